@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tiers, skips and shared fixtures."""
+
+from __future__ import annotations
+
+import pytest
+
+from opencute.base.knobs import KNOBS
+
+
+def _gpu_count() -> int:
+    try:
+        import ctypes
+
+        cuda = ctypes.CDLL("libcuda.so.1")
+        n = ctypes.c_int()
+        if cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(n)):
+            return 0
+        return n.value
+    except OSError:
+        return 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    gpus = _gpu_count()
+    upstream = KNOBS.upstream
+    for item in items:
+        if item.get_closest_marker("t2") and gpus < 1:
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA GPU"))
+        if item.get_closest_marker("t3") and gpus < 2:
+            item.add_marker(pytest.mark.skip(reason="needs two CUDA GPUs"))
+        if item.get_closest_marker("upstream") and upstream is None:
+            item.add_marker(pytest.mark.skip(reason="needs OPENCUTE_UPSTREAM"))
