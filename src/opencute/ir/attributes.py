@@ -1,0 +1,234 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compile-time facts attached to operations. ``str(attribute)`` is MLIR's spelling.
+
+>>> str(IntAttr(4, I32)), str(StringAttr("x"))
+('4 : i32', '"x"')
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from opencute.ir.types import BF16, F16, F32, F64, I64, FloatType, FunctionType, IntegerType, Type
+
+__all__ = [
+    "UNIT",
+    "ArrayAttr",
+    "Attribute",
+    "BoolAttr",
+    "DenseAttr",
+    "DenseI32Attr",
+    "DialectAttr",
+    "DictAttr",
+    "FloatAttr",
+    "IntAttr",
+    "StringAttr",
+    "SymbolAttr",
+    "TypeAttr",
+    "UnitAttr",
+    "quote",
+]
+
+
+def quote(text: str) -> str:
+    """`text` as an MLIR string literal."""
+    out: list[str] = []
+    for byte in text.encode():
+        char = chr(byte)
+        if char in '"\\':
+            out.append("\\" + char)
+        elif 0x20 <= byte < 0x7F:
+            out.append(char)
+        else:
+            out.append(f"\\{byte:02X}")
+    return '"' + "".join(out) + '"'
+
+
+class Attribute:
+    """Base of all attributes: immutable, hashable, compared by value."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class UnitAttr(Attribute):
+    """Present or absent."""
+
+    def __str__(self) -> str:
+        return "unit"
+
+
+UNIT = UnitAttr()
+
+
+@dataclass(frozen=True)
+class BoolAttr(Attribute):
+    """``true`` or ``false``."""
+
+    value: bool
+
+    def __str__(self) -> str:
+        return "true" if self.value else "false"
+
+
+@dataclass(frozen=True)
+class IntAttr(Attribute):
+    """An integer of a type; `value` is kept in the signed range of its width (i1: 0 or 1)."""
+
+    value: int
+    type: Type = I64
+
+    def __str__(self) -> str:
+        if self.type == IntegerType(1):
+            return "true" if self.value else "false"
+        return f"{self.value} : {self.type}"
+
+
+def _float_bits(value: float, type: FloatType) -> str | None:
+    """The bits of a value that decimal text cannot carry exactly in every reader."""
+    if value == value and value not in (float("inf"), float("-inf")):
+        return None
+    if type == F64:
+        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+    bits = struct.unpack("<I", struct.pack("<f", value))[0]
+    if type == F32:
+        return f"0x{bits:08X}"
+    if type == BF16:
+        return f"0x{bits >> 16:04X}"
+    if type == F16:
+        return f"0x{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
+    return None
+
+
+@dataclass(frozen=True)
+class FloatAttr(Attribute):
+    """A float of a type; `value` is exactly representable in it."""
+
+    value: float
+    type: FloatType = F64
+
+    def text(self) -> str:
+        """The literal without its type."""
+        bits = _float_bits(self.value, self.type)
+        if bits is not None:
+            return bits
+        text = repr(float(self.value))
+        if "e" in text and "." not in text.split("e")[0]:
+            head, exponent = text.split("e")
+            text = f"{head}.0e{exponent}"
+        return text
+
+    def __str__(self) -> str:
+        return f"{self.text()} : {self.type}"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, FloatAttr) and self.type == other.type and self.text() == other.text()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.text(), self.type))
+
+
+@dataclass(frozen=True)
+class StringAttr(Attribute):
+    """Text."""
+
+    value: str
+
+    def __str__(self) -> str:
+        return quote(self.value)
+
+
+@dataclass(frozen=True)
+class TypeAttr(Attribute):
+    """A type as an attribute."""
+
+    value: Type | FunctionType
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class SymbolAttr(Attribute):
+    """A reference to a symbol: ``@kernels::@relu``."""
+
+    path: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "::".join(
+            f"@{p}" if p.replace("_", "a").isalnum() and not p[0].isdigit() else f"@{quote(p)}"
+            for p in self.path
+        )
+
+
+@dataclass(frozen=True)
+class ArrayAttr(Attribute):
+    """A list of attributes."""
+
+    items: tuple[Attribute, ...]
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.items))}]"
+
+
+@dataclass(frozen=True)
+class DenseI32Attr(Attribute):
+    """``array<i32: ...>`` (or i64), as in operand segment sizes."""
+
+    values: tuple[int, ...]
+    width: int = 32
+
+    def __str__(self) -> str:
+        head = f"array<i{self.width}"
+        return f"{head}: {', '.join(map(str, self.values))}>" if self.values else f"{head}>"
+
+
+@dataclass(frozen=True)
+class DictAttr(Attribute):
+    """Named attributes, sorted by name."""
+
+    items: tuple[tuple[str, Attribute], ...]
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{k} = {v}" for k, v in self.items) + "}"
+
+
+@dataclass(frozen=True)
+class DenseAttr(Attribute):
+    """The value of a constant vector: ``dense<0.0> : vector<8xf16>``.
+
+    Args:
+        items: one IntAttr or FloatAttr per element, or a single one for a splat.
+        type: the vector's type.
+    """
+
+    items: tuple[Attribute, ...]
+    type: Type
+
+    @staticmethod
+    def _text(item: Attribute) -> str:
+        if isinstance(item, FloatAttr):
+            return item.text()
+        if isinstance(item, IntAttr):
+            return str(item) if item.type == IntegerType(1) else str(item.value)
+        raise TypeError(f"not a dense element: {item!r}")
+
+    def __str__(self) -> str:
+        texts = [self._text(i) for i in self.items]
+        body = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        return f"dense<{body}> : {self.type}"
+
+
+@dataclass(frozen=True)
+class DialectAttr(Attribute):
+    """An attribute of a dialect in its own syntax: ``#arith.fastmath<none>``."""
+
+    dialect: str
+    body: str
+
+    def __str__(self) -> str:
+        return f"#{self.dialect}.{self.body}"
