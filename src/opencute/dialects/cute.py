@@ -268,7 +268,7 @@ class IntToPtrOp(Op):
     out = result(POINTER)
 
 
-@op("cute.alloca", Trait.WRITES)
+@op("cute.alloca", Trait.ALLOCATES)
 class AllocaOp(Op):
     """`count` uninitialised elements in the thread's registers (space rmem)."""
 

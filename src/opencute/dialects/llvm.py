@@ -81,7 +81,7 @@ class StoreOp(Op):
     alignment = attr(IntAttr)
 
 
-@op("llvm.alloca", Trait.WRITES)
+@op("llvm.alloca", Trait.ALLOCATES)
 class AllocaOp(Op):
     """Room for `array_size` elements, per thread, for the whole function."""
 

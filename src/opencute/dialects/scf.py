@@ -61,7 +61,7 @@ class ConditionOp(Op):
     args = variadic()
 
 
-@op("scf.if", variadic_results=True)
+@op("scf.if", Trait.REGION_EFFECTS, variadic_results=True)
 class IfOp(Op):
     """Run one of two regions."""
 
@@ -75,7 +75,7 @@ class IfOp(Op):
             _check_yield(self, r, "scf.yield", types)
 
 
-@op("scf.for", variadic_results=True)
+@op("scf.for", Trait.REGION_EFFECTS, variadic_results=True)
 class ForOp(Op):
     """Run a region for each value of an induction variable, carrying values."""
 
