@@ -127,7 +127,7 @@ def launch_func(
     stream: Value | None = None,
     attributes: Mapping[str, Attribute] | None = None,
 ) -> Op:
-    """Launch `kernel`. `grid`, `block` and `cluster` have three i32 values each (cluster: or none)."""
+    """Launch `kernel`. `grid`, `block` and `cluster` have three i32 values each (or no cluster)."""
     tail = (() if smem is None else (smem,), tuple(args), () if stream is None else (stream,))
     c = 1 if cluster else 0
     sizes = (0, 1, 1, 1, 1, 1, 1, c, c, c, len(tail[0]), len(tail[1]), len(tail[2]))

@@ -3,7 +3,8 @@
 """Structured control flow, as in MLIR's `scf` dialect.
 
 ``scf.for`` counts from `lower` up by a positive `step` while below `upper` (signed). ``scf.while``
-runs its `before` region, which ends in ``scf.condition``, and while that is true its `after` region.
+runs its `before` region, which ends in ``scf.condition``, and while that is true its `after`
+region.
 """
 
 from __future__ import annotations

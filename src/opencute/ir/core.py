@@ -80,7 +80,7 @@ class Op:
     """
 
     __slots__ = ("attributes", "loc", "name", "operands", "parent", "regions", "results")
-    NAME = ""
+    NAME: str = ""
 
     def __init__(
         self,

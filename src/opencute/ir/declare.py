@@ -251,10 +251,10 @@ class Declaration:
 
     name: str
     traits: Trait
-    operands: list[_Slot] = field(default_factory=list)
-    results: list[_Slot] = field(default_factory=list)
-    attributes: list[AttrSlot[Any]] = field(default_factory=list)
-    regions: list[RegionSlot] = field(default_factory=list)
+    operands: list[_Slot] = field(default_factory=list[_Slot])
+    results: list[_Slot] = field(default_factory=list[_Slot])
+    attributes: list[AttrSlot[Any]] = field(default_factory=list[AttrSlot[Any]])
+    regions: list[RegionSlot] = field(default_factory=list[RegionSlot])
     variadic_results: bool = False
 
     @property
