@@ -173,13 +173,13 @@ class DType:
     @property
     def max(self) -> int | float:
         """The largest finite value."""
-        return self._value(self.max_code) if self.is_float else self.max_code
+        return self.value_of(self.max_code) if self.is_float else self.max_code
 
     @property
     def min(self) -> int | float:
         """The lowest finite value: the most negative one, or the smallest of unsigned types."""
         if self.is_float:
-            return -self.max if self.signed else self._value(0)
+            return -self.max if self.signed else self.value_of(0)
         return -(1 << (self.width - 1)) if self.kind == "int" else 0
 
     @property
@@ -200,7 +200,7 @@ class DType:
             TypeMismatchError: OC1250, for integers and Boolean.
         """
         self._require_float("smallest_normal")
-        return 2.0 ** (1 - self.bias) if self.has_zero else self._value(0)
+        return 2.0 ** (1 - self.bias) if self.has_zero else self.value_of(0)
 
     @property
     def smallest_subnormal(self) -> float:
@@ -210,7 +210,7 @@ class DType:
             TypeMismatchError: OC1250, for integers and Boolean.
         """
         self._require_float("smallest_subnormal")
-        return self._value(1) if self.has_zero else self._value(0)
+        return self.value_of(1) if self.has_zero else self.value_of(0)
 
     def _require_float(self, what: str) -> None:
         if not self.is_float:
@@ -221,8 +221,8 @@ class DType:
                 found=self.name,
             )
 
-    def _value(self, code: int) -> float:
-        """The value of a non-negative finite pattern, without `pad_bits`."""
+    def value_of(self, code: int) -> float:
+        """The value of a non-negative finite float pattern that is given without `pad_bits`."""
         exponent, fraction = divmod(code, 1 << self.mantissa_bits)
         if not self.has_zero:
             return 2.0 ** (exponent - self.bias)
@@ -372,7 +372,7 @@ def from_numpy_dtype(value: Any) -> DType:
     given: np.dtype[Any] | None = None
     with suppress(TypeError):
         given = np.dtype(value)
-    found = _BY_NUMPY.get(str(given.name)) if given is not None and given.isnative else None
+    found = _BY_NUMPY.get(str(given)) if given is not None and given.isnative else None
     if found is None:
         raise _unknown(
             "this NumPy dtype", value, "pass a native float, integer or bool dtype, or ml_dtypes'"
