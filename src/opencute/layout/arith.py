@@ -71,12 +71,16 @@ def product_each(t: IntTuple) -> tuple[Any, ...]:
     return tuple(map(product, wrap(t)))
 
 
+def _second_product(_: Any, x: Any) -> Any:
+    return product(x)
+
+
 def product_like(t: IntTuple, guide: Any) -> Any:
     """Product of `t` at each leaf of `guide`.
 
     Law: the result is congruent to ``guide`` and has the product of ``t``.
     """
-    return transform_leaf(lambda _, x: product(x), guide, t)
+    return transform_leaf(_second_product, guide, t)
 
 
 def inner_product(a: IntTuple, b: IntTuple) -> Any:
@@ -111,12 +115,16 @@ def prefix_product(t: IntTuple, init: IntTuple = 1) -> Any:
     return tuple(out)
 
 
+def _scaled(x: Any, y: Any) -> Any:
+    return mul(x, product(y))
+
+
 def elem_scale(a: IntTuple, b: IntTuple) -> Any:
     """`a` with each leaf multiplied by the product of what it is paired with in `b`.
 
     Law: congruent to ``a``; the product is that of both.
     """
-    return transform_leaf(lambda x, y: mul(x, product(y)), a, b)
+    return transform_leaf(_scaled, a, b)
 
 
 def tuple_max(t: IntTuple) -> Any:

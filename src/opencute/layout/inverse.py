@@ -24,11 +24,12 @@ from opencute.layout.algebra import (
     is_one,
     is_zero,
 )
-from opencute.layout.basis import coord_negate
-from opencute.layout.ints import fail, is_static_int, mul
+from opencute.layout.basis import ScaledBasis, coord_negate
+from opencute.layout.ints import fail, is_static, is_static_int, mul
 from opencute.layout.layout import Layout
 from opencute.layout.modes import size
 from opencute.layout.swizzle import Chain, ComposedLayout, Swizzle
+from opencute.layout.tuples import flatten_to_tuple
 
 __all__ = [
     "left_inverse",
@@ -42,6 +43,8 @@ __all__ = [
 
 def _sorted_by_stride(layout: Layout) -> list[tuple[Any, Any, Any]]:
     """(stride, extent, 1-D step) of the coalesced modes with static stride, ascending."""
+    if any(isinstance(d, ScaledBasis) for d in flatten_to_tuple(layout.stride)):
+        fail("OC1310", f"{layout} maps to coordinates; only layouts of numbers have inverses")
     modes = flat_modes(coalesce(layout))
     steps = _steps(modes)
     rows = [(d, s, p) for (s, d), p in zip(modes, steps, strict=True) if is_static_int(d)]
@@ -95,10 +98,9 @@ def left_inverse(layout: Any) -> Any:
         return layout
     if isinstance(layout, ComposedLayout):
         return _inverse_composed(layout, left_inverse(layout.outer))
-    modes = flat_modes(coalesce(layout))
-    if not all(is_static_int(d) for _, d in modes):
-        fail("OC1310", f"left_inverse: {layout} has strides that are not static")
     rows = [r for r in _sorted_by_stride(layout) if r[0] != 0]
+    if not is_static(layout.stride):
+        fail("OC1310", f"left_inverse: {layout} has strides that are not static")
     if not rows:
         return Layout(1, 0)
     # Between the starts of two modes lie `gap` offsets that the earlier mode answers for.

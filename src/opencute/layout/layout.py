@@ -32,6 +32,7 @@ from opencute.layout.ints import (
     Shape,
     Stride,
     fail,
+    is_sequence,
     is_static,
     is_static_int,
     is_tuple,
@@ -159,9 +160,8 @@ class Layout:
 
 def normalize_coord(c: Any) -> Any:
     """Lists in a coordinate as tuples."""
-    if isinstance(c, (list, tuple)):
-        items: Any = c
-        return tuple(normalize_coord(i) for i in items)
+    if is_sequence(c):
+        return tuple(normalize_coord(i) for i in c)
     return c
 
 
@@ -186,10 +186,8 @@ def make_layout(shape: Any, *more: Any, stride: Stride = None) -> Any:
 
     Law: mode ``i`` of ``make_layout(a, b, ...)`` is the i-th argument.
     """
-    if isinstance(shape, (list, tuple)):
-        items: Any = tuple(shape)
-        if items and all(isinstance(i, Layout) for i in items) and not more:
-            return _concatenate(items)
+    if is_sequence(shape) and shape and all(isinstance(i, Layout) for i in shape) and not more:
+        return _concatenate(tuple(shape))
     if isinstance(shape, Layout):
         return _concatenate((shape, *more))
     if more:

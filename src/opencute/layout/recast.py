@@ -28,7 +28,7 @@ from opencute.layout.ints import (
 )
 from opencute.layout.layout import Layout
 from opencute.layout.swizzle import ComposedLayout, Swizzle
-from opencute.layout.tuples import flatten_to_tuple, transform_leaf, unflatten
+from opencute.layout.tuples import flatten_to_tuple, unflatten
 
 __all__ = ["downcast", "recast_layout", "upcast"]
 
@@ -100,7 +100,7 @@ def downcast(n: int, x: Any) -> Any:
     if isinstance(x, Swizzle):
         return Swizzle(x.bits, x.base + _log2(n, x), x.shift) if x.bits else x
     if isinstance(x, ComposedLayout):
-        offset = transform_leaf(lambda o: mul(o, n), x.offset)
+        offset = unflatten((mul(o, n) for o in flatten_to_tuple(x.offset)), x.offset)
         return ComposedLayout(downcast(n, _inner(x)), offset, downcast(n, x.outer))
     _refuse_basis(x, "downcast")
     pairs: list[tuple[Any, Any]] = []
