@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from opencute.layout import ComposedLayout, Layout, ScaledBasis, Swizzle
@@ -298,3 +299,10 @@ def swizzles(draw: Any, max_bits: int = 3) -> Swizzle:
     bits = draw(st.integers(0, max_bits))
     shift = draw(st.integers(bits, bits + 2)) * draw(st.sampled_from([1, -1]))
     return Swizzle(bits, draw(st.integers(0, 3)), shift)
+
+
+LAWS = settings(
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)

@@ -15,7 +15,7 @@ is; or a tuple of tilers, which applies them mode by mode.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from opencute.layout.arith import ceil_div, filter_zero_modes, product
@@ -74,8 +74,13 @@ def from_modes(modes: Modes) -> Layout:
     if not modes:
         return Layout(1, 0)
     if len(modes) == 1:
-        return Layout(*modes[0])
-    return Layout(tuple(s for s, _ in modes), tuple(d for _, d in modes))
+        return Layout.trusted(*modes[0])
+    return Layout.trusted(tuple(s for s, _ in modes), tuple(d for _, d in modes))
+
+
+def concatenate(modes: Sequence[Layout]) -> Layout:
+    """The layout with these modes."""
+    return Layout.trusted(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
 
 
 def _by_profile(layout: Any, profile: tuple[Any, ...], f: Callable[[Any, Any], Layout]) -> Layout:
@@ -85,7 +90,7 @@ def _by_profile(layout: Any, profile: tuple[Any, ...], f: Callable[[Any, Any], L
              expected=f"at most {layout.rank} modes", found=to_str(profile))  # fmt: skip
     modes = [f(layout[i], p) for i, p in enumerate(profile)]
     modes += [layout[i] for i in range(len(profile), layout.rank)]
-    return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
+    return concatenate(modes)
 
 
 def coalesce(layout: Any, target_profile: Any = None, *, merge_dynamic: bool = False) -> Any:
@@ -224,7 +229,7 @@ def composition(a: Any, b: Any) -> Any:
     if is_tuple(b):
         check_tiler(a, b, "composition")
         modes = [composition(a[i], t) for i, t in enumerate(b)]
-        return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
+        return concatenate(modes)
     return _compose(_coalesce_left(a, None), b, 1, (a, b))
 
 
@@ -265,14 +270,14 @@ def _compose(a: Layout, shape: Any, stride: Any, whole: tuple[Any, Any]) -> Layo
     """`a` after ``shape:stride``; `whole` is the original pair, for messages."""
     if is_tuple(shape):
         modes = [_compose(a, s, d, whole) for s, d in zip(shape, stride, strict=True)]
-        return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
+        return concatenate(modes)
     if isinstance(stride, ScaledBasis):
-        sub = Layout(basis_get(stride, a.shape), basis_get(stride, a.stride))
+        sub = Layout.trusted(basis_get(stride, a.shape), basis_get(stride, a.stride))
         return _compose(sub, shape, basis_value(stride), whole)
     if is_zero(stride):
-        return Layout(shape, 0)
+        return Layout.trusted(shape, 0)
     if not is_tuple(a.shape):
-        return Layout(shape, mul(stride, a.stride))
+        return Layout.trusted(shape, mul(stride, a.stride))
     return _compose_mode(flat_modes(a), shape, stride, whole)
 
 
@@ -402,7 +407,7 @@ def _complement_basis(modes: Modes, target: Any) -> Layout:
             subs = [
                 along((*path, i), p, g) for i, (p, g) in enumerate(zip(parts, goals, strict=True))
             ]
-            return Layout(tuple(x.shape for x in subs), tuple(x.stride for x in subs))
+            return concatenate(subs)
         here = [(s, d.value) for s, d in modes if d.mode == path]
         if not here:
             return Layout(1 if goal is None else product(goal), ScaledBasis(1, path))

@@ -138,7 +138,8 @@ def ceil_div(a: IntTuple, b: IntTuple) -> Any:
     A tuple by a tuple divides mode by mode (missing modes of `b` count as 1); a tuple by an
     integer consumes the integer from left to right; an integer by a tuple divides by its product.
 
-    Law: ``ceil_div(a, b) * b >= a``, and no lesser quotient does.
+    Law: for integers the least quotient with ``ceil_div(a, b) * b >= a``; a tuple by an integer
+    covers the tuple as long as the integer divides the modes it walks, or they it.
     """
     if not is_tuple(a):
         return ceil_div_int(a, product(b))

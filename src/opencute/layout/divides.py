@@ -15,7 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from opencute.layout.algebra import as_tiler, check_tiler, coalesce, complement, composition
+from opencute.layout.algebra import (
+    as_tiler,
+    check_tiler,
+    coalesce,
+    complement,
+    composition,
+    concatenate,
+)
 from opencute.layout.arith import ceil_div as divide_up
 from opencute.layout.arith import product_each
 from opencute.layout.ints import Coord, Tiler, fail, is_int, is_tuple, normalize, to_str
@@ -26,7 +33,6 @@ from opencute.layout.tuples import dice_tuple, flatten_to_tuple, repeat, wrap, z
 
 __all__ = [
     "ceil_div",
-    "concatenate",
     "flat_divide",
     "local_partition",
     "local_tile",
@@ -35,11 +41,6 @@ __all__ = [
     "unzip_by",
     "zipped_divide",
 ]
-
-
-def concatenate(modes: list[Layout]) -> Layout:
-    """The layout with these modes."""
-    return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
 
 
 def logical_divide(target: Any, tiler: Tiler) -> Any:
@@ -88,7 +89,7 @@ def unzip_by(target: Layout, tiler: Tiler, split: Callable[[Any, Any], Any], wha
     flat_guide = repeat(0, len(tiler))
     shape = zip2_by(wrap(halves.shape), flat_guide)
     stride = zip2_by(wrap(halves.stride), flat_guide)
-    return Layout(shape, stride)
+    return Layout.trusted(shape, stride)
 
 
 def zipped_divide(target: Any, tiler: Tiler) -> Any:
@@ -132,7 +133,8 @@ def ceil_div(target: Any, tiler: Tiler) -> Any:
     tuple by an integer consumes the integer from left to right; an integer by a tuple of integers
     divides by its product; a layout divides as in `logical_divide`, whose checks are not made.
 
-    Law: ``ceil_div(a, b) * b >= a`` in size, and for integers no lesser quotient does.
+    Law: for integers the least quotient with ``ceil_div(a, b) * b >= a``; a tuple by an integer
+    covers the tuple as long as the integer divides the modes it walks, or they it.
     """
     target = normalize(getattr(target, "shape", target))
     return _rest(target, as_tiler(tiler))

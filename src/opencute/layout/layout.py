@@ -86,6 +86,14 @@ class Layout:
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "stride", stride)
 
+    @classmethod
+    def trusted(cls, shape: Shape, stride: Stride) -> Layout:
+        """A layout of parts of other layouts, which need no checks."""
+        self = cls.__new__(cls)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "stride", stride)
+        return self
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"layouts are immutable: cannot set {name}")
 
@@ -113,7 +121,7 @@ class Layout:
         """The offset of a coordinate; with None entries, the layout of the modes they keep."""
         c = normalize_coord(crd[0] if len(crd) == 1 else crd)
         if has_none(c):
-            return Layout(slice_tuple(c, self.shape), slice_tuple(c, self.stride))
+            return Layout.trusted(slice_tuple(c, self.shape), slice_tuple(c, self.stride))
         return crd2idx_stride(c, self.shape, self.stride)
 
     def dice(self, crd: Coord) -> Layout:
@@ -121,7 +129,7 @@ class Layout:
         return Layout(dice_tuple(crd, self.shape), dice_tuple(crd, self.stride))
 
     def __getitem__(self, mode: int) -> Layout:
-        return Layout(get_path(self.shape, (mode,)), get_path(self.stride, (mode,)))
+        return Layout.trusted(get_path(self.shape, (mode,)), get_path(self.stride, (mode,)))
 
     def __iter__(self) -> Iterator[Layout]:
         return (self[i] for i in range(self.rank))
@@ -200,7 +208,7 @@ def _concatenate(layouts: tuple[Any, ...]) -> Layout:
     for a in layouts:
         if not isinstance(a, Layout):
             fail("OC1301", "only plain layouts can be concatenated", found=to_str(a))
-    return Layout(tuple(a.shape for a in layouts), tuple(a.stride for a in layouts))
+    return Layout.trusted(tuple(a.shape for a in layouts), tuple(a.stride for a in layouts))
 
 
 def make_ordered_layout(shape: Shape, order: IntTuple = None) -> Layout:

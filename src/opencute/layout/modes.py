@@ -61,7 +61,7 @@ Mode = int | Sequence[int] | None
 def _map_modes(x: Any, f: Callable[[Any], Any]) -> Any:
     """Apply a regrouping of tuples to whatever `x` is."""
     if isinstance(x, Layout):
-        return Layout(f(x.shape), f(x.stride))
+        return Layout.trusted(f(x.shape), f(x.stride))
     if isinstance(x, ComposedLayout):
         return x.with_outer(_map_modes(x.outer, f))
     return f(x)
@@ -264,7 +264,7 @@ def slice_and_offset(crd: Coord, layout: Any) -> tuple[Any, Any]:
     """
     crd = normalize_coord(crd)
     outer = layout.outer if isinstance(layout, ComposedLayout) else layout
-    sub = Layout(tp.slice_tuple(crd, outer.shape), tp.slice_tuple(crd, outer.stride))
+    sub = Layout.trusted(tp.slice_tuple(crd, outer.shape), tp.slice_tuple(crd, outer.stride))
     offset = crd2idx_stride(crd, outer.shape, outer.stride)
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.inner, coord_add(layout.offset, offset), sub), 0

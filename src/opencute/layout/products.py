@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from opencute.layout.algebra import as_tiler, complement, composition
+from opencute.layout.algebra import as_tiler, complement, composition, concatenate
 from opencute.layout.arith import ceil_div, product_each
-from opencute.layout.divides import by_mode, concatenate, unzip_by
+from opencute.layout.divides import by_mode, unzip_by
 from opencute.layout.ints import (
     IntTuple,
     Shape,
