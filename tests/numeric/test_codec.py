@@ -204,6 +204,15 @@ def test_integers_round_once() -> None:
     assert np.float32(float(n)) != up
 
 
+@pytest.mark.parametrize("name", ["f64", "f32", "tf32", "bf16"])
+def test_the_last_bit_of_a_128_bit_integer_decides_a_tie(name: str) -> None:
+    t = DTYPES[name]
+    middle = (1 << 126) + (1 << (125 - t.mantissa_bits))  # of two neighbours, the lower one even
+    n = np.array([middle - 1, middle, middle + 1, None], object)[:-1]
+    codes = integer_to_float(n, t) >> t.bits_dtype.type(t.pad_bits)
+    assert list(codes - codes[0]) == [0, 0, 1]
+
+
 @pytest.mark.parametrize("t", [t for t in FLOATS if t.name in ("f64", "f32")], ids=str)
 @given(xs=st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=40))
 @settings(max_examples=50, deadline=None)
