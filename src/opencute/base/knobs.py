@@ -77,7 +77,9 @@ class Knob(Generic[T]):
         try:
             return self.parse(text)
         except ValueError as e:
-            raise ArgumentError(f"{self.env}={text!r}: {e}", code="OC2900", hint=self.help) from None
+            raise ArgumentError(
+                f"{self.env}={text!r}: {e}", code="OC2900", hint=self.help
+            ) from None
 
 
 class Knobs:

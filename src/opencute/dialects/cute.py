@@ -1,0 +1,495 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pointers with an element type, tiles of memory described by layouts, and copies between them.
+
+A tile is a pointer plus a layout. The layout is an attribute whose static integers are written out;
+each dynamic integer stands as ``?`` and is an operand, shape leaves first, then stride leaves, both
+in order::
+
+    %v = "cute.tile_load"(%p, %n) {layout = #cute.layout<"(8,1):(1,?{i64})">}
+         : (!cute.ptr<f16, gmem, align<16>>, i64) -> vector<8xf16>
+
+Offsets are counted in elements. An i1 element takes one byte of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from opencute.base.errors import VerificationError
+from opencute.ir.attributes import (
+    Attribute,
+    DenseI32Attr,
+    IntAttr,
+    StringAttr,
+    quote,
+)
+from opencute.ir.builder import build, build1
+from opencute.ir.core import Op, OpResult, Value
+from opencute.ir.declare import (
+    ANY,
+    SCALAR_INT,
+    Trait,
+    attr,
+    op,
+    operand,
+    optional,
+    result,
+    type_is,
+    variadic,
+)
+from opencute.ir.types import I64, IntegerType, Type, VectorType
+
+__all__ = [
+    "POINTER",
+    "SPACES",
+    "Dyn",
+    "LayoutAttr",
+    "PtrType",
+    "Tile",
+    "alloca",
+    "assume",
+    "convert",
+    "copy",
+    "int_to_ptr",
+    "load",
+    "print_",
+    "ptr_add",
+    "ptr_to_int",
+    "recast",
+    "storage_bits",
+    "store",
+    "tile_load",
+    "tile_store",
+]
+
+SPACES = ("generic", "gmem", "smem", "rmem", "tmem")
+
+
+def storage_bits(element: Type) -> int:
+    """Bits that one element takes in memory."""
+    width: int = getattr(element, "width")  # noqa: B009 - every element type has it
+    return 8 if element == IntegerType(1) else width
+
+
+@dataclass(frozen=True)
+class PtrType(Type):
+    """A pointer to elements in a memory space.
+
+    Args:
+        element: what it points to.
+        space: one of SPACES.
+        align: known alignment of the address, in bytes.
+    """
+
+    element: Type
+    space: str = "gmem"
+    align: int = 1
+
+    def __str__(self) -> str:
+        return f"!cute.ptr<{self.element}, {self.space}, align<{self.align}>>"
+
+
+POINTER = type_is(PtrType, "cute pointer")
+
+
+@dataclass(frozen=True)
+class Dyn:
+    """A dynamic integer's place in a layout attribute: its width and what divides it."""
+
+    width: int = 32
+    div: int = 1
+
+    def __str__(self) -> str:
+        facts = [
+            f
+            for f in ("i64" if self.width == 64 else "", f"div={self.div}" if self.div > 1 else "")
+            if f
+        ]
+        return f"?{{{' '.join(facts)}}}" if facts else "?"
+
+
+def _leaves(tree: Any) -> Iterator[Any]:
+    if isinstance(tree, tuple):
+        for item in cast("tuple[Any, ...]", tree):
+            yield from _leaves(item)
+    else:
+        yield tree
+
+
+def _text(tree: Any) -> str:
+    if isinstance(tree, tuple):
+        return f"({','.join(map(_text, cast('tuple[Any, ...]', tree)))})"
+    return str(tree)
+
+
+def _bind(tree: Any, values: Iterator[Any], wrap: Callable[[Any, Dyn], Any]) -> Any:
+    if isinstance(tree, tuple):
+        return tuple(_bind(item, values, wrap) for item in cast("tuple[Any, ...]", tree))
+    return wrap(next(values), tree) if isinstance(tree, Dyn) else tree
+
+
+@dataclass(frozen=True)
+class LayoutAttr(Attribute):
+    """A layout whose leaves are ints or `Dyn`."""
+
+    shape: Any
+    stride: Any
+
+    def __str__(self) -> str:
+        return f"#cute.layout<{quote(self.text())}>"
+
+    def text(self) -> str:
+        """``shape:stride``."""
+        return f"{_text(self.shape)}:{_text(self.stride)}"
+
+    def dyns(self) -> list[Dyn]:
+        """The dynamic leaves in operand order."""
+        leaves = [*_leaves(self.shape), *_leaves(self.stride)]
+        return [x for x in leaves if isinstance(x, Dyn)]
+
+    def bind(
+        self, values: Sequence[Any], wrap: Callable[[Any, Dyn], Any] = lambda v, _: v
+    ) -> tuple[Any, Any]:
+        """Shape and stride with each dynamic leaf replaced by `wrap(value, leaf)`."""
+        it = iter(values)
+        return _bind(self.shape, it, wrap), _bind(self.stride, it, wrap)
+
+    def static_size(self) -> int | None:
+        """The number of elements, None if it is dynamic."""
+        n = 1
+        for leaf in _leaves(self.shape):
+            if isinstance(leaf, Dyn):
+                return None
+            n *= leaf
+        return n
+
+    @staticmethod
+    def parse(text: str) -> LayoutAttr:
+        """The inverse of `text`; raises ValueError on anything else."""
+        pos = 0
+
+        def node() -> Any:
+            nonlocal pos
+            if text[pos] == "(":
+                pos += 1
+                items = [node()]
+                while text[pos] == ",":
+                    pos += 1
+                    items.append(node())
+                if text[pos] != ")":
+                    raise ValueError(text)
+                pos += 1
+                return tuple(items)
+            if text[pos] == "?":
+                pos += 1
+                width, div = 32, 1
+                if pos < len(text) and text[pos] == "{":
+                    end = text.index("}", pos)
+                    for fact in text[pos + 1 : end].split():
+                        if fact == "i64":
+                            width = 64
+                        else:
+                            div = int(fact.removeprefix("div="))
+                    pos = end + 1
+                return Dyn(width, div)
+            start = pos
+            while pos < len(text) and (text[pos].isdigit() or text[pos] == "-"):
+                pos += 1
+            return int(text[start:pos])
+
+        try:
+            shape = node()
+            if text[pos] != ":":
+                raise ValueError(text)
+            pos += 1
+            stride = node()
+        except IndexError:
+            raise ValueError(text) from None
+        if pos != len(text):
+            raise ValueError(text)
+        return LayoutAttr(shape, stride)
+
+
+def _check_dyns(op_: Op, key: str, values: Sequence[Value]) -> LayoutAttr:
+    layout = op_.attributes[key]
+    assert isinstance(layout, LayoutAttr)
+    want = [IntegerType(d.width) for d in layout.dyns()]
+    if [v.type for v in values] != want:
+        raise VerificationError(
+            f"{op_.name}: {key} needs {len(want)} dynamic integers",
+            code="OC1440", loc=op_.loc,
+            expected=[str(t) for t in want], found=[str(v.type) for v in values],
+        )  # fmt: skip
+    return layout
+
+
+def _check_tile(op_: Op, ptr: Value, vector: Value, dyns: Sequence[Value]) -> None:
+    n = _check_dyns(op_, "layout", dyns).static_size()
+    assert isinstance(ptr.type, PtrType)
+    if vector.type != VectorType(n or 0, ptr.type.element):
+        raise VerificationError(
+            f"{op_.name}: vector and tile differ",
+            code="OC1441", loc=op_.loc,
+            expected=f"{n} elements of {ptr.type.element}", found=vector.type,
+        )  # fmt: skip
+
+
+@op("cute.ptr_add", Trait.PURE)
+class PtrAddOp(Op):
+    """The pointer `offset` elements further; the result type states the alignment that is left."""
+
+    ptr = operand(POINTER)
+    offset = operand(SCALAR_INT)
+    out = result(POINTER)
+
+
+@op("cute.recast", Trait.PURE)
+class RecastOp(Op):
+    """The same address with another element type, space or alignment."""
+
+    ptr = operand(POINTER)
+    out = result(POINTER)
+
+
+@op("cute.ptr_to_int", Trait.PURE)
+class PtrToIntOp(Op):
+    """The address as an i64."""
+
+    ptr = operand(POINTER)
+    out = result(SCALAR_INT)
+
+
+@op("cute.int_to_ptr", Trait.PURE)
+class IntToPtrOp(Op):
+    """An i64 as an address."""
+
+    value = operand(SCALAR_INT)
+    out = result(POINTER)
+
+
+@op("cute.alloca", Trait.ALLOCATES)
+class AllocaOp(Op):
+    """`count` uninitialised elements in the thread's registers (space rmem)."""
+
+    count = attr(IntAttr)
+    out = result(POINTER)
+
+
+@op("cute.load", Trait.READS)
+class LoadOp(Op):
+    """One element."""
+
+    ptr = operand(POINTER)
+    out = result(ANY)
+
+    def verify(self) -> None:
+        _check_element(self, self.operands[0], self.result)
+
+
+@op("cute.store", Trait.WRITES)
+class StoreOp(Op):
+    """Write one element."""
+
+    value = operand(ANY)
+    ptr = operand(POINTER)
+
+    def verify(self) -> None:
+        _check_element(self, self.operands[1], self.operands[0])
+
+
+def _check_element(op_: Op, ptr: Value, value: Value) -> None:
+    assert isinstance(ptr.type, PtrType)
+    if value.type != ptr.type.element:
+        raise VerificationError(
+            f"{op_.name}: pointer and value differ in type",
+            code="OC1442", loc=op_.loc, expected=ptr.type.element, found=value.type,
+        )  # fmt: skip
+
+
+@op("cute.tile_load", Trait.READS)
+class TileLoadOp(Op):
+    """All elements of a tile, in the order of the layout's linear coordinate."""
+
+    ptr = operand(POINTER)
+    dyns = variadic(SCALAR_INT)
+    layout = attr(LayoutAttr)
+    out = result(ANY)
+
+    def verify(self) -> None:
+        _check_tile(self, self.operands[0], self.result, self.operands[1:])
+
+
+@op("cute.tile_store", Trait.WRITES)
+class TileStoreOp(Op):
+    """Write all elements of a tile."""
+
+    value = operand(ANY)
+    ptr = operand(POINTER)
+    dyns = variadic(SCALAR_INT)
+    layout = attr(LayoutAttr)
+
+    def verify(self) -> None:
+        _check_tile(self, self.operands[1], self.operands[0], self.operands[2:])
+
+
+@op("cute.copy", Trait.READS | Trait.WRITES)
+class CopyOp(Op):
+    """Copy a tile by an atom: element i of the source goes to element i of the destination.
+
+    `atom` names a record of the arch package and `bits` its widest access (0: as wide as alignment
+    and contiguity allow). Both layouts have the form (V, rest): a predicate, if there is one, has
+    one i1 for each coordinate of rest, or for each coordinate of (V, rest).
+    """
+
+    src = operand(POINTER)
+    dst = operand(POINTER)
+    pred = optional(POINTER)
+    src_dyns = variadic(SCALAR_INT)
+    dst_dyns = variadic(SCALAR_INT)
+    pred_dyns = variadic(SCALAR_INT)
+    atom = attr(StringAttr)
+    bits = attr(IntAttr)
+    src_layout = attr(LayoutAttr)
+    dst_layout = attr(LayoutAttr)
+    pred_layout = attr(LayoutAttr, required=False)
+
+    def verify(self) -> None:
+        src = _check_dyns(self, "src_layout", self.src_dyns)
+        dst = _check_dyns(self, "dst_layout", self.dst_dyns)
+        if self.pred is not None:
+            _check_dyns(self, "pred_layout", self.pred_dyns)
+        if src.static_size() != dst.static_size():
+            raise VerificationError(
+                "cute.copy: source and destination differ in size",
+                code="OC1443", loc=self.loc, expected=src.text(), found=dst.text(),
+            )  # fmt: skip
+
+
+@op("cute.assume", Trait.PURE | Trait.SAME_TYPE)
+class AssumeOp(Op):
+    """The same integer, promised to be a multiple of `divby`; the simulator checks it."""
+
+    value = operand(SCALAR_INT)
+    divby = attr(IntAttr)
+    out = result(SCALAR_INT)
+
+
+@op("cute.convert", Trait.PURE)
+class ConvertOp(Op):
+    """A float conversion that arith cannot state: another rounding, saturation, or a narrow type.
+
+    `rounding` is one of rn, rz, rna, rs; `saturate` clamps to the largest finite value.
+    """
+
+    value = operand(ANY)
+    rounding = attr(StringAttr)
+    saturate = attr(IntAttr)
+    out = result(ANY)
+
+
+@op("cute.print", Trait.WRITES | Trait.READS)
+class PrintOp(Op):
+    """Print at run time: `format` is a C format (%d %u %lld %llu %f %s ...), one operand each."""
+
+    args = variadic()
+    format = attr(StringAttr)
+
+
+def ptr_add(ptr: Value, offset: Value, align: int) -> OpResult:
+    """`ptr` moved by `offset` elements; `align` is what is known of the result, in bytes."""
+    t = ptr.type
+    assert isinstance(t, PtrType)
+    return build1("cute.ptr_add", (ptr, offset), PtrType(t.element, t.space, align))
+
+
+def recast(ptr: Value, type: PtrType) -> OpResult:
+    """The same address as another pointer type."""
+    return build1("cute.recast", (ptr,), type)
+
+
+def ptr_to_int(ptr: Value) -> OpResult:
+    """The address as an i64."""
+    return build1("cute.ptr_to_int", (ptr,), I64)
+
+
+def int_to_ptr(value: Value, type: PtrType) -> OpResult:
+    """An i64 as an address."""
+    return build1("cute.int_to_ptr", (value,), type)
+
+
+def alloca(element: Type, count: int, align: int = 16) -> OpResult:
+    """Room for `count` elements in registers."""
+    attrs = {"count": IntAttr(count, I64)}
+    return build1("cute.alloca", (), PtrType(element, "rmem", align), attrs)
+
+
+def load(ptr: Value) -> OpResult:
+    """One element."""
+    assert isinstance(ptr.type, PtrType)
+    return build1("cute.load", (ptr,), ptr.type.element)
+
+
+def store(value: Value, ptr: Value) -> Op:
+    """Write one element."""
+    return build("cute.store", (value, ptr))
+
+
+def tile_load(ptr: Value, layout: LayoutAttr, dyns: Sequence[Value] = ()) -> OpResult:
+    """All elements of a tile as a vector; the layout's size is static."""
+    size = layout.static_size()
+    assert isinstance(ptr.type, PtrType) and size is not None
+    type = VectorType(size, ptr.type.element)
+    return build1("cute.tile_load", (ptr, *dyns), type, {"layout": layout})
+
+
+def tile_store(value: Value, ptr: Value, layout: LayoutAttr, dyns: Sequence[Value] = ()) -> Op:
+    """Write all elements of a tile."""
+    return build("cute.tile_store", (value, ptr, *dyns), (), {"layout": layout})
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A pointer, a layout, and the layout's dynamic integers."""
+
+    ptr: Value
+    layout: LayoutAttr
+    dyns: tuple[Value, ...] = ()
+
+
+def copy(atom: str, bits: int, src: Tile, dst: Tile, pred: Tile | None = None) -> Op:
+    """Copy `src` to `dst` where `pred` holds."""
+    attrs: dict[str, Attribute] = {
+        "atom": StringAttr(atom),
+        "bits": IntAttr(bits, I64),
+        "src_layout": src.layout,
+        "dst_layout": dst.layout,
+    }
+    if pred is not None:
+        attrs["pred_layout"] = pred.layout
+    p = () if pred is None else (pred.ptr,)
+    pd = () if pred is None else pred.dyns
+    sizes = (1, 1, len(p), len(src.dyns), len(dst.dyns), len(pd))
+    attrs["operandSegmentSizes"] = DenseI32Attr(sizes)
+    return build("cute.copy", (src.ptr, dst.ptr, *p, *src.dyns, *dst.dyns, *pd), (), attrs)
+
+
+def assume(value: Value, divby: int) -> OpResult:
+    """`value`, promised to be a multiple of `divby`."""
+    return build1("cute.assume", (value,), value.type, {"divby": IntAttr(divby, I64)})
+
+
+def convert(value: Value, type: Type, rounding: str = "rn", *, saturate: bool = False) -> OpResult:
+    """`value` as another float type (scalar or vector)."""
+    attrs: dict[str, Attribute] = {
+        "rounding": StringAttr(rounding),
+        "saturate": IntAttr(int(saturate), I64),
+    }
+    return build1("cute.convert", (value,), type, attrs)
+
+
+def print_(format: str, args: Sequence[Value] = ()) -> Op:
+    """Print at run time."""
+    return build("cute.print", args, (), {"format": StringAttr(format)})

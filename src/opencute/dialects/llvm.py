@@ -1,0 +1,188 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses and memory after lowering, as in MLIR's `llvm` dialect.
+
+Only what `arith`, `vector` and `scf` cannot say: pointers with address spaces, loads and stores
+with an alignment, stack slots, inline assembly. Address spaces are NVPTX's: 0 generic, 1 global,
+3 shared, 4 constant, 5 local.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, StringAttr, TypeAttr
+from opencute.ir.builder import build, build1
+from opencute.ir.core import Op, OpResult, Value
+from opencute.ir.declare import ANY, SCALAR_INT, Trait, attr, op, operand, result, type_is, variadic
+from opencute.ir.types import I32, I64, Type
+
+__all__ = [
+    "GENERIC",
+    "GLOBAL",
+    "LOCAL",
+    "PTR",
+    "SHARED",
+    "LLVMPointerType",
+    "addrspacecast",
+    "alloca",
+    "gep",
+    "inline_asm",
+    "inttoptr",
+    "load",
+    "ptrtoint",
+    "store",
+]
+
+GENERIC, GLOBAL, SHARED, CONSTANT, LOCAL = 0, 1, 3, 4, 5
+_DYNAMIC = -(1 << 31)
+
+
+@dataclass(frozen=True)
+class LLVMPointerType(Type):
+    """An untyped pointer into an address space."""
+
+    space: int = 0
+
+    def __str__(self) -> str:
+        return f"!llvm.ptr<{self.space}>" if self.space else "!llvm.ptr"
+
+
+PTR = type_is(LLVMPointerType, "llvm pointer")
+
+
+@op("llvm.getelementptr", Trait.PURE)
+class GepOp(Op):
+    """`base + index * sizeof(elem_type)`; the index is dynamic or in `rawConstantIndices`."""
+
+    base = operand(PTR)
+    indices = variadic(SCALAR_INT)
+    rawConstantIndices = attr(DenseI32Attr)
+    elem_type = attr(TypeAttr)
+    out = result(PTR)
+
+
+@op("llvm.load", Trait.READS)
+class LoadOp(Op):
+    """Read a scalar or vector; `invariant`: nothing writes it while the kernel runs."""
+
+    addr = operand(PTR)
+    alignment = attr(IntAttr)
+    out = result(ANY)
+
+
+@op("llvm.store", Trait.WRITES)
+class StoreOp(Op):
+    """Write a scalar or vector."""
+
+    value = operand(ANY)
+    addr = operand(PTR)
+    alignment = attr(IntAttr)
+
+
+@op("llvm.alloca", Trait.ALLOCATES)
+class AllocaOp(Op):
+    """Room for `array_size` elements, per thread, for the whole function."""
+
+    array_size = operand(SCALAR_INT)
+    elem_type = attr(TypeAttr)
+    alignment = attr(IntAttr)
+    out = result(PTR)
+
+
+@op("llvm.addrspacecast", Trait.PURE)
+class AddrSpaceCastOp(Op):
+    """The same address in another space."""
+
+    value = operand(PTR)
+    out = result(PTR)
+
+
+@op("llvm.ptrtoint", Trait.PURE)
+class PtrToIntOp(Op):
+    """An address as an integer."""
+
+    value = operand(PTR)
+    out = result(SCALAR_INT)
+
+
+@op("llvm.inttoptr", Trait.PURE)
+class IntToPtrOp(Op):
+    """An integer as an address."""
+
+    value = operand(SCALAR_INT)
+    out = result(PTR)
+
+
+@op("llvm.inline_asm", Trait.WRITES | Trait.READS | Trait.CONVERGENT, variadic_results=True)
+class InlineAsmOp(Op):
+    """PTX text; without `has_side_effects` it may be moved and merged."""
+
+    args = variadic()
+    asm_string = attr(StringAttr)
+    constraints = attr(StringAttr)
+
+
+def gep(base: Value, index: Value | int, element: Type) -> OpResult:
+    """The address `index` elements after `base`."""
+    static = isinstance(index, int)
+    attrs: dict[str, Attribute] = {
+        "rawConstantIndices": DenseI32Attr((index if static else _DYNAMIC,)),
+        "elem_type": TypeAttr(element),
+    }
+    return build1("llvm.getelementptr", (base,) if static else (base, index), base.type, attrs)
+
+
+def load(addr: Value, type: Type, alignment: int, *, invariant: bool = False) -> OpResult:
+    """Read a value of `type`; `alignment` in bytes."""
+    attrs: dict[str, Attribute] = {"alignment": IntAttr(alignment, I64)}
+    if invariant:
+        attrs["invariant"] = UNIT
+    return build1("llvm.load", (addr,), type, attrs)
+
+
+def store(value: Value, addr: Value, alignment: int) -> Op:
+    """Write a value; `alignment` in bytes."""
+    return build("llvm.store", (value, addr), (), {"alignment": IntAttr(alignment, I64)})
+
+
+def alloca(element: Type, count: int, alignment: int) -> OpResult:
+    """A stack slot of `count` elements."""
+    from opencute.dialects import arith
+
+    attrs = {"elem_type": TypeAttr(element), "alignment": IntAttr(alignment, I64)}
+    return build1("llvm.alloca", (arith.constant(count, I32),), LLVMPointerType(), attrs)
+
+
+def addrspacecast(value: Value, space: int) -> OpResult:
+    """The same address in another space."""
+    return build1("llvm.addrspacecast", (value,), LLVMPointerType(space))
+
+
+def ptrtoint(value: Value, type: Type = I64) -> OpResult:
+    """The address as an integer."""
+    return build1("llvm.ptrtoint", (value,), type)
+
+
+def inttoptr(value: Value, space: int = 0) -> OpResult:
+    """The integer as an address."""
+    return build1("llvm.inttoptr", (value,), LLVMPointerType(space))
+
+
+def inline_asm(
+    text: str,
+    constraints: str,
+    args: Sequence[Value],
+    results: Sequence[Type],
+    *,
+    pure: bool = False,
+) -> Op:
+    """PTX text with operands `$0..`; LLVM's constraint syntax."""
+    attrs: dict[str, Attribute] = {
+        "asm_string": StringAttr(text),
+        "constraints": StringAttr(constraints),
+    }
+    if not pure:
+        attrs["has_side_effects"] = UNIT
+    return build("llvm.inline_asm", args, results, attrs)

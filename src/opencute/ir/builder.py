@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where new operations go.
+
+Building functions (``arith.addi(a, b)``) append to the insertion point of the calling thread::
+
+    with insert_at(block):
+        c = arith.addi(a, b)
+
+The source location of a new operation comes from `locate`, a callable that tracing installs; passes
+set a fixed one with ``at_loc``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+
+from opencute.base.location import Location
+from opencute.ir.attributes import Attribute
+from opencute.ir.core import Block, Op, OpResult, Region, Value
+from opencute.ir.types import Type
+
+__all__ = [
+    "at_loc",
+    "build",
+    "build1",
+    "current_block",
+    "current_loc",
+    "insert_at",
+    "locating",
+    "new_block",
+]
+
+
+class _State(threading.local):
+    block: Block | None = None
+    loc: Location | None = None
+    locate: Callable[[], Location | None] | None = None
+
+
+_STATE = _State()
+
+
+@contextmanager
+def insert_at(block: Block | None) -> Generator[None]:
+    """Append new operations to `block`; None: building is an error again."""
+    before = _STATE.block
+    _STATE.block = block
+    try:
+        yield
+    finally:
+        _STATE.block = before
+
+
+@contextmanager
+def at_loc(loc: Location | None) -> Generator[None]:
+    """Give new operations a fixed location."""
+    before = _STATE.loc, _STATE.locate
+    _STATE.loc, _STATE.locate = loc, None
+    try:
+        yield
+    finally:
+        _STATE.loc, _STATE.locate = before
+
+
+@contextmanager
+def locating(locate: Callable[[], Location | None]) -> Generator[None]:
+    """Ask `locate` for the location of each new operation."""
+    before = _STATE.locate
+    _STATE.locate = locate
+    try:
+        yield
+    finally:
+        _STATE.locate = before
+
+
+def current_block() -> Block | None:
+    """The block that new operations are appended to, None outside of building."""
+    return _STATE.block
+
+
+def current_loc() -> Location | None:
+    """The location that a new operation would get."""
+    return _STATE.locate() if _STATE.locate is not None else _STATE.loc
+
+
+def build(
+    name: str,
+    operands: Sequence[Value] = (),
+    result_types: Sequence[Type] = (),
+    attributes: Mapping[str, Attribute] | None = None,
+    regions: Sequence[Region] = (),
+) -> Op:
+    """Make an operation at the insertion point."""
+    block = _STATE.block
+    assert block is not None, f"{name} is built outside of any block"
+    loc = _STATE.locate() if _STATE.locate is not None else _STATE.loc
+    return block.append(Op.make(name, operands, result_types, attributes, regions, loc))
+
+
+def build1(
+    name: str,
+    operands: Sequence[Value],
+    result_type: Type,
+    attributes: Mapping[str, Attribute] | None = None,
+) -> OpResult:
+    """Make an operation with one result and return that result."""
+    return build(name, operands, (result_type,), attributes).results[0]
+
+
+def new_block(arg_types: Sequence[Type] = ()) -> tuple[Region, Block]:
+    """A region with one empty block."""
+    block = Block(arg_types)
+    return Region([block]), block
