@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Integer and float arithmetic, as in MLIR's `arith` dialect. All operations take scalars or vectors.
+"""Integer and float arithmetic, as in MLIR's `arith` dialect, on scalars or vectors.
 
 Integers wrap at their width. ``divsi``/``remsi`` truncate, ``floordivsi`` floors.
 Floats round to nearest even; no operation is ever contracted, except by our own pass.
@@ -52,7 +52,8 @@ __all__ = [
 PURE = Trait.PURE
 INT_BINARY = (
     "addi", "subi", "muli", "divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi",
-    "ceildivui", "andi", "ori", "xori", "shli", "shrsi", "shrui", "maxsi", "maxui", "minsi", "minui",
+    "ceildivui", "andi", "ori", "xori", "shli", "shrsi", "shrui", "maxsi", "maxui", "minsi",
+    "minui",
 )  # fmt: skip
 FLOAT_BINARY = (
     "addf", "subf", "mulf", "divf", "remf", "maximumf", "minimumf", "maxnumf", "minnumf",
@@ -156,7 +157,7 @@ class CmpFOp(Op):
 
 @op("arith.select", PURE)
 class SelectOp(Op):
-    """`true_value` where the condition holds, else `false_value`; a scalar condition picks whole."""
+    """`true_value` where the condition holds, else `false_value`; a scalar picks the whole."""
 
     condition = operand(BOOL)
     true_value = operand(ANY)

@@ -11,7 +11,7 @@ from opencute.ir.declare import Trait, op, region
 __all__ = ["ModuleOp", "module"]
 
 
-@op("builtin.module", Trait.ISOLATED)
+@op("builtin.module", Trait.ISOLATED | Trait.SYMBOL_TABLE)
 class ModuleOp(Op):
     """A list of symbols: host functions and a `gpu.module`."""
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from opencute.base.errors import VerificationError
 from opencute.ir.attributes import (
@@ -113,19 +113,21 @@ class Dyn:
 
 def _leaves(tree: Any) -> Iterator[Any]:
     if isinstance(tree, tuple):
-        for item in tree:
+        for item in cast("tuple[Any, ...]", tree):
             yield from _leaves(item)
     else:
         yield tree
 
 
 def _text(tree: Any) -> str:
-    return f"({','.join(map(_text, tree))})" if isinstance(tree, tuple) else str(tree)
+    if isinstance(tree, tuple):
+        return f"({','.join(map(_text, cast('tuple[Any, ...]', tree)))})"
+    return str(tree)
 
 
 def _bind(tree: Any, values: Iterator[Any], wrap: Callable[[Any, Dyn], Any]) -> Any:
     if isinstance(tree, tuple):
-        return tuple(_bind(item, values, wrap) for item in tree)
+        return tuple(_bind(item, values, wrap) for item in cast("tuple[Any, ...]", tree))
     return wrap(next(values), tree) if isinstance(tree, Dyn) else tree
 
 
@@ -268,7 +270,7 @@ class IntToPtrOp(Op):
     out = result(POINTER)
 
 
-@op("cute.alloca", Trait.WRITES)
+@op("cute.alloca", Trait.ALLOCATES)
 class AllocaOp(Op):
     """`count` uninitialised elements in the thread's registers (space rmem)."""
 
@@ -338,8 +340,8 @@ class CopyOp(Op):
     """Copy a tile by an atom: element i of the source goes to element i of the destination.
 
     `atom` names a record of the arch package and `bits` its widest access (0: as wide as alignment
-    and contiguity allow). Both layouts have the form (V, rest): a predicate, if there is one, has one
-    i1 for each coordinate of rest, or for each coordinate of (V, rest).
+    and contiguity allow). Both layouts have the form (V, rest): a predicate, if there is one, has
+    one i1 for each coordinate of rest, or for each coordinate of (V, rest).
     """
 
     src = operand(POINTER)
@@ -390,7 +392,7 @@ class ConvertOp(Op):
 
 @op("cute.print", Trait.WRITES | Trait.READS)
 class PrintOp(Op):
-    """Print at run time: `format` is a C format (%d %u %lld %llu %f %s ...) with one operand each."""
+    """Print at run time: `format` is a C format (%d %u %lld %llu %f %s ...), one operand each."""
 
     args = variadic()
     format = attr(StringAttr)

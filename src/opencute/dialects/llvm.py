@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses and memory after lowering, as in MLIR's `llvm` dialect.
 
-Only what `arith`, `vector` and `scf` cannot say: pointers with address spaces, loads and stores with
-an alignment, stack slots, inline assembly. Address spaces are NVPTX's: 0 generic, 1 global, 3 shared,
-4 constant, 5 local.
+Only what `arith`, `vector` and `scf` cannot say: pointers with address spaces, loads and stores
+with an alignment, stack slots, inline assembly. Address spaces are NVPTX's: 0 generic, 1 global,
+3 shared, 4 constant, 5 local.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class GepOp(Op):
 
 @op("llvm.load", Trait.READS)
 class LoadOp(Op):
-    """Read a scalar or vector; `invariant` promises that nothing writes it while the kernel runs."""
+    """Read a scalar or vector; `invariant`: nothing writes it while the kernel runs."""
 
     addr = operand(PTR)
     alignment = attr(IntAttr)
@@ -81,7 +81,7 @@ class StoreOp(Op):
     alignment = attr(IntAttr)
 
 
-@op("llvm.alloca", Trait.WRITES)
+@op("llvm.alloca", Trait.ALLOCATES)
 class AllocaOp(Op):
     """Room for `array_size` elements, per thread, for the whole function."""
 

@@ -12,7 +12,8 @@ from opencute.ir.types import I32
 
 __all__ = ["SREGS", "SRegOp", "sreg"]
 
-SREGS = tuple(f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz") + (
+SREGS = (
+    *(f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"),
     "laneid",
     "warpid",
 )

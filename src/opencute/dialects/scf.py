@@ -3,7 +3,8 @@
 """Structured control flow, as in MLIR's `scf` dialect.
 
 ``scf.for`` counts from `lower` up by a positive `step` while below `upper` (signed). ``scf.while``
-runs its `before` region, which ends in ``scf.condition``, and while that is true its `after` region.
+runs its `before` region, which ends in ``scf.condition``, and while that is true its `after`
+region.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class ConditionOp(Op):
     args = variadic()
 
 
-@op("scf.if", variadic_results=True)
+@op("scf.if", Trait.REGION_EFFECTS, variadic_results=True)
 class IfOp(Op):
     """Run one of two regions."""
 
@@ -75,7 +76,7 @@ class IfOp(Op):
             _check_yield(self, r, "scf.yield", types)
 
 
-@op("scf.for", variadic_results=True)
+@op("scf.for", Trait.REGION_EFFECTS, variadic_results=True)
 class ForOp(Op):
     """Run a region for each value of an induction variable, carrying values."""
 

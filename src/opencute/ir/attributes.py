@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+import math
+import re
 import struct
 from dataclasses import dataclass
 
-from opencute.ir.types import BF16, F16, F32, F64, I64, FloatType, FunctionType, IntegerType, Type
+from opencute.ir.types import BF16, F64, I1, I64, FloatType, FunctionType, Type
 
 __all__ = [
     "UNIT",
@@ -28,6 +30,8 @@ __all__ = [
     "SymbolAttr",
     "TypeAttr",
     "UnitAttr",
+    "attribute_name",
+    "float_from_bits",
     "quote",
 ]
 
@@ -35,7 +39,7 @@ __all__ = [
 def quote(text: str) -> str:
     """`text` as an MLIR string literal."""
     out: list[str] = []
-    for byte in text.encode():
+    for byte in text.encode("utf-8", "surrogatepass"):
         char = chr(byte)
         if char in '"\\':
             out.append("\\" + char)
@@ -44,6 +48,14 @@ def quote(text: str) -> str:
         else:
             out.append(f"\\{byte:02X}")
     return '"' + "".join(out) + '"'
+
+
+_BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*\Z")
+
+
+def attribute_name(text: str) -> str:
+    """The name of an attribute or symbol as MLIR spells it: quoted unless it is an identifier."""
+    return text if _BARE.match(text) else quote(text)
 
 
 class Attribute:
@@ -63,17 +75,7 @@ class UnitAttr(Attribute):
 UNIT = UnitAttr()
 
 
-@dataclass(frozen=True)
-class BoolAttr(Attribute):
-    """``true`` or ``false``."""
-
-    value: bool
-
-    def __str__(self) -> str:
-        return "true" if self.value else "false"
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class IntAttr(Attribute):
     """An integer of a type; `value` is kept in the signed range of its width (i1: 0 or 1)."""
 
@@ -81,25 +83,70 @@ class IntAttr(Attribute):
     type: Type = I64
 
     def __str__(self) -> str:
-        if self.type == IntegerType(1):
+        if self.type == I1:
             return "true" if self.value else "false"
         return f"{self.value} : {self.type}"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IntAttr) and self.value == other.value and self.type == other.type
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.type))
+
+
+@dataclass(frozen=True, eq=False)
+class BoolAttr(IntAttr):
+    """``true`` or ``false``: an integer attribute of type i1, as in MLIR."""
+
+    value: bool
+    type: Type = I1
+
+
+_IEEE = {"f64": ("<d", "<Q"), "f32": ("<f", "<I"), "f16": ("<e", "<H")}
+_SPECIAL: dict[str, tuple[int | None, int | None, int]] = {
+    "tf32": (0x3FC00, 0x3FE00, 19),
+    "f8E5M2": (0x7C, 0x7E, 8),
+    "f8E4M3": (0x78, 0x7C, 8),
+    "f8E4M3FN": (None, 0x7F, 8),
+    "f8E4M3B11FNUZ": (None, 0x80, 8),
+    "f8E8M0FNU": (None, 0xFF, 8),
+}
+"""Bits of infinity, bits of NaN, and the number of bits in MLIR's literal."""
+
 
 def _float_bits(value: float, type: FloatType) -> str | None:
-    """The bits of a value that decimal text cannot carry exactly in every reader."""
-    if value == value and value not in (float("inf"), float("-inf")):
+    """The bits of an infinity or NaN; None for a finite value, which decimal text carries."""
+    if math.isfinite(value):
         return None
-    if type == F64:
-        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-    bits = struct.unpack("<I", struct.pack("<f", value))[0]
-    if type == F32:
-        return f"0x{bits:08X}"
-    if type == BF16:
-        return f"0x{bits >> 16:04X}"
-    if type == F16:
-        return f"0x{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
-    return None
+    if type.name in _IEEE or type == BF16:
+        write, read = _IEEE.get(type.name, _IEEE["f32"])
+        bits = struct.unpack(read, struct.pack(write, value))[0]
+        return f"0x{bits >> 16:04X}" if type == BF16 else f"0x{bits:0{type.width // 4}X}"
+    inf, nan, width = _SPECIAL.get(type.name, (None, None, 0))
+    special = nan if math.isnan(value) else inf
+    if special is None:
+        raise ValueError(f"{type} has no {value}")
+    if math.copysign(1.0, value) < 0 and math.isinf(value):
+        special |= 1 << (width - 1)
+    return f"0x{special:0{(width + 3) // 4}X}"
+
+
+def float_from_bits(bits: int, type: FloatType) -> float:
+    """The inverse of a literal in bits; raises ValueError where the type has no such literal."""
+    if type.name in _IEEE or type == BF16:
+        write, read = _IEEE.get(type.name, _IEEE["f32"])
+        if bits >> type.width:
+            raise ValueError(f"0x{bits:X} is wider than {type}")
+        bits = bits << 16 if type == BF16 else bits
+        value: float = struct.unpack(write, struct.pack(read, bits))[0]
+        return value
+    inf, nan, width = _SPECIAL.get(type.name, (None, None, 0))
+    known = {inf: math.inf, nan: math.nan}
+    if inf is not None:
+        known[inf | 1 << (width - 1)] = -math.inf
+    if bits not in known:
+        raise ValueError(f"0x{bits:X} is not an infinity or NaN of {type}")
+    return known[bits]
 
 
 @dataclass(frozen=True)
@@ -159,10 +206,7 @@ class SymbolAttr(Attribute):
     path: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "::".join(
-            f"@{p}" if p.replace("_", "a").isalnum() and not p[0].isdigit() else f"@{quote(p)}"
-            for p in self.path
-        )
+        return "::".join([f"@{attribute_name(p)}" for p in self.path])
 
 
 @dataclass(frozen=True)
@@ -194,7 +238,7 @@ class DictAttr(Attribute):
     items: tuple[tuple[str, Attribute], ...]
 
     def __str__(self) -> str:
-        return "{" + ", ".join(f"{k} = {v}" for k, v in self.items) + "}"
+        return "{" + ", ".join([f"{attribute_name(k)} = {v}" for k, v in self.items]) + "}"
 
 
 @dataclass(frozen=True)
@@ -214,7 +258,7 @@ class DenseAttr(Attribute):
         if isinstance(item, FloatAttr):
             return item.text()
         if isinstance(item, IntAttr):
-            return str(item) if item.type == IntegerType(1) else str(item.value)
+            return str(item) if item.type == I1 else str(item.value)
         raise TypeError(f"not a dense element: {item!r}")
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ set a fixed one with ``at_loc``.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from opencute.base.location import Location
@@ -44,7 +44,7 @@ _STATE = _State()
 
 
 @contextmanager
-def insert_at(block: Block | None) -> Iterator[None]:
+def insert_at(block: Block | None) -> Generator[None]:
     """Append new operations to `block`; None: building is an error again."""
     before = _STATE.block
     _STATE.block = block
@@ -55,7 +55,7 @@ def insert_at(block: Block | None) -> Iterator[None]:
 
 
 @contextmanager
-def at_loc(loc: Location | None) -> Iterator[None]:
+def at_loc(loc: Location | None) -> Generator[None]:
     """Give new operations a fixed location."""
     before = _STATE.loc, _STATE.locate
     _STATE.loc, _STATE.locate = loc, None
@@ -66,7 +66,7 @@ def at_loc(loc: Location | None) -> Iterator[None]:
 
 
 @contextmanager
-def locating(locate: Callable[[], Location | None]) -> Iterator[None]:
+def locating(locate: Callable[[], Location | None]) -> Generator[None]:
     """Ask `locate` for the location of each new operation."""
     before = _STATE.locate
     _STATE.locate = locate

@@ -75,6 +75,12 @@ class Trait(enum.Flag):
     """Must not be moved into or out of divergent control flow."""
     ISOLATED = enum.auto()
     """Its regions use no value defined outside."""
+    SYMBOL_TABLE = enum.auto()
+    """Its one block lists symbols, and has no terminator."""
+    ALLOCATES = enum.auto()
+    """Makes fresh memory: may be removed when unused, never merged."""
+    REGION_EFFECTS = enum.auto()
+    """Always ends, and has no effect but those of the operations in its regions."""
     CONSTANT = enum.auto()
     """A constant; its value is the attribute ``value``."""
 
@@ -245,10 +251,10 @@ class Declaration:
 
     name: str
     traits: Trait
-    operands: list[_Slot] = field(default_factory=list)
-    results: list[_Slot] = field(default_factory=list)
-    attributes: list[AttrSlot[Any]] = field(default_factory=list)
-    regions: list[RegionSlot] = field(default_factory=list)
+    operands: list[_Slot] = field(default_factory=list[_Slot])
+    results: list[_Slot] = field(default_factory=list[_Slot])
+    attributes: list[AttrSlot[Any]] = field(default_factory=list[AttrSlot[Any]])
+    regions: list[RegionSlot] = field(default_factory=list[RegionSlot])
     variadic_results: bool = False
 
     @property
@@ -321,6 +327,9 @@ class Declaration:
                 raise _wrong(op, f"attribute {a.key} = {value}", "OC1407", a.cls.__name__)
         if len(op.regions) != len(self.regions):
             raise _wrong(op, f"has {len(op.regions)} regions", "OC1408", len(self.regions))
+        for r in op.regions:
+            if len(r.blocks) != 1:
+                raise _wrong(op, f"region has {len(r.blocks)} blocks", "OC1409", 1)
 
 
 def _wrong(op: Op, what: str, code: str, expected: object) -> VerificationError:

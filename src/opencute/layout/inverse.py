@@ -1,0 +1,218 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Inverses of layouts, and what they tell: common vectors, null space, alignment.
+
+In: layouts (composed ones where it makes sense). Out: layouts or sizes::
+
+    right_inverse(Layout((2, 4), (4, 1)))               # (4,2):(2,1)
+    left_inverse(Layout((4, 2), (1, 16)))               # (16,2):(1,4)
+    max_common_vector(Layout((4, 8), (1, 4)), Layout((4, 8), (1, 8)))   # 4
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from opencute.layout.algebra import (
+    Modes,
+    coalesce,
+    composition,
+    filter,
+    flat_modes,
+    from_modes,
+    is_one,
+    is_zero,
+)
+from opencute.layout.basis import coord_negate
+from opencute.layout.ints import fail, is_static_int, mul
+from opencute.layout.layout import Layout
+from opencute.layout.modes import size
+from opencute.layout.swizzle import Chain, ComposedLayout, Swizzle
+
+__all__ = [
+    "left_inverse",
+    "max_alignment",
+    "max_common_layout",
+    "max_common_vector",
+    "nullspace",
+    "right_inverse",
+]
+
+
+def _sorted_by_stride(layout: Layout) -> list[tuple[Any, Any, Any]]:
+    """(stride, extent, 1-D step) of the coalesced modes with static stride, ascending."""
+    modes = flat_modes(coalesce(layout))
+    steps = _steps(modes)
+    rows = [(d, s, p) for (s, d), p in zip(modes, steps, strict=True) if is_static_int(d)]
+    return sorted(rows, key=lambda r: r[0])
+
+
+def _steps(modes: Modes) -> list[Any]:
+    """How far one step of each mode moves the 1-D coordinate."""
+    out: list[Any] = []
+    step: Any = 1
+    for s, _ in modes:
+        out.append(step)
+        step = mul(step, s)
+    return out
+
+
+def right_inverse(layout: Any) -> Any:
+    """The layout that finds a coordinate for each of the offsets 0, 1, 2, ...
+
+    It reaches as far as static strides continue each other from 1 on.
+
+    Law: ``layout(right_inverse(layout)(i)) == i`` for every ``i`` below its size.
+    """
+    if layout is None:
+        return None
+    if isinstance(layout, Swizzle):
+        return layout
+    if isinstance(layout, ComposedLayout):
+        return _inverse_composed(layout, right_inverse(layout.outer))
+    out: Modes = []
+    reached: Any = 1
+    for d, s, step in _sorted_by_stride(layout):
+        if is_static_int(reached) and d == reached:
+            out.append((s, step))
+            reached = mul(d, s)
+    return coalesce(from_modes(out))
+
+
+def left_inverse(layout: Any) -> Any:
+    """The layout that finds the coordinate that an offset came from.
+
+    Law: ``left_inverse(layout)(layout(i)) == i`` for an injective layout; in general
+    ``layout(left_inverse(layout)(layout(i))) == layout(i)``.
+
+    Raises:
+        LayoutError: dynamic strides, or strides that do not divide each other in order.
+    """
+    if layout is None:
+        return None
+    if isinstance(layout, Swizzle):
+        return layout
+    if isinstance(layout, ComposedLayout):
+        return _inverse_composed(layout, left_inverse(layout.outer))
+    modes = flat_modes(coalesce(layout))
+    if not all(is_static_int(d) for _, d in modes):
+        fail("OC1310", f"left_inverse: {layout} has strides that are not static")
+    rows = [r for r in _sorted_by_stride(layout) if r[0] != 0]
+    if not rows:
+        return Layout(1, 0)
+    # Between the starts of two modes lie `gap` offsets that the earlier mode answers for.
+    extents: list[Any] = []
+    steps: list[Any] = [0]
+    reached = 1
+    for d, _, step in rows:
+        if d < 0 or d % reached != 0:
+            fail("OC1312", f"left_inverse: the strides of {layout} do not divide each other",
+                 expected=f"a multiple of {reached}", found=d)  # fmt: skip
+        extents.append(d // reached)
+        steps.append(step)
+        reached = d
+    extents.append(rows[-1][1])
+    return coalesce(Layout(tuple(extents), tuple(steps)))
+
+
+def _inverse_composed(layout: ComposedLayout, inverse: Layout) -> ComposedLayout:
+    """Undo the inner function, then the offset, then the outer layout."""
+    if not isinstance(layout.inner, Swizzle):
+        fail("OC1310", f"only swizzles and layouts have inverses, not {layout}")
+    n = size(inverse)
+    period, quiet = layout.inner.size(), _lowest_bit(layout.inner.source_mask)
+    if layout.inner.bits and not (is_static_int(n) and (n % period == 0 or n <= quiet)):
+        fail("OC1312", f"the swizzle of {layout} mixes offsets inside and outside of its domain",
+             expected=f"a multiple of {period} offsets", found=n)  # fmt: skip
+    if is_zero(layout.offset):
+        return ComposedLayout(Chain(inverse, layout.inner), 0, Layout(n))
+    back = ComposedLayout(inverse, coord_negate(layout.offset), Layout(n))
+    return ComposedLayout(Chain(back, layout.inner), 0, Layout(n))
+
+
+def _lowest_bit(mask: int) -> int:
+    return mask & -mask
+
+
+def max_common_layout(a: Any, b: Any) -> Layout:
+    """The coordinates of the longest run of elements that are contiguous in both layouts.
+
+    Law: ``a(r(i)) == i == b(r(i))`` for every ``i`` below the size of the result ``r``.
+    """
+    common, inverse = _common(a, b)
+    head = common[0]
+    if is_static_int(head.shape) and is_one(head.stride):
+        n = _limit(a, b, head.shape)
+        return composition(inverse, Layout(n))
+    return Layout(1, 0)
+
+
+def max_common_vector(a: Any, b: Any) -> int:
+    """How many elements are contiguous in both layouts, starting from the first.
+
+    Law: the size of ``max_common_layout``.
+    """
+    head = _common(a, b)[0][0]
+    if is_static_int(head.shape) and is_one(head.stride):
+        return _limit(a, b, head.shape)
+    return 1
+
+
+def _common(a: Any, b: Any) -> tuple[Layout, Layout]:
+    a, b = getattr(a, "outer", a), getattr(b, "outer", b)
+    inverse = right_inverse(b)
+    return coalesce(composition(a, inverse)), inverse
+
+
+def _limit(a: Any, b: Any, n: int) -> int:
+    """Runs longer than a swizzle's base are broken up, unless both swizzle alike."""
+    swizzles = [x.inner if isinstance(x, ComposedLayout) else None for x in (a, b)]
+    if swizzles[0] is not None and swizzles[0] == swizzles[1] and a.offset == b.offset:
+        return n
+    for x, s in zip((a, b), swizzles, strict=True):
+        if s is None or (isinstance(s, Swizzle) and s.bits == 0):
+            continue
+        if not isinstance(s, Swizzle):
+            return 1
+        run = math.gcd(1 << s.base, x.offset if is_static_int(x.offset) else 1)
+        n = math.gcd(n, run) if n > run else n
+    return n
+
+
+def nullspace(layout: Any) -> Layout:
+    """The layout of the 1-D coordinates that only move along modes of stride 0.
+
+    Law: ``layout(nullspace(layout)(i)) == 0``; its size is ``size(layout)`` over that of the
+    filtered layout.
+    """
+    if isinstance(layout, ComposedLayout):
+        return Layout(1, 0)
+    modes = flat_modes(layout)
+    steps = _steps(modes)
+    return coalesce(
+        from_modes([(s, p) for (s, d), p in zip(modes, steps, strict=True) if is_zero(d)])
+    )
+
+
+def max_alignment(layout: Any) -> int:
+    """The largest number of elements that a layout moves as one: `upcast` takes any divisor of it.
+
+    Dynamic strides count by what is known to divide them.
+
+    Law: ``upcast(n, layout)`` succeeds for each divisor ``n``.
+    """
+    if isinstance(layout, Swizzle):
+        return 1 << layout.base
+    if isinstance(layout, ComposedLayout):
+        if not isinstance(layout.inner, Swizzle) or not is_static_int(layout.offset):
+            return 1
+        return math.gcd(max_alignment(layout.inner), layout.offset, max_alignment(layout.outer))
+    run = right_inverse(layout)
+    n = size(run) if is_static_int(size(run)) else 1
+    strides = [
+        d if is_static_int(d) else getattr(d, "divisibility", 1)
+        for s, d in flat_modes(filter(layout))
+        if not (is_static_int(d) and is_static_int(s) and d < n)
+    ]
+    return math.gcd(n, *strides) if n > 1 or strides else 1
