@@ -81,7 +81,7 @@ class Emitter:
     def fresh(self) -> str:
         """A new local name."""
         self._count += 1
-        return f"%{self._count}v"
+        return f"%v{self._count}"
 
     def label(self, hint: str) -> str:
         """A new block name, without the percent sign."""
