@@ -18,7 +18,7 @@ from opencute.ir.attributes import DenseI32Attr, IntAttr, StringAttr, TypeAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.types import F64, FloatType, IntegerType, Type
 
-__all__ = ["MEMORY"]
+__all__ = ["MEMORY", "print_arguments"]
 
 _DYNAMIC = -(1 << 31)
 
@@ -123,8 +123,8 @@ def _sreg(e: Emitter, op: Op) -> None:
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([a-zA-Z%])")
 
 
-def _print(e: Emitter, op: Op) -> None:
-    """printf: arguments go to a buffer in local memory, promoted as C promotes variadic ones."""
+def print_arguments(e: Emitter, op: Op) -> tuple[str, list[tuple[str, str]]]:
+    """The global that holds a print's format, and its arguments promoted as C does: (type, operand)."""
     text = _text(op, "format")
     kinds = [m[1] for m in _CONVERSION.finditer(text) if m[1] != "%"]
     if len(kinds) != len(op.operands):
@@ -134,22 +134,25 @@ def _print(e: Emitter, op: Op) -> None:
         )  # fmt: skip
     data = text.encode() + b"\0"
     body = "".join(chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\{b:02X}" for b in data)
-    fmt = e.module.global_name(
-        f'private unnamed_addr addrspace(1) constant [{len(data)} x i8] c"{body}", align 1', ".fmt"
-    )
-    offset, stores = 0, []
-    for kind, value in zip(kinds, op.operands, strict=True):
-        type, promoted = _promote(e, kind, value)
+    constant = f'private unnamed_addr constant [{len(data)} x i8] c"{body}", align 1'
+    fmt = e.module.global_name(constant, ".fmt")
+    return fmt, [_promote(e, k, v) for k, v in zip(kinds, op.operands, strict=True)]
+
+
+def _print(e: Emitter, op: Op) -> None:
+    """printf: arguments go to a buffer in local memory, each at a multiple of its size."""
+    fmt, arguments = print_arguments(e, op)
+    places: list[int] = []
+    offset = 0
+    for type, _ in arguments:
         size = 4 if type == "i32" else 8
-        offset = -(-offset // size) * size
-        stores.append((type, promoted, offset, size))
-        offset += size
-    buffer = e.alloca("i8", max(offset, 8), 8)
-    for type, promoted, at, size in stores:
+        places.append(-(-offset // size) * size)
+        offset = places[-1] + size
+    buffer = e.alloca("i8", offset, 8) if arguments else "null"
+    for (type, value), at in zip(arguments, places, strict=True):
         place = e.assign(f"getelementptr i8, ptr {buffer}, i32 {at}")
-        e.void(f"store {type} {promoted}, ptr {place}, align {size}")
-    generic = e.assign(f"addrspacecast ptr addrspace(1) {fmt} to ptr")
-    e.call("vprintf", "i32", [("ptr", generic), ("ptr", buffer if stores else "null")])
+        e.void(f"store {type} {value}, ptr {place}, align {4 if type == 'i32' else 8}")
+    e.call("vprintf", "i32", [("ptr", fmt), ("ptr", buffer)])
 
 
 def _promote(e: Emitter, kind: str, value: Value) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from opencute.ir.builder import at_loc, insert_at
 from opencute.ir.core import Block, BlockArgument, Op, Region, Value
 from opencute.ir.types import Type
 
-__all__ = ["Handler", "Rewriter", "kernels", "walk_blocks"]
+__all__ = ["Handler", "Rewriter", "building_region", "host_functions", "kernels", "walk_blocks"]
 
 Handler = Callable[["Rewriter", Op], "Sequence[Value] | None"]
 
@@ -121,6 +121,11 @@ def kernels(module: Op) -> list[Op]:
         if op.name == "gpu.module":
             out += [f for f in op.regions[0].block.ops if f.name == "gpu.func"]
     return out
+
+
+def host_functions(module: Op) -> list[Op]:
+    """The host functions of a module, in order."""
+    return [op for op in module.regions[0].block.ops if op.name == "func.func"]
 
 
 @contextmanager

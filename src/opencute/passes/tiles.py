@@ -31,23 +31,22 @@ from opencute.ir.core import Op, Value
 from opencute.ir.types import FunctionType
 from opencute.passes.copies import lower_copy
 from opencute.passes.memory import SPACE, advance, convert_type, load_run, memory_type, store_run
-from opencute.passes.rewriter import Handler, Rewriter, kernels
+from opencute.passes.rewriter import Handler, Rewriter
 from opencute.passes.tile_access import Lane, TileAccess, gather, lanes_of
 
 __all__ = ["tiles"]
 
 
-def tiles(module: Op, target: Target) -> None:
-    """Lower cute operations on memory in every kernel of `module`."""
-    for kernel in kernels(module):
-        rw = Rewriter(_handlers(target), convert_type)
-        entry = kernel.regions[0].blocks[0]
-        align = [a.type.align if isinstance(a.type, PtrType) else 0 for a in entry.args]
-        for block in kernel.regions[0].blocks:
-            rw.block(block)
-        kernel.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
-        inputs = tuple(a.type for a in entry.args)
-        kernel.attributes["function_type"] = TypeAttr(FunctionType(inputs, ()))
+def tiles(function: Op, target: Target) -> None:
+    """Lower the cute operations on memory of a kernel or host function."""
+    rw = Rewriter(_handlers(target), convert_type)
+    entry = function.regions[0].block
+    align = [a.type.align if isinstance(a.type, PtrType) else 0 for a in entry.args]
+    rw.block(entry)
+    function.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
+    inputs = tuple(a.type for a in entry.args)
+    results = tuple(v.type for v in entry.terminator.operands)
+    function.attributes["function_type"] = TypeAttr(FunctionType(inputs, results))
 
 
 def _handlers(target: Target) -> dict[str, Handler]:
