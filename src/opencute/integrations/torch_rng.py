@@ -69,7 +69,7 @@ def generator_class(torch: Any, device_of: Any) -> type:
         device_of: function from a device argument to a `torch.device` with an index.
     """
     real: Any = torch.Generator
-    base_meta: type = type(torch.Generator)
+    base_meta: Any = real.__class__
 
     class Meta(base_meta):
         def __instancecheck__(self, instance: Any) -> bool:

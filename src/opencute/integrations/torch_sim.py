@@ -32,6 +32,7 @@ from opencute.integrations.torch_rng import CudaRandom, generator_class
 
 __all__ = [
     "capturing_graph", "install", "installed", "is_cuda", "is_uninitialized", "mark_initialized",
+    "mark_uninitialized",
     "on_empty", "simulated_cuda", "uninstall",
 ]  # fmt: skip
 
@@ -41,6 +42,7 @@ on_empty: list[Callable[[Any], None]] = []
 is_cuda = marks.is_cuda
 is_uninitialized = marks.is_uninitialized
 mark_initialized = marks.mark_initialized
+mark_uninitialized = marks.mark_uninitialized
 
 _MISSING = object()
 
