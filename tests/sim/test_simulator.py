@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sim.building import add, const, function_module, kernel_module, launch, mul, ptr, thread
 
 from opencute.base.errors import ArgumentError, SimulationError
 from opencute.dialects import arith, builtin, cute, func, gpu, ptx, scf
@@ -18,6 +17,7 @@ from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Op
 from opencute.ir.types import F16, F32, I1, I32, I64, VectorType
 from opencute.sim import Buffer, Simulator
+from sim.building import add, const, function_module, kernel_module, launch, mul, ptr, thread
 
 pytestmark = pytest.mark.t0
 
@@ -174,9 +174,7 @@ def test_special_registers() -> None:
         linear = const(0)
         for kind, extent in (("ctaid", "nctaid"), ("tid", "ntid")):
             for axis in "zyx":
-                linear = add(
-                    mul(linear, ptx.sreg(f"{extent}.{axis}")), ptx.sreg(f"{kind}.{axis}")
-                )
+                linear = add(mul(linear, ptx.sreg(f"{extent}.{axis}")), ptx.sreg(f"{kind}.{axis}"))
         for i, name in enumerate(names):
             at = cute.ptr_add(out, add(mul(linear, const(len(names))), const(i)), 4)
             cute.store(ptx.sreg(name), at)
@@ -229,9 +227,7 @@ def test_dynamic_layout_of_a_tile() -> None:
     def body(src: Any, dst: Any, pitch: Any) -> None:
         tile = LayoutAttr((4, 2), (1, Dyn(64)))
         v = cute.tile_load(cute.ptr_add(src, mul(thread(), const(4)), 4), tile, (pitch,))
-        cute.tile_store(
-            v, cute.ptr_add(dst, mul(thread(), const(8)), 4), LayoutAttr((8,), (1,))
-        )
+        cute.tile_store(v, cute.ptr_add(dst, mul(thread(), const(8)), 4), LayoutAttr((8,), (1,)))
 
     x = np.arange(2 * 20, dtype=np.int32).reshape(2, 20)
     y = np.zeros((5, 2, 4), np.int32)

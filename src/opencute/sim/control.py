@@ -174,7 +174,7 @@ def _ragged(
     live: tuple[Any, ...],
     kinds: Sequence[Kind],
 ) -> tuple[Any, ...]:
-    index, upper, step = bounds
+    index, _, step = bounds
     dtype = next(v.dtype for v in bounds if type(v) is nd)
     # Counted in trips, so that the last step cannot overflow.
     wide = [v.astype(np.int64) if type(v) is nd else v for v in bounds]

@@ -48,8 +48,8 @@ def out_of_bounds(
         f"element {index}" if access.run == 1 else f"elements {index} to {index + access.run - 1}"
     )
     raise OutOfBoundsError(
-        f"{verb} outside of {buffer.name!r}: {what} of {items} ({access.dtype}, byte offset {offset} of "
-        f"{buffer.size}), {name}{_others(count)}",
+        f"{verb} outside of {buffer.name!r}: {what} of {items} "
+        f"({access.dtype}, byte offset {offset} of {buffer.size}), {name}{_others(count)}",
         code="OC3101",
         loc=access.op.loc,
         expected=f"0 <= element < {items}",

@@ -379,7 +379,8 @@ class _Compiler:
             self.emit(self.registers(self.both(op.operands)), [], lines)
         self.flush()
         names = [self.v(a) for a in op.operands]
-        source = f"lambda L, R: fn(L{''.join(f', R[{n!r}]' if n[0] == 'v' else f', {n}' for n in names)})"
+        args = "".join(f", R[{n!r}]" if n[0] == "v" else f", {n}" for n in names)
+        source = f"lambda L, R: fn(L{args})"
         run = eval(source, {**self.names, "fn": rule.factory(op)})
         self.steps.append(Step("wait", op, run, self.registers(names)))
 

@@ -17,8 +17,8 @@ from opencute.sim.values import Array
 __all__ = ["garbage", "read", "read_where", "spoil", "write", "write_where"]
 
 
-def _places(access: Any, offset: Any, starts: Any) -> Array:     """Byte offsets of all elements in
-the row: (elements,) if lanes agree, else (p, q, elements)."""
+def _places(access: Any, offset: Any, starts: Any) -> Array:
+    """Byte offsets of all elements in the row: one axis if lanes agree, else three."""
     inner = np.arange(access.run) * access.size
     if starts is not None:
         inner = (starts[..., None] + inner).reshape(*starts.shape[:-1], -1)

@@ -35,9 +35,9 @@ class Rule:
     Args:
         factory: makes the function that runs.
         lanes: whether the function takes the executing lanes first.
-        taint: how uninitialised data passes: ``each`` (element by element), ``memory`` (the function takes
-            the operands' taints as ``taints=`` and a load returns value and taint), ``none``, or
-            a factory of the function that maps the operands' masks to the result's.
+        taint: how uninitialised data passes: ``each`` (element by element), ``memory`` (the
+            function takes the operands' taints as ``taints=`` and a load returns value and taint),
+            ``none``, or a factory of the function that maps the operands' masks to the result's.
         sinks: operands in which uninitialised data is reported, and what they are.
         blocking: whether it may have to wait.
     """

@@ -47,8 +47,8 @@ class Tile:
         op: the operation it belongs to, for messages.
         layout: shape and stride, with dynamic leaves.
 
-    `run` elements lie next to each other from each of the offsets that `starts` gives; `length` is the
-    number of all elements (None if dynamic) and `first` the size of the first mode.
+    `run` elements lie next to each other from each of the offsets that `starts` gives; `length` is
+    the number of all elements (None if dynamic) and `first` the size of the first mode.
     """
 
     def __init__(self, op: Op, layout: LayoutAttr) -> None:
@@ -111,7 +111,7 @@ class Tile:
 
 
 def covers(op: Op, pointer: Value, count: int) -> bool:
-    """Whether an operation writes all `count` elements at `pointer` and does nothing else with it."""
+    """Whether an operation writes all `count` elements at `pointer`, and nothing but that."""
     if op.name == "cute.tile_store" and op.operands[1] is pointer:
         layout, others = op.attributes["layout"], [op.operands[0]]
     elif isinstance(op, CopyOp) and op.dst is pointer and op.pred is None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""The meaning of every operation, one file per dialect. Importing this package registers all rules."""
+"""The meaning of every operation, one file per dialect. Importing registers all rules."""
 
 from __future__ import annotations
 
