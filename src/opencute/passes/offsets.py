@@ -88,6 +88,7 @@ def accesses(
     bits: int,
     align: int,
     max_bits: int,
+    supposed: int = 0,
 ) -> list[Access]:
     """The accesses that reach the elements `wanted` of a tile.
 
@@ -97,6 +98,7 @@ def accesses(
         bits: width of one element in memory.
         align: alignment of the tile's pointer in bytes.
         max_bits: widest access.
+        supposed: alignment in bytes that dynamic strides are supposed to have besides what is known.
     """
     offsets = element_offsets(layout)
     leaves = [x for x in (*flatten(layout.shape), *flatten(layout.stride)) if isinstance(x, Dyn)]
@@ -105,7 +107,9 @@ def accesses(
         groups.setdefault(offsets[i].terms, {})[offsets[i].static] = i
     out: list[Access] = []
     for terms, places in groups.items():
-        step = math.gcd(align * 8, *(f * leaves[i].div * bits for i, f in terms))
+        step = math.gcd(
+            align * 8, *(math.lcm(f * leaves[i].div * bits, supposed * 8 or 1) for i, f in terms)
+        )
         base = _power(step)
         for start, elements in _runs(places):
             out += _pieces(terms, start, elements, bits, base, max_bits)
