@@ -11,9 +11,9 @@ from opencute.dialects.cute import Dyn, LayoutAttr, PtrType
 from opencute.ir.attributes import DenseI32Attr
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Op, Value
-from opencute.ir.types import I32, I64, Type
+from opencute.ir.types import I1, I32, I64, Type
 
-__all__ = ["kernel_module", "relu_2d"]
+__all__ = ["elementwise_add", "global_index", "kernel_module", "relu_2d", "when"]
 
 
 def kernel_module(
@@ -81,3 +81,60 @@ def relu_2d(element: Type, vec: int, align: int = 16) -> Op:
         when(arith.cmpi("slt", idx, total), inside)
 
     return kernel_module("relu", (pointer, pointer, I32, I32, I64, I64), body)
+
+
+def elementwise_add(element: Type, vec: int, rows: int = 4, align: int = 4) -> Op:
+    """The published elementwise_add: thread tiles of rows x vec, a predicate per element.
+
+    The tiled copy of 4 x 32 threads; the row stride is dynamic, predicates sit in a fragment.
+    """
+    pointer = PtrType(element, "gmem", align)
+    size = rows * vec
+    tile = LayoutAttr(((1, vec), (rows,)), ((0, 1), (Dyn(64),)))
+    frag = LayoutAttr(((1, vec), (rows,)), ((0, 1), (vec,)))
+
+    def body(
+        a: Value, b: Value, c: Value, m: Value, n: Value, s: Value, tiles_n: Value
+    ) -> None:
+        tid, bid = ptx.sreg("tid.x"), ptx.sreg("ctaid.x")
+
+        def const(v: int) -> Value:
+            return arith.constant(v, I32)
+
+        def mul(x: Value, y: Value) -> Value:
+            return arith.binary("muli", x, y)
+
+        def add(x: Value, y: Value) -> Value:
+            return arith.binary("addi", x, y)
+
+        bm, bn = arith.binary("divsi", bid, tiles_n), arith.binary("remsi", bid, tiles_n)
+        tm = arith.binary("divsi", tid, const(32))
+        tn = arith.binary("remsi", tid, const(32))
+        row = add(mul(bm, const(4 * rows)), mul(tm, const(rows)))
+        col = add(mul(bn, const(32 * vec)), mul(tn, const(vec)))
+        offset = arith.binary("muli", arith.cast("extsi", row, I64), s)
+        offset = arith.binary("addi", offset, arith.cast("extsi", col, I64))
+        pred = cute.alloca(I1, size)
+        loop, block = new_block([I32])
+        with insert_at(block):
+            i = block.args[0]
+            r = add(row, arith.binary("divsi", i, const(vec)))
+            j = add(col, arith.binary("remsi", i, const(vec)))
+            ok = arith.binary("andi", arith.cmpi("slt", r, m), arith.cmpi("slt", j, n))
+            cute.store(ok, cute.ptr_add(pred, i, 1))
+            scf.yield_()
+        scf.for_(const(0), const(size), const(1), (), loop)
+        guard = cute.Tile(pred, frag)
+        frags = []
+        for p in (a, b):
+            frags.append(cute.alloca(element, size))
+            src = cute.Tile(cute.ptr_add(p, offset, align), tile, (s,))
+            cute.copy("universal_copy", 0, src, cute.Tile(frags[-1], frag), guard)
+        x, y = (cute.tile_load(f, frag) for f in frags)
+        out = cute.alloca(element, size)
+        cute.tile_store(arith.binary("addf", x, y), out, frag)
+        dst = cute.Tile(cute.ptr_add(c, offset, align), tile, (s,))
+        cute.copy("universal_copy", 0, cute.Tile(out, frag), dst, guard)
+
+    types = (pointer, pointer, pointer, I32, I32, I64, I32)
+    return kernel_module("add", types, body, 128)

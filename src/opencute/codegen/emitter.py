@@ -70,6 +70,7 @@ class Emitter:
         self.module = module
         self.table = table
         self.scope = scope
+        self.predicate: Callable[[Emitter, Op], bool] | None = None
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.names: dict[Value, str] = {}
@@ -138,6 +139,8 @@ class Emitter:
     def op(self, op: Op) -> None:
         """Print one operation."""
         self.locate(op.loc)
+        if op.name == "scf.if" and self.predicate is not None and self.predicate(self, op):
+            return
         control = _CONTROL.get(op.name)
         if control is not None:
             control(self, op)

@@ -17,6 +17,7 @@ from opencute.codegen.ops_arith import ARITH
 from opencute.codegen.ops_math import MATH
 from opencute.codegen.ops_memory import MEMORY
 from opencute.codegen.ops_vector import VECTOR_OPS
+from opencute.codegen.predication import print_predicated
 from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.attributes import Attribute, DenseI32Attr, IntAttr
 from opencute.ir.core import Op
@@ -73,6 +74,7 @@ def _kernel(kernel: Op, text: ModuleText) -> str:
     if text.debug is not None and kernel.loc is not None:
         scope = text.debug.subprogram(name, kernel.loc.file, kernel.loc.line, name)
     e = Emitter(text, TABLE, scope)
+    e.predicate = print_predicated
     block = kernel.regions[0].block
     align = kernel.attributes.get("cute.arg_align")
     params: list[str] = []

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from opencute.dialects.cute import Dyn, LayoutAttr
 
@@ -61,7 +62,8 @@ def flatten(tree: object) -> list[int | Dyn]:
     return [tree]
 
 
-def element_offsets(layout: LayoutAttr) -> list[Offset]:
+@lru_cache(maxsize=1024)
+def element_offsets(layout: LayoutAttr) -> tuple[Offset, ...]:
     """The offset of each element, in the order of the linear coordinate."""
     out = [Offset((), 0)]
     dyn = sum(isinstance(leaf, Dyn) for leaf in flatten(layout.shape))
@@ -73,7 +75,12 @@ def element_offsets(layout: LayoutAttr) -> list[Offset]:
             out = [_plus(o, index, i) for i in range(extent) for o in out]
         else:
             out = [Offset(o.terms, o.static + i * stride) for i in range(extent) for o in out]
-    return out
+    return tuple(out)
+
+
+@lru_cache(maxsize=1024)
+def _dynamic(layout: LayoutAttr) -> tuple[Dyn, ...]:
+    return tuple(layout.dyns())
 
 
 def _plus(offset: Offset, index: int, factor: int) -> Offset:
@@ -88,6 +95,7 @@ def accesses(
     bits: int,
     align: int,
     max_bits: int,
+    supposed: int = 0,
 ) -> list[Access]:
     """The accesses that reach the elements `wanted` of a tile.
 
@@ -97,15 +105,18 @@ def accesses(
         bits: width of one element in memory.
         align: alignment of the tile's pointer in bytes.
         max_bits: widest access.
+        supposed: alignment in bytes that dynamic strides are supposed to have besides what is known.
     """
     offsets = element_offsets(layout)
-    leaves = [x for x in (*flatten(layout.shape), *flatten(layout.stride)) if isinstance(x, Dyn)]
+    leaves = _dynamic(layout)
     groups: dict[Terms, dict[int, int]] = {}
     for i in wanted:
         groups.setdefault(offsets[i].terms, {})[offsets[i].static] = i
     out: list[Access] = []
     for terms, places in groups.items():
-        step = math.gcd(align * 8, *(f * leaves[i].div * bits for i, f in terms))
+        step = math.gcd(
+            align * 8, *(math.lcm(f * leaves[i].div * bits, supposed * 8 or 1) for i, f in terms)
+        )
         base = _power(step)
         for start, elements in _runs(places):
             out += _pieces(terms, start, elements, bits, base, max_bits)

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from opencute.arch.target import Target
 from opencute.ir.core import Op
 from opencute.passes.rewriter import host_functions, kernels
+from opencute.passes.simplify import simplify
 from opencute.passes.tiles import tiles
+from opencute.passes.unroll import unroll
 
 __all__ = ["DEVICE", "HOST", "Pass", "run_device_passes", "run_host_passes"]
 
@@ -22,10 +24,17 @@ Pass = Callable[[Op, Target], None]
 """A pass changes one function in place."""
 
 DEVICE: tuple[Pass, ...] = (
+    simplify,  # constants where loop bounds and offsets need them
+    unroll,  # loops that index register fragments disappear
     tiles,  # pointers, tiles and copies become addresses, loads and stores
+    simplify,  # what the new addresses have in common is computed once
 )
 
-HOST: tuple[Pass, ...] = (tiles,)
+HOST: tuple[Pass, ...] = (
+    simplify,
+    tiles,
+    simplify,
+)
 
 After = Callable[[str, Op], None]
 

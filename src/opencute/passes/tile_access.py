@@ -12,6 +12,7 @@ apart before it has to be::
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -98,6 +99,7 @@ class TileAccess:
         self, base: Value, type: PtrType, layout: LayoutAttr, dyns: Sequence[Value], max_bits: int
     ) -> None:
         self.base = base
+        self.space = type.space
         self.element: Type = type.element
         # An element is always aligned to its own size: the hardware has no other access.
         self.align = max(type.align, storage_bits(type.element) // 8)
@@ -105,11 +107,12 @@ class TileAccess:
         self.dyns = dyns
         self.max_bits = max_bits
         self.bits = storage_bits(type.element)
+        self.supposed = 0
         self._bases: dict[Terms, Value] = {(): base}
 
     def accesses(self, wanted: Sequence[int]) -> list[Access]:
         """The accesses for some of the elements."""
-        return accesses(self.layout, wanted, self.bits, self.align, self.max_bits)
+        return accesses(self.layout, wanted, self.bits, self.align, self.max_bits, self.supposed)
 
     def address(self, access: Access) -> Value:
         """The address of an access."""
@@ -147,3 +150,19 @@ class TileAccess:
         """Make the dynamic parts of addresses here, so that a nested region can use them."""
         for a in self.accesses(wanted):
             self._dynamic(a.terms)
+
+    def aligned(self) -> TileAccess:
+        """The same tile, supposing that its rows start as aligned as its runs are long.
+
+        Strides count as aligned too; `accesses` of the result says what has to be checked.
+        """
+        out = copy.copy(self)
+        supposed = max(self.align, min(16, self.max_bits // 8))
+        out.align = out.supposed = supposed
+        return out
+
+    def instructions(self, wanted: Sequence[int]) -> int:
+        """How many loads or stores reach the elements."""
+        return sum(
+            max(1, len(a.elements) * self.bits // 8 // a.align) for a in self.accesses(wanted)
+        )

@@ -28,8 +28,9 @@ from opencute.dialects import cute, llvm, vector
 from opencute.dialects.cute import PtrType, storage_bits
 from opencute.ir.attributes import DenseI32Attr, TypeAttr
 from opencute.ir.core import Op, Value
-from opencute.ir.types import FunctionType
+from opencute.ir.types import FunctionType, Type, VectorType
 from opencute.passes.copies import lower_copy
+from opencute.passes.fragments import FragmentAccess, Fragments
 from opencute.passes.memory import SPACE, advance, convert_type, load_run, memory_type, store_run
 from opencute.passes.rewriter import Handler, Rewriter
 from opencute.passes.tile_access import Lane, TileAccess, gather, lanes_of
@@ -39,7 +40,7 @@ __all__ = ["tiles"]
 
 def tiles(function: Op, target: Target) -> None:
     """Lower the cute operations on memory of a kernel or host function."""
-    rw = Rewriter(_handlers(target), convert_type)
+    rw = Rewriter(_handlers(target, Fragments(function)), convert_type)
     entry = function.regions[0].block
     align = [a.type.align if isinstance(a.type, PtrType) else 0 for a in entry.args]
     rw.block(entry)
@@ -49,35 +50,68 @@ def tiles(function: Op, target: Target) -> None:
     function.attributes["function_type"] = TypeAttr(FunctionType(inputs, results))
 
 
-def _handlers(target: Target) -> dict[str, Handler]:
-    def tile(rw: Rewriter, ptr: Value, op: Op, first_dyn: int) -> TileAccess:
-        type = _pointer(ptr)
+def _handlers(target: Target, fragments: Fragments) -> dict[str, Handler]:
+    def tile(rw: Rewriter, ptr: Value, op: Op, first_dyn: int) -> TileAccess | FragmentAccess:
         layout = op.attributes["layout"]
         assert isinstance(layout, cute.LayoutAttr)
+        if fragments.forwarded(ptr):
+            return fragments.access(ptr, layout)
+        type = _pointer(ptr)
         dyns = rw.get_all(op.operands[first_dyn:])
         return TileAccess(rw.get(ptr), type, layout, dyns, target.max_access_bits(type.space))
 
     def tile_load(rw: Rewriter, op: Op) -> list[Value]:
-        access = tile(rw, op.operands[0], op, 1)
-        size = access.layout.static_size() or 0
-        lanes = access.load(range(size))
+        assert isinstance(op.result.type, VectorType)
+        size = op.result.type.length
+        lanes = tile(rw, op.operands[0], op, 1).load(range(size))
         return [_as_vector([lanes[i] for i in range(size)])]
 
     def tile_store(rw: Rewriter, op: Op) -> list[Value]:
-        access = tile(rw, op.operands[1], op, 2)
-        access.store(dict(enumerate(lanes_of(rw.get(op.operands[0])))))
+        values = lanes_of(rw.get(op.operands[0]))
+        tile(rw, op.operands[1], op, 2).store(dict(enumerate(values)))
         return []
 
     def copy(rw: Rewriter, op: Op) -> list[Value]:
         assert isinstance(op, cute.CopyOp)
-        lower_copy(rw, op, target)
+        lower_copy(rw, op, target, fragments)
         return []
+
+    def load(rw: Rewriter, op: Op) -> list[Value]:
+        ptr = op.operands[0]
+        if fragments.forwarded(ptr):
+            return [fragments.access(ptr, None).load([0])[0].scalar()]
+        element = _pointer(ptr).element
+        return [load_run(rw.get(ptr), element, 1, _alignment(element))]
+
+    def store(rw: Rewriter, op: Op) -> list[Value]:
+        value, ptr = op.operands
+        if fragments.forwarded(ptr):
+            fragments.access(ptr, None).store({0: Lane(rw.get(value))})
+        else:
+            element = _pointer(ptr).element
+            store_run(rw.get(value), rw.get(ptr), element, 1, _alignment(element))
+        return []
+
+    def alloca(rw: Rewriter, op: Op) -> list[Value]:
+        if fragments.forwarded(op.result):
+            return [op.result]  # no use of it is left
+        return _alloca(op)
+
+    def ptr_add(rw: Rewriter, op: Op) -> list[Value]:
+        ptr, offset = op.operands
+        if fragments.forwarded(ptr):
+            return [op.result]
+        return [advance(rw.get(ptr), rw.get(offset), _pointer(ptr).element)]
 
     return {
         **_SIMPLE,
         "cute.tile_load": tile_load,
         "cute.tile_store": tile_store,
         "cute.copy": copy,
+        "cute.load": load,
+        "cute.store": store,
+        "cute.alloca": alloca,
+        "cute.ptr_add": ptr_add,
     }
 
 
@@ -91,15 +125,9 @@ def _pointer(value: Value) -> PtrType:
     return value.type
 
 
-def _alignment(type: PtrType) -> int:
-    """Alignment of one element: never less than its own size, never more than is of use."""
-    size = max(storage_bits(type.element) // 8, 1)
-    return size
-
-
-def _ptr_add(rw: Rewriter, op: Op) -> list[Value]:
-    ptr, offset = op.operands
-    return [advance(rw.get(ptr), rw.get(offset), _pointer(ptr).element)]
+def _alignment(element: Type) -> int:
+    """Alignment of one element: its own size, for the hardware has no other access."""
+    return max(storage_bits(element) // 8, 1)
 
 
 def _recast(rw: Rewriter, op: Op) -> list[Value]:
@@ -117,24 +145,12 @@ def _int_to_ptr(rw: Rewriter, op: Op) -> list[Value]:
     return [llvm.inttoptr(rw.get(op.operands[0]), SPACE[_pointer(op.result).space])]
 
 
-def _alloca(rw: Rewriter, op: Op) -> list[Value]:
+def _alloca(op: Op) -> list[Value]:
     assert isinstance(op, cute.AllocaOp)
     type = _pointer(op.result)
     bits = storage_bits(type.element)
     count = op.count.value if bits >= 8 else -(-op.count.value * bits // 8)
     return [llvm.alloca(memory_type(type.element), count, max(type.align, bits // 8, 1))]
-
-
-def _load(rw: Rewriter, op: Op) -> list[Value]:
-    type = _pointer(op.operands[0])
-    return [load_run(rw.get(op.operands[0]), type.element, 1, _alignment(type))]
-
-
-def _store(rw: Rewriter, op: Op) -> list[Value]:
-    value, ptr = op.operands
-    type = _pointer(ptr)
-    store_run(rw.get(value), rw.get(ptr), type.element, 1, _alignment(type))
-    return []
 
 
 def _assume(rw: Rewriter, op: Op) -> list[Value]:
@@ -143,12 +159,8 @@ def _assume(rw: Rewriter, op: Op) -> list[Value]:
 
 
 _SIMPLE: dict[str, Handler] = {
-    "cute.ptr_add": _ptr_add,
     "cute.recast": _recast,
     "cute.ptr_to_int": _ptr_to_int,
     "cute.int_to_ptr": _int_to_ptr,
-    "cute.alloca": _alloca,
-    "cute.load": _load,
-    "cute.store": _store,
     "cute.assume": _assume,
 }
