@@ -44,6 +44,7 @@ __all__ = [
     "attr",
     "declaration",
     "declaration_of",
+    "declarations",
     "has_trait",
     "op",
     "operand",
@@ -388,6 +389,11 @@ def op(
         return register(name)(cls)
 
     return decorate
+
+
+def declarations() -> dict[str, Declaration]:
+    """All declarations by name; those of dialects once `opencute.dialects` is imported."""
+    return dict(_DECLARATIONS)
 
 
 def declaration(name: str) -> Declaration | None:
