@@ -11,13 +11,25 @@ In: the knob `OPENCUTE_TARGET` and the CUDA driver. Out: `uses_simulator()` and 
 from __future__ import annotations
 
 import ctypes
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
-from opencute.base.knobs import KNOBS
+import opencute.base
+from opencute.base.knobs import KNOBS, Knobs
 from opencute.integrations import cuda_stub
 from opencute.integrations.import_hook import after_import
 
-__all__ = ["driver_version", "gpu_count", "prepare", "uses_simulator"]
+__all__ = [
+    "Gpu", "driver_version", "gpu_count", "gpus", "own_cutlass_first", "prepare", "source_root",
+    "uses_simulator",
+]  # fmt: skip
+
+
+_MAJOR, _MINOR = 75, 76  # attributes: compute capability
 
 
 @lru_cache(maxsize=1)
@@ -47,6 +59,47 @@ def gpu_count() -> int:
     if driver is None or driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
         return 0
     return count.value
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A CUDA device: its name and compute capability."""
+
+    name: str
+    capability: tuple[int, int]
+
+
+def gpus() -> list[Gpu]:
+    """The CUDA devices of this machine."""
+    driver = _driver()
+    found: list[Gpu] = []
+    for ordinal in range(gpu_count() if driver is not None else 0):
+        assert driver is not None
+        device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        name = ctypes.create_string_buffer(256)
+        driver.cuDeviceGet(ctypes.byref(device), ordinal)
+        driver.cuDeviceGetName(name, len(name), device)
+        driver.cuDeviceGetAttribute(ctypes.byref(major), _MAJOR, device)
+        driver.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, device)
+        found.append(Gpu(name.value.decode(errors="replace"), (major.value, minor.value)))
+    return found
+
+
+def source_root() -> Path:
+    """The folder from which this copy of OpenCuTe is imported; our `cutlass` lies there too."""
+    return Path(opencute.base.__file__).resolve().parents[2]
+
+
+def own_cutlass_first() -> None:
+    """Make `import cutlass` mean OpenCuTe in this process and in those that it starts."""
+    os.environ[Knobs.alias.env] = "1"
+    root = source_root()
+    own = root / "cutlass" / "__init__.py"
+    if not own.is_file() or "cutlass" in sys.modules:
+        return
+    spec = importlib.util.find_spec("cutlass")
+    if spec is None or spec.origin is None or Path(spec.origin).resolve() != own:
+        sys.path.insert(0, str(root))
 
 
 def uses_simulator() -> bool:

@@ -128,7 +128,8 @@ class _Torch:
         custom = _CUSTOM.get(name)
         if name == "float4_e2m1fn_x2":
             pairs = self.numpy(self.view(host, self.uint8))
-            nibbles: Array = np.stack([pairs & 15, pairs >> 4], axis=-1).reshape(*shape[:-1], -1)
+            nibbles: Array = np.concatenate([pairs[..., None] & 15, pairs[..., None] >> 4], axis=-1)
+            nibbles = nibbles.reshape(*shape[:-1], -1)
             return Frozen("torch", device, name, shape, nibbles.view(_ML.float4_e2m1fn))
         if custom is not None:
             if host.dim() == 0:
@@ -212,7 +213,7 @@ def clone(value: Any, memo: dict[Any, Any] | None = None) -> Any:
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
         return kind((k, clone(v, memo)) for k, v in items)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
+    if hasattr(kind, "_fields"):
         return kind(*(clone(v, memo) for v in cast("tuple[Any, ...]", value)))
     if isinstance(value, (list, tuple)):
         return kind(clone(v, memo) for v in cast("list[Any]", value))

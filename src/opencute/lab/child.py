@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from opencute.base.knobs import Knobs
+from opencute.integrations.environment import own_cutlass_first
 from opencute.lab.channel import RESULT, Sender
 from opencute.lab.strict_json import plain
 
@@ -69,11 +69,11 @@ def main() -> None:
     faulthandler.enable()
     job = _read_job(int(sys.argv[2]))
     sender = Sender(job.pop("result_fd"), bytes.fromhex(job.pop("secret")))
-    os.environ[Knobs.alias.env] = "1"
     sys.argv[:] = [job["file"]]
     root = sys.path.pop(0)
     if root not in sys.path:
         sys.path.append(root)
+    own_cutlass_first()
     result = _run(job, sender)
     if sender.owned():
         for stream in (sys.stdout, sys.stderr):

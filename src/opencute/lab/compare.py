@@ -139,8 +139,9 @@ def _integers(a: Array, b: Array) -> _Chunk:
     # Modular subtraction of the smaller from the larger is exact even where int64 overflows.
     x: Array = a.view(np.uint64)
     y: Array = b.view(np.uint64)
-    diff: Array = np.where(a > b, x - y, y - x)
-    size: Array = b if unsigned else np.where(b < 0, (~b).view(np.uint64) + np.uint64(1), y)
+    diff = cast("Array", np.where(a > b, x - y, y - x))
+    negated: Array = (~b).view(np.uint64) + np.uint64(1)
+    size = b if unsigned else cast("Array", np.where(b < 0, negated, y))
     return _Chunk(diff == 0, diff.astype(np.float64), size.astype(np.float64))
 
 

@@ -22,10 +22,9 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import opencute.base
+from opencute.integrations.environment import source_root
 from opencute.lab.channel import Receiver
 
 __all__ = ["Outcome", "run_job"]
@@ -49,11 +48,6 @@ class Outcome:
     failure: str | None
     output: str
     elapsed: float
-
-
-def source_root() -> Path:
-    """The folder from which this copy of OpenCuTe is imported."""
-    return Path(opencute.base.__file__).resolve().parents[2]
 
 
 def _start(job: dict[str, Any], secret: bytes) -> tuple[subprocess.Popen[bytes], int]:

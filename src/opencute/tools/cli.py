@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `opencute` command.
 
-In: the command line. Out: for `verify` and `benchmark` one JSON object on standard output, for the rest
-text; exit status 0 right, 1 wrong, 2 usage. Only click is imported before a command runs::
+In: the command line. Out: for `verify` and `benchmark` one JSON object on standard output, for the
+rest text; exit status 0 right, 1 wrong, 2 usage. Only click is imported before a command runs::
 
     opencute verify kernel.py --rtol 1e-3 --atol 1e-3
 """
@@ -21,7 +21,7 @@ __all__ = ["main"]
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-class _Number(click.ParamType):
+class _Number(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     """A finite number with a lower bound."""
 
     name = "number"
