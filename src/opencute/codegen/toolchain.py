@@ -37,3 +37,10 @@ def find_ptxas() -> Tool:
 @lru_cache(maxsize=1)
 def find_disassembler() -> Tool | None:
     return _find("nvdisasm")
+
+
+@lru_cache(maxsize=1)
+def find_libdevice() -> Path | None:
+    for path in Path(sysconfig.get_paths()["purelib"], "nvidia").glob("*/nvvm/libdevice/*.bc"):
+        return path
+    return None
