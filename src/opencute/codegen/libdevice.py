@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from opencute.base.errors import MissingPieceError
 from opencute.codegen.toolchain import find_libdevice
 from opencute.native.target import LOCK, initialize, nvptx_target_machine, run_passes
 
@@ -42,15 +40,9 @@ def libdevice_text(names: tuple[str, ...]) -> str:
 def _library() -> dict[str, Any]:
     """What the library defines and declares, by name; printing all of it would take a second."""
     path = find_libdevice()
-    if path is None:
-        raise MissingPieceError(
-            "libdevice, which exact math functions need, is not installed",
-            code="OC5011",
-            hint="pip install nvidia-nvvm",
-        )
     llvm = initialize()
     with LOCK:
-        module: Any = llvm.parse_bitcode(Path(path).read_bytes())
+        module: Any = llvm.parse_bitcode(path.read_bytes())
         symbols: dict[str, Any] = {f"@{f.name}": f for f in module.functions}
         symbols.update({f"@{g.name}": g for g in module.global_variables})
         symbols.update({f"%{t.name}": str(t) for t in module.struct_types if t.name})

@@ -4,10 +4,10 @@
 
 In: a cubin. Out: SASS text, and counts by instruction::
 
-    sass = disassemble(cubin)
+    sass = read_sass(cubin)
     sass.count("LDG.E.128"), sass.local_memory
 
-Needs nvdisasm or cuobjdump; `disassemble` returns None where neither is installed.
+Needs nvdisasm or cuobjdump.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ import subprocess
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 from opencute.base.errors import ToolchainError
 from opencute.codegen.toolchain import find_disassembler
 
-__all__ = ["Sass", "disassemble", "parse_sass"]
+__all__ = ["Sass", "disassemble", "parse_sass", "read_sass"]
 
 _INSTRUCTION = re.compile(
     r"/\*[0-9a-f]{4,}\*/\s+(?:\{\s*)?((?:@!?U?P\w+\s+)?[A-Z][A-Z0-9_.]*[^;/]*);"
@@ -70,19 +69,18 @@ def parse_sass(text: str) -> Sass:
     return Sass(text, tuple(body))
 
 
-def disassemble(cubin: bytes) -> Sass | None:
-    """Disassemble a cubin; None if no disassembler is installed.
+def disassemble(cubin: bytes) -> str:
+    """The disassembler's text for a cubin.
 
     Raises:
+        MissingPieceError: no disassembler is installed.
         ToolchainError: the disassembler rejects the cubin.
     """
     tool = find_disassembler()
-    if tool is None:
-        return None
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        options = ["-sass"] if "cuobjdump" in Path(tool.path).name else ["-c"]
+        options = ["-sass"] if tool.path.name == "cuobjdump" else ["-c"]
         run = subprocess.run(
             [str(tool.path), *options, file.name], capture_output=True, text=True, check=False
         )
@@ -90,4 +88,9 @@ def disassemble(cubin: bytes) -> Sass | None:
         raise ToolchainError(
             f"the disassembler rejects the cubin: {run.stderr.strip()[:500]}", code="OC1532"
         )
-    return parse_sass(run.stdout)
+    return run.stdout
+
+
+def read_sass(cubin: bytes) -> Sass:
+    """Disassemble a cubin and find its instructions; raises what `disassemble` raises."""
+    return parse_sass(disassemble(cubin))

@@ -17,6 +17,7 @@ from opencute.ir.attributes import (
     DialectAttr,
     FloatAttr,
     IntAttr,
+    round_float,
 )
 from opencute.ir.builder import build1
 from opencute.ir.core import Op, OpResult, Value
@@ -206,10 +207,10 @@ for _name in CASTS:
 
 
 def constant(value: int | float | bool, type: Type) -> OpResult:
-    """A constant of a scalar or vector type; integers are wrapped to the width."""
+    """A constant of a scalar or vector type: integers wrap at the width, floats are rounded."""
     element = element_type(type)
     if isinstance(element, FloatType):
-        item: Attribute = FloatAttr(float(value), element)
+        item: Attribute = FloatAttr(round_float(float(value), element), element)
     else:
         item = IntAttr(_wrap(int(value), element), element)
     if isinstance(type, VectorType):

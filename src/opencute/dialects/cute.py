@@ -14,6 +14,7 @@ Offsets are counted in elements. An i1 element takes one byte of memory.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -40,6 +41,7 @@ from opencute.ir.declare import (
     type_is,
     variadic,
 )
+from opencute.ir.syntax import Syntax, register_attr_parser, register_type_parser
 from opencute.ir.types import I64, IntegerType, Type, VectorType
 
 __all__ = [
@@ -169,53 +171,94 @@ class LayoutAttr(Attribute):
     @staticmethod
     def parse(text: str) -> LayoutAttr:
         """The inverse of `text`; raises ValueError on anything else."""
-        pos = 0
-
-        def node() -> Any:
-            nonlocal pos
-            if text[pos] == "(":
-                pos += 1
-                items = [node()]
-                while text[pos] == ",":
-                    pos += 1
-                    items.append(node())
-                if text[pos] != ")":
-                    raise ValueError(text)
-                pos += 1
-                return tuple(items)
-            if text[pos] == "?":
-                pos += 1
-                width, div = 32, 1
-                if pos < len(text) and text[pos] == "{":
-                    end = text.index("}", pos)
-                    for fact in text[pos + 1 : end].split():
-                        if fact == "i64":
-                            width = 64
-                        else:
-                            div = int(fact.removeprefix("div="))
-                    pos = end + 1
-                return Dyn(width, div)
-            start = pos
-            while pos < len(text) and (text[pos].isdigit() or text[pos] == "-"):
-                pos += 1
-            return int(text[start:pos])
-
-        try:
-            shape = node()
-            if text[pos] != ":":
-                raise ValueError(text)
-            pos += 1
-            stride = node()
-        except IndexError:
-            raise ValueError(text) from None
-        if pos != len(text):
-            raise ValueError(text)
+        tokens = _LAYOUT_TOKEN.findall(text)
+        if "".join(tokens) != text:
+            raise ValueError(f"not a layout: {text!r}")
+        tokens.append("")
+        shape = _tree(tokens, 0)
+        if tokens.pop(0) != ":":
+            raise ValueError(f"not a layout: {text!r}")
+        stride = _tree(tokens, 0)
+        if tokens != [""]:
+            raise ValueError(f"not a layout: {text!r}")
         return LayoutAttr(shape, stride)
+
+
+_LAYOUT_TOKEN = re.compile(r"-?[0-9]{1,19}|\?(?:\{[^{}]*\})?|[(),:]")
+_DYN = re.compile(r"\?(?:\{(i64)?(?: ?(?<=[{ ])div=([1-9][0-9]{0,18}))?\})?")
+_MAX_NESTING = 50
+
+
+def _tree(tokens: list[str], depth: int) -> Any:
+    """One mode from the front of `tokens`, which it removes."""
+    token = tokens.pop(0)
+    if token == "(" and depth < _MAX_NESTING:
+        if tokens[0] == ")":
+            tokens.pop(0)
+            return ()
+        items = [_tree(tokens, depth + 1)]
+        while tokens[0] == ",":
+            tokens.pop(0)
+            items.append(_tree(tokens, depth + 1))
+        if tokens.pop(0) != ")":
+            raise ValueError("a tuple in a layout is not closed")
+        return tuple(items)
+    if token[:1] == "?":
+        facts = _DYN.fullmatch(token)
+        if facts is None:
+            raise ValueError(f"not a dynamic integer: {token!r}")
+        return Dyn(64 if facts[1] else 32, int(facts[2] or 1))
+    if token in ("", "(", ")", ",", ":"):
+        raise ValueError("a mode of a layout is missing, or nested too deep")
+    return int(token)
+
+
+def _same_profile(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        left, right = cast("tuple[Any, ...]", a), cast("tuple[Any, ...]", b)
+        return len(left) == len(right) and all(map(_same_profile, left, right))
+    return not isinstance(a, tuple) and not isinstance(b, tuple)
+
+
+def _parse_pointer(s: Syntax) -> PtrType:
+    s.expect("<")
+    element = s.type()
+    s.expect(",")
+    space = s.ident()
+    s.expect(",")
+    s.expect("align")
+    s.expect("<")
+    align = s.integer()
+    s.expect(">")
+    s.expect(">")
+    if not hasattr(element, "width"):
+        raise ValueError(f"{element} is no element of memory")
+    if space not in SPACES:
+        raise ValueError(f"{space} is no memory space; one of {', '.join(SPACES)}")
+    if align < 1 or align & (align - 1):
+        raise ValueError(f"alignment {align} is no power of two")
+    return PtrType(element, space, align)
+
+
+def _parse_layout(s: Syntax) -> LayoutAttr:
+    s.expect("<")
+    text = s.string()
+    s.expect(">")
+    return LayoutAttr.parse(text)
+
+
+register_type_parser("cute.ptr", _parse_pointer)
+register_attr_parser("cute.layout", _parse_layout)
 
 
 def _check_dyns(op_: Op, key: str, values: Sequence[Value]) -> LayoutAttr:
     layout = op_.attributes[key]
     assert isinstance(layout, LayoutAttr)
+    if not _same_profile(layout.shape, layout.stride):
+        raise VerificationError(
+            f"{op_.name}: {key}: shape and stride are nested differently",
+            code="OC1444", loc=op_.loc, found=layout.text(),
+        )  # fmt: skip
     want = [IntegerType(d.width) for d in layout.dyns()]
     if [v.type for v in values] != want:
         raise VerificationError(
@@ -359,6 +402,10 @@ class CopyOp(Op):
     def verify(self) -> None:
         src = _check_dyns(self, "src_layout", self.src_dyns)
         dst = _check_dyns(self, "dst_layout", self.dst_dyns)
+        if (self.pred is None) != ("pred_layout" not in self.attributes):
+            raise VerificationError(
+                "cute.copy: a predicate and its layout come together", code="OC1445", loc=self.loc
+            )
         if self.pred is not None:
             _check_dyns(self, "pred_layout", self.pred_dyns)
         if src.static_size() != dst.static_size():

@@ -16,6 +16,7 @@ from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, Strin
 from opencute.ir.builder import build, build1
 from opencute.ir.core import Op, OpResult, Value
 from opencute.ir.declare import ANY, SCALAR_INT, Trait, attr, op, operand, result, type_is, variadic
+from opencute.ir.syntax import Syntax, register_type_parser
 from opencute.ir.types import I32, I64, Type
 
 __all__ = [
@@ -50,6 +51,19 @@ class LLVMPointerType(Type):
 
 
 PTR = type_is(LLVMPointerType, "llvm pointer")
+
+
+def _parse_pointer(s: Syntax) -> LLVMPointerType:
+    if not s.accept("<"):
+        return LLVMPointerType()
+    space = s.integer()
+    s.expect(">")
+    if not 0 <= space < 1 << 24:
+        raise ValueError(f"{space} is no address space")
+    return LLVMPointerType(space)
+
+
+register_type_parser("llvm.ptr", _parse_pointer)
 
 
 @op("llvm.getelementptr", Trait.PURE)

@@ -13,7 +13,9 @@ import re
 import struct
 from dataclasses import dataclass
 
-from opencute.ir.types import BF16, F64, I1, I64, FloatType, FunctionType, Type
+from opencute.ir.types import F32, F64, I1, I64, FloatType, FunctionType, Type
+from opencute.numeric.dtypes import DTYPES, DType
+from opencute.numeric.scalars import coerce_scalar, decode_scalar, encode_scalar
 
 __all__ = [
     "UNIT",
@@ -33,6 +35,7 @@ __all__ = [
     "attribute_name",
     "float_from_bits",
     "quote",
+    "round_float",
 ]
 
 
@@ -102,51 +105,34 @@ class BoolAttr(IntAttr):
     type: Type = I1
 
 
-_IEEE = {"f64": ("<d", "<Q"), "f32": ("<f", "<I"), "f16": ("<e", "<H")}
-_SPECIAL: dict[str, tuple[int | None, int | None, int]] = {
-    "tf32": (0x3FC00, 0x3FE00, 19),
-    "f8E5M2": (0x7C, 0x7E, 8),
-    "f8E4M3": (0x78, 0x7C, 8),
-    "f8E4M3FN": (None, 0x7F, 8),
-    "f8E4M3B11FNUZ": (None, 0x80, 8),
-    "f8E8M0FNU": (None, 0xFF, 8),
-}
-"""Bits of infinity, bits of NaN, and the number of bits in MLIR's literal."""
+_DTYPES: dict[str, DType] = {t.mlir: t for t in DTYPES.values() if t.is_float}
 
 
-def _float_bits(value: float, type: FloatType) -> str | None:
-    """The bits of an infinity or NaN; None for a finite value, which decimal text carries."""
-    if math.isfinite(value):
-        return None
-    if type.name in _IEEE or type == BF16:
-        write, read = _IEEE.get(type.name, _IEEE["f32"])
-        bits = struct.unpack(read, struct.pack(write, value))[0]
-        return f"0x{bits >> 16:04X}" if type == BF16 else f"0x{bits:0{type.width // 4}X}"
-    inf, nan, width = _SPECIAL.get(type.name, (None, None, 0))
-    special = nan if math.isnan(value) else inf
-    if special is None:
-        raise ValueError(f"{type} has no {value}")
-    if math.copysign(1.0, value) < 0 and math.isinf(value):
-        special |= 1 << (width - 1)
-    return f"0x{special:0{(width + 3) // 4}X}"
+def round_float(value: float, type: FloatType) -> float:
+    """The value of `type` nearest to `value`, as a constant of that type would hold."""
+    if type == F32:
+        try:
+            rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+        except OverflowError:
+            rounded = math.copysign(math.inf, value)
+        return rounded
+    return value if type == F64 else float(coerce_scalar(value, _DTYPES[type.name]))
+
+
+def _float_bits(value: float, type: FloatType) -> str:
+    """The bits of a value as MLIR writes them, where decimal text cannot carry it."""
+    dtype = _DTYPES[type.name]
+    width = dtype.width - dtype.pad_bits
+    bits = encode_scalar(value, dtype, saturate=False) >> dtype.pad_bits
+    return f"0x{bits:0{(width + 3) // 4}X}"
 
 
 def float_from_bits(bits: int, type: FloatType) -> float:
-    """The inverse of a literal in bits; raises ValueError where the type has no such literal."""
-    if type.name in _IEEE or type == BF16:
-        write, read = _IEEE.get(type.name, _IEEE["f32"])
-        if bits >> type.width:
-            raise ValueError(f"0x{bits:X} is wider than {type}")
-        bits = bits << 16 if type == BF16 else bits
-        value: float = struct.unpack(write, struct.pack(read, bits))[0]
-        return value
-    inf, nan, width = _SPECIAL.get(type.name, (None, None, 0))
-    known = {inf: math.inf, nan: math.nan}
-    if inf is not None:
-        known[inf | 1 << (width - 1)] = -math.inf
-    if bits not in known:
-        raise ValueError(f"0x{bits:X} is not an infinity or NaN of {type}")
-    return known[bits]
+    """The value of a literal in bits; raises ValueError where it is too wide for the type."""
+    dtype = _DTYPES[type.name]
+    if bits >> (dtype.width - dtype.pad_bits):
+        raise ValueError(f"0x{bits:X} is wider than {type}")
+    return float(decode_scalar(bits << dtype.pad_bits, dtype))
 
 
 @dataclass(frozen=True)
@@ -158,9 +144,8 @@ class FloatAttr(Attribute):
 
     def text(self) -> str:
         """The literal without its type."""
-        bits = _float_bits(self.value, self.type)
-        if bits is not None:
-            return bits
+        if not math.isfinite(self.value):
+            return _float_bits(self.value, self.type)
         text = repr(float(self.value))
         if "e" in text and "." not in text.split("e")[0]:
             head, exponent = text.split("e")

@@ -92,11 +92,14 @@ class Op:
         loc: Location | None = None,
     ) -> None:
         self.name = name
-        self.operands: list[Value] = list(operands)
-        self.results: list[OpResult] = [OpResult(t, self, i) for i, t in enumerate(result_types)]
-        self.attributes: dict[str, Attribute] = dict(attributes) if attributes else {}
-        self.regions: list[Region] = list(regions)
-        for region in self.regions:
+        self.operands: list[Value] = [*operands]
+        if len(result_types) == 1:
+            self.results: list[OpResult] = [OpResult(result_types[0], self, 0)]
+        else:
+            self.results = [OpResult(t, self, i) for i, t in enumerate(result_types)]
+        self.attributes: dict[str, Attribute] = {**attributes} if attributes else {}
+        self.regions: list[Region] = [*regions]
+        for region in regions:
             region.parent = self
         self.loc = loc
         self.parent: Block | None = None

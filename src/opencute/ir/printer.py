@@ -45,13 +45,15 @@ def location_text(loc: Location | None) -> str:
     """A location as the inside of MLIR's ``loc(...)``; columns count from 1 there."""
     if loc is None:
         return "unknown"
-    end = f" to :{loc.end_col + 1}" if loc.end_col is not None else ""
-    text = f"{quote(loc.file)}:{loc.line}:{loc.col + 1}{end}"
-    if loc.function:
-        text = f"{quote(loc.function)}({text})"
-    if loc.caller is not None:
-        text = f"callsite({text} at {location_text(loc.caller)})"
-    return text
+    parts: list[str] = []
+    here: Location | None = loc
+    while here is not None:
+        end = f" to :{here.end_col + 1}" if here.end_col is not None else ""
+        text = f"{quote(here.file)}:{here.line}:{here.col + 1}{end}"
+        text = f"{quote(here.function)}({text})" if here.function else text
+        here = here.caller
+        parts.append(text if here is None else f"callsite({text} at ")
+    return "".join(parts) + ")" * (len(parts) - 1)
 
 
 class _Printer:

@@ -73,8 +73,8 @@ class _Verifier:
         self.visible.update(root.operands)
         self.op(root, None)
 
-    def op(self, op: Op, block: Block | None) -> None:
-        """Check one operation, then what is inside it."""
+    def op(self, op: Op, block: Block | None) -> Declaration:
+        """Check one operation, then what is inside it; returns its declaration."""
         decl = declaration(op.name)
         if decl is None:
             raise _error(op, "OC1450", "there is no such operation")
@@ -91,6 +91,7 @@ class _Verifier:
         self.symbols(op)
         if op.regions:
             self.regions(op, decl)
+        return decl
 
     def links(self, op: Op, block: Block | None) -> None:
         """Parents, owners and indices."""
@@ -111,7 +112,8 @@ class _Verifier:
         for key, value in op.attributes.items():
             if isinstance(value, SymbolAttr) and lookup_symbol(table, value.path) is None:
                 raise _error(op, "OC1458", f"{key} = {value} names nothing")
-        op.verify_symbols(lambda symbol: lookup_symbol(table, symbol.path))
+        if type(op).verify_symbols is not Op.verify_symbols:
+            op.verify_symbols(lambda symbol: lookup_symbol(table, symbol.path))
 
     def regions(self, op: Op, decl: Declaration) -> None:
         """Check the regions of an operation; what they define is forgotten afterwards."""
@@ -150,21 +152,19 @@ class _Verifier:
                 raise _error(op, "OC1456", f"block argument {i} belongs to another block")
         defined: list[Value] = list(block.args)
         self.visible.update(defined)
-        last = len(block.ops) - 1
+        last, final = len(block.ops) - 1, None
         for i, inner in enumerate(block.ops):
-            decl = declaration(inner.name)
-            if decl is not None and Trait.TERMINATOR in decl.traits and i != last:
+            final = self.op(inner, block)
+            if final.terminates and i != last:
                 raise _error(inner, "OC1455", "a terminator must be the last operation")
-            self.op(inner, block)
             defined += inner.results
             self.visible.update(inner.results)
-        if needs_terminator:
-            final = declaration(block.ops[-1].name) if block.ops else None
-            if final is None or Trait.TERMINATOR not in final.traits:
-                at = block.ops[-1] if block.ops else op
-                raise _error(at, "OC1455", "the block does not end in a terminator")
-        elif block.ops and _ends(block.ops[-1]):
-            raise _error(block.ops[-1], "OC1455", f"{op.name} takes no terminator")
+        ends = final is not None and final.terminates
+        at = block.ops[-1] if block.ops else op
+        if needs_terminator and not ends:
+            raise _error(at, "OC1455", "the block does not end in a terminator")
+        if ends and not needs_terminator:
+            raise _error(at, "OC1455", f"{op.name} takes no terminator")
         return defined
 
     def unique_symbols(self, op: Op) -> None:
@@ -201,11 +201,6 @@ class _Verifier:
         if value.op is not None and _encloses(value.op.parent, op):
             return _error(op, "OC1451", f"{what} is defined later")
         return _error(op, "OC1452", f"{what} is defined in a region that does not enclose this use")
-
-
-def _ends(op: Op) -> bool:
-    decl = declaration(op.name)
-    return decl is not None and Trait.TERMINATOR in decl.traits
 
 
 def _parent(op: Op) -> Op | None:
