@@ -13,7 +13,7 @@ from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Op, Value
 from opencute.ir.types import I1, I32, I64, Type
 
-__all__ = ["elementwise_add", "global_index", "kernel_module", "relu_2d", "when"]
+__all__ = ["elementwise_add", "global_index", "kernel_module", "relu_2d", "unary_tile", "when"]
 
 
 def kernel_module(
@@ -138,3 +138,19 @@ def elementwise_add(element: Type, vec: int, rows: int = 4, align: int = 4) -> O
 
     types = (pointer, pointer, pointer, I32, I32, I64, I32)
     return kernel_module("add", types, body, 128)
+
+
+def unary_tile(element: Type, n: int, make: Callable[[Value], Value], align: int = 16) -> Op:
+    """``out[i] = make(in[i])`` for `n` consecutive elements per thread."""
+    pointer = PtrType(element, "gmem", align)
+    layout = LayoutAttr(n, 1)
+
+    def body(a: Value, c: Value) -> None:
+        offset = arith.binary("muli", global_index(), arith.constant(n, I32))
+        x = cute.tile_load(cute.ptr_add(a, offset, align), layout)
+        y = make(x)
+        result = PtrType(y.type.element, "gmem", align)  # type: ignore[attr-defined]
+        dst = c if result == pointer else cute.recast(c, result)
+        cute.tile_store(y, cute.ptr_add(dst, offset, align), layout)
+
+    return kernel_module("unary", (pointer, pointer), body)

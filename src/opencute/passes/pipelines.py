@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 from opencute.arch.target import Target
 from opencute.ir.core import Op
+from opencute.passes.contract_fma import contract_fma
+from opencute.passes.expand import expand
 from opencute.passes.rewriter import host_functions, kernels
 from opencute.passes.simplify import simplify
 from opencute.passes.tiles import tiles
@@ -27,12 +29,15 @@ DEVICE: tuple[Pass, ...] = (
     simplify,  # constants where loop bounds and offsets need them
     unroll,  # loops that index register fragments disappear
     tiles,  # pointers, tiles and copies become addresses, loads and stores
-    simplify,  # what the new addresses have in common is computed once
+    contract_fma,  # products that are added become fma
+    expand,  # operations without an instruction become ones that have one
+    simplify,  # what the new operations have in common is computed once
 )
 
 HOST: tuple[Pass, ...] = (
     simplify,
     tiles,
+    expand,
     simplify,
 )
 
