@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from opencute.ir.attributes import StringAttr
-from opencute.ir.builder import build1
-from opencute.ir.core import Op, OpResult
-from opencute.ir.declare import SCALAR_INT, Trait, attr, op, result
+from opencute.ir.builder import build, build1
+from opencute.ir.core import Op, OpResult, Value
+from opencute.ir.declare import SCALAR_INT, Trait, attr, op, operand, optional, result
 from opencute.ir.types import I32
 
-__all__ = ["SREGS", "SRegOp", "sreg"]
+__all__ = ["SREGS", "BarSyncOp", "SRegOp", "bar_sync", "sreg"]
 
 SREGS = (
     *(f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"),
@@ -27,7 +27,21 @@ class SRegOp(Op):
     out = result(SCALAR_INT)
 
 
+@op("ptx.bar_sync", Trait.WRITES | Trait.READS | Trait.BLOCKING | Trait.CONVERGENT)
+class BarSyncOp(Op):
+    """Wait at barrier `barrier` (0 to 15) for all threads of the block, or for `count` threads
+    (PTX ISA, "bar, barrier"); orders the memory accesses of those that meet."""
+
+    barrier = operand(SCALAR_INT)
+    count = optional(SCALAR_INT)
+
+
 def sreg(name: str) -> OpResult:
     """The value of special register `name`, such as ``tid.x``."""
     assert name in SREGS, name
     return build1("ptx.sreg", (), I32, {"reg": StringAttr(name)})
+
+
+def bar_sync(barrier: Value, count: Value | None = None) -> Op:
+    """Wait at a barrier for all threads of the block, or for `count` of them."""
+    return build("ptx.bar_sync", (barrier,) if count is None else (barrier, count))

@@ -20,8 +20,8 @@ Modules, in the order in which they build on each other:
     modes     what works alike on tuples, layouts and composed layouts
     algebra   coalesce, filter, composition, complement
     inverse   inverses, common vectors
-    divide    divides, local_tile, local_partition
-    product   products, tile_to_shape
+    divides   divides, local_tile, local_partition
+    products  products, tile_to_shape
     recast    other element widths
     tv        thread-value layouts
 
@@ -32,7 +32,6 @@ Errors are LayoutErrors:
     OC1301  not an integer, layout or function where one is needed
     OC1302  division by zero
     OC1303  extents or strides that do not divide
-    OC1304  a dynamic integer lacks an operation
     OC1305  offsets or basis elements that do not fit together
     OC1306  profiles or ranks that differ
     OC1307  a mode out of range
@@ -56,7 +55,6 @@ from opencute.layout.algebra import (
     with_shape,
 )
 from opencute.layout.arith import (
-    ceil_div,
     elem_less,
     elem_scale,
     inner_product,
@@ -89,12 +87,12 @@ from opencute.layout.coords import (
     idx2crd,
     increment_coord,
 )
-from opencute.layout.divide import (
+from opencute.layout.divides import (
+    ceil_div,
     flat_divide,
     local_partition,
     local_tile,
     logical_divide,
-    rest_shape,
     tiled_divide,
     zipped_divide,
 )
@@ -153,7 +151,7 @@ from opencute.layout.modes import (
     stride,
     zip_modes,
 )
-from opencute.layout.product import (
+from opencute.layout.products import (
     blocked_product,
     flat_product,
     logical_product,
@@ -289,7 +287,6 @@ __all__ = [
     "repeat",
     "repeat_like",
     "replace",
-    "rest_shape",
     "right_inverse",
     "round_up",
     "select",

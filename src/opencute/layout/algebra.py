@@ -15,10 +15,10 @@ is; or a tuple of tilers, which applies them mode by mode.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from opencute.layout.arith import ceil_div, filter_zero_modes
+from opencute.layout.arith import ceil_div, filter_zero_modes, product
 from opencute.layout.basis import ScaledBasis, basis_get, basis_value, coord_add
 from opencute.layout.coords import compact_col_major
 from opencute.layout.ints import (
@@ -29,6 +29,7 @@ from opencute.layout.ints import (
     fail,
     floor_div,
     is_int,
+    is_sequence,
     is_static_int,
     is_tuple,
     known_equal,
@@ -73,8 +74,13 @@ def from_modes(modes: Modes) -> Layout:
     if not modes:
         return Layout(1, 0)
     if len(modes) == 1:
-        return Layout(*modes[0])
-    return Layout(tuple(s for s, _ in modes), tuple(d for _, d in modes))
+        return Layout.trusted(*modes[0])
+    return Layout.trusted(tuple(s for s, _ in modes), tuple(d for _, d in modes))
+
+
+def concatenate(modes: Sequence[Layout]) -> Layout:
+    """The layout with these modes."""
+    return Layout.trusted(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
 
 
 def _by_profile(layout: Any, profile: tuple[Any, ...], f: Callable[[Any, Any], Layout]) -> Layout:
@@ -84,7 +90,7 @@ def _by_profile(layout: Any, profile: tuple[Any, ...], f: Callable[[Any, Any], L
              expected=f"at most {layout.rank} modes", found=to_str(profile))  # fmt: skip
     modes = [f(layout[i], p) for i, p in enumerate(profile)]
     modes += [layout[i] for i in range(len(profile), layout.rank)]
-    return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
+    return concatenate(modes)
 
 
 def coalesce(layout: Any, target_profile: Any = None, *, merge_dynamic: bool = False) -> Any:
@@ -219,24 +225,27 @@ def composition(a: Any, b: Any) -> Any:
     if isinstance(b, Layout):
         flat = _coalesce_left(a, _coprofile(b.stride))
         return _compose(flat, b.shape, b.stride, (a, b))
-    b = _tiler(b)
+    b = as_tiler(b)
     if is_tuple(b):
         check_tiler(a, b, "composition")
         modes = [composition(a[i], t) for i, t in enumerate(b)]
-        return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
+        return concatenate(modes)
     return _compose(_coalesce_left(a, None), b, 1, (a, b))
 
 
-def _tiler(t: Tiler) -> Tiler:
-    """A tiler with its integers as Python ints where they are known."""
-    if isinstance(t, (tuple, list)):
-        items: Any = t
-        return tuple(_tiler(i) for i in items)
-    if t is None or isinstance(t, (Layout, ComposedLayout)):
+def as_tiler(t: Tiler) -> Tiler:
+    """A tiler with lists as tuples and known integers as Python ints; refuses anything else."""
+    if is_sequence(t):
+        return tuple(as_tiler(i) for i in t)
+    if t is None or isinstance(t, Layout):
         return t
-    if not (is_int(t) or hasattr(t, "__index__")):
-        fail("OC1309", f"{t!r} is no tiler", expected="an int, a layout, None, or a tuple of these",
-             found=type(t).__name__)  # fmt: skip
+    if isinstance(t, ComposedLayout) or not (is_int(t) or hasattr(t, "__index__")):
+        fail(
+            "OC1309",
+            f"{t!r} is no tiler",
+            expected="an int, a layout, None, or a tuple of these",
+            found=type(t).__name__,
+        )
     return normalize(t)
 
 
@@ -261,14 +270,14 @@ def _compose(a: Layout, shape: Any, stride: Any, whole: tuple[Any, Any]) -> Layo
     """`a` after ``shape:stride``; `whole` is the original pair, for messages."""
     if is_tuple(shape):
         modes = [_compose(a, s, d, whole) for s, d in zip(shape, stride, strict=True)]
-        return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
+        return concatenate(modes)
     if isinstance(stride, ScaledBasis):
-        sub = Layout(basis_get(stride, a.shape), basis_get(stride, a.stride))
+        sub = Layout.trusted(basis_get(stride, a.shape), basis_get(stride, a.stride))
         return _compose(sub, shape, basis_value(stride), whole)
     if is_zero(stride):
-        return Layout(shape, 0)
+        return Layout.trusted(shape, 0)
     if not is_tuple(a.shape):
-        return Layout(shape, mul(stride, a.stride))
+        return Layout.trusted(shape, mul(stride, a.stride))
     return _compose_mode(flat_modes(a), shape, stride, whole)
 
 
@@ -327,7 +336,8 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
 
     Args:
         layout: an injective layout (modes of stride 0 aside).
-        cotarget: the size or shape to fill; the layout's cosize if omitted.
+        cotarget: the size or shape to fill; the layout's cosize if omitted. With basis strides a
+            tuple is filled coordinate by coordinate, and an integer by steps of the first one.
 
     Law: no offset but 0 in common with ``layout``, ascending offsets, and together they reach
     ``cotarget`` offsets at least.
@@ -338,60 +348,72 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
     if isinstance(layout, ComposedLayout):
         return complement(layout.outer, cotarget)
     modes = flat_modes(filter(layout))
-    if cotarget is None:
-        target = cosize(filter(layout))
-    else:
-        target = cotarget.shape if isinstance(cotarget, (Layout, ComposedLayout)) else cotarget
+    target = getattr(cotarget, "shape", cotarget)
+    if target is not None:
         target = normalize(target)
     if any(isinstance(d, ScaledBasis) for _, d in modes):
-        if cotarget is not None:
-            fail("OC1310", "complement: basis strides cannot fill a target", found=layout)
-        return _complement_basis(modes, layout)
+        if not all(isinstance(d, ScaledBasis) for _, d in modes):
+            fail("OC1310", f"complement: {layout} mixes basis elements and numbers")
+        return _complement_basis(modes, target)
+    if target is None:
+        target = cosize(filter(layout))
     if len(modes) == 1 and is_zero(modes[0][1]):
         return coalesce(Layout(coalesce_shape(target)))
-    return coalesce(_complement_modes(modes, target, layout))
+    return coalesce(from_modes(_complement_modes(modes, target, layout)))
 
 
-def _complement_modes(modes: Modes, target: Any, layout: Layout) -> Layout:
+def _complement_modes(modes: Modes, target: Any, layout: Any) -> Modes:
     """Fill the gaps between sorted strides, then repeat the whole up to the target."""
     if len(modes) > 1:
         for _, d in modes:
             if not is_static_int(d):
-                fail("OC1310", f"complement: {layout} has more than one mode and a dynamic stride",
-                     hint="only a single mode may have a dynamic stride")  # fmt: skip
+                fail(
+                    "OC1310",
+                    f"complement: {layout} has more than one mode and a dynamic stride",
+                    hint="only a single mode may have a dynamic stride",
+                )
         modes = sorted(modes, key=lambda m: m[1])
     reached: Any = 1
     out: Modes = []
     for s, d in modes:
         gap = floor_div(d, reached)
         if is_static_int(gap) and gap <= 0:
-            fail("OC1312", f"complement: {layout} reaches an offset more than once or backwards",
-                 expected="an injective layout with positive strides")  # fmt: skip
+            fail(
+                "OC1312",
+                f"complement: {layout} reaches an offset more than once or backwards",
+                expected="an injective layout with positive strides",
+            )
         out.append((gap, reached))
         reached = mul(d, s)
     rest = coalesce_shape(ceil_div(target, reached))
     rest_stride = compact_col_major(rest, reached)
     out.extend(zip(flatten_to_tuple(rest), flatten_to_tuple(rest_stride), strict=True))
-    return from_modes(out)
+    return out
 
 
-def _complement_basis(modes: Modes, layout: Layout) -> Layout:
-    """Complement along each coordinate separately; the result has the profile of the offsets."""
-    profile = _coprofile(tuple(d for _, d in modes))
+def _complement_basis(modes: Modes, target: Any) -> Layout:
+    """Complement along each coordinate separately."""
+    if target is not None and not is_tuple(target):
+        path = flatten_to_tuple(_coprofile(tuple(d for _, d in modes)))
+        first = min((d.mode for _, d in modes), key=lambda m: (m, len(m)))
+        here = [(s, d.value) for s, d in modes if d.mode == first]
+        return Layout(target, ScaledBasis(cosize(from_modes(here)), first)) if path else Layout(1)
 
-    def along(path: tuple[int, ...], p: Any) -> Layout:
-        if is_tuple(p):
-            subs = [along((*path, i), q) for i, q in enumerate(p)]
-            return Layout(tuple(x.shape for x in subs), tuple(x.stride for x in subs))
+    def along(path: tuple[int, ...], profile: Any, goal: Any) -> Layout:
+        if is_tuple(profile):
+            goals = goal if is_tuple(goal) else (None,) * len(profile)
+            n = max(len(profile), len(goals))
+            parts = profile + (0,) * (n - len(profile))
+            subs = [
+                along((*path, i), p, g) for i, (p, g) in enumerate(zip(parts, goals, strict=True))
+            ]
+            return concatenate(subs)
         here = [(s, d.value) for s, d in modes if d.mode == path]
         if not here:
-            return Layout(1, ScaledBasis(1, path))
-        sub = complement(from_modes(here))
-        if is_zero(sub.stride):
-            sub = Layout(1, cosize(from_modes(here)))
-        strides = tuple(ScaledBasis(d, path) for d in flatten_to_tuple(sub.stride))
-        return from_modes(list(zip(flatten_to_tuple(sub.shape), strides, strict=True)))
+            return Layout(1 if goal is None else product(goal), ScaledBasis(1, path))
+        size = cosize(from_modes(here)) if goal is None else goal
+        found = [m for m in _complement_modes(here, size, from_modes(here)) if not is_one(m[0])]
+        found = found or [(1, size)]
+        return from_modes([(s, ScaledBasis(d, path)) for s, d in found])
 
-    if not all(isinstance(d, ScaledBasis) for _, d in modes):
-        fail("OC1310", f"complement: {layout} mixes basis elements and numbers")
-    return along((), profile)
+    return along((), _coprofile(tuple(d for _, d in modes)), target)

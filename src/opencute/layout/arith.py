@@ -71,12 +71,16 @@ def product_each(t: IntTuple) -> tuple[Any, ...]:
     return tuple(map(product, wrap(t)))
 
 
+def _second_product(_: Any, x: Any) -> Any:
+    return product(x)
+
+
 def product_like(t: IntTuple, guide: Any) -> Any:
     """Product of `t` at each leaf of `guide`.
 
     Law: the result is congruent to ``guide`` and has the product of ``t``.
     """
-    return transform_leaf(lambda _, x: product(x), guide, t)
+    return transform_leaf(_second_product, guide, t)
 
 
 def inner_product(a: IntTuple, b: IntTuple) -> Any:
@@ -111,12 +115,16 @@ def prefix_product(t: IntTuple, init: IntTuple = 1) -> Any:
     return tuple(out)
 
 
+def _scaled(x: Any, y: Any) -> Any:
+    return mul(x, product(y))
+
+
 def elem_scale(a: IntTuple, b: IntTuple) -> Any:
     """`a` with each leaf multiplied by the product of what it is paired with in `b`.
 
     Law: congruent to ``a``; the product is that of both.
     """
-    return transform_leaf(lambda x, y: mul(x, product(y)), a, b)
+    return transform_leaf(_scaled, a, b)
 
 
 def tuple_max(t: IntTuple) -> Any:
@@ -130,7 +138,8 @@ def ceil_div(a: IntTuple, b: IntTuple) -> Any:
     A tuple by a tuple divides mode by mode (missing modes of `b` count as 1); a tuple by an
     integer consumes the integer from left to right; an integer by a tuple divides by its product.
 
-    Law: ``ceil_div(a, b) * b >= a``, and no lesser quotient does.
+    Law: for integers the least quotient with ``ceil_div(a, b) * b >= a``; a tuple by an integer
+    covers the tuple as long as the integer divides the modes it walks, or they it.
     """
     if not is_tuple(a):
         return ceil_div_int(a, product(b))

@@ -20,6 +20,7 @@ from opencute.layout.ints import (
     exact_div,
     fail,
     floor_div,
+    is_sequence,
     is_static_int,
     is_tuple,
     known_equal,
@@ -122,7 +123,7 @@ class ScaledBasis:
 
 def E(*mode: Any) -> Any:
     """The unit step along a mode: ``E(1)`` is ``1@1``, ``E(0, 1)`` is ``1@1@0``, ``E()`` is 1."""
-    path = tuple(mode[0]) if len(mode) == 1 and isinstance(mode[0], (list, tuple)) else mode
+    path = tuple(mode[0]) if len(mode) == 1 and is_sequence(mode[0]) else mode
     return ScaledBasis(1, path) if path else 1
 
 

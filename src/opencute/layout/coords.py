@@ -12,7 +12,7 @@ Out: offsets, coordinates, strides::
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from opencute.layout.arith import product, product_like
 from opencute.layout.basis import coord_add, make_basis_like
@@ -44,9 +44,13 @@ __all__ = [
 ]
 
 
-def _bad_coord(crd: Any, shape: Any) -> None:
-    fail("OC1308", f"the coordinate {to_str(crd)} does not fit the shape {to_str(shape)}",
-         expected=f"an integer, or a tuple that {to_str(shape)} refines", found=to_str(crd))  # fmt: skip
+def _bad_coord(crd: Any, shape: Any) -> NoReturn:
+    fail(
+        "OC1308",
+        f"the coordinate {to_str(crd)} does not fit the shape {to_str(shape)}",
+        expected=f"an integer, or a tuple that {to_str(shape)} refines",
+        found=to_str(crd),
+    )
 
 
 def crd2idx_stride(crd: Coord, shape: Shape, stride: Stride) -> Any:

@@ -13,11 +13,11 @@ objects for the rest, so that the algebra never branches on a value it does not 
 A dynamic integer supports ``+ - * // %`` with ints and its own kind, has ``divisibility`` (an int
 >= 1 that divides every value it can take) and ``width`` (32 or 64). Its comparisons return
 booleans of its own, which combine with ``&``. It may define ``__ceil_div__``, ``__rceil_div__``,
-``__shape_div__``, ``__rshape_div__``, ``__min__``, ``__max__`` (each taking the other operand) and
+``__shape_div__``, ``__rshape_div__``, ``__min__`` (each taking the other operand) and
 ``__known_equal__`` (a Python bool: certainly the same value).
 
-Dynamic sizes are taken to be at least 1 where a fact would otherwise be lost: ``ceil_div_int(1, n)``
-is 1, and ``min_int(n, 8)`` is 8 for an ``n`` that 8 divides.
+Dynamic sizes are taken to be at least 1 where a fact would otherwise be lost:
+``ceil_div_int(1, n)`` is 1, and ``min_int(n, 8)`` is 8 for an ``n`` that 8 divides.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ __all__ = [
     "floor_div",
     "is_dynamic_int",
     "is_int",
+    "is_sequence",
     "is_static",
     "is_static_int",
     "is_tuple",
@@ -94,6 +95,11 @@ def is_tuple(x: object) -> TypeGuard[tuple[Any, ...]]:
     return isinstance(x, tuple)
 
 
+def is_sequence(x: object) -> TypeGuard[tuple[Any, ...] | list[Any]]:
+    """Whether `x` is a tuple, or a list that a user wrote for one."""
+    return isinstance(x, (tuple, list))
+
+
 def is_dynamic_int(x: object) -> bool:
     """Whether `x` is an integer of unknown value."""
     return getattr(type(x), "__opencute_dynamic_int__", False) is True
@@ -130,9 +136,8 @@ def normalize(x: Any) -> Any:
     """
     if type(x) is int:
         return x
-    if isinstance(x, (tuple, list)):
-        nodes: Any = x
-        return tuple(normalize(i) for i in nodes)
+    if is_sequence(x):
+        return tuple(normalize(i) for i in x)
     if is_dynamic_int(x) or getattr(x, "is_scaled_basis", False):
         return x
     if isinstance(x, bool) or not hasattr(x, "__index__"):
@@ -278,20 +283,23 @@ def shape_div_int(a: Any, b: Any) -> Any:
 
 
 def min_int(a: Any, b: Any) -> Any:
-    """The lesser of two extents."""
+    """The lesser of two positive extents.
+
+    Law: one of the two, and neither is less.
+    """
     if is_static_int(a) and is_static_int(b):
         return min(a, b)
     if known_equal(a, b):
         return a
     n, s = (b, a) if is_static_int(a) else (a, b)
-    if is_static_int(s):
-        # A positive multiple of d is at least d.
-        if 0 <= s <= divisibility(n):
-            return s
+    # A positive multiple of d is at least d.
+    if is_static_int(s) and 0 <= s <= divisibility(n):
+        return s
     ask = getattr(n, "__min__", None)
-    if ask is None:
-        fail("OC1304", f"min({to_str(a)}, {to_str(b)}) needs dynamic integers with `__min__`")
-    return ask(s)
+    if ask is not None:
+        return ask(s)
+    # The quotient is -1 where n < s, else 0.
+    return s - ((n - s) // (n + s)) * (n - s)
 
 
 def to_str(x: Any) -> str:

@@ -14,21 +14,23 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from opencute.base.errors import LayoutError
 from opencute.layout.algebra import (
     Modes,
     coalesce,
     composition,
-    filter,
+    filter_zeros,
     flat_modes,
     from_modes,
     is_one,
     is_zero,
 )
-from opencute.layout.basis import coord_negate
-from opencute.layout.ints import fail, is_static_int, mul
+from opencute.layout.basis import ScaledBasis, coord_negate
+from opencute.layout.ints import divides, fail, is_static, is_static_int, mul
 from opencute.layout.layout import Layout
 from opencute.layout.modes import size
 from opencute.layout.swizzle import Chain, ComposedLayout, Swizzle
+from opencute.layout.tuples import flatten_to_tuple
 
 __all__ = [
     "left_inverse",
@@ -42,6 +44,8 @@ __all__ = [
 
 def _sorted_by_stride(layout: Layout) -> list[tuple[Any, Any, Any]]:
     """(stride, extent, 1-D step) of the coalesced modes with static stride, ascending."""
+    if any(isinstance(d, ScaledBasis) for d in flatten_to_tuple(layout.stride)):
+        fail("OC1310", f"{layout} maps to coordinates; only layouts of numbers have inverses")
     modes = flat_modes(coalesce(layout))
     steps = _steps(modes)
     rows = [(d, s, p) for (s, d), p in zip(modes, steps, strict=True) if is_static_int(d)]
@@ -95,10 +99,9 @@ def left_inverse(layout: Any) -> Any:
         return layout
     if isinstance(layout, ComposedLayout):
         return _inverse_composed(layout, left_inverse(layout.outer))
-    modes = flat_modes(coalesce(layout))
-    if not all(is_static_int(d) for _, d in modes):
-        fail("OC1310", f"left_inverse: {layout} has strides that are not static")
     rows = [r for r in _sorted_by_stride(layout) if r[0] != 0]
+    if not is_static(layout.stride):
+        fail("OC1310", f"left_inverse: {layout} has strides that are not static")
     if not rows:
         return Layout(1, 0)
     # Between the starts of two modes lie `gap` offsets that the earlier mode answers for.
@@ -160,9 +163,24 @@ def max_common_vector(a: Any, b: Any) -> int:
 
 
 def _common(a: Any, b: Any) -> tuple[Layout, Layout]:
+    """Offsets of `a` along the contiguous elements of `b`, coalesced; and where those are."""
     a, b = getattr(a, "outer", a), getattr(b, "outer", b)
     inverse = right_inverse(b)
-    return coalesce(composition(a, inverse)), inverse
+    n = size(inverse)
+    # Where the extents do not divide, a shorter run may still be common.
+    for m in _divisors(n) if is_static_int(n) else [n]:
+        try:
+            run = inverse if m is n else composition(inverse, Layout(m))
+            return coalesce(composition(a, run)), run
+        except LayoutError:
+            continue
+    return Layout(1, 0), Layout(1, 0)
+
+
+def _divisors(n: int) -> list[int]:
+    """All divisors, the largest first."""
+    low = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
+    return sorted({n, *low, *(n // d for d in low)}, reverse=True)
 
 
 def _limit(a: Any, b: Any, n: int) -> int:
@@ -208,11 +226,15 @@ def max_alignment(layout: Any) -> int:
         if not isinstance(layout.inner, Swizzle) or not is_static_int(layout.offset):
             return 1
         return math.gcd(max_alignment(layout.inner), layout.offset, max_alignment(layout.outer))
-    run = right_inverse(layout)
-    n = size(run) if is_static_int(size(run)) else 1
-    strides = [
-        d if is_static_int(d) else getattr(d, "divisibility", 1)
-        for s, d in flat_modes(filter(layout))
-        if not (is_static_int(d) and is_static_int(s) and d < n)
-    ]
-    return math.gcd(n, *strides) if n > 1 or strides else 1
+    run = size(right_inverse(layout))
+    if not is_static_int(run):
+        return 1
+    steps = [(d, is_static_int(d)) for s, d in flat_modes(filter_zeros(layout)) if not is_one(s)]
+
+    def fits(n: int) -> bool:
+        return all(
+            divides(n, d) or (static and n % abs(d) == 0) for d, static in steps if not is_zero(d)
+        )
+
+    good = {n for n in _divisors(run) if fits(n)}
+    return max(n for n in good if all(d in good for d in _divisors(n)))

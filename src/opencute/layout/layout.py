@@ -32,6 +32,7 @@ from opencute.layout.ints import (
     Shape,
     Stride,
     fail,
+    is_sequence,
     is_static,
     is_static_int,
     is_tuple,
@@ -85,6 +86,14 @@ class Layout:
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "stride", stride)
 
+    @classmethod
+    def trusted(cls, shape: Shape, stride: Stride) -> Layout:
+        """A layout of parts of other layouts, which need no checks."""
+        self = cls.__new__(cls)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "stride", stride)
+        return self
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"layouts are immutable: cannot set {name}")
 
@@ -112,7 +121,7 @@ class Layout:
         """The offset of a coordinate; with None entries, the layout of the modes they keep."""
         c = normalize_coord(crd[0] if len(crd) == 1 else crd)
         if has_none(c):
-            return Layout(slice_tuple(c, self.shape), slice_tuple(c, self.stride))
+            return Layout.trusted(slice_tuple(c, self.shape), slice_tuple(c, self.stride))
         return crd2idx_stride(c, self.shape, self.stride)
 
     def dice(self, crd: Coord) -> Layout:
@@ -120,7 +129,7 @@ class Layout:
         return Layout(dice_tuple(crd, self.shape), dice_tuple(crd, self.stride))
 
     def __getitem__(self, mode: int) -> Layout:
-        return Layout(get_path(self.shape, (mode,)), get_path(self.stride, (mode,)))
+        return Layout.trusted(get_path(self.shape, (mode,)), get_path(self.stride, (mode,)))
 
     def __iter__(self) -> Iterator[Layout]:
         return (self[i] for i in range(self.rank))
@@ -159,9 +168,8 @@ class Layout:
 
 def normalize_coord(c: Any) -> Any:
     """Lists in a coordinate as tuples."""
-    if isinstance(c, (list, tuple)):
-        items: Any = c
-        return tuple(normalize_coord(i) for i in items)
+    if is_sequence(c):
+        return tuple(normalize_coord(i) for i in c)
     return c
 
 
@@ -186,10 +194,8 @@ def make_layout(shape: Any, *more: Any, stride: Stride = None) -> Any:
 
     Law: mode ``i`` of ``make_layout(a, b, ...)`` is the i-th argument.
     """
-    if isinstance(shape, (list, tuple)):
-        items: Any = tuple(shape)
-        if items and all(isinstance(i, Layout) for i in items) and not more:
-            return _concatenate(items)
+    if is_sequence(shape) and shape and all(isinstance(i, Layout) for i in shape) and not more:
+        return _concatenate(tuple(shape))
     if isinstance(shape, Layout):
         return _concatenate((shape, *more))
     if more:
@@ -202,7 +208,7 @@ def _concatenate(layouts: tuple[Any, ...]) -> Layout:
     for a in layouts:
         if not isinstance(a, Layout):
             fail("OC1301", "only plain layouts can be concatenated", found=to_str(a))
-    return Layout(tuple(a.shape for a in layouts), tuple(a.stride for a in layouts))
+    return Layout.trusted(tuple(a.shape for a in layouts), tuple(a.stride for a in layouts))
 
 
 def make_ordered_layout(shape: Shape, order: IntTuple = None) -> Layout:

@@ -19,7 +19,15 @@ from opencute.layout import tuples as tp
 from opencute.layout.arith import inner_product, product
 from opencute.layout.basis import coord_add
 from opencute.layout.coords import crd2idx_shape, crd2idx_stride
-from opencute.layout.ints import Coord, Stride, fail, is_static_int, is_tuple, to_str
+from opencute.layout.ints import (
+    Coord,
+    Stride,
+    add,
+    fail,
+    is_static_int,
+    is_tuple,
+    to_str,
+)
 from opencute.layout.layout import Layout, normalize_coord
 from opencute.layout.swizzle import ComposedLayout, Swizzle
 
@@ -53,7 +61,7 @@ Mode = int | Sequence[int] | None
 def _map_modes(x: Any, f: Callable[[Any], Any]) -> Any:
     """Apply a regrouping of tuples to whatever `x` is."""
     if isinstance(x, Layout):
-        return Layout(f(x.shape), f(x.stride))
+        return Layout.trusted(f(x.shape), f(x.stride))
     if isinstance(x, ComposedLayout):
         return x.with_outer(_map_modes(x.outer, f))
     return f(x)
@@ -74,7 +82,7 @@ def shape(x: Any, mode: Mode = None) -> Any:
     return tp.get_path(_shape_of(x), tp.mode_path(mode))
 
 
-def stride(x: Layout, mode: Mode = None) -> Any:
+def stride(x: Any, mode: Mode = None) -> Any:
     """The strides, or those of one mode."""
     if not isinstance(x, Layout):
         fail("OC1301", "only a plain layout has strides", found=to_str(x))
@@ -108,10 +116,18 @@ def coshape(x: Layout, mode: Mode = None) -> Any:
     Law: ``elem_less(x(c), coshape(x))`` for each coordinate, and nothing smaller does.
     """
     sub = get(x, mode)
-    last = tp.transform_leaf(lambda s: s - 1, sub.shape)
+    last = tp.transform_leaf(_previous, sub.shape)
     strides = tp.transform_leaf(_magnitude, sub.stride)
     reach = coord_add(0, inner_product(last, strides))
-    return tp.transform_leaf(lambda c: c + 1, reach)
+    return tp.transform_leaf(_next, reach)
+
+
+def _previous(x: Any) -> Any:
+    return add(x, -1)
+
+
+def _next(x: Any) -> Any:
+    return add(x, 1)
 
 
 def _magnitude(d: Any) -> Any:
@@ -248,7 +264,7 @@ def slice_and_offset(crd: Coord, layout: Any) -> tuple[Any, Any]:
     """
     crd = normalize_coord(crd)
     outer = layout.outer if isinstance(layout, ComposedLayout) else layout
-    sub = Layout(tp.slice_tuple(crd, outer.shape), tp.slice_tuple(crd, outer.stride))
+    sub = Layout.trusted(tp.slice_tuple(crd, outer.shape), tp.slice_tuple(crd, outer.stride))
     offset = crd2idx_stride(crd, outer.shape, outer.stride)
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.inner, coord_add(layout.offset, offset), sub), 0

@@ -19,7 +19,7 @@ from opencute.layout.ints import fail, is_static, to_str
 from opencute.layout.inverse import right_inverse
 from opencute.layout.layout import Layout
 from opencute.layout.modes import size
-from opencute.layout.product import raked_product
+from opencute.layout.products import raked_product
 
 __all__ = ["make_layout_tv"]
 

@@ -15,44 +15,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from opencute.layout.algebra import check_tiler, coalesce, complement, composition
-from opencute.layout.arith import ceil_div, product_each
+from opencute.layout.algebra import (
+    as_tiler,
+    check_tiler,
+    coalesce,
+    complement,
+    composition,
+    concatenate,
+)
+from opencute.layout.arith import ceil_div as divide_up
+from opencute.layout.arith import product_each
 from opencute.layout.ints import Coord, Tiler, fail, is_int, is_tuple, normalize, to_str
 from opencute.layout.layout import Layout, normalize_coord
 from opencute.layout.modes import slice_and_offset
 from opencute.layout.swizzle import ComposedLayout
-from opencute.layout.tuples import dice_tuple, repeat, wrap, zip2_by
+from opencute.layout.tuples import dice_tuple, flatten_to_tuple, repeat, wrap, zip2_by
 
 __all__ = [
-    "concatenate",
+    "ceil_div",
     "flat_divide",
     "local_partition",
     "local_tile",
     "logical_divide",
-    "rest_shape",
     "tiled_divide",
     "unzip_by",
     "zipped_divide",
 ]
-
-
-def concatenate(modes: list[Layout]) -> Layout:
-    """The layout with these modes."""
-    return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
-
-
-def _as_tiler(tiler: Any) -> Any:
-    """A tiler with lists as tuples and known integers as Python ints; refuses anything else."""
-    if isinstance(tiler, (list, tuple)):
-        items: Any = tiler
-        return tuple(_as_tiler(t) for t in items)
-    if tiler is None or isinstance(tiler, Layout):
-        return tiler
-    if isinstance(tiler, ComposedLayout) or not (is_int(tiler) or hasattr(tiler, "__index__")):
-        fail("OC1309", f"{tiler!r} is no tiler",
-             expected="an int, a layout, None, or a tuple of these",
-             found=type(tiler).__name__)  # fmt: skip
-    return normalize(tiler)
 
 
 def logical_divide(target: Any, tiler: Tiler) -> Any:
@@ -68,7 +56,7 @@ def logical_divide(target: Any, tiler: Tiler) -> Any:
     """
     if isinstance(target, ComposedLayout):
         return target.with_outer(logical_divide(target.outer, tiler))
-    tiler = _as_tiler(tiler)
+    tiler = as_tiler(tiler)
     if tiler is None:
         return target
     if is_tuple(tiler):
@@ -101,7 +89,7 @@ def unzip_by(target: Layout, tiler: Tiler, split: Callable[[Any, Any], Any], wha
     flat_guide = repeat(0, len(tiler))
     shape = zip2_by(wrap(halves.shape), flat_guide)
     stride = zip2_by(wrap(halves.stride), flat_guide)
-    return Layout(shape, stride)
+    return Layout.trusted(shape, stride)
 
 
 def zipped_divide(target: Any, tiler: Tiler) -> Any:
@@ -113,7 +101,7 @@ def zipped_divide(target: Any, tiler: Tiler) -> Any:
     """
     if isinstance(target, ComposedLayout):
         return target.with_outer(zipped_divide(target.outer, tiler))
-    return unzip_by(target, _as_tiler(tiler), logical_divide, "zipped_divide")
+    return unzip_by(target, as_tiler(tiler), logical_divide, "zipped_divide")
 
 
 def tiled_divide(target: Any, tiler: Tiler) -> Any:
@@ -138,22 +126,34 @@ def flat_divide(target: Any, tiler: Tiler) -> Any:
     return concatenate([*tile, *rest])
 
 
-def rest_shape(target: Any, tiler: Tiler) -> Any:
-    """How many tiles cover a shape: the rest mode of `logical_divide`, without its checks.
+def ceil_div(target: Any, tiler: Tiler) -> Any:
+    """How many tiles cover a shape: division rounded up, the rest mode of `logical_divide`.
 
-    Law: ``size(rest_shape(s, t)) * size(t) >= size(s)``.
+    A tuple by a tuple divides mode by mode (missing modes of the tiler and None keep a mode); a
+    tuple by an integer consumes the integer from left to right; an integer by a tuple of integers
+    divides by its product; a layout divides as in `logical_divide`, whose checks are not made.
+
+    Law: for integers the least quotient with ``ceil_div(a, b) * b >= a``; a tuple by an integer
+    covers the tuple as long as the integer divides the modes it walks, or they it.
     """
-    target = getattr(target, "shape", target)
-    if is_tuple(tiler):
-        if not is_tuple(target) or len(tiler) > len(target):
-            fail("OC1309", f"the tiler {to_str(tiler)} has more modes than {to_str(target)}")
-        head = tuple(rest_shape(s, t) for s, t in zip(target, tiler, strict=False))
-        return head + target[len(tiler) :]
-    if tiler is None:
-        return target
+    target = normalize(getattr(target, "shape", target))
+    return _rest(target, as_tiler(tiler))
+
+
+def _rest(target: Any, tiler: Any) -> Any:
     if isinstance(tiler, Layout):
         return complement(tiler, target).shape
-    return ceil_div(target, tiler)
+    if tiler is None:
+        return target
+    if not is_tuple(tiler):
+        return divide_up(target, tiler)
+    if not is_tuple(target):
+        if not all(map(is_int, flatten_to_tuple(tiler))):
+            fail("OC1309", f"ceil_div: the tiler {to_str(tiler)} does not fit {to_str(target)}")
+        return divide_up(target, tiler)
+    if len(tiler) > len(target):
+        fail("OC1309", f"ceil_div: {to_str(tiler)} has more modes than {to_str(target)}")
+    return tuple(map(_rest, target, tiler + (None,) * (len(target) - len(tiler))))
 
 
 def _pick(tiled: Any, keep: int, crd: Coord) -> tuple[Any, Any]:
@@ -182,7 +182,7 @@ def local_tile(target: Any, tiler: Tiler, coord: Coord, proj: Any = None) -> tup
     Law: the layout is mode 0 of ``zipped_divide`` if ``coord`` names one tile, and the offset is
     that of the tile's first element.
     """
-    tiler, coord = _as_tiler(tiler), normalize_coord(coord)
+    tiler, coord = as_tiler(tiler), normalize_coord(coord)
     if proj is not None:
         proj = normalize_coord(proj)
         tiler, coord = dice_tuple(proj, tiler), dice_tuple(proj, coord)

@@ -14,10 +14,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from opencute.layout.algebra import complement, composition, divides_or_unknown
+from opencute.layout.algebra import as_tiler, complement, composition, concatenate
 from opencute.layout.arith import ceil_div, product_each
-from opencute.layout.divide import by_mode, concatenate, unzip_by
-from opencute.layout.ints import IntTuple, Shape, Tiler, fail, is_tuple, mul, normalize, to_str
+from opencute.layout.divides import by_mode, unzip_by
+from opencute.layout.ints import (
+    IntTuple,
+    Shape,
+    Tiler,
+    fail,
+    is_tuple,
+    mul,
+    normalize,
+    to_str,
+)
 from opencute.layout.layout import Layout, make_ordered_layout
 from opencute.layout.modes import append_ones, cosize, size, zip_modes
 from opencute.layout.swizzle import ComposedLayout
@@ -44,12 +53,10 @@ def logical_product(block: Any, tiler: Tiler) -> Any:
         return block.with_outer(logical_product(block.outer, tiler))
     if tiler is None:
         return block
-    if isinstance(tiler, (list, tuple)):
-        items: Any = tuple(tiler)
-        return by_mode(block, items, logical_product, "logical_product")
-    if isinstance(tiler, ComposedLayout):
-        fail("OC1309", f"logical_product: a composed layout cannot be a tiler: {tiler}")
-    over = tiler if isinstance(tiler, Layout) else Layout(normalize(tiler))
+    tiler = as_tiler(tiler)
+    if is_tuple(tiler):
+        return by_mode(block, tiler, logical_product, "logical_product")
+    over = tiler if isinstance(tiler, Layout) else Layout(tiler)
     places = complement(block, mul(size(block), cosize(over)))
     return concatenate([block, composition(places, over)])
 
@@ -61,10 +68,7 @@ def zipped_product(block: Any, tiler: Tiler) -> Any:
     """
     if isinstance(block, ComposedLayout):
         return block.with_outer(zipped_product(block.outer, tiler))
-    if isinstance(tiler, list):
-        items: Any = tiler
-        tiler = tuple(items)
-    return unzip_by(block, tiler, logical_product, "zipped_product")
+    return unzip_by(block, as_tiler(tiler), logical_product, "zipped_product")
 
 
 def tiled_product(block: Any, tiler: Tiler) -> Any:
@@ -124,11 +128,10 @@ def tile_to_shape(block: Any, target_shape: Shape, order: IntTuple = None) -> An
 
     Args:
         block: a layout or composed layout.
-        target_shape: the shape to cover; an extent that the block does not divide is rounded up
-            if dynamic, refused if static.
+        target_shape: the shape to cover; an extent that the block does not divide is rounded up.
         order: in which order the modes are repeated; the first fastest by default.
 
-    Law: mode i has the size ``target_shape[i]``, and the block is its beginning.
+    Law: mode i has the size ``round_up(target_shape[i], block[i])`` and starts with the block's.
     """
     if isinstance(block, ComposedLayout):
         return block.with_outer(tile_to_shape(block.outer, target_shape, order))
@@ -137,9 +140,5 @@ def tile_to_shape(block: Any, target_shape: Shape, order: IntTuple = None) -> An
         fail("OC1309", f"tile_to_shape: {block} has more modes than {to_str(target_shape)}")
     padded = append_ones(block, len(target)) if is_tuple(block.shape) or len(target) > 1 else block
     extents = product_each(padded.shape)
-    for have, want in zip(extents, target, strict=True):
-        if not divides_or_unknown(have, want):
-            fail("OC1303", f"tile_to_shape: {block} does not divide {to_str(target_shape)}",
-                 expected=f"a multiple of {have}", found=want)  # fmt: skip
     copies = make_ordered_layout(ceil_div(target, extents), order)
     return blocked_product(padded, copies)

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels to machine code: the stages after the cute IR, with the time of each.
+
+In: a module as tracing leaves it, and a target. Out: a `DeviceCode` with every stage as text::
+
+    code = compile_device(module, target("sm_90a"))
+    code.report.function("relu").registers
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from opencute.arch.target import Target
+from opencute.codegen.llvm_text import device_module_text
+from opencute.codegen.ptxas import AsmReport, Assembler
+from opencute.ir.core import Op
+from opencute.native.nvptx import ptx_version_for, to_ptx
+from opencute.passes.pipelines import run_device_passes
+
+__all__ = ["DeviceCode", "compile_device", "compile_to_ptx"]
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """All stages of one compiled module.
+
+    Args:
+        llvm_ir: the text given to LLVM.
+        ptx: what LLVM made of it.
+        cubin: what ptxas made of that; empty when only PTX was asked for.
+        report: registers, spills and diagnostics.
+        timings: milliseconds by phase.
+    """
+
+    llvm_ir: str
+    ptx: str
+    cubin: bytes = b""
+    report: AsmReport = field(default_factory=AsmReport)
+    timings: dict[str, float] = field(default_factory=dict[str, float])
+
+
+def compile_to_ptx(
+    module: Op,
+    target: Target,
+    *,
+    line_info: bool = False,
+    after: Callable[[str, Op], None] | None = None,
+) -> DeviceCode:
+    """Lower a module in place and emit PTX.
+
+    Args:
+        module: a ``builtin.module`` at the cute level; it is at the llvm level afterwards.
+        target: the processor.
+        line_info: keep source lines.
+        after: called after each pass, with its name.
+    """
+    timings: dict[str, float] = {}
+    start = time.perf_counter()
+    run_device_passes(module, target, after)
+    lowered = time.perf_counter()
+    ir = device_module_text(module, line_info=line_info)
+    printed = time.perf_counter()
+    result = to_ptx(ir, target.name, ptx_version_for(target.name))
+    timings["lower"] = (lowered - start) * 1e3
+    timings["print"] = (printed - lowered) * 1e3
+    timings.update({f"llvm {k}": v for k, v in result.timings.items()})
+    return DeviceCode(ir, result.ptx, timings=timings)
+
+
+def compile_device(
+    module: Op,
+    target: Target,
+    opt_level: int = 3,
+    line_info: bool = False,
+    after: Callable[[str, Op], None] | None = None,
+) -> DeviceCode:
+    """Compile the kernels of a module.
+
+    Args:
+        module: a ``builtin.module`` at the cute level; it is at the llvm level afterwards.
+        target: the processor.
+        opt_level: level of ptxas.
+        line_info: keep source lines for profilers.
+        after: called after each pass, with its name.
+
+    Raises:
+        CompileError: the module cannot be lowered, or LLVM or ptxas rejects it.
+        MissingPieceError: there is no ptxas.
+    """
+    with Assembler(target, opt_level=opt_level, line_info=line_info) as asm:
+        code = compile_to_ptx(module, target, line_info=line_info, after=after)
+        start = time.perf_counter()
+        cubin, report = asm.finish(code.ptx)
+        code.timings["ptxas"] = (time.perf_counter() - start) * 1e3
+    return DeviceCode(code.llvm_ir, code.ptx, cubin, report, code.timings)

@@ -1,0 +1,3 @@
+from opencute.codegen.emitter import OpPrinter
+
+MATH: dict[str, OpPrinter] = {}

@@ -1,0 +1,332 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reading and writing memory, with bounds, alignment and initialisation checked.
+
+An `Access` is made once for each operation that touches memory: it knows the element, how many
+neighbours one run has, and the alignment that the hardware would need. Reading gives a value as
+described in `values`; offsets are byte offsets from the buffer's start, exact in 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opencute.base.errors import SimulationError
+from opencute.dialects.cute import PtrType
+from opencute.dialects.llvm import LLVMPointerType
+from opencute.ir.core import Op
+from opencute.ir.types import IntegerType, Type
+from opencute.sim import faults, registers
+from opencute.sim.lanes import Lanes, merge_value
+from opencute.sim.memory import RAW, RowBuffer, SimPointer
+from opencute.sim.taint import Taint, report
+from opencute.sim.values import Array, dtype_of, scalar_of
+
+__all__ = ["Access", "storage_dtype"]
+
+_ITEM = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
+
+
+def storage_dtype(element: Type, op: Op) -> np.dtype[Any]:
+    """How an element lies in memory.
+
+    Raises:
+        SimulationError: elements of this type are not whole bytes.
+    """
+    if isinstance(element, PtrType | LLVMPointerType):
+        return np.dtype(np.int64)
+    if element == IntegerType(1):
+        return np.dtype(np.uint8)
+    dtype = dtype_of(element, op.loc)
+    if getattr(element, "width", 64) != dtype.itemsize * 8:
+        raise SimulationError(
+            f"{op.name}: elements of type {element} are not whole bytes in memory",
+            code="OC3001",
+            loc=op.loc,
+        )
+    return dtype
+
+
+def _codec(element: Type) -> tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]:
+    """Functions from what lies in memory to a value and back, None where they are the same."""
+    if isinstance(element, PtrType | LLVMPointerType):
+        return (lambda v: SimPointer(RAW, v)), (lambda p: p.address())
+    if element == IntegerType(1):
+        return (lambda v: (v & 1).astype(np.bool_) if type(v) is np.ndarray else bool(v & 1)), (
+            lambda v: v.astype(np.uint8) if type(v) is np.ndarray else int(v)
+        )
+    return None, None
+
+
+class Access:
+    """One way to touch memory.
+
+    Args:
+        op: the operation, for messages.
+        element: type of one element.
+        vector: whether values have an element axis.
+        run: elements that lie next to each other.
+        align: bytes that the pointer promises to be aligned to; a run is accessed as wide as this.
+        widest: bytes of the widest single access.
+    """
+
+    def __init__(
+        self,
+        op: Op,
+        element: Type,
+        *,
+        vector: bool,
+        run: int = 1,
+        align: int = 1,
+        widest: int = 16,
+    ) -> None:
+        self.op = op
+        self.dtype = storage_dtype(element, op)
+        self.size = self.dtype.itemsize
+        self.vector = vector
+        self.run = run
+        self.width = run * self.size
+        self.decode, self.encode = _codec(element)
+        power = self.width & -self.width
+        self.need = max(min(power, align, widest), self.size)
+        self.shift = self.size.bit_length() - 1
+
+    # ------------------------------------------------------------------ reading
+    def read(self, lanes: Lanes, ptr: SimPointer, starts: Any = None) -> Any:
+        """The value at a pointer; `starts` are the byte offsets of the runs of a tile."""
+        buffer = ptr.buffer
+        if type(buffer) is RowBuffer:
+            value = registers.read(self, lanes, buffer, ptr.offset, starts)
+        elif buffer is RAW:
+            return self._by_buffer(lanes, ptr, lambda l, p, s: self.read(l, p, s), starts)
+        elif type(ptr.offset) is int and not self.vector:
+            value = self._read_one(lanes, buffer, ptr.offset)
+        else:
+            value = self._gather(lanes, buffer, self._offsets(ptr.offset, starts), None)
+        return value if self.decode is None else self.decode(value)
+
+    def read_where(self, lanes: Lanes, ptr: SimPointer, starts: Any, mask: Array) -> Any:
+        """As `read`, for the runs where `mask` (lanes x runs) holds; the others hold zeros."""
+        buffer = ptr.buffer
+        if type(buffer) is RowBuffer:
+            return registers.read_where(self, lanes, buffer, ptr.offset, starts, mask)
+        if buffer is RAW:
+            return self._by_buffer(
+                lanes, ptr, lambda l, p, s, m: self.read_where(l, p, s, m), starts, mask
+            )
+        return self._gather(lanes, buffer, self._offsets(ptr.offset, starts), mask)
+
+    def _offsets(self, offset: Any, starts: Any) -> Array:
+        """Byte offsets of all runs: (p, q) for one run each, else (p, q, runs)."""
+        if type(offset) is not np.ndarray:
+            offset = np.array([[offset]], np.int64)
+        return offset if starts is None else offset[..., None] + starts
+
+    def _read_one(self, lanes: Lanes, buffer: Any, offset: int) -> Any:
+        if not 0 <= offset <= buffer.size - self.size or (buffer.base + offset) % self.size:
+            self._check(lanes, buffer, np.array([[offset]]), None, "read")
+        lanes.run.count("read", buffer.space, 1, self.size, self.need)
+        if offset % self.size == 0:
+            return scalar_of(buffer.items(self.dtype)[offset >> self.shift], self.dtype)
+        raw = buffer.raw[offset : offset + self.size].copy().view(self.dtype)
+        return scalar_of(raw[0], self.dtype)
+
+    def _gather(self, lanes: Lanes, buffer: Any, offsets: Array, mask: Array | None) -> Array:
+        if mask is not None:
+            mask = np.broadcast_to(mask, (lanes.P, lanes.Q, mask.shape[2]))
+            offsets = np.broadcast_to(offsets, mask.shape)
+            picked = offsets[mask]
+            low = self._check(lanes, buffer, picked, (offsets, mask), "read")
+            out = np.zeros((*mask.shape, self.width), np.uint8)
+            out[mask] = self._take(buffer, picked, low)
+            out = out.view(self.dtype)
+            return out.reshape(lanes.P, lanes.Q, -1)
+        low = self._check(lanes, buffer, offsets, None, "read")
+        lanes.run.count("read", buffer.space, offsets.size, self.width, self.need)
+        if not self.vector:
+            if low % self.size == 0:
+                return buffer.items(self.dtype).take(offsets >> self.shift)
+            return self._take(buffer, offsets, low).view(self.dtype)[..., 0]
+        out = self._take(buffer, offsets, low).view(self.dtype)
+        return out if out.ndim == 3 else out.reshape(*out.shape[:2], -1)
+
+    def _take(self, buffer: Any, offsets: Array, low: int) -> Array:
+        """Bytes of the runs, on a further axis; `low` has the low bits of all offsets."""
+        width = self.width
+        if width & (width - 1) == 0 and low & (width - 1) == 0:
+            item = _ITEM.get(width)
+            index = offsets >> (width.bit_length() - 1)
+            if item is not None:
+                return buffer.items(item).take(index)[..., None].view(np.uint8)
+            return buffer.rows(width).take(index, axis=0)
+        grain = (low | width) & -(low | width)
+        index = (offsets >> (grain.bit_length() - 1))[..., None] + np.arange(width // grain)
+        if grain >= 16:
+            return buffer.rows(grain).take(index, axis=0).reshape(*offsets.shape, width)
+        return buffer.items(_ITEM[grain]).take(index).view(np.uint8)
+
+    # ------------------------------------------------------------------ writing
+    def write(self, lanes: Lanes, value: Any, ptr: SimPointer, starts: Any = None) -> None:
+        """Write a value at a pointer."""
+        if self.encode is not None and ptr.buffer is not RAW:
+            value = self.encode(value)
+        buffer = ptr.buffer
+        if type(buffer) is RowBuffer:
+            registers.write(self, lanes, buffer, ptr.offset, starts, value)
+        elif buffer is RAW:
+            self._by_buffer(lanes, ptr, lambda l, p, s, v: self.write(l, v, p, s), starts, value)
+        else:
+            self._scatter(lanes, buffer, self._offsets(ptr.offset, starts), None, value)
+
+    def write_where(
+        self, lanes: Lanes, value: Any, ptr: SimPointer, starts: Any, mask: Array
+    ) -> None:
+        """As `write`, for the runs where `mask` holds."""
+        buffer = ptr.buffer
+        if type(buffer) is RowBuffer:
+            registers.write_where(self, lanes, buffer, ptr.offset, starts, value, mask)
+        elif buffer is RAW:
+            self._by_buffer(
+                lanes, ptr, lambda l, p, s, v, m: self.write_where(l, v, p, s, m),
+                starts, value, mask,
+            )  # fmt: skip
+        else:
+            self._scatter(lanes, buffer, self._offsets(ptr.offset, starts), mask, value)
+
+    def _scatter(
+        self, lanes: Lanes, buffer: Any, offsets: Array, mask: Array | None, value: Any
+    ) -> None:
+        if buffer.read_only:
+            faults.read_only(lanes, self.op, buffer)
+        if mask is not None:
+            mask = np.broadcast_to(mask, (lanes.P, lanes.Q, mask.shape[2]))
+            offsets = np.broadcast_to(offsets, mask.shape)
+            picked = offsets[mask]
+            low = self._check(lanes, buffer, picked, (offsets, mask), "write")
+            value = np.broadcast_to(value, (lanes.P, lanes.Q, value.shape[2]))
+            value = value.reshape(*mask.shape, self.run)[mask]
+            self._put(buffer, picked, low, np.ascontiguousarray(value))
+            self._mark(buffer, picked)
+            return
+        low = self._check(lanes, buffer, offsets, None, "write")
+        if type(value) is not np.ndarray:
+            value = np.full(offsets.shape, value, self.dtype)
+        runs = offsets.shape[2] if offsets.ndim == 3 else 1
+        value = value.reshape(*value.shape[:2], *((runs,) if offsets.ndim == 3 else ()), self.run)
+        grid = np.broadcast_shapes(offsets.shape, value.shape[:-1])
+        lanes.run.count("write", buffer.space, lanes.n * runs, self.width, self.need)
+        value = np.ascontiguousarray(np.broadcast_to(value, (*grid, self.run)))
+        self._put(buffer, np.broadcast_to(offsets, grid), low, value)
+        self._mark(buffer, offsets)
+
+    def _put(self, buffer: Any, offsets: Array, low: int, value: Array) -> None:
+        """Write runs (elements on the last axis of `value`, which is contiguous)."""
+        width = self.width
+        n = offsets.size
+        if n == 0:
+            return
+        first = int(offsets.flat[0])
+        if n > 16 and int(offsets.flat[n - 1]) - first == (n - 1) * width:
+            flat = offsets.ravel()
+            if (flat[1:] - flat[:-1] == width).all():
+                buffer.raw[first : first + n * width] = value.reshape(-1).view(np.uint8)
+                return
+        grain = min((low | width) & -(low | width), 16)
+        pieces = value.reshape(*offsets.shape, self.run)
+        index = offsets >> (grain.bit_length() - 1)
+        items = buffer.items(_ITEM[grain])
+        pieces = pieces.view(np.uint8).view(_ITEM[grain])
+        for j in range(width // grain):
+            items[index + j if j else index] = pieces[..., j]
+
+    def _mark(self, buffer: Any, offsets: Array) -> None:
+        if buffer.written is not None:
+            buffer.written[offsets[..., None] + np.arange(self.width)] = True
+
+    # ------------------------------------------------------------------ checks
+    def _check(self, lanes: Lanes, buffer: Any, offsets: Array, where: Any, verb: str) -> int:
+        """Check bounds and alignment; returns the low bits that offsets have, ored together."""
+        if offsets.size == 0:
+            return 0
+        high = int(np.maximum.reduce(offsets.view(np.uint64), axis=None))
+        if high + self.width > buffer.size:
+            faults.out_of_bounds(lanes, self, buffer, offsets, where, verb)
+        low = int(np.bitwise_or.reduce(offsets, axis=None)) & 0xFFFF
+        need = self.need
+        if need > 1 and (low | buffer.base) & (need - 1):
+            faults.misaligned(lanes, self, buffer, offsets, where, verb)
+        return low
+
+    def _by_buffer(
+        self, lanes: Lanes, ptr: SimPointer, do: Callable[..., Any], *values: Any
+    ) -> Any:
+        """Run `do` for each buffer that the addresses fall into, and merge what it returns."""
+        table = lanes.run.table
+        address = ptr.offset
+        if type(address) is not np.ndarray:
+            return do(lanes, faults.located(lanes, self.op, table, address), *values)
+        owner = table.find(int(address.flat[0]))
+        if owner is not None:
+            inside = (address >= owner.base) & (address < owner.base + owner.size)
+            if inside.all():
+                return do(lanes, SimPointer(owner, address - owner.base), *values)
+        else:
+            faults.located(lanes, self.op, table, int(address.flat[0]))
+            raise AssertionError
+        places: list[Any] = []
+        results: list[Any] = []
+        for cond in (inside, ~inside):
+            part, pick, place = lanes.sub(cond)
+            results.append(self._by_buffer(part, pick(ptr), do, *(pick(v) for v in values)))
+            places.append(place)
+        if results[0] is None:
+            return None
+        kind = "ptr" if type(results[0]) is SimPointer else results[0].dtype
+        return merge_value(lanes, list(zip(places, results, strict=True)), kind)
+
+    # ------------------------------------------------------------------ initialisation
+    def garbage(self, lanes: Lanes, ptr: SimPointer, starts: Any = None) -> Taint | None:
+        """Which elements of what `read` would give nothing wrote, None if all are written."""
+        buffer = ptr.buffer
+        if type(buffer) is RowBuffer:
+            if buffer.written is None:
+                return None
+            mask = registers.garbage(self, lanes, buffer, ptr.offset, starts)
+        elif buffer is RAW:
+            table = lanes.run.table
+            if type(ptr.offset) is np.ndarray:
+                return self._garbage_raw(lanes, ptr, starts)
+            return self.garbage(lanes, faults.located(lanes, self.op, table, ptr.offset), starts)
+        elif buffer.written is None:
+            return None
+        else:
+            offsets = self._offsets(ptr.offset, starts)
+            written = buffer.written[offsets[..., None] + np.arange(self.width)]
+            bad = ~written.reshape(*offsets.shape, self.run, self.size).all(axis=-1)
+            mask = bad.reshape(*offsets.shape[:2], -1)
+        if not mask.any():
+            return None
+        return Taint(mask if self.vector else mask[..., 0], self.op)
+
+    def _garbage_raw(self, lanes: Lanes, ptr: SimPointer, starts: Any) -> Taint | None:
+        def mask(l: Lanes, p: SimPointer, s: Any) -> Array:
+            t = self.garbage(l, p, s)
+            if t is not None:
+                return t.mask
+            return np.zeros((1, 1, 1) if self.vector else (1, 1), np.bool_)
+
+        out = self._by_buffer(lanes, ptr, mask, starts)
+        return Taint(out, self.op) if out.any() else None
+
+    def leave(self, lanes: Lanes, ptr: SimPointer, taint: Taint | None, starts: Any = None) -> None:
+        """A value with a taint was written: registers keep it, other memory must not get it."""
+        if taint is None:
+            return
+        buffer = ptr.buffer
+        if type(buffer) is RowBuffer:
+            registers.spoil(self, lanes, buffer, ptr.offset, starts, taint)
+        elif taint.mask.any():
+            report(lanes, taint, self.op, "a store to memory")

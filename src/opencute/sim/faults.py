@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Messages of the memory checks: which thread, which array, which element."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from opencute.base.errors import MisalignedError, OutOfBoundsError
+from opencute.ir.core import Op
+from opencute.sim.lanes import Lanes
+from opencute.sim.memory import SimPointer
+from opencute.sim.values import Array
+
+__all__ = ["located", "misaligned", "out_of_bounds", "read_only"]
+
+
+def _first(lanes: Lanes, offsets: Array, where: Any, bad: Any) -> tuple[str, int, int]:
+    """The first lane in fault, its offset, and the number of threads in fault."""
+    if where is not None:
+        offsets, mask = where
+        wrong = bad(offsets) & mask
+    else:
+        wrong = bad(offsets)
+    wrong = np.broadcast_to(wrong, (lanes.P, lanes.Q, *wrong.shape[2:]))
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    threads = wrong.reshape(lanes.P, lanes.Q, -1).any(axis=-1)
+    offset = int(np.broadcast_to(offsets, wrong.shape)[at])
+    return lanes.name(at), offset, int(threads.sum())
+
+
+def _others(count: int) -> str:
+    return f" (and {count - 1} more threads)" if count > 1 else ""
+
+
+def out_of_bounds(
+    lanes: Lanes, access: Any, buffer: Any, offsets: Array, where: Any, verb: str
+) -> NoReturn:
+    """An access that leaves its buffer."""
+    limit = buffer.size - access.width
+    name, offset, count = _first(lanes, offsets, where, lambda o: (o < 0) | (o > limit))
+    size = access.size
+    index = offset // size
+    items = buffer.size // size
+    what = (
+        f"element {index}" if access.run == 1 else f"elements {index} to {index + access.run - 1}"
+    )
+    raise OutOfBoundsError(
+        f"{verb} outside of {buffer.name!r}: {what} of {items} "
+        f"({access.dtype}, byte offset {offset} of {buffer.size}), {name}{_others(count)}",
+        code="OC3101",
+        loc=access.op.loc,
+        expected=f"0 <= element < {items}",
+        found=index,
+    )
+
+
+def misaligned(
+    lanes: Lanes, access: Any, buffer: Any, offsets: Array, where: Any, verb: str
+) -> NoReturn:
+    """A vector access at an address that its width does not divide."""
+    need, base = access.need, buffer.base
+    name, offset, count = _first(lanes, offsets, where, lambda o: (o + base) % need != 0)
+    raise MisalignedError(
+        f"{verb} of {buffer.name!r} is misaligned: byte offset {offset}, {name}{_others(count)}",
+        code="OC3201",
+        loc=access.op.loc,
+        expected=f"an address that is a multiple of {need}",
+        found=f"{base + offset:#x}, which is {(base + offset) % need} past one",
+        hint="the pointer's type promises more alignment than the address has",
+    )
+
+
+def read_only(lanes: Lanes, op: Op, buffer: Any) -> NoReturn:
+    """A write to memory that may only be read."""
+    raise OutOfBoundsError(
+        f"write to {buffer.name!r}, which is read-only, {lanes.name((0, 0))}",
+        code="OC3103",
+        loc=op.loc,
+        hint="pass a writable array",
+    )
+
+
+def located(lanes: Lanes, op: Op, table: Any, address: int) -> SimPointer:
+    """The pointer for an address.
+
+    Raises:
+        OutOfBoundsError: no known array holds the byte.
+    """
+    buffer = table.find(address)
+    if buffer is None:
+        what = "is null" if address == 0 else "belongs to no known array"
+        raise OutOfBoundsError(
+            f"the address {address & ((1 << 64) - 1):#x} {what}, {lanes.name((0, 0))}",
+            code="OC3102",
+            loc=op.loc,
+            hint="pass the array to the function, or register it with the simulator",
+        )
+    return SimPointer(buffer, address - buffer.base)

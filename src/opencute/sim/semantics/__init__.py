@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The meaning of every operation, one file per dialect. Importing registers all rules."""
+
+from __future__ import annotations
+
+from opencute.sim.semantics import arith, casts, cute, func, gpu, llvm, math, ptx, vector
+
+__all__ = ["arith", "casts", "cute", "func", "gpu", "llvm", "math", "ptx", "vector"]

@@ -1,0 +1,351 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`cute`: pointers, tiles of memory and copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opencute.base.errors import SimulationError
+from opencute.dialects.cute import CopyOp, LayoutAttr, PtrType, storage_bits
+from opencute.ir.attributes import StringAttr
+from opencute.ir.core import Op, Value
+from opencute.sim.access import Access
+from opencute.sim.lanes import Lanes
+from opencute.sim.memory import RowBuffer, SimPointer
+from opencute.sim.printf import Format
+from opencute.sim.registry import Function, semantics
+from opencute.sim.semantics.casts import on_arrays
+from opencute.sim.semantics.llvm import address_of, moved, new_registers, to_pointer
+from opencute.sim.taint import Taint, report
+from opencute.sim.tiles import Tile, int_attr
+
+__all__: list[str] = []
+
+nd = np.ndarray
+
+
+def _pointer(value: Value) -> PtrType:
+    assert isinstance(value.type, PtrType)
+    return value.type
+
+
+def _element_size(type: PtrType, op: Op) -> int:
+    bits = storage_bits(type.element)
+    if bits % 8:
+        raise SimulationError(
+            f"{op.name}: elements of type {type.element} are not whole bytes in memory",
+            code="OC3001",
+            loc=op.loc,
+        )
+    return bits // 8
+
+
+@semantics("cute.ptr_add")
+def ptr_add(op: Op) -> Function:
+    """Move by a number of elements."""
+    size = _element_size(_pointer(op.operands[0]), op)
+    return lambda p, i: moved(p, i, size)
+
+
+@semantics("cute.recast")
+def recast(op: Op) -> Function:
+    """The same address."""
+    return lambda p: p
+
+
+@semantics("cute.ptr_to_int", lanes=True)
+def ptr_to_int(op: Op) -> Function:
+    """The address."""
+    return address_of
+
+
+@semantics("cute.int_to_ptr")
+def int_to_ptr(op: Op) -> Function:
+    """An address whose buffer is found when it is used."""
+    return to_pointer
+
+
+@semantics("cute.alloca", lanes=True)
+def alloca(op: Op) -> Function:
+    """Registers for some elements, not initialised."""
+    size = _element_size(_pointer(op.results[0]), op) * int_attr(op, "count")
+    name = f"registers from {op.loc}" if op.loc else "registers"
+    return lambda lanes: new_registers(lanes, name, size)
+
+
+@semantics("cute.load", lanes=True, taint="memory", sinks=((0, "an address"),))
+def load(op: Op) -> Function:
+    """One element."""
+    type = _pointer(op.operands[0])
+    access = Access(op, type.element, vector=False, align=type.align)
+
+    def run(lanes: Lanes, ptr: SimPointer, taints: Any = (), track: bool = False) -> Any:
+        value = access.read(lanes, ptr)
+        return (value, access.garbage(lanes, ptr)) if track else value
+
+    return run
+
+
+@semantics("cute.store", lanes=True, taint="memory", sinks=((1, "an address"),))
+def store(op: Op) -> Function:
+    """Write one element."""
+    type = _pointer(op.operands[1])
+    access = Access(op, type.element, vector=False, align=type.align)
+
+    def run(lanes: Lanes, value: Any, ptr: SimPointer, taints: Any = (None,)) -> None:
+        access.write(lanes, value, ptr)
+        access.leave(lanes, ptr, taints[0])
+
+    return run
+
+
+class _TileAccess:
+    """A tile of memory: its layout, and how its runs are accessed."""
+
+    def __init__(self, op: Op, pointer: Value, key: str, *, bits: int = 0, run: int = 0) -> None:
+        layout = op.attributes[key]
+        assert isinstance(layout, LayoutAttr)
+        type = _pointer(pointer)
+        self.tile = Tile(op, layout)
+        self.size = _element_size(type, op)
+        if run and self.tile.run % run:
+            run = 1
+        self.run = run or self.tile.run
+        widest = bits // 8 if bits else 16
+        align = widest if bits else type.align
+        self.access = Access(
+            op, type.element, vector=True, run=self.run, align=align, widest=widest
+        )
+        self.single = self.tile.length == self.run
+        inner = np.arange(0, self.tile.run, self.run, dtype=np.int64)
+        self._inner = inner
+        self._fixed: Any = None
+        if self.tile.fixed is not None and not self.single:
+            self._fixed = self._spread(self.tile.fixed)
+
+    def _spread(self, starts: Any) -> Any:
+        """Byte offsets of the runs of an access, from the starts of the tile's runs."""
+        if self._inner.size > 1:
+            starts = (starts[..., None] + self._inner).reshape(*starts.shape[:-1], -1)
+        return starts * self.size
+
+    def starts(self, dyns: Any) -> Any:
+        """Byte offsets of the runs; None for a single run at the pointer."""
+        if self.single:
+            return None
+        if self._fixed is not None:
+            return self._fixed
+        return self._spread(self.tile.starts(dyns))
+
+
+def _dyn_sinks(first: int, address: int) -> Any:
+    def sinks(op: Op) -> list[tuple[int, str]]:
+        return [(i, "an address") for i in (address, *range(first, len(op.operands)))]
+
+    return sinks
+
+
+@semantics("cute.tile_load", lanes=True, taint="memory", sinks=_dyn_sinks(1, 0))
+def tile_load(op: Op) -> Function:
+    """All elements of a tile."""
+    tile = _TileAccess(op, op.operands[0], "layout")
+    access = tile.access
+
+    def run(
+        lanes: Lanes, ptr: SimPointer, *dyns: Any, taints: Any = (), track: bool = False
+    ) -> Any:
+        starts = tile.starts(dyns)
+        value = access.read(lanes, ptr, starts)
+        return (value, access.garbage(lanes, ptr, starts)) if track else value
+
+    return run
+
+
+@semantics("cute.tile_store", lanes=True, taint="memory", sinks=_dyn_sinks(2, 1))
+def tile_store(op: Op) -> Function:
+    """Write all elements of a tile."""
+    tile = _TileAccess(op, op.operands[1], "layout")
+    access = tile.access
+
+    def run(lanes: Lanes, value: Any, ptr: SimPointer, *dyns: Any, taints: Any = (None,)) -> None:
+        starts = tile.starts(dyns)
+        access.write(lanes, value, ptr, starts)
+        access.leave(lanes, ptr, taints[0], starts)
+
+    return run
+
+
+# ---------------------------------------------------------------------- copy
+def _copy_sinks(op: Op) -> list[tuple[int, str]]:
+    assert isinstance(op, CopyOp)
+    return [(i, "an address") for i in range(len(op.operands))]
+
+
+@semantics("cute.copy", lanes=True, taint="memory", sinks=_copy_sinks)
+def copy(op: Op) -> Function:
+    """Copy a tile, where a predicate holds if there is one."""
+    assert isinstance(op, CopyOp)
+    return _Copy(op).run
+
+
+class _Copy:
+    def __init__(self, op: CopyOp) -> None:
+        self.op = op
+        bits = int_attr(op, "bits")
+        src, dst = _pointer(op.src), _pointer(op.dst)
+        if storage_bits(src.element) != storage_bits(dst.element):
+            raise SimulationError(
+                "cute.copy: source and destination elements differ in size",
+                code="OC3001", loc=op.loc, expected=src.element, found=dst.element,
+            )  # fmt: skip
+        self.n_src, self.n_dst = len(op.src_dyns), len(op.dst_dyns)
+        self.has_pred = op.pred is not None
+        runs = [Tile(op, layout).run for layout in (op.src_layout, op.dst_layout)]
+        first = Tile(op, op.src_layout).first or 1
+        if self.has_pred:
+            assert op.pred is not None and op.pred_layout is not None
+            self.pred = _TileAccess(op, op.pred, "pred_layout")
+            count = self.pred.tile.length
+            total = Tile(op, op.src_layout).length
+            per = first if count != total else 1
+            run = min(*runs, per)
+            self.repeat = per // run if per % run == 0 else 1
+            run = per // self.repeat
+            self.src = _TileAccess(op, op.src, "src_layout", bits=bits, run=run)
+            self.dst = _TileAccess(op, op.dst, "dst_layout", bits=bits, run=run)
+            if self.src.run != run or self.dst.run != run:
+                self.src = _TileAccess(op, op.src, "src_layout", run=1)
+                self.dst = _TileAccess(op, op.dst, "dst_layout", run=1)
+                self.repeat = per
+        else:
+            self.src = _TileAccess(op, op.src, "src_layout", bits=bits)
+            self.dst = _TileAccess(op, op.dst, "dst_layout", bits=bits)
+        self.recode = src.element != dst.element
+        self.dtype = self.dst.access.dtype
+
+    def run(
+        self, lanes: Lanes, src: SimPointer, dst: SimPointer, *rest: Any, taints: Any = ()
+    ) -> None:
+        """Copy for these lanes."""
+        at = 1 if self.has_pred else 0
+        src_dyns = rest[at : at + self.n_src]
+        dst_dyns = rest[at + self.n_src : at + self.n_src + self.n_dst]
+        from_, to = self.src.starts(src_dyns), self.dst.starts(dst_dyns)
+        if self.has_pred:
+            pred, pred_dyns = rest[0], rest[at + self.n_src + self.n_dst :]
+            self._masked(lanes, src, from_, dst, to, self._mask(lanes, pred, pred_dyns))
+        else:
+            self._plain(lanes, src, from_, dst, to)
+
+    def _plain(self, lanes: Lanes, src: SimPointer, from_: Any, dst: SimPointer, to: Any) -> None:
+        value = self.src.access.read(lanes, src, from_)
+        garbage = self._garbage(lanes, src, from_)
+        self.dst.access.write(lanes, self._recoded(value), dst, to)
+        self.dst.access.leave(lanes, dst, garbage, to)
+
+    def _recoded(self, value: Any) -> Any:
+        return value.view(self.dtype) if self.recode else value
+
+    def _garbage(self, lanes: Lanes, src: SimPointer, from_: Any) -> Taint | None:
+        return self.src.access.garbage(lanes, src, from_)
+
+    def _mask(self, lanes: Lanes, pred: SimPointer, dyns: Any) -> Any:
+        starts = self.pred.starts(dyns)
+        mask = self.pred.access.read(lanes, pred, starts)
+        garbage = self.pred.access.garbage(lanes, pred, starts)
+        if garbage is not None:
+            report(lanes, garbage, self.op, "a predicate")
+        return np.repeat(mask, self.repeat, axis=2) if self.repeat > 1 else mask
+
+    def _masked(
+        self, lanes: Lanes, src: SimPointer, from_: Any, dst: SimPointer, to: Any, mask: Any
+    ) -> None:
+        if mask.all():
+            self._plain(lanes, src, from_, dst, to)
+            return
+        if not mask.any():
+            return
+        if mask.shape[2] > 1:
+            agree = bool((mask == mask[:, :, :1]).all())
+        else:
+            agree = True
+        if agree:
+            # Whole threads take part or not: no mask is needed for those that do.
+            first = mask[:, :, 0]
+            part, pick, _ = lanes.sub(first)
+            args = (pick(src), _picked(pick, from_), pick(dst), _picked(pick, to))
+            self._plain(part, *args)
+            return
+        runs = mask.shape[2]
+        from_ = np.zeros(runs, np.int64) if from_ is None else from_
+        to = np.zeros(runs, np.int64) if to is None else to
+        value = self.src.access.read_where(lanes, src, from_, mask)
+        garbage = self._garbage_where(lanes, src, from_, mask)
+        self.dst.access.write_where(lanes, self._recoded(value), dst, to, mask)
+        self.dst.access.leave(lanes, dst, garbage, to)
+
+    def _garbage_where(self, lanes: Lanes, src: SimPointer, from_: Any, mask: Any) -> Taint | None:
+        if type(src.buffer) is not RowBuffer:
+            return None
+        garbage = self._garbage(lanes, src, from_)
+        if garbage is None:
+            return None
+        return Taint(garbage.mask & np.repeat(mask, self.src.run, axis=2), garbage.origin)
+
+
+def _picked(pick: Any, starts: Any) -> Any:
+    return pick(starts) if starts is not None and starts.ndim == 3 else starts
+
+
+# ---------------------------------------------------------------------- values
+@semantics("cute.assume", lanes=True)
+def assume(op: Op) -> Function:
+    """The value, which must be a multiple of `divby`."""
+    by = int_attr(op, "divby")
+
+    def check(lanes: Lanes, value: Any) -> Any:
+        rest = value % by
+        if rest.any() if type(rest) is nd else rest:
+            where = tuple(np.argwhere(lanes.full(rest))[0]) if type(rest) is nd else (0, 0)
+            found = value if type(value) is not nd else lanes.full(value)[where[:2]]
+            raise SimulationError(
+                f"a promise is broken: {found} is not a multiple of {by}, {lanes.name(where)}",
+                code="OC3005", loc=op.loc, expected=f"a multiple of {by}", found=found,
+            )  # fmt: skip
+        return value
+
+    return check
+
+
+@semantics("cute.convert")
+def convert(op: Op) -> Function:
+    """A float conversion with a rounding mode."""
+    from opencute.sim.rounding import convert_floats
+
+    rounding = op.attributes["rounding"]
+    assert isinstance(rounding, StringAttr)
+    fn = convert_floats(
+        op, op.operands[0].type, op.results[0].type, rounding.value, bool(int_attr(op, "saturate"))
+    )
+    return on_arrays(op, fn)
+
+
+def _print_sinks(op: Op) -> list[tuple[int, str]]:
+    return [(i, "a print") for i in range(len(op.operands))]
+
+
+@semantics("cute.print", lanes=True, sinks=_print_sinks)
+def print_(op: Op) -> Function:
+    """Hand one line for each lane to the run."""
+    text = op.attributes["format"]
+    assert isinstance(text, StringAttr)
+    format = Format(op, text.value, [v.type for v in op.operands])
+
+    def run(lanes: Lanes, *args: Any) -> None:
+        values = [address_of(lanes, a) if isinstance(a, SimPointer) else a for a in args]
+        lanes.run.printed(lanes, format, values)
+
+    return run

@@ -1,0 +1,351 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator: runs host functions and the kernels that they launch.
+
+>>> sim = Simulator()
+>>> sim.run_host(module, "host", [Buffer.from_numpy(x).pointer(), x.size])  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TextIO
+
+import numpy as np
+
+from opencute.base.errors import ArgumentError, OpenCuTeError, SimulationError
+from opencute.dialects.cute import PtrType
+from opencute.dialects.gpu import KERNELS
+from opencute.dialects.llvm import LLVMPointerType
+from opencute.ir.core import Op
+from opencute.ir.types import FloatType, IntegerType, Type, VectorType
+from opencute.sim import semantics as _semantics  # noqa: F401 - registers the rules
+from opencute.sim.lanes import Lanes
+from opencute.sim.machine import run_program
+from opencute.sim.memory import AddressTable, Buffer, SimPointer
+from opencute.sim.printf import Format
+from opencute.sim.program import Program, compile_function
+from opencute.sim.report import RunReport
+from opencute.sim.taint import Taint
+from opencute.sim.values import dtype_of, wrap
+
+__all__ = ["LaunchHook", "Simulator"]
+
+LaunchHook = Callable[..., None]
+"""``(kernel_name, grid, block, cluster, smem, stream, args, attributes)``"""
+
+_CHUNK_BYTES = 1 << 20
+_MAX_BLOCK = (1024, 1024, 64)
+_MAX_GRID = (2**31 - 1, 65535, 65535)
+_DEPTH = 64
+
+
+class Simulator:
+    """Runs IR and checks it.
+
+    Args:
+        target: the architecture that is simulated.
+        seed: seed of everything that may happen in any order.
+        check: also look for faults that need a record of all accesses (slower).
+        out: where prints go; standard output by default.
+        count_transactions: also count sectors and lines of global memory (slower).
+    """
+
+    def __init__(
+        self,
+        target: str = "sm_90a",
+        seed: int = 0,
+        check: bool = False,
+        *,
+        out: TextIO | None = None,
+        count_transactions: bool = False,
+    ) -> None:
+        self.target = target
+        self.seed = seed
+        self.check = check
+        self.out = out
+        self.count_transactions = count_transactions
+        self.report = RunReport()
+        self._registered: dict[int, Buffer] = {}
+        self._programs: dict[tuple[int, bool], tuple[Op, Program]] = {}
+
+    def register(self, buffer: Buffer) -> None:
+        """Make an array known by its address, for pointers that are made from integers."""
+        self._registered[buffer.base] = buffer
+
+    def unregister(self, buffer: Buffer) -> None:
+        """Forget an array; it is no error if it is not known."""
+        self._registered.pop(buffer.base, None)
+
+    def run_host(
+        self,
+        module: Op,
+        name: str,
+        args: Sequence[Any],
+        *,
+        launch: LaunchHook | None = None,
+    ) -> list[Any]:
+        """Run a host function, and the kernels that it launches.
+
+        Args:
+            module: the `builtin.module`.
+            name: the function's symbol.
+            args: a Python number or a `SimPointer` for each argument.
+            launch: called instead of simulating a kernel, e.g. to run it on a device, as
+                ``launch(kernel_name, grid, block, cluster, smem, stream, args, attributes)``.
+
+        Returns:
+            The results: Python ints and bools, NumPy scalars for floats, arrays for vectors.
+
+        Raises:
+            SimulationError: a check failed; the error has the user's line.
+            ArgumentError: the arguments do not fit the function.
+        """
+        function = _find(module, name)
+        args = _arguments(function, args)
+        run = _Run(self, module, launch, args)
+        with np.errstate(all="ignore"):
+            out = run.call(run.root, function, name, args, ())
+        return [_result(v) for v, _ in out]
+
+    def run_function(self, module: Op, name: str, args: Sequence[Any]) -> Any:
+        """Run a function on scalars; returns its result, or a list of several."""
+        out = self.run_host(module, name, args)
+        return out[0] if len(out) == 1 else out
+
+    def run_kernel(
+        self,
+        module: Op,
+        name: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        args: Sequence[Any],
+    ) -> None:
+        """Run one kernel over a grid, without a host function."""
+        kernel = _find_kernel(module, name)
+        args = _arguments(kernel, args)
+        run = _Run(self, module, None, args)
+        with np.errstate(all="ignore"):
+            run.launch(kernel, name, _three(grid), _three(block), None, 0, None, args, {})
+
+    def program(self, function: Op, loose: bool) -> Program:
+        """The compiled form of a function, kept as long as the simulator."""
+        key = (id(function), loose)
+        known = self._programs.get(key)
+        if known is None or known[0] is not function:
+            program = compile_function(function, loose_arguments=loose)
+            known = self._programs[key] = (function, program)
+        return known[1]
+
+
+def _three(extent: Sequence[int]) -> tuple[int, int, int]:
+    x, y, z = (*extent, 1, 1)[:3]
+    return x, y, z
+
+
+def _symbols(op: Op) -> Iterable[Op]:
+    return op.regions[0].block.ops
+
+
+def _find(module: Op, name: str) -> Op:
+    for op in _symbols(module):
+        if op.symbol == name and op.name == "func.func":
+            return op
+    raise ArgumentError(f"the module has no function {name!r}", code="OC2302")
+
+
+def _find_kernel(module: Op, name: str) -> Op:
+    for op in _symbols(module):
+        if op.name == "gpu.module" and op.symbol == KERNELS:
+            for inner in _symbols(op):
+                if inner.symbol == name:
+                    return inner
+    raise ArgumentError(f"the module has no kernel {name!r}", code="OC2302")
+
+
+def _arguments(function: Op, args: Sequence[Any]) -> list[Any]:
+    types = [a.type for a in function.regions[0].block.args]
+    if len(types) != len(args):
+        raise ArgumentError(
+            f"{function.symbol} takes {len(types)} arguments, {len(args)} are given",
+            code="OC2303",
+        )
+    return [_argument(a, t) for a, t in zip(args, types, strict=True)]
+
+
+def _argument(value: Any, type: Type) -> Any:
+    if isinstance(type, PtrType | LLVMPointerType):
+        return value if isinstance(value, SimPointer) or value is None else int(value)
+    if isinstance(type, VectorType):
+        return np.ascontiguousarray(np.asarray(value, dtype_of(type))).reshape(1, 1, type.length)
+    if isinstance(type, IntegerType) and type.width == 1:
+        return bool(value)
+    if isinstance(type, FloatType):
+        return dtype_of(type).type(value)
+    width = type.width if isinstance(type, IntegerType) else 64
+    return wrap(int(value), width)
+
+
+def _result(value: Any) -> Any:
+    return value.reshape(-1) if type(value) is np.ndarray else value
+
+
+class _Run:
+    """One call of a host function: what its lanes share."""
+
+    def __init__(
+        self, sim: Simulator, module: Op, hook: LaunchHook | None, args: Sequence[Any]
+    ) -> None:
+        self.sim = sim
+        self.module = module
+        self.hook = hook
+        self.report = sim.report
+        self.table = AddressTable()
+        for buffer in sim._registered.values():  # pyright: ignore[reportPrivateUsage]
+            self.table.add(buffer)
+        self.loose = False
+        for arg in args:
+            if isinstance(arg, SimPointer):
+                self.table.add(arg.buffer)
+        self.loose = any(b.written is not None for b in self.table.buffers())
+        self.lanes = (1, 1)
+        self.grid = self.block = (1, 1, 1)
+        self.threads = self.blocks = 1
+        self.first_block = 0
+        self.barriers: dict[int, Any] = {}
+        self.depth = 0
+        self.host = True
+        self.root = Lanes(self, 1, 1, 0, 0)
+        self._printed: list[tuple[int, int, int, str]] = []
+
+    # ------------------------------------------------------------------ what semantics use
+    def describe(self, block: int, thread: int) -> str:
+        """A lane's name."""
+        if self.host:
+            return "on the host"
+        return f"block {_coords(block, self.grid)}, thread {_coords(thread, self.block)}"
+
+    def count(self, verb: str, space: str, accesses: int, width: int, widest: int) -> None:
+        """Record accesses of `width` bytes each."""
+        report = self.report
+        total = accesses * width
+        (report.read_bytes if verb == "read" else report.written_bytes)[space] += total
+        wide = min(width, widest)
+        report.accesses[verb, space, wide] += total // wide
+
+    def printed(self, lanes: Lanes, format: Format, values: Sequence[Any]) -> None:
+        """Keep the text of each lane until the launch ends; the host prints at once."""
+        if self.host:
+            self._write(format(values))
+            return
+        order = len(self._printed)
+        blocks = lanes.full(lanes.bid).ravel().tolist()
+        threads = lanes.full(lanes.tid).ravel().tolist()
+        columns = [lanes.full(v).ravel() if type(v) is np.ndarray else v for v in values]
+        for i, (block, thread) in enumerate(zip(blocks, threads, strict=True)):
+            row = [c[i] if type(c) is np.ndarray else c for c in columns]
+            self._printed.append((block, thread, order, format(row)))
+
+    def _write(self, text: str) -> None:
+        out = self.sim.out or sys.stdout
+        out.write(text)
+        out.flush()
+
+    def _flush(self) -> None:
+        printed, self._printed = self._printed, []
+        if printed:
+            printed.sort(key=lambda p: p[:3])
+            self._write("".join(p[3] for p in printed))
+
+    def call(
+        self, lanes: Lanes, op: Op, name: str, args: Sequence[Any], taints: Sequence[Any]
+    ) -> list[tuple[Any, Taint | None]]:
+        """Run a function on lanes; returns each result with its taint."""
+        callee = op if op.name == "func.func" else _find(self.module, name)
+        if self.depth >= _DEPTH:
+            raise SimulationError(
+                f"{name} is called {_DEPTH} levels deep", code="OC3006", loc=op.loc
+            )
+        program = self.sim.program(callee, self.loose)
+        self.depth += 1
+        try:
+            ended = run_program(program, lanes, args)
+        finally:
+            self.depth -= 1
+        (cohort,) = ended
+        return [(cohort.registers[r], None) for r in program.returns]
+
+    # ------------------------------------------------------------------ launches
+    def launch(
+        self,
+        op: Op,
+        name: str,
+        grid: tuple[Any, ...],
+        block: tuple[Any, ...],
+        cluster: tuple[Any, ...] | None,
+        smem: int,
+        stream: Any,
+        args: Sequence[Any],
+        attributes: dict[str, Any],
+    ) -> None:
+        """Run a kernel over its grid, or hand it to the hook."""
+        if self.hook is not None:
+            self.hook(name, grid, block, cluster, smem, stream, args, attributes)
+            return
+        kernel = _find_kernel(self.module, name)
+        _check_launch(op, name, grid, block)
+        program = self.sim.program(kernel, self.loose)
+        before = (self.grid, self.block, self.lanes, self.host)
+        self.grid, self.block = _three(grid), _three(block)
+        self.threads = block[0] * block[1] * block[2]
+        self.host = False
+        self.report.launches += 1
+        try:
+            self._blocks(program, args)
+        except OpenCuTeError as e:
+            raise e.at(kernel.loc) from None
+        finally:
+            self._flush()
+            self.grid, self.block, self.lanes, self.host = before
+
+    def _blocks(self, program: Program, args: Sequence[Any]) -> None:
+        total = self.grid[0] * self.grid[1] * self.grid[2]
+        threads = self.threads
+        batch = 1 if program.blocking else max(_lanes_for(program) // threads, 1)
+        tid: Any = np.arange(threads)[None] if threads > 1 else 0
+        for first in range(0, total, batch):
+            count = min(batch, total - first)
+            bid: Any = first + np.arange(count)[:, None] if count > 1 else first
+            self.first_block, self.blocks = first, count
+            self.lanes = (count, threads)
+            self.barriers = {}
+            self.report.threads += count * threads
+            self.report.max_lanes = max(self.report.max_lanes, count * threads)
+            run_program(program, Lanes(self, count, threads, tid, bid), args)
+
+
+def _lanes_for(program: Program) -> int:
+    """How many lanes to run together: wide vectors fill the cache sooner."""
+    return min(max(_CHUNK_BYTES // program.widest, 4096), 65536)
+
+
+def _coords(linear: int, extent: tuple[int, int, int]) -> tuple[int, int, int]:
+    x, rest = linear % extent[0], linear // extent[0]
+    return x, rest % extent[1], rest // extent[1]
+
+
+def _check_launch(op: Op, name: str, grid: Sequence[Any], block: Sequence[Any]) -> None:
+    for what, extent, limit in (("grid", grid, _MAX_GRID), ("block", block, _MAX_BLOCK)):
+        for value, most in zip(extent, limit, strict=True):
+            if not 1 <= value <= most:
+                raise SimulationError(
+                    f"{name}: the {what} {tuple(extent)} cannot be launched",
+                    code="OC3002", loc=op.loc, expected=f"1 to {limit}", found=tuple(extent),
+                )  # fmt: skip
+    threads = block[0] * block[1] * block[2]
+    if threads > 1024:
+        raise SimulationError(
+            f"{name}: a block of {threads} threads cannot be launched",
+            code="OC3002", loc=op.loc, expected="at most 1024 threads", found=threads,
+        )  # fmt: skip

@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a blocking operation returns when its lanes cannot go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from opencute.ir.core import Op
+
+__all__ = ["Wait"]
+
+
+@dataclass
+class Wait:
+    """What a blocked cohort waits for.
+
+    Args:
+        op: the operation that waits.
+        ready: lanes that may go on: True or False for all, or an array of bool over the lanes.
+        text: what is missing, for the deadlock report.
+    """
+
+    op: Op
+    ready: Callable[[], Any]
+    text: Callable[[], str]
