@@ -46,6 +46,7 @@ __all__ = [
     "cmpf",
     "cmpi",
     "constant",
+    "constant_of",
     "negf",
     "select",
 ]
@@ -216,6 +217,11 @@ def constant(value: int | float | bool, type: Type) -> OpResult:
     if isinstance(type, VectorType):
         item = DenseAttr((item,), type)
     return build1("arith.constant", (), type, {"value": item})
+
+
+def constant_of(value: Attribute, type: Type) -> OpResult:
+    """A constant of an attribute: what `ir.cleanup.fold_constants` builds."""
+    return build1("arith.constant", (), type, {"value": value})
 
 
 def _wrap(value: int, type: Type) -> int:

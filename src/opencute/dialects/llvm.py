@@ -129,13 +129,20 @@ class IntToPtrOp(Op):
     out = result(PTR)
 
 
-@op("llvm.inline_asm", Trait.WRITES | Trait.READS | Trait.CONVERGENT, variadic_results=True)
+_ASM = Trait.WRITES | Trait.READS | Trait.CONVERGENT
+
+
+@op("llvm.inline_asm", _ASM, variadic_results=True)
 class InlineAsmOp(Op):
     """PTX text; without `has_side_effects` it may be moved and merged."""
 
     args = variadic()
     asm_string = attr(StringAttr)
     constraints = attr(StringAttr)
+
+    def own_traits(self) -> Trait:
+        """Pure, unless it says that it has side effects."""
+        return _ASM if "has_side_effects" in self.attributes else Trait.PURE
 
 
 def gep(base: Value, index: Value | int, element: Type) -> OpResult:
