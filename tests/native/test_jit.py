@@ -170,11 +170,11 @@ def test_a_small_function_compiles_in_five_milliseconds():
     compile_host(CALLS, {"ext": address})
     times = []
     for _ in range(20):
-        start = time.perf_counter()
+        start = time.process_time()  # not the time that other processes take
         compile_host(CALLS, {"ext": address})
-        times.append((time.perf_counter() - start) * 1e3)
-    # The median is 2 ms; the bound leaves room for a machine that is busy with other tests.
-    assert statistics.median(times) < 15
+        times.append((time.process_time() - start) * 1e3)
+    # 2 ms on an idle machine; the bound leaves room for shared caches and slow clocks.
+    assert statistics.median(times) < 10
     del keep
 
 
