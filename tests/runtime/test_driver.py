@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 
@@ -78,7 +79,11 @@ def test_importing_loads_no_driver():
         "from opencute.runtime import driver; assert not driver._library;"
         "assert not {'torch', 'cuda', 'llvmlite'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )
 
 
 def test_a_missing_driver_is_a_missing_piece(monkeypatch):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 import threading
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.t2
 def in_child(code: str) -> str:
     """Run code in a fresh interpreter, where no context exists yet; returns what it prints."""
     done = subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)},
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -106,7 +107,8 @@ def test_functions_and_variables():
         facts = fill.attributes
         assert 0 < facts.registers <= 32
         assert (facts.local_bytes, facts.static_smem, facts.max_threads) == (0, 0, 1024)
-        assert facts.ptx_version == 78
+        major, minor = device.properties().capability
+        assert facts.binary_version == 10 * major + minor
         assert fill.max_blocks_per_sm(1024) >= 1
         address, size = module.global_variable("counter")
         assert address
@@ -123,7 +125,7 @@ def test_bad_code_shows_what_the_assembler_says():
     assert caught.value.code == "OC4218"
     assert "glubal" in str(caught.value.found)
     with pytest.raises(DeviceError):
-        Module(b"\x7fELF nonsense")
+        Module(b"nonsense")
 
 
 def test_dynamic_shared_memory_limits():

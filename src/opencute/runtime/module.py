@@ -19,6 +19,7 @@ import ctypes
 import sys
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakValueDictionary
 
 from opencute.base.errors import ArgumentError, DeviceError
 from opencute.runtime import driver
@@ -52,7 +53,7 @@ class FunctionAttributes:
         const_bytes: bytes of user constants.
         local_bytes: bytes of local memory per thread: spills and stack.
         registers: registers per thread.
-        ptx_version: PTX ISA version, 86 for 8.6; of a cubin that of the PTX it came from.
+        ptx_version: version of the virtual architecture, as the driver reports it.
         binary_version: architecture, 90 for sm_90.
     """
 
@@ -100,7 +101,8 @@ class Module:
 
     def __init__(self, image: bytes | str, device: int | None = None) -> None:
         self._handle = 0
-        self._functions: dict[str, Function] = {}
+        # Weak, because each function keeps its module.
+        self._functions: WeakValueDictionary[str, Function] = WeakValueDictionary()
         self.device = driver.ensure_context() if device is None else device
         data = image.encode() if isinstance(image, str) else bytes(image)
         log = ctypes.create_string_buffer(_LOG_BYTES)
@@ -146,7 +148,9 @@ class Module:
         if result == 500:  # CUDA_ERROR_NOT_FOUND
             raise ArgumentError(f"the module has no kernel {name!r}", code="OC2132", found=name)
         driver.check(result, f"loading the kernel {name}")
-        return self._functions.setdefault(name, Function(self, name, out.value or 0))
+        made = Function(self, name, out.value or 0)
+        self._functions[name] = made
+        return made
 
     def global_variable(self, name: str) -> tuple[int, int]:
         """Address and size in bytes of a ``__device__`` or ``__constant__`` variable.
@@ -163,7 +167,7 @@ class Module:
         return address.value or 0, size.value
 
     def close(self) -> None:
-        """Unload the code; its functions must not be launched any more."""
+        """Unload the code; neither its functions nor graphs with them may be launched any more."""
         module, self._handle = getattr(self, "_handle", 0), 0
         if module:
             self._functions.clear()
@@ -196,7 +200,6 @@ class Function:
         self.module = module
         self.name = name
         self.handle = handle
-        self._dynamic_smem = 0
 
     def __int__(self) -> int:
         return self.handle
@@ -227,12 +230,11 @@ class Function:
         """
         device = properties(self.device)
         check_smem(self.attributes.static_smem, size, device, self.name)
-        # The driver's default limit leaves the static part out of 48 KiB.
-        if size <= max(self._dynamic_smem, device.smem_per_block - self.attributes.static_smem):
+        if size == 0:
             return
         with driver.use_device(self.device):
-            driver.call("cuFuncSetAttribute", self.handle, _MAX_DYNAMIC_SMEM, size)
-        self._dynamic_smem = size
+            if size > self._attribute(_MAX_DYNAMIC_SMEM):
+                driver.call("cuFuncSetAttribute", self.handle, _MAX_DYNAMIC_SMEM, size)
 
     def allow_non_portable_clusters(self) -> None:
         """Allow clusters of more than 8 blocks, where the device has them."""
