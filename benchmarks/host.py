@@ -61,14 +61,39 @@ def compile_times(repeats=15):
     return times[0], statistics.median(times[1:]), compiled
 
 
-def call_times(compiled_args, repeats=2000):
-    compiled, args = compiled_args
-    for _ in range(50):
-        compiled(*args)
-    t = time.perf_counter()
-    for _ in range(repeats):
-        compiled(*args)
-    return (time.perf_counter() - t) * 1e6 / repeats
+def call_times(repeats=2000):
+    """Median microseconds of host time per call of examples/add_2d.py, by how it is called."""
+    import torch
+
+    import add_2d
+    import cutlass.cute as cute
+    from cutlass.cute.runtime import from_dlpack
+
+    a, b, c = (torch.randn(64, 64, device="cuda") for _ in range(3))
+    wrap = lambda t: from_dlpack(t, assumed_align=16).mark_layout_dynamic()  # noqa: E731
+    args = [wrap(t) for t in (a, b, c)]
+    compiled = cute.compile(add_2d.add, *args)
+    cases = {
+        "prepared call, wrapped tensors": lambda: compiled(*args),
+        "from_dlpack of three tensors and call": lambda: compiled(wrap(a), wrap(b), wrap(c)),
+        "@jit call": lambda: add_2d.add(*args),
+        "torch.add(out=)": lambda: torch.add(a, b, out=c),
+    }
+    out = {}
+    for name, fn in cases.items():
+        count = repeats if "@jit" not in name else 50
+        for _ in range(10):
+            fn()
+        torch.cuda.synchronize()
+        batches = []
+        for _ in range(20):
+            t = time.perf_counter()
+            for _ in range(count // 20):
+                fn()
+            batches.append((time.perf_counter() - t) * 1e6 / (count // 20))
+            torch.cuda.synchronize()
+        out[name] = statistics.median(batches)
+    return out
 
 
 def main():
@@ -77,6 +102,13 @@ def main():
     print(f"compile relu_2d: cold {cold:.1f} ms, warm {warm:.1f} ms")
     for phase, ms in compiled.artefacts.device.timings.items():
         print(f"    {phase}: {ms:.2f} ms")
+    try:
+        import torch
+    except ImportError:
+        return
+    if torch.cuda.is_available():
+        for name, us in call_times().items():
+            print(f"{name}: {us:.1f} us")
 
 
 if __name__ == "__main__":

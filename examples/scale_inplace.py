@@ -20,8 +20,9 @@ def scale_kernel(gX: cute.Tensor, alpha: cutlass.Float32):
     tidx, _, _ = cute.arch.thread_idx()
     bidx, _, _ = cute.arch.block_idx()
     idx = bidx * 128 + tidx
-    if idx < cute.size(gX, mode=[1]):
-        tile = gX[None, idx]
+    m, n = gX.shape[1]
+    if idx < m * n:
+        tile = gX[None, (idx // n, idx % n)]
         x = tile.load()
         tile.store((x.to(cutlass.Float32) * alpha).to(x.dtype))
 

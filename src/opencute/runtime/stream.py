@@ -17,12 +17,20 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
+from collections.abc import Callable
 from typing import Any, cast
 
 from opencute.base.errors import ArgumentError, DeviceError
 from opencute.runtime import driver
 
-__all__ = ["Event", "Stream", "current_stream", "is_capturing", "stream_handle"]
+__all__ = [
+    "Event",
+    "Stream",
+    "current_stream",
+    "is_capturing",
+    "raw_stream_reader",
+    "stream_handle",
+]
 
 _NON_BLOCKING = 1
 _DISABLE_TIMING = 2
@@ -42,6 +50,22 @@ def current_stream(device: int | None = None) -> int:
     if cuda is None or not cuda.is_initialized():
         return 0
     return int(cuda.current_stream(device).cuda_stream)
+
+
+def raw_stream_reader() -> Callable[[int], int]:
+    """A function from a device's ordinal to its current stream, as fast as the framework offers it.
+
+    Ask for it again when a framework may have been imported since.
+    """
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return current_stream
+    # torch's own launchers use this entry; it is 20 times faster than torch.cuda.current_stream.
+    fast = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
+    cuda = getattr(torch, "cuda", None)
+    return (
+        fast if fast is not None and cuda is not None and cuda.is_initialized() else current_stream
+    )
 
 
 def stream_handle(stream: Any, device: int | None = None) -> int:
