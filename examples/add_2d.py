@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """c = a + b on row-major matrices, 128 bits per thread, from one compiled function.
 
-    opencute verify examples/add_2d.py --rtol 0 --atol 0
+opencute verify examples/add_2d.py --rtol 0 --atol 0
 """
 
 import numpy as np

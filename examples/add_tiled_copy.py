@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """c = a + b with a tiled copy: threads and values laid over a tile, ragged edges predicated.
 
-    opencute verify examples/add_tiled_copy.py --rtol 0 --atol 0
+opencute verify examples/add_tiled_copy.py --rtol 0 --atol 0
 """
 
 import numpy as np
@@ -26,8 +26,8 @@ def add_kernel(
     val_layout: cute.Layout,
 ):
     tidx, _, _ = cute.arch.thread_idx()
-    bidx, _, _ = cute.arch.block_idx()
-    block = ((None, None), bidx)
+    bidx, bidy, _ = cute.arch.block_idx()
+    block = ((None, None), (bidy, bidx))  # neighbouring blocks take neighbouring columns
 
     atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), gA.element_type)
     tiled_copy = cute.make_tiled_copy_tv(atom, thr_layout, val_layout)
@@ -48,15 +48,22 @@ def add_kernel(
 
 
 @cute.jit
-def add(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
+def add(
+    mA: cute.Tensor,
+    mB: cute.Tensor,
+    mC: cute.Tensor,
+    threads: cutlass.Constexpr = (4, 64),
+    rows: cutlass.Constexpr = 4,
+):
     vec = 128 // mA.element_type.width
-    thr_layout = cute.make_ordered_layout((4, 32), order=(1, 0))
-    val_layout = cute.make_ordered_layout((4, vec), order=(1, 0))
+    thr_layout = cute.make_ordered_layout(threads, order=(1, 0))
+    val_layout = cute.make_ordered_layout((rows, vec), order=(1, 0))
     tiler, tv_layout = cute.make_layout_tv(thr_layout, val_layout)
     gA, gB, gC = (cute.zipped_divide(t, tiler) for t in (mA, mB, mC))
     cC = cute.zipped_divide(cute.make_identity_tensor(mC.shape), tiler)
+    tiles_m, tiles_n = gC.shape[1]
     add_kernel(gA, gB, gC, cC, mC.shape, thr_layout, val_layout).launch(
-        grid=[cute.size(gC, mode=[1]), 1, 1], block=[cute.size(tv_layout, mode=[0]), 1, 1]
+        grid=(tiles_n, tiles_m, 1), block=[cute.size(tv_layout, mode=[0]), 1, 1]
     )
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """y = alpha * x + y on vectors of any length: full vectors, then a tail of single elements.
 
-    opencute verify examples/axpy_ragged.py
+opencute verify examples/axpy_ragged.py
 """
 
 import numpy as np

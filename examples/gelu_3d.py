@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """gelu on a batch of matrices, one block row per (batch, row), computed in f32.
 
-    opencute verify examples/gelu_3d.py --rtol 1e-3 --atol 1e-3
+opencute verify examples/gelu_3d.py --rtol 1e-3 --atol 1e-3
 """
 
 import math

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """relu on a row-major matrix: each thread takes one 128-bit vector.
 
-    opencute verify examples/relu_2d.py --rtol 0 --atol 0
+opencute verify examples/relu_2d.py --rtol 0 --atol 0
 """
 
 import numpy as np

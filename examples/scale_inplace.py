@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """x *= alpha in place; the kernel returns nothing and is judged by what it wrote.
 
-    opencute verify examples/scale_inplace.py --rtol 0 --atol 0
+opencute verify examples/scale_inplace.py --rtol 0 --atol 0
 """
 
 import numpy as np

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import weakref
 from collections.abc import Callable
@@ -30,14 +31,19 @@ _MAX_PREPARED = 64
 class _Prepared:
     """A call that was made before, recognised by the identity of its arguments.
 
-    Tensors are held weakly, so that remembering a call keeps no memory alive.
+    Tensors are held weakly, and the call is forgotten with the first of them that goes, so that
+    remembering keeps no memory alive.
     """
 
     __slots__ = ("refs", "run", "states")
 
-    def __init__(self, args: tuple[Any, ...], run: Callable[[], None]) -> None:
+    def __init__(
+        self, args: tuple[Any, ...], run: Callable[[], None], forget: Callable[[Any], None]
+    ) -> None:
         self.run = run
-        self.refs = [weakref.ref(a) if isinstance(a, ExternalTensor) else _Strong(a) for a in args]
+        self.refs = [
+            weakref.ref(a, forget) if isinstance(a, ExternalTensor) else _Strong(a) for a in args
+        ]
         self.states = [getattr(a, "state", None) for a in args]
 
     def same(self, args: tuple[Any, ...]) -> bool:
@@ -46,6 +52,10 @@ class _Prepared:
             if ref() is not arg or getattr(arg, "state", None) is not state:
                 return False
         return True
+
+
+def _forget(calls: dict[tuple[int, ...], _Prepared], key: tuple[int, ...], _: object) -> None:
+    calls.pop(key, None)
 
 
 class _Strong:
@@ -108,7 +118,9 @@ class Executor:
         if all(isinstance(a, _FIXED) for a in args):
             if len(self._prepared) >= _MAX_PREPARED:
                 self._prepared.clear()
-            self._prepared[tuple(map(id, args))] = _Prepared(args, run)
+            key = tuple(map(id, args))
+            forget = functools.partial(_forget, self._prepared, key)
+            self._prepared[key] = _Prepared(args, run, forget)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         first = self._request
