@@ -152,7 +152,7 @@ def _symbols(module: Op) -> dict[str, int]:
     out = {"cuLaunchKernelEx": driver.function_address("cuLaunchKernelEx")}
     if _prints(module):
         libc = ctypes.CDLL(None)
-        for name in ("printf", "fflush"):
+        for name in ("printf", "puts", "putchar", "fflush"):
             out[name] = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0
     return out
 
