@@ -233,7 +233,11 @@ class _Compiler:
         target = " = ".join(self.t(r) for r in op.results)
         taints = [self.t(a) for a in op.operands]
         known = [t for t in taints if t != "None"]
-        if callable(rule.taint):
+        if rule.spread is not None:
+            fn = self.bind(rule.spread(op), "g")
+            values = self._tuple([self.v(a) for a in op.operands])
+            out.append(f"{indent}{target} = {fn}({values}, {self._tuple(taints)})")
+        elif callable(rule.taint):
             fn = self.bind(_structural(rule.taint(op), op), "g")
             out.append(f"{indent}{target} = {fn}({', '.join(taints)})")
         elif len(known) == 1:

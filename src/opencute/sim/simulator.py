@@ -191,7 +191,7 @@ def _argument(value: Any, type: Type) -> Any:
 
 
 def _result(value: Any) -> Any:
-    return value.reshape(-1) if type(value) is np.ndarray else value
+    return np.ascontiguousarray(value).reshape(-1) if type(value) is np.ndarray else value
 
 
 class _Run:

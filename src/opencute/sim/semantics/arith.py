@@ -23,6 +23,7 @@ from opencute.ir.types import IntegerType, Type, VectorType, element_type
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
 from opencute.sim.registry import Function, semantics
+from opencute.sim.taint import Taint, join
 from opencute.sim.values import (
     Array,
     constant_value,
@@ -210,7 +211,34 @@ def _bit_binary(name: str) -> Callable[[Any, Any], Any]:
     return bit
 
 
-@semantics(*(f"arith.{n}" for n in [*_INT, "shli", "shrsi", "shrui"] if n not in _DIVISIONS))
+def _decided(op: Op) -> Callable[..., Taint | None]:
+    """`and` with a clean 0 is clean, whatever the other operand is, as is `or` with all ones."""
+    width = int_width(op.results[0].type)
+    absorbing = 0 if op.name == "arith.andi" else True if width == 1 else -1
+
+    def spread(values: tuple[Any, Any], taints: tuple[Any, Any]) -> Taint | None:
+        out = join(*taints)
+        if out is None:
+            return None
+        mask = out.mask
+        for value, taint in zip(values, taints, strict=True):
+            settled = np.atleast_2d(value == absorbing)
+            if taint is not None:
+                settled = settled & ~taint.mask
+            mask = mask & ~settled
+        return Taint(mask, out.origin)
+
+    return spread
+
+
+@semantics("arith.andi", "arith.ori", spread=_decided)
+@semantics(
+    *(
+        f"arith.{n}"
+        for n in [*_INT, "shli", "shrsi", "shrui"]
+        if n not in _DIVISIONS and n not in ("andi", "ori")
+    )
+)
 def integer(op: Op) -> Function:
     """Two operands, exact, wrapped at the width."""
     return int_binary(op.name[6:], op.results[0].type)
@@ -391,7 +419,30 @@ def cmpf(op: Op) -> Function:
 
 
 # ---------------------------------------------------------------------- select
-@semantics("arith.select")
+def _picked_taint(op: Op) -> Callable[..., Taint | None]:
+    """The taint of what is picked, and of the condition."""
+    whole = isinstance(op.results[0].type, VectorType) and not isinstance(
+        op.operands[0].type, VectorType
+    )
+
+    def spread(values: tuple[Any, ...], taints: tuple[Any, ...]) -> Taint | None:
+        cond, a, b = taints
+        picked = values[0]
+        if type(picked) is not nd:
+            return join(cond, a if picked else b)
+        if whole:
+            picked = picked[..., None]
+        masks = [False if t is None else t.mask for t in (a, b)]
+        known = next((t for t in (a, b) if t is not None), None)
+        chosen = None
+        if known is not None:
+            chosen = Taint(np.where(picked, masks[0], masks[1]), known.origin)
+        return join(cond, chosen)
+
+    return spread
+
+
+@semantics("arith.select", spread=_picked_taint)
 def select(op: Op) -> Function:
     """One of two values; a scalar condition picks a whole vector."""
     result = op.results[0].type

@@ -130,11 +130,15 @@ def bar_sync(op: Op) -> Function:
     def arrive(lanes: Lanes, name: Any, count: Any = None) -> Wait | None:
         if count is None:
             count = lanes.run.threads
-        names, counts = lanes.full(np.atleast_2d(name)), lanes.full(np.atleast_2d(count))
-        arrivals = [
-            _Arrival(op, lanes, (names == n) & (counts == c), int(n), int(c))
-            for n, c in sorted(set(zip(names.flat, counts.flat, strict=True)))
-        ]
+        if type(name) is not np.ndarray and type(count) is not np.ndarray:
+            everyone = np.ones((lanes.P, lanes.Q), np.bool_)
+            arrivals = [_Arrival(op, lanes, everyone, name, count)]
+        else:
+            names, counts = lanes.full(np.atleast_2d(name)), lanes.full(np.atleast_2d(count))
+            arrivals = [
+                _Arrival(op, lanes, (names == n) & (counts == c), int(n), int(c))
+                for n, c in sorted(set(zip(names.flat, counts.flat, strict=True)))
+            ]
 
         def ready() -> Any:
             out = np.empty((lanes.P, lanes.Q), np.bool_)
