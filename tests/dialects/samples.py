@@ -233,7 +233,9 @@ _add("vector.from_elements", lambda arg: vector.from_elements([arg(F32), arg(F32
 _add("vector.shuffle", lambda arg: vector.shuffle(arg(V8), arg(V8), (0, 15, -1)))
 _add("vector.bitcast", lambda arg: vector.bitcast(arg(V8), VectorType(4, I32)))
 for _name in vector.REDUCTIONS:
-    _t = VectorType(4, F32 if _name in ("add", "mul") or _name[-1] == "f" or "num" in _name else I32)
+    _t = VectorType(
+        4, F32 if _name in ("add", "mul") or _name[-1] == "f" or "num" in _name else I32
+    )
     if "imum" in _name:
         _t = V4
     _add(
@@ -296,7 +298,9 @@ _add("llvm.ptrtoint", lambda arg: llvm.ptrtoint(arg(GLOBAL)))
 _add("llvm.inttoptr", lambda arg: llvm.inttoptr(arg(I64), 1))
 _add(
     "llvm.inline_asm",
-    lambda arg: llvm.inline_asm("add.u32 $0, $1, $2;", "=r,r,r", (arg(I32), arg(I32)), (I32,), pure=True),
+    lambda arg: llvm.inline_asm(
+        "add.u32 $0, $1, $2;", "=r,r,r", (arg(I32), arg(I32)), (I32,), pure=True
+    ),
     lambda arg: llvm.inline_asm("bar.sync 0;", "", (), ()),
 )
 _add("ptx.sreg", *[lambda arg, n=n: ptx.sreg(n) for n in ptx.SREGS])
@@ -308,7 +312,7 @@ def _attributes(arg: Arg) -> None:
     op.results[0].hint = "thread"
     op.attributes |= {
         "test.array": ArrayAttr((IntAttr(1), UNIT, ArrayAttr(()))),
-        "test.dict": DictAttr((("a", BoolAttr(False)), ("b c", StringAttr("\\\"\n")))),
+        "test.dict": DictAttr((("a", BoolAttr(False)), ("b c", StringAttr('\\"\n')))),
         "test.i32s": DenseI32Attr((1, -2)),
         "test.i64s": DenseI32Attr((), 64),
         "test.type": TypeAttr(FunctionType((I32, G16), (F32, I64))),
