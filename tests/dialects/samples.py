@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One valid module or more for every declared operation, made with the builders.
 
-A sample is a function that builds the operation in a kernel (or, named in HOST, in a host function);
-`arg` adds an argument of a type to that function. Tests print, parse, verify and hand to mlir-opt
-what `modules` returns, so an operation that is declared without a sample fails a test.
+A sample is a function that builds the operation in a kernel (or, named in HOST, in a host
+function); `arg` adds an argument of a type to that function. Tests print, parse, verify and hand to
+mlir-opt what `modules` returns, so an operation that is declared without a sample fails a test.
 """
 
 from __future__ import annotations
@@ -302,6 +302,11 @@ _add(
         "add.u32 $0, $1, $2;", "=r,r,r", (arg(I32), arg(I32)), (I32,), pure=True
     ),
     lambda arg: llvm.inline_asm("bar.sync 0;", "", (), ()),
+)
+_add(
+    "ptx.bar_sync",
+    lambda arg: ptx.bar_sync(arg(I32)),
+    lambda arg: ptx.bar_sync(arg(I32), arg(I32)),
 )
 _add("ptx.sreg", *[lambda arg, n=n: ptx.sreg(n) for n in ptx.SREGS])
 

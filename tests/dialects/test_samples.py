@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import pytest
+
 from dialects.samples import SAMPLES, modules
 from ir.mlir_opt import accepted, rejected
-
 from opencute import dialects
 from opencute.ir.declare import declarations
 from opencute.ir.parser import parse
@@ -38,7 +38,7 @@ def test_round_trip(name: str):
 @pytest.fixture(scope="module")
 def by_mlir_opt() -> dict[str, list[str]]:
     """What mlir-opt says about the samples of each operation; one run for all of them."""
-    cases = [(name, print_op(m)) for name in NAMES for m in modules(name)]
+    cases = [(name, print_op(m)) for name in SAMPLES for m in modules(name)]
     errors = rejected([text for _, text in cases])
     out: dict[str, list[str]] = {}
     for (name, _), error in zip(cases, errors, strict=True):
@@ -49,7 +49,7 @@ def by_mlir_opt() -> dict[str, list[str]]:
 @pytest.mark.t1
 @pytest.mark.parametrize("name", NAMES)
 def test_accepted_by_mlir_opt(name: str, by_mlir_opt: dict[str, list[str]]):
-    assert by_mlir_opt[name] == []
+    assert by_mlir_opt.get(name, ["no sample"]) == []
 
 
 @pytest.mark.t1

@@ -46,6 +46,7 @@ __all__ = [
     "cmpf",
     "cmpi",
     "constant",
+    "constant_of",
     "negf",
     "select",
 ]
@@ -136,6 +137,22 @@ class NegFOp(Op):
     out = result(FLOAT)
 
 
+def _check_compare(op_: Op, predicates: int) -> None:
+    predicate = op_.attributes["predicate"]
+    assert isinstance(predicate, IntAttr)
+    if not 0 <= predicate.value < predicates:
+        raise VerificationError(
+            f"{op_.name}: there is no predicate {predicate.value}", code="OC1423", loc=op_.loc
+        )
+    lhs, rhs, out = op_.operands[0].type, op_.operands[1].type, op_.results[0].type
+    if lhs != rhs or out != with_lanes(I1, lhs):
+        raise VerificationError(
+            f"{op_.name}: operands must have one type, the result its lanes",
+            code="OC1424", loc=op_.loc, expected=f"{lhs}, {lhs} -> {with_lanes(I1, lhs)}",
+            found=f"{lhs}, {rhs} -> {out}",
+        )  # fmt: skip
+
+
 @op("arith.cmpi", PURE)
 class CmpIOp(Op):
     """Compare integers; `predicate` is a value of CMPI."""
@@ -144,6 +161,9 @@ class CmpIOp(Op):
     rhs = operand(INT)
     predicate = attr(IntAttr)
     out = result(BOOL)
+
+    def verify(self) -> None:
+        _check_compare(self, len(CMPI))
 
 
 @op("arith.cmpf", PURE)
@@ -154,6 +174,9 @@ class CmpFOp(Op):
     rhs = operand(FLOAT)
     predicate = attr(IntAttr)
     out = result(BOOL)
+
+    def verify(self) -> None:
+        _check_compare(self, len(CMPF))
 
 
 @op("arith.select", PURE)
@@ -216,6 +239,11 @@ def constant(value: int | float | bool, type: Type) -> OpResult:
     if isinstance(type, VectorType):
         item = DenseAttr((item,), type)
     return build1("arith.constant", (), type, {"value": item})
+
+
+def constant_of(value: Attribute, type: Type) -> OpResult:
+    """A constant of an attribute: what `ir.cleanup.fold_constants` builds."""
+    return build1("arith.constant", (), type, {"value": value})
 
 
 def _wrap(value: int, type: Type) -> int:

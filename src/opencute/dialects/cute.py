@@ -42,10 +42,11 @@ from opencute.ir.declare import (
     variadic,
 )
 from opencute.ir.syntax import Syntax, register_attr_parser, register_type_parser
-from opencute.ir.types import I64, IntegerType, Type, VectorType
+from opencute.ir.types import I64, IntegerType, Type, VectorType, lanes
 
 __all__ = [
     "POINTER",
+    "ROUNDINGS",
     "SPACES",
     "Dyn",
     "LayoutAttr",
@@ -67,6 +68,7 @@ __all__ = [
     "tile_store",
 ]
 
+ROUNDINGS = ("rn", "rz", "rna", "rs")
 SPACES = ("generic", "gmem", "smem", "rmem", "tmem")
 
 
@@ -288,6 +290,15 @@ class PtrAddOp(Op):
     offset = operand(SCALAR_INT)
     out = result(POINTER)
 
+    def verify(self) -> None:
+        src, dst = self.ptr.type, self.out.type
+        assert isinstance(src, PtrType) and isinstance(dst, PtrType)
+        if (src.element, src.space) != (dst.element, dst.space):
+            raise VerificationError(
+                "cute.ptr_add: element and space stay as they are",
+                code="OC1446", loc=self.loc, expected=src, found=dst,
+            )  # fmt: skip
+
 
 @op("cute.recast", Trait.PURE)
 class RecastOp(Op):
@@ -428,13 +439,21 @@ class AssumeOp(Op):
 class ConvertOp(Op):
     """A float conversion that arith cannot state: another rounding, saturation, or a narrow type.
 
-    `rounding` is one of rn, rz, rna, rs; `saturate` clamps to the largest finite value.
+    `rounding` is one of ROUNDINGS; `saturate` clamps to the largest finite value.
     """
 
     value = operand(ANY)
     rounding = attr(StringAttr)
     saturate = attr(IntAttr)
     out = result(ANY)
+
+    def verify(self) -> None:
+        src, dst = self.value.type, self.out.type
+        if lanes(src) != lanes(dst) or self.rounding.value not in ROUNDINGS:
+            raise VerificationError(
+                f"cute.convert: no conversion {self.rounding.value!r} from {src} to {dst}",
+                code="OC1447", loc=self.loc, expected=f"equal lanes, one of {ROUNDINGS}",
+            )  # fmt: skip
 
 
 @op("cute.print", Trait.WRITES | Trait.READS)

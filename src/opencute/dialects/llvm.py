@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from opencute.base.errors import VerificationError
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, StringAttr, TypeAttr
 from opencute.ir.builder import build, build1
 from opencute.ir.core import Op, OpResult, Value
@@ -76,6 +77,26 @@ class GepOp(Op):
     elem_type = attr(TypeAttr)
     out = result(PTR)
 
+    def verify(self) -> None:
+        if self.rawConstantIndices.values.count(_DYNAMIC) != len(self.indices):
+            raise VerificationError(
+                f"llvm.getelementptr: {len(self.indices)} dynamic indices",
+                code="OC1449",
+                loc=self.loc,
+                expected=self.rawConstantIndices.values.count(_DYNAMIC),
+            )
+
+
+def _check_alignment(op_: Op) -> None:
+    alignment = op_.attributes["alignment"]
+    assert isinstance(alignment, IntAttr)
+    if alignment.value < 1 or alignment.value & (alignment.value - 1):
+        raise VerificationError(
+            f"{op_.name}: alignment {alignment.value} is no power of two",
+            code="OC1449",
+            loc=op_.loc,
+        )
+
 
 @op("llvm.load", Trait.READS)
 class LoadOp(Op):
@@ -84,6 +105,9 @@ class LoadOp(Op):
     addr = operand(PTR)
     alignment = attr(IntAttr)
     out = result(ANY)
+
+    def verify(self) -> None:
+        _check_alignment(self)
 
 
 @op("llvm.store", Trait.WRITES)
@@ -94,6 +118,9 @@ class StoreOp(Op):
     addr = operand(PTR)
     alignment = attr(IntAttr)
 
+    def verify(self) -> None:
+        _check_alignment(self)
+
 
 @op("llvm.alloca", Trait.ALLOCATES)
 class AllocaOp(Op):
@@ -103,6 +130,9 @@ class AllocaOp(Op):
     elem_type = attr(TypeAttr)
     alignment = attr(IntAttr)
     out = result(PTR)
+
+    def verify(self) -> None:
+        _check_alignment(self)
 
 
 @op("llvm.addrspacecast", Trait.PURE)
@@ -129,13 +159,20 @@ class IntToPtrOp(Op):
     out = result(PTR)
 
 
-@op("llvm.inline_asm", Trait.WRITES | Trait.READS | Trait.CONVERGENT, variadic_results=True)
+_ASM = Trait.WRITES | Trait.READS | Trait.CONVERGENT
+
+
+@op("llvm.inline_asm", _ASM, variadic_results=True)
 class InlineAsmOp(Op):
     """PTX text; without `has_side_effects` it may be moved and merged."""
 
     args = variadic()
     asm_string = attr(StringAttr)
     constraints = attr(StringAttr)
+
+    def own_traits(self) -> Trait:
+        """Pure, unless it says that it has side effects."""
+        return _ASM if "has_side_effects" in self.attributes else Trait.PURE
 
 
 def gep(base: Value, index: Value | int, element: Type) -> OpResult:

@@ -90,9 +90,13 @@ class ForOp(Op):
         types = [r.type for r in self.results]
         _check_yield(self, self.regions[0], "scf.yield", types)
         args = [a.type for a in self.body.args]
-        if [v.type for v in self.inits] != types or args != [self.lower.type, *types]:
+        index = self.lower.type
+        same_index = self.upper.type == index == self.step.type
+        if [v.type for v in self.inits] != types or args != [index, *types] or not same_index:
             raise VerificationError(
-                "scf.for: loop-carried types differ", code="OC1412", loc=self.loc
+                "scf.for: types of bounds, initial values, arguments and results differ",
+                code="OC1412",
+                loc=self.loc,
             )
 
 
@@ -107,6 +111,14 @@ class WhileOp(Op):
     def verify(self) -> None:
         _check_yield(self, self.regions[0], "scf.condition", [r.type for r in self.results])
         _check_yield(self, self.regions[1], "scf.yield", [v.type for v in self.inits])
+        before = [a.type for a in self.before.args]
+        after = [a.type for a in self.after.args]
+        if before != [v.type for v in self.inits] or after != [r.type for r in self.results]:
+            raise VerificationError(
+                "scf.while: the regions' arguments differ from initial values or results",
+                code="OC1413",
+                loc=self.loc,
+            )
 
 
 def if_(condition: Value, types: Sequence[Type], then: Region, orelse: Region) -> Op:

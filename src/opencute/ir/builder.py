@@ -33,6 +33,7 @@ __all__ = [
     "locating",
     "new_block",
     "paused_gc",
+    "set_loc",
 ]
 
 
@@ -67,6 +68,11 @@ def at_loc(loc: Location | None) -> Generator[None]:
         yield
     finally:
         _STATE.loc, _STATE.locate = before
+
+
+def set_loc(loc: Location | None) -> None:
+    """Change the location of new operations within an `at_loc` block."""
+    _STATE.loc = loc
 
 
 @contextmanager

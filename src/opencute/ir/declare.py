@@ -51,6 +51,7 @@ __all__ = [
     "optional",
     "region",
     "result",
+    "traits_of",
     "type_is",
     "variadic",
 ]
@@ -260,6 +261,7 @@ class Declaration:
     variadic_results: bool = False
     fixed: bool = True
     """Whether each operand slot stands for one operand."""
+    own_traits: Callable[[Any], Trait] | None = None
 
     def __post_init__(self) -> None:
         self._same_type = Trait.SAME_TYPE in self.traits
@@ -385,6 +387,7 @@ def op(
                 slot.index = len(decl.regions)
                 decl.regions.append(slot)
         decl.fixed = all(s.kind == "one" for s in decl.operands)
+        decl.own_traits = getattr(cls, "own_traits", None)
         _DECLARATIONS[name] = decl
         return register(name)(cls)
 
@@ -406,7 +409,19 @@ def declaration_of(op: Op) -> Declaration:
     return _DECLARATIONS[op.name]
 
 
-def has_trait(op: Op, trait: Trait) -> bool:
-    """Whether an operation has a trait; unknown operations have none."""
+def traits_of(op: Op) -> Trait:
+    """The traits of an operation; an unknown one writes, so that it is kept.
+
+    A class whose traits depend on the operation's attributes has a method ``own_traits``.
+    """
     decl = _DECLARATIONS.get(op.name)
-    return decl is not None and trait in decl.traits
+    if decl is None:
+        return Trait.WRITES | Trait.READS
+    if decl.own_traits is None:
+        return decl.traits
+    return decl.own_traits(op)
+
+
+def has_trait(op: Op, trait: Trait) -> bool:
+    """Whether an operation has a trait."""
+    return trait in traits_of(op)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from opencute.base.counters import COUNTERS
@@ -24,6 +25,10 @@ class Runner(Protocol):
     artefacts: Artefacts
 
     def __call__(self, values: list[Any]) -> None: ...
+
+    def prepare(self, values: list[Any]) -> Callable[[], None]:
+        """A call with these arguments, to be run any number of times."""
+        ...
 
 
 def make_runner(artefacts: Artefacts, where: RunTarget) -> Runner:
@@ -53,9 +58,17 @@ class SimRunner:
         self.types = [a.type for a in function.regions[0].block.args]
 
     def __call__(self, values: list[Any]) -> None:
+        self.prepare(values)()
+
+    def prepare(self, values: list[Any]) -> Callable[[], None]:
+        """A call with these arguments."""
         args = [self._argument(v, i) for i, v in enumerate(values)]
-        COUNTERS.launches += self.launches
-        self.simulator.run_host(self.artefacts.module, self.artefacts.name, args)
+
+        def run() -> None:
+            COUNTERS.launches += self.launches
+            self.simulator.run_host(self.artefacts.module, self.artefacts.name, args)
+
+        return run
 
     def _argument(self, value: Any, index: int) -> Any:
         if isinstance(value, ExternalTensor):

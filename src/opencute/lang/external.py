@@ -14,15 +14,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from opencute.runtime.dlpack import export
-from opencute.runtime.external import ExternalArray
-
 from opencute.base.errors import ArgumentError
 from opencute.dialects.cute import Dyn, LayoutAttr
 from opencute.lang.numbers import NumericMeta, numeric_class
 from opencute.lang.pointers import AddressSpace, element_bits
 from opencute.lang.tensors import Tensor
 from opencute.numeric.dtypes import from_dlpack_code
+from opencute.runtime.dlpack import export
+from opencute.runtime.external import ExternalArray
 
 __all__ = ["ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr"]
 
@@ -41,7 +40,7 @@ class ExternalTensor(Tensor):
         use_32bit_stride: pass dynamic strides as 32-bit integers.
     """
 
-    __slots__ = ("_dtype", "_dynamic", "_stride32", "array", "assumed_align", "owner")
+    __slots__ = ("__weakref__", "_dtype", "_stride32", "array", "assumed_align", "owner", "state")
     __hash__ = object.__hash__
 
     def __init__(
@@ -55,7 +54,8 @@ class ExternalTensor(Tensor):
         self.owner = owner
         self._dtype: Any = None
         self._stride32 = use_32bit_stride
-        self._dynamic: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None
+        # Shape and stride with marks; replaced, never changed, so that its identity tells of marks.
+        self.state: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None
         natural = max(element_bits(self.element_type) // 8, 1)
         if assumed_align is not None:
             if assumed_align < 1 or assumed_align & (assumed_align - 1):
@@ -149,7 +149,7 @@ class ExternalTensor(Tensor):
         return 32 if self._stride32 else 64
 
     def _state(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        return self._dynamic if self._dynamic is not None else (self.shape, self.stride)
+        return self.state if self.state is not None else (self.shape, self.stride)
 
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> ExternalTensor:
         """Make all extents and strides dynamic, except the leading 1 and strides of 0.
@@ -173,7 +173,7 @@ class ExternalTensor(Tensor):
         stride = tuple(
             1 if i == lead else 0 if s == 0 else Dyn(width) for i, s in enumerate(self.stride)
         )
-        self._dynamic = (shape, stride)
+        self.state = (shape, stride)
         return self
 
     def _leading(self, leading_dim: int | None) -> int | None:
@@ -245,7 +245,7 @@ class ExternalTensor(Tensor):
                 step = Dyn(self._stride_width(), min(before * div, 1 << 30))
             else:
                 step = step * extent
-        self._dynamic = (tuple(shape), tuple(stride))
+        self.state = (tuple(shape), tuple(stride))
         return self
 
     def _order(self, given: tuple[int, ...] | None) -> list[int]:
