@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from codegen.compiling import assemble, to_ptx
 from codegen.samples import (
     elementwise_add,
     matvec_fragments,
@@ -16,8 +17,7 @@ from codegen.samples import (
     unary_tile,
     while_loop,
 )
-from opencute.arch.target import target
-from opencute.codegen.device import DeviceCode, compile_device, compile_to_ptx
+from opencute.codegen.device import DeviceCode
 from opencute.codegen.sass import Sass, read_sass
 from opencute.dialects import arith, cute, math
 from opencute.ir.core import Op, Value
@@ -29,7 +29,7 @@ TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 
 
 def build(module: Op, name: str = "sm_90a") -> tuple[DeviceCode, Sass]:
-    code = compile_device(module, target(name))
+    code = assemble(module, name)
     for f in code.report.functions:
         assert f.spill_loads == f.spill_stores == 0
     return code, read_sass(code.cubin)
@@ -89,7 +89,7 @@ def test_blackwell_has_256_bit_accesses() -> None:
 
 @pytest.mark.parametrize(("align", "width"), [(16, ".v4"), (8, ".v2"), (4, "")])
 def test_accesses_follow_alignment(align: int, width: str) -> None:
-    code = compile_to_ptx(unary_tile(F32, 4, arith.negf, align=align), target("sm_90a"))
+    code = to_ptx(unary_tile(F32, 4, arith.negf, align=align))
     n = 16 // align
     assert code.ptx.count("ld.global") == code.ptx.count(f"ld.global{width}.b32") == n
     assert code.ptx.count("st.global") == code.ptx.count(f"st.global{width}.b32") == n
@@ -126,7 +126,7 @@ def test_sums_of_products_use_fma() -> None:
         return arith.binary("addf", arith.binary("mulf", x, x), x)
 
     for element, text in ((F32, "f32"), (F16, "f16x2"), (BF16, "bf16x2"), (F64, "f64")):
-        code = compile_to_ptx(unary_tile(element, 4, poly), target("sm_90a"))
+        code = to_ptx(unary_tile(element, 4, poly))
         n = 4 if element.width >= 32 else 2
         assert code.ptx.count(f"fma.rn.{text}") == n
         assert "mul.rn" not in code.ptx and "add.rn" not in code.ptx
@@ -139,7 +139,7 @@ def test_while_loop() -> None:
 
 
 def test_print_calls_vprintf() -> None:
-    code = compile_device(printing(), target("sm_90a"))
+    code = assemble(printing())
     assert "vprintf" in code.ptx and "%d %f %lld" in code.llvm_ir
 
 
@@ -148,7 +148,7 @@ def test_functions_are_inlined(name: str) -> None:
     for element in (F32, F16, F64):
         for fast in (False, True):
             module = unary_tile(element, 2, lambda x, f=fast: math.unary(name, x, fast=f))
-            assert "call.uni" not in compile_to_ptx(module, target("sm_90a")).ptx
+            assert "call.uni" not in to_ptx(module).ptx
 
 
 @pytest.mark.parametrize("sm", TARGETS)
@@ -160,7 +160,7 @@ def test_functions_assemble(sm: str) -> None:
             x = math.unary(name, x, fast=True)
         return math.binary("powf", x, arith.binary("remf", x, x))
 
-    code = compile_device(unary_tile(BF16, 2, many), target(sm))
+    code = assemble(unary_tile(BF16, 2, many), sm)
     assert code.cubin.startswith(b"\x7fELF")
 
 
@@ -168,7 +168,7 @@ def test_fast_functions_are_single_instructions() -> None:
     for name in ("ex2", "lg2", "tanh", "sin", "rsqrt"):
         op = {"ex2": "exp2", "lg2": "log2"}.get(name, name)
         module = unary_tile(F32, 4, lambda x, n=op: math.unary(n, x, fast=True))
-        code = compile_to_ptx(module, target("sm_90a"))
+        code = to_ptx(module)
         assert code.ptx.count(f"{name}.approx") == 4
 
 
@@ -176,7 +176,7 @@ def test_float_to_integer_saturates_in_ptx() -> None:
     def convert(x: Value) -> Value:
         return arith.cast("fptosi", x, I32)
 
-    code = compile_to_ptx(unary_tile(F32, 4, convert), target("sm_90a"))
+    code = to_ptx(unary_tile(F32, 4, convert))
     assert code.ptx.count("cvt.rzi.s32.f32") == 4
 
 
@@ -184,7 +184,7 @@ def test_integer_types() -> None:
     for element in (I8, I32, I64):
         n = 128 // element.width
         module = unary_tile(element, n, lambda x: arith.binary("muli", x, x))
-        code = compile_to_ptx(module, target("sm_90a"))
+        code = to_ptx(module)
         assert code.ptx.count("ld.global") == 1
 
 
@@ -193,7 +193,7 @@ def test_min_and_max_choose_their_nan() -> None:
         module = unary_tile(
             F16, 8, lambda x, n=name: arith.binary(n, x, arith.constant(1.0, x.type))
         )
-        code = compile_to_ptx(module, target("sm_90a"))
+        code = to_ptx(module)
         assert code.ptx.count(text) == 4
 
 
@@ -224,5 +224,5 @@ def test_static_offsets_are_immediates() -> None:
 
 
 def test_phases_are_timed() -> None:
-    code = compile_device(relu_2d(F16, 8), target("sm_90a"))
+    code = assemble(relu_2d(F16, 8))
     assert set(code.timings) >= {"lower", "print", "llvm parse", "llvm emit", "ptxas"}

@@ -20,6 +20,7 @@ from opencute.ir.builder import insert_at
 from opencute.ir.core import Op, Value
 from opencute.ir.types import F16, F32, I32, I64
 from opencute.native.jit import compile_host
+from opencute.passes.pipelines import run_host_passes
 
 pytestmark = pytest.mark.t1
 
@@ -68,7 +69,8 @@ class Driver:
         return self.status
 
     def call(self, module: Op, *args: int) -> int:
-        code = compile_host_text(module, target("sm_90a"))
+        run_host_passes(module, target("sm_90a"))
+        code = compile_host_text(module)
         symbols = {"cuLaunchKernelEx": ctypes.cast(self.function, ctypes.c_void_p).value or 0}
         with compile_host(code.llvm_ir, symbols) as native:
             functions = (ctypes.c_uint64 * len(code.launches))(
@@ -151,4 +153,4 @@ def test_float_arguments_and_conversions() -> None:
 
 def test_a_missing_function_is_named() -> None:
     with pytest.raises(ToolchainError, match="OC1526"):
-        compile_host_text(relu_2d(F16, 8), target("sm_90a"), "nothing")
+        compile_host_text(relu_2d(F16, 8), "nothing")

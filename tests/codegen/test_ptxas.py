@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import pytest
 
+from codegen.compiling import to_ptx
 from codegen.samples import relu_2d
 from opencute.arch.target import target, target_names
 from opencute.base.errors import ToolchainError
 from opencute.base.location import Location
-from opencute.codegen.device import compile_to_ptx
 from opencute.codegen.ptxas import Assembler, parse_report, source_of_line
 from opencute.codegen.toolchain import find_ptxas, supported_archs
 from opencute.ir.core import Op
@@ -50,7 +50,7 @@ def test_every_target_assembles() -> None:
     known = supported_archs(find_ptxas())
     assert {"sm_80", "sm_90a"} <= set(known)
     for name in target_names():
-        ptx = compile_to_ptx(relu_2d(F16, 8), target(name)).ptx
+        ptx = to_ptx(relu_2d(F16, 8), name).ptx
         assert f".target {name}" in ptx
         if name in ("sm_86", "sm_89", "sm_103a", "sm_121a") and name in known:
             with Assembler(target(name)) as asm:
@@ -58,7 +58,7 @@ def test_every_target_assembles() -> None:
 
 
 def test_an_error_shows_ptx_and_source() -> None:
-    ptx = compile_to_ptx(located(relu_2d(F16, 8)), target("sm_90a"), line_info=True).ptx
+    ptx = to_ptx(located(relu_2d(F16, 8)), line_info=True).ptx
     bad = ptx.replace("ld.global.v4", "ld.nowhere.v4", 1)
     with Assembler(target("sm_90a")) as asm, pytest.raises(ToolchainError, match="OC1531") as e:
         asm.finish(bad)
@@ -71,7 +71,7 @@ def test_line_numbers_reach_ptx() -> None:
     load = next(op for op in module.walk() if op.name == "cute.tile_load")
     assert load.loc is not None
     line = load.loc.line
-    ptx = compile_to_ptx(module, target("sm_90a"), line_info=True).ptx
+    ptx = to_ptx(module, line_info=True).ptx
     number = next(i for i, x in enumerate(ptx.splitlines(), 1) if "ld.global" in x)
     assert source_of_line(ptx, number) == Location("/src/kernel.py", line, 4)
     with Assembler(target("sm_90a"), line_info=True) as asm:
@@ -83,7 +83,7 @@ def test_inlined_helpers_keep_their_own_lines() -> None:
     for op in module.walk():
         if op.name == "cute.tile_load":
             op.loc = Location("/src/helper.py", 3, 0, function="load", caller=op.loc)
-    ptx = compile_to_ptx(module, target("sm_90a"), line_info=True).ptx
+    ptx = to_ptx(module, line_info=True).ptx
     number = next(i for i, x in enumerate(ptx.splitlines(), 1) if "ld.global" in x)
     assert source_of_line(ptx, number) == Location("/src/helper.py", 3, 0)
 
