@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opencute.arch.target import Target
 from opencute.base.errors import ToolchainError
 from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
 from opencute.codegen.host_ops import HOST_OPS
@@ -28,7 +27,6 @@ from opencute.codegen.llvm_types import llvm_type
 from opencute.dialects.gpu import LaunchFuncOp
 from opencute.ir.attributes import Attribute, BoolAttr, IntAttr, UnitAttr
 from opencute.ir.core import Op, Value
-from opencute.passes.pipelines import run_host_passes
 
 __all__ = ["ARGUMENT_SLOT", "FUNCTIONS_SLOT", "STREAM_SLOT", "HostCode", "compile_host_text"]
 
@@ -58,18 +56,16 @@ class HostCode:
     slots: int
 
 
-def compile_host_text(module: Op, target: Target, name: str | None = None) -> HostCode:
+def compile_host_text(module: Op, name: str | None = None) -> HostCode:
     """The text of a host function.
 
     Args:
-        module: a ``builtin.module``; its host functions are lowered in place.
-        target: the processor of the kernels.
+        module: a ``builtin.module`` whose host functions are at the llvm level.
         name: which function; the only one when omitted.
 
     Raises:
         ToolchainError: no such function, or an operation that host code cannot have.
     """
-    run_host_passes(module, target)
     function = _function(module, name)
     symbol = function.symbol
     assert symbol is not None

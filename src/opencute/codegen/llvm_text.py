@@ -22,7 +22,6 @@ from opencute.codegen.predication import print_predicated
 from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.attributes import Attribute, DenseI32Attr, IntAttr
 from opencute.ir.core import Op
-from opencute.passes.rewriter import kernels
 
 __all__ = ["TABLE", "device_module_text"]
 
@@ -44,7 +43,13 @@ def device_module_text(module: Op, *, line_info: bool = False) -> str:
         ToolchainError: an operation that has no LLVM form.
     """
     text = ModuleText(DebugInfo(first=1) if line_info else None)
-    for kernel in kernels(module):
+    kernels = [
+        f
+        for op in module.regions[0].block.ops
+        if op.name == "gpu.module"
+        for f in op.regions[0].block.ops
+    ]
+    for kernel in kernels:
         text.functions.append(_kernel(kernel, text))
     return _assemble(text)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from opencute.arch.sregs import SREG_BOUNDS
 from opencute.base.errors import ToolchainError
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type
@@ -17,7 +18,6 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.attributes import DenseI32Attr, IntAttr, StringAttr, TypeAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.types import F64, FloatType, IntegerType, Type
-from opencute.passes.ranges import SREG_BOUNDS
 
 __all__ = ["MEMORY", "print_arguments"]
 

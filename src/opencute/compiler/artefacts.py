@@ -23,6 +23,7 @@ from opencute.codegen.host import HostCode, compile_host_text
 from opencute.compiler.options import Options
 from opencute.ir.core import Op
 from opencute.ir.verifier import verify
+from opencute.passes.pipelines import run_device_passes, run_host_passes
 
 __all__ = ["Artefacts"]
 
@@ -75,12 +76,16 @@ class Artefacts:
     @cached_property
     def lowered_module(self) -> Op:
         """The module after all passes."""
-        from opencute.passes.pipelines import run_device_passes, run_host_passes
-
         module = self.module.clone({})
-        run_device_passes(module, self.target, lambda name, m: self._dump(name, str(m)))
+        self._lower(module)
         run_host_passes(module, self.target)
         return module
+
+    def _lower(self, module: Op) -> None:
+        """Bring the kernels to the llvm level in place; prints stages only if they are kept."""
+        dumped = KNOBS.dump_dir is not None
+        after = (lambda name, m: self._dump(name, str(m))) if dumped else None
+        run_device_passes(module, self.target, after)
 
     @property
     def lowered(self) -> str:
@@ -90,11 +95,14 @@ class Artefacts:
     @cached_property
     def host(self) -> HostCode:
         """The host function for this machine's processor, as LLVM IR."""
-        return compile_host_text(self.module.clone({}), self.target, self.name)
+        module = self.module.clone({})
+        run_host_passes(module, self.target)
+        return compile_host_text(module, self.name)
 
     @cached_property
     def _until_ptx(self) -> DeviceCode:
         module = self.module.clone({})
+        self._lower(module)
         code = compile_to_ptx(module, self.target, line_info=self.options.line_info)
         self._dump("llvm", code.llvm_ir)
         self._dump("ptx", code.ptx)
@@ -106,7 +114,7 @@ class Artefacts:
         module = self.module.clone({})
         code = compile_device(
             module, self.target, self.options.opt_level, self.options.line_info,
-            after=lambda name, m: self._dump(name, str(m)),
+            lower=self._lower,
         )  # fmt: skip
         self._dump("llvm", code.llvm_ir)
         self._dump("ptx", code.ptx)
