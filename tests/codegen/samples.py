@@ -11,9 +11,12 @@ from opencute.dialects.cute import Dyn, LayoutAttr, PtrType
 from opencute.ir.attributes import DenseI32Attr
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Op, Value
-from opencute.ir.types import I1, I32, I64, Type
+from opencute.ir.types import F32, I1, I32, I64, Type
 
-__all__ = ["elementwise_add", "global_index", "kernel_module", "relu_2d", "when"]
+__all__ = [
+    "elementwise_add", "global_index", "kernel_module", "matvec_fragments", "printing", "relu_2d",
+    "unary_tile", "when", "while_loop",
+]  # fmt: skip
 
 
 def kernel_module(
@@ -93,9 +96,7 @@ def elementwise_add(element: Type, vec: int, rows: int = 4, align: int = 4) -> O
     tile = LayoutAttr(((1, vec), (rows,)), ((0, 1), (Dyn(64),)))
     frag = LayoutAttr(((1, vec), (rows,)), ((0, 1), (vec,)))
 
-    def body(
-        a: Value, b: Value, c: Value, m: Value, n: Value, s: Value, tiles_n: Value
-    ) -> None:
+    def body(a: Value, b: Value, c: Value, m: Value, n: Value, s: Value, tiles_n: Value) -> None:
         tid, bid = ptx.sreg("tid.x"), ptx.sreg("ctaid.x")
 
         def const(v: int) -> Value:
@@ -138,3 +139,99 @@ def elementwise_add(element: Type, vec: int, rows: int = 4, align: int = 4) -> O
 
     types = (pointer, pointer, pointer, I32, I32, I64, I32)
     return kernel_module("add", types, body, 128)
+
+
+def unary_tile(element: Type, n: int, make: Callable[[Value], Value], align: int = 16) -> Op:
+    """``out[i] = make(in[i])`` for `n` consecutive elements per thread."""
+    pointer = PtrType(element, "gmem", align)
+    layout = LayoutAttr(n, 1)
+
+    def body(a: Value, c: Value) -> None:
+        offset = arith.binary("muli", global_index(), arith.constant(n, I32))
+        x = cute.tile_load(cute.ptr_add(a, offset, align), layout)
+        y = make(x)
+        result = PtrType(y.type.element, "gmem", align)  # type: ignore[attr-defined]
+        dst = c if result == pointer else cute.recast(c, result)
+        cute.tile_store(y, cute.ptr_add(dst, offset, align), layout)
+
+    return kernel_module("unary", (pointer, pointer), body)
+
+
+def matvec_fragments(n: int) -> Op:
+    """One row per thread: loops fill fragments and multiply them, element by element."""
+    pointer = PtrType(F32, "gmem", 16)
+    row_of = LayoutAttr(n, 1)
+
+    def loop(body: Callable[[Value], None]) -> None:
+        region, block = new_block([I32])
+        with insert_at(block):
+            body(block.args[0])
+            scf.yield_()
+        bounds = [arith.constant(v, I32) for v in (0, n, 1)]
+        scf.for_(*bounds, (), region)
+
+    def body(a: Value, x: Value, y: Value) -> None:
+        tid = ptx.sreg("tid.x")
+        row = cute.ptr_add(a, arith.binary("muli", tid, arith.constant(n, I32)), 16)
+        frag, other, total = cute.alloca(F32, n), cute.alloca(F32, n), cute.alloca(F32, 1)
+        cute.tile_store(cute.tile_load(row, row_of), frag, row_of)
+        cute.store(arith.constant(0.0, F32), total)
+        loop(lambda i: _store_at(cute.load(cute.ptr_add(x, i, 4)), other, i))
+
+        def step(i: Value) -> None:
+            p = arith.binary("mulf", _load_at(frag, i), _load_at(other, i))
+            cute.store(arith.binary("addf", p, cute.load(total)), total)
+
+        loop(step)
+        cute.store(cute.load(total), cute.ptr_add(y, tid, 4))
+
+    return kernel_module("matvec", (pointer, pointer, pointer), body, 32)
+
+
+def _load_at(p: Value, i: Value) -> Value:
+    return cute.load(cute.ptr_add(p, i, 4))
+
+
+def _store_at(value: Value, p: Value, i: Value) -> None:
+    cute.store(value, cute.ptr_add(p, i, 4))
+
+
+def while_loop() -> Op:
+    """Steps of the Collatz sequence down to 1, one number per thread."""
+    pointer = PtrType(I32, "gmem", 4)
+
+    def const(v: int) -> Value:
+        return arith.constant(v, I32)
+
+    def body(a: Value, c: Value) -> None:
+        tid = ptx.sreg("tid.x")
+        first = cute.load(cute.ptr_add(a, tid, 4))
+        before, test = new_block([I32, I32])
+        with insert_at(test):
+            x, steps = test.args
+            scf.condition(arith.cmpi("ne", x, const(1)), [x, steps])
+        after, step = new_block([I32, I32])
+        with insert_at(step):
+            x, steps = step.args
+            odd = arith.cmpi("eq", arith.binary("andi", x, const(1)), const(1))
+            up = arith.binary("addi", arith.binary("muli", x, const(3)), const(1))
+            down = arith.binary("shrsi", x, const(1))
+            scf.yield_([arith.select(odd, up, down), arith.binary("addi", steps, const(1))])
+        loop = scf.while_([first, const(0)], [I32, I32], before, after)
+        cute.store(loop.results[1], cute.ptr_add(c, tid, 4))
+
+    return kernel_module("collatz", (pointer, pointer), body, 32)
+
+
+def printing() -> Op:
+    """Prints from one thread."""
+
+    def body(x: Value, y: Value) -> None:
+        tid = ptx.sreg("tid.x")
+        zero = arith.cmpi("eq", tid, arith.constant(0, I32))
+        when(zero, lambda: print_values(tid, x, y))
+
+    def print_values(tid: Value, x: Value, y: Value) -> None:
+        cute.print_("%d %f %lld 100%%\n", [tid, x, y])
+
+    return kernel_module("printing", (F32, I64), body, 32)

@@ -90,6 +90,11 @@ def test_elem_scale(t, k):
     r = elem_scale(t, transform_leaf(lambda x: (x, k), t))
     assert congruent(r, t)
     assert flatten_to_tuple(r) == tuple(x * x * k for x in flatten_to_tuple(t))
+
+
+@LAWS
+@given(trees)
+def test_tuple_max(t):
     assert tuple_max(t) == max(flatten_to_tuple(t))
 
 

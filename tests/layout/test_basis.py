@@ -20,6 +20,7 @@ from opencute.layout import (
     flatten_to_tuple,
     idx2crd,
     inner_product,
+    is_scaled_basis,
     make_basis_like,
     make_identity_layout,
     product,
@@ -38,6 +39,7 @@ def test_E():
     assert str(4 * E(1)) == "4@1"
     assert str(E(1) * Dyn(8, 8)) == "?{div=8}@1"
     assert E() == 1
+    assert E(2).as_tuple() == (0, 0, 1) and E(1, 1).as_tuple() == (0, (0, 1))
     assert str(make_identity_layout((2, (3, 4), 5))) == "(2,(3,4),5):(1@0,(1@0@1,1@1@1),1@2)"
 
 
@@ -49,7 +51,6 @@ def test_ScaledBasis(a, b, mode):
     assert x + (-x) == coord_sub(x, x) == ScaledBasis(0, mode).as_tuple()
     assert hash(x) == hash(ScaledBasis(a, tuple(mode)))
     assert x != a and x != ScaledBasis(a, [*mode, 0])
-    assert basis_value(x) == a and basis_value(b) == b
 
 
 def test_ScaledBasis_refuses_nonsense():
@@ -59,6 +60,25 @@ def test_ScaledBasis_refuses_nonsense():
         ScaledBasis(E(0), 1)
     with pytest.raises(LayoutError, match="OC1305"):
         coord_add((1, 2), 3)
+
+
+@LAWS
+@given(st.integers(-9, 9))
+def test_basis_value(v):
+    assert basis_value(v * E(2)) == v == basis_value(v)
+
+
+@LAWS
+@given(shapes())
+def test_is_scaled_basis(shape):
+    strides = flatten_to_tuple(make_identity_layout((shape, 2)).stride)
+    assert all(map(is_scaled_basis, strides)) and not is_scaled_basis(1)
+
+
+@LAWS
+@given(flat)
+def test_coord_negate(a):
+    assert coord_add(a, coord_negate(a)) == (0,) * len(a)
 
 
 @LAWS

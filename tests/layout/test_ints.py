@@ -135,6 +135,28 @@ def test_width(bits):
     assert I.width(Dyn(1, 1, 64)) == 64
 
 
+@LAWS
+@given(dynamic(st.integers(0, 9)))
+def test_is_int(pair):
+    for x in pair:
+        assert I.is_int(x) and I.is_static_int(x) != I.is_dynamic_int(x)
+    assert not I.is_int(True) and not I.is_int((1,)) and not I.is_int(1.0)
+
+
+def test_is_dynamic_int():
+    assert I.is_dynamic_int(Dyn(1)) and not I.is_dynamic_int(1) and not I.is_dynamic_int(Dyn)
+
+
+def test_is_static_int():
+    assert I.is_static_int(1) and not any(map(I.is_static_int, (True, 1.0, Dyn(1), None)))
+
+
+@LAWS
+@given(int_tuples(st.integers(-9, 9)))
+def test_to_str_of_static_tuples(t):
+    assert I.to_str(t) == str(t).replace(" ", "").replace(",)", ")")
+
+
 def test_to_str():
     assert I.to_str((4, (Dyn(2), 3))) == "(4,(?,3))"
     assert I.to_str(Dyn(8, 4)) == "?{div=4}"

@@ -87,8 +87,13 @@ def test_coshape(s):
 
 @LAWS
 @given(layouts())
-def test_rank_and_depth(a):
-    assert rank(a) == len(wrap(a.shape)) == rank(a.shape)
+def test_rank(a):
+    assert rank(a) == len(wrap(a.shape)) == rank(a.shape) == len(list(a))
+
+
+@LAWS
+@given(layouts())
+def test_depth(a):
     assert (
         depth(a)
         == depth(a.shape)
@@ -99,9 +104,15 @@ def test_rank_and_depth(a):
 
 @LAWS
 @given(layouts())
-def test_shape_and_stride(a):
-    assert shape(a) == a.shape and stride(a) == a.stride
-    assert shape(a, mode=[0]) == a[0].shape and stride(a, mode=[0]) == a[0].stride
+def test_shape(a):
+    assert shape(a) == a.shape and shape(a, mode=[0]) == a[0].shape
+    assert shape(ComposedLayout(abs, 0, a), mode=[0]) == a[0].shape
+
+
+@LAWS
+@given(layouts())
+def test_stride(a):
+    assert stride(a) == a.stride and stride(a, mode=[0]) == a[0].stride
     with pytest.raises(LayoutError, match="OC1301"):
         stride(ComposedLayout(Swizzle(1, 0, 1), 0, a))
 
@@ -131,6 +142,7 @@ def test_get(a, data):
         i = data.draw(st.integers(0, sub.rank - 1))
         path, sub = [*path, i], sub[i]
     assert get(a, mode=path) == sub
+    assert get(get(a, mode=path[:1]), mode=path[1:]) == sub
     assert get(a.shape, mode=path) == sub.shape
     with pytest.raises(LayoutError, match="OC1307"):
         get(a, mode=[9])

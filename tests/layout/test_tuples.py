@@ -70,7 +70,12 @@ def test_transform_leaf(t):
 def test_repeat_like(t):
     r = repeat_like(None, t)
     assert congruent(r, t) and all(x is None for x in flatten_to_tuple(r))
-    assert repeat(t, 3) == (t, t, t)
+
+
+@LAWS
+@given(trees, st.integers(0, 4))
+def test_repeat(t, n):
+    assert len(repeat(t, n)) == n and all(x == t for x in repeat(t, n))
 
 
 @LAWS
@@ -117,6 +122,12 @@ def test_replace(t, data, x):
 def test_find(items, x):
     expected = items.index(x) if x in items else None
     assert find(tuple(items), x) == expected
+
+
+@LAWS
+@given(st.lists(st.integers(0, 5), min_size=1), st.integers(0, 5))
+def test_find_if(items, x):
+    expected = items.index(x) if x in items else None
     assert find_if(tuple(items), lambda i: i == x) == expected
 
 
@@ -130,7 +141,12 @@ def test_find_does_not_compare_dynamic_values():
 @given(trees)
 def test_unwrap(t):
     assert unwrap(((t,),)) == unwrap(t)
-    assert wrap(t) == (t if isinstance(t, tuple) else (t,))
+
+
+@LAWS
+@given(trees)
+def test_wrap(t):
+    assert wrap(t) == (t if isinstance(t, tuple) else (t,)) == wrap(wrap(t))
 
 
 @LAWS
@@ -143,7 +159,7 @@ def test_has_none(t):
 @LAWS
 @given(trees, st.data())
 def test_slice_and_dice_share_out_the_leaves(t, data):
-    crd = data.draw(slice_coordinates(t.__class__ and transform_leaf(lambda x: x + 1, t)))
+    crd = data.draw(slice_coordinates(transform_leaf(lambda x: x + 1, t)))
     kept = flatten_to_tuple(tp.slice_tuple(crd, t)) if tp.slice_tuple(crd, t) != () else ()
     cut = flatten_to_tuple(tp.dice_tuple(crd, t)) if tp.dice_tuple(crd, t) != () else ()
     assert sorted(kept + cut) == sorted(flatten_to_tuple(t))

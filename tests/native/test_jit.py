@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import statistics
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 from opencute.base.errors import ToolchainError
 from opencute.native import jit
 from opencute.native.jit import compile_host, load_object
+from opencute.runtime.hostcall import fastcall_builtin
 
 pytestmark = pytest.mark.t1
 
@@ -103,7 +105,7 @@ def test_object_code_comes_back_without_llvm_and_in_another_process(tmp_path):
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "o")],
-        env={"PYTHONPATH": ":".join(sys.path)},
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
         capture_output=True,
         text=True,
         check=True,
@@ -168,11 +170,11 @@ def test_a_small_function_compiles_in_five_milliseconds():
     compile_host(CALLS, {"ext": address})
     times = []
     for _ in range(20):
-        start = time.perf_counter()
+        start = time.process_time()  # not the time that other processes take
         compile_host(CALLS, {"ext": address})
-        times.append((time.perf_counter() - start) * 1e3)
-    # The median is 2 ms; the bound leaves room for a machine that is busy with other tests.
-    assert statistics.median(times) < 15
+        times.append((time.process_time() - start) * 1e3)
+    # 2 ms on an idle machine; the bound leaves room for shared caches and slow clocks.
+    assert statistics.median(times) < 10
     del keep
 
 
@@ -200,3 +202,29 @@ def test_threads_may_compile_at_once():
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(one, range(16))) == [k + 1 for k in range(16)]
+
+
+def test_native_code_as_a_python_builtin():
+    """Jitted code behind a METH_FASTCALL builtin: objects in, objects out, no conversion."""
+    ir = """
+    declare i64 @PyLong_AsLongLong(ptr)
+    declare ptr @PyLong_FromLongLong(i64)
+    define ptr @sum(ptr %self, ptr %args, i64 %count) {
+      %second = getelementptr ptr, ptr %args, i64 1
+      %a = load ptr, ptr %args
+      %b = load ptr, ptr %second
+      %x = call i64 @PyLong_AsLongLong(ptr %a)
+      %y = call i64 @PyLong_AsLongLong(ptr %b)
+      %s = add i64 %x, %y
+      %r = call ptr @PyLong_FromLongLong(i64 %s)
+      ret ptr %r
+    }"""
+    symbols = {
+        name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+        for name in ("PyLong_AsLongLong", "PyLong_FromLongLong")
+    }
+    module = compile_host(ir, symbols)
+    add = fastcall_builtin(module.address("sum"), "sum", keep=module)
+    del module
+    gc.collect()
+    assert add(20, 22) == 42

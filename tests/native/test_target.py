@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,11 @@ def test_importing_the_package_does_not_import_llvmlite():
         "import sys, opencute.native, opencute.native.target, opencute.native.nvptx,"
         " opencute.native.jit; assert 'llvmlite' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )
 
 
 def test_target_machines_are_made_once():

@@ -225,7 +225,7 @@ def test_many_processes_and_threads(tmp_path):
     jobs = [
         subprocess.Popen(
             [sys.executable, "-c", HAMMER, str(tmp_path), str(seed)],
-            env={"PYTHONPATH": ":".join(sys.path)},
+            env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
             stderr=subprocess.PIPE,
         )
         for seed in range(4)

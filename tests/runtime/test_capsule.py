@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import subprocess
 import sys
 
@@ -175,7 +176,7 @@ def test_exit_with_live_tensors_is_quiet():
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={"PYTHONPATH": ":".join(sys.path)},
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
         capture_output=True,
         text=True,
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import array as stdlib_array
 import gc
+import os
 import subprocess
 import sys
 import weakref
@@ -66,7 +67,11 @@ def test_importing_takes_no_framework_along():
         "import sys, opencute.runtime.dlpack, opencute.runtime.driver;"
         "assert not {'torch', 'jax', 'cuda'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 4), (2, 0, 5), (2, 3, 4, 5)])

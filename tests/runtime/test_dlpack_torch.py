@@ -144,9 +144,9 @@ def test_export_is_cheap():
     export(t)
     samples = []
     for _ in range(20):
-        start = time.perf_counter()
+        start = time.process_time()  # not the time that other processes take
         for _ in range(500):
             export(t)
-        samples.append((time.perf_counter() - start) / 500 * 1e6)
-    # 1.6 us on an idle machine; the bound leaves room for a busy one.
-    assert statistics.median(samples) < 10
+        samples.append((time.process_time() - start) / 500 * 1e6)
+    # 1.6 us on an idle machine; the bound leaves room for shared caches and slow clocks.
+    assert statistics.median(samples) < 8

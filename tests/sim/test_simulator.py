@@ -145,7 +145,7 @@ def test_functions_call_functions() -> None:
     assert Simulator().run_function(module, "f", [-5]) == [26, True]
 
 
-def test_endless_recursion_is_an_error() -> None:
+def test_recursion_is_an_error() -> None:
     module, top = builtin.module()
     with insert_at(top):
         _, entry = func.func("f", [], [])

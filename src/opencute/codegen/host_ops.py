@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type, mangled
-from opencute.codegen.ops_arith import ARITH
+from opencute.codegen.ops_arith import ARITH, binary
 from opencute.codegen.ops_memory import MEMORY, print_arguments
 from opencute.codegen.ops_vector import VECTOR_OPS
 from opencute.ir.core import Op
@@ -41,6 +41,7 @@ def _print(e: Emitter, op: Op) -> None:
 
 HOST_OPS: dict[str, OpPrinter] = {
     **{k: v for k, v in {**ARITH, **MEMORY, **VECTOR_OPS}.items() if k not in _DEVICE_ONLY},
+    "arith.divf": binary("fdiv"),
     "arith.fptosi": _saturating("fptosi"),
     "arith.fptoui": _saturating("fptoui"),
     "cute.print": _print,

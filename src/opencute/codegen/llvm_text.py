@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from opencute.codegen.debug_info import DebugInfo
 from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
+from opencute.codegen.libdevice import libdevice_text
 from opencute.codegen.llvm_types import llvm_type
 from opencute.codegen.ops_arith import ARITH
 from opencute.codegen.ops_math import MATH
@@ -51,8 +52,10 @@ def device_module_text(module: Op, *, line_info: bool = False) -> str:
 def _assemble(text: ModuleText) -> str:
     lines = ['target triple = "nvptx64-nvidia-cuda"']
     lines += [f"{name} = {body}" for body, name in text.globals.items()]
+    library = libdevice_text(tuple(text.libdevice)) if text.libdevice else ""
+    lines.append(library)
     lines += text.functions
-    lines += text.declarations
+    lines += [d for d in text.declarations if d not in library]
     lines += [f"attributes #{n} = {{ {body} }}" for body, n in text.attributes.items()]
     lines.append("!0 = !{}")
     if text.debug is not None:

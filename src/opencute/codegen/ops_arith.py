@@ -18,12 +18,12 @@ from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, IntegerType, element_type, lanes
 
-__all__ = ["ARITH", "per_lane"]
+__all__ = ["ARITH", "binary", "per_lane"]
 
 _BINARY = {
     "addi": "add", "subi": "sub", "muli": "mul", "divsi": "sdiv", "divui": "udiv", "remsi": "srem",
     "remui": "urem", "andi": "and", "ori": "or", "xori": "xor", "shli": "shl", "shrsi": "ashr",
-    "shrui": "lshr", "addf": "fadd", "subf": "fsub", "mulf": "fmul", "divf": "fdiv",
+    "shrui": "lshr", "addf": "fadd", "subf": "fsub", "mulf": "fmul",
 }  # fmt: skip
 _INTRINSIC = {
     "maxsi": "smax", "maxui": "umax", "minsi": "smin", "minui": "umin",
@@ -37,7 +37,9 @@ _CMPI_NAMES = {v: k for k, v in CMPI.items()}
 _CMPF_NAMES = {v: k for k, v in CMPF.items()}
 
 
-def _binary(word: str) -> OpPrinter:
+def binary(word: str) -> OpPrinter:
+    """A printer of a two-operand instruction."""
+
     def printer(e: Emitter, op: Op) -> None:
         lhs, rhs = op.operands
         e.emit(op.results[0], f"{word} {e.typed(lhs)}, {e.ref(rhs)}")
@@ -161,7 +163,7 @@ def _convert(e: Emitter, value: str, text: str, width: int, signed: bool, sign: 
 
 
 ARITH: dict[str, OpPrinter] = {
-    **{f"arith.{name}": _binary(word) for name, word in _BINARY.items()},
+    **{f"arith.{name}": binary(word) for name, word in _BINARY.items()},
     **{f"arith.{name}": _intrinsic(word) for name, word in _INTRINSIC.items()},
     **{f"arith.{name}": _cast(word) for name, word in _CAST.items()},
     "arith.constant": _constant,

@@ -17,6 +17,7 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.attributes import DenseI32Attr, IntAttr, StringAttr, TypeAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.types import F64, FloatType, IntegerType, Type
+from opencute.passes.ranges import SREG_BOUNDS
 
 __all__ = ["MEMORY", "print_arguments"]
 
@@ -102,21 +103,16 @@ def _inline_asm(e: Emitter, op: Op) -> None:
             e.emit(r, f"extractvalue {ret} {packed}, {i}")
 
 
-# Exclusive upper bounds (CUDA programming guide, "Technical specifications per compute capability").
-_BOUNDS = {
-    "tid.x": (0, 1024), "tid.y": (0, 1024), "tid.z": (0, 64),
-    "ntid.x": (1, 1025), "ntid.y": (1, 1025), "ntid.z": (1, 65),
-    "ctaid.x": (0, 2**31 - 1), "ctaid.y": (0, 65535), "ctaid.z": (0, 65535),
-    "nctaid.y": (1, 65536), "nctaid.z": (1, 65536), "laneid": (0, 32),
-}  # fmt: skip
+def _as_i32(value: int) -> int:
+    return value - (1 << 32) if value >= 1 << 31 else value
 
 
 def _sreg(e: Emitter, op: Op) -> None:
     reg = _text(op, "reg")
     name = f"llvm.nvvm.read.ptx.sreg.{reg}"
     e.module.declare(f"declare i32 @{name}()")
-    bounds = _BOUNDS.get(reg)
-    fact = f"range(i32 {bounds[0]}, {bounds[1]}) " if bounds else ""
+    bounds = SREG_BOUNDS.get(reg)
+    fact = f"range(i32 {bounds[0]}, {_as_i32(bounds[1] + 1)}) " if bounds else ""
     e.emit(op.results[0], f"call {fact}i32 @{name}()")
 
 

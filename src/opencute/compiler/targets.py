@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from opencute.arch.target import target, target_names
 from opencute.base.errors import ArgumentError, MissingPieceError
 from opencute.base.knobs import KNOBS
-from opencute.runtime import driver
+from opencute.runtime import device, driver
 
 __all__ = ["RunTarget", "run_target"]
 
@@ -45,7 +45,7 @@ def _tell() -> None:
 
 def native_arch() -> str:
     """The architecture of the current GPU, with its own instructions where ptxas has them."""
-    major, minor = driver.capability()
+    major, minor = device.properties().capability
     number = major * 10 + minor
     for name in (f"sm_{number}a", f"sm_{number}"):
         if name in target_names():

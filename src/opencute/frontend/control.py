@@ -111,12 +111,11 @@ def if_(
     return _rebuild(plans, op.results)
 
 
-def for_(
-    iterable: Any, body: Callable[..., Values], names: Names, current: Values, targets: int
-) -> Values:
+def for_(iterable: Any, body: Callable[..., Values], names: Names, current: Values) -> Values:
     """A `for` statement: a run-time loop over a range, an ordinary one over anything else.
 
-    The last `targets` variables are the loop's own; `body` takes the item first.
+    `body` takes the item, then the variables; the loop's own are among them and keep their last
+    value, as in Python.
     """
     loop = iterable if isinstance(iterable, LoopRange) else dynamic_range(iterable)
     if loop is None:
@@ -132,45 +131,39 @@ def for_(
         for item in loop.concrete():
             current = body(Int32(item), *current)
         return current
-    return _dynamic_for(loop, body, names, current, targets)
+    return _dynamic_for(loop, body, names, current)
 
 
 def _dynamic_for(
-    loop: LoopRange, body: Callable[..., Values], names: Names, current: Values, targets: int
+    loop: LoopRange, body: Callable[..., Values], names: Names, current: Values
 ) -> Values:
     lower, upper, step, item = loop.bounds()
-    own = len(names) - targets
-    inits = (*current[:own], *(_own_target(x) for x in current[own:]))
-    plans = _plans(names, [inits], "cannot be carried through a loop", dynamic=True)
+    plans = _plans(names, [current], "cannot be carried through a loop", dynamic=True)
     for _ in range(4):
         region, block = new_block([lower.type, *(t for p in plans for t in p.types())])
         with insert_at(block):
             start = _rebuild(plans, block.args[1:])
             out = body(item(block.args[0]), *start)
-            new = _plans(names, [inits, out], "changes its kind in a loop", dynamic=True)
-            new = [
-                p if isinstance(p, Static) and isinstance(p.obj, Unbound) else q
-                for p, q in zip(plans, new, strict=True)
-            ]
-            if _fit(plans, new):
+            new = _carried(plans, names, current, out)
+            fits = _fit(plans, new)
+            if fits:
                 scf.yield_(_flatten(plans, out))
-                op = scf.for_(lower, upper, step, _flatten_at(plans, inits), region)
-                loop.annotate(op)
-                return _finish(plans, op, names)
+        if fits:
+            op = scf.for_(lower, upper, step, _flatten(plans, current), region)
+            loop.annotate(op)
+            return _finish(plans, op, names)
         plans = new
     raise TypeMismatchError("the types of a loop's variables do not settle", code="OC1251")
 
 
-def _own_target(x: Any) -> Any:
-    # The loop's own variable keeps its last value; before the first turn it may be unbound.
-    return x
-
-
-def _flatten_at(plans: list[Plan], row: Values) -> list[Value]:
-    """Initial values, built in the block that holds the loop."""
-    outer = current_block()
-    assert outer is not None and outer.parent is not None
-    return _flatten(plans, row)
+def _carried(plans: list[Plan], names: Names, before: Values, after: Values) -> list[Plan]:
+    """Plans that fit a loop's variables at the start and at the end of a turn; a variable that is
+    unbound before the loop is not carried."""
+    new = _plans(names, [before, after], "changes its kind in a loop", dynamic=True)
+    return [
+        p if isinstance(p, Static) and isinstance(p.obj, Unbound) else q
+        for p, q in zip(plans, new, strict=True)
+    ]
 
 
 def _fit(plans: list[Plan], new: list[Plan]) -> bool:
@@ -209,11 +202,7 @@ def while_(
         after, after_block = new_block(types)
         with insert_at(after_block):
             out = body(*_rebuild(plans, after_block.args))
-            new = _plans(names, [current, out], "changes its kind in a loop", dynamic=True)
-            new = [
-                p if isinstance(p, Static) and isinstance(p.obj, Unbound) else q
-                for p, q in zip(plans, new, strict=True)
-            ]
+            new = _carried(plans, names, current, out)
             fits = _fit(plans, new)
             if fits:
                 scf.yield_(_flatten(plans, out))

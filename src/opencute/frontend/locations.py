@@ -9,14 +9,14 @@ import sys
 import types
 from typing import Any
 
-import opencute
+from opencute import base
 from opencute.base.errors import OpenCuTeError
 from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
 
 __all__ = ["here", "place_error", "traced"]
 
-_PACKAGE = os.path.dirname(os.path.abspath(opencute.__file__)) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(base.__file__))) + os.sep
 _ours: dict[types.CodeType, bool] = {}
 _locations: dict[tuple[Any, ...], Location] = {}
 

@@ -102,7 +102,6 @@ class Rewriter:
             tensor.__array__: self._numpy,
             tensor.pin_memory: self._pin,
             tensor.is_pinned: self._is_pinned,
-            tensor.record_stream: self._nothing,
             tensor.__repr__: self._repr,
             tensor.__format__: self._format,
             tensor.__dlpack__: self._dlpack,
@@ -232,7 +231,7 @@ class Rewriter:
             or kwargs.get("inplace")
             or (name.endswith("_") and not name.endswith("__") and name not in _WRITES_NOTHING)
         ):
-            written = self._tensors(args[:1])
+            written = self._tensors(args[:1] or kwargs.get("tensor"))
         if "out" in kwargs:
             written += self._tensors(kwargs["out"])
         for tensor in written:
@@ -349,9 +348,6 @@ class Rewriter:
         copy = args[0].clone()
         marks.mark_pinned(copy)
         return copy
-
-    def _nothing(self, func: Any, args: Any, kwargs: Any) -> None:
-        pass
 
     def _is_pinned(self, func: Any, args: Any, kwargs: Any) -> Any:
         return marks.is_pinned(args[0])

@@ -75,6 +75,7 @@ class _Installation:
                 self.set(torch.accelerator, name, value)
         self.set(torch, "Generator", generator_class(torch, partial(normalize_device, torch)))
         self.set(torch, "compile", _identity_compile)
+        self.set(torch.Tensor, "record_stream", _record_stream)  # checks its type before any mode
         self.set(torch, "from_dlpack", self._keeping_mark(torch.from_dlpack))
         self.set(torch.utils.dlpack, "from_dlpack", torch.from_dlpack)
         self._patch_autograd()
@@ -149,6 +150,10 @@ def _mode_type(torch: Any, rewriter: Rewriter) -> Any:
             return rewriter(func, args, kwargs or {})
 
     return SimulatedCuda
+
+
+def _record_stream(tensor: Any, stream: Any) -> None:
+    """Memory is not reused while work is pending: no work is ever pending."""
 
 
 def _identity_compile(model: Any = None, **options: Any) -> Any:

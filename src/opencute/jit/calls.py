@@ -23,7 +23,7 @@ from opencute.jit.runners import Runner, make_runner
 from opencute.lang.pointers import AddressSpace
 from opencute.lang.typing import is_constexpr
 
-__all__ = ["CompileCallable", "Request", "call_jit", "compile"]
+__all__ = ["CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts"]
 
 _runners: dict[tuple[str, RunTarget, Options], Runner] = {}
 
@@ -107,6 +107,11 @@ def runner_for(request: Request) -> Runner:
         artefacts = Artefacts(name, module, request.target.arch, request.options)
         runner = _runners[key] = make_runner(artefacts, request.target)
     return runner
+
+
+def compiled_artefacts() -> list[Artefacts]:
+    """The stages of everything that this process has compiled, in order."""
+    return [r.artefacts for r in _runners.values()]
 
 
 def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

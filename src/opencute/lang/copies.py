@@ -123,7 +123,9 @@ class TiledCopy:
         by_thread = la.composition(divided, (zipped, None))
         rest = la.rank(tensor.layout)
         keep = ((thr_idx, None), (None,) * rest)
-        layout, offset = la.slice_and_offset(offset_coord(keep, by_thread), by_thread)
+        layout, offset = la.slice_and_offset(
+            offset_coord(keep, by_thread, wide=isinstance(tensor.iterator, Pointer)), by_thread
+        )
         if isinstance(tensor.iterator, Pointer):
             return TracedTensor(tensor.iterator + offset, layout)
         return TracedTensor(coord_add(tensor.iterator, offset), layout)

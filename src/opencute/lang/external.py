@@ -14,15 +14,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from opencute.runtime.dlpack import export
-from opencute.runtime.external import ExternalArray
-
 from opencute.base.errors import ArgumentError
 from opencute.dialects.cute import Dyn, LayoutAttr
 from opencute.lang.numbers import NumericMeta, numeric_class
 from opencute.lang.pointers import AddressSpace, element_bits
 from opencute.lang.tensors import Tensor
 from opencute.numeric.dtypes import from_dlpack_code
+from opencute.runtime.dlpack import export
+from opencute.runtime.external import ExternalArray
 
 __all__ = ["ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr"]
 

@@ -109,9 +109,9 @@ def _clean(c: Any) -> Any:
     return int(c) if hasattr(c, "__index__") else c
 
 
-def offset_coord(crd: Any, layout: Any) -> Any:
+def offset_coord(crd: Any, layout: Any, *, wide: bool = True) -> Any:
     """A coordinate as the layout algebra takes it: `:` as None, `...` filled in, offsets 64-bit
-    unless the layout is known to be small."""
+    unless the layout is known to be small or `wide` is off (coordinates are no addresses)."""
     crd = _map(_clean, tuple(crd) if isinstance(crd, list) else crd)
     if isinstance(crd, tuple) and any(c is Ellipsis for c in crd):
         at = next(i for i, c in enumerate(crd) if c is Ellipsis)
@@ -119,7 +119,7 @@ def offset_coord(crd: Any, layout: Any) -> Any:
     if crd is Ellipsis:
         crd = None
     small = isinstance(layout, ComposedLayout) or (is_static(layout) and _small(layout))
-    return crd if small else _map(_as_coord, crd)
+    return crd if small or not wide else _map(_as_coord, crd)
 
 
 def _small(layout: Layout) -> bool:
@@ -210,13 +210,16 @@ class TracedTensor(Tensor):
     # ---- elements and views
     def _at(self, crd: Any) -> TracedTensor:
         """The view that a coordinate with None entries keeps."""
-        layout, offset = slice_and_offset(offset_coord(crd, self.layout), self.layout)
+        wide = isinstance(self.iterator, Pointer)
+        crd = offset_coord(crd, self.layout, wide=wide)
+        layout, offset = slice_and_offset(crd, self.layout)
         if isinstance(self.iterator, Pointer):
             return TracedTensor(self.iterator + offset, layout)
         return TracedTensor(coord_add(self.iterator, offset), layout)
 
     def _element(self, crd: Any) -> Any:
-        offset = self.layout(offset_coord(crd, self.layout))
+        wide = isinstance(self.iterator, Pointer)
+        offset = self.layout(offset_coord(crd, self.layout, wide=wide))
         if isinstance(self.iterator, Pointer):
             return self.iterator + offset
         return coord_add(self.iterator, offset)

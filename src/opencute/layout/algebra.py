@@ -223,7 +223,7 @@ def composition(a: Any, b: Any) -> Any:
     if b is None:
         return a
     if isinstance(b, Layout):
-        flat = _coalesce_left(a, _coprofile(b.stride))
+        flat = _coalesce_left(a, coprofile(b.stride))
         return _compose(flat, b.shape, b.stride, (a, b))
     b = as_tiler(b)
     if is_tuple(b):
@@ -257,7 +257,7 @@ def check_tiler(a: Any, tiler: tuple[Any, ...], what: str) -> None:
              hint="group_modes or flatten changes how many modes a layout has")  # fmt: skip
 
 
-def _coprofile(stride: Any) -> Any:
+def coprofile(stride: Any) -> Any:
     """The profile of a layout's offsets: 0, or a tuple if the strides are basis elements."""
     total: Any = 0
     for d in flatten_to_tuple(stride):
@@ -394,7 +394,7 @@ def _complement_modes(modes: Modes, target: Any, layout: Any) -> Modes:
 def _complement_basis(modes: Modes, target: Any) -> Layout:
     """Complement along each coordinate separately."""
     if target is not None and not is_tuple(target):
-        path = flatten_to_tuple(_coprofile(tuple(d for _, d in modes)))
+        path = flatten_to_tuple(coprofile(tuple(d for _, d in modes)))
         first = min((d.mode for _, d in modes), key=lambda m: (m, len(m)))
         here = [(s, d.value) for s, d in modes if d.mode == first]
         return Layout(target, ScaledBasis(cosize(from_modes(here)), first)) if path else Layout(1)
@@ -416,4 +416,4 @@ def _complement_basis(modes: Modes, target: Any) -> Layout:
         found = found or [(1, size)]
         return from_modes([(s, ScaledBasis(d, path)) for s, d in found])
 
-    return along((), _coprofile(tuple(d for _, d in modes)), target)
+    return along((), coprofile(tuple(d for _, d in modes)), target)

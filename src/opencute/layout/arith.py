@@ -128,7 +128,10 @@ def elem_scale(a: IntTuple, b: IntTuple) -> Any:
 
 
 def tuple_max(t: IntTuple) -> Any:
-    """The largest leaf of a static IntTuple."""
+    """The largest leaf of a static IntTuple.
+
+    Law: the maximum of the flattened tuple.
+    """
     return max(map(tuple_max, t)) if is_tuple(t) else t
 
 
@@ -210,7 +213,10 @@ def all_of(truths: Iterable[Any]) -> Any:
 
 
 def tuple_equal(a: Any, b: Any) -> Any:
-    """Whether two trees of leaves are equal; False if their profiles differ."""
+    """Whether two trees of leaves are equal; False if their profiles differ.
+
+    Law: reflexive; for static trees the same as ``==``.
+    """
     if not congruent(a, b):
         return False
     if not is_tuple(a):

@@ -122,18 +122,27 @@ class ScaledBasis:
 
 
 def E(*mode: Any) -> Any:
-    """The unit step along a mode: ``E(1)`` is ``1@1``, ``E(0, 1)`` is ``1@1@0``, ``E()`` is 1."""
+    """The unit step along a mode: ``E(1)`` is ``1@1``, ``E(0, 1)`` is ``1@1@0``, ``E()`` is 1.
+
+    Law: ``E(i).as_tuple()`` has a 1 at ``i`` and nothing else; ``E()`` is neutral for ``*``.
+    """
     path = tuple(mode[0]) if len(mode) == 1 and is_sequence(mode[0]) else mode
     return ScaledBasis(1, path) if path else 1
 
 
 def is_scaled_basis(x: object) -> bool:
-    """Whether `x` is a ScaledBasis."""
+    """Whether `x` is a ScaledBasis.
+
+    Law: true of each stride of an identity layout of a tuple.
+    """
     return isinstance(x, ScaledBasis)
 
 
 def basis_value(x: Any) -> Any:
-    """The scale of a basis element; anything else is its own scale."""
+    """The scale of a basis element; anything else is its own scale.
+
+    Law: ``basis_value(v * E(i)) == v``.
+    """
     return x.value if isinstance(x, ScaledBasis) else x
 
 
@@ -185,7 +194,10 @@ def coord_add(a: Any, b: Any) -> Any:
 
 
 def coord_negate(a: Any) -> Any:
-    """The offset that undoes `a`."""
+    """The offset that undoes `a`.
+
+    Law: ``coord_add(a, coord_negate(a))`` is zero.
+    """
     a = _as_coord(a)
     return tuple(coord_negate(i) for i in a) if is_tuple(a) else mul(-1, a)
 

@@ -101,17 +101,26 @@ def is_sequence(x: object) -> TypeGuard[tuple[Any, ...] | list[Any]]:
 
 
 def is_dynamic_int(x: object) -> bool:
-    """Whether `x` is an integer of unknown value."""
+    """Whether `x` is an integer of unknown value.
+
+    Law: exactly one of this and ``is_static_int`` holds for an integer leaf.
+    """
     return getattr(type(x), "__opencute_dynamic_int__", False) is True
 
 
 def is_static_int(x: object) -> TypeGuard[int]:
-    """Whether `x` is a Python int (a bool is not)."""
+    """Whether `x` is a Python int (a bool is not).
+
+    Law: exactly one of this and ``is_dynamic_int`` holds for an integer leaf.
+    """
     return isinstance(x, int) and not isinstance(x, bool)
 
 
 def is_int(x: object) -> bool:
-    """Whether `x` is an integer leaf, static or dynamic."""
+    """Whether `x` is an integer leaf, static or dynamic.
+
+    Law: ``is_static_int(x) or is_dynamic_int(x)``.
+    """
     return is_static_int(x) or is_dynamic_int(x)
 
 
@@ -162,14 +171,20 @@ def divisibility(x: Any) -> int:
 
 
 def width(x: Any) -> int:
-    """Bits that `x` needs: a dynamic integer's own width; 32, or 64 for a large static one."""
+    """Bits that `x` needs: a dynamic integer's own width; 32, or 64 for a large static one.
+
+    Law: 32 exactly for the static integers that 32 bits with sign can hold.
+    """
     if is_dynamic_int(x):
         return int(x.width)
     return 32 if -(1 << 31) <= x < (1 << 31) else 64
 
 
 def divides(n: int, x: Any) -> bool:
-    """Whether the static `n` certainly divides `x`."""
+    """Whether the static `n` certainly divides `x`.
+
+    Law: ``n`` divides the value whenever it says so; of a static value exactly then.
+    """
     return n != 0 and divisibility(x) % n == 0
 
 
@@ -303,7 +318,10 @@ def min_int(a: Any, b: Any) -> Any:
 
 
 def to_str(x: Any) -> str:
-    """`x` as CuTe prints it: ``(4,(?,3))``, ``?{i64 div=8}``, ``_`` for None."""
+    """`x` as CuTe prints it: ``(4,(?,3))``, ``?{i64 div=8}``, ``_`` for None.
+
+    Law: a static tuple prints as Python prints it, without spaces; a tuple of one without comma.
+    """
     if is_tuple(x):
         return f"({','.join(to_str(i) for i in x)})"
     if x is None:

@@ -12,6 +12,7 @@ In: layouts (composed ones where it makes sense). Out: layouts or sizes::
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from opencute.base.errors import LayoutError
@@ -19,6 +20,8 @@ from opencute.layout.algebra import (
     Modes,
     coalesce,
     composition,
+    concatenate,
+    coprofile,
     filter_zeros,
     flat_modes,
     from_modes,
@@ -26,11 +29,10 @@ from opencute.layout.algebra import (
     is_zero,
 )
 from opencute.layout.basis import ScaledBasis, coord_negate
-from opencute.layout.ints import divides, fail, is_static, is_static_int, mul
+from opencute.layout.ints import divides, fail, is_static, is_static_int, is_tuple, mul
 from opencute.layout.layout import Layout
 from opencute.layout.modes import size
 from opencute.layout.swizzle import Chain, ComposedLayout, Swizzle
-from opencute.layout.tuples import flatten_to_tuple
 
 __all__ = [
     "left_inverse",
@@ -42,14 +44,30 @@ __all__ = [
 ]
 
 
-def _sorted_by_stride(layout: Layout) -> list[tuple[Any, Any, Any]]:
-    """(stride, extent, 1-D step) of the coalesced modes with static stride, ascending."""
-    if any(isinstance(d, ScaledBasis) for d in flatten_to_tuple(layout.stride)):
-        fail("OC1310", f"{layout} maps to coordinates; only layouts of numbers have inverses")
+Rows = list[tuple[Any, Any, Any]]
+
+
+def _rows(layout: Layout) -> Rows:
+    """(stride, extent, step of the 1-D coordinate) of each coalesced mode."""
     modes = flat_modes(coalesce(layout))
-    steps = _steps(modes)
-    rows = [(d, s, p) for (s, d), p in zip(modes, steps, strict=True) if is_static_int(d)]
-    return sorted(rows, key=lambda r: r[0])
+    return [(d, s, p) for (s, d), p in zip(modes, _steps(modes), strict=True)]
+
+
+def _by_coordinate(layout: Layout, rows: Rows, invert: Callable[[Rows, Layout], Layout]) -> Layout:
+    """Invert the modes of each coordinate of the offsets; of plain offsets, all modes at once."""
+
+    def along(path: tuple[int, ...], profile: Any) -> Layout:
+        if is_tuple(profile):
+            return concatenate([along((*path, i), p) for i, p in enumerate(profile)])
+        here = [(d.value, s, p) for d, s, p in rows if getattr(d, "mode", None) == path]
+        return coalesce(invert(here, layout)) if here else Layout(1, 0)
+
+    profile = coprofile(layout.stride)
+    if not is_tuple(profile):
+        return coalesce(invert(rows, layout))
+    if not all(isinstance(d, ScaledBasis) or is_zero(d) for d, _, _ in rows):
+        fail("OC1310", f"{layout} mixes basis elements and numbers")
+    return along((), profile)
 
 
 def _steps(modes: Modes) -> list[Any]:
@@ -65,7 +83,8 @@ def _steps(modes: Modes) -> list[Any]:
 def right_inverse(layout: Any) -> Any:
     """The layout that finds a coordinate for each of the offsets 0, 1, 2, ...
 
-    It reaches as far as static strides continue each other from 1 on.
+    It reaches as far as static strides continue each other from 1 on. With basis strides it finds
+    a 1-D coordinate for each coordinate.
 
     Law: ``layout(right_inverse(layout)(i)) == i`` for every ``i`` below its size.
     """
@@ -75,13 +94,18 @@ def right_inverse(layout: Any) -> Any:
         return layout
     if isinstance(layout, ComposedLayout):
         return _inverse_composed(layout, right_inverse(layout.outer))
+    return _by_coordinate(layout, _rows(layout), _right)
+
+
+def _right(rows: Rows, _: Layout) -> Layout:
+    """Follow the static strides that continue each other from 1 on."""
     out: Modes = []
     reached: Any = 1
-    for d, s, step in _sorted_by_stride(layout):
+    for d, s, step in sorted((r for r in rows if is_static_int(r[0])), key=lambda r: r[0]):
         if is_static_int(reached) and d == reached:
             out.append((s, step))
             reached = mul(d, s)
-    return coalesce(from_modes(out))
+    return from_modes(out)
 
 
 def left_inverse(layout: Any) -> Any:
@@ -99,24 +123,29 @@ def left_inverse(layout: Any) -> Any:
         return layout
     if isinstance(layout, ComposedLayout):
         return _inverse_composed(layout, left_inverse(layout.outer))
-    rows = [r for r in _sorted_by_stride(layout) if r[0] != 0]
     if not is_static(layout.stride):
         fail("OC1310", f"left_inverse: {layout} has strides that are not static")
-    if not rows:
+    return _by_coordinate(layout, _rows(layout), _left)
+
+
+def _left(rows: Rows, layout: Layout) -> Layout:
+    """Give each mode the offsets from its stride up to the next mode's."""
+    moving = sorted((r for r in rows if r[0] != 0), key=lambda r: r[0])
+    if not moving:
         return Layout(1, 0)
-    # Between the starts of two modes lie `gap` offsets that the earlier mode answers for.
-    extents: list[Any] = []
-    steps: list[Any] = [0]
-    reached = 1
-    for d, _, step in rows:
-        if d < 0 or d % reached != 0:
-            fail("OC1312", f"left_inverse: the strides of {layout} do not divide each other",
-                 expected=f"a multiple of {reached}", found=d)  # fmt: skip
-        extents.append(d // reached)
-        steps.append(step)
-        reached = d
-    extents.append(rows[-1][1])
-    return coalesce(Layout(tuple(extents), tuple(steps)))
+    out: Modes = []
+    before, step_before = 1, 0
+    for d, _, step in moving:
+        if d < 0 or d % before != 0:
+            fail(
+                "OC1312",
+                f"left_inverse: the strides of {layout} do not divide each other",
+                expected=f"a multiple of {before}",
+                found=d,
+            )
+        out.append((d // before, step_before))
+        before, step_before = d, step
+    return from_modes([*out, (moving[-1][1], step_before)])
 
 
 def _inverse_composed(layout: ComposedLayout, inverse: Layout) -> ComposedLayout:

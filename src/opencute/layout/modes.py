@@ -72,18 +72,27 @@ def _shape_of(x: Any) -> Any:
 
 
 def get(x: Any, mode: Mode) -> Any:
-    """The mode at a path: ``mode=[1, 0]`` is mode 0 of mode 1."""
+    """The mode at a path: ``mode=[1, 0]`` is mode 0 of mode 1.
+
+    Law: ``get(get(x, a), b) == get(x, a + b)`` for paths.
+    """
     path = tp.mode_path(mode)
     return _map_modes(x, lambda t: tp.get_path(t, path))
 
 
 def shape(x: Any, mode: Mode = None) -> Any:
-    """The shape, or that of one mode."""
+    """The shape, or that of one mode.
+
+    Law: ``shape(x, mode) == get(x, mode).shape``.
+    """
     return tp.get_path(_shape_of(x), tp.mode_path(mode))
 
 
 def stride(x: Any, mode: Mode = None) -> Any:
-    """The strides, or those of one mode."""
+    """The strides, or those of one mode.
+
+    Law: ``stride(x, mode) == get(x, mode).stride``.
+    """
     if not isinstance(x, Layout):
         fail("OC1301", "only a plain layout has strides", found=to_str(x))
     return tp.get_path(x.stride, tp.mode_path(mode))
@@ -100,13 +109,19 @@ def size(x: Any, mode: Mode = None) -> Any:
 
 
 def rank(x: Any, mode: Mode = None) -> int:
-    """Number of top-level modes; 1 for an integer."""
+    """Number of top-level modes; 1 for an integer.
+
+    Law: the number of modes that iteration gives.
+    """
     s = shape(x, mode)
     return len(s) if is_tuple(s) else 1
 
 
 def depth(x: Any, mode: Mode = None) -> int:
-    """Levels of nesting; 0 for an integer."""
+    """Levels of nesting; 0 for an integer.
+
+    Law: one more than the largest depth of the modes.
+    """
     return tp.depth_of(shape(x, mode))
 
 

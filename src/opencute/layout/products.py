@@ -138,7 +138,7 @@ def tile_to_shape(block: Any, target_shape: Shape, order: IntTuple = None) -> An
     target = product_each(normalize(target_shape))
     if block.rank > len(target):
         fail("OC1309", f"tile_to_shape: {block} has more modes than {to_str(target_shape)}")
-    padded = append_ones(block, len(target)) if is_tuple(block.shape) or len(target) > 1 else block
+    padded = append_ones(block, len(target))
     extents = product_each(padded.shape)
     copies = make_ordered_layout(ceil_div(target, extents), order)
     return blocked_product(padded, copies)

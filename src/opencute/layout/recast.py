@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from opencute.layout.algebra import flat_modes, is_one
+from opencute.layout.algebra import Modes, flat_modes, is_one
 from opencute.layout.basis import ScaledBasis
 from opencute.layout.ints import (
     ceil_div_int,
@@ -100,19 +100,31 @@ def downcast(n: int, x: Any) -> Any:
         offset = unflatten((mul(o, n) for o in flatten_to_tuple(x.offset)), x.offset)
         return ComposedLayout(downcast(n, _inner(x)), offset, downcast(n, x.outer))
     _refuse_basis(x, "downcast")
-    pairs: list[tuple[Any, Any]] = []
-    found = False
-    for s, d in flat_modes(x):
-        unit = is_static_int(d) and abs(d) == 1
-        pairs.append((mul(s, n), d) if unit else (s, mul(d, n)))
-        found = found or unit
-    if not found:
-        spot = next((i for i, (s, _) in enumerate(pairs) if is_one(s)), None)
-        if spot is None:
-            fail("OC1313", f"downcast: the elements of {x} are not adjacent",
-                 expected="a mode with static stride 1")  # fmt: skip
-        pairs[spot] = (n, 1)
+    modes = flat_modes(x)
+    spot = _unit_mode(modes, x)
+    pairs = [(s, mul(d, n)) for s, d in modes]
+    extent, step = modes[spot]
+    pairs[spot] = (mul(extent, n), step if is_static_int(step) and step < 0 else 1)
     return _rebuild(x, pairs)
+
+
+def _unit_mode(modes: Modes, whole: Layout) -> int:
+    """The mode that the new elements continue.
+
+    One of size 1 and stride 1 comes first, as `upcast` leaves it behind; then one of stride 1;
+    then any of size 1, which moves nowhere.
+    """
+    units = [i for i, (_, d) in enumerate(modes) if is_static_int(d) and abs(d) == 1]
+    spent = [i for i in units if is_one(modes[i][0])]
+    single = [i for i, (s, _) in enumerate(modes) if is_one(s)]
+    found = spent or units or single
+    if not found:
+        fail(
+            "OC1313",
+            f"downcast: the elements of {whole} are not adjacent",
+            expected="a mode with static stride 1",
+        )
+    return found[0]
 
 
 def _rebuild(x: Layout, pairs: list[tuple[Any, Any]]) -> Layout:

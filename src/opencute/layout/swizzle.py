@@ -229,10 +229,16 @@ class ComposedLayout:
 
 
 def make_swizzle(b: int, m: int, s: int) -> Swizzle:
-    """``Swizzle(b, m, s)``."""
+    """``Swizzle(b, m, s)``.
+
+    Law: prints as ``S<b,m,s>``.
+    """
     return Swizzle(b, m, s)
 
 
 def make_composed_layout(inner: Any, offset: Any, outer: Layout) -> ComposedLayout:
-    """``ComposedLayout(inner, offset, outer)``."""
+    """``ComposedLayout(inner, offset, outer)``.
+
+    Law: ``r(c) == inner(coord_add(offset, outer(c)))``.
+    """
     return ComposedLayout(inner, offset, outer)

@@ -49,12 +49,18 @@ __all__ = [
 
 
 def wrap(t: Any) -> tuple[Any, ...]:
-    """`t` if it is a tuple, else the tuple of `t` alone."""
+    """`t` if it is a tuple, else the tuple of `t` alone.
+
+    Law: ``wrap(t)`` is a tuple, and ``wrap(wrap(t)) == wrap(t)``.
+    """
     return t if is_tuple(t) else (t,)
 
 
 def unwrap(t: Any) -> Any:
-    """The content of nested one-element tuples."""
+    """The content of nested one-element tuples.
+
+    Law: ``unwrap((t,)) == unwrap(t)``.
+    """
     while is_tuple(t) and len(t) == 1:
         t = t[0]
     return t
@@ -121,7 +127,10 @@ def profile_of(t: Any) -> Any:
 
 
 def repeat(x: Any, n: int) -> tuple[Any, ...]:
-    """`n` times `x` as a tuple."""
+    """`n` times `x` as a tuple.
+
+    Law: the rank is ``n`` and each mode is ``x``.
+    """
     return (x,) * n
 
 
@@ -235,7 +244,10 @@ def insert(t: Any, position: int, x: Any) -> tuple[Any, ...]:
 
 
 def remove(t: Any, position: int) -> tuple[Any, ...]:
-    """`t` without the mode at `position`."""
+    """`t` without the mode at `position`.
+
+    Law: ``remove(insert(t, i, x), i) == t``.
+    """
     items = wrap(t)
     get_path(items, (position,))
     return items[:position] + items[position + 1 :]
@@ -252,17 +264,26 @@ def replace(t: Any, position: int, x: Any) -> tuple[Any, ...]:
 
 
 def find_if(t: Any, predicate: Callable[[Any], bool]) -> int | None:
-    """Index of the first top-level mode that fulfils `predicate`, or None."""
+    """Index of the first top-level mode that fulfils `predicate`, or None.
+
+    Law: the mode found fulfils the predicate, and none before it does.
+    """
     return next((i for i, x in enumerate(wrap(t)) if predicate(x)), None)
 
 
 def find(t: Any, x: Any) -> int | None:
-    """Index of the first top-level mode that is certainly equal to `x`, or None."""
+    """Index of the first top-level mode that is certainly equal to `x`, or None.
+
+    Law: the mode found is equal, and none before it is known to be.
+    """
     return find_if(t, lambda i: known_equal(i, x))
 
 
 def has_none(t: Any) -> bool:
-    """Whether None, the mark of a mode to keep, appears in a coordinate."""
+    """Whether None, the mark of a mode to keep, appears in a coordinate.
+
+    Law: ``has_none(t) == (None in flatten_to_tuple(t))``.
+    """
     return any(has_none(i) for i in t) if is_tuple(t) else t is None
 
 

@@ -38,13 +38,16 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
     Law: a bijection from threads and values onto the tile.
 
     Raises:
-        LayoutError: thread or value indices have gaps.
+        LayoutError: thread or value indices have gaps or repeat.
     """
+    for x in (thr_layout, val_layout):
+        if is_static(x) and size(right_inverse(x)) != size(x):
+            fail(
+                "OC1312",
+                f"make_layout_tv: the indices of {x} leave gaps or repeat",
+                expected=f"each index below {to_str(size(x))} once",
+                hint="make_ordered_layout gives compact layouts",
+            )
     layout_mn = raked_product(thr_layout, val_layout)
-    threads, values = size(thr_layout), size(val_layout)
-    inverse = right_inverse(layout_mn)
-    if is_static(size(inverse)) and size(inverse) != threads * values:
-        fail("OC1312", f"make_layout_tv: {thr_layout} and {val_layout} leave gaps",
-             expected=f"{threads} threads and {values} values, each index once",
-             found=to_str(layout_mn))  # fmt: skip
-    return product_each(layout_mn.shape), composition(inverse, Layout((threads, values)))
+    domain = Layout((size(thr_layout), size(val_layout)))
+    return product_each(layout_mn.shape), composition(right_inverse(layout_mn), domain)

@@ -13,30 +13,50 @@ from collections.abc import Callable
 
 from opencute.arch.target import Target
 from opencute.ir.core import Op
+from opencute.passes.contract_fma import contract_fma
+from opencute.passes.expand import expand
 from opencute.passes.rewriter import host_functions, kernels
 from opencute.passes.simplify import simplify
 from opencute.passes.tiles import tiles
 from opencute.passes.unroll import unroll
 
-__all__ = ["DEVICE", "HOST", "Pass", "run_device_passes", "run_host_passes"]
+__all__ = [
+    "CUTE", "DEVICE", "HOST", "Pass", "run_cute_passes", "run_device_passes", "run_host_passes",
+]  # fmt: skip
 
 Pass = Callable[[Op, Target], None]
 """A pass changes one function in place."""
 
+CUTE: tuple[Pass, ...] = (
+    contract_fma,  # products that are added become fma; the simulator runs the result of this
+)
+
 DEVICE: tuple[Pass, ...] = (
+    *CUTE,
     simplify,  # constants where loop bounds and offsets need them
     unroll,  # loops that index register fragments disappear
     tiles,  # pointers, tiles and copies become addresses, loads and stores
-    simplify,  # what the new addresses have in common is computed once
+    expand,  # operations without an instruction become ones that have one
+    simplify,  # what the new operations have in common is computed once
 )
 
 HOST: tuple[Pass, ...] = (
     simplify,
     tiles,
+    expand,
     simplify,
 )
 
 After = Callable[[str, Op], None]
+
+
+def run_cute_passes(module: Op, target: Target, after: After | None = None) -> None:
+    """Run, in place, the passes that decide what kernels compute, to the last bit.
+
+    The result is still at the cute level: it is what the simulator runs, and what the rest of the
+    device pipeline starts from. Running it again changes nothing.
+    """
+    _run(CUTE, module, kernels(module), target, after)
 
 
 def run_device_passes(module: Op, target: Target, after: After | None = None) -> None:

@@ -129,8 +129,8 @@ def _torch_facts(tensor: Any) -> tuple[DLType, tuple[int, int]]:
     """Element type and device of a tensor, remembered for the next one like it."""
     torch: Any = sys.modules["torch"]
     kind = {"cpu": CPU, "cuda": CUDA}.get(tensor.device.type)
-    # A build for other accelerators numbers those from 0 too.
-    if kind is None or (kind == CUDA and torch.version.cuda is None):
+    # A ROCm build calls its devices cuda too.
+    if kind is None or (kind == CUDA and torch.version.hip is not None):
         raise ArgumentError(
             f"tensors on {tensor.device} cannot be used", code="OC2010", expected="cpu or cuda"
         )

@@ -96,7 +96,7 @@ def _fma64(a: Array, b: Array, c: Array) -> Array:
     a, b, c = np.broadcast_arrays(a, b, c)
     shape = a.shape
     a, b, c = (np.ascontiguousarray(v).reshape(-1) for v in (a, b, c))
-    plain = a * b + c
+    plain = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, a * b + c)
     # Error-free transformations need room for the low halves at both ends of the exponent range.
     product = np.abs(a * b)
     size = np.maximum(np.abs(a), np.abs(b))

@@ -145,7 +145,10 @@ class _Machine:
         part, pick, _ = cohort.lanes.sub(side)
         registers = cohort.registers
         kept = {r: pick(registers[r]) for r in self.steps[pc].live if r in registers}
-        return Cohort(pc, part, kept, cohort.wait, tuple((m, pick(p)) for m, p in meetings))
+        wait = cohort.wait
+        if wait is not None:
+            wait = _narrowed(wait, pick)
+        return Cohort(pc, part, kept, wait, tuple((m, pick(p)) for m, p in meetings))
 
     def _join(self, cohort: Cohort, step: Step) -> Cohort | None:
         if cohort.meetings and cohort.meetings[-1][0].op is step.op:
@@ -168,6 +171,8 @@ class _Machine:
         registers = {r: v for r, v in meeting.registers.items() if r in live}
         flat = Lanes(lanes.run, 1, lanes.n, None, None)
         for name, kind in step.results:
+            if name not in live:
+                continue
             parts = [
                 (("flat", p.ravel()), _flat(c.registers[name], p.shape)) for p, c in meeting.arrived
             ]
@@ -226,6 +231,11 @@ class _Machine:
                     self.ready.append(cohort)
                 return True
         return False
+
+
+def _narrowed(wait: Wait, pick: Callable[[Any], Any]) -> Wait:
+    """The wait of some of the lanes that wait."""
+    return Wait(wait.op, lambda: pick(wait.ready()), wait.text)
 
 
 def _whole_warps(lanes: Lanes, cond: Array) -> bool:

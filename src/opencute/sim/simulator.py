@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO
@@ -21,13 +22,13 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, IntegerType, Type, VectorType
 from opencute.sim import semantics as _semantics  # noqa: F401 - registers the rules
+from opencute.sim.inline import inline_calls
 from opencute.sim.lanes import Lanes
 from opencute.sim.machine import run_program
 from opencute.sim.memory import AddressTable, Buffer, SimPointer
 from opencute.sim.printf import Format
 from opencute.sim.program import Program, compile_function
 from opencute.sim.report import RunReport
-from opencute.sim.taint import Taint
 from opencute.sim.values import dtype_of, wrap
 
 __all__ = ["LaunchHook", "Simulator"]
@@ -38,7 +39,6 @@ LaunchHook = Callable[..., None]
 _CHUNK_BYTES = 1 << 20
 _MAX_BLOCK = (1024, 1024, 64)
 _MAX_GRID = (2**31 - 1, 65535, 65535)
-_DEPTH = 64
 
 
 class Simulator:
@@ -46,7 +46,7 @@ class Simulator:
 
     Args:
         target: the architecture that is simulated.
-        seed: seed of everything that may happen in any order.
+        seed: seed of everything that may happen in any order; with 0, whoever is behind runs first.
         check: also look for faults that need a record of all accesses (slower).
         out: where prints go; standard output by default.
         count_transactions: also count sectors and lines of global memory (slower).
@@ -105,9 +105,10 @@ class Simulator:
         function = _find(module, name)
         args = _arguments(function, args)
         run = _Run(self, module, launch, args)
+        program = self.program(module, function, run.loose)
         with np.errstate(all="ignore"):
-            out = run.call(run.root, function, name, args, ())
-        return [_result(v) for v, _ in out]
+            (ended,) = run_program(program, run.root, args)
+        return [_result(ended.registers[r]) for r in program.returns]
 
     def run_function(self, module: Op, name: str, args: Sequence[Any]) -> Any:
         """Run a function on scalars; returns its result, or a list of several."""
@@ -129,12 +130,13 @@ class Simulator:
         with np.errstate(all="ignore"):
             run.launch(kernel, name, _three(grid), _three(block), None, 0, None, args, {})
 
-    def program(self, function: Op, loose: bool) -> Program:
+    def program(self, module: Op, function: Op, loose: bool) -> Program:
         """The compiled form of a function, kept as long as the simulator."""
         key = (id(function), loose)
         known = self._programs.get(key)
         if known is None or known[0] is not function:
-            program = compile_function(function, loose_arguments=loose)
+            inlined = inline_calls(function, lambda name: _find(module, name))
+            program = compile_function(inlined, loose_arguments=loose)
             known = self._programs[key] = (function, program)
         return known[1]
 
@@ -171,7 +173,8 @@ def _arguments(function: Op, args: Sequence[Any]) -> list[Any]:
             f"{function.symbol} takes {len(types)} arguments, {len(args)} are given",
             code="OC2303",
         )
-    return [_argument(a, t) for a, t in zip(args, types, strict=True)]
+    with np.errstate(all="ignore"):
+        return [_argument(a, t) for a, t in zip(args, types, strict=True)]
 
 
 def _argument(value: Any, type: Type) -> Any:
@@ -214,8 +217,9 @@ class _Run:
         self.threads = self.blocks = 1
         self.first_block = 0
         self.barriers: dict[int, Any] = {}
-        self.depth = 0
         self.host = True
+        rng = random.Random(sim.seed)
+        self.pick = (lambda ready: rng.randrange(len(ready))) if sim.seed else None
         self.root = Lanes(self, 1, 1, 0, 0)
         self._printed: list[tuple[int, int, int, str]] = []
 
@@ -258,24 +262,6 @@ class _Run:
             printed.sort(key=lambda p: p[:3])
             self._write("".join(p[3] for p in printed))
 
-    def call(
-        self, lanes: Lanes, op: Op, name: str, args: Sequence[Any], taints: Sequence[Any]
-    ) -> list[tuple[Any, Taint | None]]:
-        """Run a function on lanes; returns each result with its taint."""
-        callee = op if op.name == "func.func" else _find(self.module, name)
-        if self.depth >= _DEPTH:
-            raise SimulationError(
-                f"{name} is called {_DEPTH} levels deep", code="OC3006", loc=op.loc
-            )
-        program = self.sim.program(callee, self.loose)
-        self.depth += 1
-        try:
-            ended = run_program(program, lanes, args)
-        finally:
-            self.depth -= 1
-        (cohort,) = ended
-        return [(cohort.registers[r], None) for r in program.returns]
-
     # ------------------------------------------------------------------ launches
     def launch(
         self,
@@ -295,7 +281,7 @@ class _Run:
             return
         kernel = _find_kernel(self.module, name)
         _check_launch(op, name, grid, block)
-        program = self.sim.program(kernel, self.loose)
+        program = self.sim.program(self.module, kernel, self.loose)
         before = (self.grid, self.block, self.lanes, self.host)
         self.grid, self.block = _three(grid), _three(block)
         self.threads = block[0] * block[1] * block[2]
@@ -312,7 +298,8 @@ class _Run:
     def _blocks(self, program: Program, args: Sequence[Any]) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]
         threads = self.threads
-        batch = 1 if program.blocking else max(_lanes_for(program) // threads, 1)
+        alone = program.blocking and self.sim.check
+        batch = 1 if alone else max(_lanes_for(program) // threads, 1)
         tid: Any = np.arange(threads)[None] if threads > 1 else 0
         for first in range(0, total, batch):
             count = min(batch, total - first)
@@ -322,7 +309,7 @@ class _Run:
             self.barriers = {}
             self.report.threads += count * threads
             self.report.max_lanes = max(self.report.max_lanes, count * threads)
-            run_program(program, Lanes(self, count, threads, tid, bid), args)
+            run_program(program, Lanes(self, count, threads, tid, bid), args, self.pick)
 
 
 def _lanes_for(program: Program) -> int:

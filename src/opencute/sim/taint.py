@@ -84,7 +84,7 @@ _MOVES = {
     "cute.ptr_add", "cute.recast", "llvm.getelementptr", "llvm.addrspacecast",
 }  # fmt: skip
 _READS = {"cute.load", "cute.tile_load", "llvm.load"}
-_RAW = {"cute.int_to_ptr", "llvm.inttoptr", "func.call"}
+_RAW = {"cute.int_to_ptr", "llvm.inttoptr"}
 
 
 def written_first(alloca: Op) -> bool:
@@ -184,9 +184,6 @@ class Tracked:
         if op.name in _RAW:
             if self.raw_is_loose:
                 self.pointers.update(op.results)
-                if op.name == "func.call":
-                    self.values.update(op.results)
-                    return
         elif op.name in _MOVES:
             self._flow(op.operands[0], op.results[0])
         elif op.name == "arith.select":

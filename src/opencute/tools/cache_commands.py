@@ -8,9 +8,9 @@ In: the disk cache (`opencute.runtime.cache`). Out: tables on standard output.
 from __future__ import annotations
 
 import time
-from typing import Any
+from dataclasses import asdict
 
-from opencute.runtime import cache
+from opencute.runtime.cache import default_cache
 
 __all__ = ["clear", "show_entries", "show_statistics"]
 
@@ -24,24 +24,23 @@ def _size(count: float) -> str:
 
 
 def show_entries() -> None:
-    """One line for each entry: when it was written, its size, its key; newest first."""
-    entries: list[tuple[str, int, float]] = sorted(cache.ls(), key=lambda e: -e[2])
-    for key, count, modified in entries:
-        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(modified))
-        print(f"{when}  {_size(count):>10}  {key}")
+    """One line for each entry: when it was last used, its size, its key; newest first."""
+    entries = sorted(default_cache().ls(), key=lambda e: -e.used)
+    for e in entries:
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(e.used))
+        print(f"{when}  {_size(e.size):>10}  {e.key}")
     if not entries:
         print("the cache is empty")
 
 
 def show_statistics() -> None:
     """One line for each fact."""
-    facts: dict[str, Any] = cache.stat()
-    width = max((len(k) for k in facts), default=0)
+    facts = asdict(default_cache().stat())
+    width = max(map(len, facts))
     for name, value in facts.items():
-        text = _size(value) if "bytes" in name and isinstance(value, int) else str(value)
-        print(f"{name:<{width}}  {text}")
+        print(f"{name:<{width}}  {_size(value) if name in ('size', 'capacity') else value}")
 
 
 def clear() -> None:
     """Remove everything and say how much it was."""
-    print(f"removed {cache.clear()} entries")
+    print(f"removed {default_cache().clear()} entries")

@@ -125,6 +125,26 @@ def run(file: Path, args: tuple[str, ...]) -> None:
 
 
 @main.command()
+@click.argument("file", type=_FILE)
+@click.option(
+    "--stage", "stages", multiple=True, help="cute, lowered, llvm, ptx or sass; all when omitted.",
+    type=click.Choice(["cute", "lowered", "llvm", "ptx", "sass"]),
+)  # fmt: skip
+@click.option("--sm", "arch", default="sm_90a", show_default=True, help="Architecture.")
+def show(file: Path, stages: tuple[str, ...], arch: str) -> None:
+    """Show what FILE compiles to, at every stage; needs no GPU."""
+    from opencute.base.errors import OpenCuTeError
+    from opencute.lab.kernel_file import UserError
+    from opencute.tools import show as tool
+
+    try:
+        for text in tool.show(file, list(stages), arch):
+            click.echo(text, nl=False)
+    except (OpenCuTeError, UserError) as e:
+        raise click.ClickException(str(e)) from None
+
+
+@main.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(as_json: bool) -> None:
     """Say what is installed, what is missing, and what to do."""

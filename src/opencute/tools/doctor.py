@@ -14,7 +14,7 @@ import importlib.util
 import os
 import platform
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +148,8 @@ def _problem(piece: str, error: MissingPieceError, *, needed: bool = False) -> d
 def _cache_facts() -> dict[str, Any]:
     try:
         cache: Any = importlib.import_module("opencute.runtime.cache")
-        facts: dict[str, Any] = dict(cache.stat())
+        facts: dict[str, Any] = asdict(cache.default_cache().stat())
+        facts["directory"] = str(facts["directory"])
     except (ImportError, OSError) as error:
         return {"enabled": KNOBS.cache_enabled, "error": str(error)}
     return {"enabled": KNOBS.cache_enabled, **facts}

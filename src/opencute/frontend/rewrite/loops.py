@@ -6,7 +6,7 @@ Before::                        After::
 
     for i in range(n):              def __oc_body(__oc_item, s, i):
         s += f(i)                       i = __oc_item; s += f(i); return s, i
-                                    (s, i) = __oc__.for_(range(n), __oc_body, ('s', 'i'), (s, i), 1)
+                                    (s, i) = __oc__.for_(range(n), __oc_body, ('s', 'i'), (s, i))
 
     while s < n:                    def __oc_cond(s): return s < n, (s,)
         s = g(s)                    def __oc_body(s): s = g(s); return s
@@ -55,7 +55,6 @@ def rewrite_for(node: ast.For, number: int) -> list[ast.stmt]:
         ast.Name(body, ast.Load()),
         name_tuple(names),
         scope_values(names),
-        ast.Constant(len(own)),
     )
     params = ["__oc_item", *names]
     return [

@@ -11,8 +11,8 @@ Not-a-number: a conversion returns what the hardware's ``cvt`` returns, 0x7fff i
 0x7fffffff in f32, whatever sign and payload came in. (NumPy and ml_dtypes keep sign and payload;
 all other values agree with them bit for bit.)
 
-The first use compiles (about 0.15 s); with `use_cache` the object code is kept in a disk cache and
-the first use takes 3 ms. Widening bf16 is not here: ml_dtypes is as fast.
+The first use compiles (about 0.2 s); with `use_cache` the object code is kept in a disk cache and
+the first use takes 5 ms. Widening bf16 is not here: ml_dtypes is as fast.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _smaller(a: Any, b: Any) -> Any:
     return np.minimum(a, b) if type(a) is nd or type(b) is nd else min(a, b)
 
 
-def _shift(left: bool, width: int) -> Callable[[Any, Any], Any]:
+def _shift(left: bool, width: int, dtype: np.dtype[Any]) -> Callable[[Any, Any], Any]:
     """Shift by an amount that is read as unsigned and clamped to the width."""
 
     def shift(a: Any, n: Any) -> Any:
@@ -95,9 +95,9 @@ def _shift(left: bool, width: int) -> Callable[[Any, Any], Any]:
                 return _sign(a) if not left else a * 0
             return a << n if left else a >> n
         over = n >= width
-        n = np.minimum(n, width - 1).astype(a.dtype if type(a) is nd else n.dtype)
+        n = np.minimum(n, width - 1).astype(dtype)
         if type(a) is not nd:
-            a = n.dtype.type(a)
+            a = dtype.type(a)
         out = np.left_shift(a, n) if left else np.right_shift(a, n)
         if over.any():
             out = np.where(over, np.zeros_like(out) if left else _sign(out), out)
@@ -159,7 +159,7 @@ def int_binary(name: str, type: Type) -> Callable[[Any, Any], Any]:
         return wrap(r, width)
 
     if name in ("shli", "shrsi", "shrui"):
-        shift = _shift(name == "shli", width)
+        shift = _shift(name == "shli", width, unsigned if name == "shrui" else dtype)
         if name == "shrui":
             return lambda a, b: back(shift(as_unsigned(a), as_unsigned(b)))
         return lambda a, b: back(shift(a, as_unsigned(b)))

@@ -13,7 +13,7 @@ from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
 from opencute.sim.registry import Function, semantics
-from opencute.sim.values import dtype_of, wrap
+from opencute.sim.values import Array, dtype_of, wrap
 from opencute.sim.wait import Wait
 
 __all__: list[str] = []
@@ -69,6 +69,10 @@ def sreg(op: Op) -> Function:
     return read
 
 
+def _bar_sinks(op: Op) -> list[tuple[int, str]]:
+    return [(i, "a barrier's number") for i in range(len(op.operands))]
+
+
 class _Barrier:
     """Threads that have arrived at a named barrier, and how often it has opened, by block."""
 
@@ -77,55 +81,73 @@ class _Barrier:
         self.generation = np.zeros(blocks, np.int64)
 
 
-@semantics("ptx.bar_sync", lanes=True, blocking=True, sinks=((0, "a barrier's number"),))
-def bar_sync(op: Op) -> Function:
-    """Wait until all threads of the block, or `count` of them, have arrived."""
-    has_count = len(op.operands) > 1
+class _Arrival:
+    """Lanes that have arrived at one barrier together.
 
-    def arrive(lanes: Lanes, name: Any, count: Any = None) -> Wait | None:
+    Args:
+        op: the barrier's operation.
+        lanes: the cohort they belong to.
+        who: which lanes of the cohort.
+        name: the barrier's number.
+        count: threads that the barrier waits for.
+    """
+
+    def __init__(self, op: Op, lanes: Lanes, who: Array, name: int, count: int) -> None:
         run = lanes.run
-        if type(name) is np.ndarray or type(count) is np.ndarray:
-            name, count = (_one(op, lanes, v) for v in (name, count))
-        expected = count if has_count else run.threads
         barrier = run.barriers.get(name)
         if barrier is None:
             barrier = run.barriers[name] = _Barrier(run.blocks)
-        block = lanes.full(lanes.bid - run.first_block).astype(np.int64)
-        barrier.arrived += np.bincount(block.ravel(), minlength=run.blocks)
-        before = barrier.generation.copy()
-        if (barrier.arrived > expected).any():
+        self.barrier, self.who, self.name, self.count = barrier, who, name, count
+        self.blocks = lanes.full(lanes.bid - run.first_block)[who].astype(np.int64)
+        self.before = barrier.generation.copy()
+        barrier.arrived += np.bincount(self.blocks, minlength=run.blocks)
+        if (barrier.arrived > count).any():
             raise SimulationError(
-                f"more than {expected} threads arrive at barrier {name}: {lanes.name((0, 0))}",
+                f"more than {count} threads arrive at barrier {name}: "
+                f"{lanes.name(tuple(np.argwhere(who)[0]))}",
                 code="OC3009",
                 loc=op.loc,
             )
-        full = barrier.arrived == expected
+        full = barrier.arrived == count
         barrier.arrived[full] = 0
         barrier.generation[full] += 1
 
+    def passed(self) -> Array:
+        """Which of the lanes may go on."""
+        return (self.barrier.generation != self.before)[self.blocks]
+
+    def text(self) -> str:
+        """What is missing."""
+        waiting = self.blocks[~self.passed()]
+        arrived = int(self.barrier.arrived[waiting[0]]) if waiting.size else self.count
+        return f"barrier {self.name}: {arrived} of {self.count} threads arrived"
+
+
+@semantics("ptx.bar_sync", lanes=True, blocking=True, sinks=_bar_sinks)
+def bar_sync(op: Op) -> Function:
+    """Wait until all threads of the block, or `count` of them, have arrived."""
+
+    def arrive(lanes: Lanes, name: Any, count: Any = None) -> Wait | None:
+        if count is None:
+            count = lanes.run.threads
+        names, counts = lanes.full(np.atleast_2d(name)), lanes.full(np.atleast_2d(count))
+        arrivals = [
+            _Arrival(op, lanes, (names == n) & (counts == c), int(n), int(c))
+            for n, c in sorted(set(zip(names.flat, counts.flat, strict=True)))
+        ]
+
         def ready() -> Any:
-            passed = (barrier.generation != before)[block]
-            return True if passed.all() else passed
+            out = np.empty((lanes.P, lanes.Q), np.bool_)
+            for a in arrivals:
+                out[a.who] = a.passed()
+            return True if out.all() else out
 
         if ready() is True:
             return None
-        first = int(block.flat[0])
         return Wait(
             op,
             ready,
-            lambda: f"barrier {name}: {int(barrier.arrived[first])} of {expected} threads arrived",
+            lambda: ", ".join(a.text() for a in arrivals if not a.passed().all()),
         )
 
     return arrive
-
-
-def _one(op: Op, lanes: Lanes, value: Any) -> Any:
-    if type(value) is not np.ndarray:
-        return value
-    if (value != value.flat[0]).any():
-        raise SimulationError(
-            f"{op.name}: threads that arrive together name different barriers or counts",
-            code="OC3009",
-            loc=op.loc,
-        )
-    return int(value.flat[0])
