@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rank 3: the operations that kernels are made of, one file per dialect.
 
-``arith``, ``math``, ``scf``, ``vector``, ``func``, ``gpu`` and ``llvm`` conform to MLIR's dialects of
-the same names; ``cute`` and ``ptx`` are ours. Importing this package declares all of them.
+``arith``, ``math``, ``scf``, ``vector``, ``func``, ``gpu`` and ``llvm`` conform to MLIR's dialects
+of the same names; ``cute`` and ``ptx`` are ours. Importing this package declares all of them.
 """
 
 from __future__ import annotations

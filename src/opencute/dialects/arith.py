@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Integer and float arithmetic, as in MLIR's `arith` dialect. All operations take scalars or vectors.
+"""Integer and float arithmetic, as in MLIR's `arith` dialect, on scalars or vectors.
 
 Integers wrap at their width. ``divsi``/``remsi`` truncate, ``floordivsi`` floors.
 Floats round to nearest even; no operation is ever contracted, except by our own pass.
@@ -17,6 +17,7 @@ from opencute.ir.attributes import (
     DialectAttr,
     FloatAttr,
     IntAttr,
+    round_float,
 )
 from opencute.ir.builder import build1
 from opencute.ir.core import Op, OpResult, Value
@@ -45,6 +46,7 @@ __all__ = [
     "cmpf",
     "cmpi",
     "constant",
+    "constant_of",
     "negf",
     "select",
 ]
@@ -52,7 +54,8 @@ __all__ = [
 PURE = Trait.PURE
 INT_BINARY = (
     "addi", "subi", "muli", "divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi",
-    "ceildivui", "andi", "ori", "xori", "shli", "shrsi", "shrui", "maxsi", "maxui", "minsi", "minui",
+    "ceildivui", "andi", "ori", "xori", "shli", "shrsi", "shrui", "maxsi", "maxui", "minsi",
+    "minui",
 )  # fmt: skip
 FLOAT_BINARY = (
     "addf", "subf", "mulf", "divf", "remf", "maximumf", "minimumf", "maxnumf", "minnumf",
@@ -134,6 +137,22 @@ class NegFOp(Op):
     out = result(FLOAT)
 
 
+def _check_compare(op_: Op, predicates: int) -> None:
+    predicate = op_.attributes["predicate"]
+    assert isinstance(predicate, IntAttr)
+    if not 0 <= predicate.value < predicates:
+        raise VerificationError(
+            f"{op_.name}: there is no predicate {predicate.value}", code="OC1423", loc=op_.loc
+        )
+    lhs, rhs, out = op_.operands[0].type, op_.operands[1].type, op_.results[0].type
+    if lhs != rhs or out != with_lanes(I1, lhs):
+        raise VerificationError(
+            f"{op_.name}: operands must have one type, the result its lanes",
+            code="OC1424", loc=op_.loc, expected=f"{lhs}, {lhs} -> {with_lanes(I1, lhs)}",
+            found=f"{lhs}, {rhs} -> {out}",
+        )  # fmt: skip
+
+
 @op("arith.cmpi", PURE)
 class CmpIOp(Op):
     """Compare integers; `predicate` is a value of CMPI."""
@@ -142,6 +161,9 @@ class CmpIOp(Op):
     rhs = operand(INT)
     predicate = attr(IntAttr)
     out = result(BOOL)
+
+    def verify(self) -> None:
+        _check_compare(self, len(CMPI))
 
 
 @op("arith.cmpf", PURE)
@@ -153,10 +175,13 @@ class CmpFOp(Op):
     predicate = attr(IntAttr)
     out = result(BOOL)
 
+    def verify(self) -> None:
+        _check_compare(self, len(CMPF))
+
 
 @op("arith.select", PURE)
 class SelectOp(Op):
-    """`true_value` where the condition holds, else `false_value`; a scalar condition picks whole."""
+    """`true_value` where the condition holds, else `false_value`; a scalar picks the whole."""
 
     condition = operand(BOOL)
     true_value = operand(ANY)
@@ -205,15 +230,20 @@ for _name in CASTS:
 
 
 def constant(value: int | float | bool, type: Type) -> OpResult:
-    """A constant of a scalar or vector type; integers are wrapped to the width."""
+    """A constant of a scalar or vector type: integers wrap at the width, floats are rounded."""
     element = element_type(type)
     if isinstance(element, FloatType):
-        item: Attribute = FloatAttr(float(value), element)
+        item: Attribute = FloatAttr(round_float(float(value), element), element)
     else:
         item = IntAttr(_wrap(int(value), element), element)
     if isinstance(type, VectorType):
         item = DenseAttr((item,), type)
     return build1("arith.constant", (), type, {"value": item})
+
+
+def constant_of(value: Attribute, type: Type) -> OpResult:
+    """A constant of an attribute: what `ir.cleanup.fold_constants` builds."""
+    return build1("arith.constant", (), type, {"value": value})
 
 
 def _wrap(value: int, type: Type) -> int:

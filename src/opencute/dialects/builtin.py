@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from opencute.ir.attributes import UNIT
 from opencute.ir.builder import new_block
 from opencute.ir.core import Block, Op
 from opencute.ir.declare import Trait, op, region
@@ -11,7 +12,7 @@ from opencute.ir.declare import Trait, op, region
 __all__ = ["ModuleOp", "module"]
 
 
-@op("builtin.module", Trait.ISOLATED)
+@op("builtin.module", Trait.ISOLATED | Trait.SYMBOL_TABLE)
 class ModuleOp(Op):
     """A list of symbols: host functions and a `gpu.module`."""
 
@@ -21,6 +22,7 @@ class ModuleOp(Op):
 def module() -> tuple[ModuleOp, Block]:
     """An empty module and its block."""
     reg, block = new_block()
-    out = Op.make("builtin.module", regions=(reg,))
+    # MLIR wants the mark on every module that launches kernels of a `gpu.module` inside.
+    out = Op.make("builtin.module", (), (), {"gpu.container_module": UNIT}, (reg,))
     assert isinstance(out, ModuleOp)
     return out, block

@@ -14,9 +14,10 @@ Offsets are counted in elements. An i1 element takes one byte of memory.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from opencute.base.errors import VerificationError
 from opencute.ir.attributes import (
@@ -40,10 +41,12 @@ from opencute.ir.declare import (
     type_is,
     variadic,
 )
-from opencute.ir.types import I64, IntegerType, Type, VectorType
+from opencute.ir.syntax import Syntax, register_attr_parser, register_type_parser
+from opencute.ir.types import I64, IntegerType, Type, VectorType, lanes
 
 __all__ = [
     "POINTER",
+    "ROUNDINGS",
     "SPACES",
     "Dyn",
     "LayoutAttr",
@@ -65,6 +68,7 @@ __all__ = [
     "tile_store",
 ]
 
+ROUNDINGS = ("rn", "rz", "rna", "rs")
 SPACES = ("generic", "gmem", "smem", "rmem", "tmem")
 
 
@@ -113,19 +117,21 @@ class Dyn:
 
 def _leaves(tree: Any) -> Iterator[Any]:
     if isinstance(tree, tuple):
-        for item in tree:
+        for item in cast("tuple[Any, ...]", tree):
             yield from _leaves(item)
     else:
         yield tree
 
 
 def _text(tree: Any) -> str:
-    return f"({','.join(map(_text, tree))})" if isinstance(tree, tuple) else str(tree)
+    if isinstance(tree, tuple):
+        return f"({','.join(map(_text, cast('tuple[Any, ...]', tree)))})"
+    return str(tree)
 
 
 def _bind(tree: Any, values: Iterator[Any], wrap: Callable[[Any, Dyn], Any]) -> Any:
     if isinstance(tree, tuple):
-        return tuple(_bind(item, values, wrap) for item in tree)
+        return tuple(_bind(item, values, wrap) for item in cast("tuple[Any, ...]", tree))
     return wrap(next(values), tree) if isinstance(tree, Dyn) else tree
 
 
@@ -167,53 +173,94 @@ class LayoutAttr(Attribute):
     @staticmethod
     def parse(text: str) -> LayoutAttr:
         """The inverse of `text`; raises ValueError on anything else."""
-        pos = 0
-
-        def node() -> Any:
-            nonlocal pos
-            if text[pos] == "(":
-                pos += 1
-                items = [node()]
-                while text[pos] == ",":
-                    pos += 1
-                    items.append(node())
-                if text[pos] != ")":
-                    raise ValueError(text)
-                pos += 1
-                return tuple(items)
-            if text[pos] == "?":
-                pos += 1
-                width, div = 32, 1
-                if pos < len(text) and text[pos] == "{":
-                    end = text.index("}", pos)
-                    for fact in text[pos + 1 : end].split():
-                        if fact == "i64":
-                            width = 64
-                        else:
-                            div = int(fact.removeprefix("div="))
-                    pos = end + 1
-                return Dyn(width, div)
-            start = pos
-            while pos < len(text) and (text[pos].isdigit() or text[pos] == "-"):
-                pos += 1
-            return int(text[start:pos])
-
-        try:
-            shape = node()
-            if text[pos] != ":":
-                raise ValueError(text)
-            pos += 1
-            stride = node()
-        except IndexError:
-            raise ValueError(text) from None
-        if pos != len(text):
-            raise ValueError(text)
+        tokens = _LAYOUT_TOKEN.findall(text)
+        if "".join(tokens) != text:
+            raise ValueError(f"not a layout: {text!r}")
+        tokens.append("")
+        shape = _tree(tokens, 0)
+        if tokens.pop(0) != ":":
+            raise ValueError(f"not a layout: {text!r}")
+        stride = _tree(tokens, 0)
+        if tokens != [""]:
+            raise ValueError(f"not a layout: {text!r}")
         return LayoutAttr(shape, stride)
+
+
+_LAYOUT_TOKEN = re.compile(r"-?[0-9]{1,19}|\?(?:\{[^{}]*\})?|[(),:]")
+_DYN = re.compile(r"\?(?:\{(i64)?(?: ?(?<=[{ ])div=([1-9][0-9]{0,18}))?\})?")
+_MAX_NESTING = 50
+
+
+def _tree(tokens: list[str], depth: int) -> Any:
+    """One mode from the front of `tokens`, which it removes."""
+    token = tokens.pop(0)
+    if token == "(" and depth < _MAX_NESTING:
+        if tokens[0] == ")":
+            tokens.pop(0)
+            return ()
+        items = [_tree(tokens, depth + 1)]
+        while tokens[0] == ",":
+            tokens.pop(0)
+            items.append(_tree(tokens, depth + 1))
+        if tokens.pop(0) != ")":
+            raise ValueError("a tuple in a layout is not closed")
+        return tuple(items)
+    if token[:1] == "?":
+        facts = _DYN.fullmatch(token)
+        if facts is None:
+            raise ValueError(f"not a dynamic integer: {token!r}")
+        return Dyn(64 if facts[1] else 32, int(facts[2] or 1))
+    if token in ("", "(", ")", ",", ":"):
+        raise ValueError("a mode of a layout is missing, or nested too deep")
+    return int(token)
+
+
+def _same_profile(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        left, right = cast("tuple[Any, ...]", a), cast("tuple[Any, ...]", b)
+        return len(left) == len(right) and all(map(_same_profile, left, right))
+    return not isinstance(a, tuple) and not isinstance(b, tuple)
+
+
+def _parse_pointer(s: Syntax) -> PtrType:
+    s.expect("<")
+    element = s.type()
+    s.expect(",")
+    space = s.ident()
+    s.expect(",")
+    s.expect("align")
+    s.expect("<")
+    align = s.integer()
+    s.expect(">")
+    s.expect(">")
+    if not hasattr(element, "width"):
+        raise ValueError(f"{element} is no element of memory")
+    if space not in SPACES:
+        raise ValueError(f"{space} is no memory space; one of {', '.join(SPACES)}")
+    if align < 1 or align & (align - 1):
+        raise ValueError(f"alignment {align} is no power of two")
+    return PtrType(element, space, align)
+
+
+def _parse_layout(s: Syntax) -> LayoutAttr:
+    s.expect("<")
+    text = s.string()
+    s.expect(">")
+    return LayoutAttr.parse(text)
+
+
+register_type_parser("cute.ptr", _parse_pointer)
+register_attr_parser("cute.layout", _parse_layout)
 
 
 def _check_dyns(op_: Op, key: str, values: Sequence[Value]) -> LayoutAttr:
     layout = op_.attributes[key]
     assert isinstance(layout, LayoutAttr)
+    if not _same_profile(layout.shape, layout.stride):
+        raise VerificationError(
+            f"{op_.name}: {key}: shape and stride are nested differently",
+            code="OC1444", loc=op_.loc, found=layout.text(),
+        )  # fmt: skip
     want = [IntegerType(d.width) for d in layout.dyns()]
     if [v.type for v in values] != want:
         raise VerificationError(
@@ -243,6 +290,15 @@ class PtrAddOp(Op):
     offset = operand(SCALAR_INT)
     out = result(POINTER)
 
+    def verify(self) -> None:
+        src, dst = self.ptr.type, self.out.type
+        assert isinstance(src, PtrType) and isinstance(dst, PtrType)
+        if (src.element, src.space) != (dst.element, dst.space):
+            raise VerificationError(
+                "cute.ptr_add: element and space stay as they are",
+                code="OC1446", loc=self.loc, expected=src, found=dst,
+            )  # fmt: skip
+
 
 @op("cute.recast", Trait.PURE)
 class RecastOp(Op):
@@ -268,7 +324,7 @@ class IntToPtrOp(Op):
     out = result(POINTER)
 
 
-@op("cute.alloca", Trait.WRITES)
+@op("cute.alloca", Trait.ALLOCATES)
 class AllocaOp(Op):
     """`count` uninitialised elements in the thread's registers (space rmem)."""
 
@@ -338,8 +394,8 @@ class CopyOp(Op):
     """Copy a tile by an atom: element i of the source goes to element i of the destination.
 
     `atom` names a record of the arch package and `bits` its widest access (0: as wide as alignment
-    and contiguity allow). Both layouts have the form (V, rest): a predicate, if there is one, has one
-    i1 for each coordinate of rest, or for each coordinate of (V, rest).
+    and contiguity allow). Both layouts have the form (V, rest): a predicate, if there is one, has
+    one i1 for each coordinate of rest, or for each coordinate of (V, rest).
     """
 
     src = operand(POINTER)
@@ -357,6 +413,10 @@ class CopyOp(Op):
     def verify(self) -> None:
         src = _check_dyns(self, "src_layout", self.src_dyns)
         dst = _check_dyns(self, "dst_layout", self.dst_dyns)
+        if (self.pred is None) != ("pred_layout" not in self.attributes):
+            raise VerificationError(
+                "cute.copy: a predicate and its layout come together", code="OC1445", loc=self.loc
+            )
         if self.pred is not None:
             _check_dyns(self, "pred_layout", self.pred_dyns)
         if src.static_size() != dst.static_size():
@@ -379,7 +439,7 @@ class AssumeOp(Op):
 class ConvertOp(Op):
     """A float conversion that arith cannot state: another rounding, saturation, or a narrow type.
 
-    `rounding` is one of rn, rz, rna, rs; `saturate` clamps to the largest finite value.
+    `rounding` is one of ROUNDINGS; `saturate` clamps to the largest finite value.
     """
 
     value = operand(ANY)
@@ -387,10 +447,18 @@ class ConvertOp(Op):
     saturate = attr(IntAttr)
     out = result(ANY)
 
+    def verify(self) -> None:
+        src, dst = self.value.type, self.out.type
+        if lanes(src) != lanes(dst) or self.rounding.value not in ROUNDINGS:
+            raise VerificationError(
+                f"cute.convert: no conversion {self.rounding.value!r} from {src} to {dst}",
+                code="OC1447", loc=self.loc, expected=f"equal lanes, one of {ROUNDINGS}",
+            )  # fmt: skip
+
 
 @op("cute.print", Trait.WRITES | Trait.READS)
 class PrintOp(Op):
-    """Print at run time: `format` is a C format (%d %u %lld %llu %f %s ...) with one operand each."""
+    """Print at run time: `format` is a C format (%d %u %lld %llu %f %s ...), one operand each."""
 
     args = variadic()
     format = attr(StringAttr)

@@ -9,8 +9,9 @@ Launch properties that MLIR has no operand for are discardable attributes whose 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from opencute.dialects.func import check_call, check_return, check_signature
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, StringAttr, SymbolAttr, TypeAttr
 from opencute.ir.builder import build, new_block
 from opencute.ir.core import Block, Op, Value
@@ -41,7 +42,7 @@ __all__ = [
 KERNELS = "kernels"
 
 
-@op("gpu.module", Trait.ISOLATED)
+@op("gpu.module", Trait.ISOLATED | Trait.SYMBOL_TABLE)
 class GpuModuleOp(Op):
     """Device code."""
 
@@ -58,12 +59,18 @@ class GpuFuncOp(Op):
     function_type = attr(TypeAttr)
     body = region()
 
+    def verify(self) -> None:
+        check_signature(self)
+
 
 @op("gpu.return", Trait.TERMINATOR)
 class GpuReturnOp(Op):
     """End of a kernel."""
 
     values = variadic()
+
+    def verify(self) -> None:
+        check_return(self, "gpu.func")
 
 
 @op("gpu.launch_func", Trait.WRITES | Trait.READS)
@@ -84,6 +91,9 @@ class LaunchFuncOp(Op):
     args = variadic()
     async_object = optional(ANY)
     kernel = attr(SymbolAttr)
+
+    def verify_symbols(self, lookup: Callable[[SymbolAttr], Op | None]) -> None:
+        check_call(self, lookup(self.kernel), "gpu.func", self.args)
 
 
 def gpu_module() -> tuple[Op, Block]:
@@ -117,7 +127,7 @@ def launch_func(
     stream: Value | None = None,
     attributes: Mapping[str, Attribute] | None = None,
 ) -> Op:
-    """Launch `kernel`. `grid`, `block` and `cluster` have three i32 values each (cluster: or none)."""
+    """Launch `kernel`. `grid`, `block` and `cluster` have three i32 values each (or no cluster)."""
     tail = (() if smem is None else (smem,), tuple(args), () if stream is None else (stream,))
     c = 1 if cluster else 0
     sizes = (0, 1, 1, 1, 1, 1, 1, c, c, c, len(tail[0]), len(tail[1]), len(tail[2]))

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses and memory after lowering, as in MLIR's `llvm` dialect.
 
-Only what `arith`, `vector` and `scf` cannot say: pointers with address spaces, loads and stores with
-an alignment, stack slots, inline assembly. Address spaces are NVPTX's: 0 generic, 1 global, 3 shared,
-4 constant, 5 local.
+Only what `arith`, `vector` and `scf` cannot say: pointers with address spaces, loads and stores
+with an alignment, stack slots, inline assembly. Address spaces are NVPTX's: 0 generic, 1 global,
+3 shared, 4 constant, 5 local.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from opencute.base.errors import VerificationError
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, StringAttr, TypeAttr
 from opencute.ir.builder import build, build1
 from opencute.ir.core import Op, OpResult, Value
 from opencute.ir.declare import ANY, SCALAR_INT, Trait, attr, op, operand, result, type_is, variadic
+from opencute.ir.syntax import Syntax, register_type_parser
 from opencute.ir.types import I32, I64, Type
 
 __all__ = [
@@ -52,6 +54,19 @@ class LLVMPointerType(Type):
 PTR = type_is(LLVMPointerType, "llvm pointer")
 
 
+def _parse_pointer(s: Syntax) -> LLVMPointerType:
+    if not s.accept("<"):
+        return LLVMPointerType()
+    space = s.integer()
+    s.expect(">")
+    if not 0 <= space < 1 << 24:
+        raise ValueError(f"{space} is no address space")
+    return LLVMPointerType(space)
+
+
+register_type_parser("llvm.ptr", _parse_pointer)
+
+
 @op("llvm.getelementptr", Trait.PURE)
 class GepOp(Op):
     """`base + index * sizeof(elem_type)`; the index is dynamic or in `rawConstantIndices`."""
@@ -62,14 +77,37 @@ class GepOp(Op):
     elem_type = attr(TypeAttr)
     out = result(PTR)
 
+    def verify(self) -> None:
+        if self.rawConstantIndices.values.count(_DYNAMIC) != len(self.indices):
+            raise VerificationError(
+                f"llvm.getelementptr: {len(self.indices)} dynamic indices",
+                code="OC1449",
+                loc=self.loc,
+                expected=self.rawConstantIndices.values.count(_DYNAMIC),
+            )
+
+
+def _check_alignment(op_: Op) -> None:
+    alignment = op_.attributes["alignment"]
+    assert isinstance(alignment, IntAttr)
+    if alignment.value < 1 or alignment.value & (alignment.value - 1):
+        raise VerificationError(
+            f"{op_.name}: alignment {alignment.value} is no power of two",
+            code="OC1449",
+            loc=op_.loc,
+        )
+
 
 @op("llvm.load", Trait.READS)
 class LoadOp(Op):
-    """Read a scalar or vector; `invariant` promises that nothing writes it while the kernel runs."""
+    """Read a scalar or vector; `invariant`: nothing writes it while the kernel runs."""
 
     addr = operand(PTR)
     alignment = attr(IntAttr)
     out = result(ANY)
+
+    def verify(self) -> None:
+        _check_alignment(self)
 
 
 @op("llvm.store", Trait.WRITES)
@@ -80,8 +118,11 @@ class StoreOp(Op):
     addr = operand(PTR)
     alignment = attr(IntAttr)
 
+    def verify(self) -> None:
+        _check_alignment(self)
 
-@op("llvm.alloca", Trait.WRITES)
+
+@op("llvm.alloca", Trait.ALLOCATES)
 class AllocaOp(Op):
     """Room for `array_size` elements, per thread, for the whole function."""
 
@@ -89,6 +130,9 @@ class AllocaOp(Op):
     elem_type = attr(TypeAttr)
     alignment = attr(IntAttr)
     out = result(PTR)
+
+    def verify(self) -> None:
+        _check_alignment(self)
 
 
 @op("llvm.addrspacecast", Trait.PURE)
@@ -115,13 +159,20 @@ class IntToPtrOp(Op):
     out = result(PTR)
 
 
-@op("llvm.inline_asm", Trait.WRITES | Trait.READS | Trait.CONVERGENT, variadic_results=True)
+_ASM = Trait.WRITES | Trait.READS | Trait.CONVERGENT
+
+
+@op("llvm.inline_asm", _ASM, variadic_results=True)
 class InlineAsmOp(Op):
     """PTX text; without `has_side_effects` it may be moved and merged."""
 
     args = variadic()
     asm_string = attr(StringAttr)
     constraints = attr(StringAttr)
+
+    def own_traits(self) -> Trait:
+        """Pure, unless it says that it has side effects."""
+        return _ASM if "has_side_effects" in self.attributes else Trait.PURE
 
 
 def gep(base: Value, index: Value | int, element: Type) -> OpResult:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elementary functions, as in MLIR's `math` dialect, on scalars or vectors of floats.
 
-``fastmath = #arith.fastmath<fast>`` asks for the hardware's approximation. Accuracy of each function
-and variant is a row of the table in the documentation.
+``fastmath = #arith.fastmath<fast>`` asks for the hardware's approximation. Accuracy of each
+function and variant is a row of the table in the documentation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ for _name in UNARY:
                 "fastmath": attr(DialectAttr, required=False),
                 "out": result(FLOAT),
             },
-        )  # fmt: skip
+        )
     )
 for _name in INT_UNARY:
     op(f"math.{_name}", Trait.PURE | Trait.SAME_TYPE)(
@@ -51,7 +51,7 @@ for _name in BINARY:
                 "fastmath": attr(DialectAttr, required=False),
                 "out": result(FLOAT),
             },
-        )  # fmt: skip
+        )
     )
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from opencute.base.errors import VerificationError
 from opencute.ir.attributes import StringAttr
 from opencute.ir.builder import build, build1
 from opencute.ir.core import Op, OpResult, Value
@@ -12,7 +13,8 @@ from opencute.ir.types import I32
 
 __all__ = ["SREGS", "BarSyncOp", "SRegOp", "bar_sync", "sreg"]
 
-SREGS = tuple(f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz") + (
+SREGS = (
+    *(f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"),
     "laneid",
     "warpid",
 )
@@ -24,6 +26,15 @@ class SRegOp(Op):
 
     reg = attr(StringAttr)
     out = result(SCALAR_INT)
+
+    def verify(self) -> None:
+        if self.reg.value not in SREGS:
+            raise VerificationError(
+                f"ptx.sreg: there is no register {self.reg.value!r}",
+                code="OC1448",
+                loc=self.loc,
+                expected=", ".join(SREGS),
+            )
 
 
 @op("ptx.bar_sync", Trait.WRITES | Trait.READS | Trait.BLOCKING | Trait.CONVERGENT)

@@ -3,7 +3,8 @@
 """Structured control flow, as in MLIR's `scf` dialect.
 
 ``scf.for`` counts from `lower` up by a positive `step` while below `upper` (signed). ``scf.while``
-runs its `before` region, which ends in ``scf.condition``, and while that is true its `after` region.
+runs its `before` region, which ends in ``scf.condition``, and while that is true its `after`
+region.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class ConditionOp(Op):
     args = variadic()
 
 
-@op("scf.if", variadic_results=True)
+@op("scf.if", Trait.REGION_EFFECTS, variadic_results=True)
 class IfOp(Op):
     """Run one of two regions."""
 
@@ -75,7 +76,7 @@ class IfOp(Op):
             _check_yield(self, r, "scf.yield", types)
 
 
-@op("scf.for", variadic_results=True)
+@op("scf.for", Trait.REGION_EFFECTS, variadic_results=True)
 class ForOp(Op):
     """Run a region for each value of an induction variable, carrying values."""
 
@@ -89,9 +90,13 @@ class ForOp(Op):
         types = [r.type for r in self.results]
         _check_yield(self, self.regions[0], "scf.yield", types)
         args = [a.type for a in self.body.args]
-        if [v.type for v in self.inits] != types or args != [self.lower.type, *types]:
+        index = self.lower.type
+        same_index = self.upper.type == index == self.step.type
+        if [v.type for v in self.inits] != types or args != [index, *types] or not same_index:
             raise VerificationError(
-                "scf.for: loop-carried types differ", code="OC1412", loc=self.loc
+                "scf.for: types of bounds, initial values, arguments and results differ",
+                code="OC1412",
+                loc=self.loc,
             )
 
 
@@ -106,6 +111,14 @@ class WhileOp(Op):
     def verify(self) -> None:
         _check_yield(self, self.regions[0], "scf.condition", [r.type for r in self.results])
         _check_yield(self, self.regions[1], "scf.yield", [v.type for v in self.inits])
+        before = [a.type for a in self.before.args]
+        after = [a.type for a in self.after.args]
+        if before != [v.type for v in self.inits] or after != [r.type for r in self.results]:
+            raise VerificationError(
+                "scf.while: the regions' arguments differ from initial values or results",
+                code="OC1413",
+                loc=self.loc,
+            )
 
 
 def if_(condition: Value, types: Sequence[Type], then: Region, orelse: Region) -> Op:

@@ -11,9 +11,10 @@ from opencute.ir.attributes import DenseI32Attr, DialectAttr
 from opencute.ir.builder import build1
 from opencute.ir.core import Op, OpResult, Value
 from opencute.ir.declare import ANY, Trait, attr, op, operand, result, type_is, variadic
-from opencute.ir.types import Type, VectorType
+from opencute.ir.types import Type, VectorType, element_type
 
 __all__ = [
+    "REDUCTIONS",
     "VECTOR",
     "bitcast",
     "broadcast",
@@ -26,20 +27,21 @@ __all__ = [
 
 VECTOR = type_is(VectorType, "vector")
 REDUCTIONS = (
-    "add",
-    "mul",
-    "minsi",
-    "minui",
-    "minnumf",
-    "maxsi",
-    "maxui",
-    "maxnumf",
-    "and",
-    "or",
-    "xor",
-    "minimumf",
-    "maximumf",
-)
+    "add", "mul", "minsi", "minui", "minnumf", "maxsi", "maxui", "maxnumf", "and", "or", "xor",
+    "minimumf", "maximumf",
+)  # fmt: skip
+_KINDS = tuple(f"kind<{name}>" for name in REDUCTIONS)
+
+
+def _check(op_: Op, found: object, expected: object) -> None:
+    if found != expected:
+        raise VerificationError(
+            f"{op_.name}: types do not fit",
+            code="OC1432",
+            loc=op_.loc,
+            expected=expected,
+            found=found,
+        )
 
 
 @op("vector.broadcast", Trait.PURE)
@@ -48,6 +50,9 @@ class BroadcastOp(Op):
 
     source = operand(ANY)
     out = result(VECTOR)
+
+    def verify(self) -> None:
+        _check(self, self.source.type, element_type(self.out.type))
 
 
 @op("vector.extract", Trait.PURE)
@@ -61,6 +66,7 @@ class ExtractOp(Op):
 
     def verify(self) -> None:
         _check_position(self, self.operands[0].type)
+        _check(self, self.out.type, element_type(self.operands[0].type))
 
 
 @op("vector.insert", Trait.PURE)
@@ -75,6 +81,8 @@ class InsertOp(Op):
 
     def verify(self) -> None:
         _check_position(self, self.operands[1].type)
+        _check(self, self.value.type, element_type(self.dest.type))
+        _check(self, self.out.type, self.dest.type)
 
 
 def _check_position(op_: Op, type: Type) -> None:
@@ -95,6 +103,10 @@ class FromElementsOp(Op):
     elements = variadic()
     out = result(VECTOR)
 
+    def verify(self) -> None:
+        type = _vector(self.out)
+        _check(self, [v.type for v in self.operands], [type.element] * type.length)
+
 
 @op("vector.shuffle", Trait.PURE)
 class ShuffleOp(Op):
@@ -114,6 +126,8 @@ class ShuffleOp(Op):
             raise VerificationError(
                 "vector.shuffle: mask out of range", code="OC1431", loc=self.loc
             )
+        _check(self, b.element, a.element)
+        _check(self, self.out.type, VectorType(len(mask.values), a.element))
 
 
 @op("vector.reduction", Trait.PURE)
@@ -125,6 +139,17 @@ class ReductionOp(Op):
     kind = attr(DialectAttr)
     out = result(ANY)
 
+    def verify(self) -> None:
+        element = element_type(self.vector.type)
+        if self.kind.body not in _KINDS:
+            raise VerificationError(
+                f"vector.reduction: {self.kind} is no kind of reduction",
+                code="OC1433",
+                loc=self.loc,
+                expected=", ".join(REDUCTIONS),
+            )
+        _check(self, [self.out.type, *(v.type for v in self.acc)], [element] * len(self.operands))
+
 
 @op("vector.bitcast", Trait.PURE)
 class BitcastOp(Op):
@@ -132,6 +157,15 @@ class BitcastOp(Op):
 
     source = operand(VECTOR)
     out = result(VECTOR)
+
+    def verify(self) -> None:
+        _check(self, _bits(self.out), _bits(self.source))
+
+
+def _bits(value: Value) -> int:
+    type = _vector(value)
+    width: int = getattr(type.element, "width", 0)
+    return type.length * width
 
 
 def broadcast(value: Value, length: int) -> OpResult:

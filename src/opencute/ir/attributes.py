@@ -8,10 +8,14 @@
 
 from __future__ import annotations
 
+import math
+import re
 import struct
 from dataclasses import dataclass
 
-from opencute.ir.types import BF16, F16, F32, F64, I64, FloatType, FunctionType, IntegerType, Type
+from opencute.ir.types import F32, F64, I1, I64, FloatType, FunctionType, Type
+from opencute.numeric.dtypes import DTYPES, DType
+from opencute.numeric.scalars import coerce_scalar, decode_scalar, encode_scalar
 
 __all__ = [
     "UNIT",
@@ -28,14 +32,17 @@ __all__ = [
     "SymbolAttr",
     "TypeAttr",
     "UnitAttr",
+    "attribute_name",
+    "float_from_bits",
     "quote",
+    "round_float",
 ]
 
 
 def quote(text: str) -> str:
     """`text` as an MLIR string literal."""
     out: list[str] = []
-    for byte in text.encode():
+    for byte in text.encode("utf-8", "surrogatepass"):
         char = chr(byte)
         if char in '"\\':
             out.append("\\" + char)
@@ -44,6 +51,14 @@ def quote(text: str) -> str:
         else:
             out.append(f"\\{byte:02X}")
     return '"' + "".join(out) + '"'
+
+
+_BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*\Z")
+
+
+def attribute_name(text: str) -> str:
+    """The name of an attribute or symbol as MLIR spells it: quoted unless it is an identifier."""
+    return text if _BARE.match(text) else quote(text)
 
 
 class Attribute:
@@ -63,17 +78,7 @@ class UnitAttr(Attribute):
 UNIT = UnitAttr()
 
 
-@dataclass(frozen=True)
-class BoolAttr(Attribute):
-    """``true`` or ``false``."""
-
-    value: bool
-
-    def __str__(self) -> str:
-        return "true" if self.value else "false"
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class IntAttr(Attribute):
     """An integer of a type; `value` is kept in the signed range of its width (i1: 0 or 1)."""
 
@@ -81,25 +86,53 @@ class IntAttr(Attribute):
     type: Type = I64
 
     def __str__(self) -> str:
-        if self.type == IntegerType(1):
+        if self.type == I1:
             return "true" if self.value else "false"
         return f"{self.value} : {self.type}"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IntAttr) and self.value == other.value and self.type == other.type
 
-def _float_bits(value: float, type: FloatType) -> str | None:
-    """The bits of a value that decimal text cannot carry exactly in every reader."""
-    if value == value and value not in (float("inf"), float("-inf")):
-        return None
-    if type == F64:
-        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-    bits = struct.unpack("<I", struct.pack("<f", value))[0]
+    def __hash__(self) -> int:
+        return hash((self.value, self.type))
+
+
+@dataclass(frozen=True, eq=False)
+class BoolAttr(IntAttr):
+    """``true`` or ``false``: an integer attribute of type i1, as in MLIR."""
+
+    value: bool
+    type: Type = I1
+
+
+_DTYPES: dict[str, DType] = {t.mlir: t for t in DTYPES.values() if t.is_float}
+
+
+def round_float(value: float, type: FloatType) -> float:
+    """The value of `type` nearest to `value`, as a constant of that type would hold."""
     if type == F32:
-        return f"0x{bits:08X}"
-    if type == BF16:
-        return f"0x{bits >> 16:04X}"
-    if type == F16:
-        return f"0x{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
-    return None
+        try:
+            rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+        except OverflowError:
+            rounded = math.copysign(math.inf, value)
+        return rounded
+    return value if type == F64 else float(coerce_scalar(value, _DTYPES[type.name]))
+
+
+def _float_bits(value: float, type: FloatType) -> str:
+    """The bits of a value as MLIR writes them, where decimal text cannot carry it."""
+    dtype = _DTYPES[type.name]
+    width = dtype.width - dtype.pad_bits
+    bits = encode_scalar(value, dtype, saturate=False) >> dtype.pad_bits
+    return f"0x{bits:0{(width + 3) // 4}X}"
+
+
+def float_from_bits(bits: int, type: FloatType) -> float:
+    """The value of a literal in bits; raises ValueError where it is too wide for the type."""
+    dtype = _DTYPES[type.name]
+    if bits >> (dtype.width - dtype.pad_bits):
+        raise ValueError(f"0x{bits:X} is wider than {type}")
+    return float(decode_scalar(bits << dtype.pad_bits, dtype))
 
 
 @dataclass(frozen=True)
@@ -111,9 +144,8 @@ class FloatAttr(Attribute):
 
     def text(self) -> str:
         """The literal without its type."""
-        bits = _float_bits(self.value, self.type)
-        if bits is not None:
-            return bits
+        if not math.isfinite(self.value):
+            return _float_bits(self.value, self.type)
         text = repr(float(self.value))
         if "e" in text and "." not in text.split("e")[0]:
             head, exponent = text.split("e")
@@ -159,10 +191,7 @@ class SymbolAttr(Attribute):
     path: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "::".join(
-            f"@{p}" if p.replace("_", "a").isalnum() and not p[0].isdigit() else f"@{quote(p)}"
-            for p in self.path
-        )
+        return "::".join([f"@{attribute_name(p)}" for p in self.path])
 
 
 @dataclass(frozen=True)
@@ -194,7 +223,7 @@ class DictAttr(Attribute):
     items: tuple[tuple[str, Attribute], ...]
 
     def __str__(self) -> str:
-        return "{" + ", ".join(f"{k} = {v}" for k, v in self.items) + "}"
+        return "{" + ", ".join([f"{attribute_name(k)} = {v}" for k, v in self.items]) + "}"
 
 
 @dataclass(frozen=True)
@@ -214,7 +243,7 @@ class DenseAttr(Attribute):
         if isinstance(item, FloatAttr):
             return item.text()
         if isinstance(item, IntAttr):
-            return str(item) if item.type == IntegerType(1) else str(item.value)
+            return str(item) if item.type == I1 else str(item.value)
         raise TypeError(f"not a dense element: {item!r}")
 
     def __str__(self) -> str:

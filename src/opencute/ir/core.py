@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from opencute.base.location import Location
-from opencute.ir.attributes import Attribute, StringAttr
+from opencute.ir.attributes import Attribute, StringAttr, SymbolAttr
 from opencute.ir.types import Type
 
 __all__ = ["Block", "BlockArgument", "Op", "OpResult", "Region", "Value", "op_class", "register"]
@@ -80,7 +80,7 @@ class Op:
     """
 
     __slots__ = ("attributes", "loc", "name", "operands", "parent", "regions", "results")
-    NAME = ""
+    NAME: str = ""
 
     def __init__(
         self,
@@ -92,11 +92,14 @@ class Op:
         loc: Location | None = None,
     ) -> None:
         self.name = name
-        self.operands: list[Value] = list(operands)
-        self.results: list[OpResult] = [OpResult(t, self, i) for i, t in enumerate(result_types)]
-        self.attributes: dict[str, Attribute] = dict(attributes) if attributes else {}
-        self.regions: list[Region] = list(regions)
-        for region in self.regions:
+        self.operands: list[Value] = [*operands]
+        if len(result_types) == 1:
+            self.results: list[OpResult] = [OpResult(result_types[0], self, 0)]
+        else:
+            self.results = [OpResult(t, self, i) for i, t in enumerate(result_types)]
+        self.attributes: dict[str, Attribute] = {**attributes} if attributes else {}
+        self.regions: list[Region] = [*regions]
+        for region in regions:
             region.parent = self
         self.loc = loc
         self.parent: Block | None = None
@@ -160,6 +163,13 @@ class Op:
 
     def verify(self) -> None:
         """Rules beyond the declaration; raises VerificationError. Overridden by dialects."""
+
+    def verify_symbols(self, lookup: Callable[[SymbolAttr], Op | None]) -> None:
+        """Rules about the symbols that attributes refer to; raises VerificationError.
+
+        Args:
+            lookup: finds what a symbol names, from the nearest enclosing symbol table.
+        """
 
     def __str__(self) -> str:
         from opencute.ir.printer import print_op

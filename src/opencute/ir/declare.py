@@ -44,12 +44,14 @@ __all__ = [
     "attr",
     "declaration",
     "declaration_of",
+    "declarations",
     "has_trait",
     "op",
     "operand",
     "optional",
     "region",
     "result",
+    "traits_of",
     "type_is",
     "variadic",
 ]
@@ -75,6 +77,12 @@ class Trait(enum.Flag):
     """Must not be moved into or out of divergent control flow."""
     ISOLATED = enum.auto()
     """Its regions use no value defined outside."""
+    SYMBOL_TABLE = enum.auto()
+    """Its one block lists symbols, and has no terminator."""
+    ALLOCATES = enum.auto()
+    """Makes fresh memory: may be removed when unused, never merged."""
+    REGION_EFFECTS = enum.auto()
+    """Always ends, and has no effect but those of the operations in its regions."""
     CONSTANT = enum.auto()
     """A constant; its value is the attribute ``value``."""
 
@@ -92,12 +100,13 @@ def type_is(cls: type[Type], name: str) -> Constraint:
     return Constraint(name, lambda t: isinstance(t, cls))
 
 
+_INTEGERS = (IntegerType, IndexType)
 ANY = Constraint("any type", lambda t: True)
 INT = Constraint(
     "integer or vector of integers",
-    lambda t: isinstance(element_type(t), IntegerType | IndexType),
+    lambda t: isinstance(element_type(t), _INTEGERS),
 )
-SCALAR_INT = Constraint("integer", lambda t: isinstance(t, IntegerType | IndexType))
+SCALAR_INT = Constraint("integer", lambda t: isinstance(t, _INTEGERS))
 FLOAT = Constraint("float or vector of floats", lambda t: isinstance(element_type(t), FloatType))
 BOOL = Constraint("i1 or vector of i1", lambda t: element_type(t) == IntegerType(1))
 
@@ -245,11 +254,18 @@ class Declaration:
 
     name: str
     traits: Trait
-    operands: list[_Slot] = field(default_factory=list)
-    results: list[_Slot] = field(default_factory=list)
-    attributes: list[AttrSlot[Any]] = field(default_factory=list)
-    regions: list[RegionSlot] = field(default_factory=list)
+    operands: list[_Slot] = field(default_factory=list[_Slot])
+    results: list[_Slot] = field(default_factory=list[_Slot])
+    attributes: list[AttrSlot[Any]] = field(default_factory=list[AttrSlot[Any]])
+    regions: list[RegionSlot] = field(default_factory=list[RegionSlot])
     variadic_results: bool = False
+    fixed: bool = True
+    """Whether each operand slot stands for one operand."""
+    own_traits: Callable[[Any], Trait] | None = None
+
+    def __post_init__(self) -> None:
+        self._same_type = Trait.SAME_TYPE in self.traits
+        self.terminates = Trait.TERMINATOR in self.traits
 
     @property
     def segmented(self) -> bool:
@@ -279,14 +295,26 @@ class Declaration:
 
     def check(self, op: Op) -> None:
         """Raise VerificationError unless `op` is as declared."""
-        self._check_operands(op)
+        if not self.fixed:
+            self._check_segments(op)
+        elif len(op.operands) != len(self.operands):
+            raise _wrong(op, f"has {len(op.operands)} operands", "OC1402", len(self.operands))
+        else:
+            for slot, v in zip(self.operands, op.operands, strict=True):
+                if not slot.constraint.accepts(v.type):
+                    raise _wrong_operand(op, slot, v)
         self._check_rest(op)
-        if Trait.SAME_TYPE in self.traits:
-            types = {v.type for v in [*op.operands, *op.results]}
-            if len(types) > 1:
-                raise _wrong(op, "operands and result must have one type", "OC1403", types)
+        if self._same_type and (op.operands or op.results):
+            values = [*op.operands, *op.results]
+            first = values[0].type
+            for v in values:
+                if v.type is not first and v.type != first:
+                    raise VerificationError(
+                        f"{op.name}: operands and results must have one type",
+                        code="OC1403", loc=op.loc, expected=first, found=v.type,
+                    )  # fmt: skip
 
-    def _check_operands(self, op: Op) -> None:
+    def _check_segments(self, op: Op) -> None:
         sizes = self.sizes(op)
         if sum(sizes) != len(op.operands) or any(n < 0 for n in sizes):
             raise _wrong(op, f"has {len(op.operands)} operands", "OC1402", len(self.operands))
@@ -294,15 +322,10 @@ class Declaration:
         for slot, n in zip(self.operands, sizes, strict=True):
             if (slot.kind == "one" and n != 1) or (slot.kind == "optional" and n > 1):
                 raise _wrong(op, f"operand {slot.name!r} stands for {n} values", "OC1402", 1)
-            for v in op.operands[start : start + n]:
+            for i in range(start, start + n):
+                v = op.operands[i]
                 if not slot.constraint.accepts(v.type):
-                    raise VerificationError(
-                        f"{op.name}: operand {slot.name!r} has the wrong type",
-                        code="OC1404",
-                        loc=op.loc,
-                        expected=slot.constraint.name,
-                        found=v.type,
-                    )
+                    raise _wrong_operand(op, slot, v)
             start += n
 
     def _check_rest(self, op: Op) -> None:
@@ -321,10 +344,23 @@ class Declaration:
                 raise _wrong(op, f"attribute {a.key} = {value}", "OC1407", a.cls.__name__)
         if len(op.regions) != len(self.regions):
             raise _wrong(op, f"has {len(op.regions)} regions", "OC1408", len(self.regions))
+        for r in op.regions:
+            if len(r.blocks) != 1:
+                raise _wrong(op, f"region has {len(r.blocks)} blocks", "OC1409", 1)
 
 
 def _wrong(op: Op, what: str, code: str, expected: object) -> VerificationError:
     return VerificationError(f"{op.name}: {what}", code=code, loc=op.loc, expected=expected)
+
+
+def _wrong_operand(op: Op, slot: _Slot, value: Value) -> VerificationError:
+    return VerificationError(
+        f"{op.name}: operand {slot.name!r} has the wrong type",
+        code="OC1404",
+        loc=op.loc,
+        expected=slot.constraint.name,
+        found=value.type,
+    )
 
 
 _DECLARATIONS: dict[str, Declaration] = {}
@@ -350,10 +386,17 @@ def op(
             elif isinstance(slot, RegionSlot):
                 slot.index = len(decl.regions)
                 decl.regions.append(slot)
+        decl.fixed = all(s.kind == "one" for s in decl.operands)
+        decl.own_traits = getattr(cls, "own_traits", None)
         _DECLARATIONS[name] = decl
         return register(name)(cls)
 
     return decorate
+
+
+def declarations() -> dict[str, Declaration]:
+    """All declarations by name; those of dialects once `opencute.dialects` is imported."""
+    return dict(_DECLARATIONS)
 
 
 def declaration(name: str) -> Declaration | None:
@@ -366,7 +409,19 @@ def declaration_of(op: Op) -> Declaration:
     return _DECLARATIONS[op.name]
 
 
-def has_trait(op: Op, trait: Trait) -> bool:
-    """Whether an operation has a trait; unknown operations have none."""
+def traits_of(op: Op) -> Trait:
+    """The traits of an operation; an unknown one writes, so that it is kept.
+
+    A class whose traits depend on the operation's attributes has a method ``own_traits``.
+    """
     decl = _DECLARATIONS.get(op.name)
-    return decl is not None and trait in decl.traits
+    if decl is None:
+        return Trait.WRITES | Trait.READS
+    if decl.own_traits is None:
+        return decl.traits
+    return decl.own_traits(op)
+
+
+def has_trait(op: Op, trait: Trait) -> bool:
+    """Whether an operation has a trait."""
+    return trait in traits_of(op)

@@ -15,6 +15,7 @@ __all__ = [
     "F16",
     "F32",
     "F64",
+    "FLOATS",
     "I1",
     "I8",
     "I16",
@@ -121,6 +122,15 @@ F16 = FloatType("f16", 16)
 BF16 = FloatType("bf16", 16)
 F32 = FloatType("f32", 32)
 F64 = FloatType("f64", 64)
+FLOATS = {
+    t.name: t
+    for t in (
+        F16, BF16, F32, F64, FloatType("tf32", 32), FloatType("f8E5M2", 8), FloatType("f8E4M3", 8),
+        FloatType("f8E4M3FN", 8), FloatType("f8E4M3B11FNUZ", 8), FloatType("f8E8M0FNU", 8),
+        FloatType("f6E3M2FN", 6), FloatType("f6E2M3FN", 6), FloatType("f4E2M1FN", 4),
+    )
+}  # fmt: skip
+"""Every float type by its name."""
 
 
 def element_type(type: Type) -> Type:

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""OpenCuTe: GPU kernels in Python with CuTe's layouts, compiled or simulated.
+
+``import cutlass`` is another spelling of this package; see the documentation.
+"""
+
+from __future__ import annotations
+
+from opencute.base.lazy import lazy_names
+
+__version__ = "0.1.0"
+
+_N = "opencute.lang.numbers"
+_TABLE = {
+    **{
+        name: _N
+        for name in (
+            "BFloat16", "Boolean", "Float16", "Float32", "Float4E2M1FN", "Float64",
+            "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU", "Int128", "Int16", "Int32", "Int4",
+            "Int64", "Int8", "Integer", "Numeric", "TFloat32", "Uint128", "Uint16", "Uint32",
+            "Uint4", "Uint64", "Uint8",
+        )
+    },
+    "AddressSpace": "opencute.lang.pointers",
+    "Constexpr": "opencute.lang.typing",
+    "CopyAtom": "opencute.lang.copies",
+    "as_numeric": _N,
+    "const_expr": "opencute.lang.hints",
+    "cuda": "opencute.cuda:",
+    "cute": "opencute.cute:",
+    "dsl_user_op": "opencute.lang.hints",
+    "dynamic_expr": "opencute.lang.hints",
+    "max": "opencute.lang.mathfns",
+    "min": "opencute.lang.mathfns",
+    "range": "opencute.frontend.ranges:range_",
+    "range_constexpr": "opencute.frontend.ranges",
+    "range_dynamic": "opencute.frontend.ranges:range_",
+    "register_jit_arg_adapter": "opencute.frontend.signature",
+    "torch": "opencute.torch:",
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _TABLE)

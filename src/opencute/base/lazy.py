@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Public modules that load what they name when it is first used.
+
+A public module is a table from name to where it lives::
+
+    __getattr__, __dir__, __all__ = lazy_names(__name__, {"Layout": "opencute.layout"})
+
+An entry ``module:name`` takes another name there, ``module:`` is the module itself. An unknown name
+answers with the closest known ones.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["lazy_names"]
+
+
+def lazy_names(
+    module: str, table: Mapping[str, str], renamed: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a public module.
+
+    Args:
+        module: the module's `__name__`.
+        table: name to `module` or `module:attribute`.
+        renamed: spellings from elsewhere, and what to write instead, for the error.
+    """
+
+    def load(name: str) -> Any:
+        where = table.get(name)
+        if where is None:
+            raise AttributeError(_message(module, name, table, renamed or {}))
+        path, _, attribute = where.partition(":")
+        found = importlib.import_module(path)
+        if where.endswith(":"):
+            value: Any = found
+        else:
+            value = getattr(found, attribute or name)
+        setattr(sys.modules[module], name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted({*table, *vars(sys.modules[module])})
+
+    return load, names, sorted(table)
+
+
+def _message(module: str, name: str, table: Mapping[str, str], renamed: Mapping[str, str]) -> str:
+    shown = module.replace("opencute", "cutlass", 1)
+    if name in renamed:
+        return f"module {shown!r} has no attribute {name!r}; it is {renamed[name]}"
+    close = difflib.get_close_matches(name, table, n=3)
+    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    return f"module {shown!r} has no attribute {name!r}{hint}"

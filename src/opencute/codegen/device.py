@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels to machine code: the stages after lowering, with the time of each.
+
+In: a module at the llvm level, or one that a callback lowers, and a target. Out: a `DeviceCode` with
+every stage as text::
+
+    code = compile_device(module, sm, lower=lambda m: run_device_passes(m, sm))
+    code.report.function("relu").registers
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from opencute.arch.target import Target
+from opencute.codegen.llvm_text import device_module_text
+from opencute.codegen.ptxas import AsmReport, Assembler
+from opencute.ir.core import Op
+from opencute.native.nvptx import ptx_version_for, to_ptx
+
+__all__ = ["DeviceCode", "compile_device", "compile_to_ptx"]
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """All stages of one compiled module.
+
+    Args:
+        llvm_ir: the text given to LLVM.
+        ptx: what LLVM made of it.
+        cubin: what ptxas made of that; empty when only PTX was asked for.
+        report: registers, spills and diagnostics.
+        timings: milliseconds by phase.
+    """
+
+    llvm_ir: str
+    ptx: str
+    cubin: bytes = b""
+    report: AsmReport = field(default_factory=AsmReport)
+    timings: dict[str, float] = field(default_factory=dict[str, float])
+
+
+def compile_to_ptx(module: Op, target: Target, *, line_info: bool = False) -> DeviceCode:
+    """Emit PTX.
+
+    Args:
+        module: a ``builtin.module`` whose kernels are at the llvm level.
+        target: the processor.
+        line_info: keep source lines.
+
+    Raises:
+        ToolchainError: an operation that has no LLVM form, or IR that LLVM rejects.
+    """
+    start = time.perf_counter()
+    ir = device_module_text(module, line_info=line_info)
+    printed = (time.perf_counter() - start) * 1e3
+    # Library functions have to be inlined, which the small pass list does not do.
+    passes = "O1" if "@__nv_" in ir else "small"
+    result = to_ptx(ir, target.name, ptx_version_for(target.name, target.ptx), passes)
+    timings = {"print": printed, **{f"llvm {k}": v for k, v in result.timings.items()}}
+    return DeviceCode(ir, result.ptx, timings=timings)
+
+
+def compile_device(
+    module: Op,
+    target: Target,
+    opt_level: int = 3,
+    line_info: bool = False,
+    *,
+    lower: Callable[[Op], None] | None = None,
+) -> DeviceCode:
+    """Compile the kernels of a module.
+
+    Args:
+        module: a ``builtin.module`` whose kernels are at the llvm level, or which `lower` brings there.
+        target: the processor.
+        opt_level: level of ptxas.
+        line_info: keep source lines for profilers.
+        lower: called with the module while ptxas starts up; its time hides part of that.
+
+    Raises:
+        CompileError: the module cannot be lowered, or LLVM or ptxas rejects it.
+        MissingPieceError: there is no ptxas.
+    """
+    with Assembler(target, opt_level=opt_level, line_info=line_info) as asm:
+        start = time.perf_counter()
+        if lower is not None:
+            lower(module)
+        lowered = (time.perf_counter() - start) * 1e3
+        code = compile_to_ptx(module, target, line_info=line_info)
+        start = time.perf_counter()
+        cubin, report = asm.finish(code.ptx)
+        assembled = (time.perf_counter() - start) * 1e3
+    timings = {"lower": lowered, **code.timings, "ptxas": assembled}
+    return DeviceCode(code.llvm_ir, code.ptx, cubin, report, timings)

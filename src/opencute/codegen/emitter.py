@@ -1,0 +1,272 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""One function as LLVM IR text: names of values, basic blocks, and structured control flow.
+
+In: a function of llvm-level IR. Out: lines of text. What an operation becomes is a row in a table of
+the `ops_*` modules; each row is a function ``(emitter, op) -> None`` that calls `emit`::
+
+    def addi(e: Emitter, op: Op) -> None:
+        e.emit(op.result, f"add {e.typed(op.operands[0])}, {e.ref(op.operands[1])}")
+
+Integers wrap: no ``nsw`` or ``nuw`` is ever printed. Floats never get ``contract``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from opencute.base.errors import ToolchainError
+from opencute.base.location import Location
+from opencute.codegen.debug_info import DebugInfo
+from opencute.codegen.llvm_types import constant_text, llvm_type
+from opencute.ir.core import Block, Op, Value
+from opencute.ir.types import Type
+
+__all__ = ["Emitter", "ModuleText", "OpPrinter"]
+
+
+class ModuleText:
+    """What functions of one module share: declarations, globals, metadata.
+
+    Args:
+        debug: where source positions are collected; None prints none.
+    """
+
+    def __init__(self, debug: DebugInfo | None = None) -> None:
+        self.debug = debug
+        self.declarations: dict[str, None] = {}
+        self.globals: dict[str, str] = {}
+        self.libdevice: dict[str, None] = {}
+        self.attributes: dict[str, int] = {}
+        self.functions: list[str] = []
+
+    def declare(self, text: str) -> None:
+        """Add ``declare ...`` once."""
+        self.declarations[text] = None
+
+    def global_name(self, text: str, prefix: str) -> str:
+        """The name of a global with this initialiser text; equal texts share one."""
+        if text not in self.globals:
+            self.globals[text] = f"@{prefix}{len(self.globals)}"
+        return self.globals[text]
+
+    def attribute_group(self, text: str) -> str:
+        """``#n`` for a list of function attributes."""
+        return f"#{self.attributes.setdefault(text, len(self.attributes))}"
+
+
+class Emitter:
+    """Prints one function.
+
+    Args:
+        module: what it shares with the other functions.
+        table: what prints each operation.
+        scope: the function's debug scope, None without line information.
+    """
+
+    def __init__(
+        self, module: ModuleText, table: Mapping[str, OpPrinter], scope: int | None = None
+    ) -> None:
+        self.module = module
+        self.table = table
+        self.scope = scope
+        self.predicate: Callable[[Emitter, Op], bool] | None = None
+        self.lines: list[str] = []
+        self.allocas: list[str] = []
+        self.names: dict[Value, str] = {}
+        self.block_name = "entry"
+        self._count = 0
+        self._dbg = ""
+
+    # ---------------------------------------------------------------- values
+    def fresh(self) -> str:
+        """A new local name."""
+        self._count += 1
+        return f"%v{self._count}"
+
+    def label(self, hint: str) -> str:
+        """A new block name, without the percent sign."""
+        self._count += 1
+        return f"{hint}{self._count}"
+
+    def ref(self, value: Value) -> str:
+        """How `value` is written as an operand, without its type."""
+        name = self.names.get(value)
+        if name is None:
+            op = value.op
+            if op is None or op.name != "arith.constant":
+                raise ToolchainError("a value is used before its definition", code="OC1521")
+            name = self.names[value] = constant_text(op.attributes["value"])
+        return name
+
+    def typed(self, value: Value) -> str:
+        """How `value` is written as an operand, with its type."""
+        return f"{llvm_type(value.type)} {self.ref(value)}"
+
+    def assign(self, text: str) -> str:
+        """Print ``%n = text`` and return ``%n``."""
+        name = self.fresh()
+        self.lines.append(f"  {name} = {text}{self._dbg}")
+        return name
+
+    def emit(self, result: Value, text: str) -> None:
+        """Print the instruction that defines `result`."""
+        self.names[result] = self.assign(text)
+
+    def void(self, text: str) -> None:
+        """Print an instruction without a result."""
+        self.lines.append(f"  {text}{self._dbg}")
+
+    def call(self, name: str, result: Type | str, args: Sequence[tuple[str, str]]) -> str:
+        """Print a call of an intrinsic or external function, declaring it; (type, operand) pairs."""
+        ret = result if isinstance(result, str) else llvm_type(result)
+        self.module.declare(f"declare {ret} @{name}({', '.join(t for t, _ in args)})")
+        return self.assign(f"call {ret} @{name}({', '.join(f'{t} {v}' for t, v in args)})")
+
+    def alloca(self, type: str, count: int, align: int) -> str:
+        """A stack slot; in the entry block wherever it is asked for, so that LLVM promotes it."""
+        name = self.fresh()
+        self.allocas.append(f"  {name} = alloca [{count} x {type}], align {align}")
+        return name
+
+    # ---------------------------------------------------------------- code
+    def ops(self, block: Block) -> Op:
+        """Print a block's operations except its terminator, which is returned."""
+        for op in block.ops[:-1]:
+            self.op(op)
+        return block.ops[-1]
+
+    def op(self, op: Op) -> None:
+        """Print one operation."""
+        self.locate(op.loc)
+        if op.name == "scf.if" and self.predicate is not None and self.predicate(self, op):
+            return
+        control = _CONTROL.get(op.name)
+        if control is not None:
+            control(self, op)
+            return
+        printer = self.table.get(op.name)
+        if printer is None:
+            raise ToolchainError(
+                f"{op.name} cannot be printed as LLVM IR", code="OC1522", loc=op.loc
+            )
+        printer(self, op)
+
+    def locate(self, loc: Location | None) -> None:
+        """Give the instructions that follow a source position."""
+        debug = self.module.debug
+        if debug is not None and self.scope is not None:
+            self._dbg = f", !dbg !{debug.location(loc, self.scope)}"
+
+    def start(self, name: str) -> None:
+        """Begin a basic block."""
+        self.lines.append(f"{name}:")
+        self.block_name = name
+
+    def jump(self, name: str) -> str:
+        """End the basic block; returns its name, for phis."""
+        self.void(f"br label %{name}")
+        return self.block_name
+
+    def branch(self, condition: str, yes: str, no: str) -> str:
+        """End the basic block with a condition; returns its name."""
+        self.void(f"br i1 {condition}, label %{yes}, label %{no}")
+        return self.block_name
+
+    def phi(self, name: str, type: Type, edges: Sequence[tuple[str, str]]) -> str:
+        """Text of a phi."""
+        pairs = ", ".join(f"[ {value}, %{block} ]" for value, block in edges)
+        return f"  {name} = phi {llvm_type(type)} {pairs}"
+
+    def refs(self, values: Sequence[Value]) -> list[str]:
+        """Operand texts."""
+        return [self.ref(v) for v in values]
+
+
+OpPrinter = Callable[[Emitter, Op], None]
+
+
+def _empty(block: Block) -> bool:
+    return len(block.ops) == 1
+
+
+def _if(e: Emitter, op: Op) -> None:
+    then, orelse = op.regions[0].block, op.regions[1].block
+    yes, no, end = e.label("then"), e.label("else"), e.label("end")
+    skip = _empty(orelse)
+    before = e.branch(e.ref(op.operands[0]), yes, end if skip else no)
+    arms: list[tuple[list[str], str]] = []
+    e.start(yes)
+    last = e.ops(then)
+    values = e.refs(last.operands)
+    arms.append((values, e.jump(end)))
+    if skip:
+        arms.append((e.refs(orelse.ops[-1].operands), before))
+    else:
+        e.start(no)
+        values = e.refs(e.ops(orelse).operands)
+        arms.append((values, e.jump(end)))
+    e.start(end)
+    for i, r in enumerate(op.results):
+        e.names[r] = e.fresh()
+        e.lines.append(e.phi(e.names[r], r.type, [(v[i], b) for v, b in arms]))
+
+
+def _for(e: Emitter, op: Op) -> None:
+    """A loop that tests at its end, behind a guard that skips it when it has no iteration."""
+    lower, upper, step, *inits = op.operands
+    body = op.regions[0].block
+    head, end = e.label("loop"), e.label("end")
+    type = llvm_type(lower.type)
+    guard = e.assign(f"icmp slt {type} {e.ref(lower)}, {e.ref(upper)}")
+    first = e.refs([lower, *inits])
+    before = e.branch(guard, head, end)
+    e.start(head)
+    slot = len(e.lines)
+    for arg in body.args:
+        e.names[arg] = e.fresh()
+    last = e.ops(body)
+    carried = e.refs(last.operands)
+    e.locate(op.loc)
+    following = e.assign(f"add {type} {e.names[body.args[0]]}, {e.ref(step)}")
+    again = e.assign(f"icmp slt {type} {following}, {e.ref(upper)}")
+    latch = e.branch(again, head, end)
+    e.lines[slot:slot] = [
+        e.phi(e.names[arg], arg.type, [(a, before), (b, latch)])
+        for arg, a, b in zip(body.args, first, [following, *carried], strict=True)
+    ]
+    e.start(end)
+    for r, a, b in zip(op.results, first[1:], carried, strict=True):
+        e.names[r] = e.fresh()
+        e.lines.append(e.phi(e.names[r], r.type, [(a, before), (b, latch)]))
+
+
+def _while(e: Emitter, op: Op) -> None:
+    test, body = op.regions[0].block, op.regions[1].block
+    head, inside, end = e.label("while"), e.label("do"), e.label("end")
+    first = e.refs(op.operands)
+    before = e.jump(head)
+    e.start(head)
+    slot = len(e.lines)
+    for arg in test.args:
+        e.names[arg] = e.fresh()
+    condition = e.ops(test)
+    passed = e.refs(condition.operands[1:])
+    e.branch(e.ref(condition.operands[0]), inside, end)
+    for arg, r, text in zip(body.args, op.results, passed, strict=True):
+        e.names[arg] = e.names[r] = text
+    e.start(inside)
+    carried = e.refs(e.ops(body).operands)
+    latch = e.jump(head)
+    e.lines[slot:slot] = [
+        e.phi(e.names[arg], arg.type, [(a, before), (b, latch)])
+        for arg, a, b in zip(test.args, first, carried, strict=True)
+    ]
+    e.start(end)
+
+
+_CONTROL: dict[str, Callable[[Emitter, Op], None]] = {
+    "scf.if": _if,
+    "scf.for": _for,
+    "scf.while": _while,
+}

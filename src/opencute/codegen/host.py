@@ -1,0 +1,209 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The host function as LLVM IR text for this CPU: it computes grids and launches kernels.
+
+In: a module with one ``func.func``. Out: IR that defines ``i32 @<name>(ptr %call)``. `call` points to
+8-byte slots, all little-endian, a value in the low bytes of its slot::
+
+    slot 0      CUstream: used by launches that name no stream of their own
+    slot 1      pointer to an array of CUfunction, one per launch in the order of the text
+    slot 2 + i  argument i of the function: a pointer, integer or float
+
+The result is the first CUresult that is not 0; later launches are then skipped. A launch with an
+empty grid is left out, because the driver calls it an error where it is only nothing to do.
+`launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx``; whoever compiles
+it (`opencute.native.jit.compile_host`) gives its address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opencute.base.errors import ToolchainError
+from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
+from opencute.codegen.host_ops import HOST_OPS
+from opencute.codegen.llvm_types import llvm_type
+from opencute.dialects.gpu import LaunchFuncOp
+from opencute.ir.attributes import Attribute, BoolAttr, IntAttr, UnitAttr
+from opencute.ir.core import Op, Value
+
+__all__ = ["ARGUMENT_SLOT", "FUNCTIONS_SLOT", "STREAM_SLOT", "HostCode", "compile_host_text"]
+
+STREAM_SLOT, FUNCTIONS_SLOT, ARGUMENT_SLOT = 0, 1, 2
+
+# CUlaunchConfig (cuda.h): seven u32, padding, stream, attributes, their number.
+_CONFIG_BYTES, _STREAM_AT, _ATTRS_AT, _COUNT_AT = 56, 32, 40, 48
+# CUlaunchAttribute: an id, padding, and a value of 64 bytes.
+_ATTRIBUTE_BYTES, _VALUE_AT = 72, 8
+_COOPERATIVE, _CLUSTER_DIMENSION, _PDL, _PREFERRED_CLUSTER = 2, 4, 6, 11
+
+
+@dataclass(frozen=True)
+class HostCode:
+    """A host function as text.
+
+    Args:
+        name: its symbol.
+        llvm_ir: the module that defines it.
+        launches: names of the kernels it launches, in order; one CUfunction each.
+        slots: number of 8-byte slots that a call passes.
+    """
+
+    name: str
+    llvm_ir: str
+    launches: tuple[str, ...]
+    slots: int
+
+
+def compile_host_text(module: Op, name: str | None = None) -> HostCode:
+    """The text of a host function.
+
+    Args:
+        module: a ``builtin.module`` whose host functions are at the llvm level.
+        name: which function; the only one when omitted.
+
+    Raises:
+        ToolchainError: no such function, or an operation that host code cannot have.
+    """
+    function = _function(module, name)
+    symbol = function.symbol
+    assert symbol is not None
+    printer = _HostPrinter(symbol)
+    text = printer.function(function)
+    shared = printer.module
+    lines = [f"{n} = {body}" for body, n in shared.globals.items()]
+    lines += [text, *shared.declarations]
+    slots = ARGUMENT_SLOT + len(function.regions[0].block.args)
+    return HostCode(symbol, "\n".join(lines) + "\n", tuple(printer.launches), slots)
+
+
+def _function(module: Op, name: str | None) -> Op:
+    functions = [f for f in module.regions[0].block.ops if f.name == "func.func"]
+    found = [f for f in functions if name in (None, f.symbol)]
+    if len(found) != 1:
+        raise ToolchainError(
+            "the module does not have the host function",
+            code="OC1526",
+            expected=name or "one function",
+            found=", ".join(str(f.symbol) for f in functions) or "none",
+        )
+    return found[0]
+
+
+class _HostPrinter:
+    """Prints one host function and notes its launches."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.module = ModuleText()
+        self.launches: list[str] = []
+        table: dict[str, OpPrinter] = {**HOST_OPS, "gpu.launch_func": self._launch}
+        self.e = Emitter(self.module, table)
+        self.slot_of: dict[Value, str] = {}
+
+    def function(self, op: Op) -> str:
+        """The definition."""
+        e, block = self.e, op.regions[0].block
+        for i, arg in enumerate(block.args):
+            slot = self.slot_of[arg] = self._slot(ARGUMENT_SLOT + i)
+            e.emit(arg, f"load {llvm_type(arg.type)}, ptr {slot}, align 8")
+        last = e.ops(block)
+        if last.operands:
+            raise ToolchainError(
+                "a host function cannot return values yet to its caller in machine code",
+                code="OC1527", loc=last.loc, found=[str(v.type) for v in last.operands],
+            )  # fmt: skip
+        e.void("ret i32 0")
+        head = f'define i32 @"{self.name}"(ptr %call) {{'
+        return "\n".join([head, "entry:", *e.allocas, *e.lines, "}"])
+
+    def _slot(self, index: int) -> str:
+        return self.e.assign(f"getelementptr i64, ptr %call, i32 {index}")
+
+    def _field(self, base: str, offset: int, type: str, value: str) -> None:
+        place = self.e.assign(f"getelementptr i8, ptr {base}, i32 {offset}")
+        self.e.void(f"store {type} {value}, ptr {place}, align {4 if type == 'i32' else 8}")
+
+    def _i32(self, value: Value) -> str:
+        e = self.e
+        if llvm_type(value.type) == "i32":
+            return e.ref(value)
+        word = "trunc" if llvm_type(value.type) == "i64" else "zext"
+        return e.assign(f"{word} {e.typed(value)} to i32")
+
+    def _launch(self, e: Emitter, op: Op) -> None:
+        assert isinstance(op, LaunchFuncOp)
+        grid = [op.grid_x, op.grid_y, op.grid_z]
+        go, done = e.label("launch"), e.label("launched")
+        empty = "false"
+        for extent in grid:
+            zero = e.assign(f"icmp eq {e.typed(extent)}, 0")
+            empty = e.assign(f"or i1 {empty}, {zero}")
+        e.branch(empty, done, go)
+        e.start(go)
+        config = self._config(op, grid)
+        functions = e.assign(f"load ptr, ptr {self._slot(FUNCTIONS_SLOT)}, align 8")
+        place = e.assign(f"getelementptr ptr, ptr {functions}, i32 {len(self.launches)}")
+        function = e.assign(f"load ptr, ptr {place}, align 8")
+        self.launches.append(op.kernel.path[-1])
+        params = self._params(op.args)
+        arguments = [("ptr", config), ("ptr", function), ("ptr", params), ("ptr", "null")]
+        status = e.call("cuLaunchKernelEx", "i32", arguments)
+        bad, failed = e.assign(f"icmp ne i32 {status}, 0"), e.label("failed")
+        e.branch(bad, failed, done)
+        e.start(failed)
+        e.void(f"ret i32 {status}")
+        e.start(done)
+
+    def _config(self, op: LaunchFuncOp, grid: Sequence[Value]) -> str:
+        config = self.e.alloca("i8", _CONFIG_BYTES, 8)
+        for i, v in enumerate([*grid, op.block_x, op.block_y, op.block_z]):
+            self._field(config, 4 * i, "i32", self._i32(v))
+        smem = op.smem
+        self._field(config, 24, "i32", "0" if smem is None else self._i32(smem))
+        own = op.async_object
+        if own is None:
+            stream = self.e.assign(f"load ptr, ptr {self._slot(STREAM_SLOT)}, align 8")
+        else:
+            stream = self.e.ref(own)
+        self._field(config, _STREAM_AT, "ptr", stream)
+        attributes = self._attributes(op)
+        self._field(config, _COUNT_AT, "i32", str(len(attributes)))
+        base = self.e.alloca("i8", max(1, len(attributes)) * _ATTRIBUTE_BYTES, 8)
+        self._field(config, _ATTRS_AT, "ptr", base)
+        for i, (id, values) in enumerate(attributes):
+            self._field(base, i * _ATTRIBUTE_BYTES, "i32", str(id))
+            for j, value in enumerate(values):
+                self._field(base, i * _ATTRIBUTE_BYTES + _VALUE_AT + 4 * j, "i32", value)
+        return config
+
+    def _attributes(self, op: LaunchFuncOp) -> list[tuple[int, list[str]]]:
+        out: list[tuple[int, list[str]]] = []
+        cluster = [op.cluster_x, op.cluster_y, op.cluster_z]
+        if op.cluster_x is not None:
+            out.append((_CLUSTER_DIMENSION, [self._i32(v) for v in cluster if v is not None]))
+        if _is_set(op.attributes.get("cute.use_pdl")):
+            out.append((_PDL, ["1"]))
+        if _is_set(op.attributes.get("cute.cooperative")):
+            out.append((_COOPERATIVE, ["1"]))
+        return out
+
+    def _params(self, args: Sequence[Value]) -> str:
+        """The array of pointers to arguments; a function's own argument is passed where it lies."""
+        e = self.e
+        params = e.alloca("ptr", max(1, len(args)), 8)
+        for i, arg in enumerate(args):
+            place = self.slot_of.get(arg)
+            if place is None:
+                place = e.alloca("i64", 1, 8)
+                e.void(f"store {e.typed(arg)}, ptr {place}, align 8")
+            at = e.assign(f"getelementptr ptr, ptr {params}, i32 {i}")
+            e.void(f"store ptr {place}, ptr {at}, align 8")
+        return params
+
+
+def _is_set(attr: Attribute | None) -> bool:
+    if isinstance(attr, BoolAttr | IntAttr):
+        return bool(attr.value)
+    return isinstance(attr, UnitAttr)

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The device module as LLVM IR text.
+
+In: a module whose kernels are at the llvm level (see `opencute.passes.pipelines`). Out: text such as::
+
+    define ptx_kernel void @relu(ptr addrspace(1) align 16 %a0, i32 %a1) #0 { ... }
+    attributes #0 = { nounwind "nvvm.reqntid"="256,1,1" }
+"""
+
+from __future__ import annotations
+
+from opencute.codegen.debug_info import DebugInfo
+from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
+from opencute.codegen.libdevice import libdevice_text
+from opencute.codegen.llvm_types import llvm_type
+from opencute.codegen.ops_arith import ARITH
+from opencute.codegen.ops_math import MATH
+from opencute.codegen.ops_memory import MEMORY
+from opencute.codegen.ops_vector import VECTOR_OPS
+from opencute.codegen.predication import print_predicated
+from opencute.dialects.llvm import LLVMPointerType
+from opencute.ir.attributes import Attribute, DenseI32Attr, IntAttr
+from opencute.ir.core import Op
+
+__all__ = ["TABLE", "device_module_text"]
+
+TABLE: dict[str, OpPrinter] = {**ARITH, **MATH, **MEMORY, **VECTOR_OPS}
+
+_LAUNCH = (("cute.reqntid", "nvvm.reqntid"), ("cute.maxntid", "nvvm.maxntid"),
+           ("cute.minctasm", "nvvm.minctasm"), ("cute.cluster_dim", "nvvm.cluster_dim"),
+           ("cute.maxnreg", "nvvm.maxnreg"))  # fmt: skip
+
+
+def device_module_text(module: Op, *, line_info: bool = False) -> str:
+    """All kernels of a module as one LLVM module.
+
+    Args:
+        module: a ``builtin.module`` at the llvm level.
+        line_info: give instructions their source positions.
+
+    Raises:
+        ToolchainError: an operation that has no LLVM form.
+    """
+    text = ModuleText(DebugInfo(first=1) if line_info else None)
+    kernels = [
+        f
+        for op in module.regions[0].block.ops
+        if op.name == "gpu.module"
+        for f in op.regions[0].block.ops
+    ]
+    for kernel in kernels:
+        text.functions.append(_kernel(kernel, text))
+    return _assemble(text)
+
+
+def _assemble(text: ModuleText) -> str:
+    lines = ['target triple = "nvptx64-nvidia-cuda"']
+    lines += [f"{name} = {body}" for body, name in text.globals.items()]
+    library = libdevice_text(tuple(text.libdevice)) if text.libdevice else ""
+    lines.append(library)
+    lines += text.functions
+    lines += [d for d in text.declarations if d not in library]
+    lines += [f"attributes #{n} = {{ {body} }}" for body, n in text.attributes.items()]
+    lines.append("!0 = !{}")
+    if text.debug is not None:
+        lines += text.debug.lines()
+    return "\n".join(lines) + "\n"
+
+
+def _numbers(attr: Attribute) -> str:
+    if isinstance(attr, DenseI32Attr):
+        return ",".join(map(str, attr.values))
+    assert isinstance(attr, IntAttr)
+    return str(attr.value)
+
+
+def _kernel(kernel: Op, text: ModuleText) -> str:
+    name = kernel.symbol
+    assert name is not None
+    scope = None
+    if text.debug is not None and kernel.loc is not None:
+        scope = text.debug.subprogram(name, kernel.loc.file, kernel.loc.line, name)
+    e = Emitter(text, TABLE, scope)
+    e.predicate = print_predicated
+    block = kernel.regions[0].block
+    align = kernel.attributes.get("cute.arg_align")
+    params: list[str] = []
+    for i, arg in enumerate(block.args):
+        e.names[arg] = f"%a{i}"
+        known = align.values[i] if isinstance(align, DenseI32Attr) else 0
+        pointer = isinstance(arg.type, LLVMPointerType)
+        fact = f" align {known}" if pointer and known > 1 else ""
+        params.append(f"{llvm_type(arg.type)}{fact} %a{i}")
+    e.ops(block)
+    e.void("ret void")
+    attrs = ["nounwind"]
+    for key, word in _LAUNCH:
+        if key in kernel.attributes:
+            attrs.append(f'"{word}"="{_numbers(kernel.attributes[key])}"')
+    group = text.attribute_group(" ".join(attrs))
+    dbg = f" !dbg !{scope}" if scope is not None else ""
+    head = f'define ptx_kernel void @"{name}"({", ".join(params)}) {group}{dbg} {{'
+    return "\n".join([head, "entry:", *e.allocas, *e.lines, "}"])

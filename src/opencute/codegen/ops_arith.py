@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""How `arith` operations are printed as LLVM IR.
+
+``arith.addf %a, %b : vector<8xf16>`` becomes ``fadd <8 x half> %a, %b``; LLVM selects packed
+instructions for it by itself. Conversions to integers go through PTX's own cvt, because LLVM leaves
+out-of-range values undefined where we do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from opencute.codegen.emitter import Emitter, OpPrinter
+from opencute.codegen.llvm_types import llvm_type, mangled
+from opencute.dialects.arith import CMPF, CMPI
+from opencute.ir.attributes import IntAttr
+from opencute.ir.core import Op
+from opencute.ir.types import FloatType, IntegerType, element_type, lanes
+
+__all__ = ["ARITH", "binary", "per_lane"]
+
+_BINARY = {
+    "addi": "add", "subi": "sub", "muli": "mul", "divsi": "sdiv", "divui": "udiv", "remsi": "srem",
+    "remui": "urem", "andi": "and", "ori": "or", "xori": "xor", "shli": "shl", "shrsi": "ashr",
+    "shrui": "lshr", "addf": "fadd", "subf": "fsub", "mulf": "fmul",
+}  # fmt: skip
+_INTRINSIC = {
+    "maxsi": "smax", "maxui": "umax", "minsi": "smin", "minui": "umin",
+    "maximumf": "maximum", "minimumf": "minimum", "maxnumf": "maxnum", "minnumf": "minnum",
+}  # fmt: skip
+_CAST = {
+    "extsi": "sext", "extui": "zext", "trunci": "trunc", "extf": "fpext", "truncf": "fptrunc",
+    "sitofp": "sitofp", "uitofp": "uitofp", "bitcast": "bitcast",
+}  # fmt: skip
+_CMPI_NAMES = {v: k for k, v in CMPI.items()}
+_CMPF_NAMES = {v: k for k, v in CMPF.items()}
+
+
+def binary(word: str) -> OpPrinter:
+    """A printer of a two-operand instruction."""
+
+    def printer(e: Emitter, op: Op) -> None:
+        lhs, rhs = op.operands
+        e.emit(op.results[0], f"{word} {e.typed(lhs)}, {e.ref(rhs)}")
+
+    return printer
+
+
+def _intrinsic(word: str) -> OpPrinter:
+    def printer(e: Emitter, op: Op) -> None:
+        t = op.results[0].type
+        args = [(llvm_type(v.type), e.ref(v)) for v in op.operands]
+        e.names[op.results[0]] = e.call(f"llvm.{word}.{mangled(t)}", t, args)
+
+    return printer
+
+
+def _cast(word: str) -> OpPrinter:
+    def printer(e: Emitter, op: Op) -> None:
+        value = op.operands[0]
+        to = llvm_type(op.results[0].type)
+        if word == "bitcast" and llvm_type(value.type) == to:
+            e.names[op.results[0]] = e.ref(value)
+        else:
+            e.emit(op.results[0], f"{word} {e.typed(value)} to {to}")
+
+    return printer
+
+
+def _constant(e: Emitter, op: Op) -> None:
+    """Constants are written where they are used."""
+
+
+def _negf(e: Emitter, op: Op) -> None:
+    e.emit(op.results[0], f"fneg {e.typed(op.operands[0])}")
+
+
+def _cmpi(e: Emitter, op: Op) -> None:
+    predicate = op.attributes["predicate"]
+    assert isinstance(predicate, IntAttr)
+    lhs, rhs = op.operands
+    e.emit(op.results[0], f"icmp {_CMPI_NAMES[predicate.value]} {e.typed(lhs)}, {e.ref(rhs)}")
+
+
+def _cmpf(e: Emitter, op: Op) -> None:
+    predicate = op.attributes["predicate"]
+    assert isinstance(predicate, IntAttr)
+    lhs, rhs = op.operands
+    e.emit(op.results[0], f"fcmp {_CMPF_NAMES[predicate.value]} {e.typed(lhs)}, {e.ref(rhs)}")
+
+
+def _select(e: Emitter, op: Op) -> None:
+    c, a, b = op.operands
+    e.emit(op.results[0], f"select {e.typed(c)}, {e.typed(a)}, {e.typed(b)}")
+
+
+def _index_cast(e: Emitter, op: Op) -> None:
+    src, dst = llvm_type(op.operands[0].type), llvm_type(op.results[0].type)
+    if src == dst:
+        e.names[op.results[0]] = e.ref(op.operands[0])
+        return
+    wider = int(dst[1:]) > int(src[1:])
+    word = "sext" if wider else "trunc"
+    e.emit(op.results[0], f"{word} {e.typed(op.operands[0])} to {dst}")
+
+
+def per_lane(e: Emitter, op: Op, one: Callable[[list[str]], str]) -> None:
+    """Print an operation lane by lane; `one` gets the operand texts of a lane and returns its result."""
+    result = op.results[0]
+    n = lanes(result.type)
+    if n is None:
+        e.names[result] = one([e.ref(v) for v in op.operands])
+        return
+    out, type = "poison", llvm_type(result.type)
+    element = llvm_type(element_type(result.type))
+    for i in range(n):
+        args = [e.assign(f"extractelement {e.typed(v)}, i32 {i}") for v in op.operands]
+        out = e.assign(f"insertelement {type} {out}, {element} {one(args)}, i32 {i}")
+    e.names[result] = out
+
+
+def _fptoint(signed: bool) -> OpPrinter:
+    """Truncate, clamp to the range, NaN to 0 (PTX ISA, "cvt": integer results saturate)."""
+    sign = "s" if signed else "u"
+
+    def printer(e: Emitter, op: Op) -> None:
+        src, dst = element_type(op.operands[0].type), element_type(op.results[0].type)
+        assert isinstance(src, FloatType) and isinstance(dst, IntegerType)
+
+        def one(args: list[str]) -> str:
+            value, text = args[0], llvm_type(src)
+            if src.width < 32:
+                value, text = e.assign(f"fpext {text} {value} to float"), "float"
+            return _convert(e, value, text, dst.width, signed, sign)
+
+        per_lane(e, op, one)
+
+    return printer
+
+
+def _convert(e: Emitter, value: str, text: str, width: int, signed: bool, sign: str) -> str:
+    through = 64 if width > 32 else 32
+    register, kind = ("d", "f64") if text == "double" else ("f", "f32")
+    wide = e.assign(
+        f'call i{through} asm "cvt.rzi.{sign}{through}.{kind} $0, $1;", '
+        f'"={"l" if through == 64 else "r"},{register}"({text} {value})'
+    )
+    if through == 64 or text == "double":
+        # Only a 32-bit result from f32 makes NaN 0 by itself.
+        nan = e.assign(f"fcmp uno {text} {value}, {value}")
+        wide = e.assign(f"select i1 {nan}, i{through} 0, i{through} {wide}")
+    if width == through:
+        return wide
+    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
+    ty = f"i{through}"
+    if signed:
+        wide = e.call(f"llvm.smax.{ty}", ty, [(ty, wide), (ty, str(low))])
+        wide = e.call(f"llvm.smin.{ty}", ty, [(ty, wide), (ty, str(high))])
+    else:
+        wide = e.call(f"llvm.umin.{ty}", ty, [(ty, wide), (ty, str(high))])
+    return e.assign(f"trunc {ty} {wide} to i{width}")
+
+
+ARITH: dict[str, OpPrinter] = {
+    **{f"arith.{name}": binary(word) for name, word in _BINARY.items()},
+    **{f"arith.{name}": _intrinsic(word) for name, word in _INTRINSIC.items()},
+    **{f"arith.{name}": _cast(word) for name, word in _CAST.items()},
+    "arith.constant": _constant,
+    "arith.negf": _negf,
+    "arith.cmpi": _cmpi,
+    "arith.cmpf": _cmpf,
+    "arith.select": _select,
+    "arith.index_cast": _index_cast,
+    "arith.fptosi": _fptoint(True),
+    "arith.fptoui": _fptoint(False),
+}

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`cutlass.cute`: layouts, tensors, copies, kernels."""
+
+from __future__ import annotations
+
+from opencute.base.lazy import lazy_names
+
+_ALGEBRA = "opencute.lang.algebra"
+_LAYOUT = "opencute.layout"
+_TENSORS = "opencute.lang.tensors"
+_VECTORS = "opencute.lang.vectors"
+_COPIES = "opencute.lang.copies"
+_OPTIONS = "opencute.compiler.options"
+_TYPING = "opencute.lang.typing"
+
+_TABLE = {
+    **{
+        name: _ALGEBRA
+        for name in (
+            "append", "assume", "blocked_product", "ceil_div", "coalesce", "complement",
+            "composition", "cosize", "crd2idx", "depth", "dice", "domain_offset", "elem_less",
+            "filter", "filter_zeros", "flat_divide", "flat_product", "flatten", "front", "get",
+            "group_modes", "idx2crd", "is_static", "left_inverse", "local_partition",
+            "local_tile", "logical_divide", "logical_product", "make_composed_layout",
+            "make_layout", "max_common_layout", "max_common_vector", "prepend",
+            "raked_product", "rank", "recast_ptr", "recast_tensor", "right_inverse", "round_up",
+            "select", "shape", "shape_div", "size", "size_in_bytes", "slice_",
+            "slice_and_offset", "tile_to_shape", "tiled_divide", "tiled_product",
+            "zipped_divide", "zipped_product",
+        )
+    },
+    **{
+        name: _LAYOUT
+        for name in (
+            "ComposedLayout", "E", "Layout", "ScaledBasis", "Swizzle", "append_ones",
+            "basis_get", "basis_value", "congruent", "coshape", "find", "find_if",
+            "flatten_to_tuple", "has_none", "increment_coord", "inner_product", "insert",
+            "is_compatible", "make_identity_layout", "make_layout_like", "make_layout_tv",
+            "make_ordered_layout", "make_swizzle", "nullspace", "prefix_product",
+            "prepend_ones", "product", "product_each", "product_like", "recast_layout",
+            "repeat", "repeat_like", "replace", "transform_leaf", "tuple_max", "unwrap",
+            "weakly_congruent", "with_shape", "wrap",
+        )
+    },
+    **{
+        name: _TENSORS
+        for name in (
+            "Tensor", "make_fragment_like", "make_identity_tensor", "make_rmem_tensor",
+            "make_rmem_tensor_like", "make_tensor",
+        )
+    },
+    **{
+        name: _VECTORS
+        for name in (
+            "ReductionOp", "TensorSSA", "all_", "any_", "empty_like", "full", "full_like",
+            "ones_like", "where", "zeros_like",
+        )
+    },
+    **{
+        name: _COPIES
+        for name in (
+            "CopyAtom", "ThrCopy", "TiledCopy", "autovec_copy", "basic_copy", "basic_copy_if",
+            "copy", "make_copy_atom", "make_tiled_copy", "make_tiled_copy_tv",
+        )
+    },
+    **{
+        name: _OPTIONS
+        for name in (
+            "DumpDir", "EnableAssertions", "EnableTVMFFI", "GPUArch", "GenerateLineInfo",
+            "KeepCUBIN", "KeepPTX", "KeepSASS", "OptLevel", "PtxasOptions",
+        )
+    },
+    **{
+        name: _TYPING
+        for name in ("Coord", "Int", "IntTuple", "Shape", "Stride", "Tile", "Tiler", "XTuple")
+    },
+    "AddressSpace": "opencute.lang.pointers",
+    "Numeric": "opencute.lang.numbers",
+    "Pointer": "opencute.lang.pointers",
+    "arch": "opencute.cute.arch:",
+    "compile": "opencute.jit.calls",
+    "jit": "opencute.jit.functions",
+    "kernel": "opencute.jit.functions",
+    "make_fragment": "opencute.lang.tensors:make_rmem_tensor",
+    "make_ptr": "opencute.lang.external",
+    "math": "opencute.cute.math:",
+    "nvgpu": "opencute.cute.nvgpu:",
+    "print_tensor": "opencute.lang.printing",
+    "printf": "opencute.lang.printing",
+    "runtime": "opencute.cute.runtime:",
+    "testing": "opencute.cute.testing:",
+    "typing": "opencute.cute.typing:",
+}  # fmt: skip
+
+_RENAMED = {
+    "block_dim": "cute.arch.block_dim",
+    "block_idx": "cute.arch.block_idx",
+    "cp_async_commit_group": "cute.arch.cp_async_commit_group",
+    "cp_async_wait": "cute.arch.cp_async_wait_group",
+    "cp_async_wait_group": "cute.arch.cp_async_wait_group",
+    "exp": "cute.math.exp",
+    "from_dlpack": "cute.runtime.from_dlpack",
+    "grid_dim": "cute.arch.grid_dim",
+    "make_reg_tensor": "cute.make_rmem_tensor",
+    "make_smem_tensor": "cutlass.utils.SmemAllocator().allocate_tensor",
+    "print": "cute.printf",
+    "sync_threads": "cute.arch.sync_threads",
+    "syncthreads": "cute.arch.sync_threads",
+    "thread_idx": "cute.arch.thread_idx",
+}
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _TABLE, _RENAMED)

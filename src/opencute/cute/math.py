@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`cute.math`: elementary functions."""
+
+from __future__ import annotations
+
+from opencute.base.lazy import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        name: "opencute.lang.mathfns"
+        for name in (
+            "absf",
+            "acos",
+            "asin",
+            "atan",
+            "atan2",
+            "ceil",
+            "copysign",
+            "cos",
+            "cosh",
+            "erf",
+            "exp",
+            "exp2",
+            "expm1",
+            "floor",
+            "fma",
+            "log",
+            "log10",
+            "log1p",
+            "log2",
+            "max",
+            "min",
+            "pow",
+            "rcp",
+            "relu",
+            "round",
+            "rsqrt",
+            "sigmoid",
+            "sin",
+            "sinh",
+            "sqrt",
+            "tan",
+            "tanh",
+            "trunc",
+        )
+    },
+)

@@ -1,0 +1,15 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`cute.runtime`: arguments from outside of compiled code."""
+
+from __future__ import annotations
+
+from opencute.base.lazy import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "from_dlpack": "opencute.lang.external",
+        "make_ptr": "opencute.lang.external",
+    },
+)

@@ -1,0 +1,401 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Values that cross a region: how any Python object becomes SSA values and comes back.
+
+A *plan* describes objects of one structure: which parts are static and which are SSA values of
+which types. It turns an object into values (`values`), gives their types (`types`), and rebuilds an
+equal object around other values (`rebuild`). `plan_for(a, b)` makes a plan that fits several objects,
+as a join of two branches needs: numbers are promoted, facts that differ are forgotten.
+
+    plan = plan_for((1, Int32(x)), (1, Int64(y)))     # (static 1, Int64)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from opencute.base.errors import TypeMismatchError
+from opencute.dialects import cute
+from opencute.dialects.cute import PtrType
+from opencute.ir.core import Value
+from opencute.ir.types import I64, Type, VectorType
+from opencute.lang import number_ops as ops
+from opencute.lang.numbers import Numeric, NumericMeta, as_numeric, class_of, ir_type
+from opencute.lang.pointers import Pointer
+from opencute.lang.streams import Stream
+from opencute.lang.tensors import TracedTensor
+from opencute.lang.vectors import TensorSSA
+from opencute.layout import ComposedLayout, Layout, ScaledBasis, is_static
+
+__all__ = ["UNBOUND", "NoJoin", "Plan", "Static", "Unbound", "plan_for"]
+
+
+class Unbound:
+    """What a variable holds that only some paths bind. Any use of it is an error."""
+
+    def __init__(self, name: str = "") -> None:
+        object.__setattr__(self, "_name", name)
+
+    def _fail(self, *args: Any, **kwargs: Any) -> Any:
+        name = object.__getattribute__(self, "_name")
+        raise UnboundLocalError(
+            f"variable {name!r} is not bound on every path that leads here: one branch of a dynamic "
+            "'if', or the body of a loop that may not run, is the only place that binds it"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return self._fail()
+
+    __call__ = __getitem__ = __setitem__ = __iter__ = __len__ = __bool__ = __index__ = _fail
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _fail
+    __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = _fail
+    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __xor__ = __rand__ = _fail
+    __ror__ = __rxor__ = __str__ = __invert__ = __float__ = __int__ = _fail
+
+
+UNBOUND = Unbound()
+
+
+class NoJoin(TypeMismatchError):
+    """Two objects that no plan fits."""
+
+    default_code = "OC1250"
+
+
+class Plan:
+    """How objects of one structure cross a region."""
+
+    def types(self) -> list[Type]:
+        """Types of the values."""
+        return []
+
+    def values(self, obj: Any) -> list[Value]:
+        """The values of an object, converted at the insertion point."""
+        return []
+
+    def rebuild(self, values: Iterator[Value]) -> Any:
+        """An object of this structure around the next values."""
+        raise AssertionError
+
+    def facts(self) -> tuple[Any, ...]:
+        """What tells this plan from another one of a loop's turns: classes and facts of the parts."""
+        return (type(self).__name__, *self.types())
+
+
+@dataclasses.dataclass(eq=False)
+class Static(Plan):
+    """An object that is the same on all paths."""
+
+    obj: Any
+
+    def rebuild(self, values: Iterator[Value]) -> Any:
+        return self.obj
+
+
+@dataclasses.dataclass
+class Number(Plan):
+    """A number of a class, with the facts that hold on all paths."""
+
+    cls: Any
+    div: int = 1
+    nonneg: bool = False
+
+    def types(self) -> list[Type]:
+        return [ir_type(self.cls.dtype)]
+
+    def values(self, obj: Any) -> list[Value]:
+        return [as_numeric(obj, self.cls).to(self.cls).ir_value()]
+
+    def facts(self) -> tuple[Any, ...]:
+        return (self.cls, self.div, self.nonneg)
+
+    def rebuild(self, values: Iterator[Value]) -> Any:
+        out = self.cls(next(values))
+        out.div, out.nonneg = self.div, self.nonneg
+        return out
+
+
+@dataclasses.dataclass
+class Vector(Plan):
+    """A TensorSSA."""
+
+    shape: Any
+    cls: NumericMeta
+
+    def types(self) -> list[Type]:
+        n = math.prod(_flat(self.shape))
+        return [VectorType(n, ir_type(self.cls.dtype))]
+
+    def values(self, obj: Any) -> list[Value]:
+        if not isinstance(obj, TensorSSA):
+            from opencute.lang.vectors import full
+
+            obj = full(self.shape, obj, self.cls)
+        return [obj.to(self.cls).value]
+
+    def rebuild(self, values: Iterator[Value]) -> Any:
+        return TensorSSA(next(values), self.shape, self.cls)
+
+
+@dataclasses.dataclass
+class Ptr(Plan):
+    """A pointer."""
+
+    type: PtrType
+    cls: NumericMeta
+
+    def types(self) -> list[Type]:
+        return [self.type]
+
+    def values(self, obj: Any) -> list[Value]:
+        value = obj.value
+        return [value if value.type == self.type else cute.recast(value, self.type)]
+
+    def rebuild(self, values: Iterator[Value]) -> Any:
+        return Pointer(next(values), self.cls)
+
+
+@dataclasses.dataclass
+class StreamPlan(Plan):
+    """A stream handle."""
+
+    def types(self) -> list[Type]:
+        return [I64]
+
+    def values(self, obj: Any) -> list[Value]:
+        return [obj.value]
+
+    def rebuild(self, values: Iterator[Value]) -> Any:
+        return Stream(next(values))
+
+
+@dataclasses.dataclass
+class Parts(Plan):
+    """An object with parts, taken apart and put together by two functions of its kind."""
+
+    kind: Any
+    keys: tuple[Any, ...]
+    plans: list[Plan]
+    extra: Any = None
+
+    def types(self) -> list[Type]:
+        return [t for p in self.plans for t in p.types()]
+
+    def values(self, obj: Any) -> list[Value]:
+        split = _split(obj)
+        assert split is not None
+        return [v for p, x in zip(self.plans, split[2], strict=True) for v in p.values(x)]
+
+    def facts(self) -> tuple[Any, ...]:
+        return tuple(p.facts() for p in self.plans)
+
+    def rebuild(self, values: Iterator[Value]) -> Any:
+        return _join(self.kind, self.keys, [p.rebuild(values) for p in self.plans], self.extra)
+
+
+@dataclasses.dataclass
+class Custom(Plan):
+    """A user's class with `__extract_mlir_values__` and `__new_from_mlir_values__`."""
+
+    example: Any
+    value_types: list[Type]
+
+    def types(self) -> list[Type]:
+        return self.value_types
+
+    def values(self, obj: Any) -> list[Value]:
+        return [_raw(v) for v in obj.__extract_mlir_values__()]
+
+    def rebuild(self, values: Iterator[Value]) -> Any:
+        return self.example.__new_from_mlir_values__([next(values) for _ in self.value_types])
+
+
+def _raw(v: Any) -> Value:
+    return v if isinstance(v, Value) else v.ir_value()
+
+
+def _flat(x: Any) -> Iterator[int]:
+    if isinstance(x, tuple):
+        for i in x:
+            yield from _flat(i)
+    else:
+        yield x
+
+
+# ---------------------------------------------------------------- taking apart
+def _split(x: Any) -> tuple[Any, tuple[Any, ...], list[Any], Any] | None:
+    """(kind, keys, parts, extra) of an object with parts; None for anything else."""
+    if isinstance(x, tuple | list):
+        items: Any = x
+        kind: Any = type(items)
+        return kind, (len(items),), list(items), None
+    if isinstance(x, dict):
+        mapping: Any = x
+        return dict, tuple(mapping), list(mapping.values()), None
+    if isinstance(x, TracedTensor):
+        return TracedTensor, (), [x.iterator, x.layout], None
+    if isinstance(x, Layout):
+        return Layout, (), [x.shape, x.stride], None
+    if isinstance(x, ComposedLayout):
+        return ComposedLayout, (x.inner,), [x.offset, x.outer], None
+    if isinstance(x, ScaledBasis):
+        return ScaledBasis, (x.mode,), [x.value], None
+    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+        names = tuple(f.name for f in dataclasses.fields(x))
+        return type(x), names, [getattr(x, n) for n in names], x
+    if type(x).__name__ == "SimpleNamespace":
+        return type(x), tuple(vars(x)), list(vars(x).values()), None
+    return None
+
+
+def _join(kind: Any, keys: tuple[Any, ...], parts: list[Any], extra: Any) -> Any:
+    if kind in (tuple, list):
+        return kind(parts)
+    if issubclass(kind, tuple):  # a NamedTuple
+        return kind(*parts)
+    if kind is dict or kind.__name__ == "SimpleNamespace":
+        mapping = dict(zip(keys, parts, strict=True))
+        return mapping if kind is dict else kind(**mapping)
+    if kind is TracedTensor:
+        return TracedTensor(*parts)
+    if kind is Layout:
+        return Layout(*parts)
+    if kind is ComposedLayout:
+        return ComposedLayout(keys[0], *parts)
+    if kind is ScaledBasis:
+        return ScaledBasis(parts[0], keys[0])
+    new = object.__new__(kind)  # a dataclass: fields may be frozen, and __init__ may compute
+    for name, value in vars(extra).items() if hasattr(extra, "__dict__") else ():
+        object.__setattr__(new, name, value)
+    for name, value in zip(keys, parts, strict=True):
+        object.__setattr__(new, name, value)
+    return new
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    try:
+        equal = a == b
+    except Exception:
+        return False
+    return type(a) is type(b) and equal is True
+
+
+# ---------------------------------------------------------------- making plans
+def plan_for(*objs: Any, dynamic: bool = False) -> Plan:
+    """A plan that fits all objects.
+
+    Args:
+        objs: the objects, one per path.
+        dynamic: make Python numbers SSA values even when they are equal, as loops need.
+
+    Raises:
+        NoJoin: their structures differ, or they are static and not equal.
+    """
+    first = objs[0]
+    if any(isinstance(o, Unbound) for o in objs):
+        return Static(next(o for o in objs if isinstance(o, Unbound)))
+    if any(isinstance(o, TensorSSA) for o in objs):
+        return _vector(objs)
+    if all(_is_number(o) for o in objs):
+        return _number(objs, dynamic)
+    if isinstance(first, Pointer):
+        return _pointer(objs)
+    if isinstance(first, Stream):
+        return StreamPlan()
+    if hasattr(first, "__extract_mlir_values__") and hasattr(first, "__new_from_mlir_values__"):
+        return Custom(first, [_raw(v).type for v in first.__extract_mlir_values__()])
+    split = _split(first)
+    if split is not None:
+        return _parts(objs, dynamic)
+    if all(_same(first, o) for o in objs):
+        return Static(first)
+    raise NoJoin(
+        "a variable has values that cannot be joined", expected=_show(first),
+        found=next(_show(o) for o in objs if not _same(first, o)),
+        hint="decide at compile time with const_expr(), or give the variable numbers or tensors "
+        "of one structure on every path",
+    )  # fmt: skip
+
+
+def _show(x: Any) -> str:
+    return f"{type(x).__name__} {str(x)[:60]}"
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, Numeric | bool | int | float)
+
+
+def _number(objs: tuple[Any, ...], dynamic: bool) -> Plan:
+    if not dynamic and not any(isinstance(o, Numeric) and o.is_dynamic for o in objs):
+        if all(_same(objs[0], o) for o in objs):
+            return Static(objs[0])
+        if all(isinstance(o, Numeric) and type(o) is type(objs[0]) for o in objs) and all(
+            o.value == objs[0].value for o in objs
+        ):
+            return Static(objs[0])
+    cls: Any = type(objs[0]) if isinstance(objs[0], Numeric) else class_of(type(objs[0]))
+    typed = [o for o in objs if isinstance(o, Numeric)]
+    if typed:
+        cls = type(typed[0])
+    for o in objs:
+        cls = ops.promoted(cls(0), o) or cls
+    if cls.__name__ == "_Coord":
+        cls = class_of(int)
+    div = 0
+    nonneg = not cls.dtype.is_float
+    for o in objs:
+        d = o.div if isinstance(o, Numeric) and o.is_dynamic else 0
+        v = o.value if isinstance(o, Numeric) else o
+        div = math.gcd(div, d or (abs(int(v)) if not cls.dtype.is_float else 1))
+        nonneg = nonneg and bool(o.nonneg if isinstance(o, Numeric) and o.is_dynamic else v >= 0)
+    return Number(cls, 1 if dynamic else max(div, 1), nonneg and not dynamic)
+
+
+def _vector(objs: tuple[Any, ...]) -> Plan:
+    vectors = [o for o in objs if isinstance(o, TensorSSA)]
+    cls = vectors[0].dtype
+    for o in objs:
+        if not isinstance(o, TensorSSA) and not _is_number(o):
+            raise NoJoin("a vector and another object cannot be joined", expected=_show(vectors[0]),
+                         found=_show(o))  # fmt: skip
+        other: Any = o.dtype(0) if isinstance(o, TensorSSA) else o
+        promoted: Any = ops.promoted(cls(0), other)  # type: ignore[operator]
+        cls = promoted
+        if isinstance(o, TensorSSA) and o.shape != vectors[0].shape:
+            raise NoJoin("vectors of different shapes cannot be joined",
+                         expected=_show(vectors[0]), found=_show(o))  # fmt: skip
+    return Vector(vectors[0].shape, cls)
+
+
+def _pointer(objs: tuple[Any, ...]) -> Plan:
+    types: list[Any] = [o.value.type if isinstance(o, Pointer) else None for o in objs]
+    if any(t is None or (t.element, t.space) != (types[0].element, types[0].space) for t in types):
+        raise NoJoin("pointers of different types cannot be joined", expected=_show(objs[0]),
+                     found=_show(objs[-1]))  # fmt: skip
+    align = math.gcd(*(t.align for t in types))
+    return Ptr(PtrType(types[0].element, types[0].space, align), objs[0].dtype)
+
+
+def _parts(objs: tuple[Any, ...], dynamic: bool) -> Plan:
+    splits = [_split(o) for o in objs]
+    first = splits[0]
+    assert first is not None
+    kind, keys, parts, extra = first
+    for o, s in zip(objs, splits, strict=True):
+        if s is None or s[0] is not kind or s[1] != keys:
+            raise NoJoin("objects of different structure cannot be joined",
+                         expected=_show(objs[0]), found=_show(o))  # fmt: skip
+    # Integers inside layouts and coordinates of static objects stay what they are.
+    inner = dynamic and kind in (tuple, list, dict)
+    columns = [tuple(s[2][i] for s in splits if s is not None) for i in range(len(parts))]
+    plans = [plan_for(*column, dynamic=inner) for column in columns]
+    if all(isinstance(p, Static) for p in plans) and all(o is objs[0] for o in objs):
+        return Static(objs[0])
+    if kind is Layout and all(is_static(o) for o in objs) and all(_same(objs[0], o) for o in objs):
+        return Static(objs[0])
+    return Parts(kind, keys, plans, extra)

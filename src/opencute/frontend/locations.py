@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""From Python frames to source locations: only the user's frames count."""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from typing import Any
+
+from opencute import base
+from opencute.base.errors import OpenCuTeError
+from opencute.base.knobs import KNOBS
+from opencute.base.location import Location
+
+__all__ = ["here", "place_error", "traced"]
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(base.__file__))) + os.sep
+_ours: dict[types.CodeType, bool] = {}
+_locations: dict[tuple[Any, ...], Location] = {}
+
+
+def _internal(code: types.CodeType) -> bool:
+    found = _ours.get(code)
+    if found is None:
+        name = code.co_filename
+        found = _ours[code] = name.startswith(_PACKAGE) or name.startswith("<frozen")
+    return found
+
+
+def traced(fn: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call `fn`; `here` looks no further out than this frame."""
+    return fn(*args, **kwargs)
+
+
+_TRACED = traced.__code__
+
+
+def here() -> Location | None:
+    """The user's position that is being traced, with the calls that lead to it."""
+    frame = sys._getframe(1)
+    chain: list[tuple[types.CodeType, int]] = []
+    owner = False  # the next user frame owns the generated function just seen
+    while frame is not None:
+        code = frame.f_code
+        if code is _TRACED:
+            break
+        if not _internal(code):
+            if code.co_name.startswith("__oc_"):
+                if not owner:
+                    chain.append((code, frame.f_lineno))
+                owner = True
+            elif owner:
+                chain[-1] = (code, chain[-1][1])
+                owner = False
+            else:
+                chain.append((code, frame.f_lineno))
+        frame = frame.f_back
+    if not chain:
+        return None
+    key = tuple(chain)
+    found = _locations.get(key)
+    if found is None:
+        caller: Location | None = None
+        for code, line in reversed(chain):
+            caller = Location(code.co_filename, line, function=code.co_name, caller=caller)
+        assert caller is not None
+        found = _locations[key] = caller
+    return found
+
+
+def _column(tb: types.TracebackType) -> tuple[int, int | None]:
+    if sys.version_info >= (3, 11):
+        positions = list(tb.tb_frame.f_code.co_positions())
+        at = tb.tb_lasti // 2
+        if at < len(positions):
+            line, end_line, col, end_col = positions[at]
+            if line == tb.tb_lineno and col is not None:
+                return col, end_col if end_line == line else None
+    return 0, None
+
+
+def place_error(error: BaseException) -> None:
+    """Give an error the user's innermost position, and hide frames that are ours.
+
+    The knob OPENCUTE_DIAG_FULL_TRACEBACK keeps all frames.
+    """
+    frames: list[types.TracebackType] = []
+    tb = error.__traceback__
+    while tb is not None:
+        if not _internal(tb.tb_frame.f_code):
+            frames.append(tb)
+        tb = tb.tb_next
+    if not frames:
+        return
+    inner = frames[-1]
+    if isinstance(error, OpenCuTeError):
+        code = inner.tb_frame.f_code
+        col, end = _column(inner)
+        name = next(
+            (
+                t.tb_frame.f_code.co_name
+                for t in reversed(frames)
+                if not t.tb_frame.f_code.co_name.startswith("__oc_")
+            ),
+            "",
+        )
+        error.at(Location(code.co_filename, inner.tb_lineno, col, end, name))
+    if KNOBS.full_traceback:
+        return
+    chain: types.TracebackType | None = None
+    for t in reversed(frames):
+        chain = types.TracebackType(chain, t.tb_frame, t.tb_lasti, t.tb_lineno)
+    error.__traceback__ = chain

@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loop ranges: Python's `range`, `cutlass.range` and `cutlass.range_constexpr`.
+
+A run-time loop counts upwards in the IR; ranges with a negative step count turns and compute the
+item from the turn.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+from opencute.base.errors import LanguageError, TypeMismatchError
+from opencute.dialects import arith
+from opencute.ir.attributes import UNIT, IntAttr
+from opencute.ir.builder import current_block
+from opencute.ir.core import Op, Value
+from opencute.ir.types import I64
+from opencute.lang import number_ops as ops
+from opencute.lang.numbers import Int32, Numeric, as_numeric
+
+__all__ = ["LoopRange", "dynamic_range", "range_", "range_constexpr"]
+
+
+def _unpack(args: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    if len(args) == 1:
+        return 0, args[0], 1
+    if len(args) == 2:
+        return args[0], args[1], 1
+    if len(args) == 3:
+        return args[0], args[1], args[2]
+    raise TypeError(f"range expected 1 to 3 arguments, got {len(args)}")
+
+
+class LoopRange:
+    """A range that a `for` statement runs over at run time.
+
+    Args:
+        args: stop; or start, stop; or start, stop, step.
+        unroll: copies of the body per turn.
+        unroll_full: unroll completely; the trip count must be known when the code is generated.
+        vectorize: accepted as a hint.
+        prefetch_stages: depth of a software pipeline, accepted as a hint.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        unroll: int = -1,
+        unroll_full: bool = False,
+        vectorize: bool | None = None,
+        prefetch_stages: int | None = None,
+        pipelining: int | None = None,
+        loc: Any = None,
+        ip: Any = None,
+    ) -> None:
+        self.start, self.stop, self.step = _unpack(args)
+        self.unroll = unroll
+        self.unroll_full = unroll_full
+        for x in (self.start, self.stop, self.step):
+            if (isinstance(x, Numeric) and x.dtype.is_float) or isinstance(x, float):
+                raise TypeMismatchError("a range is made of integers", code="OC1253", found=x)
+
+    @classmethod
+    def from_python(cls, *args: Any) -> LoopRange:
+        """Python's `range(...)` in rewritten code."""
+        return cls(*args)
+
+    def concrete(self) -> builtins.range:
+        """The range as Python's own.
+
+        Raises:
+            LanguageError: a bound is only known at run time.
+        """
+        parts = []
+        for x in (self.start, self.stop, self.step):
+            if isinstance(x, Numeric) and x.is_dynamic:
+                raise LanguageError(
+                    "this range has bounds that are only known at run time", code="OC1112",
+                    hint="use it in a 'for' statement of a @jit or @kernel function",
+                )  # fmt: skip
+            parts.append(int(x))
+        return builtins.range(*parts)
+
+    def __iter__(self) -> Any:
+        # Comprehensions, list(...) and code that is not rewritten run while tracing.
+        return iter(self.concrete())
+
+    def __len__(self) -> int:
+        return len(self.concrete())
+
+    def bounds(self) -> tuple[Value, Value, Value, Callable[[Value], Any]]:
+        """lower, upper and step of the IR's loop, and how its variable becomes the item."""
+        cls = Int32
+        for x in (self.start, self.stop, self.step):
+            if isinstance(x, Numeric):
+                cls = ops.promoted(cls(0), x) or cls
+        numeric: Any = cls
+        nonneg = _nonneg(self.start)
+        step = self.step
+        if not isinstance(step, Numeric) or not step.is_dynamic:
+            n = int(step)
+            if n == 0:
+                raise ValueError("range() arg 3 must not be zero")
+            if n > 0:
+                div = _item_divisor(self.start, n)
+
+                def item(v: Value) -> Any:
+                    out = numeric(v)
+                    out.nonneg, out.div = nonneg, div
+                    return out
+
+                return (*(numeric(x).ir_value() for x in (self.start, self.stop, n)), item)
+        return self._by_turn(numeric)
+
+    def _by_turn(self, numeric: Any) -> tuple[Value, Value, Value, Callable[[Value], Any]]:
+        """Count turns from 0; for steps that are negative or of unknown sign."""
+        start, stop, step = (as_numeric(x).to(numeric) for x in (self.start, self.stop, self.step))
+        zero, one = arith.constant(0, start.type), arith.constant(1, start.type)
+        if isinstance(self.step, Numeric) and self.step.is_dynamic:
+            from opencute.lang.vectors import where
+
+            up = step > 0
+            span = where(up, stop - start, start - stop)
+            size = where(up, step, -step)
+        else:
+            span, size = start - stop, numeric(-int(self.step))
+        turns = (span + size - 1) // size
+
+        def item(v: Value) -> Any:
+            return start + numeric(v) * step
+
+        return zero, turns.ir_value(), one, item
+
+    def annotate(self, op: Op) -> None:
+        """Write the unroll options onto the loop."""
+        if self.unroll_full:
+            op.attributes["cute.unroll_full"] = UNIT
+        elif self.unroll is not None and self.unroll > 1:
+            op.attributes["cute.unroll"] = IntAttr(int(self.unroll), I64)
+
+
+def _nonneg(x: Any) -> bool:
+    return bool(x.nonneg if isinstance(x, Numeric) and x.is_dynamic else int(x) >= 0)
+
+
+def _item_divisor(start: Any, step: int) -> int:
+    import math
+
+    first = start.div if isinstance(start, Numeric) and start.is_dynamic else abs(int(start))
+    return math.gcd(first, step) or 1
+
+
+def dynamic_range(iterable: Any) -> LoopRange | None:
+    """A Python `range` object as a run-time loop; None for anything else."""
+    if isinstance(iterable, builtins.range) and current_block() is not None:
+        return LoopRange(iterable.start, iterable.stop, iterable.step)
+    return None
+
+
+def range_(*args: Any, **options: Any) -> LoopRange:
+    """`cutlass.range`: a run-time loop with unroll options; see `LoopRange`."""
+    return LoopRange(*args, **options)
+
+
+class _ConstexprRange:
+    """Items known while tracing; a class of its own so that the loop is not taken for a run-time one."""
+
+    def __init__(self, items: builtins.range) -> None:
+        self.items = items
+
+    def __iter__(self) -> Any:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def range_constexpr(*args: Any) -> Any:
+    """A range unrolled while tracing; its items are Python ints.
+
+    Raises:
+        LanguageError: a bound is only known at run time.
+    """
+    for x in args:
+        if isinstance(x, Numeric) and x.is_dynamic:
+            raise LanguageError(
+                "range_constexpr needs bounds known at compile time", code="OC1113", found=str(x),
+                hint="use range(...) or cutlass.range(...) for a run-time loop",
+            )  # fmt: skip
+    return _ConstexprRange(builtins.range(*(int(x) for x in args)))

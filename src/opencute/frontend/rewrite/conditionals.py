@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`if` statements.
+
+Before::                        After::
+
+    if c:                           def __oc_then(x): x = f(); return x
+        x = f()                     def __oc_else(x): return x
+                                    (x,) = __oc__.if_(c, __oc_then, __oc_else, ('x',), (x,))
+"""
+
+from __future__ import annotations
+
+import ast
+
+from opencute.frontend.rewrite.scope import (
+    assigned,
+    call,
+    function,
+    name_tuple,
+    returning,
+    scope_values,
+    target_tuple,
+)
+
+__all__ = ["rewrite_if"]
+
+
+def rewrite_if(node: ast.If, number: int) -> list[ast.stmt]:
+    """The statements that replace an `if` whose parts are already rewritten."""
+    names = assigned([*node.body, *node.orelse])
+    then, orelse = f"__oc_then_{number}", f"__oc_else_{number}"
+    run = call(
+        "if_",
+        node.test,
+        ast.Name(then, ast.Load()),
+        ast.Name(orelse, ast.Load()),
+        name_tuple(names),
+        scope_values(names),
+    )
+    last: ast.stmt = ast.Assign([target_tuple(names)], run) if names else ast.Expr(run)
+    return [
+        function(then, names, [*node.body, returning(names)]),
+        function(orelse, names, [*node.orelse, returning(names)]),
+        last,
+    ]

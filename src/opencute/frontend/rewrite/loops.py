@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`for` and `while` statements.
+
+Before::                        After::
+
+    for i in range(n):              def __oc_body(__oc_item, s, i):
+        s += f(i)                       i = __oc_item; s += f(i); return s, i
+                                    (s, i) = __oc__.for_(range(n), __oc_body, ('s', 'i'), (s, i))
+
+    while s < n:                    def __oc_cond(s): return s < n, (s,)
+        s = g(s)                    def __oc_body(s): s = g(s); return s
+                                    (s,) = __oc__.while_(__oc_cond, __oc_body, ('s',), (s,))
+"""
+
+from __future__ import annotations
+
+import ast
+
+from opencute.frontend.rewrite.scope import (
+    assigned,
+    call,
+    function,
+    name_tuple,
+    returning,
+    scope_values,
+    target_tuple,
+)
+
+__all__ = ["is_trace_time", "rewrite_for", "rewrite_while"]
+
+
+def is_trace_time(iterable: ast.expr) -> bool:
+    """Whether a loop runs over `range_constexpr(...)` and so stays Python's."""
+    if not isinstance(iterable, ast.Call):
+        return False
+    f = iterable.func
+    name = f.id if isinstance(f, ast.Name) else f.attr if isinstance(f, ast.Attribute) else ""
+    return name == "range_constexpr"
+
+
+def _store(names: list[str], run: ast.Call) -> ast.stmt:
+    return ast.Assign([target_tuple(names)], run) if names else ast.Expr(run)
+
+
+def rewrite_for(node: ast.For, number: int) -> list[ast.stmt]:
+    """The statements that replace a `for` whose parts are already rewritten."""
+    own = assigned([node.target])
+    names = [n for n in assigned(node.body) if n not in own] + own
+    body = f"__oc_body_{number}"
+    take = ast.Assign([node.target], ast.Name("__oc_item", ast.Load()))
+    run = call(
+        "for_",
+        node.iter,
+        ast.Name(body, ast.Load()),
+        name_tuple(names),
+        scope_values(names),
+    )
+    params = ["__oc_item", *names]
+    return [
+        function(body, params, [take, *node.body, returning(names)]),
+        _store(names, run),
+        *node.orelse,
+    ]
+
+
+def rewrite_while(node: ast.While, number: int) -> list[ast.stmt]:
+    """The statements that replace a `while` whose parts are already rewritten."""
+    names = assigned([node.test, *node.body])
+    cond, body = f"__oc_cond_{number}", f"__oc_body_{number}"
+    test = ast.Return(ast.Tuple([node.test, scope_values(names)], ast.Load()))
+    run = call(
+        "while_",
+        ast.Name(cond, ast.Load()),
+        ast.Name(body, ast.Load()),
+        name_tuple(names),
+        scope_values(names),
+    )
+    return [
+        function(cond, names, [test]),
+        function(body, names, [*node.body, returning(names)]),
+        _store(names, run),
+        *node.orelse,
+    ]

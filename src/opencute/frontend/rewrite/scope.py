@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which names a piece of code assigns, and small builders of syntax."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "RUNTIME",
+    "assigned",
+    "call",
+    "contains",
+    "function",
+    "is_constexpr",
+    "name_tuple",
+    "target_tuple",
+]
+
+RUNTIME = "__oc__"
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class _Assigned(ast.NodeVisitor):
+    def __init__(self) -> None:
+        self.names: dict[str, None] = {}
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Store | ast.Del) and not node.id.startswith("__oc_"):
+            self.names.setdefault(node.id)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if not node.name.startswith("__oc_"):
+            self.names.setdefault(node.name)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.names.setdefault(node.name)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        pass
+
+    def generic_visit(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                self.names.setdefault((alias.asname or alias.name).split(".")[0])
+        elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
+            self.names.setdefault(node.name)
+        if isinstance(node, _COMPREHENSIONS):
+            # Only a walrus inside of a comprehension reaches the enclosing scope.
+            for child in ast.walk(node):
+                if isinstance(child, ast.NamedExpr):
+                    self.visit(child.target)
+            return
+        super().generic_visit(node)
+
+
+def assigned(nodes: Iterable[ast.AST]) -> list[str]:
+    """The names that code binds in its own scope, in order of appearance."""
+    visitor = _Assigned()
+    for node in nodes:
+        visitor.visit(node)
+    return list(visitor.names)
+
+
+def contains(nodes: Iterable[ast.AST], kinds: tuple[type[ast.AST], ...], *, loops: bool) -> bool:
+    """Whether code has a node of a kind in its own scope; `loops`: also inside nested loops."""
+    for node in nodes:
+        if isinstance(node, kinds):
+            return True
+        if isinstance(node, _SCOPES) or (not loops and isinstance(node, ast.For | ast.While)):
+            continue
+        if contains(ast.iter_child_nodes(node), kinds, loops=loops):
+            return True
+    return False
+
+
+def is_constexpr(node: ast.expr) -> bool:
+    """Whether an expression is `const_expr(...)`."""
+    if not isinstance(node, ast.Call):
+        return False
+    f = node.func
+    return (isinstance(f, ast.Name) and f.id == "const_expr") or (
+        isinstance(f, ast.Attribute) and f.attr == "const_expr"
+    )
+
+
+def call(name: str, *args: ast.expr) -> ast.Call:
+    """`__oc__.name(*args)`."""
+    target = ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())
+    return ast.Call(target, list(args), [])
+
+
+def name_tuple(names: Sequence[str]) -> ast.Tuple:
+    """`('a', 'b')`."""
+    return ast.Tuple([ast.Constant(n) for n in names], ast.Load())
+
+
+def load_tuple(names: Sequence[str]) -> ast.Tuple:
+    """`(a, b)`."""
+    return ast.Tuple([ast.Name(n, ast.Load()) for n in names], ast.Load())
+
+
+def target_tuple(names: Sequence[str]) -> ast.Tuple:
+    """`(a, b) =`."""
+    return ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())
+
+
+def scope_values(names: Sequence[str]) -> ast.Call:
+    """`__oc__.values(('a', 'b'), locals())`."""
+    scope = ast.Call(ast.Name("__oc_locals", ast.Load()), [], [])
+    return call("values", name_tuple(names), scope)
+
+
+def function(name: str, params: Sequence[str], body: list[ast.stmt]) -> ast.FunctionDef:
+    """`def name(*params): body`."""
+    args = ast.arguments([], [ast.arg(p) for p in params], None, [], [], None, [])
+    node = ast.FunctionDef(name, args, body, [], None)
+    if "type_params" in ast.FunctionDef._fields:
+        node.type_params = []  # type: ignore[attr-defined]
+    return node
+
+
+def returning(names: Sequence[str]) -> ast.Return:
+    """`return __oc__.values(('a', 'b'), locals())`: names may be unbound at the end of a branch."""
+    return ast.Return(scope_values(names))

@@ -1,0 +1,357 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""From the arguments of a Python call to the parameters of the host function, and back at each call.
+
+A *spec* describes one argument: which of it is static, which SSA parameters the rest becomes. Two
+calls whose specs have the same `key` can share code. `base` is the key without facts: a call whose
+`base` differs from the compiled one is an error, one whose facts differ gets code of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from opencute.base.errors import ArgumentError, TypeMismatchError
+from opencute.dialects.cute import Dyn, LayoutAttr
+from opencute.ir.core import Value
+from opencute.ir.types import I64, IntegerType, Type
+from opencute.lang.external import ExternalPointer, ExternalTensor, from_dlpack
+from opencute.lang.numbers import (
+    Boolean,
+    Float32,
+    Int32,
+    Int64,
+    Numeric,
+    NumericMeta,
+    class_of,
+    ir_type,
+)
+from opencute.lang.pointers import AddressSpace, Pointer, pointer_type
+from opencute.lang.streams import Stream
+from opencute.lang.tensors import TracedTensor
+from opencute.lang.typing import ALGEBRA, is_constexpr
+from opencute.layout import ComposedLayout, Layout
+
+__all__ = ["Spec", "annotations", "register_jit_arg_adapter", "spec_of"]
+
+_ADAPTERS: dict[type, Callable[[Any], Any]] = {}
+
+
+def register_jit_arg_adapter(*types: type) -> Callable[[Any], Any]:
+    """Decorator: adapt arguments of foreign types; the adapter's result is passed instead."""
+
+    def decorate(adapter: Any) -> Any:
+        for t in types:
+            _ADAPTERS[t] = adapter
+        return adapter
+
+    return decorate
+
+
+class Spec:
+    """How one argument is passed."""
+
+    key: Any
+    base: Any
+
+    def types(self) -> list[Type]:
+        """Types of the SSA parameters."""
+        return []
+
+    def build(self, values: Iterator[Value]) -> Any:
+        """The object that tracing works with."""
+        raise AssertionError
+
+    def extract(self, obj: Any, out: list[Any]) -> None:
+        """Append the run-time values of an argument."""
+
+
+class StaticSpec(Spec):
+    """A compile-time value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        try:
+            hash(value)
+            self.key = self.base = ("static", type(value), value)
+        except TypeError:
+            self.key = self.base = ("static", type(value), id(value))
+
+    def build(self, values: Iterator[Value]) -> Any:
+        return self.value
+
+
+class ScalarSpec(Spec):
+    """A number."""
+
+    def __init__(self, cls: Any) -> None:
+        self.cls = cls
+        self.key = self.base = ("scalar", cls.dtype.name)
+
+    def types(self) -> list[Type]:
+        return [ir_type(self.cls.dtype)]
+
+    def build(self, values: Iterator[Value]) -> Any:
+        return self.cls(next(values))
+
+    def extract(self, obj: Any, out: list[Any]) -> None:
+        out.append(obj.value if isinstance(obj, Numeric) else self.cls(obj).value)
+
+
+class PointerSpec(Spec):
+    """A pointer made by `make_ptr`."""
+
+    def __init__(self, p: ExternalPointer, space: AddressSpace) -> None:
+        self.dtype = p.dtype
+        self.type = pointer_type(p.dtype, space, p.alignment)
+        self.key = self.base = ("pointer", self.type)
+
+    def types(self) -> list[Type]:
+        return [self.type]
+
+    def build(self, values: Iterator[Value]) -> Any:
+        return Pointer(next(values), self.dtype)
+
+    def extract(self, obj: Any, out: list[Any]) -> None:
+        out.append(obj)
+
+
+class StreamSpec(Spec):
+    """A CUDA stream."""
+
+    key = base = ("stream",)
+
+    def types(self) -> list[Type]:
+        return [I64]
+
+    def build(self, values: Iterator[Value]) -> Any:
+        return Stream(next(values))
+
+    def extract(self, obj: Any, out: list[Any]) -> None:
+        out.append(stream_handle(obj))
+
+
+class TensorSpec(Spec):
+    """A tensor: a pointer, then its dynamic integers."""
+
+    def __init__(self, t: ExternalTensor, space: AddressSpace) -> None:
+        facts = t.facts()
+        attr = t.layout_attr()
+        it = iter(facts[1:])
+        stride = tuple(Dyn(d.width, next(it)) if isinstance(d, Dyn) else d for d in attr.stride)
+        self.dtype = t.element_type
+        self.layout = LayoutAttr(attr.shape, stride)
+        self.type = pointer_type(self.dtype, space, facts[0])
+        self.text = str(t)
+        self.base = ("tensor", self.dtype.dtype.name, space, attr.shape, attr.stride)
+        self.key = (*self.base, facts)
+        for n in t.shape:
+            if n >= 1 << 31:
+                raise ArgumentError(
+                    "an extent does not fit in 32 bits", code="OC2113", found=t.shape,
+                    hint="split the mode in two",
+                )  # fmt: skip
+
+    def types(self) -> list[Type]:
+        return [self.type, *(IntegerType(d.width) for d in self.layout.dyns())]
+
+    def build(self, values: Iterator[Value]) -> Any:
+        pointer = Pointer(next(values), self.dtype)
+
+        def leaf(value: Value, d: Dyn) -> Any:
+            out = (Int64 if d.width == 64 else Int32)(value)
+            out.div, out.nonneg = d.div, True
+            return out
+
+        shape, stride = self.layout.bind([next(values) for _ in self.layout.dyns()], leaf)
+        return TracedTensor(pointer, Layout(shape, stride))
+
+    def extract(self, obj: Any, out: list[Any]) -> None:
+        t = as_tensor(obj)
+        assert t is not None
+        out.append(t)
+        out += t.dynamic_values()
+
+
+class PartsSpec(Spec):
+    """A tuple, list, dict, NamedTuple or dataclass of arguments."""
+
+    def __init__(self, obj: Any, name: str, annotation: Any, space: AddressSpace | None) -> None:
+        self.kind: Any = type(obj)
+        self.names, items = parts_of(obj)
+        hints = _item_annotations(annotation, self.kind, self.names)
+        self.items = [
+            spec_of(x, h, f"{name}[{n!r}]", space)
+            for n, x, h in zip(self.names, items, hints, strict=True)
+        ]
+        head = (self.kind, self.names)
+        self.key = ("parts", head, tuple(i.key for i in self.items))
+        self.base = ("parts", head, tuple(i.base for i in self.items))
+
+    def types(self) -> list[Type]:
+        return [t for i in self.items for t in i.types()]
+
+    def build(self, values: Iterator[Value]) -> Any:
+        parts = [i.build(values) for i in self.items]
+        if self.kind in (tuple, list):
+            return self.kind(parts)
+        if issubclass(self.kind, tuple):
+            return self.kind(*parts)
+        if self.kind is dict or self.kind.__name__ == "SimpleNamespace":
+            mapping = dict(zip(self.names, parts, strict=True))
+            return mapping if self.kind is dict else self.kind(**mapping)
+        new = object.__new__(self.kind)
+        for n, v in zip(self.names, parts, strict=True):
+            object.__setattr__(new, n, v)
+        return new
+
+    def extract(self, obj: Any, out: list[Any]) -> None:
+        for spec, x in zip(self.items, parts_of(obj)[1], strict=True):
+            spec.extract(x, out)
+
+
+def parts_of(obj: Any) -> tuple[tuple[Any, ...], list[Any]]:
+    """Names and values of the parts of a container."""
+    if isinstance(obj, tuple | list):
+        items: Any = obj
+        return tuple(range(len(items))), list(items)
+    if isinstance(obj, dict):
+        mapping: Any = obj
+        return tuple(mapping), list(mapping.values())
+    if dataclasses.is_dataclass(obj):
+        names = tuple(f.name for f in dataclasses.fields(obj))
+    else:
+        names = tuple(vars(obj))
+    return names, [getattr(obj, n) for n in names]
+
+
+def _item_annotations(annotation: Any, kind: Any, names: tuple[Any, ...]) -> list[Any]:
+    if dataclasses.is_dataclass(kind) or (issubclass(kind, tuple) and kind is not tuple):
+        hints = annotations(kind)
+        return [hints.get(n) for n in names]
+    args = typing.get_args(annotation)
+    if kind is tuple and args and args[-1] is not Ellipsis and len(args) == len(names):
+        return list(args)
+    return [args[0] if args else None] * len(names)
+
+
+def annotations(obj: Any) -> dict[str, Any]:
+    """Annotations by name; text that cannot be resolved stays text."""
+    try:
+        return typing.get_type_hints(obj)
+    except Exception:
+        return dict(getattr(obj, "__annotations__", {}))
+
+
+def stream_handle(obj: Any) -> int:
+    """A stream as its handle: CUstream, an object with `cuda_stream`, or an int."""
+    return int(getattr(obj, "cuda_stream", obj))
+
+
+def _is_stream(obj: Any, annotation: Any) -> bool:
+    if type(obj).__name__ in ("CUstream", "Stream", "ExternalStream"):
+        return True
+    return getattr(annotation, "__name__", str(annotation)).endswith("CUstream")
+
+
+def as_tensor(obj: Any) -> ExternalTensor | None:
+    """A tensor argument; framework tensors passed as they are have a dynamic layout."""
+    if isinstance(obj, ExternalTensor):
+        return obj
+    if _is_array(obj):
+        t = from_dlpack(obj)
+        return t.mark_layout_dynamic() if t.shape else t
+    return None
+
+
+def _is_array(obj: Any) -> bool:
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(obj, torch.Tensor):
+        return True
+    if type(obj).__module__.split(".")[0] in ("numpy", "ml_dtypes"):
+        return type(obj).__name__ in ("ndarray", "memmap")
+    return hasattr(obj, "__dlpack__") and hasattr(obj, "shape")
+
+
+def spec_of(obj: Any, annotation: Any, name: str, space: AddressSpace | None = None) -> Spec:
+    """The spec of an argument.
+
+    Args:
+        obj: the argument.
+        annotation: the parameter's annotation, if any.
+        name: for messages.
+        space: the memory space of host tensors (the simulator takes them for device memory).
+
+    Raises:
+        TypeMismatchError: the argument does not fit its annotation, or cannot be passed.
+    """
+    if type(obj) in _ADAPTERS:
+        obj = _ADAPTERS[type(obj)](obj)
+    if is_constexpr(annotation) or obj is None:
+        return StaticSpec(obj)
+    tensor = as_tensor(obj)
+    if tensor is not None:
+        return TensorSpec(tensor, space or tensor.memspace)
+    if isinstance(obj, ExternalPointer):
+        return PointerSpec(obj, space or obj.memspace)
+    if _is_stream(obj, annotation):
+        return StreamSpec()
+    if isinstance(obj, Numeric | bool | int | float):
+        return _scalar(obj, annotation, name)
+    if isinstance(obj, Layout | ComposedLayout):
+        return StaticSpec(obj)
+    if isinstance(obj, tuple | list | dict) or _is_record(obj):
+        if isinstance(annotation, type) and issubclass(annotation, ALGEBRA):
+            return StaticSpec(_frozen(obj))
+        return PartsSpec(obj, name, annotation, space)
+    return _other(obj, annotation, name)
+
+
+def _is_record(obj: Any) -> bool:
+    if isinstance(obj, type):
+        return False
+    return dataclasses.is_dataclass(obj) or type(obj).__name__ == "SimpleNamespace"
+
+
+def _frozen(obj: Any) -> Any:
+    return tuple(map(_frozen, obj)) if isinstance(obj, tuple | list) else obj
+
+
+def _scalar(obj: Any, annotation: Any, name: str) -> Spec:
+    if isinstance(annotation, NumericMeta):
+        if annotation is not Numeric:
+            return ScalarSpec(annotation)
+    elif annotation in (int, float, bool):
+        return ScalarSpec(class_of(annotation))
+    elif isinstance(annotation, type) and issubclass(annotation, ALGEBRA):
+        return StaticSpec(int(obj))
+    if isinstance(obj, Numeric):
+        return ScalarSpec(type(obj))
+    if isinstance(obj, bool):
+        return ScalarSpec(Boolean)
+    if isinstance(obj, float):
+        return ScalarSpec(Float32)
+    if not -(1 << 31) <= obj < 1 << 31:
+        raise ArgumentError(
+            f"argument {name!r} does not fit in Int32", code="OC2114", found=obj,
+            hint="annotate the parameter as cutlass.Int64, or pass cutlass.Int64(...)",
+        )  # fmt: skip
+    return ScalarSpec(Int32)
+
+
+def _other(obj: Any, annotation: Any, name: str) -> Spec:
+    if isinstance(obj, str | bytes | type) or callable(obj) or hasattr(obj, "__hash__"):
+        if annotation is not None and getattr(annotation, "__name__", "") == "Tensor":
+            raise TypeMismatchError(
+                f"argument {name!r} is no tensor", code="OC1256", expected="a tensor",
+                found=type(obj).__name__,
+            )  # fmt: skip
+        return StaticSpec(obj)
+    raise TypeMismatchError(
+        f"argument {name!r} cannot be passed to a compiled function", code="OC1257",
+        found=type(obj).__name__,
+    )  # fmt: skip

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""A function's source as a syntax tree with the line numbers of its file."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+from opencute.base.errors import LanguageError
+
+__all__ = ["function_tree"]
+
+
+def function_tree(fn: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
+    """The definition of a function, without decorators, and its file name.
+
+    Raises:
+        LanguageError: the source cannot be found, or the function is a lambda or coroutine.
+    """
+    try:
+        lines, first = inspect.getsourcelines(fn)
+        filename = inspect.getsourcefile(fn) or fn.__code__.co_filename
+    except (OSError, TypeError):
+        raise LanguageError(
+            f"the source of {fn.__name__!r} cannot be read",
+            code="OC1120",
+            hint="define it in a file or notebook cell, or decorate with "
+            "@cute.jit(preprocess=False) if it has no run-time control flow",
+        ) from None
+    text = "".join(lines)
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    tree = ast.parse(textwrap.dedent(text))
+    node = tree.body[0] if tree.body else None
+    if not isinstance(node, ast.FunctionDef):
+        raise LanguageError(
+            f"{fn.__name__!r} is not an ordinary function definition", code="OC1121",
+            hint="use 'def'; lambdas can be passed as arguments",
+        )  # fmt: skip
+    ast.increment_lineno(node, first - 1)
+    for child in ast.walk(node):
+        if hasattr(child, "col_offset"):
+            child.col_offset += indent  # type: ignore[attr-defined]
+            if getattr(child, "end_col_offset", None) is not None:
+                child.end_col_offset += indent  # type: ignore[attr-defined]
+    node.decorator_list = []
+    return node, filename

@@ -1,0 +1,287 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""One run of a host function with proxy values: what becomes the module.
+
+The host function's body goes into a `func.func`; each kernel that it launches is traced into a
+`gpu.func` when `launch` is called, with the arguments' SSA leaves as parameters.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencute.base.errors import ArgumentError, LanguageError, TypeMismatchError
+from opencute.base.location import Location
+from opencute.dialects import builtin, func, gpu, llvm
+from opencute.frontend.carried import NoJoin, Plan, plan_for
+from opencute.frontend.locations import here, place_error, traced
+from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr
+from opencute.ir.builder import insert_at, locating
+from opencute.ir.core import Block, Op, Value
+from opencute.ir.types import I64, Type
+from opencute.lang.numbers import Int32, Numeric
+from opencute.lang.streams import Stream
+
+__all__ = ["KernelCall", "Trace", "current_trace", "trace_host"]
+
+
+@dataclass
+class Trace:
+    """The state of one tracing run."""
+
+    module: Op
+    host: Block
+    device: Block
+    target: str
+    names: dict[str, int] = field(default_factory=dict)
+    pending: list[KernelCall] = field(default_factory=list)
+    in_kernel: bool = False
+
+    def kernel_name(self, name: str) -> str:
+        """A symbol for the next kernel of a name; kernels keep a numeric suffix."""
+        clean = re.sub(r"\W", "_", name)
+        number = self.names[clean] = self.names.get(clean, -1) + 1
+        return f"{clean}_{number}"
+
+
+class _State(threading.local):
+    trace: Trace | None = None
+
+
+_STATE = _State()
+
+
+def current_trace() -> Trace | None:
+    """The tracing run of this thread, None outside of one."""
+    return _STATE.trace
+
+
+def trace_host(
+    fn: Callable[..., Any],
+    name: str,
+    arg_types: Sequence[Type],
+    build_args: Callable[[list[Value]], tuple[tuple[Any, ...], dict[str, Any]]],
+    target: str,
+) -> Op:
+    """Trace a host function.
+
+    Args:
+        fn: the rewritten function.
+        name: symbol of the host function.
+        arg_types: types of its SSA parameters.
+        build_args: makes the arguments of `fn` from the parameters.
+        target: the architecture that the kernels are for.
+
+    Returns:
+        The module.
+
+    Raises:
+        LanguageError: among others, a kernel was called and never launched.
+    """
+    module, body = builtin.module()
+    with insert_at(body), locating(here):
+        host_op, host = func.func(re.sub(r"\W", "_", name), arg_types)
+        _, device = gpu.gpu_module()
+    del host_op
+    trace = Trace(module, host, device, target)
+    before, _STATE.trace = _STATE.trace, trace
+    try:
+        with insert_at(host), locating(here):
+            args, kwargs = build_args(list(host.args))
+            result = traced(fn, *args, **kwargs)
+            func.return_()
+        _check_result(result, name)
+        if trace.pending:
+            call = trace.pending[0]
+            raise LanguageError(
+                f"kernel {call.name!r} is called but never launched", code="OC1130", loc=call.loc,
+                hint="write kernel(...).launch(grid=..., block=...)",
+            )  # fmt: skip
+    except BaseException as e:
+        place_error(e)
+        raise
+    finally:
+        _STATE.trace = before
+    return module
+
+
+def _check_result(result: Any, name: str) -> None:
+    if isinstance(result, Numeric) and result.is_dynamic:
+        raise LanguageError(
+            f"{name!r} returns a value that is only known at run time", code="OC1131",
+            hint="store it to a tensor; a host function called from Python returns nothing",
+        )  # fmt: skip
+
+
+class KernelCall:
+    """`kernel(args)`: waits for `.launch`."""
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        trace: Trace,
+    ) -> None:
+        self.fn = fn
+        self.name = name
+        self.args = args
+        self.kwargs = kwargs
+        self.trace = trace
+        self.loc: Location | None = here()
+        trace.pending.append(self)
+
+    def launch(
+        self,
+        *,
+        grid: Any = (1, 1, 1),
+        block: Any = (1, 1, 1),
+        cluster: Any = None,
+        fallback_cluster: Any = None,
+        smem: Any = None,
+        stream: Any = None,
+        max_number_threads: Any = None,
+        min_blocks_per_mp: int = 0,
+        use_pdl: Any = False,
+        cooperative: bool = False,
+        smem_merge_branch_allocs: bool = False,
+        preferred_smem_carveout: int | None = None,
+        hint_smem_base_uniform: bool = False,
+        loc: Any = None,
+        ip: Any = None,
+    ) -> None:
+        """Trace the kernel and launch it.
+
+        Args:
+            grid: blocks in x, y, z; up to three integers, missing ones are 1.
+            block: threads per block in x, y, z.
+            cluster: blocks per cluster in x, y, z (sm_90 and newer).
+            smem: bytes of dynamic shared memory; None: what the kernel's allocator used.
+            stream: the stream; None: the current stream of the framework that the tensors are from.
+            max_number_threads: bound on the block size, when `block` is not a compile-time value.
+            min_blocks_per_mp: blocks that must fit on a multiprocessor together.
+            use_pdl: programmatic dependent launch.
+            cooperative: cooperative launch.
+            preferred_smem_carveout: percent of the L1 that is to be shared memory.
+
+        Raises:
+            TypeMismatchError: a dimension is no integer.
+        """
+        if self in self.trace.pending:
+            self.trace.pending.remove(self)
+        attrs: dict[str, Attribute] = {}
+        for key, on in (("use_pdl", use_pdl), ("cooperative", cooperative)):
+            if on is True:
+                attrs[f"cute.{key}"] = UNIT
+        if preferred_smem_carveout is not None:
+            attrs["cute.carveout"] = IntAttr(int(preferred_smem_carveout), I64)
+        dims = _dims("grid", grid), _dims("block", block)
+        bounds = _bounds(dims[1], max_number_threads, min_blocks_per_mp)
+        clusters = None if cluster is None else _dims("cluster", cluster)
+        symbol, values = self._trace_kernel(bounds, clusters)
+        gpu.launch_func(
+            symbol,
+            [Int32(d).ir_value() for d in dims[0]],
+            [Int32(d).ir_value() for d in dims[1]],
+            values,
+            cluster=[Int32(d).ir_value() for d in clusters] if clusters else (),
+            smem=None if smem is None else Int32(smem).ir_value(),
+            stream=_stream(stream),
+            attributes=attrs,
+        )
+
+    def _trace_kernel(
+        self, bounds: dict[str, Attribute], clusters: list[Any] | None
+    ) -> tuple[str, list[Value]]:
+        bound = inspect.signature(self.fn).bind(*self.args, **self.kwargs)
+        bound.apply_defaults()
+        plans: dict[str, Plan] = {}
+        values: list[Value] = []
+        for key, value in bound.arguments.items():
+            try:
+                plan = plans[key] = plan_for(value)
+            except NoJoin as e:
+                raise TypeMismatchError(
+                    f"argument {key!r} cannot be passed to a kernel", found=e.found
+                ) from None
+            values += plan.values(value)
+        symbol = self.trace.kernel_name(self.name)
+        if clusters and all(isinstance(c, int) for c in clusters):
+            bounds["cute.cluster"] = DenseI32Attr(tuple(clusters))
+        with insert_at(self.trace.device):
+            _, block = gpu.gpu_func(symbol, [v.type for v in values], bounds)
+        before, self.trace.in_kernel = self.trace.in_kernel, True
+        try:
+            with insert_at(block):
+                it = iter(block.args)
+                for key, plan in plans.items():
+                    bound.arguments[key] = plan.rebuild(it)
+                result = self.fn(*bound.args, **bound.kwargs)
+                gpu.return_()
+        finally:
+            self.trace.in_kernel = before
+        if result is not None:
+            raise LanguageError(
+                f"kernel {self.name!r} returns a value", code="OC1132", loc=self.loc,
+                hint="a kernel writes its results to tensors",
+            )  # fmt: skip
+        return symbol, values
+
+
+def _dims(what: str, dims: Any) -> list[Any]:
+    items = list(dims) if isinstance(dims, tuple | list) else [dims]
+    if len(items) > 3:
+        raise ArgumentError(f"{what} has more than three dimensions", code="OC2110", found=items)
+    out: list[Any] = []
+    for d in items:
+        if isinstance(d, Numeric):
+            if d.dtype.is_float:
+                raise TypeMismatchError(f"{what} is made of integers", code="OC1254", found=d)
+            out.append(d if d.is_dynamic else int(d))
+        elif isinstance(d, int) or hasattr(d, "__index__"):
+            out.append(int(d))
+        else:
+            raise TypeMismatchError(
+                f"{what} is made of integers", code="OC1254", found=f"{type(d).__name__} {d!r}"
+            )
+    out += [1] * (3 - len(out))
+    for d in out:
+        if isinstance(d, int) and (d < 0 or (what != "grid" and d == 0)):
+            raise ArgumentError(f"{what} must be positive", code="OC2111", found=tuple(out))
+    if what == "block" and all(isinstance(d, int) for d in out):
+        threads = out[0] * out[1] * out[2]
+        if threads > 1024 or out[2] > 64:
+            raise ArgumentError(
+                "the block is too large", code="OC2112", expected="at most 1024 threads, z <= 64",
+                found=f"{tuple(out)}: {threads} threads",
+            )  # fmt: skip
+    return out
+
+
+def _bounds(block: list[Any], most: Any, min_blocks: int) -> dict[str, Attribute]:
+    attrs: dict[str, Attribute] = {}
+    if most is not None:
+        dims = _dims("max_number_threads", most)
+        attrs["cute.maxntid"] = DenseI32Attr(tuple(int(d) for d in dims))
+    elif all(isinstance(d, int) for d in block):
+        attrs["cute.reqntid"] = DenseI32Attr(tuple(block))
+    if min_blocks:
+        attrs["cute.minctasm"] = IntAttr(int(min_blocks), I64)
+    return attrs
+
+
+def _stream(stream: Any) -> Value | None:
+    if stream is None:
+        return None
+    if isinstance(stream, Stream):
+        return llvm.inttoptr(stream.value)
+    raise TypeMismatchError(
+        "launch: stream must be an argument of the host function", code="OC1255",
+        found=type(stream).__name__, hint="annotate a parameter as cuda.CUstream and pass it on",
+    )  # fmt: skip

@@ -1,0 +1,283 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rewriting by a walk forward: the tool that passes are written with.
+
+There are no use lists. A walk visits operations in order and carries a substitution, old value to
+new; since a definition stands before its uses, every operation is seen with its operands already
+replaced. A rule looks at one operation and answers with
+
+- ``None``: keep it (it may have been changed in place);
+- a value, or a list with one value per result: the operation is gone, and later uses of its results
+  see these values. What the rule built on the way stands in its place, with its source location;
+- ``()``: gone, for an operation without results.
+
+::
+
+    RULES = Rules()
+
+    @RULES.on("cute.ptr_add")
+    def _(op: Op, rw: Rewriter) -> Replacement:
+        ptr, offset = op.operands                  # already rewritten: an llvm pointer
+        element = pointee(rw.source_type(0))       # what it was: !cute.ptr<f16, ...>
+        return llvm.gep(ptr, offset, element)
+
+    RULES.apply(module, convert_type=lower_type)   # block arguments and kept results change type
+
+An operation that a rule builds is not visited again, but the operations inside of its regions are:
+a rule may make a new loop around the old body, which is then rewritten in turn. `Rewriter.inline`
+puts the body of a region in place of its operation. `cleanup` holds what is built on top: dead
+code, common subexpressions, constant folding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from opencute.base.errors import OpenCuTeError
+from opencute.ir.attributes import TypeAttr
+from opencute.ir.builder import at_loc, current_block, insert_at, set_loc
+from opencute.ir.core import Block, Op, OpResult, Value
+from opencute.ir.types import FunctionType, Type
+
+__all__ = [
+    "Replacement",
+    "Rewriter",
+    "Rule",
+    "Rules",
+    "inline_block",
+    "replace_uses",
+    "rewrite_block",
+]
+
+Replacement: TypeAlias = "Value | Sequence[Value] | None"
+Rule: TypeAlias = "Callable[[Op, Rewriter], Replacement]"
+ConvertType: TypeAlias = Callable[[Type], Type]
+
+
+class Rewriter:
+    """One walk over an operation's regions.
+
+    Args:
+        rule: called for each operation, in order; see the module's text.
+        convert_type: maps the types of block arguments, of the results of kept operations, and of
+            attributes that are types (a function's type); gives back a type that shall stay.
+
+    Attributes:
+        values: the substitution so far. A rule may add to it.
+        replaced: number of operations that a rule replaced.
+    """
+
+    def __init__(self, rule: Rule, *, convert_type: ConvertType | None = None) -> None:
+        self.rule = rule
+        self.values: dict[Value, Value] = {}
+        self.replaced = 0
+        self._convert = convert_type
+        self._converted: dict[Type, Type] = {}
+        self._before: dict[Value, Type] = {}
+        self._source_types: list[Type] = []
+        self._entered: set[Op] = set()
+
+    def run(self, root: Op) -> int:
+        """Rewrite everything inside of `root`; returns how many operations were replaced."""
+        before = self.replaced
+        self._keep_types(root)
+        self._regions(root)
+        return self.replaced - before
+
+    def source_type(self, index: int) -> Type:
+        """The type that an operand of the visited operation had before any conversion."""
+        return self._source_types[index]
+
+    def keep(self, op: Op) -> list[OpResult]:
+        """Put the visited operation here, so that what the rule builds next comes after it.
+
+        Returns the results, for the rule to answer with (or with values made from them).
+        """
+        block = current_block()
+        assert block is not None
+        self._keep_types(op)
+        block.append(op)
+        self._regions(op)
+        return op.results
+
+    def inline(self, block: Block, args: Sequence[Value], *, clone: bool = False) -> list[Value]:
+        """Put the operations of `block` here and rewrite them; its terminator is left out.
+
+        Args:
+            block: a block of the visited operation (moved: it cannot be used again), or any block
+                when it is cloned, as often as needed (unrolling).
+            args: what its arguments stand for.
+            clone: copy the operations.
+
+        Returns:
+            The operands of the terminator, rewritten.
+        """
+        ops, params = block.ops, block.args
+        if clone:
+            # The copy has arguments of its own, which remember the types from before.
+            copies: dict[Value, Value] = {}
+            own = Block()
+            for p in params:
+                copies[p] = own.add_argument(p.type, p.hint)
+            ops, params = [op.clone(copies) for op in ops], own.args
+        self.values.update(zip(params, args, strict=True))
+        target = current_block()
+        assert target is not None
+        saved = self._source_types
+        for op in ops[:-1]:
+            self._visit(op, target)
+        self._source_types = saved
+        return [self.values.get(v, v) for v in ops[-1].operands]
+
+    def block(self, block: Block) -> None:
+        """Rewrite the operations of one block."""
+        for arg in block.args:
+            self._value_type(arg)
+        ops = block.ops
+        block.ops = []
+        with insert_at(block), at_loc(None):
+            for op in ops:
+                set_loc(op.loc)
+                self._visit(op, block)
+
+    def _regions(self, op: Op) -> None:
+        if not op.regions or op in self._entered:
+            return
+        self._entered.add(op)
+        for region in op.regions:
+            for block in region.blocks:
+                self.block(block)
+
+    def _visit(self, op: Op, block: Block) -> None:
+        values, before = self.values, self._before
+        self._source_types = [before.get(v, v.type) for v in op.operands]
+        op.operands = [values.get(v, v) for v in op.operands]
+        start = len(block.ops)
+        try:
+            answer = self.rule(op, self)
+        except OpenCuTeError as e:
+            raise e.at(op.loc) from e.__cause__
+        for new in block.ops[start:]:
+            self._regions(new)
+        if answer is None:
+            if op not in block.ops[start:]:
+                self.keep(op)
+            return
+        new_values = [answer] if isinstance(answer, Value) else answer
+        for old, new_value in zip(op.results, new_values, strict=True):
+            if old is not new_value:
+                self._replace(old, new_value)
+        self.replaced += 1
+
+    def _replace(self, old: OpResult, new: Value) -> None:
+        self.values[old] = new
+        if old.hint and not new.hint:
+            new.hint = old.hint
+
+    def _type(self, type: Type) -> Type:
+        assert self._convert is not None
+        new = self._converted.get(type)
+        if new is None:
+            new = self._converted[type] = self._convert(type)
+        return new
+
+    def _value_type(self, value: Value) -> None:
+        if self._convert is None:
+            return
+        new = self._type(value.type)
+        if new != value.type:
+            self._before.setdefault(value, value.type)
+            value.type = new
+
+    def _keep_types(self, op: Op) -> None:
+        if self._convert is None:
+            return
+        for r in op.results:
+            self._value_type(r)
+        for key, attr in op.attributes.items():
+            if isinstance(attr, TypeAttr):
+                op.attributes[key] = TypeAttr(self._attribute_type(attr.value))
+
+    def _attribute_type(self, type: Type | FunctionType) -> Type | FunctionType:
+        if isinstance(type, FunctionType):
+            ins, outs = map(self._type, type.inputs), map(self._type, type.results)
+            return FunctionType(tuple(ins), tuple(outs))
+        return self._type(type)
+
+
+class Rules:
+    """Rules by the name of the operation that they are for.
+
+    >>> RULES = Rules()
+    >>> @RULES.on("arith.muli")
+    ... def _(op, rw): return None
+    """
+
+    def __init__(self) -> None:
+        self.table: dict[str, Rule] = {}
+
+    def on(self, *names: str) -> Callable[[Rule], Rule]:
+        """Decorator: the function is the rule for these operations."""
+
+        def decorate(rule: Rule) -> Rule:
+            for name in names:
+                if name in self.table:
+                    raise ValueError(f"there are two rules for {name}")
+                self.table[name] = rule
+            return rule
+
+        return decorate
+
+    def __call__(self, op: Op, rewriter: Rewriter) -> Replacement:
+        """The answer of the rule for `op`; None where there is none."""
+        rule = self.table.get(op.name)
+        return None if rule is None else rule(op, rewriter)
+
+    def apply(self, root: Op, *, convert_type: ConvertType | None = None) -> int:
+        """Rewrite everything inside of `root`; returns how many operations were replaced."""
+        return Rewriter(self, convert_type=convert_type).run(root)
+
+
+def rewrite_block(
+    block: Block, fn: Callable[[Op], Replacement], values: Mapping[Value, Value] | None = None
+) -> dict[Value, Value]:
+    """Rewrite one block, and what is nested in it, by a function of the operation alone.
+
+    Args:
+        block: changed in place.
+        fn: answers as a rule does.
+        values: a substitution to start from.
+
+    Returns:
+        The substitution at the end.
+    """
+    rewriter = Rewriter(lambda op, _: fn(op))
+    rewriter.values.update(values or {})
+    rewriter.block(block)
+    return rewriter.values
+
+
+def replace_uses(root: Op, values: Mapping[Value, Value]) -> None:
+    """Replace operands of all operations inside of `root` (and its own) by `values`."""
+    for op in root.walk():
+        if any(v in values for v in op.operands):
+            op.operands = [values.get(v, v) for v in op.operands]
+
+
+def inline_block(block: Block, args: Sequence[Value]) -> list[Value]:
+    """Copy the operations of `block` to the insertion point, without its terminator.
+
+    Args:
+        block: stays as it is.
+        args: what its arguments stand for.
+
+    Returns:
+        What the terminator's operands are in the copy.
+    """
+    target = current_block()
+    assert target is not None, "there is no insertion point"
+    values: dict[Value, Value] = dict(zip(block.args, args, strict=True))
+    for op in block.ops[:-1]:
+        target.append(op.clone(values))
+    return [values.get(v, v) for v in block.ops[-1].operands]

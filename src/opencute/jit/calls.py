@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a Python call to compiled code: `cute.compile`, and direct calls of `@jit` functions."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+from typing import Any
+
+from opencute.base.counters import COUNTERS
+from opencute.base.errors import LanguageError
+from opencute.compiler.artefacts import Artefacts
+from opencute.compiler.options import Options, parse_options
+from opencute.compiler.targets import RunTarget, run_target
+from opencute.frontend.locations import place_error
+from opencute.frontend.signature import Spec, spec_of
+from opencute.frontend.tracing import trace_host
+from opencute.jit.executor import Executor
+from opencute.jit.functions import Bound, JitFunction, KernelFunction
+from opencute.jit.runners import Runner, make_runner
+from opencute.lang.pointers import AddressSpace
+from opencute.lang.typing import is_constexpr
+
+__all__ = ["CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts"]
+
+_runners: dict[tuple[str, RunTarget, Options], Runner] = {}
+
+
+class Request:
+    """A function and its arguments, described: what compilation starts from."""
+
+    def __init__(
+        self, fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
+    ) -> None:
+        bound = fn.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        self._set(fn, options, run_target(options.gpu_arch), bound.arguments)
+
+    def _set(
+        self, fn: JitFunction, options: Options, where: RunTarget, arguments: dict[str, Any]
+    ) -> None:
+        self.fn = fn
+        self.options = options
+        self.target = where
+        self.arguments = arguments
+        self.specs = {n: self._spec(n, v) for n, v in arguments.items()}
+
+    def like(self, arguments: dict[str, Any]) -> Request:
+        """The same function, options and target with other arguments."""
+        new = object.__new__(Request)
+        new._set(self.fn, self.options, self.target, arguments)
+        return new
+
+    def _spec(self, name: str, value: Any) -> Spec:
+        # In the simulator host arrays stand for device memory.
+        space = AddressSpace.gmem if self.target.kind == "sim" else None
+        parameter = self.fn.signature.parameters[name]
+        note = self.fn.annotations.get(name)
+        if name == "self" or (
+            parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+            and is_constexpr(note)
+        ):
+            from opencute.frontend.signature import StaticSpec
+
+            return StaticSpec(value)
+        return spec_of(value, note, name, space)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal for requests that the same code serves."""
+        return tuple(s.key for s in self.specs.values())
+
+    def trace(self) -> Any:
+        """The module of this request."""
+        COUNTERS.compilations += 1
+        types = [t for s in self.specs.values() for t in s.types()]
+
+        def build(values: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            it = iter(values)
+            bound = inspect.BoundArguments(
+                self.fn.signature,
+                {n: s.build(it) for n, s in self.specs.items()},  # type: ignore[arg-type]
+            )
+            return bound.args, bound.kwargs
+
+        return trace_host(self.fn.rewritten, self.fn.symbol, types, build, self.target.arch)
+
+    def values(self, arguments: dict[str, Any]) -> list[Any]:
+        """The run-time values of arguments, in the order of the parameters."""
+        out: list[Any] = []
+        for name, spec in self.specs.items():
+            spec.extract(arguments[name], out)
+        return out
+
+
+def runner_for(request: Request) -> Runner:
+    """Compiled code for a request; equal modules share it."""
+    module = request.trace()
+    text = str(module)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    key = (digest, request.target, request.options)
+    runner = _runners.get(key)
+    if runner is None:
+        name = module.regions[0].block.ops[0].symbol
+        artefacts = Artefacts(name, module, request.target.arch, request.options)
+        runner = _runners[key] = make_runner(artefacts, request.target)
+    return runner
+
+
+def compiled_artefacts() -> list[Artefacts]:
+    """The stages of everything that this process has compiled, in order."""
+    return [r.artefacts for r in _runners.values()]
+
+
+def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Compile a function for its arguments and run it. The trace is made anew for each call, so a
+    change in anything that it reads is seen; machine code is shared between equal traces."""
+    request = Request(fn, args, kwargs, Options())
+    runner_for(request)(request.values(request.arguments))
+
+
+class CompileCallable:
+    """`cute.compile`: call it with a function and example arguments; options by subscription."""
+
+    def __init__(self, typed: tuple[Any, ...] = ()) -> None:
+        self.typed = typed
+
+    def __getitem__(self, options: Any) -> CompileCallable:
+        items: Any = options if isinstance(options, tuple | list) else (options,)
+        parse_options("", tuple(items))
+        return CompileCallable((*self.typed, *items))
+
+    def __call__(self, fn: Any, *args: Any, options: str = "", **kwargs: Any) -> Executor:
+        """Compile `fn` for arguments like the given ones.
+
+        Args:
+            fn: a @jit function, a bound @jit method, or an object whose `__call__` is one.
+            args: example arguments; tensors' marks decide what may differ in later calls.
+            options: an option string, such as ``"--generate-line-info"``.
+
+        Returns:
+            An Executor: call it with arguments without the Constexpr ones.
+
+        Raises:
+            CompileError: the function cannot be compiled; the error points at its line.
+            ArgumentError: an unknown option, or arguments that do not fit the signature.
+        """
+        fn, args = _resolve(fn, args)
+        try:
+            request = Request(fn, args, kwargs, parse_options(options, self.typed))
+            return Executor(request, runner_for(request), runner_for)
+        except Exception as e:
+            place_error(e)
+            raise
+
+
+def _resolve(fn: Any, args: tuple[Any, ...]) -> tuple[JitFunction, tuple[Any, ...]]:
+    if isinstance(fn, functools.partial) and not fn.keywords:
+        return _resolve(fn.func, (*fn.args, *args))
+    if isinstance(fn, Bound) and isinstance(fn.decorated, JitFunction):
+        return fn.decorated, (fn.obj, *args)
+    if isinstance(fn, JitFunction):
+        return fn, args
+    if isinstance(fn, KernelFunction | Bound):
+        raise LanguageError(
+            "cute.compile takes a host function, not a kernel", code="OC1135", found=repr(fn),
+            hint="write a @cute.jit function that launches the kernel, and compile that",
+        )  # fmt: skip
+    method = getattr(type(fn), "__call__", None)
+    if isinstance(method, JitFunction):
+        return method, (fn, *args)
+    raise LanguageError(
+        "cute.compile takes a function decorated with @cute.jit", code="OC1136", found=repr(fn)
+    )
+
+
+compile = CompileCallable()

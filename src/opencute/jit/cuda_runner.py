@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Running compiled functions on a GPU, through a native host function."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from opencute.base.counters import COUNTERS
+from opencute.base.errors import ArgumentError, DeviceError
+from opencute.compiler.artefacts import Artefacts
+from opencute.dialects.cute import PtrType
+from opencute.ir.core import Op
+from opencute.ir.types import FloatType
+from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.native.jit import compile_host
+from opencute.runtime import driver
+from opencute.runtime.device import count as device_count
+from opencute.runtime.module import Module
+from opencute.runtime.stream import raw_stream_reader
+
+__all__ = ["CudaRunner"]
+
+_CPU = 1  # DLPack's device kind
+_NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
+
+
+class CudaRunner:
+    """Runs the host function as native code, which launches the kernels on the current device."""
+
+    def __init__(self, artefacts: Artefacts) -> None:
+        self.artefacts = artefacts
+        host = artefacts.host
+        self.launches = host.launches
+        driver.ensure_context()
+        self._native = compile_host(host.llvm_ir, _symbols(artefacts.module))
+        self._call: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(
+            self._native.address(host.name)
+        )
+        self._slots = ctypes.c_uint64 * host.slots
+        self._loaded: dict[int, tuple[Module, Any]] = {}
+        self._lock = threading.Lock()
+        function = next(
+            op for op in artefacts.module.regions[0].block.ops if op.symbol == artefacts.name
+        )
+        self._types = [a.type for a in function.regions[0].block.args]
+        self._prints = _prints(artefacts.module)
+        if self._prints:
+            _sync_at_exit()
+        self._device(driver.ensure_context())
+
+    def _device(self, ordinal: int) -> Any:
+        """The array of CUfunctions on a device; the code is loaded at its first use there."""
+        with self._lock:
+            found = self._loaded.get(ordinal)
+            if found is None:
+                array = (ctypes.c_void_p * max(len(self.launches), 1))()
+                module = None
+                if self.launches:
+                    module = Module(self.artefacts.cubin, ordinal)
+                    for i, name in enumerate(self.launches):
+                        array[i] = module.function(name).handle
+                found = self._loaded[ordinal] = (module, array)  # type: ignore[assignment]
+        return found[1]
+
+    def __call__(self, values: list[Any]) -> None:
+        self.prepare(values)()
+
+    def prepare(self, values: list[Any]) -> Callable[[], None]:
+        """A call with these arguments; running it reads the current stream and launches.
+
+        Args:
+            values: the run-time values of the host function's parameters.
+
+        Raises:
+            ArgumentError: a tensor in host memory, or tensors on different devices.
+        """
+        slots = self._slots()
+        device = None
+        for i, (value, type) in enumerate(zip(values, self._types, strict=True)):
+            if isinstance(value, ExternalTensor):
+                if (isinstance(type, PtrType) and type.space == "gmem") or self.launches:
+                    device = self._on_device(value, device)
+                slots[i + 2] = value.data_ptr
+            elif isinstance(value, ExternalPointer):
+                slots[i + 2] = value.address
+            elif isinstance(type, FloatType):
+                slots[i + 2] = _float_bits(value, type)
+            else:
+                slots[i + 2] = int(value) & 0xFFFFFFFFFFFFFFFF
+        if device is None:
+            device = driver.ensure_context()
+        functions = self._device(device)
+        slots[1] = ctypes.addressof(functions)
+        return self._launcher(slots, device)
+
+    def _on_device(self, value: ExternalTensor, device: int | None) -> int:
+        kind, ordinal = value.array.device
+        if kind == _CPU:
+            raise ArgumentError(
+                "a tensor in host memory is passed to a function that launches on the GPU",
+                code="OC2140", found=str(value),
+                hint="move it with .cuda(), or set OPENCUTE_TARGET=sim",
+            )  # fmt: skip
+        if device is not None and device != ordinal:
+            raise ArgumentError(
+                "tensors are on different devices", code="OC2141",
+                expected=f"device {device}", found=f"device {ordinal}",
+            )  # fmt: skip
+        return ordinal
+
+    def _launcher(self, slots: Any, device: int) -> Callable[[], None]:
+        call, address, count = self._call, ctypes.addressof(slots), len(self.launches)
+        raw_stream = raw_stream_reader()
+        counters = COUNTERS
+        several = device_count() > 1
+        prints = self._prints
+
+        def run() -> None:
+            slots[0] = raw_stream(device)
+            counters.launches += count
+            if prints:
+                sys.stdout.flush()  # C's output goes through another buffer
+            if several:
+                with driver.use_device(device):
+                    code = call(address)
+            else:
+                code = call(address)
+            if code == _NO_CONTEXT:  # a thread that has not used the device yet
+                driver.ensure_context()
+                code = call(address)
+            if code:
+                driver.check(code, f"launching {self.artefacts.name}")
+
+        run.keep = (slots, self)  # type: ignore[attr-defined]
+        return run
+
+
+def _prints(module: Op) -> bool:
+    return any(op.name == "cute.print" for op in module.walk())
+
+
+def _symbols(module: Op) -> dict[str, int]:
+    """What the host function calls: the driver, and C's printf where it prints."""
+    out = {"cuLaunchKernelEx": driver.function_address("cuLaunchKernelEx")}
+    if _prints(module):
+        libc = ctypes.CDLL(None)
+        for name in ("printf", "puts", "putchar", "fflush"):
+            out[name] = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0
+    return out
+
+
+@functools.cache
+def _sync_at_exit() -> None:
+    """The driver shows what kernels printed when the device is waited for; do so before exit."""
+
+    def flush() -> None:
+        with contextlib.suppress(DeviceError):
+            driver.call("cuCtxSynchronize")
+
+    atexit.register(flush)
+
+
+def _float_bits(value: float, type: FloatType) -> int:
+    from opencute.numeric.dtypes import DTYPES
+    from opencute.numeric.scalars import encode_scalar
+
+    return int(encode_scalar(value, DTYPES[type.name]))

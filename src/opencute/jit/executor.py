@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `cute.compile` returns."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from opencute.base.errors import ArgumentError
+from opencute.frontend.locations import place_error
+from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.lang.numbers import Numeric
+from opencute.lang.typing import is_constexpr
+
+if TYPE_CHECKING:
+    from opencute.jit.calls import Request
+    from opencute.jit.runners import Runner
+
+__all__ = ["Executor"]
+
+
+_FIXED = (ExternalTensor, ExternalPointer, Numeric, int, float, type(None))
+_MAX_PREPARED = 64
+
+
+class _Prepared:
+    """A call that was made before, recognised by the identity of its arguments.
+
+    Tensors are held weakly, and the call is forgotten with the first of them that goes, so that
+    remembering keeps no memory alive.
+    """
+
+    __slots__ = ("refs", "run", "states")
+
+    def __init__(
+        self, args: tuple[Any, ...], run: Callable[[], None], forget: Callable[[Any], None]
+    ) -> None:
+        self.run = run
+        self.refs = [
+            weakref.ref(a, forget) if isinstance(a, ExternalTensor) else _Strong(a) for a in args
+        ]
+        self.states = [getattr(a, "state", None) for a in args]
+
+    def same(self, args: tuple[Any, ...]) -> bool:
+        """Whether these are the very arguments, with their marks unchanged."""
+        for ref, state, arg in zip(self.refs, self.states, args, strict=False):
+            if ref() is not arg or getattr(arg, "state", None) is not state:
+                return False
+        return True
+
+
+def _forget(calls: dict[tuple[int, ...], _Prepared], key: tuple[int, ...], _: object) -> None:
+    calls.pop(key, None)
+
+
+class _Strong:
+    __slots__ = ("obj",)
+
+    def __init__(self, obj: Any) -> None:
+        self.obj = obj
+
+    def __call__(self) -> Any:
+        return self.obj
+
+
+class Executor:
+    """A compiled function.
+
+    Call it with the arguments of the function, with or without its Constexpr ones. A tensor for
+    which the facts of the example do not hold (another alignment, a stride that 16 bytes do not
+    divide) is served by another version, compiled at its first use.
+
+    Attributes:
+        ``__mlir__``, ``__ptx__``, ``__cubin__``, ``__sass__``: the stages as text or bytes.
+    """
+
+    def __init__(
+        self, request: Request, runner: Runner, compile_: Callable[[Request], Runner]
+    ) -> None:
+        self._request = request
+        self._compile = compile_
+        self._versions: dict[Any, Runner] = {request.key: runner}
+        self._prepared: dict[tuple[int, ...], _Prepared] = {}
+        self._first = runner
+        signature = request.fn.signature
+        notes = request.fn.annotations
+        self._runtime = [
+            n for n in signature.parameters if n != "self" and not is_constexpr(notes.get(n))
+        ]
+        self._all = [n for n in signature.parameters if n != "self"]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        if not kwargs:
+            known = self._prepared.get(tuple(map(id, args)))
+            if known is not None and known.same(args):
+                known.run()
+                return
+        try:
+            request = self._bind(args, kwargs)
+            runner = self._versions.get(request.key)
+            if runner is None:
+                runner = self._other_version(request)
+            run = runner.prepare(request.values(request.arguments))
+            if not kwargs:
+                self._remember(args, run)
+            run()
+        except Exception as e:
+            place_error(e)
+            raise
+
+    def _remember(self, args: tuple[Any, ...], run: Callable[[], None]) -> None:
+        """Keep a call whose arguments cannot change what they stand for."""
+        if all(isinstance(a, _FIXED) for a in args):
+            if len(self._prepared) >= _MAX_PREPARED:
+                self._prepared.clear()
+            key = tuple(map(id, args))
+            forget = functools.partial(_forget, self._prepared, key)
+            self._prepared[key] = _Prepared(args, run, forget)
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
+        first = self._request
+        names = self._runtime
+        if len(args) + len(kwargs) > len(names) or any(k not in names for k in kwargs):
+            names = self._all
+        if len(args) > len(names):
+            raise ArgumentError(
+                f"{first.fn.symbol}() takes {len(self._runtime)} arguments", code="OC2130",
+                expected=", ".join(self._runtime), found=f"{len(args)} arguments",
+            )  # fmt: skip
+        given = dict(zip(names, args, strict=False)) | kwargs
+        for name in given:
+            if name not in self._all:
+                raise ArgumentError(
+                    f"{first.fn.symbol}() has no argument {name!r}", code="OC2130",
+                    expected=", ".join(self._runtime),
+                )  # fmt: skip
+        arguments: dict[str, Any] = {}
+        defaults = first.fn.signature.parameters
+        for name in first.specs:
+            if name in given:
+                arguments[name] = given[name]
+            elif name in self._runtime and defaults[name].default is defaults[name].empty:
+                raise ArgumentError(
+                    f"{first.fn.symbol}() misses argument {name!r}", code="OC2130",
+                    expected=", ".join(self._runtime),
+                )  # fmt: skip
+            else:
+                arguments[name] = first.arguments[name]
+        return first.like(arguments)
+
+    def _other_version(self, request: Request) -> Runner:
+        first = self._request
+        for name, spec in request.specs.items():
+            want = first.specs[name]
+            if spec.base != want.base:
+                raise ArgumentError(
+                    f"argument {name!r} does not fit what {first.fn.symbol}() was compiled for",
+                    code="OC2131", expected=_describe(want), found=_describe(spec),
+                    hint="mark what may differ with mark_layout_dynamic(), or compile again",
+                )  # fmt: skip
+        with contextlib.redirect_stdout(io.StringIO()):  # the trace's prints were shown once
+            runner = self._versions[request.key] = self._compile(request)
+        return runner
+
+    @property
+    def artefacts(self) -> Any:
+        """All stages; see `opencute.compiler.artefacts`."""
+        return self._first.artefacts
+
+    @property
+    def __mlir__(self) -> str:
+        return self.artefacts.cute
+
+    @property
+    def __ptx__(self) -> str:
+        return self.artefacts.ptx
+
+    @property
+    def __cubin__(self) -> bytes:
+        return self.artefacts.cubin
+
+    @property
+    def __sass__(self) -> str:
+        return self.artefacts.sass
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._request.fn.symbol} for {self._request.target}>"
+
+
+def _describe(spec: Any) -> str:
+    return getattr(spec, "text", None) or str(spec.base)

@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The decorators, and what a decorated function is."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+from opencute.base.errors import LanguageError
+from opencute.frontend.locations import place_error
+from opencute.frontend.rewrite import rewritten
+from opencute.frontend.signature import annotations
+from opencute.frontend.tracing import KernelCall, current_trace
+from opencute.lang.numbers import Numeric, NumericMeta
+
+__all__ = ["JitFunction", "KernelFunction", "jit", "kernel"]
+
+
+class _Decorated:
+    """What both kinds of functions share: the rewrite, the name, binding as a method."""
+
+    def __init__(self, fn: Callable[..., Any], preprocess: bool = True) -> None:
+        if isinstance(fn, _Decorated):
+            fn = fn.fn
+        if not isinstance(fn, types.FunctionType):
+            raise LanguageError(
+                "only functions defined with 'def' can be decorated", code="OC1121",
+                found=type(fn).__name__,
+            )  # fmt: skip
+        self.fn = fn
+        self.preprocess = preprocess
+        self.prefix: str | None = None
+        functools.update_wrapper(self, fn)
+
+    @functools.cached_property
+    def rewritten(self) -> Callable[..., Any]:
+        """The function with its control flow rewritten."""
+        return rewritten(self.fn) if self.preprocess else self.fn
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """The function's signature."""
+        return inspect.signature(self.fn)
+
+    @functools.cached_property
+    def annotations(self) -> dict[str, Any]:
+        """The parameters' annotations."""
+        return annotations(self.fn)
+
+    @property
+    def symbol(self) -> str:
+        """The name that compiled code gets."""
+        return self.prefix or self.fn.__name__
+
+    def set_name_prefix(
+        self, prefix: str, *, remove_cutlass_symbol: bool = False, keep_mangled_name: bool = False
+    ) -> None:
+        """Choose the name of the compiled code; a kernel's also gets a number."""
+        self.prefix = prefix
+
+    def __get__(self, obj: Any, owner: type | None = None) -> Any:
+        return self if obj is None else Bound(self, obj)
+
+    def _typed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+        """Arguments bound by name; Python numbers become what their annotation says."""
+        bound = self.signature.bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
+            want = self.annotations.get(name)
+            if (
+                isinstance(want, NumericMeta)
+                and want is not Numeric
+                and isinstance(value, bool | int | float)
+            ):
+                numeric: Any = want
+                bound.arguments[name] = numeric(value)
+        return bound
+
+
+class Bound:
+    """A decorated method with its object."""
+
+    def __init__(self, decorated: Any, obj: Any) -> None:
+        self.decorated = decorated
+        self.obj = obj
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.decorated(self.obj, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.decorated, name)
+
+
+class JitFunction(_Decorated):
+    """A host function: called from Python it is compiled and run, from compiled code it is inlined."""
+
+    def __call__(self, *args: Any, no_cache: bool = False, **kwargs: Any) -> Any:
+        if current_trace() is not None:
+            return self.rewritten(*args, **kwargs)
+        from opencute.jit.calls import call_jit
+
+        try:
+            return call_jit(self, args, kwargs)
+        except Exception as e:
+            place_error(e)
+            raise
+
+    def __repr__(self) -> str:
+        return f"<jit function {self.fn.__qualname__}>"
+
+
+class KernelFunction(_Decorated):
+    """A kernel: called from a host function it waits for `.launch`."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> KernelCall:
+        trace = current_trace()
+        if trace is None:
+            raise LanguageError(
+                f"kernel {self.fn.__name__!r} is called from Python", code="OC1133",
+                hint="call it from a @cute.jit function and launch it there: "
+                "kernel(...).launch(grid=..., block=...)",
+            )  # fmt: skip
+        if trace.in_kernel:
+            raise LanguageError(
+                f"kernel {self.fn.__name__!r} is called from a kernel", code="OC1134",
+                hint="decorate functions that kernels call with @cute.jit, or not at all",
+            )  # fmt: skip
+        bound = self._typed(args, kwargs)
+        return KernelCall(self.rewritten, self.symbol, bound.args, bound.kwargs, trace)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.fn.__qualname__}>"
+
+
+def jit(
+    fn: Any = None, *, preprocess: bool = True, preprocessor: bool = True, **options: Any
+) -> Any:
+    """Decorate a host function.
+
+    Args:
+        fn: the function.
+        preprocess: rewrite control flow; without it the function is traced as it stands.
+    """
+    on = preprocess and preprocessor
+    return JitFunction(fn, on) if fn is not None else lambda f: JitFunction(f, on)
+
+
+def kernel(
+    fn: Any = None, *, preprocess: bool = True, preprocessor: bool = True, **options: Any
+) -> Any:
+    """Decorate a kernel; see `jit`."""
+    on = preprocess and preprocessor
+    return KernelFunction(fn, on) if fn is not None else lambda f: KernelFunction(f, on)

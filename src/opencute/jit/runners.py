@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What runs a compiled function: the simulator here, a GPU in `cuda_runner`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from opencute.base.counters import COUNTERS
+from opencute.base.knobs import KNOBS
+from opencute.compiler.artefacts import Artefacts
+from opencute.compiler.targets import RunTarget
+from opencute.dialects.cute import storage_bits
+from opencute.ir.core import Op
+from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.sim import Buffer, Simulator
+
+__all__ = ["Runner", "SimRunner", "make_runner"]
+
+
+class Runner(Protocol):
+    """A compiled host function: call it with the run-time values of its parameters."""
+
+    artefacts: Artefacts
+
+    def __call__(self, values: list[Any]) -> None: ...
+
+    def prepare(self, values: list[Any]) -> Callable[[], None]:
+        """A call with these arguments, to be run any number of times."""
+        ...
+
+
+def make_runner(artefacts: Artefacts, where: RunTarget) -> Runner:
+    """What runs a compiled function on a target."""
+    if where.kind == "sim":
+        return SimRunner(artefacts)
+    # The driver is only loaded where it is used.
+    from opencute.jit.cuda_runner import CudaRunner
+
+    return CudaRunner(artefacts)
+
+
+def _launches(module: Op) -> int:
+    return sum(op.name == "gpu.launch_func" for op in module.walk())
+
+
+class SimRunner:
+    """Runs the traced module in the simulator."""
+
+    def __init__(self, artefacts: Artefacts) -> None:
+        self.artefacts = artefacts
+        self.launches = _launches(artefacts.module)
+        self.simulator = Simulator(artefacts.target.name, KNOBS.sim_seed)
+        function = next(
+            op for op in artefacts.module.regions[0].block.ops if op.symbol == artefacts.name
+        )
+        self.types = [a.type for a in function.regions[0].block.args]
+
+    def __call__(self, values: list[Any]) -> None:
+        self.prepare(values)()
+
+    def prepare(self, values: list[Any]) -> Callable[[], None]:
+        """A call with these arguments."""
+        args = [self._argument(v, i) for i, v in enumerate(values)]
+
+        def run() -> None:
+            COUNTERS.launches += self.launches
+            self.simulator.run_host(self.artefacts.module, self.artefacts.name, args)
+
+        return run
+
+    def _argument(self, value: Any, index: int) -> Any:
+        if isinstance(value, ExternalTensor):
+            return _buffer(value, f"argument {index}")
+        if isinstance(value, ExternalPointer):
+            return value.address
+        return value
+
+
+def _buffer(t: ExternalTensor, name: str) -> Any:
+    """The memory that a tensor's elements span, as a pointer to its first element."""
+    type = storage_bits(t.element_type.mlir_type)
+    low = high = 0
+    for extent, stride in zip(t.shape, t.stride, strict=True):
+        reach = (extent - 1) * stride
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    empty = 0 in t.shape
+    size = 0 if empty else ((high - low + 1) * type + 7) // 8
+    start = low * type // 8
+    buffer = Buffer.from_address(
+        t.data_ptr + start, size, f"{t.element_type}{list(t.shape)}", owner=t.array,
+        read_only=t.array.read_only,
+    )  # fmt: skip
+    return buffer.pointer(-start)

@@ -1,0 +1,312 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The layout algebra as kernel authors call it: on layouts, shapes and tensors alike.
+
+On a layout or tuple each function is the one of `opencute.layout`. On a tensor it acts on the
+layout and moves the iterator where the operation has an offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from opencute import layout as la
+from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.lang.numbers import Numeric, NumericMeta
+from opencute.lang.pointers import Pointer, element_bits
+from opencute.lang.tensors import Tensor, TracedTensor, offset_coord
+from opencute.lang.vectors import TensorSSA
+from opencute.layout import ComposedLayout, Layout, coord_add
+
+__all__ = [
+    "append",
+    "assume",
+    "blocked_product",
+    "ceil_div",
+    "coalesce",
+    "complement",
+    "composition",
+    "cosize",
+    "crd2idx",
+    "depth",
+    "dice",
+    "domain_offset",
+    "elem_less",
+    "filter",
+    "filter_zeros",
+    "flat_divide",
+    "flat_product",
+    "flatten",
+    "front",
+    "get",
+    "group_modes",
+    "idx2crd",
+    "is_static",
+    "left_inverse",
+    "local_partition",
+    "local_tile",
+    "logical_divide",
+    "logical_product",
+    "make_composed_layout",
+    "make_layout",
+    "max_common_layout",
+    "max_common_vector",
+    "prepend",
+    "raked_product",
+    "rank",
+    "recast_ptr",
+    "recast_tensor",
+    "right_inverse",
+    "round_up",
+    "select",
+    "shape",
+    "shape_div",
+    "size",
+    "size_in_bytes",
+    "slice_",
+    "slice_and_offset",
+    "tile_to_shape",
+    "tiled_divide",
+    "tiled_product",
+    "zipped_divide",
+    "zipped_product",
+]
+
+
+def _tuples(x: Any) -> Any:
+    """Lists as tuples, numbers of the language as the algebra takes them."""
+    if isinstance(x, tuple | list):
+        items: Any = x
+        return tuple(_tuples(i) for i in items)
+    if isinstance(x, Numeric) and not x.is_dynamic:
+        return int(x)
+    return x
+
+
+def _layout_of(x: Any) -> Any:
+    return x.layout if isinstance(x, Tensor) else _tuples(x)
+
+
+def _with_layout(x: Any, layout: Any) -> Any:
+    return TracedTensor(x.iterator, layout) if isinstance(x, Tensor) else layout
+
+
+def _map(name: str, doc: str) -> Callable[..., Any]:
+    fn = getattr(la, name)
+
+    def apply(target: Any, *args: Any, loc: Any = None, ip: Any = None, **kwargs: Any) -> Any:
+        plain = [_tuples(a) for a in args]
+        named = {k: _tuples(v) for k, v in kwargs.items()}
+        return _with_layout(target, fn(_layout_of(target), *plain, **named))
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = doc
+    return apply
+
+
+def _measure(name: str, doc: str) -> Callable[..., Any]:
+    fn = getattr(la, name)
+
+    def apply(*args: Any, loc: Any = None, ip: Any = None, **kwargs: Any) -> Any:
+        named = {k: _layout_of(v) for k, v in kwargs.items()}
+        return fn(*[_layout_of(a) for a in args], **named)
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = doc
+    return apply
+
+
+coalesce = _map("coalesce", "The layout with modes merged; see `opencute.layout.coalesce`.")
+filter = _map("filter", "The layout without modes of extent 1 or stride 0.")
+filter_zeros = _map("filter_zeros", "The layout with extent 1 in modes of stride 0.")
+flatten = _map("flatten", "The modes without hierarchy.")
+group_modes = _map("group_modes", "Modes `begin` to `end` as one mode.")
+select = _map("select", "The modes listed in `mode`.")
+logical_divide = _map("logical_divide", "Each mode split into (tile, rest).")
+zipped_divide = _map("zipped_divide", "((tile modes), (rest modes)).")
+tiled_divide = _map("tiled_divide", "((tile modes), rest, rest, ...).")
+flat_divide = _map("flat_divide", "(tile, tile, ..., rest, rest, ...).")
+logical_product = _map("logical_product", "The layout repeated by a tiler.")
+zipped_product = _map("zipped_product", "((block modes), (tiler modes)).")
+tiled_product = _map("tiled_product", "((block modes), tiler, tiler, ...).")
+flat_product = _map("flat_product", "(block, block, ..., tiler, tiler, ...).")
+blocked_product = _map("blocked_product", "Block and tiler modes paired, block first.")
+raked_product = _map("raked_product", "Block and tiler modes paired, tiler first.")
+complement = _map("complement", "The layout of what another one leaves out.")
+right_inverse = _map("right_inverse", "The right inverse of a layout.")
+left_inverse = _map("left_inverse", "The left inverse of a layout.")
+tile_to_shape = _map("tile_to_shape", "A layout repeated until it fills a shape.")
+append = _map("append", "The modes followed by one more.")
+prepend = _map("prepend", "The modes preceded by one more.")
+
+rank = _measure("rank", "Number of top-level modes.")
+depth = _measure("depth", "Depth of the hierarchy.")
+cosize = _measure("cosize", "Largest offset plus one.")
+shape = _measure("shape", "The shape, or one of its modes.")
+elem_less = _measure("elem_less", "Whether each entry of a coordinate is below the other's.")
+max_common_layout = _measure("max_common_layout", "The layout that two layouts share.")
+max_common_vector = _measure("max_common_vector", "Elements contiguous in both layouts.")
+shape_div = _measure("shape_div", "Quotient of two shapes.")
+idx2crd = _measure("idx2crd", "The coordinate of an index in a shape.")
+is_static = _measure("is_static", "Whether all integers are known at compile time.")
+
+
+def size(a: Any, mode: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
+    """Number of elements of a shape, layout, tensor or vector, or of one of its modes.
+
+    Args:
+        a: what to measure; an int is its own size.
+        mode: a list with the position of the mode, outermost first.
+    """
+    if isinstance(a, TensorSSA):
+        a = a.shape
+    if hasattr(a, "size") and not isinstance(a, Layout | ComposedLayout | Tensor):
+        return a.size() if callable(a.size) else a.size
+    return la.size(_layout_of(a), mode=mode)
+
+
+def get(a: Any, mode: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """One mode of a tuple, layout or tensor."""
+    return _with_layout(a, la.get(_layout_of(a), mode))
+
+
+def front(a: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """The first leaf of a tuple."""
+    a = _tuples(a)
+    while isinstance(a, tuple):
+        a = a[0]
+    return a
+
+
+def ceil_div(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """Quotient rounded up, of integers or of shapes mode by mode."""
+    return la.ceil_div(_tuples(a), _tuples(b))
+
+
+def round_up(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """The least multiple of `b` that is not below `a`."""
+    return la.round_up(_tuples(a), _tuples(b))
+
+
+def size_in_bytes(dtype: NumericMeta, layout: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """Bytes that elements of a type take in a layout."""
+    extent = la.cosize(layout.outer if isinstance(layout, ComposedLayout) else _layout_of(layout))
+    return extent * element_bits(dtype) // 8
+
+
+def composition(lhs: Any, rhs: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """``R(c) == lhs(rhs(c))``; `rhs` is a layout, a shape, or a tuple with one of these per mode."""
+    return _with_layout(lhs, la.composition(_layout_of(lhs), _layout_of(rhs)))
+
+
+def crd2idx(coord: Any, layout: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """The offset of a coordinate in a layout, tensor or shape."""
+    layout = _layout_of(layout)
+    crd = offset_coord(coord, layout) if isinstance(layout, Layout) else _tuples(coord)
+    return la.crd2idx(crd, layout)
+
+
+def slice_(src: Any, coord: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """The modes whose coordinate is None; a tensor's iterator moves to the other coordinates."""
+    if isinstance(src, Tensor):
+        return TracedTensor(src.iterator, src.layout)[coord]  # type: ignore[attr-defined]
+    return la.slice_(_tuples(src), _tuples(coord))
+
+
+def slice_and_offset(coord: Any, src: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """The sliced layout and the offset that slicing skipped."""
+    return la.slice_and_offset(offset_coord(coord, src), src)
+
+
+def dice(src: Any, dicer: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """The modes whose coordinate is not None."""
+    return _with_layout(src, la.dice(_layout_of(src), _tuples(dicer)))
+
+
+def domain_offset(coord: Any, tensor: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """The tensor whose origin is at `coord` of the given one."""
+    if not isinstance(tensor, TracedTensor):
+        return la.domain_offset(_tuples(coord), tensor)
+    layout, offset = la.domain_offset(offset_coord(coord, tensor.layout), tensor.layout)
+    return _moved(tensor, layout, offset)
+
+
+def _moved(tensor: TracedTensor, layout: Any, offset: Any) -> TracedTensor:
+    if isinstance(tensor.iterator, Pointer):
+        return TracedTensor(tensor.iterator + offset, layout)
+    return TracedTensor(coord_add(tensor.iterator, offset), layout)
+
+
+def local_tile(
+    input: Any, tiler: Any, coord: Any, proj: Any = None, *, loc: Any = None, ip: Any = None
+) -> Any:
+    """The tile at `coord`: zipped_divide, then a slice of the rest modes.
+
+    Args:
+        input: a tensor or layout.
+        tiler: shape of a tile, or a layout per mode.
+        coord: coordinate among the tiles; None keeps a mode.
+        proj: None in the modes of tiler and coord to leave out, 1 in the others.
+    """
+    layout = _layout_of(input)
+    tile, offset = la.local_tile(layout, _tuples(tiler), offset_coord(coord, layout), _tuples(proj))
+    return _moved(input, tile, offset) if isinstance(input, TracedTensor) else tile
+
+
+def local_partition(
+    target: Any, tiler: Any, index: Any, proj: Any = None, *, loc: Any = None, ip: Any = None
+) -> Any:
+    """What thread `index` of a thread layout owns of a tensor."""
+    layout = _layout_of(target)
+    index = offset_coord(index, layout) if not isinstance(index, tuple) else _tuples(index)
+    part, offset = la.local_partition(layout, _tuples(tiler), index, _tuples(proj))
+    return _moved(target, part, offset) if isinstance(target, TracedTensor) else part
+
+
+def make_layout(shape: Any, *more: Any, stride: Any = None, loc: Any = None, ip: Any = None) -> Any:
+    """A layout from shape and stride (column-major without one), or from one layout per mode."""
+    return la.make_layout(_tuples(shape), *map(_tuples, more), stride=_tuples(stride))
+
+
+def make_composed_layout(
+    inner: Any, offset: Any, outer: Any, *, loc: Any = None, ip: Any = None
+) -> Any:
+    """``R(c) == inner(offset + outer(c))``; `inner` is a swizzle, a layout or any function."""
+    return la.make_composed_layout(inner, _tuples(offset), outer)
+
+
+def recast_ptr(
+    ptr: Pointer, swizzle_: Any = None, dtype: NumericMeta | None = None,
+    *, loc: Any = None, ip: Any = None,
+) -> Pointer:  # fmt: skip
+    """The same address as a pointer to another element type."""
+    if swizzle_ is not None:
+        raise LayoutError(
+            "swizzled pointers are not part of this version", code="OC1359", found=swizzle_,
+            hint="put the swizzle into the layout with make_composed_layout",
+        )  # fmt: skip
+    return ptr if dtype is None else ptr.recast(dtype)
+
+
+def recast_tensor(src: Any, dtype: NumericMeta, *, loc: Any = None, ip: Any = None) -> Any:
+    """The same memory as a tensor of another element type."""
+    if not isinstance(src, TracedTensor):
+        raise TypeMismatchError("recast_tensor takes a tensor", code="OC1234", found=repr(src))
+    new = la.recast_layout(element_bits(dtype), element_bits(src.element_type), src.layout)
+    return TracedTensor(src.iterator.recast(dtype), new)
+
+
+def assume(src: Any, divby: int | None = None, *, loc: Any = None, ip: Any = None) -> Any:
+    """A run-time integer, promised to be a multiple of `divby` (the simulator checks it)."""
+    from opencute.dialects import cute
+
+    if divby is None or isinstance(src, int):
+        return src
+    if not isinstance(src, Numeric) or src.dtype.is_float:
+        raise TypeMismatchError("assume() takes an integer", code="OC1235", found=repr(src))
+    if not src.is_dynamic:
+        return src
+    out = type(src)(cute.assume(src.ir_value(), divby))
+    out.div, out.nonneg = max(src.div, divby), src.nonneg
+    return out

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Thread and block indices, and other things that stand for one instruction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opencute.dialects import ptx
+from opencute.lang.numbers import Int32
+
+__all__ = [
+    "FULL_MASK",
+    "WARP_SIZE",
+    "block_dim",
+    "block_idx",
+    "grid_dim",
+    "lane_idx",
+    "thread_idx",
+    "warp_idx",
+]
+
+WARP_SIZE = 32
+FULL_MASK = 0xFFFFFFFF
+
+
+def _index(reg: str) -> Any:
+    out = Int32(ptx.sreg(reg))
+    out.nonneg = True
+    return out
+
+
+def _triple(name: str) -> tuple[Any, Any, Any]:
+    return _index(f"{name}.x"), _index(f"{name}.y"), _index(f"{name}.z")
+
+
+def thread_idx(*, loc: Any = None, ip: Any = None) -> tuple[Any, Any, Any]:
+    """Index of the thread in its block: (x, y, z) as Int32."""
+    return _triple("tid")
+
+
+def block_idx(*, loc: Any = None, ip: Any = None) -> tuple[Any, Any, Any]:
+    """Index of the block in the grid: (x, y, z) as Int32."""
+    return _triple("ctaid")
+
+
+def block_dim(*, loc: Any = None, ip: Any = None) -> tuple[Any, Any, Any]:
+    """Threads per block: (x, y, z) as Int32."""
+    return _triple("ntid")
+
+
+def grid_dim(*, loc: Any = None, ip: Any = None) -> tuple[Any, Any, Any]:
+    """Blocks in the grid: (x, y, z) as Int32."""
+    return _triple("nctaid")
+
+
+def lane_idx(*, loc: Any = None, ip: Any = None) -> Any:
+    """Index of the thread in its warp, 0 to 31."""
+    return _index("laneid")
+
+
+def warp_idx(*, loc: Any = None, ip: Any = None) -> Any:
+    """Index of the warp in its block, counted over the linear thread index."""
+    x, y, z = thread_idx()
+    bx, by, _ = block_dim()
+    return (x + bx * (y + by * z)) // WARP_SIZE

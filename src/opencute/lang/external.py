@@ -1,0 +1,389 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors and pointers that come from outside: `from_dlpack`, `make_ptr`.
+
+A tensor from a framework is static unless marked: `mark_layout_dynamic` and
+`mark_compact_shape_dynamic` say which integers of its layout may differ between calls of one
+compiled function. What else is true of the tensor at hand (its address and its dynamic strides are
+multiples of 16 bytes, say) is a *fact*: code is specialised on facts, and a call with a tensor for
+which they do not hold uses another version of the code.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from opencute.base.errors import ArgumentError
+from opencute.dialects.cute import Dyn, LayoutAttr
+from opencute.lang.numbers import NumericMeta, numeric_class
+from opencute.lang.pointers import AddressSpace, element_bits
+from opencute.lang.tensors import Tensor
+from opencute.numeric.dtypes import from_dlpack_code
+from opencute.runtime.dlpack import export
+from opencute.runtime.external import ExternalArray
+
+__all__ = ["ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr"]
+
+_CPU_KINDS = (1, 3)  # DLPack: CPU, CUDA pinned host memory
+# Nothing wider than 128 bits exists before sm_100; 256-bit accesses need assumed_align=32.
+_FACT_BYTES = 16
+
+
+class ExternalTensor(Tensor):
+    """A framework's tensor as an argument of compiled functions.
+
+    Args:
+        array: what the framework exported.
+        assumed_align: alignment in bytes that every tensor passed in this place has; None: the
+            element's own, and the address at hand decides about specialised code.
+        use_32bit_stride: pass dynamic strides as 32-bit integers.
+    """
+
+    __slots__ = ("__weakref__", "_dtype", "_stride32", "array", "assumed_align", "owner", "state")
+    __hash__ = object.__hash__
+
+    def __init__(
+        self,
+        array: ExternalArray,
+        assumed_align: int | None = None,
+        use_32bit_stride: bool = False,
+        owner: Any = None,
+    ) -> None:
+        self.array = array
+        self.owner = owner
+        self._dtype: Any = None
+        self._stride32 = use_32bit_stride
+        # Shape and stride with marks; replaced, never changed, so that its identity tells of marks.
+        self.state: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None
+        natural = max(element_bits(self.element_type) // 8, 1)
+        if assumed_align is not None:
+            if assumed_align < 1 or assumed_align & (assumed_align - 1):
+                raise ArgumentError(
+                    "assumed_align must be a power of two", code="OC2101", found=assumed_align
+                )
+            if array.address % assumed_align:
+                raise ArgumentError(
+                    "the tensor is not aligned as assumed", code="OC2102",
+                    expected=f"an address that is a multiple of {assumed_align}",
+                    found=f"0x{array.address:x}",
+                    hint="a view that starts inside a row is not aligned; clone() it, or pass a "
+                    "smaller assumed_align",
+                )  # fmt: skip
+        self.assumed_align = max(assumed_align or natural, 1)
+
+    # ---- facts that users read
+    @property
+    def element_type(self) -> Any:
+        """Numeric class of the elements; may be set, for types that the framework lacks."""
+        if self._dtype is None:
+            t = self.array.dtype
+            self._dtype = numeric_class(from_dlpack_code(t.code, t.bits, t.lanes))
+        return self._dtype
+
+    @element_type.setter
+    def element_type(self, dtype: NumericMeta) -> None:
+        if element_bits(dtype) != element_bits(self.element_type):
+            raise ArgumentError(
+                "element_type must keep the width", code="OC2103",
+                expected=f"{element_bits(self.element_type)} bits", found=dtype,
+            )  # fmt: skip
+        self._dtype = dtype
+
+    dtype = element_type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of the tensor at hand."""
+        return tuple(self.array.shape)
+
+    @property
+    def stride(self) -> tuple[int, ...]:
+        """The strides of the tensor at hand, in elements."""
+        return tuple(self.array.strides)
+
+    @property
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        return self.array.address
+
+    @property
+    def iterator(self) -> ExternalPointer:
+        """The address as a pointer argument."""
+        return ExternalPointer(self.element_type, self.array.address, self.memspace,
+                               self.assumed_align)  # fmt: skip
+
+    @property
+    def memspace(self) -> AddressSpace:
+        """gmem for device memory, generic for host memory."""
+        cpu = self.array.device[0] in _CPU_KINDS
+        return AddressSpace.generic if cpu else AddressSpace.gmem
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes of the elements."""
+        return math.prod(self.shape) * element_bits(self.element_type) // 8
+
+    @property
+    def layout(self) -> Any:
+        """The layout of the tensor at hand."""
+        from opencute.layout import Layout
+
+        return Layout(self.shape, self.stride)
+
+    @property
+    def type(self) -> str:
+        """The type as it is printed."""
+        return str(self)
+
+    def __str__(self) -> str:
+        natural = max(element_bits(self.element_type) // 8, 1)
+        align = f", align<{self.assumed_align}>" if self.assumed_align != natural else ""
+        name = self.element_type.dtype.name
+        return f"tensor<ptr<{name}, {self.memspace.name}{align}> o {self.layout_attr().text()}>"
+
+    __repr__ = __str__
+
+    # ---- marks
+    def _stride_width(self) -> int:
+        return 32 if self._stride32 else 64
+
+    def _state(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return self.state if self.state is not None else (self.shape, self.stride)
+
+    def mark_layout_dynamic(self, leading_dim: int | None = None) -> ExternalTensor:
+        """Make all extents and strides dynamic, except the leading 1 and strides of 0.
+
+        Args:
+            leading_dim: the mode whose stride is 1; negative counts from the end; deduced when
+                omitted.
+
+        Raises:
+            ArgumentError: the leading mode cannot be deduced, or its stride is not 1.
+        """
+        rank = len(self.shape)
+        lead = self._leading(leading_dim) if rank else None
+        width = self._stride_width()
+        if width == 32 and any(abs(s) >= 1 << 31 for s in self.stride):
+            raise ArgumentError(
+                "a stride does not fit in 32 bits", code="OC2104", found=self.stride,
+                hint="leave out use_32bit_stride",
+            )  # fmt: skip
+        shape = tuple(Dyn(32) for _ in self.shape)
+        stride = tuple(
+            1 if i == lead else 0 if s == 0 else Dyn(width) for i, s in enumerate(self.stride)
+        )
+        self.state = (shape, stride)
+        return self
+
+    def _leading(self, leading_dim: int | None) -> int | None:
+        rank, shape, stride = len(self.shape), self.shape, self.stride
+        if leading_dim is not None:
+            lead = leading_dim + rank if leading_dim < 0 else leading_dim
+            if not 0 <= lead < rank:
+                raise ArgumentError(
+                    "leading_dim is out of range", code="OC2105",
+                    expected=f"-{rank} to {rank - 1}", found=leading_dim,
+                )  # fmt: skip
+            if stride[lead] != 1 and shape[lead] != 1:
+                raise ArgumentError(
+                    "the leading mode's stride is not 1", code="OC2106",
+                    expected="strides[leading_dim] == 1", found=stride[lead],
+                )  # fmt: skip
+            return lead
+        ones = [i for i in range(rank) if stride[i] == 1]
+        wide = [i for i in ones if shape[i] > 1]
+        if len(ones) <= 1:
+            return ones[0] if ones else None
+        if len(wide) == 1:
+            return wide[0]
+        if not wide:
+            # People compile for many shapes with torch.empty(1, 1): its last mode leads.
+            return rank - 1
+        raise ArgumentError(
+            "the leading mode cannot be deduced: several modes have stride 1", code="OC2107",
+            found=f"{shape}:{stride}", hint="pass leading_dim",
+        )  # fmt: skip
+
+    def mark_compact_shape_dynamic(
+        self, mode: int, stride_order: tuple[int, ...] | None = None, divisibility: int = 1
+    ) -> ExternalTensor:
+        """Make one extent dynamic, and the strides that follow from it; for compact tensors.
+
+        Args:
+            mode: the extent's position.
+            stride_order: modes from outermost to innermost, as `torch.Tensor.dim_order()`.
+            divisibility: what divides the extent in every call.
+
+        Raises:
+            ArgumentError: not compact, an order that does not fit, or an extent that is not
+                divisible.
+        """
+        rank = len(self.shape)
+        if not -rank <= mode < rank:
+            raise ArgumentError(
+                "mode is out of range", code="OC2105", expected=f"0 to {rank - 1}", found=mode
+            )
+        mode %= rank
+        if divisibility < 1 or self.shape[mode] % divisibility:
+            raise ArgumentError(
+                "the extent is not divisible", code="OC2108",
+                expected=f"a multiple of {divisibility}", found=self.shape[mode],
+            )  # fmt: skip
+        order = self._order(stride_order)
+        shape = list(self._state()[0])
+        shape[mode] = Dyn(32, divisibility)
+        stride: list[Any] = [0] * rank
+        step: int | Dyn = 1
+        for i in reversed(order):
+            if self.shape[i] != 1 or isinstance(shape[i], Dyn):
+                stride[i] = step
+            extent = shape[i]
+            div = extent.div if isinstance(extent, Dyn) else extent
+            if isinstance(extent, Dyn) or isinstance(step, Dyn):
+                before = step.div if isinstance(step, Dyn) else step
+                step = Dyn(self._stride_width(), min(before * div, 1 << 30))
+            else:
+                step = step * extent
+        self.state = (tuple(shape), tuple(stride))
+        return self
+
+    def _order(self, given: tuple[int, ...] | None) -> list[int]:
+        rank, stride, shape = len(self.shape), self.stride, self.shape
+        if given is None:
+            ones = [i for i in range(rank) if stride[i] == 1]
+            if len(ones) > 1:
+                raise ArgumentError(
+                    "stride_order cannot be deduced: several modes have stride 1", code="OC2109",
+                    found=f"{shape}:{stride}", hint="pass stride_order",
+                )  # fmt: skip
+            order = sorted(range(rank), key=lambda i: -stride[i])
+        else:
+            order = list(given)
+            if sorted(order) != list(range(rank)):
+                raise ArgumentError(
+                    "stride_order is no permutation of the modes", code="OC2109", found=given
+                )
+        step = 1
+        for i in reversed(order):
+            if shape[i] != 1 and stride[i] != step:
+                raise ArgumentError(
+                    "the tensor is not compact in this order", code="OC2110",
+                    expected=f"stride {step} in mode {i}", found=f"{shape}:{stride}",
+                    hint="mark_layout_dynamic() works for any strides",
+                )  # fmt: skip
+            step *= shape[i]
+        return order
+
+    # ---- what compilation and calls need
+    def layout_attr(self) -> LayoutAttr:
+        """The layout with the integers that are dynamic, without facts."""
+        return LayoutAttr(*self._state())
+
+    def facts(self) -> tuple[int, ...]:
+        """What is true of this tensor beyond its marks: alignment of the address in bytes (at most
+        16, at least what is assumed), then for each dynamic stride the elements that divide it (at
+        most 16 bytes' worth)."""
+        address = self.array.address
+        align = max(self.assumed_align, math.gcd(address, _FACT_BYTES) if address else _FACT_BYTES)
+        per = max(align * 8 // element_bits(self.element_type), 1)
+        out = [align]
+        for leaf, actual, extent in zip(self._state()[1], self.stride, self.shape, strict=True):
+            if isinstance(leaf, Dyn):
+                # The stride of an extent of 1 is never used.
+                free = extent <= 1 or actual == 0
+                out.append(max(leaf.div, per if free else math.gcd(actual, per)))
+        return tuple(out)
+
+    def dynamic_values(self) -> list[int]:
+        """The values of the dynamic integers, shape first."""
+        shape, stride = self._state()
+        out = [n for leaf, n in zip(shape, self.shape, strict=True) if isinstance(leaf, Dyn)]
+        out += [n for leaf, n in zip(stride, self.stride, strict=True) if isinstance(leaf, Dyn)]
+        return out
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self.owner.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self.owner.__dlpack_device__()
+
+
+def from_dlpack(
+    tensor_dlpack: Any,
+    assumed_align: int | None = None,
+    use_32bit_stride: bool = False,
+    *,
+    enable_tvm_ffi: bool = False,
+    force_tf32: bool = False,
+) -> ExternalTensor:
+    """A framework's tensor as an argument of compiled functions, without a copy.
+
+    Args:
+        tensor_dlpack: a torch tensor, NumPy array, or anything that exports DLPack.
+        assumed_align: alignment in bytes that every tensor passed in this place will have.
+        use_32bit_stride: pass dynamic strides as 32-bit integers.
+
+    Raises:
+        ArgumentError: not a tensor, not aligned as assumed, or of a type the language lacks.
+    """
+    array = export(tensor_dlpack)
+    return ExternalTensor(array, assumed_align, use_32bit_stride, tensor_dlpack)
+
+
+class ExternalPointer:
+    """An address as an argument of compiled functions; see `make_ptr`."""
+
+    __slots__ = ("address", "alignment", "dtype", "memspace")
+
+    def __init__(self, dtype: Any, address: int, memspace: AddressSpace, alignment: int) -> None:
+        self.dtype = dtype
+        self.address = address
+        self.memspace = memspace
+        self.alignment = alignment
+
+    value_type = property(lambda self: self.dtype)
+
+    def __str__(self) -> str:
+        return f"ptr<{self.dtype.dtype.name}, {self.memspace.name}, align<{self.alignment}>>"
+
+    __repr__ = __str__
+
+
+def make_ptr(
+    dtype: Any,
+    value: Any,
+    mem_space: AddressSpace = AddressSpace.generic,
+    assumed_align: int | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """A typed pointer from an address.
+
+    Args:
+        dtype: numeric class of the elements.
+        value: the address: a Python int outside of compiled code, also an integer inside.
+        mem_space: where it points.
+        assumed_align: alignment in bytes; the element's own when omitted.
+
+    Raises:
+        ArgumentError: the address is not aligned as assumed.
+    """
+    from opencute.ir.builder import current_block
+
+    align = assumed_align or max(element_bits(dtype) // 8, 1)
+    if current_block() is not None:
+        from opencute.dialects import cute
+        from opencute.lang.numbers import Int64
+        from opencute.lang.pointers import Pointer, pointer_type
+
+        type = pointer_type(dtype, mem_space, align)
+        return Pointer(cute.int_to_ptr(Int64(value).ir_value(), type), dtype)
+    address = int(getattr(value, "value", value) or 0)
+    if address % align:
+        raise ArgumentError(
+            "the address is not aligned as assumed", code="OC2102",
+            expected=f"a multiple of {align}", found=f"0x{address:x}",
+        )  # fmt: skip
+    return ExternalPointer(dtype, address, mem_space, align)

@@ -1,0 +1,467 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The scalar types of the language: `Int32`, `Float16`, `Boolean`, ...
+
+A number is *concrete* (it holds a Python value; this is what exists outside of compiled code) or
+*dynamic* (it holds an SSA value of the function being traced). Both follow the same rules: operands
+are promoted by `opencute.numeric.promote`, integers wrap at their width, ``//`` and ``%`` floor.
+
+    >>> Int8(100) + Int8(100)
+    Int8(-56)
+
+Dynamic integers carry two facts that the layout algebra and the address code use: what divides
+them, and that they are not negative.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, cast
+
+from opencute.base.errors import LanguageError, TypeMismatchError
+from opencute.dialects import arith
+from opencute.ir import types as ir_types
+from opencute.ir.builder import current_block
+from opencute.ir.core import Value
+from opencute.lang import number_ops as ops
+from opencute.numeric.dtypes import DTYPES, DType
+
+__all__ = [
+    "NUMERIC_CLASSES",
+    "BFloat16",
+    "Boolean",
+    "Float4E2M1FN",
+    "Float8E4M3FN",
+    "Float8E5M2",
+    "Float8E8M0FNU",
+    "Float16",
+    "Float32",
+    "Float64",
+    "Int4",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
+    "Int128",
+    "Integer",
+    "Numeric",
+    "NumericMeta",
+    "TFloat32",
+    "Uint4",
+    "Uint8",
+    "Uint16",
+    "Uint32",
+    "Uint64",
+    "Uint128",
+    "as_numeric",
+    "class_of",
+    "ir_type",
+    "numeric_class",
+]
+
+
+class NumericMeta(type):
+    """The type of `Int32` and its like; a numeric class describes itself."""
+
+    dtype: DType
+
+    @property
+    def width(cls) -> int:
+        """Bits of the value (Boolean: 1)."""
+        return cls.dtype.width
+
+    @property
+    def is_integer(cls) -> bool:
+        """Whether this is an integer type; Boolean counts as one, as it does in Python."""
+        return cls.dtype.is_integer or cls.dtype.is_bool
+
+    @property
+    def is_float(cls) -> bool:
+        """Whether this is a floating-point type."""
+        return cls.dtype.is_float
+
+    @property
+    def signed(cls) -> bool:
+        """Whether negative values exist."""
+        return cls.dtype.signed
+
+    @property
+    def mlir_type(cls) -> ir_types.Type:
+        """The type of SSA values of this class."""
+        return ir_type(cls.dtype)
+
+    @property
+    def min(cls) -> int | float:
+        """The lowest finite value."""
+        return cls.dtype.min
+
+    @property
+    def max(cls) -> int | float:
+        """The largest finite value."""
+        return cls.dtype.max
+
+    @property
+    def inf(cls) -> float:
+        """Positive infinity."""
+        return math.inf
+
+    @property
+    def zero(cls) -> Any:
+        """Zero of this type as a Python number."""
+        return 0.0 if cls.dtype.is_float else 0
+
+    def __str__(cls) -> str:
+        return cls.__name__
+
+    def __repr__(cls) -> str:
+        return cls.__name__
+
+
+_IR_FLOATS = {
+    "f64": ir_types.F64, "f32": ir_types.F32, "f16": ir_types.F16, "bf16": ir_types.BF16,
+}  # fmt: skip
+
+
+def ir_type(dtype: DType) -> ir_types.Type:
+    """The IR type of an element type; integers are signless there."""
+    if dtype.is_float:
+        known = _IR_FLOATS.get(dtype.name)
+        return known or ir_types.FloatType(dtype.mlir, dtype.width)
+    return ir_types.IntegerType(dtype.width)
+
+
+class Numeric(metaclass=NumericMeta):
+    """Base of all numbers.
+
+    Args:
+        value: a Python number, another number of the language (converted), or an SSA value.
+
+    Raises:
+        TypeMismatchError: `value` is none of these.
+        ValueError, OverflowError: NaN or infinity given to an integer type.
+    """
+
+    __slots__ = ("div", "nonneg", "value")
+    __hash__ = object.__hash__
+    dtype: ClassVar[DType]
+    value: Any
+    div: int
+    nonneg: bool
+
+    def __init__(self, value: Any = 0, *, loc: Any = None, ip: Any = None) -> None:
+        self.div = 1
+        self.nonneg = False
+        if isinstance(value, Value):
+            expected = ir_type(self.dtype)
+            if value.type != expected:
+                raise TypeMismatchError(
+                    f"{type(self).__name__} cannot hold this SSA value",
+                    code="OC1201", expected=expected, found=value.type,
+                )  # fmt: skip
+            self.value = value
+        elif isinstance(value, Numeric):
+            other = value.to(type(self))
+            self.value, self.div, self.nonneg = other.value, other.div, other.nonneg
+        else:
+            constant = ops.coerce(value, self.dtype)
+            if current_block() is None:
+                self.value = constant
+            else:
+                self.value = arith.constant(constant, ir_type(self.dtype))
+                if not self.dtype.is_float:
+                    self.nonneg = constant >= 0
+
+    # ---- facts
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the value is only known at run time."""
+        return isinstance(self.value, Value)
+
+    @property
+    def type(self) -> ir_types.Type:
+        """The IR type."""
+        return ir_type(self.dtype)
+
+    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Value:
+        """The SSA value; a concrete number becomes a constant."""
+        if isinstance(self.value, Value):
+            return self.value
+        return arith.constant(self.value, ir_type(self.dtype))
+
+    def to(self, dtype: Any, *, loc: Any = None, ip: Any = None) -> Any:
+        """This number converted to another type.
+
+        Args:
+            dtype: a numeric class, or `int`, `float`, `bool`.
+
+        Floats to integers truncate and clamp; integers wrap; Boolean is "not zero".
+        """
+        return ops.convert(self, class_of(dtype))
+
+    def bitcast(self, dtype: NumericMeta) -> Any:
+        """The same bits as another type of the same width."""
+        return ops.bitcast(self, dtype)
+
+    # ---- protocols of Python that need a value now
+    def _concrete(self, what: str) -> Any:
+        if self.is_dynamic:
+            raise LanguageError(
+                f"a run-time {type(self).__name__} has no value while the kernel is traced",
+                code="OC1101",
+                found=what,
+                hint="use it in a dynamic `if`, `for` or `while` of a @jit or @kernel function; "
+                "const_expr() and range_constexpr() need values known at compile time",
+            )
+        return self.value
+
+    def __bool__(self) -> bool:
+        return bool(self._concrete("bool()"))
+
+    def __index__(self) -> int:
+        if self.dtype.is_float:
+            raise TypeError(f"{type(self).__name__} cannot be used as an index")
+        return int(self._concrete("an index"))
+
+    def __int__(self) -> int:
+        return int(self._concrete("int()"))
+
+    def __float__(self) -> float:
+        return float(self._concrete("float()"))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'?' if self.is_dynamic else self.value})"
+
+    def __str__(self) -> str:
+        if not self.is_dynamic:
+            return str(self.value)
+        return "?" if self.div <= 1 else f"?{{div={self.div}}}"
+
+    # ---- arithmetic
+    def __add__(self, other: Any) -> Any:
+        return ops.binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return ops.binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return ops.binary("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return ops.binary("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return ops.binary("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return ops.binary("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return ops.binary("truediv", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return ops.binary("truediv", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return ops.binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return ops.binary("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return ops.binary("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return ops.binary("mod", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return ops.power(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return ops.power(other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return ops.binary("and", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return ops.binary("and", other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return ops.binary("or", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return ops.binary("or", other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return ops.binary("xor", self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return ops.binary("xor", other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return ops.binary("shl", self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return ops.binary("shl", other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return ops.binary("shr", self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return ops.binary("shr", other, self)
+
+    def __neg__(self) -> Any:
+        return ops.negate(self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return ops.absolute(self)
+
+    def __invert__(self) -> Any:
+        return ops.invert(self)
+
+    # ---- comparison
+    def __eq__(self, other: object) -> Any:
+        return ops.compare("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return ops.compare("ne", self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return ops.compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return ops.compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return ops.compare("gt", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return ops.compare("ge", self, other)
+
+
+class Integer(Numeric):
+    """Base of the integer types; follows the layout algebra's protocol for dynamic integers."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __opencute_dynamic_int__ = True
+
+    @property
+    def divisibility(self) -> int:
+        """What is known to divide the value."""
+        return self.div if self.is_dynamic else abs(self.value) or 1
+
+    @property
+    def width(self) -> int:
+        """Bits, as the layout algebra prints them."""
+        return self.dtype.width
+
+    def __ceil_div__(self, other: Any) -> Any:
+        return ops.ceil_div(self, other)
+
+    def __rceil_div__(self, other: Any) -> Any:
+        return ops.ceil_div(other, self)
+
+    def __min__(self, other: Any) -> Any:
+        return ops.minmax("min", self, other)
+
+    def __max__(self, other: Any) -> Any:
+        return ops.minmax("max", self, other)
+
+    def __known_equal__(self, other: object) -> bool:
+        if not isinstance(other, Integer):
+            return not self.is_dynamic and self.value == other
+        if self.is_dynamic and other.is_dynamic:
+            return self.value is other.value
+        return not self.is_dynamic and not other.is_dynamic and self.value == other.value
+
+
+def _define(name: str, base: type = Numeric) -> Any:
+    dtype = DTYPES[name]
+    members = {"dtype": dtype, "__slots__": (), "__doc__": f"{dtype.display}: {dtype.width} bits."}
+    members["__hash__"] = object.__hash__
+    members["__module__"] = __name__
+    return NumericMeta(dtype.display, (base,), members)
+
+
+Boolean = _define("i1")
+Int4 = _define("i4", Integer)
+Int8 = _define("i8", Integer)
+Int16 = _define("i16", Integer)
+Int32 = _define("i32", Integer)
+Int64 = _define("i64", Integer)
+Int128 = _define("i128", Integer)
+Uint4 = _define("u4", Integer)
+Uint8 = _define("u8", Integer)
+Uint16 = _define("u16", Integer)
+Uint32 = _define("u32", Integer)
+Uint64 = _define("u64", Integer)
+Uint128 = _define("u128", Integer)
+Float64 = _define("f64")
+Float32 = _define("f32")
+TFloat32 = _define("tf32")
+Float16 = _define("f16")
+BFloat16 = _define("bf16")
+Float8E4M3FN = _define("f8e4m3fn")
+Float8E5M2 = _define("f8e5m2")
+Float8E8M0FNU = _define("f8e8m0fnu")
+Float4E2M1FN = _define("f4e2m1fn")
+
+NUMERIC_CLASSES: dict[str, NumericMeta] = {
+    cast("NumericMeta", c).dtype.name: c
+    for c in (
+        Boolean, Int4, Int8, Int16, Int32, Int64, Int128, Uint4, Uint8, Uint16, Uint32, Uint64,
+        Uint128, Float64, Float32, TFloat32, Float16, BFloat16, Float8E4M3FN, Float8E5M2,
+        Float8E8M0FNU, Float4E2M1FN,
+    )
+}  # fmt: skip
+
+
+def numeric_class(dtype: DType) -> NumericMeta:
+    """The language's class for an element type.
+
+    Raises:
+        TypeMismatchError: the language has no such type.
+    """
+    found = NUMERIC_CLASSES.get(dtype.name)
+    if found is None:
+        raise TypeMismatchError(
+            f"element type {dtype.display} is not part of the language", code="OC1202"
+        )
+    return found
+
+
+def class_of(dtype: Any) -> NumericMeta:
+    """A numeric class from itself, from `int`, `float` or `bool`, or from an element type."""
+    if isinstance(dtype, NumericMeta):
+        return dtype
+    if isinstance(dtype, DType):
+        return numeric_class(dtype)
+    plain = {int: Int32, float: Float32, bool: Boolean}.get(dtype)
+    if plain is None:
+        raise TypeMismatchError(
+            f"{dtype!r} is not a numeric type",
+            code="OC1203",
+            hint="use cutlass.Float32, cutlass.Int32, ...",
+        )
+    return plain
+
+
+def as_numeric(value: Any, like: NumericMeta | None = None) -> Numeric:
+    """A number of the language; Python numbers become `like`, or Int32, Float32 or Boolean.
+
+    Raises:
+        TypeMismatchError: `value` is not a number.
+    """
+    if isinstance(value, Numeric):
+        return value
+    if isinstance(value, bool | int | float):
+        return (like or class_of(type(value)))(value)
+    if hasattr(value, "__index__") or hasattr(value, "__float__"):
+        plain = int(value) if hasattr(value, "__index__") else float(value)
+        return (like or class_of(type(plain)))(plain)
+    raise TypeMismatchError(
+        f"{type(value).__name__} is not a number", code="OC1204", found=repr(value)[:80]
+    )

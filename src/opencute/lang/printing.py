@@ -1,0 +1,297 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Printing at run time: `printf` and `print_tensor`, on the host and on the device.
+
+Formats are C's (``%d``, ``%f``) or Python's braces. What is static is written into the format while
+the kernel is traced; what is dynamic becomes an operand.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.dialects import cute
+from opencute.ir.core import Value
+from opencute.lang.numbers import (
+    Float32,
+    Float64,
+    Int32,
+    Int64,
+    Numeric,
+    Uint32,
+    Uint64,
+    as_numeric,
+)
+from opencute.lang.pointers import Pointer
+from opencute.lang.tensors import TracedTensor, make_rmem_tensor
+from opencute.lang.vectors import TensorSSA
+from opencute.layout import ComposedLayout, Layout, is_scaled_basis, is_static, make_layout, product
+
+__all__ = ["print_tensor", "printf"]
+
+# CUDA's printf takes 32 arguments at most.
+_MAX_ARGS = 24
+_C_SPEC = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXeEfFgGcsp]))")
+
+
+class _Text:
+    """A C format in the making, with the values that it prints."""
+
+    def __init__(self) -> None:
+        self.format = ""
+        self.args: list[Value] = []
+
+    def plain(self, text: str) -> None:
+        self.format += text.replace("%", "%%")
+
+    def number(self, x: Numeric, spec: str | None = None) -> None:
+        if not x.is_dynamic and spec is None:
+            self.plain(f"{x.value:f}" if x.dtype.is_float else str(int(x.value)))
+            return
+        wide, default = _widened(x)
+        self.format += spec or default
+        self.args.append(wide.ir_value())
+
+    def any(self, x: Any) -> None:
+        """Print whatever a user may hand to printf."""
+        if isinstance(x, Numeric):
+            self.number(x)
+        elif isinstance(x, bool):
+            self.plain(str(int(x)))
+        elif isinstance(x, float):
+            self.plain(f"{x:f}")
+        elif isinstance(x, tuple | list):
+            self._sequence(x)
+        elif isinstance(x, Layout):
+            self.any(x.shape)
+            self.plain(":")
+            self.any(x.stride)
+        elif isinstance(x, ComposedLayout):
+            self.plain(f"{x.inner} o ")
+            self.any(x.offset)
+            self.plain(" o ")
+            self.any(x.outer)
+        elif isinstance(x, TensorSSA):
+            self._sequence([x[i] for i in range(product(x.shape))])
+        elif isinstance(x, Pointer):
+            self._pointer(x)
+        elif isinstance(x, TracedTensor):
+            self._tensor(x)
+        elif is_scaled_basis(x):
+            self.any(x.value)
+            self.plain("".join(f"@{m}" for m in reversed(x.mode)))
+        else:
+            self.plain("_" if x is None else str(x))
+
+    def _sequence(self, items: Any) -> None:
+        self.plain("(")
+        for i, item in enumerate(items):
+            if i:
+                self.plain(",")
+            self.any(item)
+        self.plain(")")
+
+    def _pointer(self, p: Pointer) -> None:
+        self.plain("raw_ptr(0x")
+        self.format += "%016llx"
+        self.args.append(cute.ptr_to_int(p.value))
+        self.plain(f": {p.dtype.dtype.name}, {p.memspace.name}, align<{p.alignment}>)")
+
+    def _tensor(self, t: TracedTensor) -> None:
+        self.plain("tensor(")
+        self.any(t.iterator)
+        self.plain(" o ")
+        self.any(t.layout)
+        self.plain(")")
+
+    def emit(self) -> None:
+        cute.print_(self.format, self.args)
+
+
+def _widened(x: Numeric) -> tuple[Numeric, str]:
+    t = x.dtype
+    if t.is_float:
+        return x.to(Float32).to(Float64), "%f"
+    if t.is_bool:
+        return x.to(Int32), "%d"
+    if t.width <= 32:
+        return (x.to(Int32), "%d") if t.signed else (x.to(Uint32), "%u")
+    return (x.to(Int64), "%lld") if t.signed else (x.to(Uint64), "%llu")
+
+
+def _c_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
+    """`fmt` in C's spelling; each conversion takes one argument, converted to what it prints."""
+    rest = list(args)
+    last = 0
+    for match in _C_SPEC.finditer(fmt):
+        text.format += fmt[last : match.start()]
+        last = match.end()
+        kind = match.group(1)
+        if kind is None:
+            text.format += "%%"
+            continue
+        if not rest:
+            raise TypeMismatchError(
+                "printf: more conversions than arguments", code="OC1240", found=fmt
+            )
+        _one(text, match.group(0), kind, rest.pop(0))
+    text.format += fmt[last:]
+    if rest:
+        raise TypeMismatchError("printf: more arguments than conversions", code="OC1240", found=fmt)
+
+
+def _one(text: _Text, spec: str, kind: str, x: Any) -> None:
+    if kind == "s" or not isinstance(x, Numeric | bool | int | float):
+        text.any(x)
+        return
+    number = as_numeric(x)
+    head = re.match(r"%[-+ #0]*\d*(?:\.\d+)?", spec)
+    assert head is not None
+    if kind in "eEfFgG":
+        value: Any = (
+            number.to(Float64) if number.dtype.width == 64 else number.to(Float32).to(Float64)
+        )
+        text.number(_dynamic(value), head.group(0) + kind)
+    elif kind == "p" or number.dtype.width > 32:
+        text.number(
+            _dynamic(number.to(Int64)), head.group(0) + "ll" + ("x" if kind == "p" else kind)
+        )
+    else:
+        value = number.to(Int32) if kind in "dic" else number.to(Uint32)
+        text.number(_dynamic(value), head.group(0) + kind)
+
+
+def _dynamic(x: Numeric) -> Numeric:
+    return type(x)(x.ir_value())
+
+
+def _brace_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
+    pieces = re.split(r"(\{\{|\}\}|\{\d*\})", fmt)
+    count = 0
+    for piece in pieces:
+        if piece in ("{{", "}}"):
+            text.plain(piece[0])
+        elif (
+            piece.startswith("{")
+            and piece.endswith("}")
+            and (piece[1:-1].isdigit() or piece == "{}")
+        ):
+            at = int(piece[1:-1]) if piece != "{}" else count
+            count += 1
+            if at >= len(args):
+                raise TypeMismatchError(
+                    "printf: more places than arguments", code="OC1240", found=fmt
+                )
+            text.any(args[at])
+        else:
+            text.plain(piece)
+
+
+def printf(fmt: Any, *args: Any, end: str = "\n", loc: Any = None, ip: Any = None) -> None:
+    """Print at run time, once per thread that gets here.
+
+    Args:
+        fmt: a C format or one with braces; any other value is printed as it is.
+        args: numbers, vectors, coordinates, layouts, tensors (their header), static objects.
+        end: what follows; a line break unless the format has one.
+
+    Raises:
+        TypeMismatchError: format and arguments differ in number.
+    """
+    text = _Text()
+    if not isinstance(fmt, str):
+        for i, x in enumerate((fmt, *args)):
+            if i:
+                text.plain(" ")
+            text.any(x)
+    elif args and re.search(r"\{\d*\}", fmt):
+        _brace_format(text, fmt, args)
+    elif args or _C_SPEC.search(fmt):
+        _c_format(text, fmt, args)
+    else:
+        text.plain(fmt)
+    if not text.format.endswith("\n"):
+        text.plain(end)
+    text.emit()
+
+
+def print_tensor(tensor: Any, *, verbose: bool = False, loc: Any = None, ip: Any = None) -> None:
+    """Print the elements of a tensor or vector with its pointer and layout.
+
+    Args:
+        tensor: a tensor of static shape, or a TensorSSA.
+        verbose: one line per element, with its coordinate.
+
+    Raises:
+        LayoutError: the shape is not static.
+    """
+    if isinstance(tensor, TensorSSA):
+        fragment = make_rmem_tensor(make_layout(tensor.shape), tensor.dtype)
+        fragment.store(tensor)
+        tensor = fragment
+    if not is_static(tensor.shape):
+        raise LayoutError("print_tensor needs a static shape", code="OC1365", found=str(tensor))
+    head = _Text()
+    head.plain("tensor(")
+    head.any(tensor.iterator)
+    head.plain(" o ")
+    head.any(tensor.layout)
+    head.plain(", data= (\n" if verbose else ", data=\n       ")
+    head.emit()
+    (_verbose if verbose else _nested)(tensor)
+
+
+def _modes(tensor: TracedTensor) -> tuple[int, ...]:
+    shape = tensor.shape if isinstance(tensor.shape, tuple) else (tensor.shape,)
+    return tuple(product(s) for s in shape)
+
+
+def _verbose(tensor: TracedTensor) -> None:
+    modes = _modes(tensor)
+    for i in range(product(modes)):
+        crd, rest = [], i
+        for extent in reversed(modes):
+            crd.insert(0, rest % extent)
+            rest //= extent
+        text = _Text()
+        text.plain(f"\t({','.join(map(str, crd))})= ")
+        text.any(tensor[tuple(crd) if len(crd) > 1 else crd[0]])
+        text.plain("\n")
+        text.emit()
+    end = _Text()
+    end.plain(")\n")
+    end.emit()
+
+
+def _nested(tensor: TracedTensor) -> None:
+    """Rows of the second mode inside planes of the later ones, first mode down."""
+    modes = _modes(tensor)
+    rows, cols = modes[0], modes[1] if len(modes) > 1 else 1
+    planes = product(modes[2:]) if len(modes) > 2 else 1
+    depth = max(len(modes), 1)
+    text = _Text()
+    for p in range(planes):
+        outer, rest = [], p
+        for extent in modes[2:]:
+            outer.append(rest % extent)
+            rest //= extent
+        for r in range(rows):
+            first = r == 0
+            opening = depth if first and p == 0 else (2 if first and len(modes) > 1 else 1)
+            pad = "" if first and p == 0 else " " * (7 + depth - opening)
+            text.plain(pad + "[" * opening)
+            for c in range(cols):
+                crd = (r, c, *outer)[: len(modes)]
+                text.plain(" ")
+                text.any(tensor[tuple(crd) if len(crd) > 1 else crd[0]])
+                text.plain(",")
+                if len(text.args) >= _MAX_ARGS:
+                    text.emit()
+                    text = _Text()
+            last = r == rows - 1
+            closing = (depth if p == planes - 1 else min(depth, 2)) if last else 1
+            text.plain(" " + "]" * closing)
+            text.plain(")\n" if last and p == planes - 1 else ",\n\n" if last else ",\n")
+    text.emit()

@@ -1,0 +1,403 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`Tensor`: a pointer (or a coordinate) with a layout.
+
+    >>> a = gA[(None, (i, j))]      # a view: pointer moved, layout sliced
+    >>> v = a.load()                # all its elements as a TensorSSA
+    >>> gC[(None, (i, j))] = v * 2
+
+A tensor whose iterator is a coordinate is an identity tensor: its elements are coordinates.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from typing import Any
+
+from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.dialects import cute
+from opencute.dialects.cute import Dyn, LayoutAttr
+from opencute.ir.core import Value
+from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, as_numeric
+from opencute.lang.pointers import AddressSpace, Pointer
+from opencute.lang.vectors import TensorSSA, full
+from opencute.layout import (
+    ComposedLayout,
+    Layout,
+    coord_add,
+    cosize,
+    is_static,
+    make_identity_layout,
+    make_layout,
+    make_ordered_layout,
+    product,
+    slice_and_offset,
+    to_str,
+)
+
+__all__ = [
+    "Tensor",
+    "TracedTensor",
+    "layout_operands",
+    "make_fragment_like",
+    "make_identity_tensor",
+    "make_rmem_tensor",
+    "make_rmem_tensor_like",
+    "make_tensor",
+    "offset_coord",
+    "tile",
+]
+
+
+class Tensor(metaclass=ABCMeta):  # noqa: B024 - a marker that outside classes register with
+    """What `isinstance(x, cute.Tensor)` accepts: tensors inside compiled code, and the tensors that
+    `from_dlpack` and the fake-tensor functions make outside of it."""
+
+    __slots__ = ()
+
+
+class _Coord(Int32):
+    """A 32-bit coordinate whose product with a stride is taken in 64 bits, so that an offset beyond
+    2^31 elements is right whatever the strides are; its quotients stay 32-bit, as they are cheaper."""
+
+    __slots__ = ()
+
+    def __mul__(self, other: Any) -> Any:
+        return Int64(self) * other
+
+    def __rmul__(self, other: Any) -> Any:
+        return other * Int64(self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _as_coord(Int32.__floordiv__(self, other))
+
+    def __mod__(self, other: Any) -> Any:
+        return _as_coord(Int32.__mod__(self, other))
+
+
+def _as_coord(x: Any) -> Any:
+    if not isinstance(x, Integer) or type(x) is not Int32 or not x.is_dynamic:
+        return x
+    out = _Coord(x.value)
+    out.div, out.nonneg = x.div, x.nonneg
+    return out
+
+
+def _map(f: Any, x: Any) -> Any:
+    if isinstance(x, tuple):
+        items: Any = x
+        return tuple(_map(f, i) for i in items)
+    return f(x)
+
+
+def _clean(c: Any) -> Any:
+    """One entry of a coordinate: None and full slices keep a mode, the rest are integers."""
+    if c is None or c is Ellipsis:
+        return c
+    if isinstance(c, slice):
+        if c == slice(None):
+            return None
+        raise LayoutError("only full slices select a mode", code="OC1354", found=c)
+    if isinstance(c, Numeric):
+        if c.dtype.is_float:
+            raise TypeMismatchError("a coordinate is made of integers", code="OC1230", found=c)
+        if not isinstance(c, Integer) or c.dtype.width < 32:
+            return Int32(c)
+        if not c.is_dynamic:
+            return int(c)
+        return c if c.dtype.signed else c.to(Int64)
+    return int(c) if hasattr(c, "__index__") else c
+
+
+def offset_coord(crd: Any, layout: Any, *, wide: bool = True) -> Any:
+    """A coordinate as the layout algebra takes it: `:` as None, `...` filled in, offsets 64-bit
+    unless the layout is known to be small or `wide` is off (coordinates are no addresses)."""
+    crd = _map(_clean, tuple(crd) if isinstance(crd, list) else crd)
+    if isinstance(crd, tuple) and any(c is Ellipsis for c in crd):
+        at = next(i for i, c in enumerate(crd) if c is Ellipsis)
+        crd = crd[:at] + (None,) * (layout.rank - len(crd) + 1) + crd[at + 1 :]
+    if crd is Ellipsis:
+        crd = None
+    small = isinstance(layout, ComposedLayout) or (is_static(layout) and _small(layout))
+    return crd if small or not wide else _map(_as_coord, crd)
+
+
+def _small(layout: Layout) -> bool:
+    extent = cosize(layout)
+    return not isinstance(extent, int) or extent < 1 << 31
+
+
+def layout_operands(layout: Layout) -> tuple[LayoutAttr, tuple[Value, ...]]:
+    """A layout as an attribute and the SSA values of its dynamic integers."""
+    values: list[Value] = []
+
+    def leaf(x: Any) -> Any:
+        if isinstance(x, Integer) and x.is_dynamic:
+            values.append(x.ir_value())
+            return Dyn(x.dtype.width, x.div)
+        return int(x)
+
+    shape = _map(leaf, layout.shape)
+    return LayoutAttr(shape, _map(leaf, layout.stride)), tuple(values)
+
+
+class TracedTensor(Tensor):
+    """A tensor inside compiled code.
+
+    Args:
+        iterator: a Pointer, or a tuple of integers (a coordinate).
+        layout: a Layout or ComposedLayout.
+    """
+
+    __slots__ = ("iterator", "layout")
+    __hash__ = object.__hash__
+
+    def __init__(self, iterator: Any, layout: Any) -> None:
+        self.iterator = iterator
+        self.layout = layout
+
+    # ---- facts
+    @property
+    def shape(self) -> Any:
+        """The layout's shape."""
+        return self.layout.shape
+
+    @property
+    def stride(self) -> Any:
+        """The layout's strides."""
+        return self.layout.stride
+
+    @property
+    def element_type(self) -> Any:
+        """Numeric class of the elements; Int32 of the coordinates of an identity tensor."""
+        return self.iterator.dtype if isinstance(self.iterator, Pointer) else Int32
+
+    dtype = element_type
+
+    @property
+    def memspace(self) -> AddressSpace:
+        """Memory space of the elements."""
+        return self._pointer().memspace
+
+    @property
+    def max_alignment(self) -> int:
+        """Known alignment of the first element, in bytes."""
+        return self._pointer().alignment
+
+    @property
+    def type(self) -> str:
+        """The type as it is printed."""
+        return str(self)
+
+    @property
+    def rank(self) -> int:
+        """Number of top-level modes."""
+        return self.layout.rank
+
+    def _pointer(self) -> Pointer:
+        if not isinstance(self.iterator, Pointer):
+            raise TypeMismatchError(
+                "an identity tensor has coordinates, no memory", code="OC1231", found=str(self)
+            )
+        return self.iterator
+
+    def __str__(self) -> str:
+        iterator = self.iterator if isinstance(self.iterator, Pointer) else to_str(self.iterator)
+        return f"tensor<{iterator} o {self.layout}>"
+
+    __repr__ = __str__
+
+    # ---- elements and views
+    def _at(self, crd: Any) -> TracedTensor:
+        """The view that a coordinate with None entries keeps."""
+        wide = isinstance(self.iterator, Pointer)
+        crd = offset_coord(crd, self.layout, wide=wide)
+        layout, offset = slice_and_offset(crd, self.layout)
+        if isinstance(self.iterator, Pointer):
+            return TracedTensor(self.iterator + offset, layout)
+        return TracedTensor(coord_add(self.iterator, offset), layout)
+
+    def _element(self, crd: Any) -> Any:
+        wide = isinstance(self.iterator, Pointer)
+        offset = self.layout(offset_coord(crd, self.layout, wide=wide))
+        if isinstance(self.iterator, Pointer):
+            return self.iterator + offset
+        return coord_add(self.iterator, offset)
+
+    def __getitem__(self, crd: Any) -> Any:
+        if _keeps(crd):
+            return self._at(crd)
+        element = self._element(crd)
+        return element.load() if isinstance(element, Pointer) else element
+
+    def __setitem__(self, crd: Any, value: Any) -> None:
+        self._pointer()
+        if _keeps(crd):
+            self._at(crd).store(value)
+        else:
+            self._element(crd).store(_scalar(value, self))
+
+    def load(self, *, loc: Any = None, ip: Any = None) -> TensorSSA:
+        """All elements as a vector.
+
+        Raises:
+            LayoutError: the shape is not static.
+        """
+        pointer = self._pointer()
+        self._static_shape("load")
+        if isinstance(self.layout, ComposedLayout):
+            raise LayoutError(
+                "load() needs a plain layout", code="OC1355", found=self.layout,
+                hint="copy the tensor into registers first",
+            )  # fmt: skip
+        attr, dyns = layout_operands(self.layout)
+        return TensorSSA(
+            cute.tile_load(pointer.value, attr, dyns), self.layout.shape, pointer.dtype
+        )
+
+    def store(self, data: Any, *, loc: Any = None, ip: Any = None) -> None:
+        """Write all elements.
+
+        Args:
+            data: a TensorSSA of a shape that fits, a number for every element, or a tensor.
+
+        Raises:
+            LayoutError: the sizes differ, or the shape is not static.
+        """
+        pointer = self._pointer()
+        self._static_shape("store")
+        if isinstance(data, TracedTensor):
+            data = data.load()
+        if not isinstance(data, TensorSSA):
+            data = full(self.shape, as_numeric(data), pointer.dtype)
+        if product(data.shape) != product(self.shape):
+            raise LayoutError(
+                "a vector is stored to a tensor of another size", code="OC1356",
+                expected=to_str(self.shape), found=to_str(data.shape),
+            )  # fmt: skip
+        attr, dyns = layout_operands(self.layout)
+        cute.tile_store(data.to(pointer.dtype).value, pointer.value, attr, dyns)
+
+    def fill(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+        """Write one number to every element."""
+        self.store(full(self.shape, as_numeric(value), self._pointer().dtype))
+
+    def _static_shape(self, what: str) -> None:
+        if not is_static(self.layout.shape):
+            raise LayoutError(
+                f"{what}() needs a static shape", code="OC1357", found=str(self),
+                hint="slice or tile the tensor so that the extents of what is left are "
+                "compile-time integers",
+            )  # fmt: skip
+
+
+def _keeps(crd: Any) -> bool:
+    if isinstance(crd, tuple | list):
+        items: Any = crd
+        return any(map(_keeps, items))
+    return crd is None or isinstance(crd, slice) or crd is Ellipsis
+
+
+def _scalar(value: Any, target: TracedTensor) -> Any:
+    if isinstance(value, TensorSSA):
+        if product(value.shape) != 1:
+            raise LayoutError(
+                "a vector is stored to a single element", code="OC1356",
+                expected="a number", found=str(value), hint="keep a mode with None to store tiles",
+            )  # fmt: skip
+        return value[0]
+    if isinstance(value, TracedTensor):
+        raise TypeMismatchError(
+            "a tensor is stored to a single element", code="OC1232", found=str(value),
+            expected=f"a number that {target.element_type} can hold",
+        )  # fmt: skip
+    return value
+
+
+def tile(tensor: TracedTensor) -> cute.Tile:
+    """A tensor as the operand of a copy."""
+    attr, dyns = layout_operands(tensor.layout)
+    return cute.Tile(tensor.iterator.value, attr, dyns)
+
+
+def make_tensor(iterator: Any, layout: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
+    """A tensor from a pointer (or a coordinate) and a layout or shape."""
+    if not isinstance(layout, Layout | ComposedLayout):
+        layout = make_layout(layout)
+    if not isinstance(iterator, Pointer | tuple | int | Numeric):
+        raise TypeMismatchError(
+            "make_tensor takes a pointer", code="OC1233", found=type(iterator).__name__
+        )
+    return TracedTensor(iterator, layout)
+
+
+def make_identity_tensor(shape: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
+    """The tensor whose element at each coordinate is that coordinate."""
+    layout = make_identity_layout(shape)
+    return TracedTensor(_map(lambda _: 0, layout.shape), layout)
+
+
+def make_rmem_tensor(
+    layout_or_shape: Any, dtype: NumericMeta, *, loc: Any = None, ip: Any = None
+) -> TracedTensor:
+    """An uninitialised tensor in the thread's registers.
+
+    Args:
+        layout_or_shape: a static layout or shape.
+        dtype: numeric class of the elements.
+
+    Raises:
+        LayoutError: the layout is not static.
+    """
+    layout = layout_or_shape
+    if not isinstance(layout, Layout):
+        layout = make_layout(layout)
+    if not is_static(layout):
+        raise LayoutError(
+            "registers need a static layout", code="OC1358", found=layout,
+            hint="the extents of a register tensor must be compile-time integers",
+        )  # fmt: skip
+    bits = 8 if dtype.dtype.is_bool else dtype.width
+    align = min(max(16, bits // 8), 32)
+    value = cute.alloca(dtype.mlir_type, cosize(layout), align)
+    return TracedTensor(Pointer(value, dtype), layout)
+
+
+def make_fragment_like(
+    src: Any, dtype: NumericMeta | None = None, *, loc: Any = None, ip: Any = None
+) -> TracedTensor:
+    """A register tensor with the shape of `src`: its first mode compact, the others in the order of
+    the strides of `src` (C++ CuTe's make_fragment_like)."""
+    layout = src if isinstance(src, Layout) else src.layout
+    if isinstance(layout, ComposedLayout):
+        layout = layout.outer
+    cls: Any = dtype if dtype is not None else src.element_type
+    return make_rmem_tensor(_fragment_layout(layout), cls)
+
+
+def _fragment_layout(layout: Layout) -> Layout:
+    shape = layout.shape
+    if not isinstance(shape, tuple) or len(shape) == 1:
+        return make_layout(shape)
+    first = make_layout(shape[0])
+    rest = layout[1] if len(shape) == 2 else make_layout(*[layout[i] for i in range(1, len(shape))])
+    if len(shape) == 2:
+        rest = Layout((rest.shape,), (rest.stride,))
+    ordered = make_ordered_layout(rest.shape, order=_map(_order_key, rest.stride))
+    scaled = Layout(ordered.shape, _map(lambda d: d * first.size(), ordered.stride))
+    return make_layout(first, *scaled)
+
+
+def _order_key(d: Any) -> int:
+    # A dynamic stride is larger than any static one.
+    return d if isinstance(d, int) else 1 << 40
+
+
+def make_rmem_tensor_like(
+    src: Any, dtype: NumericMeta | None = None, *, loc: Any = None, ip: Any = None
+) -> TracedTensor:
+    """A register tensor with the shape of `src`, compact in the order of its strides."""
+    layout = src if isinstance(src, Layout) else src.layout
+    cls: Any = dtype if dtype is not None else src.element_type
+    ordered = make_ordered_layout(layout.shape, order=_map(_order_key, layout.stride))
+    return make_rmem_tensor(ordered, cls)

@@ -1,0 +1,538 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`TensorSSA`: a value made of many elements, in registers, with a shape.
+
+Elements are kept in one flat vector, in the order of the shape's linear coordinate (first mode
+fastest). Operators work elementwise and follow NumPy's broadcasting on the modes of the shape, with
+CuTe's rule that missing modes are appended.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.dialects import arith, vector
+from opencute.dialects import math as math_dialect
+from opencute.ir.core import Value
+from opencute.ir.types import VectorType
+from opencute.lang import number_ops as ops
+from opencute.lang.numbers import (
+    Boolean,
+    Int32,
+    Numeric,
+    NumericMeta,
+    as_numeric,
+    class_of,
+    ir_type,
+)
+from opencute.layout import flatten_to_tuple, make_layout, product, to_str
+from opencute.numeric.promotion import promote
+
+__all__ = [
+    "ReductionOp",
+    "TensorSSA",
+    "all_",
+    "any_",
+    "elementwise",
+    "empty_like",
+    "full",
+    "full_like",
+    "ones_like",
+    "where",
+    "zeros_like",
+]
+
+
+class ReductionOp(enum.Enum):
+    """How `TensorSSA.reduce` combines elements."""
+
+    ADD = "add"
+    MUL = "mul"
+    MAX = "max"
+    MIN = "min"
+    INC = "inc"
+    DEC = "dec"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+
+class TensorSSA:
+    """Elements in registers.
+
+    Args:
+        value: SSA vector with one element per coordinate of `shape`.
+        shape: static shape, an int or nested tuple.
+        dtype: numeric class of the elements.
+    """
+
+    __hash__ = object.__hash__
+
+    def __init__(self, value: Any, shape: Any, dtype: NumericMeta) -> None:
+        value = value.value if isinstance(value, TensorSSA) else value
+        count = product(shape)
+        want = VectorType(count, ir_type(dtype.dtype))
+        if not isinstance(value, Value) or value.type != want:
+            raise TypeMismatchError(
+                "the vector does not fit the shape", code="OC1220",
+                expected=want, found=getattr(value, "type", value),
+            )  # fmt: skip
+        self.value = value
+        self.shape = shape
+        self._dtype = dtype
+
+    @property
+    def dtype(self) -> NumericMeta:
+        """Numeric class of the elements."""
+        return self._dtype
+
+    element_type = dtype
+
+    @property
+    def type(self) -> str:
+        """The type as it is printed."""
+        return str(self)
+
+    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Value:
+        """The SSA vector."""
+        return self.value
+
+    def __str__(self) -> str:
+        return f"tensor_value<{self.value.type} o {to_str(self.shape)}>"
+
+    __repr__ = __str__
+
+    def __len__(self) -> int:
+        return len(self.shape) if isinstance(self.shape, tuple) else self.shape
+
+    def __bool__(self) -> bool:
+        raise TypeMismatchError(
+            "a vector has no single truth value", code="OC1221", found=str(self),
+            hint="combine its elements with .reduce(...), cute.any_ or cute.all_",
+        )  # fmt: skip
+
+    # ---- shape
+    def broadcast_to(self, shape: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:
+        """The elements repeated along modes of extent 1.
+
+        Raises:
+            LayoutError: a mode is neither 1 nor the target's extent.
+        """
+        if shape == self.shape:
+            return self
+        index = _broadcast_index(self.shape, shape)
+        return TensorSSA(vector.shuffle(self.value, self.value, index), shape, self._dtype)
+
+    def reshape(self, shape: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:
+        """The same elements, in the same linear order, under another shape of the same size."""
+        if product(shape) != product(self.shape):
+            raise LayoutError(
+                "reshape must keep the size", code="OC1351",
+                expected=f"{product(self.shape)} elements", found=to_str(shape),
+            )  # fmt: skip
+        return TensorSSA(self.value, shape, self._dtype)
+
+    def __getitem__(self, crd: Any) -> Any:
+        layout = make_layout(self.shape)
+        crd = _plain_coord(crd)
+        if _has_none(crd):
+            sub = layout(crd)
+            base = make_layout(self.shape)(_zero_none(crd))
+            index = [base + sub(i) for i in range(product(sub.shape))]
+            out = vector.shuffle(self.value, self.value, index)
+            return TensorSSA(out, sub.shape, self._dtype)
+        numeric: Any = self._dtype
+        return numeric(vector.extract(self.value, layout(crd)))
+
+    # ---- conversion
+    def to(self, dtype: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:
+        """Each element converted, as `Numeric.to` does."""
+        cls = class_of(dtype)
+        return TensorSSA(
+            ops.convert_value(self.value, self._dtype.dtype, cls.dtype), self.shape, cls
+        )
+
+    def bitcast(self, dtype: NumericMeta) -> TensorSSA:
+        """The same bits as elements of another type of the same width."""
+        to = VectorType(product(self.shape), ir_type(dtype.dtype))
+        value = self.value if self.value.type == to else vector.bitcast(self.value, to)
+        return TensorSSA(value, self.shape, dtype)
+
+    # ---- reductions
+    def reduce(
+        self, op: Any, init_val: Any, reduction_profile: Any = 0, *, loc: Any = None, ip: Any = None
+    ) -> Any:
+        """Combine elements, starting from `init_val`, in ascending linear order.
+
+        Args:
+            op: a `ReductionOp`, or a function of two numbers.
+            init_val: the start value; its type is converted to the elements'.
+            reduction_profile: 0 for all elements, else a tuple that is None in each mode to keep.
+
+        Returns:
+            A number, or a TensorSSA over the kept modes.
+        """
+        combine = _combiner(op)
+        numeric: Any = self._dtype
+        start = numeric(init_val)
+        if not isinstance(reduction_profile, tuple):
+            return self._fold(range(product(self.shape)), start, combine)
+        shape: Any = self.shape if isinstance(self.shape, tuple) else (self.shape,)
+        if len(reduction_profile) != len(shape):
+            raise LayoutError(
+                "reduction profile and shape differ in rank", code="OC1352",
+                expected=to_str(shape), found=to_str(reduction_profile),
+            )  # fmt: skip
+        modes = list(make_layout(shape))
+        kept = [m for m, p in zip(modes, reduction_profile, strict=True) if p is None]
+        gone = [m for m, p in zip(modes, reduction_profile, strict=True) if p is not None]
+        if not kept:
+            return self._fold(range(product(self.shape)), start, combine)
+        out: list[Value] = []
+        outer, inner = make_layout(*kept), make_layout(*gone) if gone else None
+        for i in range(outer.size()):
+            steps = range(inner.size()) if inner is not None else range(1)
+            index = [outer(i) + (inner(j) if inner is not None else 0) for j in steps]
+            out.append(self._fold(index, start, combine).ir_value())
+        new = tuple(m.shape for m in kept)
+        return TensorSSA(vector.from_elements(out), new[0] if len(new) == 1 else new, self._dtype)
+
+    def _fold(self, index: Sequence[int], start: Any, combine: Callable[[Any, Any], Any]) -> Any:
+        numeric: Any = self._dtype
+        for i in index:
+            start = numeric(combine(start, numeric(vector.extract(self.value, i))))
+        return start
+
+    def apply_op(self, op: Callable[..., Any], other: Any, flip: bool = False) -> Any:
+        """`op(self, other)`, or with the operands exchanged."""
+        return op(other, self) if flip else op(self, other)
+
+    # ---- operators
+    def __add__(self, other: Any) -> Any:
+        return _binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _binary("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _binary("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _binary("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _binary("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _binary("truediv", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _binary("truediv", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _binary("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return _binary("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _binary("mod", other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return _binary("and", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return _binary("and", other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return _binary("or", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return _binary("or", other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return _binary("xor", self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return _binary("xor", other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return _binary("shl", self, other)
+
+    def __rshift__(self, other: Any) -> Any:
+        return _binary("shr", self, other)
+
+    def __pow__(self, other: Any) -> Any:
+        if isinstance(other, int) and 0 < other <= 16:
+            out: Any = self
+            for _ in range(other - 1):
+                out = out * self
+            return out
+        a, b, cls = _common(self, other, true_division=True)
+        return TensorSSA(math_dialect.binary("powf", a.value, b.value), a.shape, cls)
+
+    def __neg__(self) -> Any:
+        if self._dtype.dtype.is_float:
+            return TensorSSA(arith.negf(self.value), self.shape, self._dtype)
+        return _binary("sub", 0, self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __invert__(self) -> Any:
+        return _binary("xor", self, True if self._dtype.dtype.is_bool else -1)
+
+    def __abs__(self) -> Any:
+        if self._dtype.dtype.is_float:
+            return elementwise("absf", self)
+        return where(self < 0, -self, self)
+
+    def __eq__(self, other: object) -> Any:
+        return _compare("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _compare("ne", self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return _compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _compare("gt", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _compare("ge", self, other)
+
+
+def _plain_coord(crd: Any) -> Any:
+    if isinstance(crd, tuple):
+        items: Any = crd
+        return tuple(_plain_coord(c) for c in items)
+    if crd is None or crd == slice(None):
+        return None
+    if isinstance(crd, Numeric) and crd.is_dynamic:
+        raise TypeMismatchError(
+            "a vector in registers is indexed by compile-time integers", code="OC1222",
+            hint="store it to a register tensor (cute.make_rmem_tensor) and index that",
+        )  # fmt: skip
+    return int(crd)
+
+
+def _has_none(crd: Any) -> bool:
+    return any(map(_has_none, crd)) if isinstance(crd, tuple) else crd is None
+
+
+def _zero_none(crd: Any) -> Any:
+    if isinstance(crd, tuple):
+        items: Any = crd
+        return tuple(_zero_none(c) for c in items)
+    return 0 if crd is None else crd
+
+
+def _pad(shape: Any, rank: int) -> tuple[Any, ...]:
+    shape = shape if isinstance(shape, tuple) else (shape,)
+    return shape + (1,) * (rank - len(shape))
+
+
+def _modes(shape: Any, target: Any) -> list[tuple[int, int]]:
+    """Pairs (extent, target extent) of leaves; a mode of size 1 matches any profile."""
+    if isinstance(target, tuple) or isinstance(shape, tuple):
+        rank = max(len(s) if isinstance(s, tuple) else 1 for s in (shape, target))
+        pairs = zip(_pad(shape, rank), _pad(target, rank), strict=True)
+        if product(shape) == 1:
+            return [(1, n) for n in flatten_to_tuple(target)]
+        return list(itertools.chain.from_iterable(_modes(a, b) for a, b in pairs))
+    return [(shape, target)]
+
+
+def _broadcast_index(shape: Any, target: Any) -> list[int]:
+    index, step = [0], 1
+    for extent, wanted in _modes(shape, target):
+        if extent not in (1, wanted):
+            raise LayoutError(
+                "shapes do not broadcast", code="OC1353",
+                expected=to_str(target), found=to_str(shape),
+            )  # fmt: skip
+        index = [i + (j * step if extent != 1 else 0) for j in range(wanted) for i in index]
+        step *= extent
+    return index
+
+
+def _broadcast_shape(a: Any, b: Any) -> Any:
+    if a == b:
+        return a
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        if not isinstance(a, tuple) and a == 1:
+            return b
+        if not isinstance(b, tuple) and b == 1:
+            return a
+        rank = max(len(s) if isinstance(s, tuple) else 1 for s in (a, b))
+        return tuple(map(_broadcast_shape, _pad(a, rank), _pad(b, rank)))
+    if 1 in (a, b):
+        return max(a, b)
+    raise LayoutError("shapes do not broadcast", code="OC1353", expected=to_str(a), found=to_str(b))
+
+
+def _splat(x: Any, shape: Any, cls: NumericMeta) -> TensorSSA:
+    numeric: Any = cls
+    count = product(shape)
+    if isinstance(x, Numeric) and x.is_dynamic:
+        return TensorSSA(vector.broadcast(numeric(x).ir_value(), count), shape, cls)
+    plain = x.value if isinstance(x, Numeric) else x
+    constant = arith.constant(ops.coerce(plain, cls.dtype), VectorType(count, ir_type(cls.dtype)))
+    return TensorSSA(constant, shape, cls)
+
+
+def _kind(x: Any) -> Any:
+    if isinstance(x, TensorSSA):
+        return x.dtype.dtype
+    if isinstance(x, Numeric):
+        return x.dtype
+    if isinstance(x, bool | int | float):
+        return type(x)
+    return as_numeric(x).dtype
+
+
+def _common(a: Any, b: Any, *, true_division: bool = False) -> tuple[TensorSSA, TensorSSA, Any]:
+    from opencute.lang.numbers import numeric_class
+
+    dtype = promote(_kind(a), _kind(b))
+    if true_division and not dtype.is_float:
+        dtype = promote(dtype, float)
+    cls = numeric_class(dtype)
+    shapes = [x.shape for x in (a, b) if isinstance(x, TensorSSA)]
+    shape = shapes[0] if len(shapes) == 1 else _broadcast_shape(*shapes)
+
+    def fit(x: Any) -> TensorSSA:
+        if isinstance(x, TensorSSA):
+            return x.to(cls).broadcast_to(shape)
+        return _splat(x, shape, cls)
+
+    return fit(a), fit(b), cls
+
+
+def _operand(x: Any) -> bool:
+    return isinstance(x, TensorSSA | Numeric | bool | int | float) or hasattr(x, "__float__")
+
+
+def _binary(name: str, a: Any, b: Any) -> Any:
+    if not _operand(a) or not _operand(b):
+        return NotImplemented
+    x, y, cls = _common(a, b, true_division=name == "truediv")
+    if cls.dtype.is_float and name in ("and", "or", "xor", "shl", "shr"):
+        raise TypeMismatchError(f"operator {name!r} needs integers", code="OC1207", found=cls)
+    if cls.dtype.is_bool and name not in ("and", "or", "xor"):
+        x, y, cls = x.to(Int32), y.to(Int32), Int32
+    return TensorSSA(ops.emit_binary(name, x.value, y.value, cls.dtype), x.shape, cls)
+
+
+def _compare(name: str, a: Any, b: Any) -> Any:
+    if not _operand(b):
+        return NotImplemented
+    x, y, cls = _common(a, b)
+    return TensorSSA(ops.emit_compare(name, x.value, y.value, cls.dtype), x.shape, Boolean)
+
+
+def _combiner(op: Any) -> Callable[[Any, Any], Any]:
+    if not isinstance(op, ReductionOp):
+        if callable(op):
+            return op
+        raise TypeMismatchError("not a reduction", code="OC1223", found=op)
+    table: dict[ReductionOp, Callable[[Any, Any], Any]] = {
+        ReductionOp.ADD: lambda a, b: a + b,
+        ReductionOp.MUL: lambda a, b: a * b,
+        ReductionOp.MAX: lambda a, b: ops.minmax("max", a, b),
+        ReductionOp.MIN: lambda a, b: ops.minmax("min", a, b),
+        ReductionOp.AND: lambda a, b: a & b,
+        ReductionOp.OR: lambda a, b: a | b,
+        ReductionOp.XOR: lambda a, b: a ^ b,
+    }
+    if op not in table:
+        raise TypeMismatchError("not a reduction of values", code="OC1223", found=op)
+    return table[op]
+
+
+def elementwise(name: str, x: Any, *, fast: bool = False) -> Any:
+    """`math.<name>` of a number or vector; integers are taken as Float32."""
+    if not isinstance(x, TensorSSA):
+        x = as_numeric(x)
+    x = x if x.dtype.is_float or isinstance(x, TensorSSA) else x.to(float)
+    cls = x.dtype if isinstance(x, TensorSSA) else type(x)
+    if isinstance(x, TensorSSA):
+        if not cls.dtype.is_float:
+            x, cls = x.to(float), class_of(float)
+        return TensorSSA(math_dialect.unary(name, x.value, fast=fast), x.shape, cls)
+    return cls(math_dialect.unary(name, x.ir_value(), fast=fast))
+
+
+def where(cond: Any, x: Any, y: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """`x` where the condition holds, else `y`; all three broadcast, `x` and `y` promote."""
+    if not any(isinstance(v, TensorSSA) for v in (cond, x, y)):
+        flag = as_numeric(cond).to(Boolean)
+        if not flag.is_dynamic:
+            return x if flag.value else y
+        cls: Any = ops.promoted(x, y)
+        if cls is None:
+            raise TypeMismatchError("where() needs numbers", code="OC1208", found=f"{x!r}, {y!r}")
+        return cls(arith.select(flag.ir_value(), cls(x).ir_value(), cls(y).ir_value()))
+    if not isinstance(x, TensorSSA) and not isinstance(y, TensorSSA):
+        cls = ops.promoted(x, y)
+        a, b = _splat(x, cond.shape, cls), _splat(y, cond.shape, cls)
+    else:
+        a, b, cls = _common(x, y)
+    if not isinstance(cond, TensorSSA):
+        flag = as_numeric(cond).to(Boolean)
+        return TensorSSA(arith.select(flag.ir_value(), a.value, b.value), a.shape, cls)
+    shape = _broadcast_shape(a.shape, cond.shape)
+    c = cond.to(Boolean).broadcast_to(shape)
+    a, b = a.broadcast_to(shape), b.broadcast_to(shape)
+    return TensorSSA(arith.select(c.value, a.value, b.value), shape, cls)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
+    """`fill_value` in each element of a static shape."""
+    cls = class_of(dtype) if dtype is not None else type(as_numeric(fill_value))
+    return _splat(fill_value, shape, cls)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
+    """`fill_value` in each element of the shape of `a` (a vector or tensor)."""
+    own = a.dtype if isinstance(a, TensorSSA) else a.element_type
+    return _splat(fill_value, a.shape, class_of(dtype if dtype is not None else own))
+
+
+def zeros_like(a: Any, dtype: Any = None) -> TensorSSA:
+    """Zeros in the shape of `a`."""
+    return full_like(a, 0, dtype)
+
+
+def ones_like(a: Any, dtype: Any = None) -> TensorSSA:
+    """Ones in the shape of `a`."""
+    return full_like(a, 1, dtype)
+
+
+def empty_like(a: Any, dtype: Any = None) -> TensorSSA:
+    """A vector in the shape of `a` whose values must not matter (zeros)."""
+    return full_like(a, 0, dtype)
+
+
+def any_(x: TensorSSA) -> Any:
+    """Whether any element is not zero."""
+    return Boolean(vector.reduction("or", x.to(Boolean).value))
+
+
+def all_(x: TensorSSA) -> Any:
+    """Whether all elements are not zero."""
+    return Boolean(vector.reduction("and", x.to(Boolean).value))

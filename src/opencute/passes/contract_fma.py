@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""contract_fma: a product that is only added to something is multiplied and added with one rounding.
+
+Before::
+
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %p, %c : f32
+
+After::
+
+    %s = math.fma %a, %b, %c : f32
+
+Why: it is faster and more accurate, and people expect it. It is done here, where the simulator sees
+it, and nowhere else: LLVM gets no ``contract`` flags and ptxas ``--fmad=false``. A function with the
+attribute ``cute.no_contract`` is left alone. If both addends are such products, the first is merged.
+
+Cost: linear.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from opencute.arch.target import Target
+from opencute.dialects import arith, math
+from opencute.ir.core import Op, Value
+from opencute.ir.types import BF16, F16, F32, F64, element_type
+from opencute.passes.rewriter import Handler, Rewriter
+from opencute.passes.simplify import drop_unused
+
+__all__ = ["contract_fma"]
+
+_TYPES = (F16, BF16, F32, F64)
+
+
+def contract_fma(function: Op, target: Target) -> None:
+    """Contract the sums of products of one function."""
+    if "cute.no_contract" in function.attributes:
+        return
+    uses: Counter[Value] = Counter()
+    for op in function.walk():
+        uses.update(op.operands)
+    Rewriter({"arith.addf": _sum(uses), "arith.subf": _sum(uses)}).block(function.regions[0].block)
+    drop_unused(function.regions[0].block)
+
+
+def _sum(uses: Counter[Value]) -> Handler:
+    def product(value: Value) -> Op | None:
+        op = value.op
+        return op if op is not None and op.name == "arith.mulf" and uses[value] == 1 else None
+
+    def handler(rw: Rewriter, op: Op) -> list[Value] | None:
+        if element_type(op.results[0].type) not in _TYPES:
+            return None
+        left, right = op.operands
+        minus = op.name == "arith.subf"
+        first = product(left)
+        if first is not None:
+            a, b = rw.get_all(first.operands)
+            c = rw.get(right)
+            return [math.fma(a, b, arith.negf(c) if minus else c)]
+        second = product(right)
+        if second is not None:
+            a, b = rw.get_all(second.operands)
+            return [math.fma(arith.negf(a) if minus else a, b, rw.get(left))]
+        return None
+
+    return handler

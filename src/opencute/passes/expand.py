@@ -1,0 +1,176 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""expand: operations that no instruction computes become ones that do.
+
+Before::
+
+    %q = arith.floordivsi %a, %b : i32
+    %e = math.exp %x : vector<8xf16>
+    %f = math.exp %y fastmath<fast> : f32
+
+After::
+
+    %q = truncating quotient, corrected by one where the signs differ
+    %e = arith.truncf (math.exp (arith.extf %x : vector<8xf32>))
+    %f = math.exp2 (arith.mulf %y, log2(e)) fastmath<fast>
+
+Why: what is left has one instruction, intrinsic or library function each, by the table of
+`opencute.arch.mathfns`; and the simulator can run the result.
+
+Cost: linear.
+"""
+
+from __future__ import annotations
+
+import math as pymath
+
+from opencute.arch.mathfns import math_fn
+from opencute.arch.target import Target
+from opencute.dialects import arith, math
+from opencute.ir.builder import build1
+from opencute.ir.core import Op, Value
+from opencute.ir.types import F32, FloatType, Type, element_type, with_lanes
+from opencute.passes.folding import int_of
+from opencute.passes.ranges import is_nonnegative
+from opencute.passes.rewriter import Handler, Rewriter
+
+__all__ = ["expand"]
+
+
+def expand(function: Op, target: Target) -> None:
+    """Expand the operations of one function."""
+    Rewriter(_HANDLERS).block(function.regions[0].block)
+
+
+# ---------------------------------------------------------------- integers
+def _floordiv(rw: Rewriter, op: Op) -> list[Value]:
+    a, b = rw.get_all(op.operands)
+    known = int_of(b)
+    if known is not None and known > 0 and known & (known - 1) == 0:
+        return [arith.binary("shrsi", a, _int(known.bit_length() - 1, a))]
+    if is_nonnegative(a) and is_nonnegative(b):
+        return [arith.binary("divui", a, b)]
+    q = arith.binary("divsi", a, b)
+    r = arith.binary("subi", a, arith.binary("muli", q, b))
+    if is_nonnegative(b):
+        below = arith.cmpi("slt", r, _int(0, a))
+    else:
+        differ = arith.cmpi("slt", arith.binary("xori", r, b), _int(0, a))
+        below = arith.binary("andi", differ, arith.cmpi("ne", r, _int(0, a)))
+    return [arith.binary("subi", q, _as_int(below, a))]
+
+
+def _ceildivsi(rw: Rewriter, op: Op) -> list[Value]:
+    a, b = rw.get_all(op.operands)
+    q = arith.binary("divsi", a, b)
+    r = arith.binary("subi", a, arith.binary("muli", q, b))
+    same = arith.cmpi("sge", arith.binary("xori", r, b), _int(0, a))
+    above = arith.binary("andi", same, arith.cmpi("ne", r, _int(0, a)))
+    return [arith.binary("addi", q, _as_int(above, a))]
+
+
+def _ceildivui(rw: Rewriter, op: Op) -> list[Value]:
+    a, b = rw.get_all(op.operands)
+    q = arith.binary("divui", a, b)
+    r = arith.binary("subi", a, arith.binary("muli", q, b))
+    return [arith.binary("addi", q, _as_int(arith.cmpi("ne", r, _int(0, a)), a))]
+
+
+def _divide_nonnegative(unsigned: str) -> Handler:
+    """Unsigned division is cheaper, and the same for operands that are not negative."""
+
+    def handler(rw: Rewriter, op: Op) -> list[Value] | None:
+        a, b = rw.get_all(op.operands)
+        if is_nonnegative(a) and is_nonnegative(b):
+            return [arith.binary(unsigned, a, b)]
+        return None
+
+    return handler
+
+
+def _int(value: int, like: Value) -> Value:
+    return arith.constant(value, like.type)
+
+
+def _as_int(flag: Value, like: Value) -> Value:
+    return arith.cast("extui", flag, element_type(like.type))
+
+
+# ---------------------------------------------------------------- floats
+def _float(value: float, like: Value) -> Value:
+    return arith.constant(value, like.type)
+
+
+def _widen(value: Value) -> Value:
+    return arith.cast("extf", value, F32)
+
+
+def _rebuild(op: Op, operands: list[Value], type: Type) -> Value:
+    return build1(op.name, operands, type, op.attributes)
+
+
+def _function(rw: Rewriter, op: Op) -> list[Value] | None:
+    element = element_type(op.results[0].type)
+    assert isinstance(element, FloatType)
+    row = math_fn(op.name, element.name, fast="fastmath" in op.attributes)
+    if row is None:
+        return None
+    operands = rw.get_all(op.operands)
+    if row.kind == "via_f32":
+        wide = [_widen(v) for v in operands]
+        like = with_lanes(F32, op.results[0].type)
+        inner = _steps(op, wide) or _rebuild(op, wide, like)
+        return [arith.cast("truncf", inner, element)]
+    if row.kind == "steps":
+        made = _steps(op, operands)
+        assert made is not None
+        return [made]
+    return None
+
+
+def _steps(op: Op, x: list[Value]) -> Value | None:
+    """A fast function composed of others, on f32; None if this one is not composed."""
+    if "fastmath" not in op.attributes:
+        return None
+    if op.name == "math.exp":
+        return _exp2(_mul(x[0], pymath.log2(pymath.e)))
+    if op.name == "math.log":
+        return _mul(_log2(x[0]), pymath.log(2))
+    if op.name == "math.log10":
+        return _mul(_log2(x[0]), pymath.log10(2))
+    if op.name == "math.tan":
+        sin, cos = (math.unary(f, x[0], fast=True) for f in ("sin", "cos"))
+        return arith.binary("divf", sin, cos, fast=True)
+    if op.name == "math.powf":
+        return _exp2(arith.binary("mulf", x[1], _log2(x[0])))
+    return None
+
+
+def _exp2(x: Value) -> Value:
+    return math.unary("exp2", x, fast=True)
+
+
+def _log2(x: Value) -> Value:
+    return math.unary("log2", x, fast=True)
+
+
+def _mul(x: Value, factor: float) -> Value:
+    return arith.binary("mulf", x, _float(_as_f32(factor), x))
+
+
+def _as_f32(value: float) -> float:
+    import struct
+
+    return float(struct.unpack("<f", struct.pack("<f", value))[0])
+
+
+_HANDLERS: dict[str, Handler] = {
+    "arith.floordivsi": _floordiv,
+    "arith.ceildivsi": _ceildivsi,
+    "arith.ceildivui": _ceildivui,
+    "arith.divsi": _divide_nonnegative("divui"),
+    "arith.remsi": _divide_nonnegative("remui"),
+    "arith.divf": _function,
+    "arith.remf": _function,
+    **{f"math.{name}": _function for name in (*math.UNARY, *math.BINARY)},
+}

@@ -1,0 +1,216 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The `opencute` command.
+
+In: the command line. Out: for `verify` and `benchmark` one JSON object on standard output, for the
+rest text; exit status 0 right, 1 wrong, 2 usage. Only click is imported before a command runs::
+
+    opencute verify kernel.py --rtol 1e-3 --atol 1e-3
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["main"]
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class _Number(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
+    """A finite number with a lower bound."""
+
+    name = "number"
+
+    def __init__(self, *, above: float | None = None) -> None:
+        self.above = above
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number", param, ctx)
+        if not math.isfinite(number) or number < 0 or (self.above is not None and number <= 0):
+            self.fail(f"{value} is out of range", param, ctx)
+        return number
+
+
+def _print(report: dict[str, Any]) -> None:
+    from opencute.lab.strict_json import dumps
+
+    click.echo(dumps(report))
+
+
+def _finish(report: dict[str, Any], status: int) -> None:
+    _print(report)
+    raise SystemExit(status)
+
+
+def _must_exist(file: Path) -> None:
+    if not file.is_file():
+        raise click.UsageError(f"there is no file {str(file)!r}")
+
+
+_TOLERANCE = _Number()
+_SECONDS = _Number(above=0)
+_mock = click.option("--mock", is_flag=True, help="Run nothing; print a canned result.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="opencute", prog_name="opencute")
+def main() -> None:
+    """OpenCuTe: GPU kernels in Python, on a GPU or in a checking simulator."""
+
+
+@main.command()
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option("--rtol", type=_TOLERANCE, default=1e-3, show_default=True, help="Relative part.")
+@click.option("--atol", type=_TOLERANCE, default=1e-3, show_default=True, help="Absolute part.")
+@click.option("--timeout", type=_SECONDS, default=60.0, show_default=True, help="Seconds.")
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="How many.")
+@click.option("--equal-nan", is_flag=True, help="NaN equals NaN in the same place.")
+@_mock
+def verify(
+    files: tuple[Path, ...],
+    rtol: float,
+    atol: float,
+    timeout: float,
+    seeds: int,
+    equal_nan: bool,
+    mock: bool,
+) -> None:
+    """Check kernel_fn(*inputs) of each FILE against its reference_fn(*inputs).
+
+    The inputs come from its get_inputs(). An element is right when
+    |kernel - reference| <= atol + rtol * |reference|. One JSON object a line for each file; the exit
+    status is 0 if all are right.
+    """
+    from opencute.lab import report
+
+    for file in files:
+        if not mock:
+            _must_exist(file)
+    worst = 0
+    for file in files:
+        if mock:
+            facts, status = report.mock_verify(file), 0
+        else:
+            facts, status = report.verify(
+                file, rtol=rtol, atol=atol, timeout=timeout, seeds=seeds, equal_nan=equal_nan
+            )
+        _print(facts)
+        worst = max(worst, status)
+    raise SystemExit(worst)
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--warmup", type=click.IntRange(0), default=10, show_default=True, help="Calls.")
+@click.option("--iters", type=click.IntRange(1), default=40, show_default=True, help="Calls.")
+@click.option("--timeout", type=_SECONDS, default=120.0, show_default=True, help="Seconds.")
+@click.option("--flush-l2/--no-flush-l2", default=True, help="Empty the L2 cache before a call.")
+@click.option("--graph", is_flag=True, help="Time the replay of a CUDA graph.")
+@_mock
+def benchmark(
+    file: Path, warmup: int, iters: int, timeout: float, flush_l2: bool, graph: bool, mock: bool
+) -> None:
+    """Time kernel_fn(*inputs) of FILE and its reference_fn(*inputs)."""
+    from opencute.lab import report
+
+    if mock:
+        _finish(report.mock_benchmark(file, warmup=warmup, iters=iters), 0)
+    _must_exist(file)
+    _finish(
+        *report.benchmark(
+            file, warmup=warmup, iters=iters, timeout=timeout, flush_l2=flush_l2, graph=graph
+        )
+    )
+
+
+@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("file", type=_FILE)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def run(file: Path, args: tuple[str, ...]) -> None:
+    """Run a script or a notebook; with no GPU, in the simulator."""
+    from opencute.tools.run import run_file
+
+    raise SystemExit(run_file(file, list(args)))
+
+
+@main.command()
+@click.argument("file", type=_FILE)
+@click.option(
+    "--stage", "stages", multiple=True, help="cute, lowered, llvm, ptx or sass; all when omitted.",
+    type=click.Choice(["cute", "lowered", "llvm", "ptx", "sass"]),
+)  # fmt: skip
+@click.option("--sm", "arch", default="sm_90a", show_default=True, help="Architecture.")
+def show(file: Path, stages: tuple[str, ...], arch: str) -> None:
+    """Show what FILE compiles to, at every stage; needs no GPU."""
+    from opencute.base.errors import OpenCuTeError
+    from opencute.lab.kernel_file import UserError
+    from opencute.tools import show as tool
+
+    try:
+        for text in tool.show(file, list(stages), arch):
+            click.echo(text, nl=False)
+    except (OpenCuTeError, UserError) as e:
+        raise click.ClickException(str(e)) from None
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def doctor(as_json: bool) -> None:
+    """Say what is installed, what is missing, and what to do."""
+    from opencute.tools import doctor as tool
+
+    facts = tool.examine()
+    if as_json:
+        _finish(facts, 0)
+    tool.show(facts)
+
+
+@main.group()
+def cache() -> None:
+    """The disk cache of compiled kernels."""
+
+
+@cache.command("ls")
+def cache_ls() -> None:
+    """List the entries, newest first."""
+    from opencute.tools import cache_commands
+
+    cache_commands.show_entries()
+
+
+@cache.command("stat")
+def cache_stat() -> None:
+    """Show where the cache is and how full."""
+    from opencute.tools import cache_commands
+
+    cache_commands.show_statistics()
+
+
+@cache.command("clear")
+def cache_clear() -> None:
+    """Remove all entries."""
+    from opencute.tools import cache_commands
+
+    cache_commands.clear()
+
+
+@main.command()
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Table to write.")
+@click.option("--commit", default="", help="Commit of the upstream copy, where git cannot tell.")
+@click.option("--timeout", type=_SECONDS, default=300.0, show_default=True, help="Per example.")
+@click.option("--only", default="*", show_default=True, help="Glob on the example's path.")
+def compat(output: Path | None, commit: str, timeout: float, only: str) -> None:
+    """Run published CUTLASS examples and write the table docs/compatibility.md."""
+    from opencute.tools import compat as tool
+
+    raise SystemExit(tool.main(output, commit=commit, timeout=timeout, only=only))

@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`opencute run`: a script or notebook as `__main__`, in the simulator where there is no GPU.
+
+In: a path and the arguments of the script. Out: whatever it does, and its exit status::
+
+    run_file(Path("elementwise_add.py"), ["--M", "3", "--N", "12"])
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+from opencute.base.knobs import KNOBS
+from opencute.integrations import environment
+from opencute.tools.notebook import NotebookError, run_notebook
+
+__all__ = ["run_file"]
+
+
+def _main_module(path: Path) -> ModuleType:
+    """A fresh `__main__`, as `python file` would make it."""
+    module = ModuleType("__main__")
+    module.__dict__.update({"__builtins__": __builtins__, "__file__": str(path)})
+    sys.modules["__main__"] = module
+    return module
+
+
+def _run_script(path: Path, namespace: dict[str, Any]) -> None:
+    code = compile(path.read_bytes(), str(path), "exec")
+    exec(code, namespace)
+
+
+def _users_frames(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback from the first frame that is not of this package."""
+    own = str(Path(__file__).parent)
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(own):
+        trace = trace.tb_next
+    return trace
+
+
+def _status(code: object) -> int:
+    """The exit status that Python gives to `sys.exit(code)`."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _guarded(run: Callable[[], None]) -> int:
+    try:
+        run()
+    except SystemExit as stop:
+        return _status(stop.code)
+    except NotebookError as error:
+        print(f"opencute: {error}", file=sys.stderr)
+        return 2
+    except Exception as error:
+        trace = error.__traceback__
+        if not KNOBS.full_traceback:
+            trace = _users_frames(trace)
+        traceback.print_exception(type(error), error, trace)
+        return 1
+    return 0
+
+
+def prepare(path: Path) -> None:
+    """Set up this process: our `cutlass`, and the simulated device where there is no GPU."""
+    if environment.uses_simulator():
+        if not KNOBS.target:
+            print("opencute: no GPU found, kernels run in the simulator (sm_90a)", file=sys.stderr)
+        environment.prepare()
+    sys.path[0] = str(path.resolve().parent)
+    environment.own_cutlass_first()
+
+
+def run_file(path: Path, arguments: list[str]) -> int:
+    """Run a script or notebook.
+
+    Args:
+        path: a Python file, or a notebook when its name ends in `.ipynb`.
+        arguments: what the script finds in `sys.argv[1:]`.
+
+    Returns:
+        The exit status.
+    """
+    prepare(path)
+    sys.argv = [str(path), *arguments]
+    module = _main_module(path)
+    runner = run_notebook if path.suffix == ".ipynb" else _run_script
+    return _guarded(lambda: runner(path, module.__dict__))

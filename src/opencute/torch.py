@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`cutlass.torch`: helpers for programs that use torch."""
+
+from __future__ import annotations
+
+from opencute.base.lazy import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "current_stream": "opencute.integrations.torch_helpers",
+        "default_stream": "opencute.integrations.torch_helpers",
+        "dtype": "opencute.integrations.torch_helpers",
+        "from_dlpack": "opencute.lang.external",
+        "get_leading_dim": "opencute.integrations.torch_helpers",
+    },
+)

@@ -1,0 +1,329 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""One valid module or more for every declared operation, made with the builders.
+
+A sample is a function that builds the operation in a kernel (or, named in HOST, in a host
+function); `arg` adds an argument of a type to that function. Tests print, parse, verify and hand to
+mlir-opt what `modules` returns, so an operation that is declared without a sample fails a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from opencute.base.location import Location
+from opencute.dialects import arith, builtin, cute, func, gpu, llvm, math, ptx, scf, vector
+from opencute.ir.attributes import (
+    UNIT,
+    ArrayAttr,
+    BoolAttr,
+    DenseI32Attr,
+    DictAttr,
+    FloatAttr,
+    IntAttr,
+    StringAttr,
+    TypeAttr,
+)
+from opencute.ir.builder import at_loc, build, insert_at, new_block
+from opencute.ir.core import Block, Op, Value
+from opencute.ir.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    FLOATS,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    INDEX,
+    FunctionType,
+    Type,
+    VectorType,
+)
+
+__all__ = ["HOST", "SAMPLES", "modules"]
+
+Arg = Callable[[Type], Value]
+Sample = Callable[[Arg], object]
+V4 = VectorType(4, F32)
+V8 = VectorType(8, F16)
+G16 = cute.PtrType(F16, "gmem", 16)
+G32 = cute.PtrType(F32, "gmem", 4)
+PRED = cute.PtrType(I1, "rmem", 1)
+GLOBAL = llvm.LLVMPointerType(llvm.GLOBAL)
+LAYOUT = cute.LayoutAttr((8, 1), (1, cute.Dyn(64, 8)))
+
+SAMPLES: dict[str, list[Sample]] = {}
+HOST = {"func.func", "func.call", "func.return", "gpu.launch_func"}
+
+
+def modules(name: str) -> list[Op]:
+    """A module for each sample of an operation; each contains that operation."""
+    return [_module(name, sample) for sample in SAMPLES[name]]
+
+
+def _module(name: str, sample: Sample) -> Op:
+    module, top = builtin.module()
+    with at_loc(Location("kernel.py", 3, 4, 9, "f", Location("main.py", 7))):
+        with insert_at(top):
+            host, host_body = func.func("host", ())
+            _, kernels = gpu.gpu_module()
+        with insert_at(kernels):
+            kernel, kernel_body = gpu.gpu_func("k", ())
+        on_host = name in HOST
+        _fill(host, host_body, sample if on_host else None, func.return_)
+        _fill(kernel, kernel_body, None if on_host else sample, gpu.return_)
+    assert any(op.name == name for op in module.walk()), f"the sample has no {name}"
+    return module
+
+
+def _fill(function: Op, body: Block, sample: Sample | None, return_: Callable[[], object]) -> None:
+    with insert_at(body):
+        if sample is not None:
+            sample(body.add_argument)
+        return_()
+    inputs = tuple(a.type for a in body.args)
+    function.attributes["function_type"] = TypeAttr(FunctionType(inputs, ()))
+
+
+def _add(name: str, *samples: Sample) -> None:
+    SAMPLES.setdefault(name, []).extend(samples)
+
+
+def _binary(build_: Callable[..., object], name: str, types: Sequence[Type]) -> list[Sample]:
+    return [lambda arg, t=t: build_(name, arg(t), arg(t)) for t in types]
+
+
+def _unary(build_: Callable[..., object], name: str, types: Sequence[Type]) -> list[Sample]:
+    return [lambda arg, t=t: build_(name, arg(t)) for t in types]
+
+
+# builtin, func, gpu
+
+_add("builtin.module", lambda arg: None)
+_add("func.func", lambda arg: arg(I32))
+_add("func.return", lambda arg: None)
+_add("func.call", lambda arg: func.call("host", (), ()))
+_add("gpu.module", lambda arg: None)
+_add("gpu.func", lambda arg: arg(G16))
+_add("gpu.return", lambda arg: None)
+
+
+def _launch(arg: Arg) -> None:
+    one = arith.constant(1, I32)
+    gpu.launch_func("k", (one,) * 3, (one,) * 3, ())
+
+
+def _launch_all(arg: Arg) -> None:
+    one = arith.constant(1, I32)
+    gpu.launch_func(
+        "k", (one,) * 3, (one,) * 3, (), cluster=(one,) * 3, smem=one,
+        stream=arg(llvm.LLVMPointerType()),
+        attributes={"cute.use_pdl": BoolAttr(True), "cute.cooperative": UNIT},
+    )  # fmt: skip
+
+
+_add("gpu.launch_func", _launch, _launch_all)
+
+# arith, math
+
+_INTS = (I1, I8, I16, I32, I64, INDEX, VectorType(4, I32))
+_FLOATS = (F16, BF16, F32, F64, V4)
+for _name in arith.INT_BINARY:
+    _add(f"arith.{_name}", *_binary(arith.binary, _name, _INTS))
+for _name in arith.FLOAT_BINARY:
+    _add(f"arith.{_name}", *_binary(arith.binary, _name, _FLOATS))
+    _add(f"arith.{_name}", lambda arg, n=_name: arith.binary(n, arg(F32), arg(F32), fast=True))
+_add("arith.negf", *[lambda arg, t=t: arith.negf(arg(t)) for t in _FLOATS])
+for _name in arith.CMPI:
+    _add("arith.cmpi", *_binary(arith.cmpi, _name, _INTS))
+for _name in arith.CMPF:
+    _add("arith.cmpf", *_binary(arith.cmpf, _name, _FLOATS))
+_add(
+    "arith.select",
+    lambda arg: arith.select(arg(I1), arg(V4), arg(V4)),
+    lambda arg: arith.select(arg(VectorType(4, I1)), arg(V4), arg(V4)),
+    lambda arg: arith.select(arg(I1), arg(GLOBAL), arg(GLOBAL)),
+)
+_CONSTANTS: list[tuple[int | float, Type]] = [
+    (True, I1), (-1, I8), (2**15, I16), (-(2**31), I32), (2**64 - 1, I64), (7, INDEX),
+    (0.1, F16), (-0.0, F32), (1e-45, F32), (1e300, F64), (float("nan"), F32), (float("inf"), BF16),
+    (float("-inf"), F64), (0.5, V4), (1, VectorType(4, I1)), (-3, VectorType(1, I32)),
+]  # fmt: skip
+_add("arith.constant", *[lambda arg, v=v, t=t: arith.constant(v, t) for v, t in _CONSTANTS])
+_add("arith.constant", *[lambda arg, t=t: arith.constant(1.5, t) for t in FLOATS.values()])
+_CASTS: dict[str, list[tuple[Type, Type]]] = {
+    "extsi": [(I8, I32), (I32, I64)], "extui": [(I1, I32)], "trunci": [(I64, I32), (I32, I1)],
+    "extf": [(F16, F32), (BF16, F64), (FLOATS["f8E4M3FN"], F16)],
+    "truncf": [(F32, F16), (F64, F32), (F32, BF16)],
+    "sitofp": [(I32, F32), (I64, F16)], "uitofp": [(I1, F32)],
+    "fptosi": [(F32, I32)], "fptoui": [(F16, I8)],
+    "bitcast": [(F32, I32), (I16, BF16)], "index_cast": [(I32, INDEX), (INDEX, I64)],
+}  # fmt: skip
+for _name, _pairs in _CASTS.items():
+    for _src, _dst in _pairs:
+        _add(
+            f"arith.{_name}",
+            lambda arg, n=_name, s=_src, d=_dst: arith.cast(n, arg(s), d),
+            lambda arg, n=_name, s=_src, d=_dst: arith.cast(n, arg(VectorType(2, s)), d),
+        )
+for _name in math.UNARY:
+    _add(f"math.{_name}", *_unary(math.unary, _name, _FLOATS))
+    _add(f"math.{_name}", lambda arg, n=_name: math.unary(n, arg(F32), fast=True))
+for _name in math.INT_UNARY:
+    _add(f"math.{_name}", *_unary(math.int_unary, _name, (I32, I64, VectorType(4, I32))))
+for _name in math.BINARY:
+    _add(f"math.{_name}", *_binary(math.binary, _name, _FLOATS))
+_add("math.fma", lambda arg: math.fma(arg(F32), arg(F32), arg(F32)))
+
+# scf
+
+
+def _if(arg: Arg) -> None:
+    then, then_body = new_block()
+    orelse, else_body = new_block()
+    a, b = arg(I32), arg(F32)
+    for body in (then_body, else_body):
+        with insert_at(body):
+            scf.yield_((a, b))
+    scf.if_(arg(I1), (I32, F32), then, orelse)
+
+
+def _if_nothing(arg: Arg) -> None:
+    regions = [new_block() for _ in range(2)]
+    for _, body in regions:
+        with insert_at(body):
+            scf.yield_()
+    scf.if_(arg(I1), (), regions[0][0], regions[1][0])
+
+
+def _for(arg: Arg, index: Type = I32) -> None:
+    region, body = new_block((index, F32))
+    with insert_at(body):
+        scf.yield_((arith.binary("addf", body.args[1], body.args[1]),))
+    scf.for_(arg(index), arg(index), arg(index), (arg(F32),), region)
+
+
+def _while(arg: Arg) -> None:
+    before, before_body = new_block((I32,))
+    after, after_body = new_block((I32, F32))
+    x = arg(F32)
+    with insert_at(before_body):
+        zero = arith.constant(0, I32)
+        scf.condition(arith.cmpi("sgt", before_body.args[0], zero), (before_body.args[0], x))
+    with insert_at(after_body):
+        scf.yield_((after_body.args[0],))
+    scf.while_((arg(I32),), (I32, F32), before, after)
+
+
+_add("scf.if", _if, _if_nothing)
+_add("scf.for", _for, lambda arg: _for(arg, INDEX), lambda arg: _for(arg, I64))
+_add("scf.while", _while)
+_add("scf.yield", _if, _for)
+_add("scf.condition", _while)
+
+# vector
+
+_add("vector.broadcast", lambda arg: vector.broadcast(arg(F32), 4))
+_add("vector.extract", lambda arg: vector.extract(arg(V8), 7))
+_add("vector.insert", lambda arg: vector.insert(arg(F16), arg(V8), 0))
+_add("vector.from_elements", lambda arg: vector.from_elements([arg(F32), arg(F32)]))
+_add("vector.shuffle", lambda arg: vector.shuffle(arg(V8), arg(V8), (0, 15, -1)))
+_add("vector.bitcast", lambda arg: vector.bitcast(arg(V8), VectorType(4, I32)))
+for _name in vector.REDUCTIONS:
+    _t = VectorType(
+        4, F32 if _name in ("add", "mul") or _name[-1] == "f" or "num" in _name else I32
+    )
+    if "imum" in _name:
+        _t = V4
+    _add(
+        "vector.reduction",
+        lambda arg, n=_name, t=_t: vector.reduction(n, arg(t)),
+        lambda arg, n=_name, t=_t: vector.reduction(n, arg(t), arg(t.element)),
+    )
+
+# cute
+
+_add("cute.ptr_add", lambda arg: cute.ptr_add(arg(G16), arg(I64), 2))
+_add("cute.recast", lambda arg: cute.recast(arg(G16), cute.PtrType(I8, "generic", 16)))
+_add("cute.ptr_to_int", lambda arg: cute.ptr_to_int(arg(G16)))
+_add("cute.int_to_ptr", lambda arg: cute.int_to_ptr(arg(I64), G16))
+_add("cute.alloca", lambda arg: cute.alloca(F32, 8))
+_add("cute.load", lambda arg: cute.load(arg(G32)), lambda arg: cute.load(arg(PRED)))
+_add("cute.store", lambda arg: cute.store(arg(F32), arg(G32)))
+_add(
+    "cute.tile_load",
+    lambda arg: cute.tile_load(arg(G16), LAYOUT, (arg(I64),)),
+    lambda arg: cute.tile_load(arg(G16), cute.LayoutAttr((2, (2, 2)), (4, (1, -2)))),
+    lambda arg: cute.tile_load(arg(G16), cute.LayoutAttr(8, cute.Dyn()), (arg(I32),)),
+)
+_add("cute.tile_store", lambda arg: cute.tile_store(arg(V8), arg(G16), LAYOUT, (arg(I64),)))
+_add("cute.assume", lambda arg: cute.assume(arg(I32), 8))
+_add(
+    "cute.convert",
+    lambda arg: cute.convert(arg(F32), FLOATS["f8E4M3FN"], saturate=True),
+    lambda arg: cute.convert(arg(V4), VectorType(4, FLOATS["tf32"]), "rna"),
+)
+_add("cute.print", lambda arg: cute.print_('i = %d, "%s"\n\té', (arg(I32),)))
+
+
+def _copy(arg: Arg) -> None:
+    src = cute.Tile(arg(G16), cute.LayoutAttr((8, 4), (1, cute.Dyn(64))), (arg(I64),))
+    dst = cute.Tile(arg(G16), cute.LayoutAttr((8, 4), (1, 8)))
+    cute.copy("universal_copy", 128, src, dst)
+    pred = cute.Tile(arg(PRED), cute.LayoutAttr((4,), (cute.Dyn(),)), (arg(I32),))
+    cute.copy("universal_copy", 0, src, dst, pred)
+
+
+_add("cute.copy", _copy)
+
+# llvm, ptx
+
+_add(
+    "llvm.getelementptr",
+    lambda arg: llvm.gep(arg(GLOBAL), arg(I64), F32),
+    lambda arg: llvm.gep(arg(llvm.LLVMPointerType()), -5, V8),
+)
+_add(
+    "llvm.load",
+    lambda arg: llvm.load(arg(GLOBAL), V8, 16, invariant=True),
+    lambda arg: llvm.load(arg(GLOBAL), I1, 1),
+)
+_add("llvm.store", lambda arg: llvm.store(arg(V4), arg(GLOBAL), 16))
+_add("llvm.alloca", lambda arg: llvm.alloca(F32, 8, 16))
+_add("llvm.addrspacecast", lambda arg: llvm.addrspacecast(arg(GLOBAL), 0))
+_add("llvm.ptrtoint", lambda arg: llvm.ptrtoint(arg(GLOBAL)))
+_add("llvm.inttoptr", lambda arg: llvm.inttoptr(arg(I64), 1))
+_add(
+    "llvm.inline_asm",
+    lambda arg: llvm.inline_asm(
+        "add.u32 $0, $1, $2;", "=r,r,r", (arg(I32), arg(I32)), (I32,), pure=True
+    ),
+    lambda arg: llvm.inline_asm("bar.sync 0;", "", (), ()),
+)
+_add(
+    "ptx.bar_sync",
+    lambda arg: ptx.bar_sync(arg(I32)),
+    lambda arg: ptx.bar_sync(arg(I32), arg(I32)),
+)
+_add("ptx.sreg", *[lambda arg, n=n: ptx.sreg(n) for n in ptx.SREGS])
+
+
+def _attributes(arg: Arg) -> None:
+    """Every kind of attribute, on an operation that does not mind."""
+    op = build("ptx.sreg", (), (I32,), {"reg": StringAttr("tid.x")})
+    op.results[0].hint = "thread"
+    op.attributes |= {
+        "test.array": ArrayAttr((IntAttr(1), UNIT, ArrayAttr(()))),
+        "test.dict": DictAttr((("a", BoolAttr(False)), ("b c", StringAttr('\\"\n')))),
+        "test.i32s": DenseI32Attr((1, -2)),
+        "test.i64s": DenseI32Attr((), 64),
+        "test.type": TypeAttr(FunctionType((I32, G16), (F32, I64))),
+        "test.float": FloatAttr(float("nan"), FLOATS["f8E5M2"]),
+        "test quoted": IntAttr(-1, INDEX),
+    }
+
+
+_add("ptx.sreg", _attributes)
