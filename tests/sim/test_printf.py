@@ -36,14 +36,14 @@ width = st.one_of(st.just(""), st.integers(1, 20).map(str))
 precision = st.one_of(st.just(""), st.just("."), st.integers(0, 12).map(lambda n: f".{n}"))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(flags, width, precision, st.sampled_from("diuxXo"), st.integers(-(1 << 31), (1 << 31) - 1))
 def test_integers(f: str, w: str, p: str, kind: str, value: int) -> None:
     text = f"<%{f}{w}{p}{kind}>"
     assert ours(text, [I32], value) == c_printf(text, ctypes.c_int(value))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(flags, width, precision, st.sampled_from("fFeEgGa"), st.floats(width=64))
 def test_floats(f: str, w: str, p: str, kind: str, value: float) -> None:
     if kind == "a":

@@ -34,8 +34,8 @@ ORACLE: dict[str, Any] = {
 }  # fmt: skip
 RANGES = {
     "log": (1e-3, 1e3), "log2": (1e-3, 1e3), "log10": (1e-3, 1e3), "log1p": (-0.9, 100),
-    "sqrt": (0, 1e4), "rsqrt": (1e-3, 1e4), "asin": (-1, 1), "acos": (-1, 1), "exp": (-8, 8), "expm1": (-8, 8),
-    "exp2": (-12, 12), "sinh": (-8, 8), "cosh": (-8, 8), "erfc": (-3, 3),
+    "sqrt": (0, 1e4), "rsqrt": (1e-3, 1e4), "asin": (-1, 1), "acos": (-1, 1), "exp": (-8, 8),
+    "expm1": (-8, 8), "exp2": (-12, 12), "sinh": (-8, 8), "cosh": (-8, 8), "erfc": (-3, 3),
 }  # fmt: skip
 
 
