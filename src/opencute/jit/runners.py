@@ -85,8 +85,9 @@ def _buffer(t: ExternalTensor, name: str) -> Any:
     for extent, stride in zip(t.shape, t.stride, strict=True):
         reach = (extent - 1) * stride
         low, high = low + min(reach, 0), high + max(reach, 0)
-    empty = 0 in t.shape
-    size = 0 if empty else ((high - low + 1) * type + 7) // 8
+    if 0 in t.shape:
+        low = high = 0
+    size = 0 if 0 in t.shape else ((high - low + 1) * type + 7) // 8
     start = low * type // 8
     buffer = Buffer.from_address(
         t.data_ptr + start, size, f"{t.element_type}{list(t.shape)}", owner=t.array,
