@@ -30,6 +30,7 @@ from opencute.dialects import arith, math
 from opencute.ir.builder import build1
 from opencute.ir.core import Op, Value
 from opencute.ir.types import F32, FloatType, Type, element_type, with_lanes
+from opencute.passes.converts import expand_convert
 from opencute.passes.folding import int_of
 from opencute.passes.ranges import is_nonnegative
 from opencute.passes.rewriter import Handler, Rewriter
@@ -39,7 +40,8 @@ __all__ = ["expand"]
 
 def expand(function: Op, target: Target) -> None:
     """Expand the operations of one function."""
-    Rewriter(_HANDLERS).block(function.regions[0].block)
+    handlers = {**_HANDLERS, "cute.convert": lambda rw, op: expand_convert(rw, op, target)}
+    Rewriter(handlers).block(function.regions[0].block)
 
 
 # ---------------------------------------------------------------- integers
