@@ -71,6 +71,7 @@ def compile_device(
     line_info: bool = False,
     *,
     lower: Callable[[Op], None] | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> DeviceCode:
     """Compile the kernels of a module.
 
@@ -80,6 +81,7 @@ def compile_device(
         opt_level: level of ptxas.
         line_info: keep source lines for profilers.
         lower: called with the module while ptxas starts up; its time hides part of that.
+        meanwhile: called while ptxas assembles, for work that does not need its result.
 
     Raises:
         CompileError: the module cannot be lowered, or LLVM or ptxas rejects it.
@@ -92,7 +94,10 @@ def compile_device(
         lowered = (time.perf_counter() - start) * 1e3
         code = compile_to_ptx(module, target, line_info=line_info)
         start = time.perf_counter()
-        cubin, report = asm.finish(code.ptx)
+        asm.feed(code.ptx)
+        if meanwhile is not None:
+            meanwhile()
+        cubin, report = asm.finish()
         assembled = (time.perf_counter() - start) * 1e3
     timings = {"lower": lowered, **code.timings, "ptxas": assembled}
     return DeviceCode(code.llvm_ir, code.ptx, cubin, report, timings)
