@@ -69,10 +69,12 @@ def test_strided_elements_are_scalars() -> None:
 
 def test_booleans_take_a_byte() -> None:
     pointer = PtrType(I1, "gmem", 4)
-    module = kernel_module(
-        "flags", (pointer, pointer),
-        lambda a, c: cute.tile_store(cute.tile_load(a, LayoutAttr(4, 1)), c, LayoutAttr(4, 1)) and None,
-    )  # fmt: skip
+    row = LayoutAttr(4, 1)
+
+    def body(a: Value, c: Value) -> None:
+        cute.tile_store(cute.tile_load(a, row), c, row)
+
+    module = kernel_module("flags", (pointer, pointer), body)
     assert moves(apply(module, tiles)) == [
         ("load", "vector<4xi8>", 4),
         ("store", "vector<4xi8>", 4),

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels to machine code: the stages after lowering, with the time of each.
 
-In: a module at the llvm level, or one that a callback lowers, and a target. Out: a `DeviceCode` with
-every stage as text::
+In: a module at the llvm level, or one that a callback lowers, and a target. Out: a `DeviceCode`
+with every stage as text::
 
     code = compile_device(module, sm, lower=lambda m: run_device_passes(m, sm))
     code.report.function("relu").registers
@@ -76,7 +76,7 @@ def compile_device(
     """Compile the kernels of a module.
 
     Args:
-        module: a ``builtin.module`` whose kernels are at the llvm level, or which `lower` brings there.
+        module: a ``builtin.module`` with kernels at the llvm level, or which `lower` brings there.
         target: the processor.
         opt_level: level of ptxas.
         line_info: keep source lines for profilers.

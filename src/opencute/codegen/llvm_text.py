@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device module as LLVM IR text.
 
-In: a module whose kernels are at the llvm level (see `opencute.passes.pipelines`). Out: text such as::
+In: a module whose kernels are at the llvm level (see `opencute.passes.pipelines`). Out: text such
+as::
 
     define ptx_kernel void @relu(ptr addrspace(1) align 16 %a0, i32 %a1) #0 { ... }
     attributes #0 = { nounwind "nvvm.reqntid"="256,1,1" }

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from opencute.base.errors import ToolchainError
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type
@@ -17,6 +19,7 @@ from opencute.ir.types import F16, F32, FloatType, element_type, lanes
 
 __all__ = ["CONVERT"]
 
+Pair = tuple[str, str]
 _PAIR = {"f8E4M3FN": "e4m3x2", "f8E5M2": "e5m2x2"}
 
 
@@ -26,9 +29,9 @@ def _convert(e: Emitter, op: Op) -> None:
     rounding, saturate = op.attributes["rounding"], op.attributes["saturate"]
     assert isinstance(rounding, StringAttr) and isinstance(saturate, IntAttr)
     if src == F32 and dst.name in _PAIR:
-        _pairs(e, op, lambda pair: _to_f8(e, _PAIR[dst.name], pair))
+        _pairs(e, op, _to_f8, _PAIR[dst.name])
     elif src.name in _PAIR and dst == F16:
-        _pairs(e, op, lambda pair: _to_f16(e, _PAIR[src.name], pair))
+        _pairs(e, op, _to_f16, _PAIR[src.name])
     elif src == F32 and rounding.value in ("rna", "rn", "rz") and dst.name in _SCALAR:
         _scalar(e, op, rounding.value, _SCALAR[dst.name], bool(saturate.value))
     else:
@@ -59,17 +62,16 @@ def _define(e: Emitter, op: Op, parts: list[str]) -> None:
     e.names[result] = out
 
 
-def _pairs(e: Emitter, op: Op, two: object) -> None:
+def _pairs(e: Emitter, op: Op, two: Callable[[Emitter, str, Pair], list[str]], name: str) -> None:
     """Convert two lanes at a time; a single one is converted together with itself."""
-    assert callable(two)
     parts = _elements(e, op)
     out: list[str] = []
     for i in range(0, len(parts), 2):
-        out += two((parts[i], parts[min(i + 1, len(parts) - 1)]))
+        out += two(e, name, (parts[i], parts[min(i + 1, len(parts) - 1)]))
     _define(e, op, out[: len(parts)])
 
 
-def _to_f8(e: Emitter, name: str, pair: tuple[str, str]) -> list[str]:
+def _to_f8(e: Emitter, name: str, pair: Pair) -> list[str]:
     text = f"cvt.rn.satfinite.{name}.f32 $0, $1, $2;"
     both = e.assign(f'call i16 asm "{text}", "=h,f,f"(float {pair[1]}, float {pair[0]})')
     low = e.assign(f"trunc i16 {both} to i8")
@@ -77,7 +79,7 @@ def _to_f8(e: Emitter, name: str, pair: tuple[str, str]) -> list[str]:
     return [low, e.assign(f"trunc i16 {shifted} to i8")]
 
 
-def _to_f16(e: Emitter, name: str, pair: tuple[str, str]) -> list[str]:
+def _to_f16(e: Emitter, name: str, pair: Pair) -> list[str]:
     low, high = (e.assign(f"zext i8 {p} to i16") for p in pair)
     shifted = e.assign(f"shl i16 {high}, 8")
     both = e.assign(f"or i16 {shifted}, {low}")

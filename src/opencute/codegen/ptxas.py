@@ -10,7 +10,8 @@ In: PTX text and a processor. Out: a cubin and an `AsmReport`::
         cubin, report = asm.finish()
 
 ptxas takes most of a small compile and half of that is its own start, so the process is started
-before the PTX exists; text and cubin travel through pipes. A process that is not finished is killed.
+before the PTX exists; text and cubin travel through pipes. A process that is not finished is
+killed.
 """
 
 from __future__ import annotations

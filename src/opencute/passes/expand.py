@@ -23,6 +23,7 @@ Cost: linear.
 from __future__ import annotations
 
 import math as pymath
+import struct
 
 from opencute.arch.mathfns import math_fn
 from opencute.arch.target import Target
@@ -40,8 +41,11 @@ __all__ = ["expand"]
 
 def expand(function: Op, target: Target) -> None:
     """Expand the operations of one function."""
-    handlers = {**_HANDLERS, "cute.convert": lambda rw, op: expand_convert(rw, op, target)}
-    Rewriter(handlers).block(function.regions[0].block)
+
+    def convert(rw: Rewriter, op: Op) -> list[Value] | None:
+        return expand_convert(rw, op, target)
+
+    Rewriter({**_HANDLERS, "cute.convert": convert}).block(function.regions[0].block)
 
 
 # ---------------------------------------------------------------- integers
@@ -161,8 +165,6 @@ def _mul(x: Value, factor: float) -> Value:
 
 
 def _as_f32(value: float) -> float:
-    import struct
-
     return float(struct.unpack("<f", struct.pack("<f", value))[0])
 
 
