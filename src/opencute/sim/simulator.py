@@ -25,7 +25,7 @@ from opencute.sim import semantics as _semantics  # noqa: F401 - registers the r
 from opencute.sim.inline import inline_calls
 from opencute.sim.lanes import Lanes
 from opencute.sim.machine import run_program
-from opencute.sim.memory import AddressTable, Buffer, SimPointer
+from opencute.sim.memory import RAW, AddressTable, Buffer, SimPointer
 from opencute.sim.printf import Format
 from opencute.sim.program import Program, compile_function
 from opencute.sim.report import RunReport
@@ -91,7 +91,8 @@ class Simulator:
         Args:
             module: the `builtin.module`.
             name: the function's symbol.
-            args: a Python number or a `SimPointer` for each argument.
+            args: a Python number or a `SimPointer` for each argument; an address may stand for a
+                pointer.
             launch: called instead of simulating a kernel, e.g. to run it on a device, as
                 ``launch(kernel_name, grid, block, cluster, smem, stream, args, attributes)``.
 
@@ -179,7 +180,9 @@ def _arguments(function: Op, args: Sequence[Any]) -> list[Any]:
 
 def _argument(value: Any, type: Type) -> Any:
     if isinstance(type, PtrType | LLVMPointerType):
-        return value if isinstance(value, SimPointer) or value is None else int(value)
+        if value is None or isinstance(value, SimPointer):
+            return value
+        return SimPointer(RAW, int(value))
     if isinstance(type, VectorType):
         return np.ascontiguousarray(np.asarray(value, dtype_of(type))).reshape(1, 1, type.length)
     if isinstance(type, IntegerType) and type.width == 1:
@@ -209,7 +212,7 @@ class _Run:
             self.table.add(buffer)
         self.loose = False
         for arg in args:
-            if isinstance(arg, SimPointer):
+            if isinstance(arg, SimPointer) and arg.buffer is not RAW:
                 self.table.add(arg.buffer)
         self.loose = any(b.written is not None for b in self.table.buffers())
         self.lanes = (1, 1)
@@ -277,7 +280,8 @@ class _Run:
     ) -> None:
         """Run a kernel over its grid, or hand it to the hook."""
         if self.hook is not None:
-            self.hook(name, grid, block, cluster, smem, stream, args, attributes)
+            handle = stream.address() if isinstance(stream, SimPointer) else stream
+            self.hook(name, grid, block, cluster, smem, handle, args, attributes)
             return
         kernel = _find_kernel(self.module, name)
         if 0 in grid:

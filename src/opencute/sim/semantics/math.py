@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`math`: elementary functions, computed in f64 and rounded to the type.
 
-`opencute.sim.accuracy` states how far a GPU may be from this. A function called with fast math
+`opencute.arch.mathfns` states how far a GPU may be from this. A function called with fast math
 means the same here: the approximation is the hardware's licence, not the definition.
 """
 
