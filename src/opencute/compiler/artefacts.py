@@ -20,6 +20,7 @@ from opencute.arch.target import target
 from opencute.base.knobs import KNOBS
 from opencute.codegen.device import DeviceCode, compile_device, compile_to_ptx
 from opencute.codegen.host import HostCode, compile_host_text
+from opencute.compiler.cached import cached_device_code
 from opencute.compiler.options import Options
 from opencute.ir.core import Op
 from opencute.ir.verifier import verify
@@ -110,19 +111,25 @@ class Artefacts:
 
     @cached_property
     def device(self) -> DeviceCode:
-        """The kernels, assembled."""
-        module = self.module.clone({})
-        code = compile_device(
-            module, self.target, self.options.opt_level, self.options.line_info,
-            lower=self._lower,
-        )  # fmt: skip
+        """The kernels, assembled; from the disk cache if they were assembled before."""
+        code = cached_device_code(self.module, self.target, self.options, self._compile)
         self._dump("llvm", code.llvm_ir)
         self._dump("ptx", code.ptx)
         self._dump("cubin", code.cubin)
-        self._keep(code)
         return code
 
-    def _keep(self, code: DeviceCode) -> None:
+    def _compile(self) -> DeviceCode:
+        module = self.module.clone({})
+        return compile_device(
+            module, self.target, self.options.opt_level, self.options.line_info,
+            lower=self._lower,
+        )  # fmt: skip
+
+    def keep(self) -> None:
+        """Write the stages that the options ask for."""
+        if not (self.options.keep_ptx or self.options.keep_cubin or self.options.keep_sass):
+            return
+        code = self.device
         folder = Path(self.options.dump_dir or ".")
         if self.options.keep_ptx:
             self._write(folder, "kernels", "ptx", code.ptx)
