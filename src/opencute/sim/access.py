@@ -20,6 +20,7 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.core import Op
 from opencute.ir.types import IntegerType, Type
 from opencute.sim import faults, registers
+from opencute.sim.bulk import scatter
 from opencute.sim.lanes import Lanes, merge_value
 from opencute.sim.memory import RAW, RowBuffer, SimPointer
 from opencute.sim.taint import Taint, report
@@ -236,6 +237,8 @@ class Access:
                 return
         grain = min((low | width) & -(low | width), 16)
         pieces = value.reshape(*offsets.shape, self.run)
+        if width <= 16 and scatter(buffer.raw, offsets, value):
+            return
         index = offsets >> (grain.bit_length() - 1)
         items = buffer.items(_ITEM[grain])
         pieces = pieces.view(np.uint8).view(_ITEM[grain])

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from opencute.sim.bulk import from_f32, to_f32
 from opencute.sim.values import Array
 
 __all__ = ["fma", "narrow", "round_to_odd_f64"]
@@ -46,7 +47,9 @@ def narrow(x: Array, dtype: np.dtype[Any]) -> Array:
         finite = np.isfinite(single)
         error = np.where(finite, np.sign(x - np.where(finite, single, 0)), 0)
         x = _odd(single, error)
-    return x.astype(dtype)
+    if x.dtype == np.float32:
+        return from_f32(x, dtype)
+    return to_f32(x) if dtype == np.float32 else x.astype(dtype)
 
 
 def round_to_odd_f64(x: Array) -> Array:

@@ -26,6 +26,7 @@ from opencute.ir.core import Block, Op, Value
 from opencute.ir.types import Type, element_type, lanes
 from opencute.sim.control import run_for, run_if, run_while
 from opencute.sim.lanes import Kind
+from opencute.sim.nans import OBSERVED, Computed, canonical
 from opencute.sim.registry import Rule, is_blocking, rule_of
 from opencute.sim.taint import Taint, Tracked, join, report
 from opencute.sim.values import constant_value, dtype_of
@@ -111,6 +112,7 @@ class _Compiler:
         self.op = op
         self.body = op.regions[0].block
         self.tracked = Tracked(self.body, loose_arguments=loose)
+        self.computed = Computed(self.body)
         self.numbers: dict[Value, int] = {}
         self.constants: dict[Value, str] = {}
         self.names: dict[str, Any] = {
@@ -212,6 +214,9 @@ class _Compiler:
             self.sink(op, op.operands[index], what, indent, out)
         fn = self.bind(rule.factory(op), "f")
         args = [self.v(a) for a in op.operands]
+        seen = OBSERVED.get(op.name)
+        if seen is not None and op.operands[seen] in self.computed:
+            args[seen] = f"{self.bind(canonical(op.operands[seen]), 'n')}({args[seen]})"
         if rule.lanes:
             args.insert(0, "L")
         targets = [self.v(r) for r in op.results]

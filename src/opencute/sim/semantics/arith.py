@@ -20,6 +20,7 @@ from opencute.dialects.arith import CMPF, CMPI
 from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.ir.types import IntegerType, Type, VectorType, element_type
+from opencute.sim.bulk import blend, compared, through_f32
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
 from opencute.sim.registry import Function, semantics
@@ -337,13 +338,17 @@ def float_binary(name: str, dtype: np.dtype[Any]) -> Function:
     """The function of `arith.<name>` on floats.
 
     f16, bf16 and narrower operands are widened to f32 and the result rounded back, by NumPy and
-    ml_dtypes; with 24 bits of precision, at least twice theirs plus two, this rounds once.
+    ml_dtypes or in `bulk`, which says why this rounds once.
     """
-    return {
+    plain: dict[str, Function] = {
         "addf": lambda a, b: a + b,
         "subf": lambda a, b: a - b,
         "mulf": lambda a, b: a * b,
         "divf": lambda a, b: a / b,
+    }
+    if name in plain:
+        return through_f32(plain[name], dtype)
+    return {
         "remf": _remainder(dtype),
         "maximumf": _zeros_ordered(True, True, dtype),
         "minimumf": _zeros_ordered(False, True, dtype),
@@ -409,7 +414,8 @@ def cmpf(op: Op) -> Function:
     """Compare floats; an unordered predicate holds when an operand is NaN."""
     predicate = op.attributes["predicate"]
     assert isinstance(predicate, IntAttr)
-    compare = _CMPF[next(k for k, v in CMPF.items() if v == predicate.value)]
+    name = next(k for k, v in CMPF.items() if v == predicate.value)
+    compare = compared(_CMPF[name], dtype_of(op.operands[0].type, op.loc))
 
     def run(a: Any, b: Any) -> Any:
         r = compare(a, b)
@@ -457,7 +463,7 @@ def select(op: Op) -> Function:
             return a if c else b
         if whole:
             c = c[..., None]
-        return np.where(c, _typed(a, dtype), _typed(b, dtype))
+        return blend(c, _typed(a, dtype), _typed(b, dtype))
 
     return pick
 
