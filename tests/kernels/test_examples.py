@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""The shipped examples in the simulator: every elementwise shape, type and layout, against NumPy."""
+"""The shipped examples in the simulator: every shape, type and layout, against NumPy."""
 
 from __future__ import annotations
 

@@ -66,12 +66,9 @@ class SimRunner:
 
     def __init__(self, artefacts: Artefacts) -> None:
         self.artefacts = artefacts
-        self.launches = _launches(artefacts.module)
+        self.module = artefacts.simulated_module
+        self.launches = _launches(self.module)
         self.simulator = Simulator(artefacts.target.name, KNOBS.sim_seed)
-        function = next(
-            op for op in artefacts.module.regions[0].block.ops if op.symbol == artefacts.name
-        )
-        self.types = [a.type for a in function.regions[0].block.args]
 
     def __call__(self, values: list[Any]) -> None:
         self.prepare(values)()
@@ -82,7 +79,7 @@ class SimRunner:
         def run() -> None:
             args = [self._argument(v) for v in values]
             COUNTERS.launches += self.launches
-            self.simulator.run_host(self.artefacts.module, self.artefacts.name, args)
+            self.simulator.run_host(self.module, self.artefacts.name, args)
             for value, arg in zip(values, args, strict=True):
                 if isinstance(value, ExternalTensor):
                     written = arg.buffer.written
