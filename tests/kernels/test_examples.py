@@ -74,7 +74,8 @@ def test_example_agrees_with_numpy(
     if got is None:
         got, want = mine[0], theirs[0]
     assert got.dtype == want.dtype and got.shape == want.shape
-    if name == "gelu_3d":
+    if name in ("gelu_3d", "axpy_ragged"):
+        # gelu is computed in f32; alpha * x + y is one fma, where NumPy rounds twice.
         tolerance = {"f32": 2e-6, "f16": 2e-3, "bf16": 2e-2}[dtype]
         np.testing.assert_allclose(
             got.astype(np.float64), want.astype(np.float64), rtol=tolerance, atol=tolerance
