@@ -27,7 +27,7 @@ from opencute.lang.numbers import Numeric, NumericMeta, as_numeric, class_of, ir
 from opencute.lang.pointers import Pointer
 from opencute.lang.streams import Stream
 from opencute.lang.tensors import TracedTensor
-from opencute.lang.vectors import TensorSSA
+from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import ComposedLayout, Layout, ScaledBasis, is_static
 
 __all__ = ["UNBOUND", "NoJoin", "Plan", "Static", "Unbound", "plan_for"]
@@ -131,9 +131,7 @@ class Vector(Plan):
 
     def values(self, obj: Any) -> list[Value]:
         if not isinstance(obj, TensorSSA):
-            from opencute.lang.vectors import full
-
-            obj = full(self.shape, obj, self.cls)
+            obj = splat(obj, self.shape, self.cls)
         return [obj.to(self.cls).value]
 
     def rebuild(self, values: Iterator[Value]) -> Any:
