@@ -449,12 +449,13 @@ def elementwise(name: str, x: Any, *, fast: bool = False) -> Any:
 def where(cond: Any, x: Any, y: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """`x` where the condition holds, else `y`; all three broadcast, `x` and `y` promote."""
     if not any(isinstance(v, TensorSSA) for v in (cond, x, y)):
-        flag = as_numeric(cond).to(Boolean)
-        if not flag.is_dynamic:
-            return x if flag.value else y
         cls: Any = ops.promoted(x, y)
         if cls is None:
             raise TypeMismatchError("where() needs numbers", code="OC1208", found=f"{x!r}, {y!r}")
+        if not (isinstance(cond, Numeric) and cond.is_dynamic):
+            chosen = x if cond else y
+            return cls(chosen) if isinstance(x, Numeric) or isinstance(y, Numeric) else chosen
+        flag = cond.to(Boolean)
         return cls(arith.select(flag.ir_value(), cls(x).ir_value(), cls(y).ir_value()))
     if not isinstance(x, TensorSSA) and not isinstance(y, TensorSSA):
         cls = ops.promoted(x, y)
