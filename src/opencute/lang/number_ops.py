@@ -364,8 +364,10 @@ def minmax(name: str, a: Any, b: Any) -> Any:
         return _make(cls, (min if name == "min" else max)(x.value, y.value))
     out = cls(emit_minmax(name, x.ir_value(), y.ir_value(), cls.dtype))
     if not cls.dtype.is_float:
-        both = facts.nonneg(x) and facts.nonneg(y)
-        out.nonneg = both or (name == "max" and (facts.nonneg(x) or facts.nonneg(y)))
+        known = facts.nonneg(x), facts.nonneg(y)
+        # One is enough for the greatest of signed and for the least of unsigned numbers.
+        one = name == ("max" if cls.dtype.signed else "min")
+        out.nonneg = any(known) if one else all(known)
         out.div = math.gcd(*(v.div if v.is_dynamic else abs(v.value) for v in (x, y))) or 1
         facts.bound_div(out)
     return out
