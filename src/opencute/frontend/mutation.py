@@ -15,6 +15,7 @@ In: the objects that code can reach. Out: which of their items changed::
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import types
@@ -62,8 +63,16 @@ def _state(obj: Any) -> dict[Any, Any] | None:
 def _parts(obj: Any) -> Iterable[Any]:
     if isinstance(obj, tuple):
         return obj  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(obj, types.FunctionType):
+        return _captured(obj)
     state = _state(obj)
     return state.values() if state is not None else ()
+
+
+def _captured(fn: types.FunctionType) -> Iterable[Any]:
+    for cell in fn.__closure__ or ():
+        with contextlib.suppress(ValueError):  # not bound yet
+            yield cell.cell_contents
 
 
 class Watch:
@@ -111,9 +120,8 @@ class Watch:
                 obj[:] = old.values()
             else:
                 target = obj if isinstance(obj, dict) else vars(obj)
-                if target != old or any(target[k] is not old[k] for k in old):
-                    target.clear()
-                    target.update(old)
+                target.clear()
+                target.update(old)
 
     def put(self, key: Key, value: Any) -> None:
         """Set an item."""
