@@ -30,6 +30,7 @@ from opencute.sim.printf import Format
 from opencute.sim.program import Program, compile_function
 from opencute.sim.report import RunReport
 from opencute.sim.values import dtype_of, wrap
+from opencute.sim.watch import Races, Transactions, Watcher
 
 __all__ = ["LaunchHook", "Simulator"]
 
@@ -47,7 +48,8 @@ class Simulator:
     Args:
         target: the architecture that is simulated.
         seed: seed of everything that may happen in any order; with 0, whoever is behind runs first.
-        check: also look for faults that need a record of all accesses (slower).
+        check: also look for races on global memory, in kernels in which nothing waits, and run the
+            blocks of other kernels one by one (slower).
         out: where prints go; standard output by default.
         count_transactions: also count sectors and lines of global memory (slower).
     """
@@ -224,6 +226,7 @@ class _Run:
         rng = random.Random(sim.seed)
         self.pick = (lambda ready: rng.randrange(len(ready))) if sim.seed else None
         self.root = Lanes(self, 1, 1, 0, 0)
+        self.watchers: list[Watcher] = []
         self._printed: list[tuple[int, int, int, str]] = []
 
     # ------------------------------------------------------------------ what semantics use
@@ -293,6 +296,11 @@ class _Run:
         self.threads = block[0] * block[1] * block[2]
         self.host = False
         self.report.launches += 1
+        self.watchers = []
+        if self.sim.count_transactions:
+            self.watchers.append(Transactions(self.report))
+        if self.sim.check and not program.blocking:
+            self.watchers.append(Races())
         try:
             self._blocks(program, args)
         except OpenCuTeError as e:
@@ -300,6 +308,7 @@ class _Run:
         finally:
             self._flush()
             self.grid, self.block, self.lanes, self.host = before
+            self.watchers = []
 
     def _blocks(self, program: Program, args: Sequence[Any]) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]
