@@ -233,3 +233,19 @@ def test_unknown_options() -> None:
         cute.compile(double, dynamic(array(4, 8)), options="--make-it-fast")
     with pytest.raises(ArgumentError, match="not a compile option"):
         cute.compile[3]
+
+
+def test_a_compiled_function_keeps_no_tensor_alive() -> None:
+    import gc
+    import weakref
+
+    def run() -> tuple[Any, list[Any]]:
+        wrapped = dynamic(array(4, 8))
+        compiled = cute.compile(double, wrapped)
+        compiled(wrapped)
+        return compiled, [weakref.ref(wrapped)]
+
+    compiled, refs = run()
+    gc.collect()
+    assert compiled is not None
+    assert [r() for r in refs] == [None]

@@ -15,13 +15,12 @@ from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.options import Options, parse_options
 from opencute.compiler.targets import RunTarget, run_target
 from opencute.frontend.locations import place_error
-from opencute.frontend.signature import Spec, spec_of
+from opencute.frontend.signature import Spec, StaticSpec, spec_of
 from opencute.frontend.tracing import trace_host
 from opencute.jit.executor import Executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.runners import Runner, make_runner
 from opencute.lang.pointers import AddressSpace
-from opencute.lang.typing import is_constexpr
 
 __all__ = ["CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts"]
 
@@ -45,27 +44,26 @@ class Request:
         self.options = options
         self.target = where
         self.arguments = arguments
-        self.specs = {n: self._spec(n, v) for n, v in arguments.items()}
+        # In the simulator host arrays stand for device memory.
+        space = AddressSpace.gmem if where.kind == "sim" else None
+        static, notes = fn.static_parameters, fn.annotations
+        self.specs: dict[str, Spec] = {
+            n: StaticSpec(v) if n in static else spec_of(v, notes.get(n), n, space)
+            for n, v in arguments.items()
+        }
+
+    def forget_tensors(self) -> None:
+        """Let go of the example's tensors; what they were is kept for messages."""
+        for name, spec in self.specs.items():
+            spec.forget()
+            if not isinstance(spec, StaticSpec):
+                self.arguments[name] = None
 
     def like(self, arguments: dict[str, Any]) -> Request:
         """The same function, options and target with other arguments."""
         new = object.__new__(Request)
         new._set(self.fn, self.options, self.target, arguments)
         return new
-
-    def _spec(self, name: str, value: Any) -> Spec:
-        # In the simulator host arrays stand for device memory.
-        space = AddressSpace.gmem if self.target.kind == "sim" else None
-        parameter = self.fn.signature.parameters[name]
-        note = self.fn.annotations.get(name)
-        if name == "self" or (
-            parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-            and is_constexpr(note)
-        ):
-            from opencute.frontend.signature import StaticSpec
-
-            return StaticSpec(value)
-        return spec_of(value, note, name, space)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -151,7 +149,9 @@ class CompileCallable:
         fn, args = _resolve(fn, args)
         try:
             request = Request(fn, args, kwargs, parse_options(options, self.typed))
-            return Executor(request, runner_for(request), runner_for)
+            executor = Executor(request, runner_for(request), runner_for)
+            request.forget_tensors()
+            return executor
         except Exception as e:
             place_error(e)
             raise

@@ -35,6 +35,8 @@ _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 class CudaRunner:
     """Runs the host function as native code, which launches the kernels on the current device."""
 
+    reusable = True
+
     def __init__(self, artefacts: Artefacts) -> None:
         self.artefacts = artefacts
         driver.ensure_context()

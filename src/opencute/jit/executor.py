@@ -106,7 +106,7 @@ class Executor:
             if runner is None:
                 runner = self._other_version(request)
             run = runner.prepare(request.values(request.arguments))
-            if not kwargs:
+            if not kwargs and runner.reusable:
                 self._remember(args, run)
             run()
         except Exception as e:

@@ -16,6 +16,7 @@ from opencute.frontend.rewrite import rewritten
 from opencute.frontend.signature import annotations
 from opencute.frontend.tracing import KernelCall, current_trace
 from opencute.lang.numbers import Numeric, NumericMeta
+from opencute.lang.typing import is_constexpr
 
 __all__ = ["JitFunction", "KernelFunction", "jit", "kernel"]
 
@@ -50,6 +51,19 @@ class _Decorated:
     def annotations(self) -> dict[str, Any]:
         """The parameters' annotations."""
         return annotations(self.fn)
+
+    @functools.cached_property
+    def static_parameters(self) -> frozenset[str]:
+        """Names of the parameters that are compile-time values: Constexpr ones, and self."""
+        return frozenset(
+            name
+            for name, parameter in self.signature.parameters.items()
+            if name == "self"
+            or (
+                parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+                and is_constexpr(self.annotations.get(name))
+            )
+        )
 
     @property
     def symbol(self) -> str:

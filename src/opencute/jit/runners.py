@@ -23,6 +23,8 @@ class Runner(Protocol):
     """A compiled host function: call it with the run-time values of its parameters."""
 
     artefacts: Artefacts
+    reusable: bool
+    """Whether a prepared call holds addresses only, and so may be kept for later."""
 
     def __call__(self, values: list[Any]) -> None: ...
 
@@ -63,6 +65,8 @@ def use_memory_marks(marks: MemoryMarks | None) -> None:
 
 class SimRunner:
     """Runs the traced module in the simulator."""
+
+    reusable = False
 
     def __init__(self, artefacts: Artefacts) -> None:
         self.artefacts = artefacts

@@ -30,6 +30,10 @@ _CPU_KINDS = (1, 3)  # DLPack: CPU, CUDA pinned host memory
 _FACT_BYTES = 16
 
 
+# One object each, so that comparing the marks of two tensors is comparing identities.
+_UNKNOWN = {32: Dyn(32), 64: Dyn(64)}
+
+
 class ExternalTensor(Tensor):
     """A framework's tensor as an argument of compiled functions.
 
@@ -148,7 +152,8 @@ class ExternalTensor(Tensor):
     def _stride_width(self) -> int:
         return 32 if self._stride32 else 64
 
-    def _state(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def marked(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Shape and stride with the integers that are dynamic as `Dyn`."""
         return self.state if self.state is not None else (self.shape, self.stride)
 
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> ExternalTensor:
@@ -169,9 +174,10 @@ class ExternalTensor(Tensor):
                 "a stride does not fit in 32 bits", code="OC2104", found=self.stride,
                 hint="leave out use_32bit_stride",
             )  # fmt: skip
-        shape = tuple(Dyn(32) for _ in self.shape)
+        unknown = _UNKNOWN[width]
+        shape = (_UNKNOWN[32],) * rank
         stride = tuple(
-            1 if i == lead else 0 if s == 0 else Dyn(width) for i, s in enumerate(self.stride)
+            [1 if i == lead else 0 if s == 0 else unknown for i, s in enumerate(self.stride)]
         )
         self.state = (shape, stride)
         return self
@@ -231,7 +237,7 @@ class ExternalTensor(Tensor):
                 expected=f"a multiple of {divisibility}", found=self.shape[mode],
             )  # fmt: skip
         order = self._order(stride_order)
-        shape = list(self._state()[0])
+        shape = list(self.marked()[0])
         shape[mode] = Dyn(32, divisibility)
         stride: list[Any] = [0] * rank
         step: int | Dyn = 1
@@ -278,7 +284,7 @@ class ExternalTensor(Tensor):
     # ---- what compilation and calls need
     def layout_attr(self) -> LayoutAttr:
         """The layout with the integers that are dynamic, without facts."""
-        return LayoutAttr(*self._state())
+        return LayoutAttr(*self.marked())
 
     def facts(self) -> tuple[int, ...]:
         """What is true of this tensor beyond its marks: alignment of the address in bytes (at most
@@ -288,7 +294,7 @@ class ExternalTensor(Tensor):
         align = max(self.assumed_align, math.gcd(address, _FACT_BYTES) if address else _FACT_BYTES)
         per = max(align * 8 // element_bits(self.element_type), 1)
         out = [align]
-        for leaf, actual, extent in zip(self._state()[1], self.stride, self.shape, strict=True):
+        for leaf, actual, extent in zip(self.marked()[1], self.stride, self.shape, strict=True):
             if isinstance(leaf, Dyn):
                 # The stride of an extent of 1 is never used.
                 free = extent <= 1 or actual == 0
@@ -297,7 +303,7 @@ class ExternalTensor(Tensor):
 
     def dynamic_values(self) -> list[int]:
         """The values of the dynamic integers, shape first."""
-        shape, stride = self._state()
+        shape, stride = self.marked()
         out = [n for leaf, n in zip(shape, self.shape, strict=True) if isinstance(leaf, Dyn)]
         out += [n for leaf, n in zip(stride, self.stride, strict=True) if isinstance(leaf, Dyn)]
         return out
