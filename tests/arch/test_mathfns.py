@@ -11,7 +11,34 @@ from opencute.base.errors import ArgumentError
 
 pytestmark = pytest.mark.t0
 
-UNARY = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "erf", "erfc", "absf", "floor", "ceil", "trunc", "round", "roundeven"]
+UNARY = [
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "erf",
+    "erfc",
+    "absf",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "roundeven",
+]
 
 
 @pytest.mark.parametrize("type", ["f16", "bf16", "f32", "f64"])

@@ -54,14 +54,16 @@ def test_every_target_assembles() -> None:
         assert f".target {name}" in ptx
         if name in ("sm_86", "sm_89", "sm_103a", "sm_121a") and name in known:
             with Assembler(target(name)) as asm:
-                assert asm.finish(ptx)[0].startswith(b"\x7fELF")
+                asm.feed(ptx)
+                assert asm.finish()[0].startswith(b"\x7fELF")
 
 
 def test_an_error_shows_ptx_and_source() -> None:
     ptx = to_ptx(located(relu_2d(F16, 8)), line_info=True).ptx
     bad = ptx.replace("ld.global.v4", "ld.nowhere.v4", 1)
     with Assembler(target("sm_90a")) as asm, pytest.raises(ToolchainError, match="OC1531") as e:
-        asm.finish(bad)
+        asm.feed(bad)
+        asm.finish()
     assert e.value.loc is not None and e.value.loc.file == "/src/kernel.py"
     assert "ld.nowhere" in str(e.value.found)
 
@@ -75,7 +77,8 @@ def test_line_numbers_reach_ptx() -> None:
     number = next(i for i, x in enumerate(ptx.splitlines(), 1) if "ld.global" in x)
     assert source_of_line(ptx, number) == Location("/src/kernel.py", line, 4)
     with Assembler(target("sm_90a"), line_info=True) as asm:
-        assert asm.finish(ptx)[0].startswith(b"\x7fELF")
+        asm.feed(ptx)
+        assert asm.finish()[0].startswith(b"\x7fELF")
 
 
 def test_inlined_helpers_keep_their_own_lines() -> None:
@@ -95,3 +98,25 @@ def test_a_run_that_is_given_up_leaves_no_process() -> None:
     asm.close()
     assert process.returncode is not None
     asm.close()
+
+
+def test_text_longer_than_a_pipe_holds() -> None:
+    ptx = to_ptx(relu_2d(F16, 8)).ptx
+    with Assembler(target("sm_90a")) as asm:
+        asm.feed("// padding\n" * 20_000 + ptx)
+        cubin, report = asm.finish()
+    assert cubin and report.function("relu").registers > 0
+
+
+def test_work_goes_on_while_ptxas_runs() -> None:
+    from opencute.codegen.device import compile_device
+    from opencute.passes.pipelines import run_device_passes
+
+    done: list[str] = []
+    sm = target("sm_90a")
+    code = compile_device(
+        relu_2d(F16, 8), sm,
+        lower=lambda m: (done.append("lower"), run_device_passes(m, sm))[1],
+        meanwhile=lambda: done.append("meanwhile"),
+    )  # fmt: skip
+    assert done == ["lower", "meanwhile"] and code.cubin

@@ -5,7 +5,8 @@
 >>> SREG_BOUNDS["tid.z"]
 (0, 63)
 
-Inclusive bounds, from the CUDA programming guide, "Technical specifications per compute capability".
+Inclusive bounds, from the CUDA programming guide, "Technical specifications per compute
+capability".
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Process-wide counts of what OpenCuTe did, read by the verify and benchmark tools.
 
-`wrong_framework` and "compilations in the timed loop" are decided from these, never from source text.
+`wrong_framework` and "compilations in the timed loop" are decided from these, never from source
+text.
 """
 
 from __future__ import annotations

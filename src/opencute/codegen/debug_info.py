@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Source positions as LLVM debug metadata, enough for ``.loc`` lines in PTX and ``-lineinfo`` tools.
+"""Source positions as LLVM debug metadata, enough for ``.loc`` lines in PTX and for profilers.
 
 In: `Location` values with their call chains. Out: numbered metadata nodes::
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels to machine code: the stages after lowering, with the time of each.
 
-In: a module at the llvm level, or one that a callback lowers, and a target. Out: a `DeviceCode` with
-every stage as text::
+In: a module at the llvm level, or one that a callback lowers, and a target. Out: a `DeviceCode`
+with every stage as text::
 
     code = compile_device(module, sm, lower=lambda m: run_device_passes(m, sm))
     code.report.function("relu").registers
@@ -71,15 +71,17 @@ def compile_device(
     line_info: bool = False,
     *,
     lower: Callable[[Op], None] | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> DeviceCode:
     """Compile the kernels of a module.
 
     Args:
-        module: a ``builtin.module`` whose kernels are at the llvm level, or which `lower` brings there.
+        module: a ``builtin.module`` with kernels at the llvm level, or which `lower` brings there.
         target: the processor.
         opt_level: level of ptxas.
         line_info: keep source lines for profilers.
         lower: called with the module while ptxas starts up; its time hides part of that.
+        meanwhile: called while ptxas assembles, for work that does not need its result.
 
     Raises:
         CompileError: the module cannot be lowered, or LLVM or ptxas rejects it.
@@ -92,7 +94,10 @@ def compile_device(
         lowered = (time.perf_counter() - start) * 1e3
         code = compile_to_ptx(module, target, line_info=line_info)
         start = time.perf_counter()
-        cubin, report = asm.finish(code.ptx)
+        asm.feed(code.ptx)
+        if meanwhile is not None:
+            meanwhile()
+        cubin, report = asm.finish()
         assembled = (time.perf_counter() - start) * 1e3
     timings = {"lower": lowered, **code.timings, "ptxas": assembled}
     return DeviceCode(code.llvm_ir, code.ptx, cubin, report, timings)

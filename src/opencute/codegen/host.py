@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host function as LLVM IR text for this CPU: it computes grids and launches kernels.
 
-In: a module with one ``func.func``. Out: IR that defines ``i32 @<name>(ptr %call)``. `call` points to
-8-byte slots, all little-endian, a value in the low bytes of its slot::
+In: a module with one ``func.func``. Out: IR that defines ``i32 @<name>(ptr %call)``. `call`
+points to 8-byte slots, all little-endian, a value in the low bytes of its slot::
 
     slot 0      CUstream: used by launches that name no stream of their own
     slot 1      pointer to an array of CUfunction, one per launch in the order of the text
@@ -11,8 +11,8 @@ In: a module with one ``func.func``. Out: IR that defines ``i32 @<name>(ptr %cal
 
 The result is the first CUresult that is not 0; later launches are then skipped. A launch with an
 empty grid is left out, because the driver calls it an error where it is only nothing to do.
-`launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx``; whoever compiles
-it (`opencute.native.jit.compile_host`) gives its address.
+`launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx``; whoever
+compiles it (`opencute.native.jit.compile_host`) gives its address.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([a-zA-Z%])")
 
 
 def print_arguments(e: Emitter, op: Op) -> tuple[str, list[tuple[str, str]]]:
-    """The global that holds a print's format, and its arguments promoted as C does: (type, operand)."""
+    """The global with a print's format, and (type, operand) pairs, promoted as C does."""
     text = _text(op, "format")
     kinds = [m[1] for m in _CONVERSION.finditer(text) if m[1] != "%"]
     if len(kinds) != len(op.operands):

@@ -9,6 +9,7 @@ from opencute.base.lazy import lazy_names
 _ALGEBRA = "opencute.lang.algebra"
 _LAYOUT = "opencute.layout"
 _TENSORS = "opencute.lang.tensors"
+_FILLS = "opencute.lang.fills"
 _VECTORS = "opencute.lang.vectors"
 _COPIES = "opencute.lang.copies"
 _OPTIONS = "opencute.compiler.options"
@@ -52,9 +53,12 @@ _TABLE = {
     },
     **{
         name: _VECTORS
+        for name in ("ReductionOp", "TensorSSA", "where")
+    },
+    **{
+        name: _FILLS
         for name in (
-            "ReductionOp", "TensorSSA", "all_", "any_", "empty_like", "full", "full_like",
-            "ones_like", "where", "zeros_like",
+            "all_", "any_", "empty_like", "full", "full_like", "ones_like", "zeros_like",
         )
     },
     **{

@@ -4,8 +4,8 @@
 
 A *plan* describes objects of one structure: which parts are static and which are SSA values of
 which types. It turns an object into values (`values`), gives their types (`types`), and rebuilds an
-equal object around other values (`rebuild`). `plan_for(a, b)` makes a plan that fits several objects,
-as a join of two branches needs: numbers are promoted, facts that differ are forgotten.
+equal object around other values (`rebuild`). `plan_for(a, b)` makes a plan that fits several
+objects, as a join of two branches needs: numbers are promoted, facts that differ are forgotten.
 
     plan = plan_for((1, Int32(x)), (1, Int64(y)))     # (static 1, Int64)
 """
@@ -27,7 +27,7 @@ from opencute.lang.numbers import Numeric, NumericMeta, as_numeric, class_of, ir
 from opencute.lang.pointers import Pointer
 from opencute.lang.streams import Stream
 from opencute.lang.tensors import TracedTensor
-from opencute.lang.vectors import TensorSSA
+from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import ComposedLayout, Layout, ScaledBasis, is_static
 
 __all__ = ["UNBOUND", "NoJoin", "Plan", "Static", "Unbound", "plan_for"]
@@ -42,8 +42,8 @@ class Unbound:
     def _fail(self, *args: Any, **kwargs: Any) -> Any:
         name = object.__getattribute__(self, "_name")
         raise UnboundLocalError(
-            f"variable {name!r} is not bound on every path that leads here: one branch of a dynamic "
-            "'if', or the body of a loop that may not run, is the only place that binds it"
+            f"variable {name!r} is not bound on every path that leads here: one branch of a "
+            "dynamic 'if', or the body of a loop that may not run, is the only place that binds it"
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -81,7 +81,7 @@ class Plan:
         raise AssertionError
 
     def facts(self) -> tuple[Any, ...]:
-        """What tells this plan from another one of a loop's turns: classes and facts of the parts."""
+        """What tells this plan from that of another turn: classes and facts of the parts."""
         return (type(self).__name__, *self.types())
 
 
@@ -131,9 +131,7 @@ class Vector(Plan):
 
     def values(self, obj: Any) -> list[Value]:
         if not isinstance(obj, TensorSSA):
-            from opencute.lang.vectors import full
-
-            obj = full(self.shape, obj, self.cls)
+            obj = splat(obj, self.shape, self.cls)
         return [obj.to(self.cls).value]
 
     def rebuild(self, values: Iterator[Value]) -> Any:
@@ -299,6 +297,8 @@ def plan_for(*objs: Any, dynamic: bool = False) -> Plan:
     first = objs[0]
     if any(isinstance(o, Unbound) for o in objs):
         return Static(next(o for o in objs if isinstance(o, Unbound)))
+    if len(objs) > 1 and not dynamic and all(o is first for o in objs):
+        return Static(first)
     if any(isinstance(o, TensorSSA) for o in objs):
         return _vector(objs)
     if all(_is_number(o) for o in objs):

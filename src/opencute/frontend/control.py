@@ -1,43 +1,37 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""What rewritten code calls: the run-time half of the rewrites, as module `__oc__`.
+"""Statements of rewritten code: `if`, `for` and `while`.
 
-Each function takes the parts of a Python construct as functions and the variables that they assign.
-If the condition is known while tracing it does what Python does; otherwise it builds an `scf` op.
+Each function takes the parts of a statement as functions, the variables that they assign, and the
+objects that they can change. If the condition is known while tracing it does what Python does;
+otherwise it builds an `scf` op whose results are the variables, and the items of lists and objects
+that the parts changed::
+
+    x, = if_(i < n, then, orelse, ("x",), (x,))
 """
 
 from __future__ import annotations
 
-import builtins
-import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from opencute.base.errors import LanguageError, TypeMismatchError
-from opencute.dialects import scf
+from opencute.dialects import arith, scf
 from opencute.frontend.carried import NoJoin, Plan, Static, Unbound, plan_for
+from opencute.frontend.mutation import MISSING, Key, Watch
 from opencute.frontend.ranges import LoopRange, dynamic_range
 from opencute.ir.builder import current_block, insert_at, new_block
 from opencute.ir.core import Block, Op, Region, Value
-from opencute.lang.numbers import Boolean, Int32, Numeric, as_numeric
+from opencute.ir.types import Type
+from opencute.lang.numbers import Boolean, Int32, Numeric
 from opencute.lang.tensors import Tensor
-from opencute.lang.vectors import TensorSSA, where
 
-__all__ = [
-    "and_",
-    "builtin",
-    "chain",
-    "for_",
-    "if_",
-    "ifexp",
-    "not_",
-    "or_",
-    "values",
-    "while_",
-]
+__all__ = ["for_", "if_", "reach", "static_test", "values", "while_"]
 
 Names = tuple[str, ...]
 Values = tuple[Any, ...]
+
+_TURNS = 8  # a loop's types settle after a few tracings of its body, or never
 
 
 def values(names: Names, scope: dict[str, Any]) -> Values:
@@ -45,13 +39,30 @@ def values(names: Names, scope: dict[str, Any]) -> Values:
     return tuple(scope[n] if n in scope else Unbound(n) for n in names)
 
 
+def reach(names: Names, scope: dict[str, Any]) -> Values:
+    """What the variables of `names` hold that are bound in a function's locals."""
+    return tuple(scope[n] for n in names if n in scope)
+
+
 def _truth(cond: Any) -> Any:
     """A Python bool, or a dynamic Boolean."""
-    if isinstance(cond, Numeric):
-        return cond.to(Boolean) if cond.is_dynamic else bool(cond)
-    if isinstance(cond, TensorSSA):
-        return bool(cond)  # raises with the hint
-    return bool(cond)
+    if isinstance(cond, Numeric) and cond.is_dynamic:
+        return cond.to(Boolean)
+    return bool(cond)  # of a vector: raises with a hint
+
+
+def static_test(cond: Any, what: str) -> Any:
+    """The condition of a branch with `break`, `continue` or `return` inside of a loop.
+
+    Raises:
+        LanguageError: it is only known at run time.
+    """
+    if isinstance(cond, Numeric) and cond.is_dynamic:
+        raise LanguageError(
+            f"'{what}' in a loop cannot depend on a run-time condition", code="OC1115",
+            hint="carry a flag: 'if not done: ...', or put it into the condition of a 'while'",
+        )  # fmt: skip
+    return cond
 
 
 def _region(fill: Callable[[Block], None], arg_types: Any = ()) -> Region:
@@ -61,8 +72,13 @@ def _region(fill: Callable[[Block], None], arg_types: Any = ()) -> Region:
     return region
 
 
-def _join_error(error: NoJoin, name: str, where_: str) -> TypeMismatchError:
-    message = f"variable {name!r} {where_}"
+def _join_error(error: NoJoin, name: str, what: str) -> TypeMismatchError:
+    if name == "__ocr_result":
+        message = "the function returns different kinds of values on the paths of a dynamic 'if'"
+    elif name.startswith("the "):
+        message = f"{name} {what}"
+    else:
+        message = f"variable {name!r} {what}"
     return TypeMismatchError(
         message, code="OC1250", expected=error.expected, found=error.found, hint=error.hint
     )
@@ -87,35 +103,91 @@ def _rebuild(plans: list[Plan], values_: Iterable[Value]) -> Values:
     return tuple(p.rebuild(it) for p in plans)
 
 
+def _types(plans: list[Plan]) -> list[Type]:
+    return [t for p in plans for t in p.types()]
+
+
+def _check_size(watch: Watch, changed: Iterable[Key], what: str) -> None:
+    for key in changed:
+        if watch.resized(key):
+            raise LanguageError(
+                f"a list changes its length in {what}", code="OC1117", found=watch.describe(key),
+                hint="the structure of lists is fixed at compile time; decide with const_expr(), "
+                "loop over range_constexpr(), or use a register tensor",
+            )  # fmt: skip
+
+
 def if_(
     cond: Any,
     then: Callable[..., Values],
     orelse: Callable[..., Values],
     names: Names,
     current: Values,
+    reached: Values = (),
 ) -> Values:
-    """An `if` statement; returns the variables that the branches assign."""
+    """An `if` statement; returns the variables that the branches assign.
+
+    Args:
+        cond: the condition.
+        then, orelse: the branches; from the variables before to the variables after.
+        names: the variables.
+        current: their values before.
+        reached: other objects that the branches can change.
+
+    Raises:
+        TypeMismatchError: a variable has values that cannot be joined.
+        LanguageError: a list changes its length in a dynamic branch.
+    """
     cond = _truth(cond)
     if cond is True or cond is False:
         return (then if cond else orelse)(*current)
+    watch = Watch((*current, *reached))
     rows: list[Values] = []
     regions: list[Region] = []
+    changes: list[dict[Key, Any]] = []
     for branch in (then, orelse):
         regions.append(_region(lambda _, b=branch: rows.append(b(*current))))
+        changes.append(watch.changes())
+        _check_size(watch, changes[-1], "a dynamic 'if'")
+        watch.restore()
+    keys = list(dict.fromkeys([*changes[0], *changes[1]]))
+    rows = [
+        (*row, *(_present(c.get(k, watch.old(k)), watch, k) for k in keys))
+        for row, c in zip(rows, changes, strict=True)
+    ]
+    names = (*names, *map(watch.describe, keys))
     plans = _plans(names, rows, "has different kinds of values in the branches of a dynamic 'if'")
     for region, row in zip(regions, rows, strict=True):
         with insert_at(region.block):
             scf.yield_(_flatten(plans, row))
-    types = [t for p in plans for t in p.types()]
-    op = scf.if_(cond.ir_value(), types, *regions)
-    return _rebuild(plans, op.results)
+    op = scf.if_(cond.ir_value(), _types(plans), *regions)
+    out = _rebuild(plans, op.results)
+    return _write_back(watch, keys, out)
 
 
-def for_(iterable: Any, body: Callable[..., Values], names: Names, current: Values) -> Values:
+def _present(value: Any, watch: Watch, key: Key) -> Any:
+    return Unbound(watch.describe(key)) if value is MISSING else value
+
+
+def _write_back(watch: Watch, keys: list[Key], out: Values) -> Values:
+    """Set the changed items; returns the rest."""
+    count = len(out) - len(keys)
+    for key, value in zip(keys, out[count:], strict=True):
+        watch.put(key, value)
+    return out[:count]
+
+
+def for_(
+    iterable: Any,
+    body: Callable[..., Values],
+    names: Names,
+    current: Values,
+    reached: Values = (),
+) -> Values:
     """A `for` statement: a run-time loop over a range, an ordinary one over anything else.
 
     `body` takes the item, then the variables; the loop's own are among them and keep their last
-    value, as in Python.
+    value, as in Python. Other arguments as in `if_`.
     """
     loop = iterable if isinstance(iterable, LoopRange) else dynamic_range(iterable)
     if loop is None:
@@ -131,50 +203,135 @@ def for_(iterable: Any, body: Callable[..., Values], names: Names, current: Valu
         for item in loop.concrete():
             current = body(Int32(item), *current)
         return current
-    return _dynamic_for(loop, body, names, current)
+    return _Loop(names, current, reached).run_for(loop, body)
 
 
-def _dynamic_for(
-    loop: LoopRange, body: Callable[..., Values], names: Names, current: Values
-) -> Values:
-    lower, upper, step, item = loop.bounds()
-    plans = _plans(names, [current], "cannot be carried through a loop", dynamic=True)
-    for _ in range(4):
-        region, block = new_block([lower.type, *(t for p in plans for t in p.types())])
-        with insert_at(block):
-            start = _rebuild(plans, block.args[1:])
-            out = body(item(block.args[0]), *start)
-            new = _carried(plans, names, current, out)
-            fits = _fit(plans, new)
+class _Loop:
+    """A run-time loop in the making: its body is traced until the variables' types settle."""
+
+    def __init__(self, names: Names, current: Values, reached: Values) -> None:
+        self.names = names
+        self.before = current
+        self.watch = Watch((*current, *reached))
+        self.keys: list[Key] = []
+        self.plans = _plans(names, [current], "cannot be carried through a loop", dynamic=True)
+
+    def _with_items(self, row: Values, changes: dict[Key, Any]) -> Values:
+        items = (changes.get(k, self.watch.old(k)) for k in self.keys)
+        return (*row, *(_present(v, self.watch, k) for v, k in zip(items, self.keys, strict=True)))
+
+    def _enter(self, args: Iterable[Value]) -> Values:
+        """The variables at the start of a turn; changed items are set."""
+        return _write_back(self.watch, self.keys, _rebuild(self.plans, args))
+
+    def _admit(self, changes: dict[Key, Any]) -> bool:
+        """Carry changed items from now on; whether there are new ones."""
+        fresh = [k for k in changes if k not in self.keys]
+        self.plans += [Static(_present(self.watch.old(k), self.watch, k)) for k in fresh]
+        self.keys += fresh
+        return bool(fresh)
+
+    def _leave(self, row: Values) -> tuple[Values, bool]:
+        """The variables at the end of a turn, and whether the plans have been found to fit."""
+        changes = self.watch.changes()
+        _check_size(self.watch, changes, "a run-time loop")
+        self.watch.restore()
+        fresh = self._admit(changes)
+        names = (*self.names, *map(self.watch.describe, self.keys))
+        after = self._with_items(row, changes)
+        start = self._with_items(self.before, {})
+        new = _plans(names, [start, after], "changes its kind in a loop", dynamic=True)
+        # A variable that is unbound before the loop is not carried.
+        new = [
+            p if isinstance(p, Static) and isinstance(p.obj, Unbound) else q
+            for p, q in zip(self.plans, new, strict=True)
+        ]
+        fits = not fresh and [p.facts() for p in self.plans] == [q.facts() for q in new]
+        self.plans = new
+        return after, fits
+
+    def _start(self) -> list[Value]:
+        return _flatten(self.plans, self._with_items(self.before, {}))
+
+    def _finish(self, op: Op) -> Values:
+        return _write_back(self.watch, self.keys, _rebuild(self.plans, op.results))
+
+    def run_for(self, loop: LoopRange, body: Callable[..., Values]) -> Values:
+        """Build an `scf.for`."""
+        lower, upper, step, item = loop.bounds()
+        for _ in range(_TURNS):
+            region, block = new_block([lower.type, *_types(self.plans)])
+            with insert_at(block):
+                out = body(item(block.args[0]), *self._enter(block.args[1:]))
+                after, fits = self._leave(out)
+                if fits:
+                    scf.yield_(_flatten(self.plans, after))
+            if fits and not (loop.runs() and self._bind(out)):
+                op = scf.for_(lower, upper, step, self._start(), region)
+                loop.annotate(op)
+                return self._finish(op)
+        raise _unsettled()
+
+    def _bind(self, out: Values) -> bool:
+        """Give variables that every turn binds, and nothing before the loop, a start value: the
+        loop certainly runs, and no turn has read them before it bound them."""
+        before = list(self.before)
+        for i, (old, new) in enumerate(zip(self.before, out, strict=True)):
+            if not isinstance(old, Unbound) or isinstance(new, Unbound):
+                continue
+            try:
+                plan = plan_for(new, dynamic=True)
+            except NoJoin:
+                continue
+            zeros = _zeros(plan.types())
+            if zeros is not None:
+                self.plans[i], before[i] = plan, plan.rebuild(iter(zeros))
+        found = any(a is not b for a, b in zip(before, self.before, strict=True))
+        self.before = tuple(before)
+        return found
+
+    def run_while(
+        self, cond: Callable[..., tuple[Any, Values]], body: Callable[..., Values]
+    ) -> Any:
+        """Build an `scf.while`; or the condition's value, if it is known while tracing."""
+        for _ in range(_TURNS):
+            types = _types(self.plans)
+            before, before_block = new_block(types)
+            with insert_at(before_block):
+                test, start = cond(*self._enter(before_block.args))
+                test = _truth(test)
+                changes = self.watch.changes()
+                self.watch.restore()
+                if self._admit(changes):
+                    continue
+                start = self._with_items(start, changes)
+                if test is True or test is False:
+                    return test
+                scf.condition(test.ir_value(), _flatten(self.plans, start))
+            after, after_block = new_block(types)
+            with insert_at(after_block):
+                out, fits = self._leave(body(*self._enter(after_block.args)))
+                if fits:
+                    scf.yield_(_flatten(self.plans, out))
             if fits:
-                scf.yield_(_flatten(plans, out))
-        if fits:
-            op = scf.for_(lower, upper, step, _flatten(plans, current), region)
-            loop.annotate(op)
-            return _finish(plans, op, names)
-        plans = new
-    raise TypeMismatchError("the types of a loop's variables do not settle", code="OC1251")
+                return self._finish(scf.while_(self._start(), types, before, after))
+        raise _unsettled()
 
 
-def _carried(plans: list[Plan], names: Names, before: Values, after: Values) -> list[Plan]:
-    """Plans that fit a loop's variables at the start and at the end of a turn; a variable that is
-    unbound before the loop is not carried."""
-    new = _plans(names, [before, after], "changes its kind in a loop", dynamic=True)
-    return [
-        p if isinstance(p, Static) and isinstance(p.obj, Unbound) else q
-        for p, q in zip(plans, new, strict=True)
-    ]
+def _unsettled() -> TypeMismatchError:
+    return TypeMismatchError(
+        "the types of a loop's variables do not settle", code="OC1251",
+        hint="give each variable one type before the loop, such as cutlass.Float32(0)",
+    )  # fmt: skip
 
 
-def _fit(plans: list[Plan], new: list[Plan]) -> bool:
-    return [p.facts() for p in plans] == [q.facts() for q in new]
+def _zeros(types: list[Type]) -> list[Value] | None:
+    """Constants for types that have any; None if one has none."""
+    from opencute.ir.types import FloatType, IntegerType, element_type
 
-
-def _finish(plans: list[Plan], op: Op, names: Names) -> Values:
-    out = _rebuild(plans, op.results)
-    return tuple(
-        Unbound(n) if isinstance(x, Unbound) else x for n, x in zip(names, out, strict=True)
-    )
+    if not all(isinstance(element_type(t), IntegerType | FloatType) for t in types):
+        return None
+    return [arith.constant(0.0 if isinstance(element_type(t), FloatType) else 0, t) for t in types]
 
 
 def while_(
@@ -182,35 +339,16 @@ def while_(
     body: Callable[..., Values],
     names: Names,
     current: Values,
+    reached: Values = (),
 ) -> Values:
-    """A `while` statement. `cond` returns its value and the variables that it assigns itself."""
+    """A `while` statement. `cond` returns its value and the variables that it assigns itself; other
+    arguments as in `if_`."""
     if current_block() is None:
         return _python_while(cond, body, current)
-    plans = _plans(names, [current], "cannot be carried through a loop", dynamic=True)
-    for _ in range(4):
-        types = [t for p in plans for t in p.types()]
-        before, before_block = new_block(types)
-        with insert_at(before_block):
-            start = _rebuild(plans, before_block.args)
-            test, start = cond(*start)
-            test = _truth(test)
-            if test is False:
-                return current
-            if test is True:
-                return _static_while(cond, body, current)
-            scf.condition(test.ir_value(), _flatten(plans, start))
-        after, after_block = new_block(types)
-        with insert_at(after_block):
-            out = body(*_rebuild(plans, after_block.args))
-            new = _carried(plans, names, current, out)
-            fits = _fit(plans, new)
-            if fits:
-                scf.yield_(_flatten(plans, out))
-        if fits:
-            op = scf.while_(_flatten(plans, current), types, before, after)
-            return _finish(plans, op, names)
-        plans = new
-    raise TypeMismatchError("the types of a loop's variables do not settle", code="OC1251")
+    out = _Loop(names, current, reached).run_while(cond, body)
+    if out is True:
+        return _static_while(cond, body, names, current, reached)
+    return current if out is False else out
 
 
 def _python_while(cond: Any, body: Any, current: Values) -> Values:
@@ -221,140 +359,17 @@ def _python_while(cond: Any, body: Any, current: Values) -> Values:
     return current
 
 
-def _static_while(cond: Any, body: Any, current: Values) -> Values:
+def _static_while(cond: Any, body: Any, names: Names, current: Values, reached: Values) -> Values:
     """A loop whose condition is known at compile time runs while tracing."""
     for _ in range(1 << 16):
-        test, current = cond(*current)
+        test, after = cond(*current)
         test = _truth(test)
         if test is False:
-            return current
+            return after
         if test is not True:
-            return while_(cond, body, tuple(f"v{i}" for i in range(len(current))), current)
-        current = body(*current)
+            return while_(cond, body, names, current, reached)
+        current = body(*after)
     raise LanguageError(
         "a 'while' whose condition is a compile-time value does not end", code="OC1111",
         hint="make the condition depend on a run-time value",
     )  # fmt: skip
-
-
-# ---------------------------------------------------------------- expressions
-def ifexp(cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
-    """`a if cond else b`: one arm is evaluated."""
-    if isinstance(cond, TensorSSA):
-        return where(cond, then(), orelse())
-    (out,) = if_(cond, lambda _: (then(),), lambda _: (orelse(),), ("value of the conditional "
-                 "expression",), (None,))  # fmt: skip
-    return out
-
-
-def _dynamic(x: Any) -> bool:
-    return isinstance(x, Numeric) and x.is_dynamic
-
-
-def and_(*parts: Callable[[], Any]) -> Any:
-    """`a and b`: a static prefix is folded, what follows a dynamic operand is evaluated only where
-    that operand holds."""
-    return _logic(parts, stop=False)
-
-
-def or_(*parts: Callable[[], Any]) -> Any:
-    """`a or b`, like `and_`."""
-    return _logic(parts, stop=True)
-
-
-def _logic(parts: tuple[Callable[[], Any], ...], *, stop: bool) -> Any:
-    value = parts[0]()
-    if len(parts) == 1:
-        return value
-    if isinstance(value, TensorSSA):
-        rest = _logic(parts[1:], stop=stop)
-        return value | rest if stop else value & rest
-    if not _dynamic(value):
-        return value if bool(value) == stop else _logic(parts[1:], stop=stop)
-    flag = value.to(Boolean)
-    rest = lambda: _logic(parts[1:], stop=stop)  # noqa: E731 - passed on as an arm
-    if isinstance(value, Boolean):
-        then, orelse = (lambda: flag, rest) if stop else (rest, lambda: flag)
-        return _boolean(ifexp(flag, lambda: _flag(then()), lambda: _flag(orelse())))
-    return ifexp(flag, *((lambda: value, rest) if stop else (rest, lambda: value)))
-
-
-def _flag(x: Any) -> Any:
-    return as_numeric(x).to(Boolean)
-
-
-def _boolean(x: Any) -> Any:
-    return x if isinstance(x, Boolean) else Boolean(x)
-
-
-def not_(x: Any) -> Any:
-    """`not x`."""
-    if _dynamic(x):
-        return ~x.to(Boolean)
-    if isinstance(x, TensorSSA):
-        return x == 0
-    return not x
-
-
-def chain(first: Any, *links: tuple[Callable[[Any, Any], Any], Callable[[], Any]]) -> Any:
-    """`a < b < c`: each operand is evaluated once, and only as far as Python would."""
-    compare, operand = links[0]
-    right = operand()
-    out = compare(first, right)
-    if len(links) == 1:
-        return out
-    return and_(lambda: out, lambda: chain(right, *links[1:]))
-
-
-def _reduce(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from opencute.lang import mathfns
-
-    items = list(args[0]) if len(args) == 1 else list(args)
-    if kwargs or not any(isinstance(x, Numeric | TensorSSA) for x in items):
-        return getattr(builtins, name)(*args, **kwargs)
-    fn = mathfns.min if name == "min" else mathfns.max
-    return fn(*items) if len(items) > 1 else items[0]
-
-
-def _any_all(name: str, iterable: Any) -> Any:
-    items = list(iterable)
-    if not any(map(_dynamic, items)):
-        return getattr(builtins, name)(items)
-    parts = [lambda x=x: x for x in items]
-    return _flag(or_(*parts) if name == "any" else and_(*parts))
-
-
-def builtin(function: Any) -> Any:
-    """What a name stands for that Python's builtins define; dynamic operands get operations."""
-    if function in (builtins.min, builtins.max):
-        return lambda *a, **k: _reduce(function.__name__, a, k)
-    if function in (builtins.any, builtins.all):
-        return lambda it: _any_all(function.__name__, it)
-    if function is builtins.range:
-        return LoopRange.from_python
-    if function in (builtins.int, builtins.float, builtins.bool):
-
-        def convert(*a: Any, **k: Any) -> Any:
-            if len(a) == 1 and _dynamic(a[0]):
-                return a[0].to(function)
-            return function(*a, **k)
-
-        return convert
-    return function
-
-
-class compare:
-    """The comparison operators by name, for `chain`."""
-
-    lt, le, gt, ge, eq, ne = (
-        operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne,
-    )  # fmt: skip
-    is_, is_not = operator.is_, operator.is_not
-
-    @staticmethod
-    def in_(a: Any, b: Any) -> bool:
-        return a in b
-
-    @staticmethod
-    def not_in(a: Any, b: Any) -> bool:
-        return a not in b

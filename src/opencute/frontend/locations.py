@@ -25,7 +25,7 @@ def _internal(code: types.CodeType) -> bool:
     found = _ours.get(code)
     if found is None:
         name = code.co_filename
-        found = _ours[code] = name.startswith(_PACKAGE) or name.startswith("<frozen")
+        found = _ours[code] = name.startswith((_PACKAGE, "<frozen"))
     return found
 
 

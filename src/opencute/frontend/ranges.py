@@ -19,7 +19,7 @@ from opencute.ir.builder import current_block
 from opencute.ir.core import Op, Value
 from opencute.ir.types import I64
 from opencute.lang import number_ops as ops
-from opencute.lang.numbers import Int32, Numeric, as_numeric
+from opencute.lang.numbers import Int32, Int64, Numeric, as_numeric
 
 __all__ = ["LoopRange", "dynamic_range", "range_", "range_constexpr"]
 
@@ -79,7 +79,8 @@ class LoopRange:
             if isinstance(x, Numeric) and x.is_dynamic:
                 raise LanguageError(
                     "this range has bounds that are only known at run time", code="OC1112",
-                    hint="use it in a 'for' statement of a @jit or @kernel function",
+                    hint="use it in a 'for' statement of a @jit or @kernel function whose body "
+                    "has no 'break', 'continue' or 'return'",
                 )  # fmt: skip
             parts.append(int(x))
         return builtins.range(*parts)
@@ -91,34 +92,46 @@ class LoopRange:
     def __len__(self) -> int:
         return len(self.concrete())
 
+    def runs(self) -> bool:
+        """Whether the body is known to run at least once."""
+        parts = (self.start, self.stop, self.step)
+        if any(isinstance(x, Numeric) and x.is_dynamic for x in parts):
+            return False
+        return len(self.concrete()) > 0
+
+    def _class(self) -> Any:
+        """The class of the items: Int32, or what the bounds promote to."""
+        cls: Any = Int32
+        for x in (self.start, self.stop, self.step):
+            cls = ops.promoted(_zero(cls), x if isinstance(x, Numeric) else int(x)) or cls
+        return cls
+
     def bounds(self) -> tuple[Value, Value, Value, Callable[[Value], Any]]:
         """lower, upper and step of the IR's loop, and how its variable becomes the item."""
-        cls = Int32
-        for x in (self.start, self.stop, self.step):
-            if isinstance(x, Numeric):
-                cls = ops.promoted(cls(0), x) or cls
-        numeric: Any = cls
-        nonneg = _nonneg(self.start)
+        numeric = self._class()
+        # The IR compares signed numbers.
+        counter: Any = numeric if numeric.signed else Int64
         step = self.step
         if not isinstance(step, Numeric) or not step.is_dynamic:
             n = int(step)
             if n == 0:
                 raise ValueError("range() arg 3 must not be zero")
             if n > 0:
-                div = _item_divisor(self.start, n)
+                nonneg, div = _nonneg(self.start), _item_divisor(self.start, n)
 
                 def item(v: Value) -> Any:
-                    out = numeric(v)
+                    out = counter(v)
                     out.nonneg, out.div = nonneg, div
-                    return out
+                    return out.to(numeric)
 
-                return (*(numeric(x).ir_value() for x in (self.start, self.stop, n)), item)
-        return self._by_turn(numeric)
+                return (*(counter(x).ir_value() for x in (self.start, self.stop, n)), item)
+        return self._by_turn(numeric, counter)
 
-    def _by_turn(self, numeric: Any) -> tuple[Value, Value, Value, Callable[[Value], Any]]:
+    def _by_turn(
+        self, numeric: Any, counter: Any
+    ) -> tuple[Value, Value, Value, Callable[[Value], Any]]:
         """Count turns from 0; for steps that are negative or of unknown sign."""
-        start, stop, step = (as_numeric(x).to(numeric) for x in (self.start, self.stop, self.step))
-        zero, one = arith.constant(0, start.type), arith.constant(1, start.type)
+        start, stop, step = (as_numeric(x).to(counter) for x in (self.start, self.stop, self.step))
         if isinstance(self.step, Numeric) and self.step.is_dynamic:
             from opencute.lang.vectors import where
 
@@ -126,11 +139,12 @@ class LoopRange:
             span = where(up, stop - start, start - stop)
             size = where(up, step, -step)
         else:
-            span, size = start - stop, numeric(-int(self.step))
+            span, size = start - stop, counter(-int(self.step))
         turns = (span + size - 1) // size
+        zero, one = (arith.constant(n, turns.ir_value().type) for n in (0, 1))
 
         def item(v: Value) -> Any:
-            return start + numeric(v) * step
+            return (start + counter(v) * step).to(numeric)
 
         return zero, turns.ir_value(), one, item
 
@@ -140,6 +154,13 @@ class LoopRange:
             op.attributes["cute.unroll_full"] = UNIT
         elif self.unroll is not None and self.unroll > 1:
             op.attributes["cute.unroll"] = IntAttr(int(self.unroll), I64)
+
+
+def _zero(cls: Any) -> Any:
+    """A number of a class that builds no operation."""
+    out = cls.__new__(cls)
+    out.value, out.div, out.nonneg = 0, 1, False
+    return out
 
 
 def _nonneg(x: Any) -> bool:
@@ -166,7 +187,7 @@ def range_(*args: Any, **options: Any) -> LoopRange:
 
 
 class _ConstexprRange:
-    """Items known while tracing; a class of its own so that the loop is not taken for a run-time one."""
+    """Items known while tracing; a class of its own, not to be taken for a run-time loop."""
 
     def __init__(self, items: builtins.range) -> None:
         self.items = items

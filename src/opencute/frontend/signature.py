@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""From the arguments of a Python call to the parameters of the host function, and back at each call.
+"""From the arguments of a Python call to the parameters of the host function, and back at a call.
 
 A *spec* describes one argument: which of it is static, which SSA parameters the rest becomes. Two
 calls whose specs have the same `key` can share code. `base` is the key without facts: a call whose

@@ -19,6 +19,7 @@ from opencute.base.errors import ArgumentError, LanguageError, TypeMismatchError
 from opencute.base.location import Location
 from opencute.dialects import builtin, func, gpu, llvm
 from opencute.frontend.carried import NoJoin, Plan, plan_for
+from opencute.frontend.escapes import check_escapes
 from opencute.frontend.locations import here, place_error, traced
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr
 from opencute.ir.builder import insert_at, locating
@@ -96,6 +97,7 @@ def trace_host(
             result = traced(fn, *args, **kwargs)
             func.return_()
         _check_result(result, name)
+        check_escapes(module)
         if trace.pending:
             call = trace.pending[0]
             raise LanguageError(

@@ -106,6 +106,7 @@ def runner_for(request: Request) -> Runner:
         name = module.regions[0].block.ops[0].symbol
         artefacts = Artefacts(name, module, request.target.arch, request.options)
         runner = _runners[key] = make_runner(artefacts, request.target)
+        artefacts.keep()
     return runner
 
 
@@ -168,7 +169,7 @@ def _resolve(fn: Any, args: tuple[Any, ...]) -> tuple[JitFunction, tuple[Any, ..
             "cute.compile takes a host function, not a kernel", code="OC1135", found=repr(fn),
             hint="write a @cute.jit function that launches the kernel, and compile that",
         )  # fmt: skip
-    method = getattr(type(fn), "__call__", None)
+    method = getattr(type(fn), "__call__", None)  # noqa: B004 - the method itself is wanted
     if isinstance(method, JitFunction):
         return method, (fn, *args)
     raise LanguageError(

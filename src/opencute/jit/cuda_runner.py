@@ -37,10 +37,13 @@ class CudaRunner:
 
     def __init__(self, artefacts: Artefacts) -> None:
         self.artefacts = artefacts
+        driver.ensure_context()
+        if any(op.name == "gpu.launch_func" for op in artefacts.module.walk()):
+            artefacts.make_device(self._compile_host)
+        else:
+            self._compile_host()
         host = artefacts.host
         self.launches = host.launches
-        driver.ensure_context()
-        self._native = compile_host(host.llvm_ir, _symbols(artefacts.module))
         self._call: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(
             self._native.address(host.name)
         )
@@ -55,6 +58,10 @@ class CudaRunner:
         if self._prints:
             _sync_at_exit()
         self._device(driver.ensure_context())
+
+    def _compile_host(self) -> None:
+        module = self.artefacts.module
+        self._native = compile_host(self.artefacts.host.llvm_ir, _symbols(module))
 
     def _device(self, ordinal: int) -> Any:
         """The array of CUfunctions on a device; the code is loaded at its first use there."""

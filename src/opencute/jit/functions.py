@@ -95,7 +95,7 @@ class Bound:
 
 
 class JitFunction(_Decorated):
-    """A host function: called from Python it is compiled and run, from compiled code it is inlined."""
+    """A host function: compiled and run from Python, inlined into compiled code."""
 
     def __call__(self, *args: Any, no_cache: bool = False, **kwargs: Any) -> Any:
         if current_trace() is not None:

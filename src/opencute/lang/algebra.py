@@ -196,7 +196,7 @@ def size_in_bytes(dtype: NumericMeta, layout: Any, *, loc: Any = None, ip: Any =
 
 
 def composition(lhs: Any, rhs: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """``R(c) == lhs(rhs(c))``; `rhs` is a layout, a shape, or a tuple with one of these per mode."""
+    """``R(c) == lhs(rhs(c))``; `rhs` is a layout, a shape, or a tuple with one per mode."""
     return _with_layout(lhs, la.composition(_layout_of(lhs), _layout_of(rhs)))
 
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cute.math`: elementary functions on numbers and vectors.
 
-``fastmath=True`` uses the hardware's approximation where there is one; the documentation has a table
+``fastmath=True`` uses the hardware's approximation where there is one; the documentation has a
+table
 of the accuracy of each function and variant in ulp.
 """
 
@@ -14,8 +15,7 @@ from typing import Any
 from opencute.dialects import math as math_dialect
 from opencute.lang import number_ops as ops
 from opencute.lang.numbers import as_numeric
-from opencute.lang.vectors import TensorSSA, elementwise, where
-from opencute.lang.vectors import _common as common  # pyright: ignore[reportPrivateUsage]
+from opencute.lang.vectors import TensorSSA, common, elementwise, where
 
 __all__ = [
     "absf",

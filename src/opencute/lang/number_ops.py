@@ -18,9 +18,10 @@ from opencute.base.errors import TypeMismatchError
 from opencute.dialects import arith, cute
 from opencute.dialects import math as math_dialect
 from opencute.ir.core import Value
+from opencute.lang import facts
 from opencute.numeric.dtypes import DTYPES, DType
 from opencute.numeric.promotion import promote
-from opencute.numeric.scalars import coerce_scalar
+from opencute.numeric.scalars import coerce_scalar, decode_scalar, encode_scalar
 
 if TYPE_CHECKING:
     from opencute.lang.numbers import Numeric, NumericMeta
@@ -38,10 +39,12 @@ __all__ = [
     "emit_compare",
     "emit_minmax",
     "invert",
+    "literal_kind",
     "minmax",
     "negate",
     "power",
     "promoted",
+    "shift_amount",
 ]
 
 
@@ -77,12 +80,25 @@ def _kind(value: Any) -> Any:
     return None
 
 
+def literal_kind(value: Any, kind: Any, other: Any) -> Any:
+    """The kind of an operand; a Python int whose bits the other operand's integer type cannot hold
+    counts as Int32, or Int64 if that cannot hold it either."""
+    if kind is not int or not isinstance(other, DType) or not other.is_integer:
+        return kind
+    number = operator.index(value)
+    for name in (other.name, "i32", "i64"):
+        width = DTYPES[name].width
+        if -(1 << (width - 1)) <= number < 1 << width:
+            return int if name == other.name else DTYPES[name]
+    return kind
+
+
 def promoted(a: Any, b: Any, *, true_division: bool = False) -> NumericMeta | None:
     """The class that both operands are converted to, None if one is no number."""
     ka, kb = _kind(a), _kind(b)
     if ka is None or kb is None:
         return None
-    dtype = promote(ka, kb)
+    dtype = promote(literal_kind(a, ka, kb), literal_kind(b, kb, ka))
     if true_division and not dtype.is_float:
         dtype = promote(dtype, float)
     return _lang().numeric_class(dtype)
@@ -209,12 +225,16 @@ def convert(x: Numeric, cls: NumericMeta) -> Numeric:
     if type(x) is cls:
         return x
     if not x.is_dynamic:
-        return cls(_convert_concrete(x.value, x.dtype, cls.dtype))
+        return _make(cls, _convert_concrete(x.value, x.dtype, cls.dtype))
     out = cls(convert_value(x.ir_value(), x.dtype, cls.dtype))
-    if not cls.dtype.is_float and not x.dtype.is_float:
-        widened = cls.dtype.width >= x.dtype.width
-        out.nonneg = (x.nonneg or x.dtype.is_bool) and widened
-        out.div = x.div if widened or x.div & (x.div - 1) == 0 else 1
+    src, dst = x.dtype, cls.dtype
+    if not (dst.is_float or src.is_float or dst.is_bool):
+        fits = dst.width >= src.width
+        grows = dst.width > src.width and (src.is_bool or not src.signed)
+        out.nonneg = fits and (x.nonneg or grows)
+        # Without a change of value all divisors stay, else those that wrapping cannot touch.
+        same = out.nonneg or (fits and dst.signed and src.signed) or grows
+        out.div = x.div if same else facts.pow2(x.div)
     return out
 
 
@@ -227,36 +247,6 @@ def _convert_concrete(value: Any, src: DType, dst: DType) -> Any:
     return value
 
 
-def _facts(name: str, a: Numeric, b: Numeric, out: Numeric) -> None:
-    """Divisibility and sign of a result.
-
-    Index arithmetic is taken not to overflow, as in CUDA C++ with signed indices.
-    """
-    da = a.div if a.is_dynamic else abs(a.value)
-    db = b.div if b.is_dynamic else abs(b.value)
-    na = a.nonneg if a.is_dynamic else a.value >= 0
-    nb = b.nonneg if b.is_dynamic else b.value >= 0
-    if name in ("add", "sub"):
-        out.div = math.gcd(da, db) or 1
-        out.nonneg = name == "add" and na and nb
-    elif name == "mul":
-        out.div = max(da * db, 1)
-        out.nonneg = na and nb
-    elif name == "floordiv":
-        if not b.is_dynamic and b.value > 0 and da % b.value == 0:
-            out.div = max(da // b.value, 1)
-        out.nonneg = na and nb
-    elif name == "mod":
-        out.div = math.gcd(da, db) or 1
-        out.nonneg = nb
-    elif name == "shl" and not b.is_dynamic and 0 <= b.value < 63:
-        out.div, out.nonneg = max(da << b.value, 1), na
-    elif name in ("and", "shr"):
-        out.nonneg = na if name == "shr" else (na or nb)
-    if out.div >= 1 << 31:
-        out.div = out.div & -out.div if out.div & -out.div < 1 << 31 else 1 << 30
-
-
 def binary(name: str, a: Any, b: Any) -> Any:
     """An arithmetic or bitwise operator of numbers; NotImplemented if one is no number."""
     lang = _lang()
@@ -265,6 +255,7 @@ def binary(name: str, a: Any, b: Any) -> Any:
         return NotImplemented
     if name in ("shl", "shr"):
         cls = type(a) if isinstance(a, lang.Numeric) else cls
+        b = shift_amount(b, cls.dtype)
     dtype: DType = cls.dtype
     if dtype.is_bool and name not in ("and", "or", "xor"):
         cls = lang.Int32
@@ -280,11 +271,25 @@ def binary(name: str, a: Any, b: Any) -> Any:
         simple = _identity(name, x, y)
         if simple is not None:
             return simple
-    nonneg = not dtype.is_float and _nonneg(x) and _nonneg(y)
+    nonneg = not dtype.is_float and facts.nonneg(x) and facts.nonneg(y)
     out = cls(emit_binary(name, x.ir_value(), y.ir_value(), dtype, nonneg=nonneg))
     if not dtype.is_float and not dtype.is_bool:
-        _facts(name, x, y, out)
+        facts.of_binary(name, x, y, out)
     return out
+
+
+def shift_amount(b: Any, dtype: DType) -> Any:
+    """A shift's right operand; a static one is checked, and limited to the width.
+
+    Raises:
+        ValueError: it is negative.
+    """
+    value = b.value if type(b).__name__ != "TensorSSA" and hasattr(b, "dtype") else b
+    if not isinstance(value, int):
+        return b
+    if value < 0:
+        raise ValueError("negative shift count")
+    return min(value, dtype.width)
 
 
 def _make(cls: Any, value: Any) -> Any:
@@ -299,10 +304,6 @@ def _operand(value: Any, cls: Any) -> Numeric:
     if isinstance(value, lang.Numeric):
         return convert(value, cls)
     return _make(cls, value)
-
-
-def _nonneg(x: Numeric) -> bool:
-    return bool(x.nonneg if x.is_dynamic else x.value >= 0)
 
 
 def _identity(name: str, x: Numeric, y: Numeric) -> Numeric | None:
@@ -322,19 +323,23 @@ def _eager(name: str, x: Any, y: Any, dtype: DType) -> Any:
         wide = np.float64 if dtype.name == "f64" else np.float32
         with np.errstate(all="ignore"):
             a, b = wide(x), wide(y)
+            if name == "floordiv":
+                return _floor(coerce(float(a / b), dtype))
             fn = {
                 "add": operator.add, "sub": operator.sub, "mul": operator.mul,
-                "truediv": operator.truediv, "floordiv": lambda p, q: np.floor(p / q),
-                "mod": np.mod,
+                "truediv": operator.truediv, "mod": np.mod, "pow": np.power,
             }[name]  # fmt: skip
             return float(fn(a, b))
-    if name in ("shl", "shr"):
-        y = min(max(y, 0), dtype.width)
     return {
         "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_,
         "or": operator.or_, "xor": operator.xor, "floordiv": operator.floordiv,
         "mod": operator.mod, "shl": operator.lshift, "shr": operator.rshift,
     }[name](x, y)  # fmt: skip
+
+
+def _floor(x: float) -> float:
+    """The floor of a float as a float; infinities and NaN stay."""
+    return float(math.floor(x)) if math.isfinite(x) else x
 
 
 def compare(name: str, a: Any, b: Any) -> Any:
@@ -359,8 +364,12 @@ def minmax(name: str, a: Any, b: Any) -> Any:
         return _make(cls, (min if name == "min" else max)(x.value, y.value))
     out = cls(emit_minmax(name, x.ir_value(), y.ir_value(), cls.dtype))
     if not cls.dtype.is_float:
-        both = _nonneg(x) and _nonneg(y)
-        out.nonneg = both or (name == "max" and (_nonneg(x) or _nonneg(y)))
+        known = facts.nonneg(x), facts.nonneg(y)
+        # One is enough for the greatest of signed and for the least of unsigned numbers.
+        one = name == ("max" if cls.dtype.signed else "min")
+        out.nonneg = any(known) if one else all(known)
+        out.div = math.gcd(*(v.div if v.is_dynamic else abs(v.value) for v in (x, y))) or 1
+        facts.bound_div(out)
     return out
 
 
@@ -403,6 +412,8 @@ def invert(x: Numeric) -> Numeric:
 def power(a: Any, b: Any) -> Any:
     """``a ** b``: repeated multiplication for small whole exponents, else `math.powf`."""
     lang = _lang()
+    if isinstance(b, lang.Integer) and not b.is_dynamic:
+        b = b.value
     if isinstance(b, int) and not isinstance(b, bool) and 0 <= b <= 16:
         out: Any = a if b else type(a)(1)
         for _ in range(b - 1):
@@ -413,7 +424,7 @@ def power(a: Any, b: Any) -> Any:
         return NotImplemented
     x, y = _operand(a, cls), _operand(b, cls)
     if not x.is_dynamic and not y.is_dynamic:
-        return _make(cls, x.value**y.value)
+        return _make(cls, _eager("pow", x.value, y.value, cls.dtype))
     assert issubclass(cls, lang.Numeric)
     return cls(math_dialect.binary("powf", x.ir_value(), y.ir_value()))
 
@@ -425,6 +436,8 @@ def bitcast(x: Numeric, cls: NumericMeta) -> Numeric:
             "bitcast needs types of one width", code="OC1209",
             expected=f"{x.dtype.width} bits", found=f"{cls.__name__}: {cls.dtype.width} bits",
         )  # fmt: skip
+    if not x.is_dynamic:
+        return _make(cls, decode_scalar(encode_scalar(x.value, x.dtype), cls.dtype))
     value = x.ir_value()
     to = _lang().ir_type(cls.dtype)
     return cls(value if value.type == to else arith.cast("bitcast", value, to))

@@ -23,6 +23,7 @@ from opencute.dialects import arith
 from opencute.ir import types as ir_types
 from opencute.ir.builder import current_block
 from opencute.ir.core import Value
+from opencute.lang import facts
 from opencute.lang import number_ops as ops
 from opencute.numeric.dtypes import DTYPES, DType
 
@@ -169,7 +170,10 @@ class Numeric(metaclass=NumericMeta):
             else:
                 self.value = arith.constant(constant, ir_type(self.dtype))
                 if not self.dtype.is_float:
-                    self.nonneg = constant >= 0
+                    width = self.dtype.width
+                    self.nonneg = width == 1 or 0 <= constant < 1 << (width - 1)
+                    self.div = abs(int(constant)) or 1
+                    facts.bound_div(self)
 
     # ---- facts
     @property
@@ -272,6 +276,12 @@ class Numeric(metaclass=NumericMeta):
 
     def __rmod__(self, other: Any) -> Any:
         return ops.binary("mod", other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __pow__(self, other: Any) -> Any:
         return ops.power(self, other)

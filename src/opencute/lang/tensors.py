@@ -14,13 +14,13 @@ from __future__ import annotations
 from abc import ABCMeta
 from typing import Any
 
-from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.base.errors import LanguageError, LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.cute import Dyn, LayoutAttr
 from opencute.ir.core import Value
 from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, as_numeric
 from opencute.lang.pointers import AddressSpace, Pointer
-from opencute.lang.vectors import TensorSSA, full
+from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import (
     ComposedLayout,
     Layout,
@@ -58,7 +58,7 @@ class Tensor(metaclass=ABCMeta):  # noqa: B024 - a marker that outside classes r
 
 class _Coord(Int32):
     """A 32-bit coordinate whose product with a stride is taken in 64 bits, so that an offset beyond
-    2^31 elements is right whatever the strides are; its quotients stay 32-bit, as they are cheaper."""
+    2^31 elements is right whatever the strides are; its quotients stay 32-bit (cheaper)."""
 
     __slots__ = ()
 
@@ -224,6 +224,12 @@ class TracedTensor(Tensor):
             return self.iterator + offset
         return coord_add(self.iterator, offset)
 
+    def __iter__(self) -> Any:
+        raise LanguageError(
+            "a tensor cannot be iterated", code="OC1110", found=str(self),
+            hint="loop over range(cute.size(tensor)) and index it",
+        )  # fmt: skip
+
     def __getitem__(self, crd: Any) -> Any:
         if _keeps(crd):
             return self._at(crd)
@@ -269,7 +275,7 @@ class TracedTensor(Tensor):
         if isinstance(data, TracedTensor):
             data = data.load()
         if not isinstance(data, TensorSSA):
-            data = full(self.shape, as_numeric(data), pointer.dtype)
+            data = splat(as_numeric(data), self.shape, pointer.dtype)
         if product(data.shape) != product(self.shape):
             raise LayoutError(
                 "a vector is stored to a tensor of another size", code="OC1356",
@@ -280,7 +286,7 @@ class TracedTensor(Tensor):
 
     def fill(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
         """Write one number to every element."""
-        self.store(full(self.shape, as_numeric(value), self._pointer().dtype))
+        self.store(splat(as_numeric(value), self.shape, self._pointer().dtype))
 
     def _static_shape(self, what: str) -> None:
         if not is_static(self.layout.shape):

@@ -32,7 +32,7 @@ class _Marked(type):
 
 
 class Constexpr(metaclass=_Marked):
-    """A parameter whose value is known at compile time: ``n: Constexpr`` or ``n: Constexpr[int]``."""
+    """A parameter that is known at compile time: ``n: Constexpr`` or ``n: Constexpr[int]``."""
 
 
 class _Algebra(metaclass=_Marked):

@@ -10,7 +10,6 @@ CuTe's rule that missing modes are appended.
 from __future__ import annotations
 
 import enum
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from opencute.dialects import math as math_dialect
 from opencute.ir.core import Value
 from opencute.ir.types import VectorType
 from opencute.lang import number_ops as ops
+from opencute.lang.broadcasting import broadcast_index, broadcast_shape
 from opencute.lang.numbers import (
     Boolean,
     Int32,
@@ -29,22 +29,11 @@ from opencute.lang.numbers import (
     class_of,
     ir_type,
 )
-from opencute.layout import flatten_to_tuple, make_layout, product, to_str
+from opencute.lang.vector_coords import check_range, has_none, plain_coord, reduced_modes
+from opencute.layout import make_layout, product, slice_and_offset, to_str
 from opencute.numeric.promotion import promote
 
-__all__ = [
-    "ReductionOp",
-    "TensorSSA",
-    "all_",
-    "any_",
-    "elementwise",
-    "empty_like",
-    "full",
-    "full_like",
-    "ones_like",
-    "where",
-    "zeros_like",
-]
+__all__ = ["ReductionOp", "TensorSSA", "common", "elementwise", "splat", "where"]
 
 
 class ReductionOp(enum.Enum):
@@ -124,7 +113,7 @@ class TensorSSA:
         """
         if shape == self.shape:
             return self
-        index = _broadcast_index(self.shape, shape)
+        index = broadcast_index(self.shape, shape)
         return TensorSSA(vector.shuffle(self.value, self.value, index), shape, self._dtype)
 
     def reshape(self, shape: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:
@@ -136,12 +125,21 @@ class TensorSSA:
             )  # fmt: skip
         return TensorSSA(self.value, shape, self._dtype)
 
+    def __iter__(self) -> Any:
+        raise TypeMismatchError(
+            "a vector cannot be iterated", code="OC1224", found=str(self),
+            hint="index it with compile-time integers: for i in cutlass.range_constexpr(...): v[i]",
+        )  # fmt: skip
+
     def __getitem__(self, crd: Any) -> Any:
         layout = make_layout(self.shape)
-        crd = _plain_coord(crd)
-        if _has_none(crd):
-            sub = layout(crd)
-            base = make_layout(self.shape)(_zero_none(crd))
+        crd = plain_coord(crd)
+        if isinstance(crd, tuple) and Ellipsis in crd:
+            at = crd.index(Ellipsis)
+            crd = crd[:at] + (None,) * (layout.rank - len(crd) + 1) + crd[at + 1 :]
+        check_range(crd, self.shape, self)
+        if has_none(crd):
+            sub, base = slice_and_offset(crd, layout)
             index = [base + sub(i) for i in range(product(sub.shape))]
             out = vector.shuffle(self.value, self.value, index)
             return TensorSSA(out, sub.shape, self._dtype)
@@ -171,7 +169,8 @@ class TensorSSA:
         Args:
             op: a `ReductionOp`, or a function of two numbers.
             init_val: the start value; its type is converted to the elements'.
-            reduction_profile: 0 for all elements, else a tuple that is None in each mode to keep.
+            reduction_profile: 0 for all elements, else a tuple with the profile of the shape (or
+                its outer levels) that is None in each mode to keep.
 
         Returns:
             A number, or a TensorSSA over the kept modes.
@@ -181,23 +180,17 @@ class TensorSSA:
         start = numeric(init_val)
         if not isinstance(reduction_profile, tuple):
             return self._fold(range(product(self.shape)), start, combine)
-        shape: Any = self.shape if isinstance(self.shape, tuple) else (self.shape,)
-        if len(reduction_profile) != len(shape):
-            raise LayoutError(
-                "reduction profile and shape differ in rank", code="OC1352",
-                expected=to_str(shape), found=to_str(reduction_profile),
-            )  # fmt: skip
-        modes = list(make_layout(shape))
-        kept = [m for m, p in zip(modes, reduction_profile, strict=True) if p is None]
-        gone = [m for m, p in zip(modes, reduction_profile, strict=True) if p is not None]
+        modes: list[tuple[Any, bool]] = []
+        reduced_modes(make_layout(self.shape), reduction_profile, modes)
+        kept, gone = ([m for m, keep in modes if keep is k] for k in (True, False))
         if not kept:
             return self._fold(range(product(self.shape)), start, combine)
-        out: list[Value] = []
         outer, inner = make_layout(*kept), make_layout(*gone) if gone else None
-        for i in range(outer.size()):
-            steps = range(inner.size()) if inner is not None else range(1)
-            index = [outer(i) + (inner(j) if inner is not None else 0) for j in steps]
-            out.append(self._fold(index, start, combine).ir_value())
+        steps = [inner(j) for j in range(inner.size())] if inner is not None else [0]
+        out: list[Value] = [
+            self._fold([outer(i) + j for j in steps], start, combine).ir_value()
+            for i in range(outer.size())
+        ]
         new = tuple(m.shape for m in kept)
         return TensorSSA(vector.from_elements(out), new[0] if len(new) == 1 else new, self._dtype)
 
@@ -269,8 +262,14 @@ class TensorSSA:
     def __lshift__(self, other: Any) -> Any:
         return _binary("shl", self, other)
 
+    def __rlshift__(self, other: Any) -> Any:
+        return _binary("shl", other, self)
+
     def __rshift__(self, other: Any) -> Any:
         return _binary("shr", self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return _binary("shr", other, self)
 
     def __pow__(self, other: Any) -> Any:
         if isinstance(other, int) and 0 < other <= 16:
@@ -278,7 +277,15 @@ class TensorSSA:
             for _ in range(other - 1):
                 out = out * self
             return out
-        a, b, cls = _common(self, other, true_division=True)
+        return self._pow(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._pow(other, self)
+
+    def _pow(self, base: Any, exponent: Any) -> Any:
+        if not _operand(base) or not _operand(exponent):
+            return NotImplemented
+        a, b, cls = common(base, exponent, true_division=True)
         return TensorSSA(math_dialect.binary("powf", a.value, b.value), a.shape, cls)
 
     def __neg__(self) -> Any:
@@ -316,76 +323,8 @@ class TensorSSA:
         return _compare("ge", self, other)
 
 
-def _plain_coord(crd: Any) -> Any:
-    if isinstance(crd, tuple):
-        items: Any = crd
-        return tuple(_plain_coord(c) for c in items)
-    if crd is None or crd == slice(None):
-        return None
-    if isinstance(crd, Numeric) and crd.is_dynamic:
-        raise TypeMismatchError(
-            "a vector in registers is indexed by compile-time integers", code="OC1222",
-            hint="store it to a register tensor (cute.make_rmem_tensor) and index that",
-        )  # fmt: skip
-    return int(crd)
-
-
-def _has_none(crd: Any) -> bool:
-    return any(map(_has_none, crd)) if isinstance(crd, tuple) else crd is None
-
-
-def _zero_none(crd: Any) -> Any:
-    if isinstance(crd, tuple):
-        items: Any = crd
-        return tuple(_zero_none(c) for c in items)
-    return 0 if crd is None else crd
-
-
-def _pad(shape: Any, rank: int) -> tuple[Any, ...]:
-    shape = shape if isinstance(shape, tuple) else (shape,)
-    return shape + (1,) * (rank - len(shape))
-
-
-def _modes(shape: Any, target: Any) -> list[tuple[int, int]]:
-    """Pairs (extent, target extent) of leaves; a mode of size 1 matches any profile."""
-    if isinstance(target, tuple) or isinstance(shape, tuple):
-        rank = max(len(s) if isinstance(s, tuple) else 1 for s in (shape, target))
-        pairs = zip(_pad(shape, rank), _pad(target, rank), strict=True)
-        if product(shape) == 1:
-            return [(1, n) for n in flatten_to_tuple(target)]
-        return list(itertools.chain.from_iterable(_modes(a, b) for a, b in pairs))
-    return [(shape, target)]
-
-
-def _broadcast_index(shape: Any, target: Any) -> list[int]:
-    index, step = [0], 1
-    for extent, wanted in _modes(shape, target):
-        if extent not in (1, wanted):
-            raise LayoutError(
-                "shapes do not broadcast", code="OC1353",
-                expected=to_str(target), found=to_str(shape),
-            )  # fmt: skip
-        index = [i + (j * step if extent != 1 else 0) for j in range(wanted) for i in index]
-        step *= extent
-    return index
-
-
-def _broadcast_shape(a: Any, b: Any) -> Any:
-    if a == b:
-        return a
-    if isinstance(a, tuple) or isinstance(b, tuple):
-        if not isinstance(a, tuple) and a == 1:
-            return b
-        if not isinstance(b, tuple) and b == 1:
-            return a
-        rank = max(len(s) if isinstance(s, tuple) else 1 for s in (a, b))
-        return tuple(map(_broadcast_shape, _pad(a, rank), _pad(b, rank)))
-    if 1 in (a, b):
-        return max(a, b)
-    raise LayoutError("shapes do not broadcast", code="OC1353", expected=to_str(a), found=to_str(b))
-
-
-def _splat(x: Any, shape: Any, cls: NumericMeta) -> TensorSSA:
+def splat(x: Any, shape: Any, cls: NumericMeta) -> TensorSSA:
+    """A number in each element of a shape, converted to `cls`."""
     numeric: Any = cls
     count = product(shape)
     if isinstance(x, Numeric) and x.is_dynamic:
@@ -405,20 +344,27 @@ def _kind(x: Any) -> Any:
     return as_numeric(x).dtype
 
 
-def _common(a: Any, b: Any, *, true_division: bool = False) -> tuple[TensorSSA, TensorSSA, Any]:
+def common(a: Any, b: Any, *, true_division: bool = False) -> tuple[TensorSSA, TensorSSA, Any]:
+    """Two operands as vectors of one shape and class, and the class.
+
+    Args:
+        a, b: vectors or numbers, at least one vector.
+        true_division: integers become Float32.
+    """
     from opencute.lang.numbers import numeric_class
 
-    dtype = promote(_kind(a), _kind(b))
+    ka, kb = _kind(a), _kind(b)
+    dtype = promote(ops.literal_kind(a, ka, kb), ops.literal_kind(b, kb, ka))
     if true_division and not dtype.is_float:
         dtype = promote(dtype, float)
     cls = numeric_class(dtype)
     shapes = [x.shape for x in (a, b) if isinstance(x, TensorSSA)]
-    shape = shapes[0] if len(shapes) == 1 else _broadcast_shape(*shapes)
+    shape = shapes[0] if len(shapes) == 1 else broadcast_shape(*shapes)
 
     def fit(x: Any) -> TensorSSA:
         if isinstance(x, TensorSSA):
             return x.to(cls).broadcast_to(shape)
-        return _splat(x, shape, cls)
+        return splat(x, shape, cls)
 
     return fit(a), fit(b), cls
 
@@ -430,18 +376,41 @@ def _operand(x: Any) -> bool:
 def _binary(name: str, a: Any, b: Any) -> Any:
     if not _operand(a) or not _operand(b):
         return NotImplemented
-    x, y, cls = _common(a, b, true_division=name == "truediv")
-    if cls.dtype.is_float and name in ("and", "or", "xor", "shl", "shr"):
+    if name in ("shl", "shr"):
+        return _shift(name, a, b)
+    x, y, cls = common(a, b, true_division=name == "truediv")
+    if cls.dtype.is_float and name in ("and", "or", "xor"):
         raise TypeMismatchError(f"operator {name!r} needs integers", code="OC1207", found=cls)
     if cls.dtype.is_bool and name not in ("and", "or", "xor"):
         x, y, cls = x.to(Int32), y.to(Int32), Int32
     return TensorSSA(ops.emit_binary(name, x.value, y.value, cls.dtype), x.shape, cls)
 
 
+def _shift(name: str, a: Any, b: Any) -> Any:
+    """The result has the type of the left operand, as for numbers."""
+    _, _, joint = common(a, b)
+    cls: Any = a.dtype if isinstance(a, TensorSSA) else type(a) if _typed(a) else joint
+    if cls.dtype.is_float or joint.dtype.is_float:
+        raise TypeMismatchError(f"operator {name!r} needs integers", code="OC1207", found=joint)
+    cls = Int32 if cls.dtype.is_bool else cls
+    b = ops.shift_amount(b, cls.dtype)
+    shapes = [x.shape for x in (a, b) if isinstance(x, TensorSSA)]
+    shape = shapes[0] if len(shapes) == 1 else broadcast_shape(*shapes)
+    x, y = (
+        v.to(cls).broadcast_to(shape) if isinstance(v, TensorSSA) else splat(v, shape, cls)
+        for v in (a, b)
+    )
+    return TensorSSA(ops.emit_binary(name, x.value, y.value, cls.dtype), shape, cls)
+
+
+def _typed(x: Any) -> bool:
+    return isinstance(x, Numeric)
+
+
 def _compare(name: str, a: Any, b: Any) -> Any:
     if not _operand(b):
         return NotImplemented
-    x, y, cls = _common(a, b)
+    x, y, cls = common(a, b)
     return TensorSSA(ops.emit_compare(name, x.value, y.value, cls.dtype), x.shape, Boolean)
 
 
@@ -480,59 +449,23 @@ def elementwise(name: str, x: Any, *, fast: bool = False) -> Any:
 def where(cond: Any, x: Any, y: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """`x` where the condition holds, else `y`; all three broadcast, `x` and `y` promote."""
     if not any(isinstance(v, TensorSSA) for v in (cond, x, y)):
-        flag = as_numeric(cond).to(Boolean)
-        if not flag.is_dynamic:
-            return x if flag.value else y
         cls: Any = ops.promoted(x, y)
         if cls is None:
             raise TypeMismatchError("where() needs numbers", code="OC1208", found=f"{x!r}, {y!r}")
+        if not (isinstance(cond, Numeric) and cond.is_dynamic):
+            chosen = x if cond else y
+            return cls(chosen) if isinstance(x, Numeric) or isinstance(y, Numeric) else chosen
+        flag = cond.to(Boolean)
         return cls(arith.select(flag.ir_value(), cls(x).ir_value(), cls(y).ir_value()))
     if not isinstance(x, TensorSSA) and not isinstance(y, TensorSSA):
         cls = ops.promoted(x, y)
-        a, b = _splat(x, cond.shape, cls), _splat(y, cond.shape, cls)
+        a, b = splat(x, cond.shape, cls), splat(y, cond.shape, cls)
     else:
-        a, b, cls = _common(x, y)
+        a, b, cls = common(x, y)
     if not isinstance(cond, TensorSSA):
         flag = as_numeric(cond).to(Boolean)
         return TensorSSA(arith.select(flag.ir_value(), a.value, b.value), a.shape, cls)
-    shape = _broadcast_shape(a.shape, cond.shape)
+    shape = broadcast_shape(a.shape, cond.shape)
     c = cond.to(Boolean).broadcast_to(shape)
     a, b = a.broadcast_to(shape), b.broadcast_to(shape)
     return TensorSSA(arith.select(c.value, a.value, b.value), shape, cls)
-
-
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
-    """`fill_value` in each element of a static shape."""
-    cls = class_of(dtype) if dtype is not None else type(as_numeric(fill_value))
-    return _splat(fill_value, shape, cls)
-
-
-def full_like(a: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
-    """`fill_value` in each element of the shape of `a` (a vector or tensor)."""
-    own = a.dtype if isinstance(a, TensorSSA) else a.element_type
-    return _splat(fill_value, a.shape, class_of(dtype if dtype is not None else own))
-
-
-def zeros_like(a: Any, dtype: Any = None) -> TensorSSA:
-    """Zeros in the shape of `a`."""
-    return full_like(a, 0, dtype)
-
-
-def ones_like(a: Any, dtype: Any = None) -> TensorSSA:
-    """Ones in the shape of `a`."""
-    return full_like(a, 1, dtype)
-
-
-def empty_like(a: Any, dtype: Any = None) -> TensorSSA:
-    """A vector in the shape of `a` whose values must not matter (zeros)."""
-    return full_like(a, 0, dtype)
-
-
-def any_(x: TensorSSA) -> Any:
-    """Whether any element is not zero."""
-    return Boolean(vector.reduction("or", x.to(Boolean).value))
-
-
-def all_(x: TensorSSA) -> Any:
-    """Whether all elements are not zero."""
-    return Boolean(vector.reduction("and", x.to(Boolean).value))

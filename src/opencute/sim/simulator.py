@@ -293,6 +293,8 @@ class _Run:
             self.hook(name, grid, block, cluster, smem, handle, args, attributes)
             return
         kernel = _find_kernel(self.module, name)
+        if 0 in grid:
+            return  # nothing to do; compiled host code leaves such a launch out too
         _check_launch(op, name, grid, block)
         program = self.sim.program(self.module, kernel, self.loose)
         before = (self.grid, self.block, self.lanes, self.host)

@@ -88,8 +88,8 @@ def verify(
     """Check kernel_fn(*inputs) of each FILE against its reference_fn(*inputs).
 
     The inputs come from its get_inputs(). An element is right when
-    |kernel - reference| <= atol + rtol * |reference|. One JSON object a line for each file; the exit
-    status is 0 if all are right.
+    |kernel - reference| <= atol + rtol * |reference|. One JSON object a line for each file; the
+    exit status is 0 if all are right.
     """
     from opencute.lab import report
 

@@ -9,15 +9,13 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from opencute.base.errors import LanguageError
-from opencute.base.location import Location
-from opencute.frontend import control
+from opencute.frontend import generated
 from opencute.frontend.rewrite.accepted import check
 from opencute.frontend.rewrite.conditionals import rewrite_if
 from opencute.frontend.rewrite.expressions import rewrite_expression
 from opencute.frontend.rewrite.loops import is_trace_time, rewrite_for, rewrite_while
 from opencute.frontend.rewrite.returns import normalise
-from opencute.frontend.rewrite.scope import RUNTIME, contains, is_constexpr
+from opencute.frontend.rewrite.scope import RUNTIME, call, contains, is_constexpr
 from opencute.frontend.source import function_tree
 
 __all__ = ["rewritten"]
@@ -32,7 +30,6 @@ class _Rewriter(ast.NodeTransformer):
         self.filename = filename
         self.function = function
         self.count = 0
-        self.depth = 0
 
     def _next(self) -> int:
         self.count += 1
@@ -44,11 +41,9 @@ class _Rewriter(ast.NodeTransformer):
             ast.fix_missing_locations(stmt)
         return new
 
-    def _refuse(self, node: ast.stmt, message: str, hint: str) -> LanguageError:
-        loc = Location(self.filename, node.lineno, node.col_offset, function=self.function)
-        return LanguageError(message, code="OC1123", loc=loc, hint=hint)
-
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        if any(map(_is_ours, node.decorator_list)):
+            return node  # the decorator reads its source again
         node.body = normalise(node.body)
         node.returns = None
         for arg in [*node.args.args, *node.args.posonlyargs, *node.args.kwonlyargs]:
@@ -73,27 +68,30 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if is_constexpr(node.test):
             return node
-        if contains([*node.body, *node.orelse], (ast.Break, ast.Continue), loops=False):
-            return (
-                node  # belongs to a loop that runs while tracing; a dynamic test is refused there
-            )
+        leaves = _leaves([*node.body, *node.orelse])
+        if leaves:  # belongs to a loop that runs while tracing
+            return self._stay(node, leaves)
         return self._place(rewrite_if(node, self._next()), node)
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
-        if is_trace_time(node.iter):
-            return node
-        if contains(node.body, (ast.Break, ast.Continue, ast.Return), loops=False):
-            return node  # an ordinary loop; LoopRange.__iter__ refuses run-time bounds
+        if is_trace_time(node.iter) or _leaves(node.body):
+            return node  # Python's loop; LoopRange.__iter__ refuses run-time bounds
         return self._place(rewrite_for(node, self._next()), node)
 
     def visit_While(self, node: ast.While) -> Any:
         self.generic_visit(node)
         if is_constexpr(node.test):
             return node
-        if contains(node.body, (ast.Break, ast.Continue, ast.Return), loops=False):
-            return node
+        leaves = _leaves(node.body)
+        if leaves:
+            return self._stay(node, leaves)
         return self._place(rewrite_while(node, self._next()), node)
+
+    def _stay(self, node: ast.If | ast.While, leaves: str) -> ast.stmt:
+        test = call("static_test", node.test, ast.Constant(leaves))
+        node.test = ast.copy_location(test, node.test)
+        return ast.fix_missing_locations(node)
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
@@ -106,6 +104,21 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
 
+def _leaves(body: list[ast.stmt]) -> str:
+    """The word by which code leaves a loop or function early, if it does."""
+    if contains(body, (ast.Return,), loops=True):
+        return "return"
+    if contains(body, (ast.Break,), loops=False):
+        return "break"
+    return "continue" if contains(body, (ast.Continue,), loops=False) else ""
+
+
+def _is_ours(decorator: ast.expr) -> bool:
+    f = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
+    return name in ("jit", "kernel")
+
+
 def rewritten(fn: types.FunctionType) -> Callable[..., Any]:
     """`fn` with its control flow rewritten; it shares globals and closure cells with `fn`.
 
@@ -116,7 +129,7 @@ def rewritten(fn: types.FunctionType) -> Callable[..., Any]:
     if code is None:
         code = _cache[fn.__code__] = _compile(fn)
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-    cells[RUNTIME] = types.CellType(control)
+    cells[RUNTIME] = types.CellType(generated)
     closure = tuple(cells[name] for name in code.co_freevars)
     new = types.FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
     new.__kwdefaults__ = fn.__kwdefaults__
@@ -127,10 +140,13 @@ def rewritten(fn: types.FunctionType) -> Callable[..., Any]:
 def _compile(fn: types.FunctionType) -> types.CodeType:
     tree, filename = function_tree(fn)
     check(tree, filename)
+    tree = _mangled(tree, fn)
     tree = _Rewriter(filename, fn.__name__).visit(tree)
     # locals() must be called in the frame whose variables it shows, so it cannot hide in a helper.
     tree = _Locals().visit(tree)
-    free = [*fn.__code__.co_freevars, RUNTIME]
+    free = dict.fromkeys([*fn.__code__.co_freevars, RUNTIME])
+    # Under its own name the function would be a variable of the factory, which recursion captures.
+    tree.name = "__oc_function"
     params = ast.arguments([], [ast.arg(n) for n in free], None, [], [], None, [])
     give = ast.Return(ast.Name(tree.name, ast.Load()))
     factory = ast.FunctionDef("__oc_factory", params, [tree, give], [], None)
@@ -141,9 +157,26 @@ def _compile(fn: types.FunctionType) -> types.CodeType:
     ast.fix_missing_locations(module)
     compiled = compile(module, filename, "exec")
     outer = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
-    return next(
+    code = next(
         c for c in outer.co_consts if isinstance(c, types.CodeType) and c.co_name == tree.name
     )
+    named: dict[str, Any] = {"co_name": fn.__code__.co_name}
+    if hasattr(code, "co_qualname"):
+        named["co_qualname"] = fn.__qualname__
+    return code.replace(**named)
+
+
+def _mangled(tree: ast.FunctionDef, fn: types.FunctionType) -> ast.FunctionDef:
+    """Private names (`self.__x`) as the class around the function spells them."""
+    owner = fn.__qualname__.rpartition(".")[0].rpartition(".")[2].lstrip("_")
+    if not owner or owner.endswith("<locals>"):
+        return tree
+    for node in ast.walk(tree):
+        for field in ("attr", "id", "arg", "name"):
+            name = getattr(node, field, None)
+            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                setattr(node, field, f"_{owner}{name}")
+    return tree
 
 
 class _Locals(ast.NodeTransformer):

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""`if` statements.
+"""`if` statements. The last operand are objects that the branches may change, such as lists.
 
 Before::                        After::
 
     if c:                           def __oc_then(x): x = f(); return x
         x = f()                     def __oc_else(x): return x
-                                    (x,) = __oc__.if_(c, __oc_then, __oc_else, ('x',), (x,))
+                                    (x,) = __oc__.if_(c, __oc_then, __oc_else, ('x',), (x,), ())
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from opencute.frontend.rewrite.scope import (
     call,
     function,
     name_tuple,
+    reached,
     returning,
     scope_values,
     target_tuple,
@@ -37,6 +38,7 @@ def rewrite_if(node: ast.If, number: int) -> list[ast.stmt]:
         ast.Name(orelse, ast.Load()),
         name_tuple(names),
         scope_values(names),
+        reached([*node.body, *node.orelse], names),
     )
     last: ast.stmt = ast.Assign([target_tuple(names)], run) if names else ast.Expr(run)
     return [

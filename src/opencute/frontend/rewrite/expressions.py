@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions whose parts Python would evaluate conditionally, and builtins that need a value.
 
-`a if c else b`, `and`, `or`, `not`, chained comparisons; calls of range, min, max, any, all, int,
-float and bool by their plain names.
+`a if c else b`, `and`, `or`, `not`, chained comparisons, `in`; calls of range, min, max, any, all,
+int, float and bool by their plain names.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ def rewrite_expression(node: ast.expr) -> ast.expr:
             )
             links.append(ast.Tuple([compare, _later(operand)], ast.Load()))
         return call("chain", node.left, *links)
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        found = call("contains", node.left, node.comparators[0])
+        return found if isinstance(node.ops[0], ast.In) else call("not_", found)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BUILTINS:
         node.func = call("builtin", node.func)
     return node

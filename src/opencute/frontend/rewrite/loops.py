@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""`for` and `while` statements.
+"""`for` and `while` statements. The last operand are objects that the body may change.
 
 Before::                        After::
 
     for i in range(n):              def __oc_body(__oc_item, s, i):
         s += f(i)                       i = __oc_item; s += f(i); return s, i
-                                    (s, i) = __oc__.for_(range(n), __oc_body, ('s', 'i'), (s, i))
+                                    s, i = __oc__.for_(range(n), __oc_body, ('s', 'i'), (s, i), ())
 
     while s < n:                    def __oc_cond(s): return s < n, (s,)
         s = g(s)                    def __oc_body(s): s = g(s); return s
-                                    (s,) = __oc__.while_(__oc_cond, __oc_body, ('s',), (s,))
+                                    (s,) = __oc__.while_(__oc_cond, __oc_body, ('s',), (s,), ())
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from opencute.frontend.rewrite.scope import (
     call,
     function,
     name_tuple,
+    reached,
     returning,
     scope_values,
     target_tuple,
@@ -55,6 +56,7 @@ def rewrite_for(node: ast.For, number: int) -> list[ast.stmt]:
         ast.Name(body, ast.Load()),
         name_tuple(names),
         scope_values(names),
+        reached(node.body, names),
     )
     params = ["__oc_item", *names]
     return [
@@ -75,6 +77,7 @@ def rewrite_while(node: ast.While, number: int) -> list[ast.stmt]:
         ast.Name(body, ast.Load()),
         name_tuple(names),
         scope_values(names),
+        reached([node.test, *node.body], names),
     )
     return [
         function(cond, names, [test]),

@@ -14,7 +14,12 @@ __all__ = [
     "contains",
     "function",
     "is_constexpr",
+    "load_tuple",
+    "loaded",
     "name_tuple",
+    "reached",
+    "returning",
+    "scope_values",
     "target_tuple",
 ]
 
@@ -64,6 +69,16 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     return list(visitor.names)
 
 
+def loaded(nodes: Iterable[ast.AST], but: Sequence[str]) -> list[str]:
+    """The names that code reads, except some."""
+    names: dict[str, None] = {}
+    for node in nodes:
+        for child in ast.walk(node):
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
+                names.setdefault(child.id)
+    return [n for n in names if n not in but and not n.startswith("__oc_")]
+
+
 def contains(nodes: Iterable[ast.AST], kinds: tuple[type[ast.AST], ...], *, loops: bool) -> bool:
     """Whether code has a node of a kind in its own scope; `loops`: also inside nested loops."""
     for node in nodes:
@@ -111,6 +126,12 @@ def scope_values(names: Sequence[str]) -> ast.Call:
     """`__oc__.values(('a', 'b'), locals())`."""
     scope = ast.Call(ast.Name("__oc_locals", ast.Load()), [], [])
     return call("values", name_tuple(names), scope)
+
+
+def reached(nodes: Iterable[ast.AST], but: Sequence[str]) -> ast.Call:
+    """`__oc__.reach(('a', 'b'), locals())`: the objects that code may change without binding."""
+    scope = ast.Call(ast.Name("__oc_locals", ast.Load()), [], [])
+    return call("reach", name_tuple(loaded(nodes, but)), scope)
 
 
 def function(name: str, params: Sequence[str], body: list[ast.stmt]) -> ast.FunctionDef:

@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions of rewritten code whose parts Python would evaluate conditionally, and builtins.
+
+In: the parts of an expression as functions. Out: its value, a Python object where all is known
+while tracing, else a run-time value::
+
+    and_(lambda: i < n, lambda: t[i] > 0)       # t[i] is read only where i < n
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from opencute.frontend.control import if_
+from opencute.frontend.ranges import LoopRange
+from opencute.lang.numbers import Boolean, Numeric, as_numeric
+from opencute.lang.vectors import TensorSSA, where
+
+__all__ = [
+    "and_",
+    "builtin",
+    "chain",
+    "compare",
+    "contains",
+    "ifexp",
+    "not_",
+    "or_",
+]
+
+
+def ifexp(cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """`a if cond else b`: one arm is evaluated."""
+    if isinstance(cond, TensorSSA):
+        return where(cond, then(), orelse())
+    name = "the conditional expression"
+    (out,) = if_(cond, lambda _: (then(),), lambda _: (orelse(),), (name,), (None,))
+    return out
+
+
+def _dynamic(x: Any) -> bool:
+    return isinstance(x, Numeric) and x.is_dynamic
+
+
+def and_(*parts: Callable[[], Any]) -> Any:
+    """`a and b`: a static prefix is folded, what follows a dynamic operand is evaluated only where
+    that operand holds."""
+    return _logic(parts, stop=False)
+
+
+def or_(*parts: Callable[[], Any]) -> Any:
+    """`a or b`, like `and_`."""
+    return _logic(parts, stop=True)
+
+
+def _logic(parts: tuple[Callable[[], Any], ...], *, stop: bool) -> Any:
+    value = parts[0]()
+    if len(parts) == 1:
+        return value
+    if isinstance(value, TensorSSA):
+        rest = _logic(parts[1:], stop=stop)
+        return value | rest if stop else value & rest
+    if not _dynamic(value):
+        return value if bool(value) == stop else _logic(parts[1:], stop=stop)
+    rest = lambda: _logic(parts[1:], stop=stop)  # noqa: E731 - passed on as an arm
+    return ifexp(value.to(Boolean), *((lambda: value, rest) if stop else (rest, lambda: value)))
+
+
+def _flag(x: Any) -> Any:
+    return as_numeric(x).to(Boolean)
+
+
+def not_(x: Any) -> Any:
+    """`not x`."""
+    if _dynamic(x):
+        return ~x.to(Boolean)
+    if isinstance(x, TensorSSA):
+        return x == 0
+    return not x
+
+
+def contains(item: Any, container: Any) -> Any:
+    """`item in container`: with run-time numbers in a list or tuple, one comparison for each."""
+    if isinstance(container, tuple | list) and any(map(_dynamic, (item, *container))):
+        parts = [lambda x=x: item == x for x in container]
+        return or_(*parts) if parts else False
+    return item in container
+
+
+def chain(first: Any, *links: tuple[Callable[[Any, Any], Any], Callable[[], Any]]) -> Any:
+    """`a < b < c`: each operand is evaluated once, and only as far as Python would."""
+    compare, operand = links[0]
+    right = operand()
+    out = compare(first, right)
+    if len(links) == 1:
+        return out
+    return and_(lambda: out, lambda: chain(right, *links[1:]))
+
+
+def _reduce(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from opencute.lang import mathfns
+
+    items = list(args[0]) if len(args) == 1 else list(args)
+    if kwargs or not any(isinstance(x, Numeric | TensorSSA) for x in items):
+        return getattr(builtins, name)(items, **kwargs)
+    fn = mathfns.min if name == "min" else mathfns.max
+    return fn(*items) if len(items) > 1 else items[0]
+
+
+def _any_all(name: str, iterable: Any) -> Any:
+    items = list(iterable)
+    if not items or not any(map(_dynamic, items)):
+        return getattr(builtins, name)(items)
+    parts = [lambda x=x: x for x in items]
+    return _flag(or_(*parts) if name == "any" else and_(*parts))
+
+
+def builtin(function: Any) -> Any:
+    """What a name stands for that Python's builtins define; dynamic operands get operations."""
+    if function in (builtins.min, builtins.max):
+        return lambda *a, **k: _reduce(function.__name__, a, k)
+    if function in (builtins.any, builtins.all):
+        return lambda it: _any_all(function.__name__, it)
+    if function is builtins.range:
+        return LoopRange.from_python
+    if function in (builtins.int, builtins.float, builtins.bool):
+
+        def convert(*a: Any, **k: Any) -> Any:
+            if len(a) == 1 and _dynamic(a[0]):
+                return a[0].to(function)
+            return function(*a, **k)
+
+        return convert
+    return function
+
+
+class compare:
+    """The comparison operators by name, for `chain`."""
+
+    lt, le, gt, ge, eq, ne = (
+        operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne,
+    )  # fmt: skip
+    is_, is_not = operator.is_, operator.is_not
+
+    @staticmethod
+    def in_(a: Any, b: Any) -> Any:
+        return contains(a, b)
+
+    @staticmethod
+    def not_in(a: Any, b: Any) -> Any:
+        return not_(contains(a, b))

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What rewritten code calls: the run-time half of the rewrites, as the name `__oc__`."""
+
+from __future__ import annotations
+
+from opencute.frontend.control import for_, if_, reach, static_test, values, while_
+from opencute.frontend.expressions import (
+    and_,
+    builtin,
+    chain,
+    compare,
+    contains,
+    ifexp,
+    not_,
+    or_,
+)
+
+__all__ = [
+    "and_",
+    "builtin",
+    "chain",
+    "compare",
+    "contains",
+    "for_",
+    "if_",
+    "ifexp",
+    "not_",
+    "or_",
+    "reach",
+    "static_test",
+    "values",
+    "while_",
+]

@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is claimed of a run-time integer holds for the value that the kernel computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from compiled import NUMPY, on_device
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import opencute as cutlass
+from opencute import cute
+
+pytestmark = pytest.mark.t0
+
+CLASSES = [cutlass.Int8, cutlass.Int16, cutlass.Int32, cutlass.Int64, cutlass.Uint8,
+           cutlass.Uint16, cutlass.Uint32, cutlass.Uint64]  # fmt: skip
+NUMBERS = st.one_of(st.integers(0, 64), st.sampled_from([-1, -6, 96, 1000, 1 << 19, 1664525]))
+LEAVES = st.one_of(
+    st.sampled_from(["tid", "loaded", "extent", "even", "byte"]),
+    st.tuples(st.just("int"), NUMBERS),
+    st.tuples(st.just("typed"), st.sampled_from(CLASSES), NUMBERS),
+)
+SYMBOLS = ["+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^", "min", "max"]
+
+
+def trees() -> st.SearchStrategy[Any]:
+    return st.recursive(
+        LEAVES,
+        lambda t: st.one_of(
+            st.tuples(st.sampled_from(SYMBOLS), t, t),
+            st.tuples(st.just("to"), st.sampled_from(CLASSES), t),
+        ),
+        max_leaves=6,
+    )
+
+
+def evaluate(tree: Any, env: dict[str, Any]) -> Any:
+    if isinstance(tree, str):
+        return env[tree]
+    head, *rest = tree
+    if head == "int":
+        return rest[0]
+    if head == "typed":
+        return rest[0](rest[1])
+    if head == "to":
+        x = evaluate(rest[1], env)
+        return x.to(rest[0]) if isinstance(x, cutlass.Numeric) else rest[0](x)
+    a, b = (evaluate(t, env) for t in rest)
+    if head in ("//", "%"):
+        b = (b & 7) + 1
+        return a // b if head == "//" else a % b
+    if head in ("<<", ">>"):
+        b = b & 3
+        return a << b if head == "<<" else a >> b
+    if head in ("min", "max"):
+        return getattr(cutlass, head)(a, b) if not plain(a, b) else {"min": min, "max": max}[head](
+            a, b
+        )  # fmt: skip
+    if head == "+":
+        return a + b
+    if head == "-":
+        return a - b
+    if head == "*":
+        return a * b
+    return a & b if head == "&" else a | b if head == "|" else a ^ b
+
+
+def plain(*xs: Any) -> bool:
+    return not any(isinstance(x, cutlass.Numeric) for x in xs)
+
+
+THREADS = 5
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(tree=trees(), loaded=st.integers(-(1 << 31), (1 << 31) - 1), extent=st.integers(1, 40))
+def test_facts_hold_and_values_agree_with_concrete_numbers(
+    tree: Any, loaded: int, extent: int
+) -> None:
+    loads = np.array([loaded], np.int32)
+    sized = np.zeros(extent * 4, np.int32)
+    claims: list[tuple[int, bool]] = []
+
+    def body(out: Any, load: Any, sized: Any) -> None:
+        i, _, _ = cute.arch.thread_idx()
+        n = cute.assume(cute.size(sized), 4)
+        env = {"tid": i, "loaded": load[0], "extent": n, "even": i * 6,
+               "byte": load[0].to(cutlass.Uint8)}  # fmt: skip
+        x = evaluate(tree, env)
+        x = x if isinstance(x, cutlass.Numeric) else cutlass.Int64(x)
+        claims.append((x.div, x.nonneg))
+        out[i] = x
+
+    first = evaluate(tree, _env(0, loaded, extent))
+    cls = type(first) if isinstance(first, cutlass.Numeric) else cutlass.Int64
+    out = np.zeros(THREADS, NUMPY[cls])
+    on_device(body, out, loads, sized, block=THREADS, dynamic=True)
+    div, nonneg = claims[-1]
+    for i, got in enumerate(out.tolist()):
+        want = evaluate(tree, _env(i, loaded, extent))
+        want = want if isinstance(want, cutlass.Numeric) else cutlass.Int64(want)
+        assert got == want.value and type(want) is cls
+        assert got % div == 0, (got, div)
+        assert not nonneg or 0 <= got < 1 << (cls.width - 1), got
+
+
+def _env(i: int, loaded: int, extent: int) -> dict[str, Any]:
+    tid = cutlass.Int32(i)
+    return {"tid": tid, "loaded": cutlass.Int32(loaded), "extent": cutlass.Int32(extent * 4),
+            "even": tid * 6, "byte": cutlass.Int32(loaded).to(cutlass.Uint8)}  # fmt: skip
+
+
+def test_index_arithmetic_keeps_facts() -> None:
+    seen: dict[str, Any] = {}
+
+    def body(t: Any) -> None:
+        tid, bid, dim = (f()[0] for f in (cute.arch.thread_idx, cute.arch.block_idx,
+                                          cute.arch.block_dim))  # fmt: skip
+        idx = bid * dim + tid
+        seen["idx"] = (idx * 8 + 4).div, idx.nonneg
+        seen["quotient"] = (idx * 8 // 4).div, (idx // 4).nonneg, (idx % 4).nonneg
+        seen["hash"] = (idx * 1664525 + 1013904223).nonneg
+        seen["wide"] = (cutlass.Int64(idx) * 4096).div, cutlass.Int64(idx).nonneg
+        seen["sub"] = (idx - 4).nonneg
+        t[0] = idx
+
+    on_device(body, np.zeros(1, np.int32))
+    assert seen == {"idx": (4, True), "quotient": (2, True, True), "hash": False,
+                    "wide": (4096, True), "sub": False}  # fmt: skip
+
+
+def test_assume_is_checked_by_the_simulator() -> None:
+    def body(t: Any) -> None:
+        t[0] = cute.assume(t[0], 8)
+
+    on_device(body, np.array([16], np.int32))
+    with pytest.raises(Exception, match="8"):
+        on_device(body, np.array([12], np.int32))
