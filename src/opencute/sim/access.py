@@ -7,6 +7,10 @@ neighbours one run has, and the alignment that the hardware would need. Reading 
 described in `values`; offsets are byte offsets from the buffer's start, exact in 64 bits.
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -70,6 +74,7 @@ class Access:
         run: elements that lie next to each other.
         align: bytes that the pointer promises to be aligned to; a run is accessed as wide as this.
         widest: bytes of the widest single access.
+        natural: whether an element's own size is promised too, as C does.
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class Access:
         run: int = 1,
         align: int = 1,
         widest: int = 16,
+        natural: bool = True,
     ) -> None:
         self.op = op
         self.dtype, self.packed = _storage(element, op)
@@ -99,7 +105,7 @@ class Access:
         self.width = run * self.size
         self.decode, self.encode = _codec(element, self.packed)
         power = self.width & -self.width
-        self.need = max(min(power, align, widest), self.size)
+        self.need = max(min(power, align, widest), self.size if natural else 1)
         self.shift = self.size.bit_length() - 1
 
     # ------------------------------------------------------------------ reading
@@ -134,7 +140,7 @@ class Access:
         return offset if starts is None else offset[..., None] + starts
 
     def _read_one(self, lanes: Lanes, buffer: Any, offset: int) -> Any:
-        if not 0 <= offset <= buffer.size - self.size or (buffer.base + offset) % self.size:
+        if not 0 <= offset <= buffer.size - self.size or (buffer.base + offset) % self.need:
             self._check(lanes, buffer, np.array([[offset]]), None, "read")
         self._seen(lanes, "read", buffer, offset, None, 1)
         if offset % self.size == 0:

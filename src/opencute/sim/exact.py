@@ -7,6 +7,9 @@ bits than the target, the second rounding is right (Boldo and Melquiond, "Emulat
 correctly rounded sums: proved algorithms using rounding to odd", IEEE TC 57, 2008).
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from fractions import Fraction

@@ -9,6 +9,9 @@ runs, and their NaNs are set to the hardware's where their bits can be seen: whe
 or read as integers. f64 keeps what the host gives.
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -9,6 +9,9 @@ at whole bytes.
 [[[33]]]
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -11,6 +11,9 @@ and joins between such segments, so that lanes which wait are plain data::
 Registers are named ``v<number>``; the taint of a value that may be garbage is ``t<number>``.
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -212,7 +215,10 @@ class _Compiler:
         rule = rule_of(op)
         for index, what in rule.sinks(op):
             self.sink(op, op.operands[index], what, indent, out)
-        fn = self.bind(rule.factory(op), "f")
+        try:
+            fn = self.bind(rule.factory(op), "f")
+        except SimulationError as e:
+            raise e.at(op.loc) from None
         args = [self.v(a) for a in op.operands]
         seen = OBSERVED.get(op.name)
         if seen is not None and op.operands[seen] in self.computed:

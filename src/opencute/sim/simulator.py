@@ -6,6 +6,10 @@
 >>> sim.run_host(module, "host", [Buffer.from_numpy(x).pointer(), x.size])  # doctest: +SKIP
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import random
@@ -21,7 +25,7 @@ from opencute.dialects.gpu import KERNELS
 from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, IntegerType, Type, VectorType
-from opencute.sim import semantics as _semantics  # noqa: F401 - registers the rules
+from opencute.sim import semantics
 from opencute.sim.inline import inline_calls
 from opencute.sim.lanes import Lanes
 from opencute.sim.machine import run_program
@@ -33,6 +37,8 @@ from opencute.sim.values import dtype_of, wrap
 from opencute.sim.watch import Races, Transactions, Watcher
 
 __all__ = ["LaunchHook", "Simulator"]
+
+assert semantics.__all__  # importing it has registered the rules
 
 LaunchHook = Callable[..., None]
 """``(kernel_name, grid, block, cluster, smem, stream, args, attributes)``"""

@@ -6,6 +6,10 @@ A watcher is called after bounds and alignment are checked and before memory is 
 byte offsets of all runs (lanes x runs) and, for a predicated access, which of them happen.
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any, Protocol

@@ -13,7 +13,7 @@ from opencute.base.errors import MisalignedError, OutOfBoundsError, Uninitialize
 from opencute.dialects import arith, llvm, scf
 from opencute.dialects.llvm import GLOBAL, LLVMPointerType
 from opencute.ir.builder import insert_at, new_block
-from opencute.ir.types import F16, F32, I1, I8, I32, I64, VectorType
+from opencute.ir.types import F16, F32, I1, I8, I16, I32, I64, VectorType
 from sim.building import const, kernel_module, launch, mul, thread
 
 pytestmark = pytest.mark.t0
@@ -126,3 +126,19 @@ def test_far_offsets_are_exact() -> None:
     x, y = np.array([1, 2], np.float32), np.zeros(1, np.float32)
     launch(kernel_module([P, P], body), 1, 2, x, y)
     assert y[0] == 2
+
+
+def test_less_than_natural_alignment_is_fine_where_it_is_said() -> None:
+    def body(a: Any, b: Any, align: int) -> None:
+        at = llvm.gep(a, arith.binary("addi", mul(thread(), const(4)), const(1)), I8)
+        pair = llvm.load(at, VectorType(2, I16), align)
+        llvm.store(pair, llvm.gep(b, arith.binary("addi", thread(), const(0)), I32), 2)
+        word = llvm.load(llvm.gep(a, 1, I8), I32, align)
+        llvm.store(word, llvm.gep(b, 4, I32), 4)
+
+    x, y = np.arange(32, dtype=np.uint8), np.zeros(5, np.int32)
+    launch(kernel_module([P, P], lambda a, b: body(a, b, 1)), 1, 4, x, y)
+    want = [int.from_bytes(bytes(range(k, k + 4)), "little") for k in (1, 5, 9, 13, 1)]
+    assert y.tolist() == want
+    with pytest.raises(MisalignedError, match="multiple of 4"):
+        launch(kernel_module([P, P], lambda a, b: body(a, b, 4)), 1, 4, x, y)

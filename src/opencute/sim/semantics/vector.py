@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`vector`: moving elements between registers."""
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -188,7 +192,7 @@ def _bitcast_mask(op: Op) -> Function:
         mask = np.broadcast_to(mask, (*mask.shape[:2], n))
         if m >= n:
             return np.repeat(mask, m // n, axis=2)
-        return mask.reshape(*mask.shape[:2], m, n // m).any(axis=3)
+        return np.any(mask.reshape(*mask.shape[:2], m, n // m), axis=3)
 
     return run
 
