@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+from dataclasses import dataclass
 from typing import Any
 
 from opencute.base.counters import COUNTERS
@@ -19,6 +20,7 @@ from opencute.frontend.signature import Spec, StaticSpec, spec_of
 from opencute.frontend.tracing import trace_host
 from opencute.jit.executor import Executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
+from opencute.jit.guards import Guard, guard_for
 from opencute.jit.runners import Runner, make_runner
 from opencute.lang.pointers import AddressSpace
 
@@ -83,7 +85,10 @@ class Request:
             )
             return bound.args, bound.kwargs
 
-        return trace_host(self.fn.rewritten, self.fn.symbol, types, build, self.target.arch)
+        self.functions = {id(self.fn): self.fn}
+        return trace_host(
+            self.fn.rewritten, self.fn.symbol, types, build, self.target.arch, self.functions
+        )
 
     def values(self, arguments: dict[str, Any]) -> list[Any]:
         """The run-time values of arguments, in the order of the parameters."""
@@ -113,11 +118,44 @@ def compiled_artefacts() -> list[Artefacts]:
     return [r.artefacts for r in _runners.values()]
 
 
+@dataclass
+class _Version:
+    """Code for one request, and the guard that says whether its trace still holds."""
+
+    runner: Runner
+    guard: Guard
+
+
 def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Compile a function for its arguments and run it. The trace is made anew for each call, so a
-    change in anything that it reads is seen; machine code is shared between equal traces."""
+    """Compile a function for its arguments and run it.
+
+    Code made for an equal request is used again if nothing that its trace read has changed. Where
+    that cannot be told (`fn.retraced_because` says why) the function is traced on each call; equal
+    traces still share machine code.
+    """
     request = Request(fn, args, kwargs, Options())
-    runner_for(request)(request.values(request.arguments))
+    key = (request.key, request.target)
+    version = fn.versions.get(key)
+    if version is None or not version.guard():
+        runner = runner_for(request)
+        static = [
+            s.value for n, s in request.specs.items() if isinstance(s, StaticSpec) and n != "self"
+        ]
+        owner = [request.arguments["self"]] if "self" in request.arguments else []
+        guard = guard_for(request.functions.values(), [*static, *owner])
+        if isinstance(guard, str):
+            fn.retraced_because = guard
+            fn.versions.pop(key, None)
+        else:
+            if len(fn.versions) >= _MAX_VERSIONS:
+                fn.versions.clear()
+            fn.versions[key] = _Version(runner, guard)
+    else:
+        runner = version.runner
+    runner(request.values(request.arguments))
+
+
+_MAX_VERSIONS = 256
 
 
 class CompileCallable:

@@ -109,10 +109,21 @@ class Bound:
 
 
 class JitFunction(_Decorated):
-    """A host function: compiled and run from Python, inlined into compiled code."""
+    """A host function: compiled and run from Python, inlined into compiled code.
+
+    Attributes:
+        retraced_because: why direct calls trace the function each time; empty if they need not.
+    """
+
+    def __init__(self, fn: Callable[..., Any], preprocess: bool = True) -> None:
+        super().__init__(fn, preprocess)
+        self.versions: dict[Any, Any] = {}
+        self.retraced_because = ""
 
     def __call__(self, *args: Any, no_cache: bool = False, **kwargs: Any) -> Any:
-        if current_trace() is not None:
+        trace = current_trace()
+        if trace is not None:
+            trace.functions[id(self)] = self
             return self.rewritten(*args, **kwargs)
         from opencute.jit.calls import call_jit
 
@@ -142,6 +153,7 @@ class KernelFunction(_Decorated):
                 f"kernel {self.fn.__name__!r} is called from a kernel", code="OC1134",
                 hint="decorate functions that kernels call with @cute.jit, or not at all",
             )  # fmt: skip
+        trace.functions[id(self)] = self
         bound = self._typed(args, kwargs)
         return KernelCall(self.rewritten, self.symbol, bound.args, bound.kwargs, trace)
 
