@@ -18,7 +18,7 @@ from opencute.compiler.targets import RunTarget, run_target
 from opencute.frontend.locations import place_error
 from opencute.frontend.signature import Spec, StaticSpec, spec_of
 from opencute.frontend.tracing import trace_host
-from opencute.jit.executor import Executor
+from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
 from opencute.jit.runners import Runner, make_runner
@@ -189,7 +189,7 @@ class CompileCallable:
             request = Request(fn, args, kwargs, parse_options(options, self.typed))
             executor = Executor(request, runner_for(request), runner_for)
             request.forget_tensors()
-            return executor
+            return fast_executor(executor) if request.target.kind == "cuda" else executor
         except Exception as e:
             place_error(e)
             raise

@@ -10,10 +10,9 @@ import ctypes
 import functools
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
-from opencute.base.counters import COUNTERS
+from opencute.base.counters import LAUNCHES
 from opencute.base.errors import ArgumentError, DeviceError
 from opencute.compiler.artefacts import Artefacts
 from opencute.dialects.cute import PtrType
@@ -26,7 +25,7 @@ from opencute.runtime.device import count as device_count
 from opencute.runtime.module import Module
 from opencute.runtime.stream import raw_stream_reader
 
-__all__ = ["CudaRunner"]
+__all__ = ["CudaRunner", "PreparedCall"]
 
 _CPU = 1  # DLPack's device kind
 _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
@@ -46,9 +45,9 @@ class CudaRunner:
             self._compile_host()
         host = artefacts.host
         self.launches = host.launches
-        self._call: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(
-            self._native.address(host.name)
-        )
+        self.address = self._native.address(host.name)
+        self.call: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.address)
+        self.several_devices = device_count() > 1
         self._slots = ctypes.c_uint64 * host.slots
         self._loaded: dict[int, tuple[Module, Any]] = {}
         self._lock = threading.Lock()
@@ -56,8 +55,8 @@ class CudaRunner:
             op for op in artefacts.module.regions[0].block.ops if op.symbol == artefacts.name
         )
         self._types = [a.type for a in function.regions[0].block.args]
-        self._prints = _prints(artefacts.module)
-        if self._prints:
+        self.prints = _prints(artefacts.module)
+        if self.prints:
             _sync_at_exit()
         self._device(driver.ensure_context())
 
@@ -82,7 +81,7 @@ class CudaRunner:
     def __call__(self, values: list[Any]) -> None:
         self.prepare(values)()
 
-    def prepare(self, values: list[Any]) -> Callable[[], None]:
+    def prepare(self, values: list[Any]) -> PreparedCall:
         """A call with these arguments; running it reads the current stream and launches.
 
         Args:
@@ -108,7 +107,7 @@ class CudaRunner:
             device = driver.ensure_context()
         functions = self._device(device)
         slots[1] = ctypes.addressof(functions)
-        return self._launcher(slots, device)
+        return PreparedCall(self, slots, device)
 
     def _on_device(self, value: ExternalTensor, device: int | None) -> int:
         kind, ordinal = value.array.device
@@ -125,31 +124,35 @@ class CudaRunner:
             )  # fmt: skip
         return ordinal
 
-    def _launcher(self, slots: Any, device: int) -> Callable[[], None]:
-        call, address, count = self._call, ctypes.addressof(slots), len(self.launches)
-        raw_stream = raw_stream_reader()
-        counters = COUNTERS
-        several = device_count() > 1
-        prints = self._prints
 
-        def run() -> None:
-            slots[0] = raw_stream(device)
-            counters.launches += count
-            if prints:
-                sys.stdout.flush()  # C's output goes through another buffer
-            if several:
-                with driver.use_device(device):
-                    code = call(address)
-            else:
-                code = call(address)
-            if code == _NO_CONTEXT:  # a thread that has not used the device yet
-                driver.ensure_context()
-                code = call(address)
-            if code:
-                driver.check(code, f"launching {self.artefacts.name}")
+class PreparedCall:
+    """The native host function with the slots of one call."""
 
-        run.keep = (slots, self)  # type: ignore[attr-defined]
-        return run
+    __slots__ = ("address", "device", "runner", "slots", "stream")
+
+    def __init__(self, runner: CudaRunner, slots: Any, device: int) -> None:
+        self.runner = runner
+        self.slots = slots
+        self.address = ctypes.addressof(slots)
+        self.device = device
+        self.stream = raw_stream_reader()
+
+    def __call__(self) -> None:
+        runner = self.runner
+        self.slots[0] = self.stream(self.device)
+        LAUNCHES.value += len(runner.launches)
+        if runner.prints:
+            sys.stdout.flush()  # C's output goes through another buffer
+        if runner.several_devices:
+            with driver.use_device(self.device):
+                code = runner.call(self.address)
+        else:
+            code = runner.call(self.address)
+        if code == _NO_CONTEXT:  # a thread that has not used the device yet
+            driver.ensure_context()
+            code = runner.call(self.address)
+        if code:
+            driver.check(code, f"launching {runner.artefacts.name}")
 
 
 def _prints(module: Op) -> bool:

@@ -11,6 +11,7 @@ which they do not hold uses another version of the code.
 
 from __future__ import annotations
 
+import ctypes
 import math
 from typing import Any
 
@@ -23,7 +24,11 @@ from opencute.numeric.dtypes import from_dlpack_code
 from opencute.runtime.dlpack import export
 from opencute.runtime.external import ExternalArray
 
-__all__ = ["ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr"]
+__all__ = ["MARKS", "ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr"]
+
+MARKS = ctypes.c_int64(0)
+"""How many times marks of a tensor were replaced by other ones, anywhere: calls that were prepared
+before are then looked at again."""
 
 _CPU_KINDS = (1, 3)  # DLPack: CPU, CUDA pinned host memory
 # Nothing wider than 128 bits exists before sm_100; 256-bit accesses need assumed_align=32.
@@ -44,7 +49,9 @@ class ExternalTensor(Tensor):
         use_32bit_stride: pass dynamic strides as 32-bit integers.
     """
 
-    __slots__ = ("__weakref__", "_dtype", "_stride32", "array", "assumed_align", "owner", "state")
+    __slots__ = (
+        "__weakref__", "_dtype", "_stride32", "array", "assumed_align", "owner", "prepared", "state",
+    )  # fmt: skip
     __hash__ = object.__hash__
 
     def __init__(
@@ -60,6 +67,7 @@ class ExternalTensor(Tensor):
         self._stride32 = use_32bit_stride
         # Shape and stride with marks; replaced, never changed, so that its identity tells of marks.
         self.state: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None
+        self.prepared = False
         natural = max(element_bits(self.element_type) // 8, 1)
         if assumed_align is not None:
             if assumed_align < 1 or assumed_align & (assumed_align - 1):
@@ -92,6 +100,7 @@ class ExternalTensor(Tensor):
                 "element_type must keep the width", code="OC2103",
                 expected=f"{element_bits(self.element_type)} bits", found=dtype,
             )  # fmt: skip
+        self._changed()
         self._dtype = dtype
 
     dtype = element_type
@@ -152,6 +161,14 @@ class ExternalTensor(Tensor):
     def _stride_width(self) -> int:
         return 32 if self._stride32 else 64
 
+    def _mark(self, state: tuple[tuple[Any, ...], tuple[Any, ...]]) -> None:
+        self._changed()
+        self.state = state
+
+    def _changed(self) -> None:
+        if self.prepared:  # a call with this tensor is remembered somewhere
+            MARKS.value += 1
+
     def marked(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Shape and stride with the integers that are dynamic as `Dyn`."""
         return self.state if self.state is not None else (self.shape, self.stride)
@@ -179,7 +196,7 @@ class ExternalTensor(Tensor):
         stride = tuple(
             [1 if i == lead else 0 if s == 0 else unknown for i, s in enumerate(self.stride)]
         )
-        self.state = (shape, stride)
+        self._mark((shape, stride))
         return self
 
     def _leading(self, leading_dim: int | None) -> int | None:
@@ -251,7 +268,7 @@ class ExternalTensor(Tensor):
                 step = Dyn(self._stride_width(), min(before * div, 1 << 30))
             else:
                 step = step * extent
-        self.state = (tuple(shape), tuple(stride))
+        self._mark((tuple(shape), tuple(stride)))
         return self
 
     def _order(self, given: tuple[int, ...] | None) -> list[int]:
