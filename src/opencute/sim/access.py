@@ -24,10 +24,16 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.core import Op
 from opencute.ir.types import IntegerType, Type
 from opencute.sim import faults, registers
-from opencute.sim.bulk import scatter
 from opencute.sim.lanes import Lanes, merge_value
 from opencute.sim.memory import RAW, RowBuffer, SimPointer
-from opencute.sim.packing import bit_width, from_bytes, mask_of_bytes, mask_of_elements, to_bytes
+from opencute.sim.numbers.bulk import scatter
+from opencute.sim.numbers.packing import (
+    bit_width,
+    from_bytes,
+    mask_of_bytes,
+    mask_of_elements,
+    to_bytes,
+)
 from opencute.sim.taint import Taint, report
 from opencute.sim.values import Array, dtype_of, scalar_of
 

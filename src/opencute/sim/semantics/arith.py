@@ -24,9 +24,9 @@ from opencute.dialects.arith import CMPF, CMPI
 from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.ir.types import IntegerType, Type, VectorType, element_type
-from opencute.sim.bulk import blend, compared, through_f32
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
+from opencute.sim.numbers.bulk import blend, compared, through_f32
 from opencute.sim.registry import Function, semantics
 from opencute.sim.taint import Taint, join
 from opencute.sim.values import (

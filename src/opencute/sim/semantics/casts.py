@@ -18,7 +18,7 @@ import numpy as np
 
 from opencute.ir.core import Op
 from opencute.ir.types import VectorType
-from opencute.sim.exact import narrow, round_to_odd_f64
+from opencute.sim.numbers.exact import narrow, round_to_odd_f64
 from opencute.sim.registry import Function, semantics
 from opencute.sim.values import (
     Array,

@@ -19,9 +19,9 @@ from opencute.ir.core import Op, Value
 from opencute.sim.access import Access
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RowBuffer, SimPointer
+from opencute.sim.numbers.rounding import convert_floats
 from opencute.sim.printf import Format
 from opencute.sim.registry import Function, semantics
-from opencute.sim.rounding import convert_floats
 from opencute.sim.semantics.casts import on_arrays
 from opencute.sim.semantics.llvm import address_of, moved, new_registers, to_pointer
 from opencute.sim.taint import Taint, report

@@ -19,8 +19,8 @@ import numpy as np
 
 from opencute.ir.core import Op
 from opencute.ir.types import element_type
-from opencute.sim.exact import fma as exact_fma
-from opencute.sim.exact import narrow
+from opencute.sim.numbers.exact import fma as exact_fma
+from opencute.sim.numbers.exact import narrow
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.casts import on_arrays
 from opencute.sim.values import (

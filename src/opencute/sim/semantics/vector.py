@@ -16,7 +16,7 @@ import numpy as np
 from opencute.ir.attributes import DenseI32Attr, DialectAttr
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, VectorType, element_type
-from opencute.sim.packing import bit_width, from_bytes, to_bytes
+from opencute.sim.numbers.packing import bit_width, from_bytes, to_bytes
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.arith import float_binary, int_binary, uniform
 from opencute.sim.values import Array, dtype_of

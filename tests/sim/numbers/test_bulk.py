@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from opencute.sim import bulk
+from opencute.sim.numbers import bulk
 from opencute.sim.semantics.arith import float_binary
 
 pytestmark = pytest.mark.t1

@@ -15,7 +15,13 @@ from opencute.dialects.cute import LayoutAttr, Tile
 from opencute.ir.types import I8, I32, FloatType, IntegerType, Type, VectorType
 from opencute.numeric.dtypes import DTYPES
 from opencute.numeric.packing import pack
-from opencute.sim.packing import bit_width, from_bytes, mask_of_bytes, mask_of_elements, to_bytes
+from opencute.sim.numbers.packing import (
+    bit_width,
+    from_bytes,
+    mask_of_bytes,
+    mask_of_elements,
+    to_bytes,
+)
 from sim.building import const, kernel_module, launch, mul, ptr, thread
 
 pytestmark = pytest.mark.t0

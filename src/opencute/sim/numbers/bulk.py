@@ -3,7 +3,7 @@
 """Fast ways for large arrays to do what NumPy does slowly: f16 and bf16 arithmetic, and selection.
 
 In and out are arrays with the same values as the plain NumPy expression would give; only the
-payload of a NaN may differ, which `opencute.sim.nans` takes care of before anyone can see it. Small
+payload of a NaN may differ, which the module `nans` takes care of before anyone can see it. Small
 arrays take the plain way, and so do large ones until there has been enough work to be worth the
 time in which the native helpers are compiled.
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from opencute.sim.bulk import from_f32, to_f32
+from opencute.sim.numbers.bulk import from_f32, to_f32
 from opencute.sim.values import Array
 
 __all__ = ["fma", "narrow", "round_to_odd_f64"]
