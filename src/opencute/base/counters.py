@@ -32,6 +32,14 @@ class Counts:
     launches: int = 0
     cache_hits: int = 0
 
+    def since(self, before: Counts) -> Counts:
+        """The difference to an earlier count."""
+        return Counts(
+            self.compilations - before.compilations,
+            self.launches - before.launches,
+            self.cache_hits - before.cache_hits,
+        )
+
 
 class Counters:
     """What happened in this process so far; the attributes are those of `Counts`."""
@@ -55,11 +63,7 @@ class Counters:
 
     def since(self, before: Counts) -> Counts:
         """The difference between now and an earlier snapshot."""
-        return Counts(
-            self.compilations - before.compilations,
-            self.launches - before.launches,
-            self.cache_hits - before.cache_hits,
-        )
+        return self.snapshot().since(before)
 
 
 COUNTERS = Counters()
