@@ -15,17 +15,17 @@ from typing import Any
 from opencute.base.counters import LAUNCHES
 from opencute.base.errors import ArgumentError, DeviceError
 from opencute.compiler.artefacts import Artefacts
-from opencute.dialects.cute import PtrType
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.native.jit import compile_host
 from opencute.runtime import driver
 from opencute.runtime.device import count as device_count
+from opencute.runtime.memory import DeviceBuffer
 from opencute.runtime.module import Module
 from opencute.runtime.stream import raw_stream_reader
 
-__all__ = ["CudaRunner", "PreparedCall"]
+__all__ = ["CudaRunner", "PreparedCall", "StagedArray"]
 
 _CPU = 1  # DLPack's device kind
 _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
@@ -92,11 +92,14 @@ class CudaRunner:
         """
         slots = self._slots()
         device = None
+        staged: list[StagedArray] = []
         for i, (value, type) in enumerate(zip(values, self._types, strict=True)):
             if isinstance(value, ExternalTensor):
-                if (isinstance(type, PtrType) and type.space == "gmem") or self.launches:
-                    device = self._on_device(value, device)
                 slots[i + 2] = value.data_ptr
+                if self.launches and value.array.is_cpu and value.array.framework != "torch":
+                    staged.append(StagedArray(value, slots, i + 2))
+                elif self.launches:
+                    device = self._on_device(value, device)
             elif isinstance(value, ExternalPointer):
                 slots[i + 2] = value.address
             elif isinstance(type, FloatType):
@@ -107,7 +110,7 @@ class CudaRunner:
             device = driver.ensure_context()
         functions = self._device(device)
         slots[1] = ctypes.addressof(functions)
-        return PreparedCall(self, slots, device)
+        return PreparedCall(self, slots, device, tuple(staged))
 
     def _on_device(self, value: ExternalTensor, device: int | None) -> int:
         kind, ordinal = value.array.device
@@ -125,19 +128,75 @@ class CudaRunner:
         return ordinal
 
 
+class StagedArray:
+    """A NumPy array as a kernel's argument on a GPU: a copy on the device for one call."""
+
+    def __init__(self, tensor: ExternalTensor, slots: Any, slot: int) -> None:
+        self.tensor = tensor
+        self.start, self.size = tensor.span_bytes()
+        self.buffer: DeviceBuffer | None = None
+        self.slots, self.slot = slots, slot
+
+    def copy_in(self) -> None:
+        """Copy the array to the device and pass that address on."""
+        self.buffer = DeviceBuffer(max(self.size, 1))
+        address = self.tensor.data_ptr + self.start
+        if self.size:
+            driver.call("cuMemcpyHtoD", self.buffer.address, address, self.size)
+        self.slots[self.slot] = self.buffer.address - self.start
+
+    def copy_out(self) -> None:
+        """Copy what the kernel wrote back into the array."""
+        assert self.buffer is not None
+        if self.size and not self.tensor.array.read_only:
+            address = self.tensor.data_ptr + self.start
+            driver.call("cuMemcpyDtoH", address, self.buffer.address, self.size)
+        self.buffer.close()
+        self.buffer = None
+
+
+@functools.cache
+def _tell_of_copies() -> None:
+    sys.stderr.write(
+        "OpenCuTe: NumPy arrays are copied to the GPU and back at each call; "
+        "tensors of a framework on the GPU are not.\n"
+    )
+
+
 class PreparedCall:
     """The native host function with the slots of one call."""
 
-    __slots__ = ("address", "device", "runner", "slots", "stream")
+    __slots__ = ("address", "device", "runner", "slots", "staged", "stream")
 
-    def __init__(self, runner: CudaRunner, slots: Any, device: int) -> None:
+    def __init__(
+        self, runner: CudaRunner, slots: Any, device: int, staged: tuple[StagedArray, ...]
+    ) -> None:
         self.runner = runner
+        self.staged = staged
         self.slots = slots
         self.address = ctypes.addressof(slots)
         self.device = device
         self.stream = raw_stream_reader()
 
+    @property
+    def reusable(self) -> bool:
+        """Whether the call may be kept: arrays that are copied belong to one call."""
+        return not self.staged
+
     def __call__(self) -> None:
+        if not self.staged:
+            self._run()
+            return
+        _tell_of_copies()
+        with driver.use_device(self.device):
+            for array in self.staged:
+                array.copy_in()
+            self._run()
+            driver.call("cuStreamSynchronize", self.slots[0])
+            for array in self.staged:
+                array.copy_out()
+
+    def _run(self) -> None:
         runner = self.runner
         self.slots[0] = self.stream(self.device)
         LAUNCHES.value += len(runner.launches)

@@ -107,7 +107,7 @@ class Executor:
             if runner is None:
                 runner = self._other_version(request)
             run = runner.prepare(request.values(request.arguments))
-            if not kwargs and runner.reusable:
+            if not kwargs and runner.reusable and getattr(run, "reusable", True):
                 self._remember(args, run)
             run()
         except Exception as e:

@@ -11,7 +11,6 @@ from opencute.base.counters import COUNTERS
 from opencute.base.knobs import KNOBS
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.targets import RunTarget
-from opencute.dialects.cute import storage_bits
 from opencute.ir.core import Op
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.sim import Buffer, Simulator
@@ -102,15 +101,7 @@ class SimRunner:
 
 def _buffer(t: ExternalTensor) -> Any:
     """The memory that a tensor's elements span, as a pointer to its first element."""
-    type = storage_bits(t.element_type.mlir_type)
-    low = high = 0
-    for extent, stride in zip(t.shape, t.stride, strict=True):
-        reach = (extent - 1) * stride
-        low, high = low + min(reach, 0), high + max(reach, 0)
-    if 0 in t.shape:
-        low = high = 0
-    size = 0 if 0 in t.shape else ((high - low + 1) * type + 7) // 8
-    start = low * type // 8
+    start, size = t.span_bytes()
     buffer = Buffer.from_address(
         t.data_ptr + start, size, f"{t.element_type}{list(t.shape)}", owner=t.array,
         read_only=t.array.read_only,

@@ -325,6 +325,16 @@ class ExternalTensor(Tensor):
         out += [n for leaf, n in zip(stride, self.stride, strict=True) if isinstance(leaf, Dyn)]
         return out
 
+    def span_bytes(self) -> tuple[int, int]:
+        """Where the elements lie: bytes from `data_ptr` to the lowest one, and bytes to past the
+        highest one from there."""
+        if 0 in self.shape:
+            return 0, 0
+        bits = element_bits(self.element_type)
+        reaches = [(n - 1) * d for n, d in zip(self.shape, self.stride, strict=True)]
+        low, high = sum(min(r, 0) for r in reaches), sum(max(r, 0) for r in reaches)
+        return low * bits // 8, ((high - low + 1) * bits + 7) // 8
+
     def __dlpack__(self, **kwargs: Any) -> Any:
         return self.owner.__dlpack__(**kwargs)
 
