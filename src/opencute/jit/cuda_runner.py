@@ -15,7 +15,8 @@ from typing import Any
 from opencute.base.counters import LAUNCHES
 from opencute.base.errors import ArgumentError, DeviceError
 from opencute.compiler.artefacts import Artefacts
-from opencute.ir.core import Op
+from opencute.dialects.cute import PtrType
+from opencute.ir.core import BlockArgument, Op, Value
 from opencute.ir.types import FloatType
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.native.jit import compile_host
@@ -55,6 +56,7 @@ class CudaRunner:
             op for op in artefacts.module.regions[0].block.ops if op.symbol == artefacts.name
         )
         self._types = [a.type for a in function.regions[0].block.args]
+        self._host_memory = _host_memory(function)
         self.prints = _prints(artefacts.module)
         if self.prints:
             _sync_at_exit()
@@ -96,7 +98,9 @@ class CudaRunner:
         for i, (value, type) in enumerate(zip(values, self._types, strict=True)):
             if isinstance(value, ExternalTensor):
                 slots[i + 2] = value.data_ptr
-                if self.launches and value.array.is_cpu and value.array.framework != "torch":
+                if i in self._host_memory:
+                    _check_host_memory(value)
+                elif self.launches and value.array.is_cpu and value.array.framework != "torch":
                     staged.append(StagedArray(value, slots, i + 2))
                 elif self.launches:
                     device = self._on_device(value, device)
@@ -212,6 +216,29 @@ class PreparedCall:
             code = runner.call(self.address)
         if code:
             driver.check(code, f"launching {runner.artefacts.name}")
+
+
+def _host_memory(function: Op) -> set[int]:
+    """Which arguments of a host function its own code, not a kernel, reads or writes through."""
+    found: set[int] = set()
+    for op in function.walk():
+        if op.name.split(".")[-1] in ("load", "store", "tile_load", "tile_store", "copy"):
+            for value in op.operands:
+                root: Value = value
+                while root.op is not None and root.op.name in ("cute.ptr_add", "cute.recast"):
+                    root = root.op.operands[0]
+                if isinstance(root, BlockArgument) and isinstance(root.type, PtrType):
+                    found.add(root.index)
+    return found
+
+
+def _check_host_memory(value: ExternalTensor) -> None:
+    if not value.array.is_cpu:
+        raise ArgumentError(
+            "host code reads or writes a tensor that is on the GPU", code="OC2142",
+            found=str(value),
+            hint="do it in a kernel, or pass a tensor in host memory",
+        )  # fmt: skip
 
 
 def _prints(module: Op) -> bool:
