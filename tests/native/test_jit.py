@@ -16,9 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from opencute.base.errors import ToolchainError
+from opencute.base.native_function import native_function
 from opencute.native import jit
 from opencute.native.jit import compile_host, load_object
-from opencute.runtime.hostcall import fastcall_builtin
 
 pytestmark = pytest.mark.t1
 
@@ -224,7 +224,7 @@ def test_native_code_as_a_python_builtin():
         for name in ("PyLong_AsLongLong", "PyLong_FromLongLong")
     }
     module = compile_host(ir, symbols)
-    add = fastcall_builtin(module.address("sum"), "sum", keep=module)
+    add = native_function(module.address("sum"), "sum", keep=module)
     del module
     gc.collect()
     assert add(20, 22) == 42

@@ -42,7 +42,7 @@ class Trace:
     names: dict[str, int] = field(default_factory=dict)
     pending: list[KernelCall] = field(default_factory=list)
     in_kernel: bool = False
-    functions: dict[int, Any] = field(default_factory=lambda: {})
+    functions: dict[int, Any] = field(default_factory=dict)
     """Decorated functions that ran, by identity: what the code depends on."""
 
     def kernel_name(self, name: str) -> str:

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute.base.counters import LAUNCHES
+from opencute.base.native_function import native_function
 from opencute.lang.external import MARKS, ExternalTensor
 from opencute.native.jit import HostModule, compile_host
 
@@ -41,7 +42,6 @@ __all__ = ["FastCall"]
 ) = range(11)
 _NEVER = (1 << 63) - 1  # no call has this many arguments
 _MAX_ARGS = 32
-_FASTCALL_KEYWORDS = 0x0082
 
 _IR = """
 declare ptr @PyLong_AsVoidPtr(ptr)
@@ -127,30 +127,15 @@ _API = (
 )  # fmt: skip
 
 
-class _MethodDef(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    ]
-
-
 @functools.cache
-def _code() -> tuple[HostModule, _MethodDef]:
-    """The native code, compiled once in a process, and the method that it is the body of."""
+def _code() -> HostModule:
+    """The native code, compiled once in a process."""
     symbols = {
         name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
         for name in _API
     }
     words = {k: v for k, v in globals().items() if k.startswith("_") and isinstance(v, int)}
-    module = compile_host(_IR.format(none=id(None), **words), symbols)
-    return module, _MethodDef(b"call", module.address("fast_call"), _FASTCALL_KEYWORDS, None)
-
-
-_new_function = ctypes.PYFUNCTYPE(
-    ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
-)(("PyCFunction_NewEx", ctypes.pythonapi))
+    return compile_host(_IR.format(none=id(None), **words), symbols)
 
 
 class FastCall:
@@ -171,9 +156,10 @@ class FastCall:
         self.state[_MARKS_AT] = ctypes.addressof(MARKS)
         self.state[_LAUNCHES_AT] = ctypes.addressof(LAUNCHES)
         self.kept: tuple[Any, ...] = ()
-        self.function = _new_function(
-            ctypes.addressof(_code()[1]), ctypes.addressof(self.state), None
-        )
+        self.function = native_function(
+            _code().address("fast_call"), "call", keywords=True,
+            state=ctypes.addressof(self.state),
+        )  # fmt: skip
 
     def remember(
         self,

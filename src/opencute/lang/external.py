@@ -50,7 +50,8 @@ class ExternalTensor(Tensor):
     """
 
     __slots__ = (
-        "__weakref__", "_dtype", "_stride32", "array", "assumed_align", "owner", "prepared", "state",
+        "__weakref__", "_dtype", "_stride32", "array", "assumed_align", "owner", "prepared",
+        "state",
     )  # fmt: skip
     __hash__ = object.__hash__
 
