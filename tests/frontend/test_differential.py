@@ -66,9 +66,10 @@ class Writer:
             f"(-{p})", f"abs({p})", f"min({p}, {q})", f"max({p}, {q}, {n})",
             f"({p} if {self.test(depth - 1)} else {q})", f"helper({p}) % 100",
             f"helper({p}, q={q}) % 100", f"add({p}) % 100", f"int({self.test(depth - 1)})",
-            f"bump({p})", f"({p} or {q})", f"({p} and {q})", self.atom(), self.atom(), f"sum([{p}, {q}])",
+            f"bump({p})", f"({p} or {q})", f"({p} and {q})", self.atom(), f"(x := {p})",
+            f"sum([{p}, {q}])", self.atom(),
             f"(({p} >> 1) ^ ({q} & {n}))", f"[{p}, {q}][{n % 2}]",
-            f"max(u * 2 for u in [{p}, {q}])",
+            f"max(u * 2 for u in [{self.atom()}, {self.atom()}])",
         )  # fmt: skip
 
     def test(self, depth: int = 1) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "scope_values",
     "shared",
     "target_tuple",
+    "walrus",
 ]
 
 RUNTIME = "__oc__"
@@ -77,6 +78,21 @@ def shared(fn: ast.FunctionDef) -> list[str]:
     names = dict.fromkeys(
         name for f in inner for n in ast.walk(f) if isinstance(n, ast.Nonlocal) for name in n.names
     )
+    return list(names)
+
+
+def walrus(fn: ast.FunctionDef) -> list[str]:
+    """The variables that expressions of a function assign (`:=`)."""
+    names: dict[str, None] = {}
+
+    def visit(node: ast.AST) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.NamedExpr):
+                names.setdefault(child.target.id)
+            if not isinstance(child, _SCOPES):
+                visit(child)
+
+    visit(fn)
     return list(names)
 
 
