@@ -32,7 +32,7 @@ def _internal(code: types.CodeType) -> bool:
     return found
 
 
-def traced(fn: Any, *args: Any, **kwargs: Any) -> Any:
+def traced(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call `fn`; `here` looks no further out than this frame."""
     return fn(*args, **kwargs)
 
