@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import NUMPY, on_device
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import opencute as cutlass
+from compiled import NUMPY, on_device
 from opencute import cute
 
 pytestmark = pytest.mark.t0

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import CLASSES, NUMPY, elementwise
 
 import opencute as cutlass
+from compiled import CLASSES, NUMPY, elementwise
 
 pytestmark = pytest.mark.t0
 
@@ -231,7 +231,11 @@ def test_a_literal_that_does_not_fit_is_not_cut() -> None:
     outs = [np.zeros(2, np.int32), np.zeros(2, bool), np.zeros(2, np.int64)]
     body = lambda x: (x + 300, x < 300, x + (1 << 40))  # noqa: E731
     elementwise(body, [a], outs)
-    assert [o.tolist() for o in outs] == [[301, 400], [True, True], [(1 << 40) + 1, (1 << 40) + 100]]
+    assert [o.tolist() for o in outs] == [
+        [301, 400],
+        [True, True],
+        [(1 << 40) + 1, (1 << 40) + 100],
+    ]
     assert [type(v) for v in body(cutlass.Int8(1))] == [
         cutlass.Int32, cutlass.Boolean, cutlass.Int64,
     ]  # fmt: skip
@@ -264,7 +268,7 @@ def test_text() -> None:
 
 def test_python_protocols() -> None:
     x = cutlass.Int32(7)
-    assert (int(x), float(x), bool(x), [0] * 8 == [0] * (x + 1)) == (7, 7.0, True, True)
+    assert (int(x), float(x), bool(x), [0] * (x + 1) == [0] * 8) == (7, 7.0, True, True)
     q, r = divmod(cutlass.Int32(-7), 2)
     assert (q.value, r.value) == (-4, 1)
     q, r = divmod(7, cutlass.Int32(2))

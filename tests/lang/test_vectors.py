@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import CLASSES, NUMPY, on_device, on_host
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import opencute as cutlass
+from compiled import CLASSES, NUMPY, on_device, on_host
 from opencute import cute
 from opencute.base.errors import LayoutError, TypeMismatchError
 

@@ -32,12 +32,30 @@ __all__ = [
 ]
 
 
-def ifexp(cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+Thunk = Callable[[], Any]
+State = tuple[tuple[str, ...], Callable[[], tuple[Any, ...]], Callable[..., None]]
+"""Variables that an expression may assign: their names, a function that gives their values, and one
+that sets them."""
+
+_NO_STATE: State = ((), lambda: (), lambda *_: None)
+
+
+def ifexp(cond: Any, then: Thunk, orelse: Thunk, state: State = _NO_STATE) -> Any:
     """`a if cond else b`: one arm is evaluated."""
     if isinstance(cond, TensorSSA):
         return where(cond, then(), orelse())
-    name = "the conditional expression"
-    (out,) = if_(cond, lambda _: (then(),), lambda _: (orelse(),), (name,), (None,))
+    names, get, put = state
+
+    def arm(value: Thunk) -> Callable[..., tuple[Any, ...]]:
+        def run(_: Any, *variables: Any) -> tuple[Any, ...]:
+            put(*variables)
+            return value(), *get()
+
+        return run
+
+    what = ("the conditional expression", *names)
+    out, *variables = if_(cond, arm(then), arm(orelse), what, (None, *get()), (then, orelse))
+    put(*variables)
     return out
 
 
@@ -45,28 +63,29 @@ def _dynamic(x: Any) -> bool:
     return isinstance(x, Numeric) and x.is_dynamic
 
 
-def and_(*parts: Callable[[], Any]) -> Any:
+def and_(*parts: Thunk, state: State = _NO_STATE) -> Any:
     """`a and b`: a static prefix is folded, what follows a dynamic operand is evaluated only where
     that operand holds."""
-    return _logic(parts, stop=False)
+    return _logic(parts, False, state)
 
 
-def or_(*parts: Callable[[], Any]) -> Any:
+def or_(*parts: Thunk, state: State = _NO_STATE) -> Any:
     """`a or b`, like `and_`."""
-    return _logic(parts, stop=True)
+    return _logic(parts, True, state)
 
 
-def _logic(parts: tuple[Callable[[], Any], ...], *, stop: bool) -> Any:
+def _logic(parts: tuple[Thunk, ...], stop: bool, state: State) -> Any:
     value = parts[0]()
     if len(parts) == 1:
         return value
     if isinstance(value, TensorSSA):
-        rest = _logic(parts[1:], stop=stop)
+        rest = _logic(parts[1:], stop, state)
         return value | rest if stop else value & rest
     if not _dynamic(value):
-        return value if bool(value) == stop else _logic(parts[1:], stop=stop)
-    rest = lambda: _logic(parts[1:], stop=stop)  # noqa: E731 - passed on as an arm
-    return ifexp(value.to(Boolean), *((lambda: value, rest) if stop else (rest, lambda: value)))
+        return value if bool(value) == stop else _logic(parts[1:], stop, state)
+    rest = lambda: _logic(parts[1:], stop, state)  # noqa: E731 - passed on as an arm
+    then, orelse = (lambda: value, rest) if stop else (rest, lambda: value)
+    return ifexp(value.to(Boolean), then, orelse, state)
 
 
 def _flag(x: Any) -> Any:
@@ -90,14 +109,16 @@ def contains(item: Any, container: Any) -> Any:
     return item in container
 
 
-def chain(first: Any, *links: tuple[Callable[[Any, Any], Any], Callable[[], Any]]) -> Any:
+def chain(
+    first: Any, *links: tuple[Callable[[Any, Any], Any], Thunk], state: State = _NO_STATE
+) -> Any:
     """`a < b < c`: each operand is evaluated once, and only as far as Python would."""
     compare, operand = links[0]
     right = operand()
     out = compare(first, right)
     if len(links) == 1:
         return out
-    return and_(lambda: out, lambda: chain(right, *links[1:]))
+    return and_(lambda: out, lambda: chain(right, *links[1:], state=state), state=state)
 
 
 def _reduce(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

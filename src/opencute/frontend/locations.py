@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import types
@@ -17,6 +18,8 @@ from opencute.base.location import Location
 __all__ = ["here", "place_error", "traced"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(base.__file__))) + os.sep
+# functools calls the getter of a cached property.
+_SKIPPED = (_PACKAGE, "<frozen", functools.__file__)
 _ours: dict[types.CodeType, bool] = {}
 _locations: dict[tuple[Any, ...], Location] = {}
 
@@ -25,11 +28,11 @@ def _internal(code: types.CodeType) -> bool:
     found = _ours.get(code)
     if found is None:
         name = code.co_filename
-        found = _ours[code] = name.startswith((_PACKAGE, "<frozen"))
+        found = _ours[code] = name.startswith(_SKIPPED)
     return found
 
 
-def traced(fn: Any, *args: Any, **kwargs: Any) -> Any:
+def traced(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call `fn`; `here` looks no further out than this frame."""
     return fn(*args, **kwargs)
 

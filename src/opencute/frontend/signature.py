@@ -22,10 +22,10 @@ from opencute.ir.core import Value
 from opencute.ir.types import I64, IntegerType, Type
 from opencute.lang.external import ExternalPointer, ExternalTensor, from_dlpack
 from opencute.lang.numbers import (
-    Boolean,
-    Float32,
+    NUMERIC_CLASSES,
     Int32,
     Int64,
+    Integer,
     Numeric,
     NumericMeta,
     class_of,
@@ -33,7 +33,7 @@ from opencute.lang.numbers import (
 )
 from opencute.lang.pointers import AddressSpace, Pointer, pointer_type
 from opencute.lang.streams import Stream
-from opencute.lang.tensors import TracedTensor
+from opencute.lang.tensors import Tensor, TracedTensor
 from opencute.lang.typing import ALGEBRA, is_constexpr
 from opencute.layout import ComposedLayout, Layout
 
@@ -79,21 +79,35 @@ class StaticSpec(Spec):
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        try:
-            hash(value)
-            self.key = self.base = ("static", type(value), value)
-        except TypeError:
-            self.key = self.base = ("static", type(value), id(value))
+        self.key = self.base = ("static", _identity(value))
 
     def build(self, values: Iterator[Value]) -> Any:
         return self.value
 
 
+def _identity(value: Any) -> Any:
+    """A hashable that is equal for equal compile-time values of equal types."""
+    if isinstance(value, tuple | list):
+        items: Any = value
+        return (type(items), *map(_identity, items))
+    if isinstance(value, dict):
+        mapping: Any = value
+        return (dict, *((k, _identity(v)) for k, v in mapping.items()))
+    if isinstance(value, Numeric):
+        return (type(value), value.value)
+    try:
+        hash(value)
+    except TypeError:
+        return (type(value), id(value))
+    return (type(value), value)
+
+
 class ScalarSpec(Spec):
     """A number."""
 
-    def __init__(self, cls: Any) -> None:
+    def __init__(self, cls: Any, name: str = "") -> None:
         self.cls = cls
+        self.name = name
         self.key = self.base = ("scalar", cls.dtype.name)
 
     def types(self) -> list[Type]:
@@ -103,7 +117,35 @@ class ScalarSpec(Spec):
         return self.cls(next(values))
 
     def extract(self, obj: Any, out: list[Any]) -> None:
-        out.append(obj.value if isinstance(obj, Numeric) else self.cls(obj).value)
+        if type(obj) is self.cls:
+            out.append(obj.value)
+        else:
+            check_number(obj, self.cls, self.name)
+            out.append(self.cls(obj).value)
+
+
+def check_number(obj: Any, cls: Any, name: str) -> None:
+    """Refuse a number that a class cannot hold.
+
+    Raises:
+        TypeMismatchError: a float for an integer.
+        ArgumentError: an integer that is out of range.
+    """
+    dtype = cls.dtype
+    if dtype.is_float or dtype.is_bool:
+        return
+    value = obj.value if isinstance(obj, Numeric) else obj
+    if isinstance(value, float):
+        raise TypeMismatchError(
+            f"argument {name!r} is no integer", code="OC1259", expected=cls, found=repr(obj)
+        )
+    if not dtype.min <= int(value) <= dtype.max:
+        wide = " the parameter as cutlass.Int64, or pass cutlass.Int64(...)"
+        raise ArgumentError(
+            f"argument {name!r} does not fit in {cls.__name__}", code="OC2114", found=value,
+            expected=f"{dtype.min} to {dtype.max}",
+            hint=f"annotate{wide}" if dtype.width == 32 else None,
+        )  # fmt: skip
 
 
 class PointerSpec(Spec):
@@ -174,7 +216,7 @@ class TensorSpec(Spec):
     @functools.cached_property
     def text(self) -> str:
         """The tensor as messages show it."""
-        return str(self.tensor)
+        return self.tensor.type
 
     def forget(self) -> None:
         assert self.text
@@ -245,7 +287,7 @@ def parts_of(obj: Any) -> tuple[tuple[Any, ...], list[Any]]:
     """Names and values of the parts of a container."""
     if isinstance(obj, tuple | list):
         items: Any = obj
-        return tuple(range(len(items))), list(items)
+        return getattr(items, "_fields", tuple(range(len(items)))), list(items)
     if isinstance(obj, dict):
         mapping: Any = obj
         return tuple(mapping), list(mapping.values())
@@ -260,6 +302,8 @@ def _item_annotations(annotation: Any, kind: Any, names: tuple[Any, ...]) -> lis
     if dataclasses.is_dataclass(kind) or (issubclass(kind, tuple) and kind is not tuple):
         hints = annotations(kind)
         return [hints.get(n) for n in names]
+    if _is_algebra(annotation):
+        return [annotation] * len(names)
     args = typing.get_args(annotation)
     if kind is tuple and args and args[-1] is not Ellipsis and len(args) == len(names):
         return list(args)
@@ -320,6 +364,8 @@ def spec_of(obj: Any, annotation: Any, name: str, space: AddressSpace | None = N
         obj = _ADAPTERS[type(obj)](obj)
     if is_constexpr(annotation) or obj is None:
         return StaticSpec(obj)
+    obj = _plain_number(obj)
+    _check_annotation(obj, annotation, name)
     tensor = as_tensor(obj)
     if tensor is not None:
         return TensorSpec(tensor, space or tensor.memspace)
@@ -332,7 +378,7 @@ def spec_of(obj: Any, annotation: Any, name: str, space: AddressSpace | None = N
     if isinstance(obj, Layout | ComposedLayout):
         return StaticSpec(obj)
     if isinstance(obj, tuple | list | dict) or _is_record(obj):
-        if isinstance(annotation, type) and issubclass(annotation, ALGEBRA):
+        if _is_algebra(annotation) and not _has_numbers(obj):
             return StaticSpec(_frozen(obj))
         return PartsSpec(obj, name, annotation, space)
     return _other(obj, annotation, name)
@@ -348,35 +394,62 @@ def _frozen(obj: Any) -> Any:
     return tuple(map(_frozen, obj)) if isinstance(obj, tuple | list) else obj
 
 
-def _scalar(obj: Any, annotation: Any, name: str) -> Spec:
-    if isinstance(annotation, NumericMeta):
-        if annotation is not Numeric:
-            return ScalarSpec(annotation)
-    elif annotation in (int, float, bool):
-        return ScalarSpec(class_of(annotation))
-    elif isinstance(annotation, type) and issubclass(annotation, ALGEBRA):
-        return StaticSpec(int(obj))
-    if isinstance(obj, Numeric):
-        return ScalarSpec(type(obj))
-    if isinstance(obj, bool):
-        return ScalarSpec(Boolean)
-    if isinstance(obj, float):
-        return ScalarSpec(Float32)
-    if not -(1 << 31) <= obj < 1 << 31:
-        raise ArgumentError(
-            f"argument {name!r} does not fit in Int32", code="OC2114", found=obj,
-            hint="annotate the parameter as cutlass.Int64, or pass cutlass.Int64(...)",
+def _is_algebra(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, ALGEBRA)
+
+
+def _has_numbers(obj: Any) -> bool:
+    return any(map(_has_numbers, obj)) if isinstance(obj, tuple | list) else isinstance(
+        obj, Numeric
+    )  # fmt: skip
+
+
+def _plain_number(obj: Any) -> Any:
+    """A NumPy scalar as a number of the same type."""
+    np: Any = sys.modules.get("numpy")
+    if np is None or not isinstance(obj, np.generic) or isinstance(obj, float):
+        return obj
+    value: Any = obj.item()
+    name = {"bool": "i1", "bfloat16": "bf16"}.get(obj.dtype.name, "")
+    kind = {"i": "i", "u": "u", "f": "f"}.get(obj.dtype.kind, "")
+    cls = NUMERIC_CLASSES.get(name or f"{kind}{obj.dtype.itemsize * 8}")
+    return value if cls is None else typing.cast("Any", cls)(value)
+
+
+def _check_annotation(obj: Any, annotation: Any, name: str) -> None:
+    """Refuse an argument that is of another kind than its annotation says."""
+    wants: Any = annotation
+    if isinstance(wants, NumericMeta) or wants in (int, float, bool):
+        fits = isinstance(obj, Numeric | bool | int | float)
+    elif wants is Tensor:
+        fits = isinstance(obj, Tensor) or _is_array(obj)
+    elif wants is Pointer:
+        fits = isinstance(obj, ExternalPointer)
+    else:
+        return
+    if not fits:
+        raise TypeMismatchError(
+            f"argument {name!r} does not fit its annotation", code="OC1256",
+            expected=getattr(wants, "__name__", wants), found=f"{type(obj).__name__}: {obj!r:.60}",
         )  # fmt: skip
-    return ScalarSpec(Int32)
+
+
+def _scalar(obj: Any, annotation: Any, name: str) -> Spec:
+    if _is_algebra(annotation) and not isinstance(obj, Numeric):
+        return StaticSpec(int(obj))
+    if isinstance(annotation, NumericMeta) and annotation not in (Numeric, Integer):
+        cls: Any = annotation
+    elif annotation in (int, float, bool):
+        cls = class_of(annotation)
+    else:
+        plain = next((t for t in (bool, int, float) if isinstance(obj, t)), None)
+        cls = type(obj) if plain is None else class_of(plain)
+    check_number(obj, cls, name)
+    return ScalarSpec(cls, name)
 
 
 def _other(obj: Any, annotation: Any, name: str) -> Spec:
     if isinstance(obj, str | bytes | type) or callable(obj) or hasattr(obj, "__hash__"):
-        if annotation is not None and getattr(annotation, "__name__", "") == "Tensor":
-            raise TypeMismatchError(
-                f"argument {name!r} is no tensor", code="OC1256", expected="a tensor",
-                found=type(obj).__name__,
-            )  # fmt: skip
         return StaticSpec(obj)
     raise TypeMismatchError(
         f"argument {name!r} cannot be passed to a compiled function", code="OC1257",

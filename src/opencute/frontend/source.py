@@ -11,8 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute.base.errors import LanguageError
+from opencute.base.location import Location
 
 __all__ = ["function_tree"]
+
+
+def _location(fn: Callable[..., Any]) -> Location:
+    code = fn.__code__
+    return Location(code.co_filename, code.co_firstlineno, function=fn.__name__)
 
 
 def function_tree(fn: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
@@ -28,6 +34,7 @@ def function_tree(fn: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
         raise LanguageError(
             f"the source of {fn.__name__!r} cannot be read",
             code="OC1120",
+            loc=_location(fn),
             hint="define it in a file or notebook cell, or decorate with "
             "@cute.jit(preprocess=False) if it has no run-time control flow",
         ) from None
@@ -38,6 +45,7 @@ def function_tree(fn: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
     if not isinstance(node, ast.FunctionDef):
         raise LanguageError(
             f"{fn.__name__!r} is not an ordinary function definition", code="OC1121",
+            loc=_location(fn),
             hint="use 'def'; lambdas can be passed as arguments",
         )  # fmt: skip
     ast.increment_lineno(node, first - 1)

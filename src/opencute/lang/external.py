@@ -50,8 +50,8 @@ class ExternalTensor(Tensor):
     """
 
     __slots__ = (
-        "__weakref__", "_dtype", "_stride32", "array", "assumed_align", "owner", "prepared",
-        "state",
+        "__weakref__", "_dtype", "_order", "_stride32", "array", "assumed_align", "owner",
+        "prepared", "state",
     )  # fmt: skip
     __hash__ = object.__hash__
 
@@ -65,6 +65,7 @@ class ExternalTensor(Tensor):
         self.array = array
         self.owner = owner
         self._dtype: Any = None
+        self._order: list[int] | None = None  # stride order of earlier marks
         self._stride32 = use_32bit_stride
         # Shape and stride with marks; replaced, never changed, so that its identity tells of marks.
         self.state: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None
@@ -146,15 +147,23 @@ class ExternalTensor(Tensor):
         return Layout(self.shape, self.stride)
 
     @property
-    def type(self) -> str:
-        """The type as it is printed."""
-        return str(self)
+    def leading_dim(self) -> int | None:
+        """The mode whose stride is 1; None if there is none, or several of them."""
+        ones = [i for i, (n, d) in enumerate(zip(self.shape, self.stride, strict=True))
+                if d == 1 and n > 1]  # fmt: skip
+        return ones[0] if len(ones) == 1 else None
 
-    def __str__(self) -> str:
+    @property
+    def type(self) -> str:
+        """The type that the tensor has in compiled code."""
         natural = max(element_bits(self.element_type) // 8, 1)
         align = f", align<{self.assumed_align}>" if self.assumed_align != natural else ""
         name = self.element_type.dtype.name
         return f"tensor<ptr<{name}, {self.memspace.name}{align}> o {self.layout_attr().text()}>"
+
+    def __str__(self) -> str:
+        shape, stride = (f"({', '.join(map(str, t))})" for t in self.marked())
+        return f"Tensor<0x{self.data_ptr:016x}@{self.memspace.name} o {shape}:{stride}>"
 
     __repr__ = __str__
 
@@ -186,12 +195,8 @@ class ExternalTensor(Tensor):
         """
         rank = len(self.shape)
         lead = self._leading(leading_dim) if rank else None
+        self._check_range()
         width = self._stride_width()
-        if width == 32 and any(abs(s) >= 1 << 31 for s in self.stride):
-            raise ArgumentError(
-                "a stride does not fit in 32 bits", code="OC2104", found=self.stride,
-                hint="leave out use_32bit_stride",
-            )  # fmt: skip
         unknown = _UNKNOWN[width]
         shape = (_UNKNOWN[32],) * rank
         stride = tuple(
@@ -199,6 +204,16 @@ class ExternalTensor(Tensor):
         )
         self._mark((shape, stride))
         return self
+
+    def _check_range(self) -> None:
+        """Offsets must fit in 32 bits if the strides do not have more."""
+        reach = sum(abs(d) * (n - 1) for n, d in zip(self.shape, self.stride, strict=True) if n)
+        if self._stride32 and reach >= 1 << 31:
+            raise ArgumentError(
+                "the tensor's offsets do not fit in 32 bits", code="OC2104",
+                expected="less than 2^31 elements between the first and the last",
+                found=f"{self.shape}:{self.stride}", hint="leave out use_32bit_stride",
+            )  # fmt: skip
 
     def _leading(self, leading_dim: int | None) -> int | None:
         rank, shape, stride = len(self.shape), self.shape, self.stride
@@ -249,12 +264,14 @@ class ExternalTensor(Tensor):
                 "mode is out of range", code="OC2105", expected=f"0 to {rank - 1}", found=mode
             )
         mode %= rank
+        order = self._stride_order(stride_order)
         if divisibility < 1 or self.shape[mode] % divisibility:
             raise ArgumentError(
-                "the extent is not divisible", code="OC2108",
+                f"the extent of mode {mode} is not divisible", code="OC2108",
                 expected=f"a multiple of {divisibility}", found=self.shape[mode],
             )  # fmt: skip
-        order = self._order(stride_order)
+        self._check_range()
+        self._order = order
         shape = list(self.marked()[0])
         shape[mode] = Dyn(32, divisibility)
         stride: list[Any] = [0] * rank
@@ -272,8 +289,10 @@ class ExternalTensor(Tensor):
         self._mark((tuple(shape), tuple(stride)))
         return self
 
-    def _order(self, given: tuple[int, ...] | None) -> list[int]:
+    def _stride_order(self, given: tuple[int, ...] | None) -> list[int]:
         rank, stride, shape = len(self.shape), self.stride, self.shape
+        if given is None and self._order is not None:
+            return self._order
         if given is None:
             ones = [i for i in range(rank) if stride[i] == 1]
             if len(ones) > 1:
@@ -286,8 +305,14 @@ class ExternalTensor(Tensor):
             order = list(given)
             if sorted(order) != list(range(rank)):
                 raise ArgumentError(
-                    "stride_order is no permutation of the modes", code="OC2109", found=given
-                )
+                    "stride_order is no permutation of the modes", code="OC2109",
+                    expected=f"each of 0 to {rank - 1} once", found=given,
+                )  # fmt: skip
+            if self._order is not None and order != self._order:
+                raise ArgumentError(
+                    "stride_order differs from that of an earlier mark", code="OC2109",
+                    expected=tuple(self._order), found=tuple(order),
+                )  # fmt: skip
         step = 1
         for i in reversed(order):
             if shape[i] != 1 and stride[i] != step:

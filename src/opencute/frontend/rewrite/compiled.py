@@ -12,10 +12,10 @@ from typing import Any
 from opencute.frontend import generated
 from opencute.frontend.rewrite.accepted import check
 from opencute.frontend.rewrite.conditionals import rewrite_if
-from opencute.frontend.rewrite.expressions import rewrite_expression
+from opencute.frontend.rewrite.expressions import rewrite_expression, state_of
 from opencute.frontend.rewrite.loops import is_trace_time, rewrite_for, rewrite_while
 from opencute.frontend.rewrite.returns import normalise
-from opencute.frontend.rewrite.scope import RUNTIME, call, contains, is_constexpr
+from opencute.frontend.rewrite.scope import RUNTIME, call, contains, is_constexpr, shared, walrus
 from opencute.frontend.source import function_tree
 
 __all__ = ["rewritten"]
@@ -30,6 +30,7 @@ class _Rewriter(ast.NodeTransformer):
         self.filename = filename
         self.function = function
         self.count = 0
+        self.shared: list[str] = []
 
     def _next(self) -> int:
         self.count += 1
@@ -51,7 +52,18 @@ class _Rewriter(ast.NodeTransformer):
         for arg in (node.args.vararg, node.args.kwarg):
             if arg is not None:
                 arg.annotation = None
-        return self.generic_visit(node)
+        before = self.shared
+        expressions = walrus(node)
+        self.shared = list(dict.fromkeys([*shared(node), *expressions]))
+        self.generic_visit(node)
+        if self.shared:
+            head = self._place(state_of(self.shared, expressions), node)
+            node.body = [*_scopes(node.body), *head, *_rest(node.body)]
+        self.shared = before
+        return node
+
+    def _shared(self, node: ast.stmt) -> list[str]:
+        return self.shared if any(isinstance(n, ast.Call) for n in ast.walk(node)) else []
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         self.generic_visit(node)
@@ -71,13 +83,13 @@ class _Rewriter(ast.NodeTransformer):
         leaves = _leaves([*node.body, *node.orelse])
         if leaves:  # belongs to a loop that runs while tracing
             return self._stay(node, leaves)
-        return self._place(rewrite_if(node, self._next()), node)
+        return self._place(rewrite_if(node, self._next(), self._shared(node)), node)
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
         if is_trace_time(node.iter) or _leaves(node.body):
             return node  # Python's loop; LoopRange.__iter__ refuses run-time bounds
-        return self._place(rewrite_for(node, self._next()), node)
+        return self._place(rewrite_for(node, self._next(), self._shared(node)), node)
 
     def visit_While(self, node: ast.While) -> Any:
         self.generic_visit(node)
@@ -86,7 +98,7 @@ class _Rewriter(ast.NodeTransformer):
         leaves = _leaves(node.body)
         if leaves:
             return self._stay(node, leaves)
-        return self._place(rewrite_while(node, self._next()), node)
+        return self._place(rewrite_while(node, self._next(), self._shared(node)), node)
 
     def _stay(self, node: ast.If | ast.While, leaves: str) -> ast.stmt:
         test = call("static_test", node.test, ast.Constant(leaves))
@@ -96,12 +108,28 @@ class _Rewriter(ast.NodeTransformer):
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
         if isinstance(node, ast.expr):
-            new = rewrite_expression(node)
+            new = rewrite_expression(node, bool(self.shared))
             if new is not node:
                 ast.copy_location(new, node)
                 ast.fix_missing_locations(new)
             return new
         return node
+
+
+def _scopes(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The docstring and declarations at the start of a function, which stay first."""
+    count = next((i for i, s in enumerate(body) if not _declares(s)), len(body))
+    return body[:count]
+
+
+def _rest(body: list[ast.stmt]) -> list[ast.stmt]:
+    return body[len(_scopes(body)) :]
+
+
+def _declares(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Nonlocal) or (
+        isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
+    )
 
 
 def _leaves(body: list[ast.stmt]) -> str:

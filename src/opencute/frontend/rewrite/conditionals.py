@@ -4,14 +4,15 @@
 
 Before::                        After::
 
-    if c:                           def __oc_then(x): x = f(); return x
-        x = f()                     def __oc_else(x): return x
+    if c:                           def __oc_then(*v): nonlocal x; (x,) = v; x = f(); return x
+        x = f()                     def __oc_else(*v): nonlocal x; (x,) = v; return x
                                     (x,) = __oc__.if_(c, __oc_then, __oc_else, ('x',), (x,), ())
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from opencute.frontend.rewrite.scope import (
     assigned,
@@ -27,9 +28,15 @@ from opencute.frontend.rewrite.scope import (
 __all__ = ["rewrite_if"]
 
 
-def rewrite_if(node: ast.If, number: int) -> list[ast.stmt]:
-    """The statements that replace an `if` whose parts are already rewritten."""
-    names = assigned([*node.body, *node.orelse])
+def rewrite_if(node: ast.If, number: int, shared: Sequence[str] = ()) -> list[ast.stmt]:
+    """The statements that replace an `if` whose parts are already rewritten.
+
+    Args:
+        node: the statement.
+        number: makes the names of new functions unique.
+        shared: variables that functions called inside of it may assign.
+    """
+    names = list(dict.fromkeys([*assigned([*node.body, *node.orelse]), *shared]))
     then, orelse = f"__oc_then_{number}", f"__oc_else_{number}"
     run = call(
         "if_",

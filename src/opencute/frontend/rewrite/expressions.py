@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import ast
 
-from opencute.frontend.rewrite.scope import RUNTIME, call
+from opencute.frontend.rewrite.scope import RUNTIME, call, function, name_tuple, returning
 
-__all__ = ["BUILTINS", "rewrite_expression"]
+__all__ = ["BUILTINS", "rewrite_expression", "state_of"]
+
+STATE = "__oc_state"
+SETTER = "__oc_set_"
 
 BUILTINS = frozenset({"range", "min", "max", "any", "all", "int", "float", "bool"})
 _COMPARE: dict[type[ast.cmpop], str] = {
@@ -25,28 +28,68 @@ def _later(body: ast.expr) -> ast.Lambda:
     return ast.Lambda(ast.arguments([], [], None, [], [], None, []), body)
 
 
-def rewrite_expression(node: ast.expr) -> ast.expr:
-    """The replacement of an expression whose parts are already rewritten."""
+def rewrite_expression(node: ast.expr, state: bool = False) -> ast.expr:
+    """The replacement of an expression whose parts are already rewritten.
+
+    Args:
+        node: the expression.
+        state: the function has variables that expressions may assign; see `state_of`.
+    """
     if isinstance(node, ast.IfExp):
-        return call("ifexp", node.test, _later(node.body), _later(node.orelse))
+        parts = node.test, _later(node.body), _later(node.orelse)
+        return _with_state(call("ifexp", *parts), state)
     if isinstance(node, ast.BoolOp):
         name = "and_" if isinstance(node.op, ast.And) else "or_"
-        return call(name, *map(_later, node.values))
+        return _with_state(call(name, *map(_later, node.values)), state)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return call("not_", node.operand)
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
-        links: list[ast.expr] = []
-        for op, operand in zip(node.ops, node.comparators, strict=True):
-            compare = ast.Attribute(
-                ast.Attribute(ast.Name(RUNTIME, ast.Load()), "compare", ast.Load()),
-                _COMPARE[type(op)],
-                ast.Load(),
-            )
-            links.append(ast.Tuple([compare, _later(operand)], ast.Load()))
-        return call("chain", node.left, *links)
+        return _with_state(_chain(node), state)
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
         found = call("contains", node.left, node.comparators[0])
         return found if isinstance(node.ops[0], ast.In) else call("not_", found)
+    if isinstance(node, ast.NamedExpr) and state:
+        return ast.Call(ast.Name(SETTER + node.target.id, ast.Load()), [node.value], [])
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BUILTINS:
         node.func = call("builtin", node.func)
     return node
+
+
+def _chain(node: ast.Compare) -> ast.Call:
+    links: list[ast.expr] = []
+    for op, operand in zip(node.ops, node.comparators, strict=True):
+        compare = ast.Attribute(
+            ast.Attribute(ast.Name(RUNTIME, ast.Load()), "compare", ast.Load()),
+            _COMPARE[type(op)],
+            ast.Load(),
+        )
+        links.append(ast.Tuple([compare, _later(operand)], ast.Load()))
+    return call("chain", node.left, *links)
+
+
+def _with_state(new: ast.Call, state: bool) -> ast.Call:
+    if state and any(isinstance(n, ast.Call) for a in new.args for n in ast.walk(a)):
+        new.keywords.append(ast.keyword("state", ast.Name(STATE, ast.Load())))
+    return new
+
+
+def state_of(names: list[str], walrus: list[str]) -> list[ast.stmt]:
+    """Statements at the start of a function whose expressions may assign variables::
+
+    def __oc_get(): return x,
+    def __oc_put(*v): nonlocal x; (x,) = v
+    __oc_state = ('x',), __oc_get, __oc_put
+    def __oc_set_x(*v): nonlocal x; (x,) = v; return x        # for (x := ...)
+    """
+    # A function sees a variable in its locals() only if it names it.
+    see = ast.If(ast.Constant(False), [ast.Expr(ast.Name(n, ast.Load())) for n in names], [])
+    state = ast.Tuple(
+        [name_tuple(names), ast.Name("__oc_get", ast.Load()), ast.Name("__oc_put", ast.Load())],
+        ast.Load(),
+    )
+    return [
+        function("__oc_get", (), [see, returning(names)]),
+        function("__oc_put", names, []),
+        ast.Assign([ast.Name(STATE, ast.Store())], state),
+        *(function(SETTER + n, [n], [ast.Return(ast.Name(n, ast.Load()))]) for n in walrus),
+    ]

@@ -4,18 +4,20 @@
 
 Before::                        After::
 
-    for i in range(n):              def __oc_body(__oc_item, s, i):
-        s += f(i)                       i = __oc_item; s += f(i); return s, i
+    for i in range(n):              def __oc_body(__oc_item, *v):
+        s += f(i)                       nonlocal s, i
+                                        s, i = v; i = __oc_item; s += f(i); return s, i
                                     s, i = __oc__.for_(range(n), __oc_body, ('s', 'i'), (s, i), ())
 
-    while s < n:                    def __oc_cond(s): return s < n, (s,)
-        s = g(s)                    def __oc_body(s): s = g(s); return s
+    while s < n:                    def __oc_cond(*v): nonlocal s; (s,) = v; return s < n, (s,)
+        s = g(s)                    def __oc_body(*v): nonlocal s; (s,) = v; s = g(s); return s
                                     (s,) = __oc__.while_(__oc_cond, __oc_body, ('s',), (s,), ())
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from opencute.frontend.rewrite.scope import (
     assigned,
@@ -44,10 +46,11 @@ def _store(names: list[str], run: ast.Call) -> ast.stmt:
     return ast.Assign([target_tuple(names)], run) if names else ast.Expr(run)
 
 
-def rewrite_for(node: ast.For, number: int) -> list[ast.stmt]:
-    """The statements that replace a `for` whose parts are already rewritten."""
+def rewrite_for(node: ast.For, number: int, shared: Sequence[str] = ()) -> list[ast.stmt]:
+    """The statements that replace a `for` whose parts are already rewritten; see `rewrite_if`."""
     own = assigned([node.target])
-    names = [n for n in assigned(node.body) if n not in own] + own
+    inner = dict.fromkeys([*assigned(node.body), *shared])
+    names = [n for n in inner if n not in own] + own
     body = f"__oc_body_{number}"
     take = ast.Assign([node.target], ast.Name("__oc_item", ast.Load()))
     run = call(
@@ -58,17 +61,16 @@ def rewrite_for(node: ast.For, number: int) -> list[ast.stmt]:
         scope_values(names),
         reached(node.body, names),
     )
-    params = ["__oc_item", *names]
     return [
-        function(body, params, [take, *node.body, returning(names)]),
+        function(body, names, [take, *node.body, returning(names)], ["__oc_item"]),
         _store(names, run),
         *node.orelse,
     ]
 
 
-def rewrite_while(node: ast.While, number: int) -> list[ast.stmt]:
-    """The statements that replace a `while` whose parts are already rewritten."""
-    names = assigned([node.test, *node.body])
+def rewrite_while(node: ast.While, number: int, shared: Sequence[str] = ()) -> list[ast.stmt]:
+    """The statements that replace a `while` whose parts are already rewritten; see `rewrite_if`."""
+    names = list(dict.fromkeys([*assigned([node.test, *node.body]), *shared]))
     cond, body = f"__oc_cond_{number}", f"__oc_body_{number}"
     test = ast.Return(ast.Tuple([node.test, scope_values(names)], ast.Load()))
     run = call(

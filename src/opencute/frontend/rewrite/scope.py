@@ -9,21 +9,24 @@ from collections.abc import Iterable, Sequence
 
 __all__ = [
     "RUNTIME",
+    "VARIABLES",
     "assigned",
     "call",
     "contains",
     "function",
     "is_constexpr",
-    "load_tuple",
     "loaded",
     "name_tuple",
     "reached",
     "returning",
     "scope_values",
+    "shared",
     "target_tuple",
+    "walrus",
 ]
 
 RUNTIME = "__oc__"
+VARIABLES = "__oc_vars"
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -69,6 +72,30 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     return list(visitor.names)
 
 
+def shared(fn: ast.FunctionDef) -> list[str]:
+    """The variables of a function that functions inside of it assign (`nonlocal`)."""
+    inner = [n for n in ast.walk(fn) if isinstance(n, ast.FunctionDef) and n is not fn]
+    names = dict.fromkeys(
+        name for f in inner for n in ast.walk(f) if isinstance(n, ast.Nonlocal) for name in n.names
+    )
+    return list(names)
+
+
+def walrus(fn: ast.FunctionDef) -> list[str]:
+    """The variables that expressions of a function assign (`:=`)."""
+    names: dict[str, None] = {}
+
+    def visit(node: ast.AST) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.NamedExpr):
+                names.setdefault(child.target.id)
+            if not isinstance(child, _SCOPES):
+                visit(child)
+
+    visit(fn)
+    return list(names)
+
+
 def loaded(nodes: Iterable[ast.AST], but: Sequence[str]) -> list[str]:
     """The names that code reads, except some."""
     names: dict[str, None] = {}
@@ -112,11 +139,6 @@ def name_tuple(names: Sequence[str]) -> ast.Tuple:
     return ast.Tuple([ast.Constant(n) for n in names], ast.Load())
 
 
-def load_tuple(names: Sequence[str]) -> ast.Tuple:
-    """`(a, b)`."""
-    return ast.Tuple([ast.Name(n, ast.Load()) for n in names], ast.Load())
-
-
 def target_tuple(names: Sequence[str]) -> ast.Tuple:
     """`(a, b) =`."""
     return ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())
@@ -134,10 +156,20 @@ def reached(nodes: Iterable[ast.AST], but: Sequence[str]) -> ast.Call:
     return call("reach", name_tuple(loaded(nodes, but)), scope)
 
 
-def function(name: str, params: Sequence[str], body: list[ast.stmt]) -> ast.FunctionDef:
-    """`def name(*params): body`."""
-    args = ast.arguments([], [ast.arg(p) for p in params], None, [], [], None, [])
-    node = ast.FunctionDef(name, args, body, [], None)
+def function(
+    name: str, names: Sequence[str], body: list[ast.stmt], first: Sequence[str] = ()
+) -> ast.FunctionDef:
+    """`def name(*first, *__oc_vars): nonlocal names; (names) = __oc_vars; body`.
+
+    The variables stay those of the function around, so that closures see them change.
+    """
+    rest = ast.arg(VARIABLES) if names else None
+    args = ast.arguments([], [ast.arg(p) for p in first], rest, [], [], None, [])
+    head: list[ast.stmt] = []
+    if names:
+        take = ast.Assign([target_tuple(names)], ast.Name(VARIABLES, ast.Load()))
+        head = [ast.Nonlocal(list(names)), take]
+    node = ast.FunctionDef(name, args, [*head, *body], [], None)
     if "type_params" in ast.FunctionDef._fields:
         node.type_params = []  # type: ignore[attr-defined]
     return node
