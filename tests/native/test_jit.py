@@ -7,10 +7,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import statistics
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -163,19 +161,6 @@ def test_unknown_names_and_closed_modules():
 def test_rejected_ir_shows_the_line():
     with pytest.raises(ToolchainError, match="line 1"):
         compile_host("define i32 @f( {")
-
-
-def test_a_small_function_compiles_in_five_milliseconds():
-    keep, address = callback(1)
-    compile_host(CALLS, {"ext": address})
-    times = []
-    for _ in range(20):
-        start = time.process_time()  # not the time that other processes take
-        compile_host(CALLS, {"ext": address})
-        times.append((time.process_time() - start) * 1e3)
-    # 2 ms on an idle machine; the bound leaves room for shared caches and slow clocks.
-    assert statistics.median(times) < 10
-    del keep
 
 
 def test_memory_is_given_back():
