@@ -59,7 +59,7 @@ class MathFn:
 
 # name: (libdevice stem, ulp for f32, ulp for f64)
 _LIBDEVICE: dict[str, tuple[str, float, float]] = {
-    "math.exp": ("exp", 1, 1),
+    "math.exp": ("exp", 2, 1),  # 1.67 ulp measured on an H200 near -16.96
     "math.exp2": ("exp2", 2, 1),
     "math.expm1": ("expm1", 1, 1),
     "math.log": ("log", 1, 1),
