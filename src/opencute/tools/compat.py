@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -76,18 +77,20 @@ def _last_line(text: str) -> str:
 
 def run_example(upstream: Path, example: Example, timeout: float) -> Outcome:
     """Run one example in a child process."""
-    path = upstream / example.path
+    path = (upstream / example.path).resolve()
     if not path.is_file():
         return Outcome(example, "absent", 0.0, "not in this copy")
     root = str(environment.source_root())
-    search_path = os.pathsep.join(p for p in (root, *sys.path) if p)
+    search_path = os.pathsep.join(p for p in (root, *map(os.path.abspath, sys.path)) if p)
     command = [sys.executable, "-m", "opencute.tools", "run", str(path), *example.arguments]
     start = time.monotonic()
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=timeout, check=False,
-            env={**os.environ, "PYTHONPATH": search_path}, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        with tempfile.TemporaryDirectory() as scratch:  # examples keep stages where they run
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=timeout,
+                check=False, env={**os.environ, "PYTHONPATH": search_path},
+                stdin=subprocess.DEVNULL, cwd=scratch,
+            )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Outcome(example, "too slow", timeout, f"more than {timeout:g} s")
     seconds = time.monotonic() - start
