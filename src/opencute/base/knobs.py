@@ -14,7 +14,7 @@ The table in the documentation and the cache key are derived from the declaratio
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,7 +128,7 @@ class Knobs:
         return tuple((k.name, getattr(self, k.name)) for k in self.declared() if k.in_cache_key)
 
     @contextmanager
-    def override(self, **values: Any) -> Iterator[None]:
+    def override(self, **values: Any) -> Generator[None, None, None]:
         """Set knobs for a block; unknown names raise ArgumentError."""
         known = {k.name for k in self.declared()}
         for name in values:

@@ -115,6 +115,6 @@ def parse_options(text: str = "", typed: Any = ()) -> Options:
         if not isinstance(option, CompileOption):
             raise ArgumentError("not a compile option", code="OC2121", found=repr(item))
         out = replace(out, **{option.field: option.value})
-    if not isinstance(out.opt_level, int) or not 0 <= out.opt_level <= 3:
+    if out.opt_level not in range(4):
         raise ArgumentError("opt level is 0 to 3", code="OC2120", found=out.opt_level)
     return out

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 __all__ = ["current_stream", "default_stream"]
@@ -11,15 +12,20 @@ __all__ = ["current_stream", "default_stream"]
 
 def current_stream() -> Any:
     """torch's current stream as a CUstream."""
-    import cuda.bindings.driver as cuda
-    import torch
-
-    return cuda.CUstream(torch.cuda.current_stream().cuda_stream)
+    return _handle(_torch().current_stream())
 
 
 def default_stream() -> Any:
     """torch's default stream as a CUstream."""
-    import cuda.bindings.driver as cuda
+    return _handle(_torch().default_stream())
+
+
+def _torch() -> Any:
     import torch
 
-    return cuda.CUstream(torch.cuda.default_stream().cuda_stream)
+    return torch.cuda
+
+
+def _handle(stream: Any) -> Any:
+    driver: Any = importlib.import_module("cuda.bindings.driver")
+    return driver.CUstream(stream.cuda_stream)

@@ -86,7 +86,7 @@ class Executor:
         self._compile = compile_
         self._versions: dict[Any, Runner] = {request.key: runner}
         self._prepared: dict[tuple[int, ...], _Prepared] = {}
-        self._fast: Any = None
+        self.fast: Any = None
         self._first = runner
         signature = request.fn.signature
         notes = request.fn.annotations
@@ -125,8 +125,8 @@ class Executor:
             key = tuple(map(id, args))
             forget = functools.partial(_forget, self._prepared, key)
             self._prepared[key] = _Prepared(args, run, forget)
-            if self._fast is not None:
-                self._fast.remember_prepared(args, run)
+            if self.fast is not None:
+                self.fast.remember_prepared(args, run)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         first = self._request
@@ -206,8 +206,8 @@ def fast_executor(executor: Executor) -> Executor:
     from opencute.jit.fastcall import FastCall
 
     slow = functools.partial(Executor.__call__, executor)
-    executor._fast = FastCall(slow)
-    executor.__class__ = type("Executor", (Executor,), {"__call__": executor._fast.function})
+    executor.fast = FastCall(slow)
+    executor.__class__ = type("Executor", (Executor,), {"__call__": executor.fast.function})
     return executor
 
 

@@ -35,7 +35,8 @@ class _Decorated:
         self.fn = fn
         self.preprocess = preprocess
         self.prefix: str | None = None
-        functools.update_wrapper(self, fn)
+        wrapper: Any = self  # a callable of two kinds, which the stub cannot say
+        functools.update_wrapper(wrapper, fn)
 
     @functools.cached_property
     def rewritten(self) -> Callable[..., Any]:
