@@ -96,7 +96,7 @@ def trace_host(
             args, kwargs = build_args(list(host.args))
             result = traced(fn, *args, **kwargs)
             func.return_()
-        _check_result(result, name)
+        _check_result(result, fn, name)
         check_escapes(module)
         if trace.pending:
             call = trace.pending[0]
@@ -112,10 +112,11 @@ def trace_host(
     return module
 
 
-def _check_result(result: Any, name: str) -> None:
+def _check_result(result: Any, fn: Callable[..., Any], name: str) -> None:
     if isinstance(result, Numeric) and result.is_dynamic:
         raise LanguageError(
             f"{name!r} returns a value that is only known at run time", code="OC1131",
+            loc=Location(fn.__code__.co_filename, fn.__code__.co_firstlineno, function=name),
             hint="store it to a tensor; a host function called from Python returns nothing",
         )  # fmt: skip
 
