@@ -35,6 +35,8 @@ __all__ = ["print_tensor", "printf"]
 _MAX_ARGS = 24
 _C_SPEC = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXeEfFgGcsp]))")
 
+_BRACES = re.compile(r"\{\{|\}\}|\{(\d*)(?::([-+ #0]*\d*(?:\.\d+)?)([diouxXeEfFgG]?))?\}")
+
 
 class _Text:
     """A C format in the making, with the values that it prints."""
@@ -53,6 +55,16 @@ class _Text:
         wide, default = _widened(x)
         self.format += spec or default
         self.args.append(wide.ir_value())
+
+    def element(self, x: Any) -> None:
+        """Print an element of a tensor, with a blank where a sign would stand."""
+        if isinstance(x, Numeric) and x.is_dynamic and (x.dtype.is_float or x.dtype.signed):
+            wide, default = _widened(x)
+            self.format += f"% {default[1:]}"
+            self.args.append(wide.ir_value())
+        else:
+            self.plain(" ")
+            self.any(x)
 
     def any(self, x: Any) -> None:
         """Print whatever a user may hand to printf."""
@@ -168,25 +180,29 @@ def _dynamic(x: Numeric) -> Numeric:
 
 
 def _brace_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
-    pieces = re.split(r"(\{\{|\}\}|\{\d*\})", fmt)
-    count = 0
-    for piece in pieces:
-        if piece in ("{{", "}}"):
-            text.plain(piece[0])
-        elif (
-            piece.startswith("{")
-            and piece.endswith("}")
-            and (piece[1:-1].isdigit() or piece == "{}")
-        ):
-            at = int(piece[1:-1]) if piece != "{}" else count
-            count += 1
-            if at >= len(args):
-                raise TypeMismatchError(
-                    "printf: more places than arguments", code="OC1240", found=fmt
-                )
+    """`fmt` in Python's spelling: ``{}``, ``{0}``, and ``{:spec}`` with a spec that C has too."""
+    last = count = 0
+    for match in _BRACES.finditer(fmt):
+        text.plain(fmt[last : match.start()])
+        last = match.end()
+        if match.group(0) in ("{{", "}}"):
+            text.plain(match.group(0)[0])
+            continue
+        at = int(match.group(1)) if match.group(1) else count
+        count += 1
+        if at >= len(args):
+            raise TypeMismatchError("printf: more places than arguments", code="OC1240", found=fmt)
+        flags, kind = match.group(2) or "", match.group(3) or ""
+        if not flags and not kind:
             text.any(args[at])
         else:
-            text.plain(piece)
+            kind = kind or ("d" if _is_whole(args[at]) else "f")
+            _one(text, f"%{flags}{kind}", kind, args[at])
+    text.plain(fmt[last:])
+
+
+def _is_whole(x: Any) -> bool:
+    return not as_numeric(x).dtype.is_float if isinstance(x, Numeric | int | float) else False
 
 
 def printf(fmt: Any, *args: Any, end: str = "\n", loc: Any = None, ip: Any = None) -> None:
@@ -206,7 +222,7 @@ def printf(fmt: Any, *args: Any, end: str = "\n", loc: Any = None, ip: Any = Non
             if i:
                 text.plain(" ")
             text.any(x)
-    elif args and re.search(r"\{\d*\}", fmt):
+    elif args and any(m.group(0) not in ("{{", "}}") for m in _BRACES.finditer(fmt)):
         _brace_format(text, fmt, args)
     elif args or _C_SPEC.search(fmt):
         _c_format(text, fmt, args)
@@ -284,14 +300,13 @@ def _nested(tensor: TracedTensor) -> None:
             text.plain(pad + "[" * opening)
             for c in range(cols):
                 crd = (r, c, *outer)[: len(modes)]
-                text.plain(" ")
-                text.any(tensor[tuple(crd) if len(crd) > 1 else crd[0]])
-                text.plain(",")
+                text.element(tensor[tuple(crd) if len(crd) > 1 else crd[0]])
+                text.plain(", ")
                 if len(text.args) >= _MAX_ARGS:
                     text.emit()
                     text = _Text()
             last = r == rows - 1
             closing = (depth if p == planes - 1 else min(depth, 2)) if last else 1
-            text.plain(" " + "]" * closing)
+            text.plain("]" * closing)
             text.plain(")\n" if last and p == planes - 1 else ",\n\n" if last else ",\n")
     text.emit()
