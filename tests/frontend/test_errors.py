@@ -22,7 +22,8 @@ pytestmark = pytest.mark.t0
 CASES: dict[str, tuple[str, str]] = {
     "const_expr of a run-time value": ("OC1114", "if cutlass.const_expr(i > 0):  # here\n    pass"),
     "range_constexpr of a run-time bound": (
-        "OC1113", "for k in cutlass.range_constexpr(i):  # here\n    pass",
+        "OC1113",
+        "for k in cutlass.range_constexpr(i):  # here\n    pass",
     ),
     "assert on a run-time value": ("OC1101", "assert i > 0  # here"),
     "float() that Python calls": ("OC1101", "x = math.sqrt(cutlass.Float32(i))  # here"),
@@ -37,11 +38,13 @@ CASES: dict[str, tuple[str, str]] = {
     "kinds differ": ("OC1250", "x = 1\nif i > 0:  # here\n    x = 'a'"),
     "float range": ("OC1253", "for k in range(1.5):  # here\n    pass"),
     "sizes of a copy": (
-        "OC1363", "a = cute.make_rmem_tensor(4, cutlass.Float32)\n"
+        "OC1363",
+        "a = cute.make_rmem_tensor(4, cutlass.Float32)\n"
         "b = cute.make_rmem_tensor(8, cutlass.Float32)\ncute.autovec_copy(a, b)  # here",
     ),
     "types of a copy": (
-        "OC1238", "a = cute.make_rmem_tensor(4, cutlass.Float32)\n"
+        "OC1238",
+        "a = cute.make_rmem_tensor(4, cutlass.Float32)\n"
         "b = cute.make_rmem_tensor(4, cutlass.Int32)\ncute.autovec_copy(a, b)  # here",
     ),
     "dynamic register tensor": ("OC1358", "x = cute.make_rmem_tensor(i, cutlass.Int32)  # here"),
@@ -50,7 +53,8 @@ CASES: dict[str, tuple[str, str]] = {
     "tensor as an element": ("OC1232", "t[0] = t  # here"),
     "partial slice": ("OC1354", "x = t[0:2]  # here"),
     "layout that does not divide": (
-        "OC13", "x = cute.composition(cute.make_layout((3, 5), stride=(1, 9)), cute.make_layout(4))  # here",
+        "OC13",
+        "x = cute.composition(cute.make_layout((3, 5), stride=(1, 9)), cute.make_layout(4))  # here",
     ),
     "no such operator": ("OC1207", "x = cutlass.Float32(1) & 1  # here"),
     "printf places": ("OC1240", "cute.printf('{} {}', i)  # here"),
@@ -94,7 +98,9 @@ def tensor() -> Any:
 
 def check(error: OpenCuTeError, file: str, source: str, code: str) -> None:
     assert error.code.startswith(code), error
-    assert error.loc is not None and (error.loc.file, error.loc.line) == (file, line_of(source)), error
+    assert error.loc is not None and (error.loc.file, error.loc.line) == (file, line_of(source)), (
+        error
+    )
     assert "# here" in str(error) and "^" in str(error)
 
 
@@ -209,7 +215,9 @@ def test_tracebacks_show_the_users_frames(tmp_path: Path) -> None:
     module = load_source(source, tmp_path)
     with pytest.raises(ZeroDivisionError) as e:
         module.host(tensor())
-    files = [f for f in traceback.extract_tb(e.value.__traceback__) if f.filename == module.__file__]
+    files = [
+        f for f in traceback.extract_tb(e.value.__traceback__) if f.filename == module.__file__
+    ]
     assert [f.name for f in files][-1] == "helper" and files[-1].line == "t[k] = 1 / 0"
     # Python itself adds the frame of the decorator's call while the error passes through it.
     assert len(frames(e.value)) <= 1
@@ -243,4 +251,4 @@ def test_a_function_without_source() -> None:
 
 def test_only_functions_can_be_decorated() -> None:
     with pytest.raises(OpenCuTeError, match="OC1121"):
-        opencute.cute.jit(3 .__add__)
+        opencute.cute.jit((3).__add__)

@@ -197,7 +197,13 @@ def test_constexpr_defaults_and_keywords() -> None:
         o[0] = n * k
 
     @cute.jit
-    def host(o: cute.Tensor, n: cutlass.Int32 = 3, *, k: cutlass.Constexpr[int] = 5, fn: cutlass.Constexpr = None):  # noqa: E501
+    def host(
+        o: cute.Tensor,
+        n: cutlass.Int32 = 3,
+        *,
+        k: cutlass.Constexpr[int] = 5,
+        fn: cutlass.Constexpr = None,
+    ):  # noqa: E501
         seen.append(k)
         kernel(o, fn(n) if cutlass.const_expr(fn is not None) else n, k).launch()
 
