@@ -20,13 +20,12 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "examples")]
 
-import cutlass.cute as cute  # noqa: E402 - after the path is set
-from cutlass.cute.runtime import from_dlpack  # noqa: E402
-
 import add_2d  # noqa: E402
 import add_tiled_copy  # noqa: E402
+import cutlass.cute as cute  # noqa: E402 - after the path is set
 import relu_2d  # noqa: E402
 import scale_inplace  # noqa: E402
+from cutlass.cute.runtime import from_dlpack  # noqa: E402
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
@@ -90,16 +89,31 @@ def cases(size, dtype):
     for layout in ("dynamic", "static"):
         dynamic = layout == "dynamic"
         fn, code = prepared(add_2d.add, (a, b, out), dynamic=dynamic)
-        yield f"add, {layout}", fn, lambda: torch.add(a, b, out=out), 3 * n, code, (
-            lambda: torch.equal(out, a + b)
+        yield (
+            f"add, {layout}",
+            fn,
+            lambda: torch.add(a, b, out=out),
+            3 * n,
+            code,
+            (lambda: torch.equal(out, a + b)),
         )
         fn, code = prepared(relu_2d.relu, (a, out), dynamic=dynamic)
-        yield f"relu, {layout}", fn, lambda: torch.clamp_min(a, 0, out=out), 2 * n, code, (
-            lambda: torch.equal(out, torch.relu(a))
+        yield (
+            f"relu, {layout}",
+            fn,
+            lambda: torch.clamp_min(a, 0, out=out),
+            2 * n,
+            code,
+            (lambda: torch.equal(out, torch.relu(a))),
         )
     fn, code = prepared(add_tiled_copy.add, (a, b, out), dynamic=True, align=None)
-    yield "add, tiled copy, predicated", fn, lambda: torch.add(a, b, out=out), 3 * n, code, (
-        lambda: torch.equal(out, a + b)
+    yield (
+        "add, tiled copy, predicated",
+        fn,
+        lambda: torch.add(a, b, out=out),
+        3 * n,
+        code,
+        (lambda: torch.equal(out, a + b)),
     )
     x = a.clone()
     fn, code = prepared(scale_inplace.scale, (x,), 1.0)
@@ -114,7 +128,6 @@ def main():
     src, dst = (torch.empty(1 << 30, dtype=torch.int8, device="cuda") for _ in range(2))
     copy = burst({"copy": lambda: dst.copy_(src)})["copy"]
     bandwidth = 2 * (1 << 30) / copy  # bytes per microsecond
-    del src, dst
     print(f"{torch.cuda.get_device_name()}, copy {bandwidth / 1e6:.2f} TB/s")
     rows = []
     for name, dtype in DTYPES.items():

@@ -5,10 +5,8 @@
 opencute verify examples/relu_2d.py --rtol 0 --atol 0
 """
 
-import numpy as np
-
-import cutlass
 import cutlass.cute as cute
+import numpy as np
 from cutlass.cute.runtime import from_dlpack
 
 DTYPE = np.float16

@@ -302,7 +302,7 @@ def swizzles(draw: Any, max_bits: int = 3) -> Swizzle:
 
 
 LAWS = settings(
-    max_examples=30,
+    max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

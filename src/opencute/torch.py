@@ -9,8 +9,8 @@ from opencute.base.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "current_stream": "opencute.integrations.torch_helpers",
-        "default_stream": "opencute.integrations.torch_helpers",
+        "current_stream": "opencute.integrations.cuda_torch_streams",
+        "default_stream": "opencute.integrations.cuda_torch_streams",
         "dtype": "opencute.integrations.torch_helpers",
         "from_dlpack": "opencute.lang.external",
         "get_leading_dim": "opencute.integrations.torch_helpers",

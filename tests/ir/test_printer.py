@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from opencute.base.location import Location
@@ -116,16 +114,3 @@ def test_pretty_form_is_short():
         "  }\n"
         "}\n"
     )
-
-
-def test_printing_is_linear():
-    def seconds(count: int) -> float:
-        module = kernel(count)
-        best = 1e9
-        for _ in range(3):
-            began = time.process_time()
-            print_op(module, locations=True)
-            best = min(best, time.process_time() - began)
-        return best
-
-    assert seconds(8000) < 40 * max(seconds(1000), 1e-3)

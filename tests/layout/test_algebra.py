@@ -34,7 +34,7 @@ from opencute.layout import (
     to_str,
     with_shape,
 )
-from opencute.layout.algebra import _compose as compose_flat
+from opencute.layout.algebra import Composer
 from strategies import (
     LAWS,
     Dyn,
@@ -158,7 +158,7 @@ def test_composition_of_dynamic_layouts(pair, data):
     ha, hb = hide(data.draw, a), hide(data.draw, b, keep=lambda x: x == 0)
     # Dynamic modes cannot be merged, so the plain layouts must fit without merging, too.
     flat = flat_layout(a)
-    assume(attempt(compose_flat, flat, b.shape, b.stride, (a, b)) is not None)
+    assume(attempt(Composer(a, b).layout, flat, b.shape, b.stride) is not None)
     assert points(reveal(composition(ha, hb))) == points(composition(a, b))
 
 
@@ -233,6 +233,8 @@ def test_composition_keeps_what_divisibility_tells():
         (Layout((4, 3), (3, 1)), Layout(5)),
         (Layout((6, 2), (8, 2)), Layout(4, 4)),
         (Layout((6, 2), (8, 3)), Layout(3, 4)),
+        (Layout((3, 2), (1, 5)), Layout((2, 2), (1, 2))),
+        (Layout((4, 2), (1, 5)), Layout((3, 2), (1, 2))),
         (Layout(20, 2), (5, 4)),
         (Layout((4, 8)), (2, (2, 2))),
         (Layout((4, 8)), "tile"),

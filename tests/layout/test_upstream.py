@@ -97,8 +97,12 @@ def test_functions_of_layouts_agree(oracle: ModuleType, a: Layout, b: Layout):
         expected = answer(getattr(oracle, name), *pargs)
         # Beyond the domain of `a`, ours goes on along the last mode as it is written.
         if expected is not None and (name != "composition" or ours.cosize(b) <= size(a)):
-            got = getattr(ours, name)(*args)
-            assert points(got) == [expected(i) for i in range(expected.size())], name
+            values = [expected(i) for i in range(expected.size())]
+            got = answer(getattr(ours, name), *args)
+            if got is None:  # refused, because the published answer is wrong
+                assert name == "composition" and values != [a(b(i)) for i in range(size(b))]
+            else:
+                assert points(got) == values, name
     assert ours.cosize(a) == pa.cosize()
     for i in range(size(a)):
         assert a(i) == pa(i)

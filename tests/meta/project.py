@@ -30,7 +30,7 @@ RANK: dict[str, int] = {
     "frontend": 5,
     "compiler": 6,
     "jit": 7,
-    "": 8, "cute": 8,
+    "": 8, "cute": 8, "cuda": 8,
     "lib": 9, "tune": 9,
     "pipeline": 10, "utils": 10, "torch": 10, "jax": 10, "testing": 10, "integrations": 10,
     "cutlass": 10,  # src/cutlass: the other spelling of the public tree
@@ -39,7 +39,7 @@ RANK: dict[str, int] = {
 }  # fmt: skip
 
 # The public language is one thing in two places, so these may import each other.
-SAME_PACKAGE = [{"", "cute"}]
+SAME_PACKAGE = [{"", "cute"}, {"", "cuda"}]
 
 # Heavy third-party module → where it may be imported, inside functions: path parts that name it, or
 # packages whose business it is.

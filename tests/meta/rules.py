@@ -203,6 +203,8 @@ def all_violations(path: Path) -> list[str]:
             for t in (n.targets if isinstance(n, ast.Assign) else [n.target])
         )
     ]
+    if not listed and _has_lazy_names(tree):
+        return []  # lazy_names makes __all__ from its table, sorted
     if not listed:
         own = public - imported
         return [f"{path}: no __all__, but it defines {', '.join(sorted(own))}"] if own else []
@@ -217,6 +219,18 @@ def all_violations(path: Path) -> list[str]:
     if "__getattr__" not in bound:  # lazily loaded names are checked where they are loaded
         bad += [f"{path}: __all__ lists {n!r}, which is not bound" for n in names if n not in bound]
     return bad
+
+
+def _has_lazy_names(tree: ast.Module) -> bool:
+    """Whether a module says ``__getattr__, __dir__, __all__ = lazy_names(...)``."""
+    return any(
+        isinstance(n, ast.Assign)
+        and isinstance(n.targets[0], ast.Tuple)
+        and ast.unparse(n.targets[0]) == "(__getattr__, __dir__, __all__)"
+        and isinstance(n.value, ast.Call)
+        and ast.unparse(n.value.func) == "lazy_names"
+        for n in tree.body
+    )
 
 
 def star_violations(path: Path) -> list[str]:

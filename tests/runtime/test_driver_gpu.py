@@ -184,7 +184,8 @@ def test_streams_of_others():
     assert stream_handle(side) == side.cuda_stream
     assert stream_handle(bindings.CUstream(side.cuda_stream)) == side.cuda_stream
     assert driver.handle(bindings.CUstream(side.cuda_stream)) == side.cuda_stream
-    assert current_stream() == torch.cuda.current_stream().cuda_stream == 0
+    with torch.cuda.stream(torch.cuda.default_stream()):
+        assert current_stream() == torch.cuda.current_stream().cuda_stream == 0
     with torch.cuda.stream(side):
         assert stream_handle(None) == side.cuda_stream
         assert stream_handle(None, device=0) == side.cuda_stream

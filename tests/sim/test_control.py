@@ -232,7 +232,7 @@ def check(seed: int, *, pauses: bool = False, order: int = 0) -> None:
     np.testing.assert_array_equal(memory.ravel(), np.array(want, np.int32))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1 << 40))
 def test_random_programs(seed: int) -> None:
     check(seed)
@@ -263,7 +263,7 @@ def go(op: Op) -> Function:
     return run
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1 << 40), st.integers(0, 5))
 def test_random_programs_that_wait(seed: int, order: int) -> None:
     """The same with operations that block anywhere, so that control is flattened."""

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Making one package be another under a second name.
 
-``cutlass.cute`` and ``opencute.cute`` are the same module object, so that classes and states are the
-same across both spellings.
+``cutlass.cute`` and ``opencute.cute`` are the same module object, so that classes and states are
+the same across both spellings.
 """
 
 from __future__ import annotations

@@ -99,6 +99,7 @@ class Knobs:
     cache_dir = Knob(
         "OPENCUTE_CACHE_DIR", None, _path, "where compiled kernels are kept (default: user cache)"
     )
+    user_cache = Knob("XDG_CACHE_HOME", None, _path, "the user's cache folder, by the XDG rules")
     cache_enabled = Knob("OPENCUTE_CACHE_ENABLED", True, _flag, "use the disk cache")
     cache_size_mb = Knob("OPENCUTE_CACHE_SIZE_MB", 1024, int, "size cap of the disk cache in MiB")
     dump_dir = Knob("OPENCUTE_DUMP_DIR", None, _path, "write every stage of every kernel here")

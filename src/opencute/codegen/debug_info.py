@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Source positions as LLVM debug metadata, enough for ``.loc`` lines in PTX and ``-lineinfo`` tools.
+"""Source positions as LLVM debug metadata, enough for ``.loc`` lines in PTX and for profilers.
 
 In: `Location` values with their call chains. Out: numbered metadata nodes::
 
     !7 = !DILocation(line: 12, column: 5, scope: !4, inlinedAt: !6)
 
-A helper that was traced into a kernel becomes an inlined function, so profilers show both lines.
+A helper that was traced into a kernel becomes an inlined function: its instructions keep its lines.
 """
 
 from __future__ import annotations

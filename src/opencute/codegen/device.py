@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels to machine code: the stages after the cute IR, with the time of each.
+"""Kernels to machine code: the stages after lowering, with the time of each.
 
-In: a module as tracing leaves it, and a target. Out: a `DeviceCode` with every stage as text::
+In: a module at the llvm level, or one that a callback lowers, and a target. Out: a `DeviceCode`
+with every stage as text::
 
-    code = compile_device(module, target("sm_90a"))
+    code = compile_device(module, sm, lower=lambda m: run_device_passes(m, sm))
     code.report.function("relu").registers
 """
 
@@ -19,7 +20,6 @@ from opencute.codegen.llvm_text import device_module_text
 from opencute.codegen.ptxas import AsmReport, Assembler
 from opencute.ir.core import Op
 from opencute.native.nvptx import ptx_version_for, to_ptx
-from opencute.passes.pipelines import run_device_passes
 
 __all__ = ["DeviceCode", "compile_device", "compile_to_ptx"]
 
@@ -43,33 +43,24 @@ class DeviceCode:
     timings: dict[str, float] = field(default_factory=dict[str, float])
 
 
-def compile_to_ptx(
-    module: Op,
-    target: Target,
-    *,
-    line_info: bool = False,
-    after: Callable[[str, Op], None] | None = None,
-) -> DeviceCode:
-    """Lower a module in place and emit PTX.
+def compile_to_ptx(module: Op, target: Target, *, line_info: bool = False) -> DeviceCode:
+    """Emit PTX.
 
     Args:
-        module: a ``builtin.module`` at the cute level; it is at the llvm level afterwards.
+        module: a ``builtin.module`` whose kernels are at the llvm level.
         target: the processor.
         line_info: keep source lines.
-        after: called after each pass, with its name.
+
+    Raises:
+        ToolchainError: an operation that has no LLVM form, or IR that LLVM rejects.
     """
-    timings: dict[str, float] = {}
     start = time.perf_counter()
-    run_device_passes(module, target, after)
-    lowered = time.perf_counter()
     ir = device_module_text(module, line_info=line_info)
-    printed = time.perf_counter()
+    printed = (time.perf_counter() - start) * 1e3
     # Library functions have to be inlined, which the small pass list does not do.
     passes = "O1" if "@__nv_" in ir else "small"
     result = to_ptx(ir, target.name, ptx_version_for(target.name, target.ptx), passes)
-    timings["lower"] = (lowered - start) * 1e3
-    timings["print"] = (printed - lowered) * 1e3
-    timings.update({f"llvm {k}": v for k, v in result.timings.items()})
+    timings = {"print": printed, **{f"llvm {k}": v for k, v in result.timings.items()}}
     return DeviceCode(ir, result.ptx, timings=timings)
 
 
@@ -78,24 +69,35 @@ def compile_device(
     target: Target,
     opt_level: int = 3,
     line_info: bool = False,
-    after: Callable[[str, Op], None] | None = None,
+    *,
+    lower: Callable[[Op], None] | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> DeviceCode:
     """Compile the kernels of a module.
 
     Args:
-        module: a ``builtin.module`` at the cute level; it is at the llvm level afterwards.
+        module: a ``builtin.module`` with kernels at the llvm level, or which `lower` brings there.
         target: the processor.
         opt_level: level of ptxas.
         line_info: keep source lines for profilers.
-        after: called after each pass, with its name.
+        lower: called with the module while ptxas starts up; its time hides part of that.
+        meanwhile: called while ptxas assembles, for work that does not need its result.
 
     Raises:
         CompileError: the module cannot be lowered, or LLVM or ptxas rejects it.
         MissingPieceError: there is no ptxas.
     """
     with Assembler(target, opt_level=opt_level, line_info=line_info) as asm:
-        code = compile_to_ptx(module, target, line_info=line_info, after=after)
         start = time.perf_counter()
-        cubin, report = asm.finish(code.ptx)
-        code.timings["ptxas"] = (time.perf_counter() - start) * 1e3
-    return DeviceCode(code.llvm_ir, code.ptx, cubin, report, code.timings)
+        if lower is not None:
+            lower(module)
+        lowered = (time.perf_counter() - start) * 1e3
+        code = compile_to_ptx(module, target, line_info=line_info)
+        start = time.perf_counter()
+        asm.feed(code.ptx)
+        if meanwhile is not None:
+            meanwhile()
+        cubin, report = asm.finish()
+        assembled = (time.perf_counter() - start) * 1e3
+    timings = {"lower": lowered, **code.timings, "ptxas": assembled}
+    return DeviceCode(code.llvm_ir, code.ptx, cubin, report, timings)

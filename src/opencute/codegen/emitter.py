@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One function as LLVM IR text: names of values, basic blocks, and structured control flow.
 
-In: a function of llvm-level IR. Out: lines of text. What an operation becomes is a row in a table of
-the `ops_*` modules; each row is a function ``(emitter, op) -> None`` that calls `emit`::
+In: a function of llvm-level IR. Out: lines of text. What an operation becomes is a row in a table
+of the `ops_*` modules; each row is a function ``(emitter, op) -> None`` that calls `emit`::
 
     def addi(e: Emitter, op: Op) -> None:
         e.emit(op.result, f"add {e.typed(op.operands[0])}, {e.ref(op.operands[1])}")
@@ -118,7 +118,7 @@ class Emitter:
         self.lines.append(f"  {text}{self._dbg}")
 
     def call(self, name: str, result: Type | str, args: Sequence[tuple[str, str]]) -> str:
-        """Print a call of an intrinsic or external function, declaring it; (type, operand) pairs."""
+        """Print a call of an external function, and declare it; (type, operand) pairs."""
         ret = result if isinstance(result, str) else llvm_type(result)
         self.module.declare(f"declare {ret} @{name}({', '.join(t for t, _ in args)})")
         return self.assign(f"call {ret} @{name}({', '.join(f'{t} {v}' for t, v in args)})")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host function as LLVM IR text for this CPU: it computes grids and launches kernels.
 
-In: a module with one ``func.func``. Out: IR that defines ``i32 @<name>(ptr %call)``. `call` points to
-8-byte slots, all little-endian, a value in the low bytes of its slot::
+In: a module with one ``func.func``. Out: IR that defines ``i32 @<name>(ptr %call)``. `call`
+points to 8-byte slots, all little-endian, a value in the low bytes of its slot::
 
     slot 0      CUstream: used by launches that name no stream of their own
     slot 1      pointer to an array of CUfunction, one per launch in the order of the text
@@ -11,8 +11,8 @@ In: a module with one ``func.func``. Out: IR that defines ``i32 @<name>(ptr %cal
 
 The result is the first CUresult that is not 0; later launches are then skipped. A launch with an
 empty grid is left out, because the driver calls it an error where it is only nothing to do.
-`launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx``; whoever compiles
-it (`opencute.native.jit.compile_host`) gives its address.
+`launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx``; whoever
+compiles it (`opencute.native.jit.compile_host`) gives its address.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opencute.arch.target import Target
 from opencute.base.errors import ToolchainError
 from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
 from opencute.codegen.host_ops import HOST_OPS
@@ -28,7 +27,6 @@ from opencute.codegen.llvm_types import llvm_type
 from opencute.dialects.gpu import LaunchFuncOp
 from opencute.ir.attributes import Attribute, BoolAttr, IntAttr, UnitAttr
 from opencute.ir.core import Op, Value
-from opencute.passes.pipelines import run_host_passes
 
 __all__ = ["ARGUMENT_SLOT", "FUNCTIONS_SLOT", "STREAM_SLOT", "HostCode", "compile_host_text"]
 
@@ -58,18 +56,16 @@ class HostCode:
     slots: int
 
 
-def compile_host_text(module: Op, target: Target, name: str | None = None) -> HostCode:
+def compile_host_text(module: Op, name: str | None = None) -> HostCode:
     """The text of a host function.
 
     Args:
-        module: a ``builtin.module``; its host functions are lowered in place.
-        target: the processor of the kernels.
+        module: a ``builtin.module`` whose host functions are at the llvm level.
         name: which function; the only one when omitted.
 
     Raises:
         ToolchainError: no such function, or an operation that host code cannot have.
     """
-    run_host_passes(module, target)
     function = _function(module, name)
     symbol = function.symbol
     assert symbol is not None

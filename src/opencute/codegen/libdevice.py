@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of NVIDIA's libdevice as LLVM IR text, ready to be added to a module.
 
-In: names such as ``__nv_expf``. Out: text that defines them as ``internal alwaysinline`` and whatever
-they need. Each function is cut out of the library once per process: its callees are inlined,
-``__nvvm_reflect`` is answered (subnormals are kept, square roots are rounded), and it is simplified
-by itself, so that a kernel pays only for parsing a few lines per function.
+In: names such as ``__nv_expf``. Out: text that defines them as ``internal alwaysinline`` and
+whatever they need. Each function is cut out of the library once per process: its callees are
+inlined, ``__nvvm_reflect`` is answered (subnormals are kept, square roots are rounded), and it is
+simplified by itself, so that a kernel pays only for parsing a few lines per function.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _library() -> dict[str, Any]:
 
 
 def _clean(text: str) -> str:
-    """A definition without comments, attribute groups and metadata, and with reflection answered."""
+    """A definition without comments, attribute groups, metadata; with reflection answered."""
 
     def answer(match: re.Match[str]) -> str:
         text = str(_library().get(match[1], ""))

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device module as LLVM IR text.
 
-In: a module whose kernels are at the llvm level (see `opencute.passes.pipelines`). Out: text such as::
+In: a module whose kernels are at the llvm level (see `opencute.passes.pipelines`). Out: text such
+as::
 
     define ptx_kernel void @relu(ptr addrspace(1) align 16 %a0, i32 %a1) #0 { ... }
     attributes #0 = { nounwind "nvvm.reqntid"="256,1,1" }
@@ -15,6 +16,7 @@ from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
 from opencute.codegen.libdevice import libdevice_text
 from opencute.codegen.llvm_types import llvm_type
 from opencute.codegen.ops_arith import ARITH
+from opencute.codegen.ops_convert import CONVERT
 from opencute.codegen.ops_math import MATH
 from opencute.codegen.ops_memory import MEMORY
 from opencute.codegen.ops_vector import VECTOR_OPS
@@ -22,11 +24,10 @@ from opencute.codegen.predication import print_predicated
 from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.attributes import Attribute, DenseI32Attr, IntAttr
 from opencute.ir.core import Op
-from opencute.passes.rewriter import kernels
 
 __all__ = ["TABLE", "device_module_text"]
 
-TABLE: dict[str, OpPrinter] = {**ARITH, **MATH, **MEMORY, **VECTOR_OPS}
+TABLE: dict[str, OpPrinter] = {**ARITH, **CONVERT, **MATH, **MEMORY, **VECTOR_OPS}
 
 _LAUNCH = (("cute.reqntid", "nvvm.reqntid"), ("cute.maxntid", "nvvm.maxntid"),
            ("cute.minctasm", "nvvm.minctasm"), ("cute.cluster_dim", "nvvm.cluster_dim"),
@@ -44,7 +45,13 @@ def device_module_text(module: Op, *, line_info: bool = False) -> str:
         ToolchainError: an operation that has no LLVM form.
     """
     text = ModuleText(DebugInfo(first=1) if line_info else None)
-    for kernel in kernels(module):
+    kernels = [
+        f
+        for op in module.regions[0].block.ops
+        if op.name == "gpu.module"
+        for f in op.regions[0].block.ops
+    ]
+    for kernel in kernels:
         text.functions.append(_kernel(kernel, text))
     return _assemble(text)
 

@@ -106,7 +106,7 @@ def _index_cast(e: Emitter, op: Op) -> None:
 
 
 def per_lane(e: Emitter, op: Op, one: Callable[[list[str]], str]) -> None:
-    """Print an operation lane by lane; `one` gets the operand texts of a lane and returns its result."""
+    """Print an operation lane by lane; `one` makes a lane's result from its operand texts."""
     result = op.results[0]
     n = lanes(result.type)
     if n is None:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""How `math` operations, and division, are printed as LLVM IR, by the table `opencute.arch.mathfns`.
+"""How `math` operations, and division, are printed, by the table `opencute.arch.mathfns`.
 
-``math.sqrt`` becomes ``llvm.sqrt``, a fast ``math.exp2`` the instruction ``ex2.approx.ftz.f32``, and
-``math.exp`` a call of libdevice's ``__nv_expf``, whose text is added to the module.
+``math.sqrt`` becomes ``llvm.sqrt``, a fast ``math.exp2`` the instruction ``ex2.approx.ftz.f32``,
+and ``math.exp`` a call of libdevice's ``__nv_expf``, whose text is added to the module.
 """
 
 from __future__ import annotations

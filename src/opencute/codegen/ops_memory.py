@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from opencute.arch.sregs import SREG_BOUNDS
 from opencute.base.errors import ToolchainError
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type
@@ -17,7 +18,6 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.attributes import DenseI32Attr, IntAttr, StringAttr, TypeAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.types import F64, FloatType, IntegerType, Type
-from opencute.passes.ranges import SREG_BOUNDS
 
 __all__ = ["MEMORY", "print_arguments"]
 
@@ -120,7 +120,7 @@ _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([a-zA-Z%])")
 
 
 def print_arguments(e: Emitter, op: Op) -> tuple[str, list[tuple[str, str]]]:
-    """The global that holds a print's format, and its arguments promoted as C does: (type, operand)."""
+    """The global with a print's format, and (type, operand) pairs, promoted as C does."""
     text = _text(op, "format")
     kinds = [m[1] for m in _CONVERSION.finditer(text) if m[1] != "%"]
     if len(kinds) != len(op.operands):

@@ -6,9 +6,9 @@ In: an ``scf.if`` that moves one element, or one vector, between memory and a re
 
     scf.if %c { %v = llvm.load %p : !llvm.ptr<1> -> f32 ; llvm.store %v, %slot : !llvm.ptr }
 
-Out: straight-line code with ``@c ld.global.b32 v, [p];``, where v starts as what the slot held. ptxas
-would form the same instruction from the branch, but a tile of 16 masked elements would first cost
-LLVM 16 basic blocks, which is most of the time of a small compile.
+Out: straight-line code with ``@c ld.global.b32 v, [p];``, where v starts as what the slot held.
+ptxas would form the same instruction from the branch, but a tile of 16 masked elements would
+first cost LLVM 16 basic blocks, which is most of the time of a small compile.
 """
 
 from __future__ import annotations
@@ -20,12 +20,17 @@ from opencute.codegen.llvm_types import llvm_type
 from opencute.dialects.cute import storage_bits
 from opencute.dialects.llvm import GENERIC, GLOBAL, SHARED, LLVMPointerType
 from opencute.ir.core import Op, Value
-from opencute.ir.declare import Trait, has_trait
 from opencute.ir.types import Type, VectorType, element_type
 
 __all__ = ["print_predicated"]
 
 _STATE = {GLOBAL: "global", SHARED: "shared"}
+# What may be computed although the condition does not hold: nothing here can fail.
+_ANYWHERE = {
+    "llvm.getelementptr", "vector.extract", "vector.shuffle", "vector.from_elements",
+    "vector.broadcast", "vector.bitcast", "arith.constant", "arith.addi", "arith.muli",
+    "arith.andi", "arith.cmpi", "arith.extsi", "arith.extui", "arith.trunci", "arith.bitcast",
+}  # fmt: skip
 _CONSTRAINT = {8: "h", 16: "h", 32: "r", 64: "l"}
 
 
@@ -64,7 +69,7 @@ def print_predicated(e: Emitter, op: Op) -> bool:
         return False
     *body, _ = then.ops
     memory = [x for x in body if x.name in ("llvm.load", "llvm.store")]
-    if any(x not in memory and not has_trait(x, Trait.PURE) for x in body):
+    if any(x not in memory and x.name not in _ANYWHERE for x in body):
         return False
     if not memory or memory[-1].name != "llvm.store" or len(memory) > 2:
         return False
@@ -111,10 +116,6 @@ def _is_slot(pointer: Value) -> bool:
         if op.name != "llvm.getelementptr":
             return False
         pointer = op.operands[0]
-
-
-def _asm_type(shape: _Shape) -> str:
-    return f"i{shape.register}" if shape.count == 1 else f"<{shape.count} x i{shape.bits}>"
 
 
 def _to_registers(e: Emitter, value: str, type: str, shape: _Shape) -> list[str]:

@@ -5,11 +5,13 @@
 In: PTX text and a processor. Out: a cubin and an `AsmReport`::
 
     with Assembler(target("sm_90a")) as asm:   # ptxas starts up meanwhile
-        ptx = ...
-        cubin, report = asm.finish(ptx)
+        asm.feed(ptx)
+        ...                                    # whatever else there is to do
+        cubin, report = asm.finish()
 
 ptxas takes most of a small compile and half of that is its own start, so the process is started
-before the PTX exists; text and cubin travel through pipes. A process that is not finished is killed.
+before the PTX exists; text and cubin travel through pipes. A process that is not finished is
+killed.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -130,6 +131,7 @@ class Assembler:
             *(("-lineinfo",) if line_info else ()), *extra,
         ]  # fmt: skip
         self._target = target
+        self._ptx = ""
         self._process: subprocess.Popen[bytes] | None = self._start("/dev/stdin", "/dev/stdout")
 
     def _start(self, source: str, cubin: str) -> subprocess.Popen[bytes]:
@@ -141,22 +143,32 @@ class Assembler:
         except OSError as e:
             raise ToolchainError(f"ptxas cannot be started: {e}", code="OC1530") from e
 
-    def finish(self, ptx: str) -> tuple[bytes, AsmReport]:
-        """Assemble.
+    def feed(self, ptx: str) -> None:
+        """Hand over the text; ptxas works on it from now on, `finish` waits for it."""
+        process = self._process
+        assert process is not None and process.stdin is not None, "feed is called once"
+        self._ptx = ptx
+        try:
+            process.stdin.write(ptx.encode())
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # ptxas has ended early; what it printed says why
+        process.stdin = None
+
+    def finish(self) -> tuple[bytes, AsmReport]:
+        """The machine code of what was fed.
 
         Raises:
             ToolchainError: ptxas rejects the text; the error shows the line and where it came from.
         """
         process, self._process = self._process, None
         assert process is not None, "finish is called once"
-        out, err = process.communicate(ptx.encode())
-        log = err.decode(errors="replace")
-        if process.returncode == 0 and not out.startswith(b"\x7fELF"):
-            out, log, code = self._through_files(ptx)
-        else:
-            code = process.returncode
+        out, err = process.communicate()
+        log, code = err.decode(errors="replace"), process.returncode
+        if code == 0 and not out.startswith(b"\x7fELF"):
+            out, log, code = self._through_files(self._ptx)
         if code != 0:
-            raise _error(log, ptx, self._target, code)
+            raise _error(log, self._ptx, self._target, code)
         return out, parse_report(log)
 
     def _through_files(self, ptx: str) -> tuple[bytes, str, int]:
@@ -223,11 +235,3 @@ def source_of_line(ptx: str, number: int) -> Location | None:
                 return Location(files[found[1]], int(found[2]), max(int(found[3]) - 1, 0))
             return None
     return None
-
-
-def assemble(ptx: str, target: Target, *, opt_level: int = 3) -> tuple[bytes, AsmReport, float]:
-    """Assemble in one go; also returns the milliseconds."""
-    start = time.perf_counter()
-    with Assembler(target, opt_level=opt_level) as asm:
-        cubin, report = asm.finish(ptx)
-    return cubin, report, (time.perf_counter() - start) * 1e3

@@ -56,7 +56,7 @@ PIECES: dict[str, Piece] = {
     ),
     "disassembler": Piece(
         "OC5002", "no nvdisasm or cuobjdump was found, so machine code cannot be shown",
-        "pip install nvidia-nvdisasm nvidia-cuda-cuobjdump, or install a CUDA toolkit and set "
+        "pip install nvidia-cuda-nvdisasm nvidia-cuda-cuobjdump, or install a CUDA toolkit and set "
         "CUDA_HOME",
     ),
     "libdevice": Piece(
@@ -115,7 +115,7 @@ class Tool:
 # Wheels that may hold a program: the current name first, then those of CUDA 12.
 _WHEELS = {
     "ptxas": ("nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12", "nvidia-cuda-nvcc-cu13"),
-    "nvdisasm": ("nvidia-nvdisasm", "nvidia-cuda-nvdisasm", "nvidia-nvdisasm-cu12"),
+    "nvdisasm": ("nvidia-cuda-nvdisasm", "nvidia-cuda-nvdisasm", "nvidia-cuda-nvdisasm-cu12"),
     "cuobjdump": ("nvidia-cuda-cuobjdump", "nvidia-cuda-cuobjdump-cu12"),
     "libdevice.10.bc": (
         "nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12", "nvidia-nvvm-cu12",

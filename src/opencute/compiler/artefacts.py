@@ -13,6 +13,7 @@ With OPENCUTE_DUMP_DIR every stage that is made is also written there.
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
@@ -20,9 +21,11 @@ from opencute.arch.target import target
 from opencute.base.knobs import KNOBS
 from opencute.codegen.device import DeviceCode, compile_device, compile_to_ptx
 from opencute.codegen.host import HostCode, compile_host_text
+from opencute.compiler.cached import cached_device_code
 from opencute.compiler.options import Options
 from opencute.ir.core import Op
 from opencute.ir.verifier import verify
+from opencute.passes.pipelines import run_cute_passes, run_device_passes, run_host_passes
 
 __all__ = ["Artefacts"]
 
@@ -75,12 +78,16 @@ class Artefacts:
     @cached_property
     def lowered_module(self) -> Op:
         """The module after all passes."""
-        from opencute.passes.pipelines import run_device_passes, run_host_passes
-
         module = self.module.clone({})
-        run_device_passes(module, self.target, lambda name, m: self._dump(name, str(m)))
+        self._lower(module)
         run_host_passes(module, self.target)
         return module
+
+    def _lower(self, module: Op) -> None:
+        """Bring the kernels to the llvm level in place; prints stages only if they are kept."""
+        dumped = KNOBS.dump_dir is not None
+        after = (lambda name, m: self._dump(name, str(m))) if dumped else None
+        run_device_passes(module, self.target, after)
 
     @property
     def lowered(self) -> str:
@@ -90,31 +97,69 @@ class Artefacts:
     @cached_property
     def host(self) -> HostCode:
         """The host function for this machine's processor, as LLVM IR."""
-        return compile_host_text(self.module.clone({}), self.target, self.name)
+        module = self.module.clone({})
+        run_host_passes(module, self.target)
+        return compile_host_text(module, self.name)
 
     @cached_property
     def _until_ptx(self) -> DeviceCode:
         module = self.module.clone({})
+        self._lower(module)
         code = compile_to_ptx(module, self.target, line_info=self.options.line_info)
         self._dump("llvm", code.llvm_ir)
         self._dump("ptx", code.ptx)
         return code
 
     @cached_property
+    def simulated_module(self) -> Op:
+        """What the simulator runs: the traced module with multiplications and additions contracted,
+        as the machine code has them."""
+        module = self.module.clone({})
+        run_cute_passes(module, self.target)
+        return module
+
+    @cached_property
     def device(self) -> DeviceCode:
         """The kernels, assembled."""
-        module = self.module.clone({})
-        code = compile_device(
-            module, self.target, self.options.opt_level, self.options.line_info,
-            after=lambda name, m: self._dump(name, str(m)),
-        )  # fmt: skip
+        return self.make_device(lambda: None)
+
+    def make_device(self, meanwhile: Callable[[], None]) -> DeviceCode:
+        """The kernels, assembled; from the disk cache if they were assembled before.
+
+        Args:
+            meanwhile: work to do while the assembler runs.
+        """
+        made = self.__dict__.get("device")
+        if isinstance(made, DeviceCode):
+            meanwhile()
+            return made
+        done: list[bool] = []
+
+        def compile_() -> DeviceCode:
+            done.append(True)
+            return self._compile(meanwhile)
+
+        code = cached_device_code(self.module, self.target, self.options, compile_)
+        if not done:
+            meanwhile()
+        self.__dict__["device"] = code
         self._dump("llvm", code.llvm_ir)
         self._dump("ptx", code.ptx)
         self._dump("cubin", code.cubin)
-        self._keep(code)
         return code
 
-    def _keep(self, code: DeviceCode) -> None:
+    def _compile(self, meanwhile: Callable[[], None]) -> DeviceCode:
+        module = self.module.clone({})
+        return compile_device(
+            module, self.target, self.options.opt_level, self.options.line_info,
+            lower=self._lower, meanwhile=meanwhile,
+        )  # fmt: skip
+
+    def keep(self) -> None:
+        """Write the stages that the options ask for."""
+        if not (self.options.keep_ptx or self.options.keep_cubin or self.options.keep_sass):
+            return
+        code = self.device
         folder = Path(self.options.dump_dir or ".")
         if self.options.keep_ptx:
             self._write(folder, "kernels", "ptx", code.ptx)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compile options: as a string (``"--opt-level 2 --keep-ptx"``) or typed (``compile[OptLevel(2)]``)."""
+"""Compile options, as a string (``"--opt-level 2"``) or typed (``compile[OptLevel(2)]``)."""
 
 from __future__ import annotations
 

@@ -10,13 +10,14 @@ calls whose specs have the same `key` can share code. `base` is the key without 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from opencute.base.errors import ArgumentError, TypeMismatchError
-from opencute.dialects.cute import Dyn, LayoutAttr
+from opencute.dialects.cute import Dyn, LayoutAttr, PtrType
 from opencute.ir.core import Value
 from opencute.ir.types import I64, IntegerType, Type
 from opencute.lang.external import ExternalPointer, ExternalTensor, from_dlpack
@@ -68,6 +69,9 @@ class Spec:
 
     def extract(self, obj: Any, out: list[Any]) -> None:
         """Append the run-time values of an argument."""
+
+    def forget(self) -> None:
+        """Let go of the argument's memory; keys and texts stay."""
 
 
 class StaticSpec(Spec):
@@ -178,25 +182,45 @@ class StreamSpec(Spec):
 
 
 class TensorSpec(Spec):
-    """A tensor: a pointer, then its dynamic integers."""
+    """A tensor: a pointer, then its dynamic integers.
+
+    Made at each call, so what only tracing and messages need is computed when they ask.
+    """
 
     def __init__(self, t: ExternalTensor, space: AddressSpace) -> None:
-        facts = t.facts()
-        attr = t.layout_attr()
-        it = iter(facts[1:])
-        stride = tuple(Dyn(d.width, next(it)) if isinstance(d, Dyn) else d for d in attr.stride)
+        self.tensor = t
+        self.space = space
         self.dtype = t.element_type
-        self.layout = LayoutAttr(attr.shape, stride)
-        self.type = pointer_type(self.dtype, space, facts[0])
-        self.text = t.type
-        self.base = ("tensor", self.dtype.dtype.name, space, attr.shape, attr.stride)
-        self.key = (*self.base, facts)
-        for n in t.shape:
-            if n >= 1 << 31:
-                raise ArgumentError(
-                    "an extent does not fit in 32 bits", code="OC2113", found=t.shape,
-                    hint="split the mode in two",
-                )  # fmt: skip
+        self.facts = t.facts()
+        self.base = ("tensor", self.dtype, space, t.marked())
+        self.key = (self.base, self.facts)
+        if t.shape and max(t.shape) >= 1 << 31:
+            raise ArgumentError(
+                "an extent does not fit in 32 bits", code="OC2113", found=t.shape,
+                hint="split the mode in two",
+            )  # fmt: skip
+
+    @functools.cached_property
+    def layout(self) -> LayoutAttr:
+        """The layout with its dynamic integers and what is known of them."""
+        shape, stride = self.base[3]
+        it = iter(self.facts[1:])
+        known = tuple(Dyn(d.width, next(it)) if isinstance(d, Dyn) else d for d in stride)
+        return LayoutAttr(shape, known)
+
+    @property
+    def type(self) -> PtrType:
+        """The pointer's type."""
+        return pointer_type(self.dtype, self.space, self.facts[0])
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The tensor as messages show it."""
+        return self.tensor.type
+
+    def forget(self) -> None:
+        assert self.text
+        self.tensor: Any = None
 
     def types(self) -> list[Type]:
         return [self.type, *(IntegerType(d.width) for d in self.layout.dyns())]
@@ -213,8 +237,7 @@ class TensorSpec(Spec):
         return TracedTensor(pointer, Layout(shape, stride))
 
     def extract(self, obj: Any, out: list[Any]) -> None:
-        t = as_tensor(obj)
-        assert t is not None
+        t = self.tensor
         out.append(t)
         out += t.dynamic_values()
 
@@ -254,6 +277,10 @@ class PartsSpec(Spec):
     def extract(self, obj: Any, out: list[Any]) -> None:
         for spec, x in zip(self.items, parts_of(obj)[1], strict=True):
             spec.extract(x, out)
+
+    def forget(self) -> None:
+        for spec in self.items:
+            spec.forget()
 
 
 def parts_of(obj: Any) -> tuple[tuple[Any, ...], list[Any]]:

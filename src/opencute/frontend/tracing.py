@@ -42,6 +42,8 @@ class Trace:
     names: dict[str, int] = field(default_factory=dict)
     pending: list[KernelCall] = field(default_factory=list)
     in_kernel: bool = False
+    functions: dict[int, Any] = field(default_factory=dict)
+    """Decorated functions that ran, by identity: what the code depends on."""
 
     def kernel_name(self, name: str) -> str:
         """A symbol for the next kernel of a name; kernels keep a numeric suffix."""
@@ -68,6 +70,7 @@ def trace_host(
     arg_types: Sequence[Type],
     build_args: Callable[[list[Value]], tuple[tuple[Any, ...], dict[str, Any]]],
     target: str,
+    functions: dict[int, Any] | None = None,
 ) -> Op:
     """Trace a host function.
 
@@ -77,6 +80,7 @@ def trace_host(
         arg_types: types of its SSA parameters.
         build_args: makes the arguments of `fn` from the parameters.
         target: the architecture that the kernels are for.
+        functions: where the decorated functions that run are noted, by identity.
 
     Returns:
         The module.
@@ -90,6 +94,8 @@ def trace_host(
         _, device = gpu.gpu_module()
     del host_op
     trace = Trace(module, host, device, target)
+    if functions is not None:
+        trace.functions = functions
     before, _STATE.trace = _STATE.trace, trace
     try:
         with insert_at(host), locating(here):

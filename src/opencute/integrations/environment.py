@@ -119,7 +119,9 @@ def prepare() -> None:
 
     def install_torch(_: object) -> None:
         from opencute.integrations import torch_sim
+        from opencute.jit.runners import use_memory_marks
 
         torch_sim.install()
+        use_memory_marks(torch_sim)
 
     after_import("torch", install_torch)

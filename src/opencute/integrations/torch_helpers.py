@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""What programs that use torch ask for: torch's dtypes, its current stream."""
+"""What programs that use torch ask for about its tensors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from opencute.base.errors import TypeMismatchError
 from opencute.lang.numbers import NumericMeta
 
-__all__ = ["current_stream", "default_stream", "dtype", "get_leading_dim"]
+__all__ = ["dtype", "get_leading_dim"]
 
 
 def dtype(ty: NumericMeta) -> Any:
@@ -25,22 +25,6 @@ def dtype(ty: NumericMeta) -> Any:
     if not isinstance(found, torch.dtype):
         raise TypeMismatchError(f"torch has no type for {ty}", code="OC1260")
     return found
-
-
-def current_stream() -> Any:
-    """torch's current stream as a CUstream."""
-    import cuda.bindings.driver as cuda
-    import torch
-
-    return cuda.CUstream(torch.cuda.current_stream().cuda_stream)
-
-
-def default_stream() -> Any:
-    """torch's default stream as a CUstream."""
-    import cuda.bindings.driver as cuda
-    import torch
-
-    return cuda.CUstream(torch.cuda.default_stream().cuda_stream)
 
 
 def get_leading_dim(tensor: Any) -> int | None:

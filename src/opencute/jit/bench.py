@@ -16,6 +16,9 @@ from opencute.runtime.stream import stream_handle
 __all__ = ["CantImplementError", "JitArguments", "benchmark", "get_workspace_count"]
 
 
+_SIMULATED_SECONDS = 2.0
+
+
 class CantImplementError(Exception):
     """A configuration that a kernel does not support."""
 
@@ -56,7 +59,8 @@ def benchmark(
         use_cuda_graphs: time a replayed CUDA graph of the calls.
 
     Returns:
-        Microseconds of device time per call; in the simulator, of its own wall clock.
+        Microseconds of device time per call; in the simulator, of its own wall clock, over as many
+        calls as two seconds allow.
 
     Raises:
         ArgumentError: no arguments, or no iterations.
@@ -75,13 +79,10 @@ def benchmark(
         space = spaces[i % len(spaces)]
         callable(*space.args, **space.kwargs)
 
+    if run_target().kind == "sim":
+        return _simulated(call, warmup_iterations, iterations)
     for i in range(warmup_iterations):
         call(i)
-    if run_target().kind == "sim":
-        start = time.perf_counter()
-        for i in range(iterations):
-            call(i)
-        return (time.perf_counter() - start) * 1e6 / iterations
     from opencute.runtime.timing import time_bursts, time_graph
 
     handle = None if stream is None else stream_handle(stream)
@@ -92,6 +93,23 @@ def benchmark(
     else:
         samples = time_bursts(work, burst=iterations, rounds=1, warmup=0, stream=handle)
     return samples.median
+
+
+def _simulated(call: Callable[[int], None], warmup: int, iterations: int) -> float:
+    """Microseconds of the simulator's wall clock per call.
+
+    A hundred simulated launches of a large kernel would take hours and tell nothing about a GPU, so
+    the loop ends once it has taken two seconds.
+    """
+    for i in range(min(warmup, 1)):
+        call(i)
+    start = now = time.perf_counter()
+    done = 0
+    while done < iterations and (not done or now - start < _SIMULATED_SECONDS):
+        call(done)
+        done += 1
+        now = time.perf_counter()
+    return (now - start) * 1e6 / done
 
 
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+from dataclasses import dataclass
 from typing import Any
 
 from opencute.base.counters import COUNTERS
@@ -15,13 +16,13 @@ from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.options import Options, parse_options
 from opencute.compiler.targets import RunTarget, run_target
 from opencute.frontend.locations import place_error
-from opencute.frontend.signature import Spec, spec_of
+from opencute.frontend.signature import Spec, StaticSpec, spec_of
 from opencute.frontend.tracing import trace_host
-from opencute.jit.executor import Executor
+from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
+from opencute.jit.guards import Guard, guard_for
 from opencute.jit.runners import Runner, make_runner
 from opencute.lang.pointers import AddressSpace
-from opencute.lang.typing import is_constexpr
 
 __all__ = ["CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts"]
 
@@ -45,27 +46,26 @@ class Request:
         self.options = options
         self.target = where
         self.arguments = arguments
-        self.specs = {n: self._spec(n, v) for n, v in arguments.items()}
+        # In the simulator host arrays stand for device memory.
+        space = AddressSpace.gmem if where.kind == "sim" else None
+        static, notes = fn.static_parameters, fn.annotations
+        self.specs: dict[str, Spec] = {
+            n: StaticSpec(v) if n in static else spec_of(v, notes.get(n), n, space)
+            for n, v in arguments.items()
+        }
+
+    def forget_tensors(self) -> None:
+        """Let go of the example's tensors; what they were is kept for messages."""
+        for name, spec in self.specs.items():
+            spec.forget()
+            if not isinstance(spec, StaticSpec):
+                self.arguments[name] = None
 
     def like(self, arguments: dict[str, Any]) -> Request:
         """The same function, options and target with other arguments."""
         new = object.__new__(Request)
         new._set(self.fn, self.options, self.target, arguments)
         return new
-
-    def _spec(self, name: str, value: Any) -> Spec:
-        # In the simulator host arrays stand for device memory.
-        space = AddressSpace.gmem if self.target.kind == "sim" else None
-        parameter = self.fn.signature.parameters[name]
-        note = self.fn.annotations.get(name)
-        if name == "self" or (
-            parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-            and is_constexpr(note)
-        ):
-            from opencute.frontend.signature import StaticSpec
-
-            return StaticSpec(value)
-        return spec_of(value, note, name, space)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -85,7 +85,10 @@ class Request:
             )
             return bound.args, bound.kwargs
 
-        return trace_host(self.fn.rewritten, self.fn.symbol, types, build, self.target.arch)
+        self.functions = {id(self.fn): self.fn}
+        return trace_host(
+            self.fn.rewritten, self.fn.symbol, types, build, self.target.arch, self.functions
+        )
 
     def values(self, arguments: dict[str, Any]) -> list[Any]:
         """The run-time values of arguments, in the order of the parameters."""
@@ -106,6 +109,7 @@ def runner_for(request: Request) -> Runner:
         name = module.regions[0].block.ops[0].symbol
         artefacts = Artefacts(name, module, request.target.arch, request.options)
         runner = _runners[key] = make_runner(artefacts, request.target)
+        artefacts.keep()
     return runner
 
 
@@ -114,11 +118,44 @@ def compiled_artefacts() -> list[Artefacts]:
     return [r.artefacts for r in _runners.values()]
 
 
+@dataclass
+class _Version:
+    """Code for one request, and the guard that says whether its trace still holds."""
+
+    runner: Runner
+    guard: Guard
+
+
 def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Compile a function for its arguments and run it. The trace is made anew for each call, so a
-    change in anything that it reads is seen; machine code is shared between equal traces."""
+    """Compile a function for its arguments and run it.
+
+    Code made for an equal request is used again if nothing that its trace read has changed. Where
+    that cannot be told (`fn.retraced_because` says why) the function is traced on each call; equal
+    traces still share machine code.
+    """
     request = Request(fn, args, kwargs, Options())
-    runner_for(request)(request.values(request.arguments))
+    key = (request.key, request.target)
+    version = fn.versions.get(key)
+    if version is None or not version.guard():
+        runner = runner_for(request)
+        static = [
+            s.value for n, s in request.specs.items() if isinstance(s, StaticSpec) and n != "self"
+        ]
+        owner = [request.arguments["self"]] if "self" in request.arguments else []
+        guard = guard_for(request.functions.values(), [*static, *owner])
+        if isinstance(guard, str):
+            fn.retraced_because = guard
+            fn.versions.pop(key, None)
+        else:
+            if len(fn.versions) >= _MAX_VERSIONS:
+                fn.versions.clear()
+            fn.versions[key] = _Version(runner, guard)
+    else:
+        runner = version.runner
+    runner(request.values(request.arguments))
+
+
+_MAX_VERSIONS = 256
 
 
 class CompileCallable:
@@ -150,7 +187,9 @@ class CompileCallable:
         fn, args = _resolve(fn, args)
         try:
             request = Request(fn, args, kwargs, parse_options(options, self.typed))
-            return Executor(request, runner_for(request), runner_for)
+            executor = Executor(request, runner_for(request), runner_for)
+            request.forget_tensors()
+            return fast_executor(executor) if request.target.kind == "cuda" else executor
         except Exception as e:
             place_error(e)
             raise
@@ -168,7 +207,7 @@ def _resolve(fn: Any, args: tuple[Any, ...]) -> tuple[JitFunction, tuple[Any, ..
             "cute.compile takes a host function, not a kernel", code="OC1135", found=repr(fn),
             hint="write a @cute.jit function that launches the kernel, and compile that",
         )  # fmt: skip
-    method = getattr(type(fn), "__call__", None)
+    method = getattr(type(fn), "__call__", None)  # noqa: B004 - the method itself is wanted
     if isinstance(method, JitFunction):
         return method, (fn, *args)
     raise LanguageError(

@@ -10,23 +10,23 @@ import ctypes
 import functools
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
-from opencute.base.counters import COUNTERS
+from opencute.base.counters import LAUNCHES
 from opencute.base.errors import ArgumentError, DeviceError
 from opencute.compiler.artefacts import Artefacts
 from opencute.dialects.cute import PtrType
-from opencute.ir.core import Op
+from opencute.ir.core import BlockArgument, Op, Value
 from opencute.ir.types import FloatType
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.native.jit import compile_host
 from opencute.runtime import driver
 from opencute.runtime.device import count as device_count
+from opencute.runtime.memory import DeviceBuffer
 from opencute.runtime.module import Module
 from opencute.runtime.stream import raw_stream_reader
 
-__all__ = ["CudaRunner"]
+__all__ = ["CudaRunner", "PreparedCall", "StagedArray"]
 
 _CPU = 1  # DLPack's device kind
 _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
@@ -35,15 +35,20 @@ _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 class CudaRunner:
     """Runs the host function as native code, which launches the kernels on the current device."""
 
+    reusable = True
+
     def __init__(self, artefacts: Artefacts) -> None:
         self.artefacts = artefacts
+        driver.ensure_context()
+        if any(op.name == "gpu.launch_func" for op in artefacts.module.walk()):
+            artefacts.make_device(self._compile_host)
+        else:
+            self._compile_host()
         host = artefacts.host
         self.launches = host.launches
-        driver.ensure_context()
-        self._native = compile_host(host.llvm_ir, _symbols(artefacts.module))
-        self._call: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(
-            self._native.address(host.name)
-        )
+        self.address = self._native.address(host.name)
+        self.call: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.address)
+        self.several_devices = device_count() > 1
         self._slots = ctypes.c_uint64 * host.slots
         self._loaded: dict[int, tuple[Module, Any]] = {}
         self._lock = threading.Lock()
@@ -51,10 +56,15 @@ class CudaRunner:
             op for op in artefacts.module.regions[0].block.ops if op.symbol == artefacts.name
         )
         self._types = [a.type for a in function.regions[0].block.args]
-        self._prints = _prints(artefacts.module)
-        if self._prints:
+        self._host_memory = _host_memory(function)
+        self.prints = _prints(artefacts.module)
+        if self.prints:
             _sync_at_exit()
         self._device(driver.ensure_context())
+
+    def _compile_host(self) -> None:
+        module = self.artefacts.module
+        self._native = compile_host(self.artefacts.host.llvm_ir, _symbols(module))
 
     def _device(self, ordinal: int) -> Any:
         """The array of CUfunctions on a device; the code is loaded at its first use there."""
@@ -73,7 +83,7 @@ class CudaRunner:
     def __call__(self, values: list[Any]) -> None:
         self.prepare(values)()
 
-    def prepare(self, values: list[Any]) -> Callable[[], None]:
+    def prepare(self, values: list[Any]) -> PreparedCall:
         """A call with these arguments; running it reads the current stream and launches.
 
         Args:
@@ -84,11 +94,16 @@ class CudaRunner:
         """
         slots = self._slots()
         device = None
+        staged: list[StagedArray] = []
         for i, (value, type) in enumerate(zip(values, self._types, strict=True)):
             if isinstance(value, ExternalTensor):
-                if (isinstance(type, PtrType) and type.space == "gmem") or self.launches:
-                    device = self._on_device(value, device)
                 slots[i + 2] = value.data_ptr
+                if i in self._host_memory:
+                    _check_host_memory(value)
+                elif self.launches and value.array.is_cpu and value.array.framework != "torch":
+                    staged.append(StagedArray(value, slots, i + 2))
+                elif self.launches:
+                    device = self._on_device(value, device)
             elif isinstance(value, ExternalPointer):
                 slots[i + 2] = value.address
             elif isinstance(type, FloatType):
@@ -99,7 +114,7 @@ class CudaRunner:
             device = driver.ensure_context()
         functions = self._device(device)
         slots[1] = ctypes.addressof(functions)
-        return self._launcher(slots, device)
+        return PreparedCall(self, slots, device, tuple(staged))
 
     def _on_device(self, value: ExternalTensor, device: int | None) -> int:
         kind, ordinal = value.array.device
@@ -116,31 +131,114 @@ class CudaRunner:
             )  # fmt: skip
         return ordinal
 
-    def _launcher(self, slots: Any, device: int) -> Callable[[], None]:
-        call, address, count = self._call, ctypes.addressof(slots), len(self.launches)
-        raw_stream = raw_stream_reader()
-        counters = COUNTERS
-        several = device_count() > 1
-        prints = self._prints
 
-        def run() -> None:
-            slots[0] = raw_stream(device)
-            counters.launches += count
-            if prints:
-                sys.stdout.flush()  # C's output goes through another buffer
-            if several:
-                with driver.use_device(device):
-                    code = call(address)
-            else:
-                code = call(address)
-            if code == _NO_CONTEXT:  # a thread that has not used the device yet
-                driver.ensure_context()
-                code = call(address)
-            if code:
-                driver.check(code, f"launching {self.artefacts.name}")
+class StagedArray:
+    """A NumPy array as a kernel's argument on a GPU: a copy on the device for one call."""
 
-        run.keep = (slots, self)  # type: ignore[attr-defined]
-        return run
+    def __init__(self, tensor: ExternalTensor, slots: Any, slot: int) -> None:
+        self.tensor = tensor
+        self.start, self.size = tensor.span_bytes()
+        self.buffer: DeviceBuffer | None = None
+        self.slots, self.slot = slots, slot
+
+    def copy_in(self) -> None:
+        """Copy the array to the device and pass that address on."""
+        self.buffer = DeviceBuffer(max(self.size, 1))
+        address = self.tensor.data_ptr + self.start
+        if self.size:
+            driver.call("cuMemcpyHtoD", self.buffer.address, address, self.size)
+        self.slots[self.slot] = self.buffer.address - self.start
+
+    def copy_out(self) -> None:
+        """Copy what the kernel wrote back into the array."""
+        assert self.buffer is not None
+        if self.size and not self.tensor.array.read_only:
+            address = self.tensor.data_ptr + self.start
+            driver.call("cuMemcpyDtoH", address, self.buffer.address, self.size)
+        self.buffer.close()
+        self.buffer = None
+
+
+@functools.cache
+def _tell_of_copies() -> None:
+    sys.stderr.write(
+        "OpenCuTe: NumPy arrays are copied to the GPU and back at each call; "
+        "tensors of a framework on the GPU are not.\n"
+    )
+
+
+class PreparedCall:
+    """The native host function with the slots of one call."""
+
+    __slots__ = ("address", "device", "runner", "slots", "staged", "stream")
+
+    def __init__(
+        self, runner: CudaRunner, slots: Any, device: int, staged: tuple[StagedArray, ...]
+    ) -> None:
+        self.runner = runner
+        self.staged = staged
+        self.slots = slots
+        self.address = ctypes.addressof(slots)
+        self.device = device
+        self.stream = raw_stream_reader()
+
+    @property
+    def reusable(self) -> bool:
+        """Whether the call may be kept: arrays that are copied belong to one call."""
+        return not self.staged
+
+    def __call__(self) -> None:
+        if not self.staged:
+            self._run()
+            return
+        _tell_of_copies()
+        with driver.use_device(self.device):
+            for array in self.staged:
+                array.copy_in()
+            self._run()
+            driver.call("cuStreamSynchronize", self.slots[0])
+            for array in self.staged:
+                array.copy_out()
+
+    def _run(self) -> None:
+        runner = self.runner
+        self.slots[0] = self.stream(self.device)
+        LAUNCHES.value += len(runner.launches)
+        if runner.prints:
+            sys.stdout.flush()  # C's output goes through another buffer
+        if runner.several_devices:
+            with driver.use_device(self.device):
+                code = runner.call(self.address)
+        else:
+            code = runner.call(self.address)
+        if code == _NO_CONTEXT:  # a thread that has not used the device yet
+            driver.ensure_context()
+            code = runner.call(self.address)
+        if code:
+            driver.check(code, f"launching {runner.artefacts.name}")
+
+
+def _host_memory(function: Op) -> set[int]:
+    """Which arguments of a host function its own code, not a kernel, reads or writes through."""
+    found: set[int] = set()
+    for op in function.walk():
+        if op.name.split(".")[-1] in ("load", "store", "tile_load", "tile_store", "copy"):
+            for value in op.operands:
+                root: Value = value
+                while root.op is not None and root.op.name in ("cute.ptr_add", "cute.recast"):
+                    root = root.op.operands[0]
+                if isinstance(root, BlockArgument) and isinstance(root.type, PtrType):
+                    found.add(root.index)
+    return found
+
+
+def _check_host_memory(value: ExternalTensor) -> None:
+    if not value.array.is_cpu:
+        raise ArgumentError(
+            "host code reads or writes a tensor that is on the GPU", code="OC2142",
+            found=str(value),
+            hint="do it in a kernel, or pass a tensor in host memory",
+        )  # fmt: skip
 
 
 def _prints(module: Op) -> bool:
@@ -152,7 +250,7 @@ def _symbols(module: Op) -> dict[str, int]:
     out = {"cuLaunchKernelEx": driver.function_address("cuLaunchKernelEx")}
     if _prints(module):
         libc = ctypes.CDLL(None)
-        for name in ("printf", "fflush"):
+        for name in ("printf", "puts", "putchar", "fflush"):
             out[name] = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0
     return out
 

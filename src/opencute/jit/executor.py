@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from opencute.jit.calls import Request
     from opencute.jit.runners import Runner
 
-__all__ = ["Executor"]
+__all__ = ["Executor", "fast_executor"]
 
 
 _FIXED = (ExternalTensor, ExternalPointer, Numeric, int, float, type(None))
@@ -86,6 +86,7 @@ class Executor:
         self._compile = compile_
         self._versions: dict[Any, Runner] = {request.key: runner}
         self._prepared: dict[tuple[int, ...], _Prepared] = {}
+        self._fast: Any = None
         self._first = runner
         signature = request.fn.signature
         notes = request.fn.annotations
@@ -106,7 +107,7 @@ class Executor:
             if runner is None:
                 runner = self._other_version(request)
             run = runner.prepare(request.values(request.arguments))
-            if not kwargs:
+            if not kwargs and runner.reusable and getattr(run, "reusable", True):
                 self._remember(args, run)
             run()
         except Exception as e:
@@ -116,11 +117,16 @@ class Executor:
     def _remember(self, args: tuple[Any, ...], run: Callable[[], None]) -> None:
         """Keep a call whose arguments cannot change what they stand for."""
         if all(isinstance(a, _FIXED) for a in args):
+            for a in args:
+                if isinstance(a, ExternalTensor):
+                    a.prepared = True
             if len(self._prepared) >= _MAX_PREPARED:
                 self._prepared.clear()
             key = tuple(map(id, args))
             forget = functools.partial(_forget, self._prepared, key)
             self._prepared[key] = _Prepared(args, run, forget)
+            if self._fast is not None:
+                self._fast.remember_prepared(args, run)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         first = self._request
@@ -190,6 +196,19 @@ class Executor:
 
     def __repr__(self) -> str:
         return f"<compiled {self._request.fn.symbol} for {self._request.target}>"
+
+
+def fast_executor(executor: Executor) -> Executor:
+    """The executor with native code in front of `__call__`, for functions that run on a GPU.
+
+    The class of a callable decides what a call does, so each gets a class of its own.
+    """
+    from opencute.jit.fastcall import FastCall
+
+    slow = functools.partial(Executor.__call__, executor)
+    executor._fast = FastCall(slow)
+    executor.__class__ = type("Executor", (Executor,), {"__call__": executor._fast.function})
+    return executor
 
 
 def _describe(spec: Any) -> str:

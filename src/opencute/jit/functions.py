@@ -16,6 +16,7 @@ from opencute.frontend.rewrite import rewritten
 from opencute.frontend.signature import annotations
 from opencute.frontend.tracing import KernelCall, current_trace
 from opencute.lang.numbers import Numeric, NumericMeta
+from opencute.lang.typing import is_constexpr
 
 __all__ = ["JitFunction", "KernelFunction", "jit", "kernel"]
 
@@ -50,6 +51,19 @@ class _Decorated:
     def annotations(self) -> dict[str, Any]:
         """The parameters' annotations."""
         return annotations(self.fn)
+
+    @functools.cached_property
+    def static_parameters(self) -> frozenset[str]:
+        """Names of the parameters that are compile-time values: Constexpr ones, and self."""
+        return frozenset(
+            name
+            for name, parameter in self.signature.parameters.items()
+            if name == "self"
+            or (
+                parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+                and is_constexpr(self.annotations.get(name))
+            )
+        )
 
     @property
     def symbol(self) -> str:
@@ -95,10 +109,21 @@ class Bound:
 
 
 class JitFunction(_Decorated):
-    """A host function: called from Python it is compiled and run, from compiled code it is inlined."""
+    """A host function: compiled and run from Python, inlined into compiled code.
+
+    Attributes:
+        retraced_because: why direct calls trace the function each time; empty if they need not.
+    """
+
+    def __init__(self, fn: Callable[..., Any], preprocess: bool = True) -> None:
+        super().__init__(fn, preprocess)
+        self.versions: dict[Any, Any] = {}
+        self.retraced_because = ""
 
     def __call__(self, *args: Any, no_cache: bool = False, **kwargs: Any) -> Any:
-        if current_trace() is not None:
+        trace = current_trace()
+        if trace is not None:
+            trace.functions[id(self)] = self
             return self.rewritten(*args, **kwargs)
         from opencute.jit.calls import call_jit
 
@@ -128,6 +153,7 @@ class KernelFunction(_Decorated):
                 f"kernel {self.fn.__name__!r} is called from a kernel", code="OC1134",
                 hint="decorate functions that kernels call with @cute.jit, or not at all",
             )  # fmt: skip
+        trace.functions[id(self)] = self
         bound = self._typed(args, kwargs)
         return KernelCall(self.rewritten, self.symbol, bound.args, bound.kwargs, trace)
 

@@ -11,18 +11,19 @@ from opencute.base.counters import COUNTERS
 from opencute.base.knobs import KNOBS
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.targets import RunTarget
-from opencute.dialects.cute import storage_bits
 from opencute.ir.core import Op
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.sim import Buffer, Simulator
 
-__all__ = ["Runner", "SimRunner", "make_runner"]
+__all__ = ["MemoryMarks", "Runner", "SimRunner", "make_runner", "use_memory_marks"]
 
 
 class Runner(Protocol):
     """A compiled host function: call it with the run-time values of its parameters."""
 
     artefacts: Artefacts
+    reusable: bool
+    """Whether a prepared call holds addresses only, and so may be kept for later."""
 
     def __call__(self, values: list[Any]) -> None: ...
 
@@ -45,51 +46,65 @@ def _launches(module: Op) -> int:
     return sum(op.name == "gpu.launch_func" for op in module.walk())
 
 
+class MemoryMarks(Protocol):
+    """Who knows which tensors hold nothing yet: the simulated torch device does."""
+
+    def is_uninitialized(self, tensor: Any) -> bool: ...
+
+    def mark_initialized(self, tensor: Any) -> None: ...
+
+
+_marks: list[MemoryMarks] = []
+
+
+def use_memory_marks(marks: MemoryMarks | None) -> None:
+    """Ask `marks` about the tensors that kernels get; None: all memory counts as written."""
+    _marks[:] = [] if marks is None else [marks]
+
+
 class SimRunner:
     """Runs the traced module in the simulator."""
 
+    reusable = False
+
     def __init__(self, artefacts: Artefacts) -> None:
         self.artefacts = artefacts
-        self.launches = _launches(artefacts.module)
+        self.module = artefacts.simulated_module
+        self.launches = _launches(self.module)
         self.simulator = Simulator(artefacts.target.name, KNOBS.sim_seed)
-        function = next(
-            op for op in artefacts.module.regions[0].block.ops if op.symbol == artefacts.name
-        )
-        self.types = [a.type for a in function.regions[0].block.args]
 
     def __call__(self, values: list[Any]) -> None:
         self.prepare(values)()
 
     def prepare(self, values: list[Any]) -> Callable[[], None]:
         """A call with these arguments."""
-        args = [self._argument(v, i) for i, v in enumerate(values)]
 
         def run() -> None:
+            args = [self._argument(v) for v in values]
             COUNTERS.launches += self.launches
-            self.simulator.run_host(self.artefacts.module, self.artefacts.name, args)
+            self.simulator.run_host(self.module, self.artefacts.name, args)
+            for value, arg in zip(values, args, strict=True):
+                if isinstance(value, ExternalTensor):
+                    written = arg.buffer.written
+                    if written is not None and written.all():
+                        _marks[0].mark_initialized(value.owner)
 
         return run
 
-    def _argument(self, value: Any, index: int) -> Any:
+    def _argument(self, value: Any) -> Any:
         if isinstance(value, ExternalTensor):
-            return _buffer(value, f"argument {index}")
+            return _buffer(value)
         if isinstance(value, ExternalPointer):
             return value.address
         return value
 
 
-def _buffer(t: ExternalTensor, name: str) -> Any:
+def _buffer(t: ExternalTensor) -> Any:
     """The memory that a tensor's elements span, as a pointer to its first element."""
-    type = storage_bits(t.element_type.mlir_type)
-    low = high = 0
-    for extent, stride in zip(t.shape, t.stride, strict=True):
-        reach = (extent - 1) * stride
-        low, high = low + min(reach, 0), high + max(reach, 0)
-    empty = 0 in t.shape
-    size = 0 if empty else ((high - low + 1) * type + 7) // 8
-    start = low * type // 8
+    start, size = t.span_bytes()
     buffer = Buffer.from_address(
         t.data_ptr + start, size, f"{t.element_type}{list(t.shape)}", owner=t.array,
         read_only=t.array.read_only,
+        initialised=not any(m.is_uninitialized(t.owner) for m in _marks),
     )  # fmt: skip
     return buffer.pointer(-start)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Context and streams as host code asks for them; in the simulator there is one stream, in order."""
+"""Context and streams as host code asks for them; the simulator has one stream, in order."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from opencute.base.counters import COUNTERS, Counters
+from opencute.base.counters import COUNTERS, Counts
 from opencute.integrations import environment
 from opencute.lab import arrays
 from opencute.lab.channel import Sender
@@ -121,7 +121,7 @@ class Session:
         if text not in self.notes:
             self.notes.append(text)
 
-    def counts(self) -> Counters:
+    def counts(self) -> Counts:
         """Launches and compilations of ours so far."""
         return COUNTERS.snapshot()
 

@@ -11,6 +11,7 @@ which they do not hold uses another version of the code.
 
 from __future__ import annotations
 
+import ctypes
 import math
 from typing import Any
 
@@ -23,11 +24,19 @@ from opencute.numeric.dtypes import from_dlpack_code
 from opencute.runtime.dlpack import export
 from opencute.runtime.external import ExternalArray
 
-__all__ = ["ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr"]
+__all__ = ["MARKS", "ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr"]
+
+MARKS = ctypes.c_int64(0)
+"""How many times marks of a tensor were replaced by other ones, anywhere: calls that were prepared
+before are then looked at again."""
 
 _CPU_KINDS = (1, 3)  # DLPack: CPU, CUDA pinned host memory
 # Nothing wider than 128 bits exists before sm_100; 256-bit accesses need assumed_align=32.
 _FACT_BYTES = 16
+
+
+# One object each, so that comparing the marks of two tensors is comparing identities.
+_UNKNOWN = {32: Dyn(32), 64: Dyn(64)}
 
 
 class ExternalTensor(Tensor):
@@ -41,15 +50,9 @@ class ExternalTensor(Tensor):
     """
 
     __slots__ = (
-        "__weakref__",
-        "_dtype",
-        "_order",
-        "_stride32",
-        "array",
-        "assumed_align",
-        "owner",
-        "state",
-    )
+        "__weakref__", "_dtype", "_order", "_stride32", "array", "assumed_align", "owner",
+        "prepared", "state",
+    )  # fmt: skip
     __hash__ = object.__hash__
 
     def __init__(
@@ -66,6 +69,7 @@ class ExternalTensor(Tensor):
         self._stride32 = use_32bit_stride
         # Shape and stride with marks; replaced, never changed, so that its identity tells of marks.
         self.state: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None
+        self.prepared = False
         natural = max(element_bits(self.element_type) // 8, 1)
         if assumed_align is not None:
             if assumed_align < 1 or assumed_align & (assumed_align - 1):
@@ -98,6 +102,7 @@ class ExternalTensor(Tensor):
                 "element_type must keep the width", code="OC2103",
                 expected=f"{element_bits(self.element_type)} bits", found=dtype,
             )  # fmt: skip
+        self._changed()
         self._dtype = dtype
 
     dtype = element_type
@@ -157,7 +162,7 @@ class ExternalTensor(Tensor):
         return f"tensor<ptr<{name}, {self.memspace.name}{align}> o {self.layout_attr().text()}>"
 
     def __str__(self) -> str:
-        shape, stride = (f"({', '.join(map(str, t))})" for t in self._state())
+        shape, stride = (f"({', '.join(map(str, t))})" for t in self.marked())
         return f"Tensor<0x{self.data_ptr:016x}@{self.memspace.name} o {shape}:{stride}>"
 
     __repr__ = __str__
@@ -166,7 +171,16 @@ class ExternalTensor(Tensor):
     def _stride_width(self) -> int:
         return 32 if self._stride32 else 64
 
-    def _state(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def _mark(self, state: tuple[tuple[Any, ...], tuple[Any, ...]]) -> None:
+        self._changed()
+        self.state = state
+
+    def _changed(self) -> None:
+        if self.prepared:  # a call with this tensor is remembered somewhere
+            MARKS.value += 1
+
+    def marked(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Shape and stride with the integers that are dynamic as `Dyn`."""
         return self.state if self.state is not None else (self.shape, self.stride)
 
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> ExternalTensor:
@@ -183,11 +197,12 @@ class ExternalTensor(Tensor):
         lead = self._leading(leading_dim) if rank else None
         self._check_range()
         width = self._stride_width()
-        shape = tuple(Dyn(32) for _ in self.shape)
+        unknown = _UNKNOWN[width]
+        shape = (_UNKNOWN[32],) * rank
         stride = tuple(
-            1 if i == lead else 0 if s == 0 else Dyn(width) for i, s in enumerate(self.stride)
+            [1 if i == lead else 0 if s == 0 else unknown for i, s in enumerate(self.stride)]
         )
-        self.state = (shape, stride)
+        self._mark((shape, stride))
         return self
 
     def _check_range(self) -> None:
@@ -257,7 +272,7 @@ class ExternalTensor(Tensor):
             )  # fmt: skip
         self._check_range()
         self._order = order
-        shape = list(self._state()[0])
+        shape = list(self.marked()[0])
         shape[mode] = Dyn(32, divisibility)
         stride: list[Any] = [0] * rank
         step: int | Dyn = 1
@@ -271,7 +286,7 @@ class ExternalTensor(Tensor):
                 step = Dyn(self._stride_width(), min(before * div, 1 << 30))
             else:
                 step = step * extent
-        self.state = (tuple(shape), tuple(stride))
+        self._mark((tuple(shape), tuple(stride)))
         return self
 
     def _stride_order(self, given: tuple[int, ...] | None) -> list[int]:
@@ -312,7 +327,7 @@ class ExternalTensor(Tensor):
     # ---- what compilation and calls need
     def layout_attr(self) -> LayoutAttr:
         """The layout with the integers that are dynamic, without facts."""
-        return LayoutAttr(*self._state())
+        return LayoutAttr(*self.marked())
 
     def facts(self) -> tuple[int, ...]:
         """What is true of this tensor beyond its marks: alignment of the address in bytes (at most
@@ -322,7 +337,7 @@ class ExternalTensor(Tensor):
         align = max(self.assumed_align, math.gcd(address, _FACT_BYTES) if address else _FACT_BYTES)
         per = max(align * 8 // element_bits(self.element_type), 1)
         out = [align]
-        for leaf, actual, extent in zip(self._state()[1], self.stride, self.shape, strict=True):
+        for leaf, actual, extent in zip(self.marked()[1], self.stride, self.shape, strict=True):
             if isinstance(leaf, Dyn):
                 # The stride of an extent of 1 is never used.
                 free = extent <= 1 or actual == 0
@@ -331,10 +346,20 @@ class ExternalTensor(Tensor):
 
     def dynamic_values(self) -> list[int]:
         """The values of the dynamic integers, shape first."""
-        shape, stride = self._state()
+        shape, stride = self.marked()
         out = [n for leaf, n in zip(shape, self.shape, strict=True) if isinstance(leaf, Dyn)]
         out += [n for leaf, n in zip(stride, self.stride, strict=True) if isinstance(leaf, Dyn)]
         return out
+
+    def span_bytes(self) -> tuple[int, int]:
+        """Where the elements lie: bytes from `data_ptr` to the lowest one, and bytes to past the
+        highest one from there."""
+        if 0 in self.shape:
+            return 0, 0
+        bits = element_bits(self.element_type)
+        reaches = [(n - 1) * d for n, d in zip(self.shape, self.stride, strict=True)]
+        low, high = sum(min(r, 0) for r in reaches), sum(max(r, 0) for r in reaches)
+        return low * bits // 8, ((high - low + 1) * bits + 7) // 8
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         return self.owner.__dlpack__(**kwargs)

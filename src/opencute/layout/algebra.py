@@ -16,10 +16,10 @@ is; or a tuple of tilers, which applies them mode by mode.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from opencute.layout.arith import ceil_div, filter_zero_modes, product
-from opencute.layout.basis import ScaledBasis, basis_get, basis_value, coord_add
+from opencute.layout.basis import ScaledBasis, basis_get, coord_add
 from opencute.layout.coords import compact_col_major
 from opencute.layout.ints import (
     IntTuple,
@@ -203,8 +203,9 @@ def composition(a: Any, b: Any) -> Any:
     Law: ``composition(a, b)(c) == a(b(c))`` for each coordinate ``c`` of a layout ``b``.
 
     Raises:
-        LayoutError: the result is no layout: the strides and extents of `b` do not divide the
-            extents of `a`, or a tiler has too many modes.
+        LayoutError: the result is no layout, as the strides and extents of `b` do not divide the
+            extents of `a`, or its modes overlap across them; or a tiler has too many modes. What
+            dynamic extents hide is taken to fit.
     """
     if isinstance(a, ComposedLayout):
         return a.with_outer(composition(a.outer, b))
@@ -224,13 +225,13 @@ def composition(a: Any, b: Any) -> Any:
         return a
     if isinstance(b, Layout):
         flat = _coalesce_left(a, coprofile(b.stride))
-        return _compose(flat, b.shape, b.stride, (a, b))
+        return Composer(a, b).layout(flat, b.shape, b.stride)
     b = as_tiler(b)
     if is_tuple(b):
         check_tiler(a, b, "composition")
         modes = [composition(a[i], t) for i, t in enumerate(b)]
         return concatenate(modes)
-    return _compose(_coalesce_left(a, None), b, 1, (a, b))
+    return Composer(a, b).layout(_coalesce_left(a, None), b, 1)
 
 
 def as_tiler(t: Tiler) -> Tiler:
@@ -266,58 +267,82 @@ def coprofile(stride: Any) -> Any:
     return total
 
 
-def _compose(a: Layout, shape: Any, stride: Any, whole: tuple[Any, Any]) -> Layout:
-    """`a` after ``shape:stride``; `whole` is the original pair, for messages."""
-    if is_tuple(shape):
-        modes = [_compose(a, s, d, whole) for s, d in zip(shape, stride, strict=True)]
-        return concatenate(modes)
-    if isinstance(stride, ScaledBasis):
-        sub = Layout.trusted(basis_get(stride, a.shape), basis_get(stride, a.stride))
-        return _compose(sub, shape, basis_value(stride), whole)
-    if is_zero(stride):
-        return Layout.trusted(shape, 0)
-    if not is_tuple(a.shape):
-        return Layout.trusted(shape, mul(stride, a.stride))
-    return _compose_mode(flat_modes(a), shape, stride, whole)
+class Composer:
+    """One composition: walks the leaves of `b` along the modes of a coalesced `a`.
 
+    It remembers how far the leaves of `b` move along each mode of `a`: their moves add up, and the
+    sum must stay inside the mode, as the result has no way to carry into the next one.
+    """
 
-def _compose_mode(modes: Modes, shape: Any, stride: Any, whole: tuple[Any, Any]) -> Layout:
-    """Walk `shape` steps of `stride` along the modes of a flat layout, splitting at their ends."""
-    out: Modes = []
-    rest, step = shape, stride
-    negative = is_static_int(step) and step < 0
-    for extent, d in modes[:-1]:
-        pace = -step if negative else step
-        reach = ceil_div_int(extent, pace)  # steps that stay inside this mode
-        next_step = ceil_div_int(pace, extent)
-        if is_one(rest) or is_one(reach):
-            if not is_one(rest):
-                _require(divides_or_unknown(extent, pace), pace, extent, whole)
-        else:
-            taken = min_int(reach, rest)
-            if not known_equal(taken, rest):
-                _require(divides_or_unknown(pace, extent), pace, extent, whole)
-                _require(divides_or_unknown(taken, rest), rest, taken, whole)
-            out.append((taken, mul(step, d)))
-            rest = 1 if known_equal(taken, rest) else floor_div(rest, taken)
-        step = -next_step if negative else next_step
-    if out and is_one(rest):
-        return from_modes(out)
-    return from_modes([*out, (rest, mul(step, modes[-1][1]))])
+    def __init__(self, a: Any, b: Any) -> None:
+        self.whole = (a, b)
+        self.moved: dict[tuple[Any, int], int] = {}
+
+    def layout(self, a: Layout, shape: Any, stride: Any, path: Any = ()) -> Layout:
+        """`a` after ``shape:stride``; `path` is where in the whole `a` this part of it is."""
+        if is_tuple(shape):
+            return concatenate(
+                [self.layout(a, s, d, path) for s, d in zip(shape, stride, strict=True)]
+            )
+        if isinstance(stride, ScaledBasis):
+            sub = Layout.trusted(basis_get(stride, a.shape), basis_get(stride, a.stride))
+            return self.layout(sub, shape, stride.value, stride.mode)
+        if is_zero(stride):
+            return Layout.trusted(shape, 0)
+        if not is_tuple(a.shape):
+            return Layout.trusted(shape, mul(stride, a.stride))
+        return self.leaf(flat_modes(a), shape, stride, path)
+
+    def leaf(self, modes: Modes, shape: Any, stride: Any, path: Any) -> Layout:
+        """Walk `shape` steps of `stride`, splitting them at the ends of the modes."""
+        out: Modes = []
+        rest, step = shape, stride
+        negative = is_static_int(step) and step < 0
+        for i, (extent, d) in enumerate(modes[:-1]):
+            pace = -step if negative else step
+            reach = ceil_div_int(extent, pace)  # steps that stay inside this mode
+            if is_one(reach) and not is_one(rest):
+                self._require(extent, pace)
+            elif not is_one(rest):
+                taken = min_int(reach, rest)
+                if is_static_int(taken) and is_static_int(rest) and taken != rest:
+                    self._require(pace, extent)
+                    self._require(taken, rest)
+                self._move(path, i, taken, pace, extent)
+                out.append((taken, mul(step, d)))
+                rest = 1 if known_equal(taken, rest) else floor_div(rest, taken)
+            step = ceil_div_int(pace, extent)
+            step = -step if negative else step
+        if out and is_one(rest):
+            return from_modes(out)
+        return from_modes([*out, (rest, mul(step, modes[-1][1]))])
+
+    def _require(self, n: Any, x: Any) -> None:
+        if not divides_or_unknown(n, x):
+            self._fail(f"{n} does not divide {x}")
+
+    def _move(self, path: Any, i: int, taken: Any, pace: Any, extent: Any) -> None:
+        if not (is_static_int(taken) and is_static_int(pace)):
+            return
+        total = self.moved.get((path, i), 0) + (taken - 1) * pace
+        self.moved[path, i] = total
+        if is_static_int(extent) and total >= extent:
+            self._fail(f"its modes together move {total} along a mode of extent {extent}")
+
+    def _fail(self, why: str) -> NoReturn:
+        a, b = map(to_str, self.whole)
+        fail(
+            "OC1303",
+            f"composition: {b} does not fit the modes of {a}: {why}",
+            expected="strides and extents that divide the extents they walk along",
+            found=f"{a} after {b}",
+            hint="pad the layout, or choose a tile that divides its modes",
+        )
 
 
 def divides_or_unknown(n: Any, x: Any) -> bool:
     """False only when static `n` certainly does not divide static `x`."""
     return not (is_static_int(n) and is_static_int(x)) or divides(n, x)
-
-
-def _require(holds: bool, x: int, y: int, whole: tuple[Any, Any]) -> None:
-    if not holds:
-        a, b = whole
-        fail("OC1303", f"composition: {b} does not fit the modes of {a}: {x} and {y} do not divide",
-             expected="strides and extents that divide the extents they walk along",
-             found=f"{to_str(a)} after {to_str(b)}",
-             hint="pad the layout, or choose a tile that divides its modes")  # fmt: skip
 
 
 def with_shape(layout: Any, shape: Any, *more: Any) -> Any:

@@ -175,8 +175,11 @@ def max_common_layout(a: Any, b: Any) -> Layout:
     common, inverse = _common(a, b)
     head = common[0]
     if is_static_int(head.shape) and is_one(head.stride):
-        n = _limit(a, b, head.shape)
-        return composition(inverse, Layout(n))
+        for n in _divisors(_limit(a, b, head.shape)):
+            try:
+                return composition(inverse, Layout(n))
+            except LayoutError:
+                continue
     return Layout(1, 0)
 
 
@@ -185,10 +188,7 @@ def max_common_vector(a: Any, b: Any) -> int:
 
     Law: the size of ``max_common_layout``.
     """
-    head = _common(a, b)[0][0]
-    if is_static_int(head.shape) and is_one(head.stride):
-        return _limit(a, b, head.shape)
-    return 1
+    return size(max_common_layout(a, b))
 
 
 def _common(a: Any, b: Any) -> tuple[Layout, Layout]:

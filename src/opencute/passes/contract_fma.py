@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""contract_fma: a product that is only added to something is multiplied and added with one rounding.
+"""contract_fma: a product that is only added to something is added with one rounding.
 
 Before::
 
@@ -11,9 +11,10 @@ After::
 
     %s = math.fma %a, %b, %c : f32
 
-Why: it is faster and more accurate, and people expect it. It is done here, where the simulator sees
-it, and nowhere else: LLVM gets no ``contract`` flags and ptxas ``--fmad=false``. A function with the
-attribute ``cute.no_contract`` is left alone. If both addends are such products, the first is merged.
+Why: it is faster and more accurate, and people expect it. It is done here, where the simulator
+sees it, and nowhere else: LLVM gets no ``contract`` flags and ptxas ``--fmad=false``. A function
+with the attribute ``cute.no_contract`` is left alone. If both addends are such products, the
+first is merged.
 
 Cost: linear.
 """

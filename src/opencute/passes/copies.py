@@ -11,13 +11,14 @@ one predicate per element            if all hold (and addresses are aligned): wi
                                      else one ``scf.if`` per element
 ==================================== =========================================================
 
-The last row is what keeps ``elementwise_add`` at full width: predicates of a tile that lies inside of
-the tensor all hold, and a tensor's rows are aligned more often than its type can say.
+The last row is what keeps ``elementwise_add`` at full width: predicates of a tile that lies
+inside of the tensor all hold, and a tensor's rows are aligned more often than its type can say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from opencute.arch.copies import copy_atom
 from opencute.arch.target import Target
@@ -78,8 +79,9 @@ def _bits(op: CopyOp, ptr: Value, target: Target) -> int:
 def _group(op: CopyOp, size: int, count: int) -> int:
     """How many elements one predicate guards."""
     value = 1
-    shape = op.src_layout.shape
-    for leaf in flatten(shape[0] if isinstance(shape, tuple) else shape):
+    shape: Any = op.src_layout.shape
+    first: Any = cast("tuple[Any, ...]", shape)[0] if isinstance(shape, tuple) else shape
+    for leaf in flatten(first):
         assert isinstance(leaf, int)
         value *= leaf
     if count == size:
@@ -147,7 +149,7 @@ def _versioned(guards: dict[int, Value], src: Side, dst: Side, size: int) -> Non
 
 
 def _remake(value: Value, copies: dict[Value, Value]) -> Value:
-    """Compute a condition again here, from integers: predicate registers are too few to hold them."""
+    """Compute a condition again here, from integers: there are too few predicate registers."""
     op = value.op
     if op is None or value.type != I1 or op.name not in ("arith.andi", "arith.cmpi"):
         return value

@@ -23,6 +23,7 @@ Cost: linear.
 from __future__ import annotations
 
 import math as pymath
+import struct
 
 from opencute.arch.mathfns import math_fn
 from opencute.arch.target import Target
@@ -30,6 +31,7 @@ from opencute.dialects import arith, math
 from opencute.ir.builder import build1
 from opencute.ir.core import Op, Value
 from opencute.ir.types import F32, FloatType, Type, element_type, with_lanes
+from opencute.passes.converts import expand_convert
 from opencute.passes.folding import int_of
 from opencute.passes.ranges import is_nonnegative
 from opencute.passes.rewriter import Handler, Rewriter
@@ -39,7 +41,11 @@ __all__ = ["expand"]
 
 def expand(function: Op, target: Target) -> None:
     """Expand the operations of one function."""
-    Rewriter(_HANDLERS).block(function.regions[0].block)
+
+    def convert(rw: Rewriter, op: Op) -> list[Value] | None:
+        return expand_convert(rw, op, target)
+
+    Rewriter({**_HANDLERS, "cute.convert": convert}).block(function.regions[0].block)
 
 
 # ---------------------------------------------------------------- integers
@@ -159,8 +165,6 @@ def _mul(x: Value, factor: float) -> Value:
 
 
 def _as_f32(value: float) -> float:
-    import struct
-
     return float(struct.unpack("<f", struct.pack("<f", value))[0])
 
 

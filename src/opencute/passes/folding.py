@@ -7,9 +7,8 @@ Value (one of its operands), or None::
 
     arith.addi 3, 4   ->   IntAttr(7)          arith.muli %x, 1   ->   %x
 
-Integer folds follow the semantics of `arith`: wrap at the width. Floats are folded only where the
-result is exact in f64 arithmetic rounded once, or does not depend on rounding at all; ``x + 0.0`` and
-``x * 1.0`` stay, because they may change a sign of zero or quiet a NaN.
+Integer folds follow the semantics of `arith`: they wrap at the width. Floats are not folded:
+``x + 0.0`` may change the sign of a zero, and other folds would have to round as each type does.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Register fragments whose contents are known values at every point, so that they need no memory.
 
-In: a function. Out: the results of ``cute.alloca`` that `tiles` may forward: all their offsets are
-constant, every write stands in the block of the allocation and happens unconditionally, and no element
-is read before it is written::
+In: a function. Out: the results of ``cute.alloca`` that `tiles` may forward: all their offsets
+are constant, every write stands in the block of the allocation and happens unconditionally, and
+no element is read before it is written::
 
     %p = cute.alloca ; cute.store %ok, %p ; cute.copy ... pred %p     ->   the copy uses %ok itself
 
@@ -13,7 +13,7 @@ is read before it is written::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from opencute.dialects.cute import AllocaOp, CopyOp, LayoutAttr
 from opencute.ir.core import Block, Op, Value
@@ -127,14 +127,30 @@ def _layout(op: Op) -> LayoutAttr:
     return layout
 
 
-_VISIT = {
+def _store(f: Fragments, op: Op, block: Block) -> None:
+    f.writes(op.operands[1], None, block)
+
+
+def _load(f: Fragments, op: Op, block: Block) -> None:
+    f.reads(op.operands[0], None)
+
+
+def _tile_store(f: Fragments, op: Op, block: Block) -> None:
+    f.writes(op.operands[1], _layout(op), block)
+
+
+def _tile_load(f: Fragments, op: Op, block: Block) -> None:
+    f.reads(op.operands[0], _layout(op))
+
+
+_VISIT: dict[str, Callable[[Fragments, Op, Block], None]] = {
     "cute.alloca": Fragments.alloca,
     "cute.ptr_add": Fragments.ptr_add,
     "cute.copy": Fragments.copy,
-    "cute.store": lambda f, op, block: f.writes(op.operands[1], None, block),
-    "cute.load": lambda f, op, block: f.reads(op.operands[0], None),
-    "cute.tile_store": lambda f, op, block: f.writes(op.operands[1], _layout(op), block),
-    "cute.tile_load": lambda f, op, block: f.reads(op.operands[0], _layout(op)),
+    "cute.store": _store,
+    "cute.load": _load,
+    "cute.tile_store": _tile_store,
+    "cute.tile_load": _tile_load,
 }
 
 

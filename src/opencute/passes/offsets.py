@@ -3,8 +3,8 @@
 """Where the elements of a tile lie, and with which accesses they are best reached.
 
 In: a layout of static size whose strides may be dynamic, and what is known of the pointer's
-alignment. Out: for each element its offset as `Offset` (dynamic part and static part), and from these
-`Access` records: runs of consecutive elements that one aligned access covers::
+alignment. Out: for each element its offset as `Offset` (dynamic part and static part), and from
+these `Access` records: runs of consecutive elements that one aligned access covers::
 
     (4,2):(1,?)   at f32, align 16   ->   elements 0..3 at 0, elements 4..7 at 1*dyn0
 """
@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, cast
 
 from opencute.dialects.cute import Dyn, LayoutAttr
 
@@ -54,10 +55,11 @@ class Access:
     elements: tuple[int, ...]
 
 
-def flatten(tree: object) -> list[int | Dyn]:
+def flatten(tree: Any) -> list[int | Dyn]:
     """The leaves of a shape or stride."""
     if isinstance(tree, tuple):
-        return [leaf for item in tree for leaf in flatten(item)]
+        items = cast("tuple[Any, ...]", tree)
+        return [leaf for item in items for leaf in flatten(item)]
     assert isinstance(tree, int | Dyn)
     return [tree]
 
@@ -105,7 +107,7 @@ def accesses(
         bits: width of one element in memory.
         align: alignment of the tile's pointer in bytes.
         max_bits: widest access.
-        supposed: alignment in bytes that dynamic strides are supposed to have besides what is known.
+        supposed: alignment in bytes that dynamic strides are supposed to have.
     """
     offsets = element_offsets(layout)
     leaves = _dynamic(layout)

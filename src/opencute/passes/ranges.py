@@ -12,21 +12,13 @@ An operation that may wrap has the full range of its type; nothing is assumed no
 
 from __future__ import annotations
 
+from opencute.arch.sregs import SREG_BOUNDS
 from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.types import IntegerType, element_type
 from opencute.passes.folding import int_of
 
-__all__ = ["SREG_BOUNDS", "bounds", "is_nonnegative"]
-
-# Inclusive (CUDA programming guide, "Technical specifications per compute capability").
-SREG_BOUNDS: dict[str, tuple[int, int]] = {
-    "tid.x": (0, 1023), "tid.y": (0, 1023), "tid.z": (0, 63),
-    "ntid.x": (1, 1024), "ntid.y": (1, 1024), "ntid.z": (1, 64),
-    "ctaid.x": (0, 2**31 - 2), "ctaid.y": (0, 65534), "ctaid.z": (0, 65534),
-    "nctaid.x": (1, 2**31 - 1), "nctaid.y": (1, 65535), "nctaid.z": (1, 65535),
-    "laneid": (0, 31), "warpid": (0, 63),
-}  # fmt: skip
+__all__ = ["bounds", "is_nonnegative"]
 
 _DEPTH = 12
 

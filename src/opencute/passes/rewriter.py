@@ -15,13 +15,12 @@ or None to keep the operation as it is::
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 
 from opencute.ir.builder import at_loc, insert_at
-from opencute.ir.core import Block, BlockArgument, Op, Region, Value
+from opencute.ir.core import Block, BlockArgument, Op, Value
 from opencute.ir.types import Type
 
-__all__ = ["Handler", "Rewriter", "building_region", "host_functions", "kernels", "walk_blocks"]
+__all__ = ["Handler", "Rewriter", "host_functions", "kernels", "walk_blocks"]
 
 Handler = Callable[["Rewriter", Op], "Sequence[Value] | None"]
 
@@ -126,11 +125,3 @@ def kernels(module: Op) -> list[Op]:
 def host_functions(module: Op) -> list[Op]:
     """The host functions of a module, in order."""
     return [op for op in module.regions[0].block.ops if op.name == "func.func"]
-
-
-@contextmanager
-def building_region() -> Iterator[tuple[Region, Block]]:
-    """A new region of one block, which is the insertion point meanwhile."""
-    block = Block()
-    with insert_at(block):
-        yield Region([block]), block

@@ -132,7 +132,7 @@ def _for(rw: Rewriter, op: Op) -> list[Value] | None:
 
 
 def _sreg(function: Op) -> Handler:
-    """With an exact block size, the size is a constant and so is the index in a mode of extent 1."""
+    """With an exact block size, the size is constant, and the index along an extent of 1."""
     size = function.attributes.get("cute.reqntid")
     axes = size.values if isinstance(size, DenseI32Attr) else ()
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads and stores of the elements of one tile, as wide as they may be.
 
-In: a lowered pointer, a layout, its dynamic integers. Out: operations of the llvm and vector dialects.
-Elements in flight are `Lane` values: an SSA value and the lane in it, so that no vector is taken
-apart before it has to be::
+In: a lowered pointer, a layout, its dynamic integers. Out: operations of the llvm and vector
+dialects. Elements in flight are `Lane` values: an SSA value and the lane in it, so that no vector
+is taken apart before it has to be::
 
     lanes = tile.load(range(16))          # two loads of vector<8xf16>
     out = gather([lanes[i] for i in range(16)])   # one shuffle that joins them

@@ -15,7 +15,8 @@ arithmetic, an offset into an rmem pointer; those with the attribute ``cute.unro
 ``cute.unroll = n``, n copies of the body with a loop for the rest. A loop that asks for full
 unrolling but has dynamic bounds stays a loop.
 
-Why: registers have no addresses. A fragment that is indexed by a variable would live in local memory.
+Why: registers have no addresses. A fragment that is indexed by a variable would live in local
+memory.
 
 Cost: proportional to the code it makes, which is capped at `MAX_OPS` operations per loop.
 """

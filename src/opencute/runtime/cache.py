@@ -95,9 +95,9 @@ def default_directory() -> Path:
     """``OPENCUTE_CACHE_DIR``, else ``opencute`` in the user's cache directory."""
     if KNOBS.cache_dir is not None:
         return KNOBS.cache_dir
-    base = os.environ.get("XDG_CACHE_HOME", "")
+    base = KNOBS.user_cache
     # The XDG rules: a relative path is to be ignored.
-    root = Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()
+    root = base if base is not None and base.is_absolute() else Path("~/.cache").expanduser()
     return root / "opencute"
 
 

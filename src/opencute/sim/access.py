@@ -7,6 +7,10 @@ neighbours one run has, and the alignment that the hardware would need. Reading 
 described in `values`; offsets are byte offsets from the buffer's start, exact in 64 bits.
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,41 +26,46 @@ from opencute.ir.types import IntegerType, Type
 from opencute.sim import faults, registers
 from opencute.sim.lanes import Lanes, merge_value
 from opencute.sim.memory import RAW, RowBuffer, SimPointer
+from opencute.sim.numbers.bulk import scatter
+from opencute.sim.numbers.packing import (
+    bit_width,
+    from_bytes,
+    mask_of_bytes,
+    mask_of_elements,
+    to_bytes,
+)
 from opencute.sim.taint import Taint, report
 from opencute.sim.values import Array, dtype_of, scalar_of
 
-__all__ = ["Access", "storage_dtype"]
+__all__ = ["Access"]
 
 _ITEM = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
 
-def storage_dtype(element: Type, op: Op) -> np.dtype[Any]:
-    """How an element lies in memory.
-
-    Raises:
-        SimulationError: elements of this type are not whole bytes.
-    """
+def _storage(element: Type, op: Op) -> tuple[np.dtype[Any], int]:
+    """What an element is made of in memory, and its bits if those are not whole items."""
     if isinstance(element, PtrType | LLVMPointerType):
-        return np.dtype(np.int64)
+        return np.dtype(np.int64), 0
     if element == IntegerType(1):
-        return np.dtype(np.uint8)
+        return np.dtype(np.uint8), 0
     dtype = dtype_of(element, op.loc)
-    if getattr(element, "width", 64) != dtype.itemsize * 8:
-        raise SimulationError(
-            f"{op.name}: elements of type {element} are not whole bytes in memory",
-            code="OC3001",
-            loc=op.loc,
-        )
-    return dtype
+    width = bit_width(element)
+    return (dtype, 0) if width == dtype.itemsize * 8 else (np.dtype(np.uint8), width)
 
 
-def _codec(element: Type) -> tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]:
+Codec = tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]
+
+
+def _codec(element: Type, packed: int) -> Codec:
     """Functions from what lies in memory to a value and back, None where they are the same."""
     if isinstance(element, PtrType | LLVMPointerType):
         return (lambda v: SimPointer(RAW, v)), (lambda p: p.address())
+    if packed:
+        return (lambda v: from_bytes(v, element)), (lambda v: to_bytes(v, packed))
     if element == IntegerType(1):
-        return (lambda v: (v & 1).astype(np.bool_) if type(v) is np.ndarray else bool(v & 1)), (
-            lambda v: v.astype(np.uint8) if type(v) is np.ndarray else int(v)
+        return (
+            (lambda v: v != 0),
+            lambda v: v.astype(np.uint8) if type(v) is np.ndarray else int(v),
         )
     return None, None
 
@@ -71,6 +80,7 @@ class Access:
         run: elements that lie next to each other.
         align: bytes that the pointer promises to be aligned to; a run is accessed as wide as this.
         widest: bytes of the widest single access.
+        natural: whether an element's own size is promised too, as C does.
     """
 
     def __init__(
@@ -82,16 +92,26 @@ class Access:
         run: int = 1,
         align: int = 1,
         widest: int = 16,
+        natural: bool = True,
     ) -> None:
         self.op = op
-        self.dtype = storage_dtype(element, op)
+        self.dtype, self.packed = _storage(element, op)
         self.size = self.dtype.itemsize
         self.vector = vector
+        self.elements = run
+        if self.packed:
+            if run * self.packed % 8 or not vector:
+                raise SimulationError(
+                    f"{op.name}: {run} of {element} are not whole bytes in memory",
+                    code="OC3001",
+                    loc=op.loc,
+                )
+            run = run * self.packed // 8
         self.run = run
         self.width = run * self.size
-        self.decode, self.encode = _codec(element)
+        self.decode, self.encode = _codec(element, self.packed)
         power = self.width & -self.width
-        self.need = max(min(power, align, widest), self.size)
+        self.need = max(min(power, align, widest), self.size if natural else 1)
         self.shift = self.size.bit_length() - 1
 
     # ------------------------------------------------------------------ reading
@@ -126,9 +146,9 @@ class Access:
         return offset if starts is None else offset[..., None] + starts
 
     def _read_one(self, lanes: Lanes, buffer: Any, offset: int) -> Any:
-        if not 0 <= offset <= buffer.size - self.size or (buffer.base + offset) % self.size:
+        if not 0 <= offset <= buffer.size - self.size or (buffer.base + offset) % self.need:
             self._check(lanes, buffer, np.array([[offset]]), None, "read")
-        lanes.run.count("read", buffer.space, 1, self.size, self.need)
+        self._seen(lanes, "read", buffer, offset, None, 1)
         if offset % self.size == 0:
             return scalar_of(buffer.items(self.dtype)[offset >> self.shift], self.dtype)
         raw = buffer.raw[offset : offset + self.size].copy().view(self.dtype)
@@ -140,12 +160,14 @@ class Access:
             offsets = np.broadcast_to(offsets, mask.shape)
             picked = offsets[mask]
             low = self._check(lanes, buffer, picked, (offsets, mask), "read")
+            self._seen(lanes, "read", buffer, offsets, mask, 0)
             out = np.zeros((*mask.shape, self.width), np.uint8)
             out[mask] = self._take(buffer, picked, low)
             out = out.view(self.dtype)
             return out.reshape(lanes.P, lanes.Q, -1)
         low = self._check(lanes, buffer, offsets, None, "read")
-        lanes.run.count("read", buffer.space, offsets.size, self.width, self.need)
+        runs = offsets.shape[2] if offsets.ndim == 3 else 1
+        self._seen(lanes, "read", buffer, offsets, None, runs)
         if not self.vector:
             if low % self.size == 0:
                 return buffer.items(self.dtype).take(offsets >> self.shift)
@@ -206,6 +228,7 @@ class Access:
             offsets = np.broadcast_to(offsets, mask.shape)
             picked = offsets[mask]
             low = self._check(lanes, buffer, picked, (offsets, mask), "write")
+            self._seen(lanes, "write", buffer, offsets, mask, 0)
             value = np.broadcast_to(value, (lanes.P, lanes.Q, value.shape[2]))
             value = value.reshape(*mask.shape, self.run)[mask]
             self._put(buffer, picked, low, np.ascontiguousarray(value))
@@ -217,7 +240,7 @@ class Access:
         runs = offsets.shape[2] if offsets.ndim == 3 else 1
         value = value.reshape(*value.shape[:2], *((runs,) if offsets.ndim == 3 else ()), self.run)
         grid = np.broadcast_shapes(offsets.shape, value.shape[:-1])
-        lanes.run.count("write", buffer.space, lanes.n * runs, self.width, self.need)
+        self._seen(lanes, "write", buffer, offsets, None, runs)
         value = np.ascontiguousarray(np.broadcast_to(value, (*grid, self.run)))
         self._put(buffer, np.broadcast_to(offsets, grid), low, value)
         self._mark(buffer, offsets)
@@ -236,6 +259,8 @@ class Access:
                 return
         grain = min((low | width) & -(low | width), 16)
         pieces = value.reshape(*offsets.shape, self.run)
+        if width <= 16 and scatter(buffer.raw, offsets, value):
+            return
         index = offsets >> (grain.bit_length() - 1)
         items = buffer.items(_ITEM[grain])
         pieces = pieces.view(np.uint8).view(_ITEM[grain])
@@ -259,6 +284,16 @@ class Access:
         if need > 1 and (low | buffer.base) & (need - 1):
             faults.misaligned(lanes, self, buffer, offsets, where, verb)
         return low
+
+    def _seen(
+        self, lanes: Lanes, verb: str, buffer: Any, offsets: Any, mask: Any, runs: int
+    ) -> None:
+        """Count an access of all lanes, and tell whoever watches."""
+        run = lanes.run
+        accesses = lanes.n * runs if mask is None else int(np.count_nonzero(mask))
+        run.count(verb, buffer.space, accesses, self.width, self.need)
+        for watcher in run.watchers:
+            watcher(lanes, self, verb, buffer, np.atleast_2d(offsets), mask)
 
     def _by_buffer(
         self, lanes: Lanes, ptr: SimPointer, do: Callable[..., Any], *values: Any
@@ -309,6 +344,9 @@ class Access:
             mask = bad.reshape(*offsets.shape[:2], -1)
         if not mask.any():
             return None
+        if self.packed:
+            count = mask.shape[2] * 8 // self.packed
+            mask = mask_of_elements(mask, count, self.packed)
         return Taint(mask if self.vector else mask[..., 0], self.op)
 
     def _garbage_raw(self, lanes: Lanes, ptr: SimPointer, starts: Any) -> Taint | None:
@@ -326,6 +364,9 @@ class Access:
         if taint is None:
             return
         buffer = ptr.buffer
+        if self.packed:
+            count = self.elements * (1 if starts is None else starts.shape[-1])
+            taint = Taint(mask_of_bytes(taint.mask, count, self.packed), taint.origin)
         if type(buffer) is RowBuffer:
             registers.spoil(self, lanes, buffer, ptr.offset, starts, taint)
         elif taint.mask.any():

@@ -6,6 +6,10 @@ Regions are functions ``(lanes, *arguments, *live) -> tuple``. Lanes that agree 
 full width; where they differ, each side runs compacted and the results are merged.
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of the memory checks: which thread, which array, which element."""
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import Any, NoReturn

@@ -84,7 +84,9 @@ class _Inliner:
         if name in self.stack:
             raise SimulationError(f"{name} calls itself", code="OC3006", loc=op.loc)
         body = self.find(name).regions[0].block
-        inner = dict(zip(body.args, (values.get(v, v) for v in op.operands), strict=True))
+        inner: dict[Value, Value] = dict(
+            zip(body.args, (values.get(v, v) for v in op.operands), strict=True)
+        )
         self.stack.append(name)
         for inside in body.ops[:-1]:
             if inside.name == "func.call":

@@ -7,6 +7,12 @@ a function `pick` that takes a value along; `merge` puts the results of both sid
 are compacted, never masked.
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# P and Q are the names of the two lane axes everywhere in the simulator.
+# pyright: reportConstantRedefinition=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -9,6 +9,10 @@ given up: the lanes that came go on alone, so that late lanes are never waited f
 nothing can run either, the waiting lanes are a deadlock, and the report names all of them.
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

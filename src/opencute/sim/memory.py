@@ -13,6 +13,9 @@ point into it and find their buffer at each access.
 (8, 16)
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from bisect import bisect_right, insort

@@ -125,8 +125,8 @@ def _float(spec: re.Match[str], value: float, precision: str | None) -> str:
     if kind in "aA":
         text = _hex_float(value)
         text = text.upper() if kind == "A" else text
-        if value >= 0 and "+" in flags:
-            text = "+" + text
+        if text[0] != "-":
+            text = ("+" if "+" in flags else " " if " " in flags else "") + text
     else:
         keep = "".join(f for f in flags if f in "+ #")
         text = f"%{keep}.{6 if precision is None else precision}{kind}" % value

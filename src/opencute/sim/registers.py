@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accesses to registers (`RowBuffer`): one row of bytes for each lane."""
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -217,7 +221,7 @@ def garbage(access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: A
         rows = written.reshape(-1, buffer.size)[lanes.slot]
     index = np.clip(index, 0, buffer.size - 1)
     got = _select(rows, index, own=True)
-    return ~got.reshape(*got.shape[:2], -1, access.size).all(axis=-1)
+    return np.invert(got.reshape(*got.shape[:2], -1, access.size).all(axis=-1))
 
 
 def spoil(

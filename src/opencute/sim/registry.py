@@ -38,6 +38,8 @@ class Rule:
         taint: how uninitialised data passes: ``each`` (element by element), ``memory`` (the
             function takes the operands' taints as ``taints=`` and a load returns value and taint),
             ``none``, or a factory of the function that maps the operands' masks to the result's.
+        spread: for results that do not depend on every operand: makes the function that maps the
+            tuples of operand values and of their taints to the result's taint.
         sinks: operands in which uninitialised data is reported, and what they are.
         blocking: whether it may have to wait.
     """
@@ -47,6 +49,7 @@ class Rule:
     taint: str | Factory = "each"
     sinks: Sinks = lambda op: ()
     blocking: bool = False
+    spread: Factory | None = None
 
 
 _RULES: dict[str, Rule] = {}
@@ -58,6 +61,7 @@ def semantics(
     taint: str | Factory = "each",
     sinks: Sinks | Sequence[tuple[int, str]] = (),
     blocking: bool = False,
+    spread: Factory | None = None,
 ) -> Callable[[Factory], Factory]:
     """Decorator: the factory gives the meaning of the operations called `names`."""
 
@@ -65,7 +69,7 @@ def semantics(
         where: Sinks = sinks if callable(sinks) else lambda op, fixed=tuple(sinks): fixed
         for name in names:
             assert name not in _RULES, name
-            _RULES[name] = Rule(factory, lanes, taint, where, blocking)
+            _RULES[name] = Rule(factory, lanes, taint, where, blocking, spread)
         return factory
 
     return decorate

@@ -34,8 +34,8 @@ class RunReport:
     splits: int = 0
     waits: int = 0
     max_lanes: int = 0
-    read_bytes: Counter[str] = field(default_factory=Counter)
-    written_bytes: Counter[str] = field(default_factory=Counter)
-    accesses: Counter[tuple[str, str, int]] = field(default_factory=Counter)
-    sectors: Counter[tuple[str, str]] = field(default_factory=Counter)
-    lines: Counter[tuple[str, str]] = field(default_factory=Counter)
+    read_bytes: Counter[str] = field(default_factory=Counter[str])
+    written_bytes: Counter[str] = field(default_factory=Counter[str])
+    accesses: Counter[tuple[str, str, int]] = field(default_factory=Counter[tuple[str, str, int]])
+    sectors: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    lines: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])

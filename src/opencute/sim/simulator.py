@@ -6,6 +6,10 @@
 >>> sim.run_host(module, "host", [Buffer.from_numpy(x).pointer(), x.size])  # doctest: +SKIP
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import random
@@ -21,17 +25,20 @@ from opencute.dialects.gpu import KERNELS
 from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, IntegerType, Type, VectorType
-from opencute.sim import semantics as _semantics  # noqa: F401 - registers the rules
+from opencute.sim import semantics
 from opencute.sim.inline import inline_calls
 from opencute.sim.lanes import Lanes
 from opencute.sim.machine import run_program
-from opencute.sim.memory import AddressTable, Buffer, SimPointer
+from opencute.sim.memory import RAW, AddressTable, Buffer, SimPointer
 from opencute.sim.printf import Format
 from opencute.sim.program import Program, compile_function
 from opencute.sim.report import RunReport
 from opencute.sim.values import dtype_of, wrap
+from opencute.sim.watch import Races, Transactions, Watcher
 
 __all__ = ["LaunchHook", "Simulator"]
+
+assert semantics.__all__  # importing it has registered the rules
 
 LaunchHook = Callable[..., None]
 """``(kernel_name, grid, block, cluster, smem, stream, args, attributes)``"""
@@ -47,7 +54,8 @@ class Simulator:
     Args:
         target: the architecture that is simulated.
         seed: seed of everything that may happen in any order; with 0, whoever is behind runs first.
-        check: also look for faults that need a record of all accesses (slower).
+        check: also look for races on global memory, in kernels in which nothing waits, and run the
+            blocks of other kernels one by one (slower).
         out: where prints go; standard output by default.
         count_transactions: also count sectors and lines of global memory (slower).
     """
@@ -91,7 +99,8 @@ class Simulator:
         Args:
             module: the `builtin.module`.
             name: the function's symbol.
-            args: a Python number or a `SimPointer` for each argument.
+            args: a Python number or a `SimPointer` for each argument; an address may stand for a
+                pointer.
             launch: called instead of simulating a kernel, e.g. to run it on a device, as
                 ``launch(kernel_name, grid, block, cluster, smem, stream, args, attributes)``.
 
@@ -179,7 +188,9 @@ def _arguments(function: Op, args: Sequence[Any]) -> list[Any]:
 
 def _argument(value: Any, type: Type) -> Any:
     if isinstance(type, PtrType | LLVMPointerType):
-        return value if isinstance(value, SimPointer) or value is None else int(value)
+        if value is None or isinstance(value, SimPointer):
+            return value
+        return SimPointer(RAW, int(value))
     if isinstance(type, VectorType):
         return np.ascontiguousarray(np.asarray(value, dtype_of(type))).reshape(1, 1, type.length)
     if isinstance(type, IntegerType) and type.width == 1:
@@ -191,7 +202,7 @@ def _argument(value: Any, type: Type) -> Any:
 
 
 def _result(value: Any) -> Any:
-    return value.reshape(-1) if type(value) is np.ndarray else value
+    return np.ascontiguousarray(value).reshape(-1) if type(value) is np.ndarray else value
 
 
 class _Run:
@@ -209,7 +220,7 @@ class _Run:
             self.table.add(buffer)
         self.loose = False
         for arg in args:
-            if isinstance(arg, SimPointer):
+            if isinstance(arg, SimPointer) and arg.buffer is not RAW:
                 self.table.add(arg.buffer)
         self.loose = any(b.written is not None for b in self.table.buffers())
         self.lanes = (1, 1)
@@ -221,6 +232,7 @@ class _Run:
         rng = random.Random(sim.seed)
         self.pick = (lambda ready: rng.randrange(len(ready))) if sim.seed else None
         self.root = Lanes(self, 1, 1, 0, 0)
+        self.watchers: list[Watcher] = []
         self._printed: list[tuple[int, int, int, str]] = []
 
     # ------------------------------------------------------------------ what semantics use
@@ -277,9 +289,12 @@ class _Run:
     ) -> None:
         """Run a kernel over its grid, or hand it to the hook."""
         if self.hook is not None:
-            self.hook(name, grid, block, cluster, smem, stream, args, attributes)
+            handle = stream.address() if isinstance(stream, SimPointer) else stream
+            self.hook(name, grid, block, cluster, smem, handle, args, attributes)
             return
         kernel = _find_kernel(self.module, name)
+        if 0 in grid:
+            return  # nothing to do; compiled host code leaves such a launch out too
         _check_launch(op, name, grid, block)
         program = self.sim.program(self.module, kernel, self.loose)
         before = (self.grid, self.block, self.lanes, self.host)
@@ -287,6 +302,11 @@ class _Run:
         self.threads = block[0] * block[1] * block[2]
         self.host = False
         self.report.launches += 1
+        self.watchers = []
+        if self.sim.count_transactions:
+            self.watchers.append(Transactions(self.report))
+        if self.sim.check and not program.blocking:
+            self.watchers.append(Races())
         try:
             self._blocks(program, args)
         except OpenCuTeError as e:
@@ -294,6 +314,7 @@ class _Run:
         finally:
             self._flush()
             self.grid, self.block, self.lanes, self.host = before
+            self.watchers = []
 
     def _blocks(self, program: Program, args: Sequence[Any]) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]

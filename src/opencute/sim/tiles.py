@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which elements a tile stands for: offsets from a layout attribute and its dynamic integers."""
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

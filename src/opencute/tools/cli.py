@@ -39,10 +39,14 @@ class _Number(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
         return number
 
 
-def _finish(report: dict[str, Any], status: int) -> None:
+def _print(report: dict[str, Any]) -> None:
     from opencute.lab.strict_json import dumps
 
     click.echo(dumps(report))
+
+
+def _finish(report: dict[str, Any], status: int) -> None:
+    _print(report)
     raise SystemExit(status)
 
 
@@ -63,7 +67,9 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 @click.option("--rtol", type=_TOLERANCE, default=1e-3, show_default=True, help="Relative part.")
 @click.option("--atol", type=_TOLERANCE, default=1e-3, show_default=True, help="Absolute part.")
 @click.option("--timeout", type=_SECONDS, default=60.0, show_default=True, help="Seconds.")
@@ -71,23 +77,36 @@ def main() -> None:
 @click.option("--equal-nan", is_flag=True, help="NaN equals NaN in the same place.")
 @_mock
 def verify(
-    file: Path, rtol: float, atol: float, timeout: float, seeds: int, equal_nan: bool, mock: bool
+    files: tuple[Path, ...],
+    rtol: float,
+    atol: float,
+    timeout: float,
+    seeds: int,
+    equal_nan: bool,
+    mock: bool,
 ) -> None:
-    """Check kernel_fn(*inputs) of FILE against its reference_fn(*inputs).
+    """Check kernel_fn(*inputs) of each FILE against its reference_fn(*inputs).
 
     The inputs come from its get_inputs(). An element is right when
-    |kernel - reference| <= atol + rtol * |reference|.
+    |kernel - reference| <= atol + rtol * |reference|. One JSON object a line for each file; the
+    exit status is 0 if all are right.
     """
     from opencute.lab import report
 
-    if mock:
-        _finish(report.mock_verify(file), 0)
-    _must_exist(file)
-    _finish(
-        *report.verify(
-            file, rtol=rtol, atol=atol, timeout=timeout, seeds=seeds, equal_nan=equal_nan
-        )
-    )
+    for file in files:
+        if not mock:
+            _must_exist(file)
+    worst = 0
+    for file in files:
+        if mock:
+            facts, status = report.mock_verify(file), 0
+        else:
+            facts, status = report.verify(
+                file, rtol=rtol, atol=atol, timeout=timeout, seeds=seeds, equal_nan=equal_nan
+            )
+        _print(facts)
+        worst = max(worst, status)
+    raise SystemExit(worst)
 
 
 @main.command()

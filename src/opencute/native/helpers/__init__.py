@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opencute.base.errors import ArgumentError, MissingPieceError, ToolchainError
+from opencute.base.native_function import native_function
 from opencute.native import jit, target
 from opencute.native.helpers import reference
 from opencute.native.helpers.ir import CONVERSIONS, WIDTHS, copies_text, wide_text
@@ -49,7 +50,6 @@ class BlobCache(Protocol):
 
 Builtin = Callable[..., int]
 
-_METH_FASTCALL = 0x0080
 _DATA_OFFSET = object.__basicsize__  # PyArrayObject: the object header, then the data pointer
 _lock = threading.Lock()
 _cache: BlobCache | None = None
@@ -61,25 +61,6 @@ def use_cache(cache: BlobCache | None) -> None:
     """Keep the helpers' object code in `cache`; call it before the first helper is used."""
     global _cache
     _cache = cache
-
-
-class _MethodDef(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    ]
-
-
-def _builtin(module: jit.HostModule, name: str) -> Builtin:
-    """A Python builtin whose body is native code: no argument conversion, 0.1 us per call."""
-    definition = _MethodDef(name.encode(), module.address(f"py_{name}"), _METH_FASTCALL, None)
-    _keep.append(definition)
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
-        ("PyCFunction_NewEx", ctypes.pythonapi)
-    )
-    return new(ctypes.addressof(definition), None, None)
 
 
 def _module(text: str, passes: target.Passes, opt: int, symbols: dict[str, int]) -> jit.HostModule:
@@ -119,10 +100,10 @@ def _load() -> dict[str, Builtin]:
         symbols = {**python, "first_bad": wide.address("first_bad")}
         copies = _module(copies_text(_DATA_OFFSET), "small", 2, symbols)
         _keep.extend((wide, copies))
-        loaded = {name: _builtin(wide, name) for name in CONVERSIONS}
+        loaded = {name: native_function(wide.address(f"py_{name}"), name) for name in CONVERSIONS}
         for width in WIDTHS:
             for name in (f"gather{width}", f"scatter{width}"):
-                loaded[name] = _builtin(copies, name)
+                loaded[name] = native_function(copies.address(f"py_{name}"), name)
         _loaded = loaded
         return loaded
 

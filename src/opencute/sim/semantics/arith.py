@@ -8,6 +8,10 @@ wraps. Division by zero is an error that names the thread. `min` and `max` order
 Conversions are in `casts`.
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,7 +26,9 @@ from opencute.ir.core import Op
 from opencute.ir.types import IntegerType, Type, VectorType, element_type
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
+from opencute.sim.numbers.bulk import blend, compared, through_f32
 from opencute.sim.registry import Function, semantics
+from opencute.sim.taint import Taint, join
 from opencute.sim.values import (
     Array,
     constant_value,
@@ -210,7 +216,34 @@ def _bit_binary(name: str) -> Callable[[Any, Any], Any]:
     return bit
 
 
-@semantics(*(f"arith.{n}" for n in [*_INT, "shli", "shrsi", "shrui"] if n not in _DIVISIONS))
+def _decided(op: Op) -> Callable[..., Taint | None]:
+    """`and` with a clean 0 is clean, whatever the other operand is, as is `or` with all ones."""
+    width = int_width(op.results[0].type)
+    absorbing = 0 if op.name == "arith.andi" else True if width == 1 else -1
+
+    def spread(values: tuple[Any, Any], taints: tuple[Any, Any]) -> Taint | None:
+        out = join(*taints)
+        if out is None:
+            return None
+        mask = out.mask
+        for value, taint in zip(values, taints, strict=True):
+            settled = np.atleast_2d(value == absorbing)
+            if taint is not None:
+                settled = settled & ~taint.mask
+            mask = mask & ~settled
+        return Taint(mask, out.origin)
+
+    return spread
+
+
+@semantics("arith.andi", "arith.ori", spread=_decided)
+@semantics(
+    *(
+        f"arith.{n}"
+        for n in [*_INT, "shli", "shrsi", "shrui"]
+        if n not in _DIVISIONS and n not in ("andi", "ori")
+    )
+)
 def integer(op: Op) -> Function:
     """Two operands, exact, wrapped at the width."""
     return int_binary(op.name[6:], op.results[0].type)
@@ -309,13 +342,17 @@ def float_binary(name: str, dtype: np.dtype[Any]) -> Function:
     """The function of `arith.<name>` on floats.
 
     f16, bf16 and narrower operands are widened to f32 and the result rounded back, by NumPy and
-    ml_dtypes; with 24 bits of precision, at least twice theirs plus two, this rounds once.
+    ml_dtypes or in `bulk`, which says why this rounds once.
     """
-    return {
+    plain: dict[str, Function] = {
         "addf": lambda a, b: a + b,
         "subf": lambda a, b: a - b,
         "mulf": lambda a, b: a * b,
         "divf": lambda a, b: a / b,
+    }
+    if name in plain:
+        return through_f32(plain[name], dtype)
+    return {
         "remf": _remainder(dtype),
         "maximumf": _zeros_ordered(True, True, dtype),
         "minimumf": _zeros_ordered(False, True, dtype),
@@ -381,7 +418,8 @@ def cmpf(op: Op) -> Function:
     """Compare floats; an unordered predicate holds when an operand is NaN."""
     predicate = op.attributes["predicate"]
     assert isinstance(predicate, IntAttr)
-    compare = _CMPF[next(k for k, v in CMPF.items() if v == predicate.value)]
+    name = next(k for k, v in CMPF.items() if v == predicate.value)
+    compare = compared(_CMPF[name], dtype_of(op.operands[0].type, op.loc))
 
     def run(a: Any, b: Any) -> Any:
         r = compare(a, b)
@@ -391,7 +429,30 @@ def cmpf(op: Op) -> Function:
 
 
 # ---------------------------------------------------------------------- select
-@semantics("arith.select")
+def _picked_taint(op: Op) -> Callable[..., Taint | None]:
+    """The taint of what is picked, and of the condition."""
+    whole = isinstance(op.results[0].type, VectorType) and not isinstance(
+        op.operands[0].type, VectorType
+    )
+
+    def spread(values: tuple[Any, ...], taints: tuple[Any, ...]) -> Taint | None:
+        cond, a, b = taints
+        picked = values[0]
+        if type(picked) is not nd:
+            return join(cond, a if picked else b)
+        if whole:
+            picked = picked[..., None]
+        masks = [False if t is None else t.mask for t in (a, b)]
+        known = next((t for t in (a, b) if t is not None), None)
+        chosen = None
+        if known is not None:
+            chosen = Taint(np.where(picked, masks[0], masks[1]), known.origin)
+        return join(cond, chosen)
+
+    return spread
+
+
+@semantics("arith.select", spread=_picked_taint)
 def select(op: Op) -> Function:
     """One of two values; a scalar condition picks a whole vector."""
     result = op.results[0].type
@@ -406,7 +467,7 @@ def select(op: Op) -> Function:
             return a if c else b
         if whole:
             c = c[..., None]
-        return np.where(c, _typed(a, dtype), _typed(b, dtype))
+        return blend(c, _typed(a, dtype), _typed(b, dtype))
 
     return pick
 

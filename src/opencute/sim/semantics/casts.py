@@ -6,6 +6,10 @@ Every conversion to a float rounds once, to nearest even. ``fptosi`` and ``fptou
 to the range and turn NaN into 0, as PTX's ``cvt.rzi`` does.
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +18,7 @@ import numpy as np
 
 from opencute.ir.core import Op
 from opencute.ir.types import VectorType
-from opencute.sim.exact import narrow, round_to_odd_f64
+from opencute.sim.numbers.exact import narrow, round_to_odd_f64
 from opencute.sim.registry import Function, semantics
 from opencute.sim.values import (
     Array,

@@ -2,19 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cute`: pointers, tiles of memory and copies."""
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from opencute.base.errors import SimulationError
+from opencute.base.errors import MisalignedError, SimulationError
 from opencute.dialects.cute import CopyOp, LayoutAttr, PtrType, storage_bits
 from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op, Value
 from opencute.sim.access import Access
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RowBuffer, SimPointer
+from opencute.sim.numbers.rounding import convert_floats
 from opencute.sim.printf import Format
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.casts import on_arrays
@@ -32,22 +37,38 @@ def _pointer(value: Value) -> PtrType:
     return value.type
 
 
-def _element_size(type: PtrType, op: Op) -> int:
-    bits = storage_bits(type.element)
-    if bits % 8:
-        raise SimulationError(
-            f"{op.name}: elements of type {type.element} are not whole bytes in memory",
-            code="OC3001",
-            loc=op.loc,
-        )
-    return bits // 8
+def _to_bytes(op: Op, lanes: Lanes, index: Any, bits: int) -> Any:
+    """An offset in elements of some bits as one in bytes, where that is whole."""
+    if type(index) is nd:
+        index = index.astype(np.int64, copy=False) * bits
+        odd = index & 7
+        if odd.any():
+            where = tuple(np.argwhere(lanes.full(odd))[0])
+            raise _inside_a_byte(op, lanes, where)
+        return index >> 3
+    index *= bits
+    if index & 7:
+        raise _inside_a_byte(op, lanes, (0, 0))
+    return index >> 3
 
 
-@semantics("cute.ptr_add")
+def _inside_a_byte(op: Op, lanes: Lanes, where: tuple[int, ...]) -> MisalignedError:
+    return MisalignedError(
+        f"{op.name}: an element in the middle of a byte is addressed, {lanes.name(where)}",
+        code="OC3202",
+        loc=op.loc,
+        hint="let tiles of sub-byte elements begin and end at whole bytes",
+    )
+
+
+@semantics("cute.ptr_add", lanes=True)
 def ptr_add(op: Op) -> Function:
     """Move by a number of elements."""
-    size = _element_size(_pointer(op.operands[0]), op)
-    return lambda p, i: moved(p, i, size)
+    bits = storage_bits(_pointer(op.operands[0]).element)
+    if bits % 8:
+        return lambda lanes, p, i: moved(p, _to_bytes(op, lanes, i, bits), 1)
+    size = bits // 8
+    return lambda lanes, p, i: moved(p, i, size)
 
 
 @semantics("cute.recast")
@@ -71,7 +92,8 @@ def int_to_ptr(op: Op) -> Function:
 @semantics("cute.alloca", lanes=True)
 def alloca(op: Op) -> Function:
     """Registers for some elements, not initialised."""
-    size = _element_size(_pointer(op.results[0]), op) * int_attr(op, "count")
+    bits = storage_bits(_pointer(op.results[0]).element) * int_attr(op, "count")
+    size = -(-bits // 8)
     name = f"registers from {op.loc}" if op.loc else "registers"
     return lambda lanes: new_registers(lanes, name, size)
 
@@ -110,7 +132,7 @@ class _TileAccess:
         assert isinstance(layout, LayoutAttr)
         type = _pointer(pointer)
         self.tile = Tile(op, layout)
-        self.size = _element_size(type, op)
+        self.bits = storage_bits(type.element)
         if run and self.tile.run % run:
             run = 1
         self.run = run or self.tile.run
@@ -130,7 +152,15 @@ class _TileAccess:
         """Byte offsets of the runs of an access, from the starts of the tile's runs."""
         if self._inner.size > 1:
             starts = (starts[..., None] + self._inner).reshape(*starts.shape[:-1], -1)
-        return starts * self.size
+        bits = starts * self.bits
+        if self.bits % 8 and (bits & 7).any():
+            raise MisalignedError(
+                f"{self.access.op.name}: runs of the tile begin in the middle of a byte",
+                code="OC3202",
+                loc=self.access.op.loc,
+                hint="let tiles of sub-byte elements begin and end at whole bytes",
+            )
+        return bits >> 3
 
     def starts(self, dyns: Any) -> Any:
         """Byte offsets of the runs; None for a single run at the pointer."""
@@ -323,8 +353,6 @@ def assume(op: Op) -> Function:
 @semantics("cute.convert")
 def convert(op: Op) -> Function:
     """A float conversion with a rounding mode."""
-    from opencute.sim.rounding import convert_floats
-
     rounding = op.attributes["rounding"]
     assert isinstance(rounding, StringAttr)
     fn = convert_floats(

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`llvm`: addresses and memory after lowering."""
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -137,7 +141,8 @@ def _access(op: Op, type: Type) -> Access:
             f"{op.name}: vectors of i1 have no layout in memory", code="OC3001", loc=op.loc
         )
     run = type.length if isinstance(type, VectorType) else 1
-    return Access(op, element, vector=vector, run=run, align=int_attr(op, "alignment"), widest=32)
+    align = int_attr(op, "alignment")
+    return Access(op, element, vector=vector, run=run, align=align, widest=32, natural=False)
 
 
 @semantics("llvm.load", lanes=True, taint="memory", sinks=((0, "an address"),))

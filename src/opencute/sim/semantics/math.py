@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`math`: elementary functions, computed in f64 and rounded to the type.
 
-`opencute.sim.accuracy` states how far a GPU may be from this. A function called with fast math
+`opencute.arch.mathfns` states how far a GPU may be from this. A function called with fast math
 means the same here: the approximation is the hardware's licence, not the definition.
 """
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ import numpy as np
 
 from opencute.ir.core import Op
 from opencute.ir.types import element_type
-from opencute.sim.exact import fma as exact_fma
-from opencute.sim.exact import narrow
+from opencute.sim.numbers.exact import fma as exact_fma
+from opencute.sim.numbers.exact import narrow
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.casts import on_arrays
 from opencute.sim.values import (

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ptx`: special registers and barriers."""
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -130,11 +134,15 @@ def bar_sync(op: Op) -> Function:
     def arrive(lanes: Lanes, name: Any, count: Any = None) -> Wait | None:
         if count is None:
             count = lanes.run.threads
-        names, counts = lanes.full(np.atleast_2d(name)), lanes.full(np.atleast_2d(count))
-        arrivals = [
-            _Arrival(op, lanes, (names == n) & (counts == c), int(n), int(c))
-            for n, c in sorted(set(zip(names.flat, counts.flat, strict=True)))
-        ]
+        if type(name) is not np.ndarray and type(count) is not np.ndarray:
+            everyone = np.ones((lanes.P, lanes.Q), np.bool_)
+            arrivals = [_Arrival(op, lanes, everyone, name, count)]
+        else:
+            names, counts = lanes.full(np.atleast_2d(name)), lanes.full(np.atleast_2d(count))
+            arrivals = [
+                _Arrival(op, lanes, (names == n) & (counts == c), int(n), int(c))
+                for n, c in sorted(set(zip(names.flat, counts.flat, strict=True)))
+            ]
 
         def ready() -> Any:
             out = np.empty((lanes.P, lanes.Q), np.bool_)

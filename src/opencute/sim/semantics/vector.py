@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`vector`: moving elements between registers."""
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,9 +16,10 @@ import numpy as np
 from opencute.ir.attributes import DenseI32Attr, DialectAttr
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, VectorType, element_type
+from opencute.sim.numbers.packing import bit_width, from_bytes, to_bytes
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.arith import float_binary, int_binary, uniform
-from opencute.sim.values import Array, dtype_of, int_width
+from opencute.sim.values import Array, dtype_of
 
 __all__: list[str] = []
 
@@ -187,7 +192,7 @@ def _bitcast_mask(op: Op) -> Function:
         mask = np.broadcast_to(mask, (*mask.shape[:2], n))
         if m >= n:
             return np.repeat(mask, m // n, axis=2)
-        return mask.reshape(*mask.shape[:2], m, n // m).any(axis=3)
+        return np.any(mask.reshape(*mask.shape[:2], m, n // m), axis=3)
 
     return run
 
@@ -196,30 +201,14 @@ def _bitcast_mask(op: Op) -> Function:
 def bitcast(op: Op) -> Function:
     """The bytes of a vector as elements of another width."""
     source, target = op.operands[0].type, op.results[0].type
-    if int_width_of(source) == 1 or int_width_of(target) == 1:
-        return _bitcast_bits(op)
-    dtype = dtype_of(target, op.loc)
-    return lambda x: np.ascontiguousarray(x).view(dtype)
-
-
-def int_width_of(type: Any) -> int:
-    """Bits of one element."""
-    element = element_type(type)
-    return element.width if isinstance(element, FloatType) else int_width(element)
-
-
-def _bitcast_bits(op: Op) -> Function:
-    """To or from a vector of single bits, the first in the lowest place."""
-    source, target = op.operands[0].type, op.results[0].type
-    assert isinstance(target, VectorType)
-    dtype = dtype_of(target, op.loc)
-    if int_width_of(source) == int_width_of(target):
+    dtype, before = dtype_of(target, op.loc), dtype_of(source, op.loc)
+    width, old = bit_width(target), bit_width(source)
+    if dtype == before and width == old:
         return lambda x: x
-
-    def run(x: Array) -> Array:
-        x = np.ascontiguousarray(x)
-        if dtype == BOOL:
-            return np.unpackbits(x.view(np.uint8), axis=2, bitorder="little").astype(BOOL)
-        return np.packbits(x, axis=2, bitorder="little").view(dtype)
-
-    return run
+    if (width, old) == (dtype.itemsize * 8, before.itemsize * 8):
+        return lambda x: np.ascontiguousarray(x).view(dtype)
+    if width == dtype.itemsize * 8:
+        return lambda x: to_bytes(x, old).view(dtype)
+    if old == before.itemsize * 8:
+        return lambda x: from_bytes(np.ascontiguousarray(x).view(np.uint8), target)
+    return lambda x: from_bytes(to_bytes(x, old), target)

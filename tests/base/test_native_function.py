@@ -11,7 +11,7 @@ import weakref
 import pytest
 
 from opencute.base.errors import ArgumentError
-from opencute.runtime.hostcall import c_function, fastcall_builtin
+from opencute.base.native_function import native_function
 
 pytestmark = pytest.mark.t0
 
@@ -24,26 +24,13 @@ class Kept:
     """Weakly referable."""
 
 
-@pytest.mark.parametrize("release_gil", [True, False])
-def test_c_functions(release_gil):
-    labs = c_function(
-        address_of(ctypes.CDLL(None).labs),
-        ctypes.c_long,
-        (ctypes.c_long,),
-        release_gil=release_gil,
-    )
-    assert labs(-(1 << 40)) == 1 << 40
-    with pytest.raises(ctypes.ArgumentError):
-        labs("text")
-
-
 # PyObject *f(PyObject *self, PyObject *const *args, Py_ssize_t count): the count as an int
 BODY = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ssize_t)
 
 
 def test_builtins():
     body = BODY(lambda self, args, count: count)
-    count = fastcall_builtin(address_of(body), "count", "Counts its arguments.", keep=body)
+    count = native_function(address_of(body), "count", "Counts its arguments.", keep=body)
     assert [count(), count(1), count(1, None, "x")] == [0, 1, 3]
     assert count.__name__ == "count"
     assert count.__doc__ == "Counts its arguments."
@@ -52,15 +39,11 @@ def test_builtins():
         count(x=1)
 
 
-@pytest.mark.parametrize("kind", ["c", "fast"])
-def test_what_has_to_live_does(kind):
+def test_what_has_to_live_does():
     kept = Kept()
     watch = weakref.ref(kept)
     body = BODY(lambda self, args, count: count)
-    if kind == "c":
-        function = c_function(address_of(ctypes.CDLL(None).labs), None, (), keep=kept)
-    else:
-        function = fastcall_builtin(address_of(body), "f", keep=kept)
+    function = native_function(address_of(body), "f", keep=kept)
     del kept
     gc.collect()
     assert watch() is not None
@@ -69,9 +52,16 @@ def test_what_has_to_live_does(kind):
     assert watch() is None
 
 
+def test_keywords_and_state():
+    body = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p
+    )(lambda self, args, count, names: (self, count, bool(names)))
+    f = native_function(address_of(body), "f", keywords=True, state=12345)
+    assert f() == (12345, 0, False)
+    assert f(1, x=2) == (12345, 1, True)
+
+
 def test_no_address_no_function():
     with pytest.raises(ArgumentError) as caught:
-        c_function(0, None, ())
+        native_function(0, "f")
     assert caught.value.code == "OC2170"
-    with pytest.raises(ArgumentError):
-        fastcall_builtin(0, "f")

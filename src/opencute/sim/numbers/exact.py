@@ -7,6 +7,9 @@ bits than the target, the second rounding is right (Boldo and Melquiond, "Emulat
 correctly rounded sums: proved algorithms using rounding to odd", IEEE TC 57, 2008).
 """
 
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from fractions import Fraction
@@ -14,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from opencute.sim.numbers.bulk import from_f32, to_f32
 from opencute.sim.values import Array
 
 __all__ = ["fma", "narrow", "round_to_odd_f64"]
@@ -46,7 +50,9 @@ def narrow(x: Array, dtype: np.dtype[Any]) -> Array:
         finite = np.isfinite(single)
         error = np.where(finite, np.sign(x - np.where(finite, single, 0)), 0)
         x = _odd(single, error)
-    return x.astype(dtype)
+    if x.dtype == np.float32:
+        return from_f32(x, dtype)
+    return to_f32(x) if dtype == np.float32 else x.astype(dtype)
 
 
 def round_to_odd_f64(x: Array) -> Array:

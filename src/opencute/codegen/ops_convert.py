@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""How ``cute.convert`` is printed, where the hardware converts.
+
+``cute.convert %v : vector<4xf32> -> vector<4xf8E4M3FN>`` becomes two instructions
+``cvt.rn.satfinite.e4m3x2.f32``, each of which takes two lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from opencute.base.errors import ToolchainError
+from opencute.codegen.emitter import Emitter, OpPrinter
+from opencute.codegen.llvm_types import llvm_type
+from opencute.ir.attributes import IntAttr, StringAttr
+from opencute.ir.core import Op
+from opencute.ir.types import F16, F32, FloatType, element_type, lanes
+
+__all__ = ["CONVERT"]
+
+Pair = tuple[str, str]
+_PAIR = {"f8E4M3FN": "e4m3x2", "f8E5M2": "e5m2x2"}
+
+
+def _convert(e: Emitter, op: Op) -> None:
+    src, dst = element_type(op.operands[0].type), element_type(op.results[0].type)
+    assert isinstance(src, FloatType) and isinstance(dst, FloatType)
+    rounding, saturate = op.attributes["rounding"], op.attributes["saturate"]
+    assert isinstance(rounding, StringAttr) and isinstance(saturate, IntAttr)
+    if src == F32 and dst.name in _PAIR:
+        _pairs(e, op, _to_f8, _PAIR[dst.name])
+    elif src.name in _PAIR and dst == F16:
+        _pairs(e, op, _to_f16, _PAIR[src.name])
+    elif src == F32 and rounding.value in ("rna", "rn", "rz") and dst.name in _SCALAR:
+        _scalar(e, op, rounding.value, _SCALAR[dst.name], bool(saturate.value))
+    else:
+        raise ToolchainError(
+            f"no instruction converts {src} to {dst} with {rounding.value}",
+            code="OC1528",
+            loc=op.loc,
+        )
+
+
+def _elements(e: Emitter, op: Op) -> list[str]:
+    value = op.operands[0]
+    n = lanes(value.type)
+    if n is None:
+        return [e.ref(value)]
+    return [e.assign(f"extractelement {e.typed(value)}, i32 {i}") for i in range(n)]
+
+
+def _define(e: Emitter, op: Op, parts: list[str]) -> None:
+    result = op.results[0]
+    if lanes(result.type) is None:
+        e.names[result] = parts[0]
+        return
+    out, type = "poison", llvm_type(result.type)
+    element = llvm_type(element_type(result.type))
+    for i, part in enumerate(parts):
+        out = e.assign(f"insertelement {type} {out}, {element} {part}, i32 {i}")
+    e.names[result] = out
+
+
+def _pairs(e: Emitter, op: Op, two: Callable[[Emitter, str, Pair], list[str]], name: str) -> None:
+    """Convert two lanes at a time; a single one is converted together with itself."""
+    parts = _elements(e, op)
+    out: list[str] = []
+    for i in range(0, len(parts), 2):
+        out += two(e, name, (parts[i], parts[min(i + 1, len(parts) - 1)]))
+    _define(e, op, out[: len(parts)])
+
+
+def _to_f8(e: Emitter, name: str, pair: Pair) -> list[str]:
+    text = f"cvt.rn.satfinite.{name}.f32 $0, $1, $2;"
+    both = e.assign(f'call i16 asm "{text}", "=h,f,f"(float {pair[1]}, float {pair[0]})')
+    low = e.assign(f"trunc i16 {both} to i8")
+    shifted = e.assign(f"lshr i16 {both}, 8")
+    return [low, e.assign(f"trunc i16 {shifted} to i8")]
+
+
+def _to_f16(e: Emitter, name: str, pair: Pair) -> list[str]:
+    low, high = (e.assign(f"zext i8 {p} to i16") for p in pair)
+    shifted = e.assign(f"shl i16 {high}, 8")
+    both = e.assign(f"or i16 {shifted}, {low}")
+    packed = e.assign(f'call i32 asm "cvt.rn.f16x2.{name} $0, $1;", "=r,h"(i16 {both})')
+    halves = e.assign(f"bitcast i32 {packed} to <2 x half>")
+    return [e.assign(f"extractelement <2 x half> {halves}, i32 {i}") for i in range(2)]
+
+
+# name of the type in PTX, register constraint, type of the register
+_SCALAR = {
+    "tf32": ("tf32", "r", "i32"), "f16": ("f16", "h", "i16"), "bf16": ("bf16", "h", "i16"),
+}  # fmt: skip
+
+
+def _scalar(e: Emitter, op: Op, rounding: str, to: tuple[str, str, str], saturate: bool) -> None:
+    name, letter, register = to
+    suffix = ".satfinite" if saturate and name != "f16" else ""
+    text = f"cvt.{rounding}{suffix}.{name}.f32 $0, $1;"
+    element = llvm_type(element_type(op.results[0].type))
+    out: list[str] = []
+    for part in _elements(e, op):
+        bits = e.assign(f'call {register} asm "{text}", "={letter},f"(float {part})')
+        out.append(e.assign(f"bitcast {register} {bits} to {element}"))
+    _define(e, op, out)
+
+
+CONVERT: dict[str, OpPrinter] = {"cute.convert": _convert}

@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Conversions in PTX."""
+
+from __future__ import annotations
+
+import pytest
+
+from codegen.compiling import assemble, to_ptx
+from opencute.ir.types import BF16, F16, F32, FloatType
+from passes.test_converts import E4M3, E5M2, TF32, convert
+
+pytestmark = pytest.mark.t1
+
+
+@pytest.mark.parametrize(("dst", "name"), [(E4M3, "e4m3x2"), (E5M2, "e5m2x2")], ids=str)
+def test_two_lanes_per_instruction(dst: FloatType, name: str) -> None:
+    assert to_ptx(convert(F32, dst, 8)).ptx.count(f"cvt.rn.satfinite.{name}.f32") == 4
+    assert to_ptx(convert(dst, F32, 8)).ptx.count(f"cvt.rn.f16x2.{name}") == 4
+
+
+def test_tf32_and_other_roundings() -> None:
+    assert to_ptx(convert(F32, TF32, 4, "rna")).ptx.count("cvt.rna.tf32.f32") == 4
+    assert to_ptx(convert(F32, F16, 4, "rz")).ptx.count("cvt.rz.f16.f32") == 4
+
+
+@pytest.mark.parametrize("name", ["sm_80", "sm_90a", "sm_120a"])
+def test_all_assemble(name: str) -> None:
+    for src, dst in ((BF16, E4M3), (E5M2, BF16), (F16, TF32)):
+        assert assemble(convert(src, dst, 4, "rna" if dst == TF32 else "rn"), name).cubin

@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Direct calls see every change in what tracing reads, and do not trace again without one."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opencute import cute
+from opencute.base.counters import COUNTERS
+from opencute.base.knobs import KNOBS
+from opencute.cute.runtime import from_dlpack
+
+pytestmark = pytest.mark.t1
+
+SCALE = 2.0
+TABLE = {"scale": 2.0, "deep": [2.0, {"x": 2.0}]}
+ITEMS = [2.0]
+config = types.ModuleType("a_config_module")
+config.scale = 2.0  # type: ignore[attr-defined]
+config.inner = types.SimpleNamespace(scale=2.0)  # type: ignore[attr-defined]
+sys.modules["a_config_module"] = config
+
+
+class Settings:
+    scale = 2.0
+
+
+def helper_global(x: Any) -> Any:
+    return x * SCALE
+
+
+def helper_body(x: Any) -> Any:
+    return x * 2.0
+
+
+def helper_body_changed(x: Any) -> Any:
+    return x * 3.0
+
+
+def helper_default(x: Any, scale: float = 2.0) -> Any:
+    return x * scale
+
+
+@cute.jit
+def helper_jit(x: Any) -> Any:
+    return x * SCALE
+
+
+def make(body: Callable[[Any], Any]) -> Any:
+    """A jit function that writes body(x) to each element."""
+
+    @cute.kernel
+    def kernel(mX: cute.Tensor) -> None:
+        tidx, _, _ = cute.arch.thread_idx()
+        mX[tidx] = body(mX[tidx])
+
+    @cute.jit
+    def host(mX: cute.Tensor) -> None:
+        kernel(mX).launch(grid=1, block=4)
+
+    return host
+
+
+@pytest.fixture(autouse=True)
+def simulator() -> Iterator[None]:
+    with KNOBS.override(target="sim"):
+        yield
+
+
+def result(fn: Any) -> float:
+    x = np.ones(4, np.float32)
+    fn(from_dlpack(x))
+    assert (x == x[0]).all()
+    return float(x[0])
+
+
+def traces(fn: Any) -> int:
+    before = COUNTERS.snapshot()
+    result(fn)
+    return COUNTERS.since(before).compilations
+
+
+def set_global(name: str, value: Any) -> Callable[[pytest.MonkeyPatch], None]:
+    return lambda m: m.setattr(sys.modules[__name__], name, value)
+
+
+class _Item(dict):  # type: ignore[type-arg]
+    """A list's first item as MonkeyPatch.setitem wants it."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return ITEMS[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        ITEMS[key] = value
+
+
+MUTATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[pytest.MonkeyPatch], None]]] = {
+    "global": (lambda x: x * SCALE, set_global("SCALE", 3.0)),
+    "global of a helper": (lambda x: helper_global(x), set_global("SCALE", 3.0)),
+    "global of a jit helper": (lambda x: helper_jit(x), set_global("SCALE", 3.0)),
+    "helper replaced": (
+        lambda x: helper_body(x), set_global("helper_body", helper_body_changed),
+    ),
+    "helper's code": (
+        lambda x: helper_body(x),
+        lambda m: m.setattr(helper_body, "__code__", helper_body_changed.__code__),
+    ),
+    "helper's default": (
+        lambda x: helper_default(x), lambda m: m.setattr(helper_default, "__defaults__", (3.0,)),
+    ),
+    "dict item": (lambda x: x * TABLE["scale"], lambda m: m.setitem(TABLE, "scale", 3.0)),
+    "nested item": (
+        lambda x: x * TABLE["deep"][1]["x"],  # type: ignore[index]
+        lambda m: m.setitem(TABLE["deep"][1], "x", 3.0),  # type: ignore[index]
+    ),
+    "list item": (lambda x: x * ITEMS[0], lambda m: m.setitem(_Item(), 0, 3.0)),
+    "module attribute": (lambda x: x * config.scale, lambda m: m.setattr(config, "scale", 3.0)),
+    "attribute of an object": (
+        lambda x: x * config.inner.scale, lambda m: m.setattr(config.inner, "scale", 3.0),
+    ),
+    "class attribute": (lambda x: x * Settings.scale, lambda m: m.setattr(Settings, "scale", 3.0)),
+    "shadowed builtin": (
+        lambda x: x * int(2.0), lambda m: m.setattr(
+            sys.modules[__name__], "int", lambda v: v + 1, raising=False
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_change_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body, mutate = MUTATIONS[name]
+    fn = make(body)
+    assert result(fn) == 2.0
+    assert traces(fn) == 0, fn.retraced_because
+    mutate(monkeypatch)
+    assert result(fn) == 3.0
+    assert traces(fn) == 0
+    monkeypatch.undo()
+    assert result(fn) == 2.0
+
+
+def test_a_closure_cell() -> None:
+    scale = 2.0
+    fn = make(lambda x: x * scale)
+    assert result(fn) == 2.0 and traces(fn) == 0
+    scale = 3.0
+    assert result(fn) == 3.0 and traces(fn) == 0
+
+
+def test_a_lambda_as_argument() -> None:
+    @cute.kernel
+    def kernel(mX: cute.Tensor, op: Any) -> None:
+        mX[0] = op(mX[0])
+
+    @cute.jit
+    def host(op: cute.typing.Constexpr, mX: cute.Tensor) -> None:
+        kernel(mX, op).launch(grid=1, block=1)
+
+    scale = 2.0
+    double, triple = (lambda x: x * scale), (lambda x: x * 3.0)
+    x = np.ones(1, np.float32)
+    host(double, from_dlpack(x))
+    host(triple, from_dlpack(x))
+    scale = 5.0
+    host(double, from_dlpack(x))
+    assert x[0] == 30.0
+
+
+def test_the_environment_is_read_at_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    fn = make(lambda x: x * float(os.environ["A_SCALE"]))
+    monkeypatch.setenv("A_SCALE", "2")
+    assert result(fn) == 2.0
+    monkeypatch.setenv("A_SCALE", "3")
+    assert result(fn) == 3.0
+    assert "os.environ" in fn.retraced_because
+
+
+def test_an_object_that_cannot_be_followed_is_traced_each_time() -> None:
+    class Opaque:
+        def __init__(self) -> None:
+            self.scale = 2.0
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.scale
+
+    op = Opaque()
+    fn = make(lambda x: op(x))
+    assert result(fn) == 2.0
+    op.scale = 3.0
+    assert result(fn) == 3.0
+    assert "Opaque" in fn.retraced_because or "op" in fn.retraced_because
+
+
+def test_a_method_sees_its_object_change() -> None:
+    class Scale:
+        def __init__(self, scale: float) -> None:
+            self.scale = scale
+
+        @cute.kernel
+        def kernel(self, mX: cute.Tensor) -> None:
+            mX[0] = mX[0] * self.scale
+
+        @cute.jit
+        def __call__(self, mX: cute.Tensor) -> None:
+            self.kernel(mX).launch(grid=1, block=1)
+
+    op = Scale(2.0)
+    x = np.ones(1, np.float32)
+    op(from_dlpack(x))
+    op.scale = 3.0
+    op(from_dlpack(x))
+    assert x[0] == 6.0
