@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import load_source
 
 import opencute
+from compiled import load_source
 from opencute.base.errors import OpenCuTeError
 from opencute.cute.runtime import from_dlpack
 
@@ -54,7 +54,8 @@ CASES: dict[str, tuple[str, str]] = {
     "partial slice": ("OC1354", "x = t[0:2]  # here"),
     "layout that does not divide": (
         "OC13",
-        "x = cute.composition(cute.make_layout((3, 5), stride=(1, 9)), cute.make_layout(4))  # here",
+        "a = cute.make_layout((3, 5), stride=(1, 9))\n"
+        "x = cute.composition(a, cute.make_layout(4))  # here",
     ),
     "no such operator": ("OC1207", "x = cutlass.Float32(1) & 1  # here"),
     "printf places": ("OC1240", "cute.printf('{} {}', i)  # here"),
@@ -118,7 +119,7 @@ def test_errors_in_kernels(name: str, tmp_path: Path) -> None:
     "partial slice", "float range", "assert on a run-time value",
 )])  # fmt: skip
 def test_errors_that_need_a_change_say_which(name: str, tmp_path: Path) -> None:
-    code, body = CASES[name]
+    body = CASES[name][1]
     source = KERNEL.format(body="\n".join("    " + line for line in body.splitlines()))
     error, _ = failing(source, tmp_path, tensor())
     assert error.hint, error
@@ -129,7 +130,8 @@ WHOLE: dict[str, tuple[str, str]] = {
     "global": ("OC1122", "@cute.jit\ndef host(t):\n    global x  # here\n    x = 1\n"),
     "try": (
         "OC1122",
-        "@cute.jit\ndef host(t):\n    try:  # here\n        pass\n    except ValueError:\n        pass\n",
+        "@cute.jit\ndef host(t):\n    try:  # here\n        pass\n"
+        "    except ValueError:\n        pass\n",
     ),
     "await": ("OC1122", "@cute.jit\ndef host(t):\n    async def f():  # here\n        pass\n"),
     "kernel without launch": (

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import on_device, on_host
 
 import opencute as cutlass
+from compiled import on_device, on_host
 from opencute import cute
 from opencute.base.errors import TypeMismatchError
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import on_device
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import opencute as cutlass
+from compiled import on_device
 from opencute import cute
 from opencute.base.errors import LayoutError, OpenCuTeError, TypeMismatchError
 
@@ -151,7 +151,8 @@ def test_refusals() -> None:
         f, g = (cute.make_rmem_tensor(4, c) for c in (cutlass.Float32, cutlass.Float16))
         pred = cute.make_rmem_tensor(3, cutlass.Boolean)
         cases = [
-            (LayoutError, "OC1363", lambda: cute.copy(atom(), f, cute.make_rmem_tensor(8, f.dtype))),
+            (LayoutError, "OC1363", lambda: cute.copy(
+                atom(), f, cute.make_rmem_tensor(8, f.dtype))),
             (TypeMismatchError, "OC1238", lambda: cute.copy(atom(), f, g)),
             (TypeMismatchError, "OC1237", lambda: cute.copy("atom", f, f)),
             (TypeMismatchError, "OC1236", lambda: cute.copy(atom(), f, 3)),

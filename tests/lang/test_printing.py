@@ -10,9 +10,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from compiled import on_device, on_host
 
 import opencute as cutlass
+from compiled import on_device, on_host
 from opencute import cute
 from opencute.base.errors import LayoutError
 from opencute.cute.runtime import from_dlpack
@@ -46,7 +46,8 @@ def plain(text: str) -> str:
         (("100%",), "100%\n"),
         (("{} braces",), "{} braces\n"),
         (("%d|%5d|%-4d|%04d", 1, 2, 3, 4), "1|    2|3   |0004\n"),
-        (("%f|%.2f|%8.3f|%e|%g", 1.5, 2.25, 3.0, 1.0, 0.5), "1.500000|2.25|   3.000|1.000000e+00|0.5\n"),
+        (("%f|%.2f|%8.3f", 1.5, 2.25, 3.0), "1.500000|2.25|   3.000\n"),
+        (("%e|%g", 1.0, 0.5), "1.000000e+00|0.5\n"),
         (("%x %X %o %u", 255, 255, 8, 7), "ff FF 10 7\n"),
         (("%s and %%", "text"), "text and %\n"),
         (("%d %f", 2.75, 3), "2 3.000000\n"),
@@ -116,9 +117,9 @@ def test_print_shows_static_values_and_question_marks(capsys: Any) -> None:
 
 def test_print_of_a_tensor_shows_its_type(capsys: Any) -> None:
     on_device(lambda t: print(t, "|", t.load()), np.zeros((4, 3), np.float32))
-    out = capsys.readouterr().out
-    assert out == "tensor<ptr<f32, gmem, align<16>> o (4,3):(3,1)> | " \
-        "tensor_value<vector<12xf32> o (4,3)>\n" or out.startswith("tensor<ptr<f32, gmem")  # fmt: skip
+    tensor, vector = capsys.readouterr().out.split(" | ")
+    assert re.sub(r", align<\d+>", "", tensor) == "tensor<ptr<f32, gmem> o (4,3):(3,1)>"
+    assert vector == "tensor_value<vector<12xf32> o (4,3)>\n"
 
 
 def test_print_tensor_of_three_modes(capsys: Any) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import on_device
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import opencute as cutlass
+from compiled import on_device
 from opencute import cute
 from opencute.base.errors import LayoutError, OpenCuTeError, TypeMismatchError
 

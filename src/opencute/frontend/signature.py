@@ -25,7 +25,6 @@ from opencute.lang.numbers import (
     NUMERIC_CLASSES,
     Int32,
     Int64,
-    Integer,
     Numeric,
     NumericMeta,
     class_of,
@@ -437,10 +436,11 @@ def _check_annotation(obj: Any, annotation: Any, name: str) -> None:
 def _scalar(obj: Any, annotation: Any, name: str) -> Spec:
     if _is_algebra(annotation) and not isinstance(obj, Numeric):
         return StaticSpec(int(obj))
-    if isinstance(annotation, NumericMeta) and annotation not in (Numeric, Integer):
-        cls: Any = annotation
-    elif annotation in (int, float, bool):
-        cls = class_of(annotation)
+    wanted: Any = annotation
+    if isinstance(wanted, NumericMeta) and hasattr(wanted, "dtype"):  # not Numeric or Integer
+        cls: Any = wanted
+    elif wanted in (int, float, bool):
+        cls = class_of(wanted)
     else:
         plain = next((t for t in (bool, int, float) if isinstance(obj, t)), None)
         cls = type(obj) if plain is None else class_of(plain)

@@ -85,11 +85,13 @@ def _tuples(x: Any) -> Any:
 
 
 def _layout_of(x: Any) -> Any:
-    return x.layout if isinstance(x, Tensor) else _tuples(x)
+    target: Any = x
+    return target.layout if isinstance(x, Tensor) else _tuples(x)
 
 
 def _with_layout(x: Any, layout: Any) -> Any:
-    return TracedTensor(x.iterator, layout) if isinstance(x, Tensor) else layout
+    target: Any = x
+    return TracedTensor(target.iterator, layout) if isinstance(x, Tensor) else layout
 
 
 def _map(name: str, doc: str) -> Callable[..., Any]:

@@ -299,8 +299,7 @@ def _nested(tensor: TracedTensor) -> None:
             pad = "" if first and p == 0 else " " * (7 + depth - opening)
             text.plain(pad + "[" * opening)
             for c in range(cols):
-                crd = (r, c, *outer)[: len(modes)]
-                text.element(tensor[tuple(crd) if len(crd) > 1 else crd[0]])
+                text.element(tensor[(r, c, *outer)[: len(modes)] if len(modes) > 1 else r])
                 text.plain(", ")
                 if len(text.args) >= _MAX_ARGS:
                     text.emit()

@@ -377,8 +377,17 @@ def make_fragment_like(
     layout = src if isinstance(src, Layout) else src.layout
     if isinstance(layout, ComposedLayout):
         layout = layout.outer
-    cls: Any = dtype if dtype is not None else src.element_type
-    return make_rmem_tensor(_fragment_layout(layout), cls)
+    return make_rmem_tensor(_fragment_layout(layout), _element_type(src, dtype))
+
+
+def _element_type(src: Any, dtype: NumericMeta | None) -> NumericMeta:
+    own = dtype if dtype is not None else getattr(src, "element_type", None)
+    if own is None:
+        raise TypeMismatchError(
+            "a layout has no element type", code="OC1241", found=str(src),
+            hint="pass the type of the elements as second argument",
+        )  # fmt: skip
+    return own
 
 
 def _fragment_layout(layout: Layout) -> Layout:
@@ -404,6 +413,5 @@ def make_rmem_tensor_like(
 ) -> TracedTensor:
     """A register tensor with the shape of `src`, compact in the order of its strides."""
     layout = src if isinstance(src, Layout) else src.layout
-    cls: Any = dtype if dtype is not None else src.element_type
     ordered = make_ordered_layout(layout.shape, order=_map(_order_key, layout.stride))
-    return make_rmem_tensor(ordered, cls)
+    return make_rmem_tensor(ordered, _element_type(src, dtype))
