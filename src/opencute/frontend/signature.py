@@ -35,6 +35,7 @@ from opencute.lang.streams import Stream
 from opencute.lang.tensors import Tensor, TracedTensor
 from opencute.lang.typing import ALGEBRA, is_constexpr
 from opencute.layout import ComposedLayout, Layout
+from opencute.layout.ints import is_sequence
 
 __all__ = ["Spec", "annotations", "register_jit_arg_adapter", "spec_of"]
 
@@ -86,7 +87,7 @@ class StaticSpec(Spec):
 
 def _identity(value: Any) -> Any:
     """A hashable that is equal for equal compile-time values of equal types."""
-    if isinstance(value, tuple | list):
+    if is_sequence(value):
         items: Any = value
         return (type(items), *map(_identity, items))
     if isinstance(value, dict):
@@ -284,7 +285,7 @@ class PartsSpec(Spec):
 
 def parts_of(obj: Any) -> tuple[tuple[Any, ...], list[Any]]:
     """Names and values of the parts of a container."""
-    if isinstance(obj, tuple | list):
+    if is_sequence(obj):
         items: Any = obj
         return getattr(items, "_fields", tuple(range(len(items)))), list(items)
     if isinstance(obj, dict):
@@ -390,7 +391,7 @@ def _is_record(obj: Any) -> bool:
 
 
 def _frozen(obj: Any) -> Any:
-    return tuple(map(_frozen, obj)) if isinstance(obj, tuple | list) else obj
+    return tuple(map(_frozen, obj)) if is_sequence(obj) else obj
 
 
 def _is_algebra(annotation: Any) -> bool:
@@ -398,7 +399,7 @@ def _is_algebra(annotation: Any) -> bool:
 
 
 def _has_numbers(obj: Any) -> bool:
-    return any(map(_has_numbers, obj)) if isinstance(obj, tuple | list) else isinstance(
+    return any(map(_has_numbers, obj)) if is_sequence(obj) else isinstance(
         obj, Numeric
     )  # fmt: skip
 

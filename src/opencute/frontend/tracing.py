@@ -27,6 +27,7 @@ from opencute.ir.core import Block, Op, Value
 from opencute.ir.types import I64, Type
 from opencute.lang.numbers import Int32, Numeric
 from opencute.lang.streams import Stream
+from opencute.layout.ints import is_sequence
 
 __all__ = ["KernelCall", "Trace", "current_trace", "trace_host"]
 
@@ -244,7 +245,7 @@ class KernelCall:
 
 
 def _dims(what: str, dims: Any) -> list[Any]:
-    items = list(dims) if isinstance(dims, tuple | list) else [dims]
+    items = list(dims) if is_sequence(dims) else [dims]
     if len(items) > 3:
         raise ArgumentError(f"{what} has more than three dimensions", code="OC2110", found=items)
     out: list[Any] = []

@@ -28,6 +28,7 @@ from opencute.lang.pointers import Pointer
 from opencute.lang.tensors import TracedTensor, make_rmem_tensor
 from opencute.lang.vectors import TensorSSA
 from opencute.layout import ComposedLayout, Layout, is_scaled_basis, is_static, make_layout, product
+from opencute.layout.ints import is_sequence, is_tuple
 
 __all__ = ["print_tensor", "printf"]
 
@@ -74,7 +75,7 @@ class _Text:
             self.plain(str(int(x)))
         elif isinstance(x, float):
             self.plain(f"{x:f}")
-        elif isinstance(x, tuple | list):
+        elif is_sequence(x):
             self._sequence(x)
         elif isinstance(x, Layout):
             self.any(x.shape)
@@ -260,7 +261,7 @@ def print_tensor(tensor: Any, *, verbose: bool = False, loc: Any = None, ip: Any
 
 
 def _modes(tensor: TracedTensor) -> tuple[int, ...]:
-    shape = tensor.shape if isinstance(tensor.shape, tuple) else (tensor.shape,)
+    shape = tensor.shape if is_tuple(tensor.shape) else (tensor.shape,)
     return tuple(product(s) for s in shape)
 
 
