@@ -66,7 +66,7 @@ def _wrap(x: Any, dynamic: bool) -> Any:
 def on_device(
     body: Callable[..., Any], *args: Any, grid: Any = 1, block: Any = 1, dynamic: bool = False
 ) -> None:
-    """Call `body` in a kernel; NumPy arrays become tensors, with static layouts unless `dynamic`."""
+    """Call `body` in a kernel; NumPy arrays become tensors, static unless `dynamic`."""
     _launch(body, [_wrap(a, dynamic) for a in args], grid, block)
 
 

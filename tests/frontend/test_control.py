@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from compiled import on_device
 
 import opencute as cutlass
+from compiled import on_device
 from opencute import cute
 from opencute.base.errors import LanguageError, TypeMismatchError
 
@@ -49,7 +49,7 @@ def test_types_are_promoted_at_joins() -> None:
 def test_types_are_promoted_around_loops() -> None:
     def f(i):
         x, y = 0, 1
-        for k in range(i):
+        for _ in range(i):
             x = x + 0.5
             y = y * cutlass.Int64(3)
         assert type(x) is cutlass.Float32 and type(y) is cutlass.Int64
@@ -105,7 +105,7 @@ def test_a_variable_of_a_loop() -> None:
 def test_a_loop_target_that_exists_before_keeps_its_last_value() -> None:
     def f(n):
         acc, i = cutlass.Int32(0), cutlass.Int32(-1)
-        for i in cutlass.range(0, n):
+        for i in cutlass.range(0, n):  # noqa: B007 - used after the loop
             acc = cutlass.Int32(1)
         return acc * 10 + i
 
@@ -525,7 +525,7 @@ def test_break_and_return_in_loops_need_compile_time_conditions() -> None:
         return i
 
     def bounds(i):
-        for k in range(i):
+        for _ in range(i):
             break
         return i
 

@@ -203,7 +203,7 @@ def test_constexpr_defaults_and_keywords() -> None:
         *,
         k: cutlass.Constexpr[int] = 5,
         fn: cutlass.Constexpr = None,
-    ):  # noqa: E501
+    ):
         seen.append(k)
         kernel(o, fn(n) if cutlass.const_expr(fn is not None) else n, k).launch()
 

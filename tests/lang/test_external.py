@@ -153,7 +153,7 @@ def test_mark_compact_shape_dynamic_refuses(make: Any, args: Any, code: str) -> 
     assert e.value.code == code
 
 
-@pytest.mark.parametrize("offset", range(0, 9))
+@pytest.mark.parametrize("offset", range(9))
 @pytest.mark.parametrize("columns", [8, 12, 9, 16])
 def test_facts_are_true_and_as_good_as_16_bytes(offset: int, columns: int) -> None:
     base = np.zeros(4 * columns + 16, np.float16)

@@ -29,6 +29,7 @@ from opencute.lang.streams import Stream
 from opencute.lang.tensors import TracedTensor
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import ComposedLayout, Layout, ScaledBasis, is_static
+from opencute.layout.ints import is_sequence, is_tuple
 
 __all__ = ["UNBOUND", "NoJoin", "Plan", "Static", "Unbound", "plan_for"]
 
@@ -216,7 +217,7 @@ def _raw(v: Any) -> Value:
 
 
 def _flat(x: Any) -> Iterator[int]:
-    if isinstance(x, tuple):
+    if is_tuple(x):
         for i in x:
             yield from _flat(i)
     else:
@@ -226,7 +227,7 @@ def _flat(x: Any) -> Iterator[int]:
 # ---------------------------------------------------------------- taking apart
 def _split(x: Any) -> tuple[Any, tuple[Any, ...], list[Any], Any] | None:
     """(kind, keys, parts, extra) of an object with parts; None for anything else."""
-    if isinstance(x, tuple | list):
+    if is_sequence(x):
         items: Any = x
         kind: Any = type(items)
         return kind, (len(items),), list(items), None

@@ -19,6 +19,7 @@ from opencute.frontend.control import if_
 from opencute.frontend.ranges import LoopRange
 from opencute.lang.numbers import Boolean, Numeric, as_numeric
 from opencute.lang.vectors import TensorSSA, where
+from opencute.layout.ints import is_sequence
 
 __all__ = [
     "and_",
@@ -103,7 +104,7 @@ def not_(x: Any) -> Any:
 
 def contains(item: Any, container: Any) -> Any:
     """`item in container`: with run-time numbers in a list or tuple, one comparison for each."""
-    if isinstance(container, tuple | list) and any(map(_dynamic, (item, *container))):
+    if is_sequence(container) and any(map(_dynamic, (item, *container))):
         parts = [lambda x=x: item == x for x in container]
         return or_(*parts) if parts else False
     return item in container

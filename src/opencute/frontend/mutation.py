@@ -22,6 +22,8 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
+from opencute.layout.ints import is_tuple
+
 __all__ = ["MISSING", "Key", "Watch"]
 
 MISSING: Any = types.SimpleNamespace(name="missing")
@@ -61,7 +63,7 @@ def _state(obj: Any) -> dict[Any, Any] | None:
 
 
 def _parts(obj: Any) -> Iterable[Any]:
-    if isinstance(obj, tuple):
+    if is_tuple(obj):
         return obj  # pyright: ignore[reportUnknownVariableType]
     if isinstance(obj, types.FunctionType):
         return _captured(obj)

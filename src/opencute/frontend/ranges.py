@@ -152,7 +152,7 @@ class LoopRange:
         """Write the unroll options onto the loop."""
         if self.unroll_full:
             op.attributes["cute.unroll_full"] = UNIT
-        elif self.unroll is not None and self.unroll > 1:
+        elif self.unroll > 1:
             op.attributes["cute.unroll"] = IntAttr(int(self.unroll), I64)
 
 

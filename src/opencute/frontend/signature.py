@@ -25,7 +25,6 @@ from opencute.lang.numbers import (
     NUMERIC_CLASSES,
     Int32,
     Int64,
-    Integer,
     Numeric,
     NumericMeta,
     class_of,
@@ -36,6 +35,7 @@ from opencute.lang.streams import Stream
 from opencute.lang.tensors import Tensor, TracedTensor
 from opencute.lang.typing import ALGEBRA, is_constexpr
 from opencute.layout import ComposedLayout, Layout
+from opencute.layout.ints import is_sequence
 
 __all__ = ["Spec", "annotations", "register_jit_arg_adapter", "spec_of"]
 
@@ -87,7 +87,7 @@ class StaticSpec(Spec):
 
 def _identity(value: Any) -> Any:
     """A hashable that is equal for equal compile-time values of equal types."""
-    if isinstance(value, tuple | list):
+    if is_sequence(value):
         items: Any = value
         return (type(items), *map(_identity, items))
     if isinstance(value, dict):
@@ -285,7 +285,7 @@ class PartsSpec(Spec):
 
 def parts_of(obj: Any) -> tuple[tuple[Any, ...], list[Any]]:
     """Names and values of the parts of a container."""
-    if isinstance(obj, tuple | list):
+    if is_sequence(obj):
         items: Any = obj
         return getattr(items, "_fields", tuple(range(len(items)))), list(items)
     if isinstance(obj, dict):
@@ -391,7 +391,7 @@ def _is_record(obj: Any) -> bool:
 
 
 def _frozen(obj: Any) -> Any:
-    return tuple(map(_frozen, obj)) if isinstance(obj, tuple | list) else obj
+    return tuple(map(_frozen, obj)) if is_sequence(obj) else obj
 
 
 def _is_algebra(annotation: Any) -> bool:
@@ -399,7 +399,7 @@ def _is_algebra(annotation: Any) -> bool:
 
 
 def _has_numbers(obj: Any) -> bool:
-    return any(map(_has_numbers, obj)) if isinstance(obj, tuple | list) else isinstance(
+    return any(map(_has_numbers, obj)) if is_sequence(obj) else isinstance(
         obj, Numeric
     )  # fmt: skip
 
@@ -437,10 +437,11 @@ def _check_annotation(obj: Any, annotation: Any, name: str) -> None:
 def _scalar(obj: Any, annotation: Any, name: str) -> Spec:
     if _is_algebra(annotation) and not isinstance(obj, Numeric):
         return StaticSpec(int(obj))
-    if isinstance(annotation, NumericMeta) and annotation not in (Numeric, Integer):
-        cls: Any = annotation
-    elif annotation in (int, float, bool):
-        cls = class_of(annotation)
+    wanted: Any = annotation
+    if isinstance(wanted, NumericMeta) and hasattr(wanted, "dtype"):  # not Numeric or Integer
+        cls: Any = wanted
+    elif wanted in (int, float, bool):
+        cls = class_of(wanted)
     else:
         plain = next((t for t in (bool, int, float) if isinstance(obj, t)), None)
         cls = type(obj) if plain is None else class_of(plain)

@@ -27,6 +27,7 @@ from opencute.ir.core import Block, Op, Value
 from opencute.ir.types import I64, Type
 from opencute.lang.numbers import Int32, Numeric
 from opencute.lang.streams import Stream
+from opencute.layout.ints import is_sequence
 
 __all__ = ["KernelCall", "Trace", "current_trace", "trace_host"]
 
@@ -102,7 +103,7 @@ def trace_host(
             args, kwargs = build_args(list(host.args))
             result = traced(fn, *args, **kwargs)
             func.return_()
-        _check_result(result, name)
+        _check_result(result, fn, name)
         check_escapes(module)
         if trace.pending:
             call = trace.pending[0]
@@ -118,10 +119,11 @@ def trace_host(
     return module
 
 
-def _check_result(result: Any, name: str) -> None:
+def _check_result(result: Any, fn: Callable[..., Any], name: str) -> None:
     if isinstance(result, Numeric) and result.is_dynamic:
         raise LanguageError(
             f"{name!r} returns a value that is only known at run time", code="OC1131",
+            loc=Location(fn.__code__.co_filename, fn.__code__.co_firstlineno, function=name),
             hint="store it to a tensor; a host function called from Python returns nothing",
         )  # fmt: skip
 
@@ -243,7 +245,7 @@ class KernelCall:
 
 
 def _dims(what: str, dims: Any) -> list[Any]:
-    items = list(dims) if isinstance(dims, tuple | list) else [dims]
+    items = list(dims) if is_sequence(dims) else [dims]
     if len(items) > 3:
         raise ArgumentError(f"{what} has more than three dimensions", code="OC2110", found=items)
     out: list[Any] = []

@@ -18,6 +18,7 @@ from opencute.lang.pointers import Pointer, element_bits
 from opencute.lang.tensors import Tensor, TracedTensor, offset_coord
 from opencute.lang.vectors import TensorSSA
 from opencute.layout import ComposedLayout, Layout, coord_add
+from opencute.layout.ints import is_sequence, is_tuple
 
 __all__ = [
     "append",
@@ -76,7 +77,7 @@ __all__ = [
 
 def _tuples(x: Any) -> Any:
     """Lists as tuples, numbers of the language as the algebra takes them."""
-    if isinstance(x, tuple | list):
+    if is_sequence(x):
         items: Any = x
         return tuple(_tuples(i) for i in items)
     if isinstance(x, Numeric) and not x.is_dynamic:
@@ -85,11 +86,13 @@ def _tuples(x: Any) -> Any:
 
 
 def _layout_of(x: Any) -> Any:
-    return x.layout if isinstance(x, Tensor) else _tuples(x)
+    target: Any = x
+    return target.layout if isinstance(x, Tensor) else _tuples(x)
 
 
 def _with_layout(x: Any, layout: Any) -> Any:
-    return TracedTensor(x.iterator, layout) if isinstance(x, Tensor) else layout
+    target: Any = x
+    return TracedTensor(target.iterator, layout) if isinstance(x, Tensor) else layout
 
 
 def _map(name: str, doc: str) -> Callable[..., Any]:
@@ -174,7 +177,7 @@ def get(a: Any, mode: Any, *, loc: Any = None, ip: Any = None) -> Any:
 def front(a: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """The first leaf of a tuple."""
     a = _tuples(a)
-    while isinstance(a, tuple):
+    while is_tuple(a):
         a = a[0]
     return a
 
@@ -259,7 +262,7 @@ def local_partition(
 ) -> Any:
     """What thread `index` of a thread layout owns of a tensor."""
     layout = _layout_of(target)
-    index = offset_coord(index, layout) if not isinstance(index, tuple) else _tuples(index)
+    index = offset_coord(index, layout) if not is_tuple(index) else _tuples(index)
     part, offset = la.local_partition(layout, _tuples(tiler), index, _tuples(proj))
     return _moved(target, part, offset) if isinstance(target, TracedTensor) else part
 

@@ -15,19 +15,20 @@ from typing import Any
 
 from opencute.base.errors import LayoutError
 from opencute.layout import flatten_to_tuple, product, to_str
+from opencute.layout.ints import is_tuple
 
 __all__ = ["broadcast_index", "broadcast_shape"]
 
 
 def _pad(shape: Any, rank: int) -> tuple[Any, ...]:
-    shape = shape if isinstance(shape, tuple) else (shape,)
+    shape = shape if is_tuple(shape) else (shape,)
     return shape + (1,) * (rank - len(shape))
 
 
 def _modes(shape: Any, target: Any) -> list[tuple[int, int]]:
     """Pairs (extent, target extent) of leaves; a mode of size 1 matches any profile."""
-    if isinstance(target, tuple) or isinstance(shape, tuple):
-        rank = max(len(s) if isinstance(s, tuple) else 1 for s in (shape, target))
+    if is_tuple(target) or is_tuple(shape):
+        rank = max(len(s) if is_tuple(s) else 1 for s in (shape, target))
         pairs = zip(_pad(shape, rank), _pad(target, rank), strict=True)
         if product(shape) == 1:
             return [(1, n) for n in flatten_to_tuple(target)]
@@ -61,12 +62,12 @@ def broadcast_shape(a: Any, b: Any) -> Any:
     """
     if a == b:
         return a
-    if isinstance(a, tuple) or isinstance(b, tuple):
-        if not isinstance(a, tuple) and a == 1:
+    if is_tuple(a) or is_tuple(b):
+        if not is_tuple(a) and a == 1:
             return b
-        if not isinstance(b, tuple) and b == 1:
+        if not is_tuple(b) and b == 1:
             return a
-        rank = max(len(s) if isinstance(s, tuple) else 1 for s in (a, b))
+        rank = max(len(s) if is_tuple(s) else 1 for s in (a, b))
         return tuple(map(broadcast_shape, _pad(a, rank), _pad(b, rank)))
     if 1 in (a, b):
         return max(a, b)

@@ -15,8 +15,7 @@ them, and that they are not negative.
 
 from __future__ import annotations
 
-import math
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from opencute.base.errors import LanguageError, TypeMismatchError
 from opencute.dialects import arith
@@ -25,6 +24,7 @@ from opencute.ir.builder import current_block
 from opencute.ir.core import Value
 from opencute.lang import facts
 from opencute.lang import number_ops as ops
+from opencute.lang.numeric_meta import NumericMeta, ir_type
 from opencute.numeric.dtypes import DTYPES, DType
 
 __all__ = [
@@ -59,76 +59,6 @@ __all__ = [
     "ir_type",
     "numeric_class",
 ]
-
-
-class NumericMeta(type):
-    """The type of `Int32` and its like; a numeric class describes itself."""
-
-    dtype: DType
-
-    @property
-    def width(cls) -> int:
-        """Bits of the value (Boolean: 1)."""
-        return cls.dtype.width
-
-    @property
-    def is_integer(cls) -> bool:
-        """Whether this is an integer type; Boolean counts as one, as it does in Python."""
-        return cls.dtype.is_integer or cls.dtype.is_bool
-
-    @property
-    def is_float(cls) -> bool:
-        """Whether this is a floating-point type."""
-        return cls.dtype.is_float
-
-    @property
-    def signed(cls) -> bool:
-        """Whether negative values exist."""
-        return cls.dtype.signed
-
-    @property
-    def mlir_type(cls) -> ir_types.Type:
-        """The type of SSA values of this class."""
-        return ir_type(cls.dtype)
-
-    @property
-    def min(cls) -> int | float:
-        """The lowest finite value."""
-        return cls.dtype.min
-
-    @property
-    def max(cls) -> int | float:
-        """The largest finite value."""
-        return cls.dtype.max
-
-    @property
-    def inf(cls) -> float:
-        """Positive infinity."""
-        return math.inf
-
-    @property
-    def zero(cls) -> Any:
-        """Zero of this type as a Python number."""
-        return 0.0 if cls.dtype.is_float else 0
-
-    def __str__(cls) -> str:
-        return cls.__name__
-
-    def __repr__(cls) -> str:
-        return cls.__name__
-
-
-_IR_FLOATS = {
-    "f64": ir_types.F64, "f32": ir_types.F32, "f16": ir_types.F16, "bf16": ir_types.BF16,
-}  # fmt: skip
-
-
-def ir_type(dtype: DType) -> ir_types.Type:
-    """The IR type of an element type; integers are signless there."""
-    if dtype.is_float:
-        known = _IR_FLOATS.get(dtype.name)
-        return known or ir_types.FloatType(dtype.mlir, dtype.width)
-    return ir_types.IntegerType(dtype.width)
 
 
 class Numeric(metaclass=NumericMeta):
@@ -390,37 +320,87 @@ class Integer(Numeric):
 
 def _define(name: str, base: type = Numeric) -> Any:
     dtype = DTYPES[name]
-    members = {"dtype": dtype, "__slots__": (), "__doc__": f"{dtype.display}: {dtype.width} bits."}
+    members: dict[str, Any] = {
+        "dtype": dtype,
+        "__slots__": (),
+        "__doc__": f"{dtype.display}: {dtype.width} bits.",
+    }
     members["__hash__"] = object.__hash__
     members["__module__"] = __name__
     return NumericMeta(dtype.display, (base,), members)
 
 
-Boolean = _define("i1")
-Int4 = _define("i4", Integer)
-Int8 = _define("i8", Integer)
-Int16 = _define("i16", Integer)
-Int32 = _define("i32", Integer)
-Int64 = _define("i64", Integer)
-Int128 = _define("i128", Integer)
-Uint4 = _define("u4", Integer)
-Uint8 = _define("u8", Integer)
-Uint16 = _define("u16", Integer)
-Uint32 = _define("u32", Integer)
-Uint64 = _define("u64", Integer)
-Uint128 = _define("u128", Integer)
-Float64 = _define("f64")
-Float32 = _define("f32")
-TFloat32 = _define("tf32")
-Float16 = _define("f16")
-BFloat16 = _define("bf16")
-Float8E4M3FN = _define("f8e4m3fn")
-Float8E5M2 = _define("f8e5m2")
-Float8E8M0FNU = _define("f8e8m0fnu")
-Float4E2M1FN = _define("f4e2m1fn")
+if TYPE_CHECKING:  # for type checkers these are classes, so that they can be annotations
+
+    class Boolean(Numeric): ...
+
+    class Int4(Integer): ...
+
+    class Int8(Integer): ...
+
+    class Int16(Integer): ...
+
+    class Int32(Integer): ...
+
+    class Int64(Integer): ...
+
+    class Int128(Integer): ...
+
+    class Uint4(Integer): ...
+
+    class Uint8(Integer): ...
+
+    class Uint16(Integer): ...
+
+    class Uint32(Integer): ...
+
+    class Uint64(Integer): ...
+
+    class Uint128(Integer): ...
+
+    class Float64(Numeric): ...
+
+    class Float32(Numeric): ...
+
+    class TFloat32(Numeric): ...
+
+    class Float16(Numeric): ...
+
+    class BFloat16(Numeric): ...
+
+    class Float8E4M3FN(Numeric): ...
+
+    class Float8E5M2(Numeric): ...
+
+    class Float8E8M0FNU(Numeric): ...
+
+    class Float4E2M1FN(Numeric): ...
+else:
+    Boolean = _define("i1")
+    Int4 = _define("i4", Integer)
+    Int8 = _define("i8", Integer)
+    Int16 = _define("i16", Integer)
+    Int32 = _define("i32", Integer)
+    Int64 = _define("i64", Integer)
+    Int128 = _define("i128", Integer)
+    Uint4 = _define("u4", Integer)
+    Uint8 = _define("u8", Integer)
+    Uint16 = _define("u16", Integer)
+    Uint32 = _define("u32", Integer)
+    Uint64 = _define("u64", Integer)
+    Uint128 = _define("u128", Integer)
+    Float64 = _define("f64")
+    Float32 = _define("f32")
+    TFloat32 = _define("tf32")
+    Float16 = _define("f16")
+    BFloat16 = _define("bf16")
+    Float8E4M3FN = _define("f8e4m3fn")
+    Float8E5M2 = _define("f8e5m2")
+    Float8E8M0FNU = _define("f8e8m0fnu")
+    Float4E2M1FN = _define("f4e2m1fn")
 
 NUMERIC_CLASSES: dict[str, NumericMeta] = {
-    cast("NumericMeta", c).dtype.name: c
+    c.dtype.name: c
     for c in (
         Boolean, Int4, Int8, Int16, Int32, Int64, Int128, Uint4, Uint8, Uint16, Uint32, Uint64,
         Uint128, Float64, Float32, TFloat32, Float16, BFloat16, Float8E4M3FN, Float8E5M2,

@@ -28,12 +28,15 @@ from opencute.lang.pointers import Pointer
 from opencute.lang.tensors import TracedTensor, make_rmem_tensor
 from opencute.lang.vectors import TensorSSA
 from opencute.layout import ComposedLayout, Layout, is_scaled_basis, is_static, make_layout, product
+from opencute.layout.ints import is_sequence, is_tuple
 
 __all__ = ["print_tensor", "printf"]
 
 # CUDA's printf takes 32 arguments at most.
 _MAX_ARGS = 24
 _C_SPEC = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXeEfFgGcsp]))")
+
+_BRACES = re.compile(r"\{\{|\}\}|\{(\d*)(?::([-+ #0]*\d*(?:\.\d+)?)([diouxXeEfFgG]?))?\}")
 
 
 class _Text:
@@ -54,6 +57,16 @@ class _Text:
         self.format += spec or default
         self.args.append(wide.ir_value())
 
+    def element(self, x: Any) -> None:
+        """Print an element of a tensor, with a blank where a sign would stand."""
+        if isinstance(x, Numeric) and x.is_dynamic and (x.dtype.is_float or x.dtype.signed):
+            wide, default = _widened(x)
+            self.format += f"% {default[1:]}"
+            self.args.append(wide.ir_value())
+        else:
+            self.plain(" ")
+            self.any(x)
+
     def any(self, x: Any) -> None:
         """Print whatever a user may hand to printf."""
         if isinstance(x, Numeric):
@@ -62,7 +75,7 @@ class _Text:
             self.plain(str(int(x)))
         elif isinstance(x, float):
             self.plain(f"{x:f}")
-        elif isinstance(x, tuple | list):
+        elif is_sequence(x):
             self._sequence(x)
         elif isinstance(x, Layout):
             self.any(x.shape)
@@ -168,25 +181,29 @@ def _dynamic(x: Numeric) -> Numeric:
 
 
 def _brace_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
-    pieces = re.split(r"(\{\{|\}\}|\{\d*\})", fmt)
-    count = 0
-    for piece in pieces:
-        if piece in ("{{", "}}"):
-            text.plain(piece[0])
-        elif (
-            piece.startswith("{")
-            and piece.endswith("}")
-            and (piece[1:-1].isdigit() or piece == "{}")
-        ):
-            at = int(piece[1:-1]) if piece != "{}" else count
-            count += 1
-            if at >= len(args):
-                raise TypeMismatchError(
-                    "printf: more places than arguments", code="OC1240", found=fmt
-                )
+    """`fmt` in Python's spelling: ``{}``, ``{0}``, and ``{:spec}`` with a spec that C has too."""
+    last = count = 0
+    for match in _BRACES.finditer(fmt):
+        text.plain(fmt[last : match.start()])
+        last = match.end()
+        if match.group(0) in ("{{", "}}"):
+            text.plain(match.group(0)[0])
+            continue
+        at = int(match.group(1)) if match.group(1) else count
+        count += 1
+        if at >= len(args):
+            raise TypeMismatchError("printf: more places than arguments", code="OC1240", found=fmt)
+        flags, kind = match.group(2) or "", match.group(3) or ""
+        if not flags and not kind:
             text.any(args[at])
         else:
-            text.plain(piece)
+            kind = kind or ("d" if _is_whole(args[at]) else "f")
+            _one(text, f"%{flags}{kind}", kind, args[at])
+    text.plain(fmt[last:])
+
+
+def _is_whole(x: Any) -> bool:
+    return not as_numeric(x).dtype.is_float if isinstance(x, Numeric | int | float) else False
 
 
 def printf(fmt: Any, *args: Any, end: str = "\n", loc: Any = None, ip: Any = None) -> None:
@@ -206,7 +223,7 @@ def printf(fmt: Any, *args: Any, end: str = "\n", loc: Any = None, ip: Any = Non
             if i:
                 text.plain(" ")
             text.any(x)
-    elif args and re.search(r"\{\d*\}", fmt):
+    elif args and any(m.group(0) not in ("{{", "}}") for m in _BRACES.finditer(fmt)):
         _brace_format(text, fmt, args)
     elif args or _C_SPEC.search(fmt):
         _c_format(text, fmt, args)
@@ -244,7 +261,7 @@ def print_tensor(tensor: Any, *, verbose: bool = False, loc: Any = None, ip: Any
 
 
 def _modes(tensor: TracedTensor) -> tuple[int, ...]:
-    shape = tensor.shape if isinstance(tensor.shape, tuple) else (tensor.shape,)
+    shape = tensor.shape if is_tuple(tensor.shape) else (tensor.shape,)
     return tuple(product(s) for s in shape)
 
 
@@ -283,15 +300,13 @@ def _nested(tensor: TracedTensor) -> None:
             pad = "" if first and p == 0 else " " * (7 + depth - opening)
             text.plain(pad + "[" * opening)
             for c in range(cols):
-                crd = (r, c, *outer)[: len(modes)]
-                text.plain(" ")
-                text.any(tensor[tuple(crd) if len(crd) > 1 else crd[0]])
-                text.plain(",")
+                text.element(tensor[(r, c, *outer)[: len(modes)] if len(modes) > 1 else r])
+                text.plain(", ")
                 if len(text.args) >= _MAX_ARGS:
                     text.emit()
                     text = _Text()
             last = r == rows - 1
             closing = (depth if p == planes - 1 else min(depth, 2)) if last else 1
-            text.plain(" " + "]" * closing)
+            text.plain("]" * closing)
             text.plain(")\n" if last and p == planes - 1 else ",\n\n" if last else ",\n")
     text.emit()

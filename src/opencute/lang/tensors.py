@@ -34,6 +34,7 @@ from opencute.layout import (
     slice_and_offset,
     to_str,
 )
+from opencute.layout.ints import is_sequence, is_tuple
 
 __all__ = [
     "Tensor",
@@ -84,7 +85,7 @@ def _as_coord(x: Any) -> Any:
 
 
 def _map(f: Any, x: Any) -> Any:
-    if isinstance(x, tuple):
+    if is_tuple(x):
         items: Any = x
         return tuple(_map(f, i) for i in items)
     return f(x)
@@ -113,7 +114,7 @@ def offset_coord(crd: Any, layout: Any, *, wide: bool = True) -> Any:
     """A coordinate as the layout algebra takes it: `:` as None, `...` filled in, offsets 64-bit
     unless the layout is known to be small or `wide` is off (coordinates are no addresses)."""
     crd = _map(_clean, tuple(crd) if isinstance(crd, list) else crd)
-    if isinstance(crd, tuple) and any(c is Ellipsis for c in crd):
+    if is_tuple(crd) and any(c is Ellipsis for c in crd):
         at = next(i for i, c in enumerate(crd) if c is Ellipsis)
         crd = crd[:at] + (None,) * (layout.rank - len(crd) + 1) + crd[at + 1 :]
     if crd is Ellipsis:
@@ -298,7 +299,7 @@ class TracedTensor(Tensor):
 
 
 def _keeps(crd: Any) -> bool:
-    if isinstance(crd, tuple | list):
+    if is_sequence(crd):
         items: Any = crd
         return any(map(_keeps, items))
     return crd is None or isinstance(crd, slice) or crd is Ellipsis
@@ -377,13 +378,22 @@ def make_fragment_like(
     layout = src if isinstance(src, Layout) else src.layout
     if isinstance(layout, ComposedLayout):
         layout = layout.outer
-    cls: Any = dtype if dtype is not None else src.element_type
-    return make_rmem_tensor(_fragment_layout(layout), cls)
+    return make_rmem_tensor(_fragment_layout(layout), _element_type(src, dtype))
+
+
+def _element_type(src: Any, dtype: NumericMeta | None) -> NumericMeta:
+    own = dtype if dtype is not None else getattr(src, "element_type", None)
+    if own is None:
+        raise TypeMismatchError(
+            "a layout has no element type", code="OC1241", found=str(src),
+            hint="pass the type of the elements as second argument",
+        )  # fmt: skip
+    return own
 
 
 def _fragment_layout(layout: Layout) -> Layout:
     shape = layout.shape
-    if not isinstance(shape, tuple) or len(shape) == 1:
+    if not is_tuple(shape) or len(shape) == 1:
         return make_layout(shape)
     first = make_layout(shape[0])
     rest = layout[1] if len(shape) == 2 else make_layout(*[layout[i] for i in range(1, len(shape))])
@@ -404,6 +414,5 @@ def make_rmem_tensor_like(
 ) -> TracedTensor:
     """A register tensor with the shape of `src`, compact in the order of its strides."""
     layout = src if isinstance(src, Layout) else src.layout
-    cls: Any = dtype if dtype is not None else src.element_type
     ordered = make_ordered_layout(layout.shape, order=_map(_order_key, layout.stride))
-    return make_rmem_tensor(ordered, cls)
+    return make_rmem_tensor(ordered, _element_type(src, dtype))

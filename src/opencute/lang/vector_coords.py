@@ -15,17 +15,18 @@ from typing import Any
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.lang.numbers import Numeric
 from opencute.layout import Layout, product, to_str
+from opencute.layout.ints import is_sequence, is_tuple
 
 __all__ = ["check_range", "has_none", "plain_coord", "reduced_modes"]
 
 
 def reduced_modes(layout: Layout, profile: Any, out: list[tuple[Any, bool]]) -> None:
     """The modes that a reduction profile speaks of, and whether it keeps them."""
-    if not isinstance(profile, tuple):
+    if not is_tuple(profile):
         out.append((layout, profile is None))
         return
     entries: Any = profile
-    if not isinstance(layout.shape, tuple) or len(entries) != layout.rank:
+    if not is_tuple(layout.shape) or len(entries) != layout.rank:
         raise LayoutError(
             "reduction profile and shape differ in rank", code="OC1352",
             expected=to_str(layout.shape), found=to_str(profile),
@@ -41,7 +42,7 @@ def plain_coord(crd: Any) -> Any:
         LayoutError: a slice that is not full.
         TypeMismatchError: a run-time number, or no number.
     """
-    if isinstance(crd, tuple | list):
+    if is_sequence(crd):
         items: Any = crd
         return tuple(plain_coord(c) for c in items)
     if crd is None or crd is Ellipsis:
@@ -66,9 +67,9 @@ def check_range(crd: Any, shape: Any, vec: object) -> None:
     Raises:
         LayoutError: an integer is negative or too large.
     """
-    if isinstance(crd, tuple):
+    if is_tuple(crd):
         items: Any = crd
-        for c, s in zip(items, shape if isinstance(shape, tuple) else (shape,), strict=False):
+        for c, s in zip(items, shape if is_tuple(shape) else (shape,), strict=False):
             check_range(c, s, vec)
     elif isinstance(crd, int) and not 0 <= crd < product(shape):
         raise LayoutError(
@@ -79,4 +80,4 @@ def check_range(crd: Any, shape: Any, vec: object) -> None:
 
 def has_none(crd: Any) -> bool:
     """Whether a coordinate keeps a mode."""
-    return any(map(has_none, crd)) if isinstance(crd, tuple) else crd is None or crd is Ellipsis
+    return any(map(has_none, crd)) if is_tuple(crd) else crd is None or crd is Ellipsis

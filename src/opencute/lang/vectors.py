@@ -31,6 +31,7 @@ from opencute.lang.numbers import (
 )
 from opencute.lang.vector_coords import check_range, has_none, plain_coord, reduced_modes
 from opencute.layout import make_layout, product, slice_and_offset, to_str
+from opencute.layout.ints import is_tuple
 from opencute.numeric.promotion import promote
 
 __all__ = ["ReductionOp", "TensorSSA", "common", "elementwise", "splat", "where"]
@@ -96,7 +97,7 @@ class TensorSSA:
     __repr__ = __str__
 
     def __len__(self) -> int:
-        return len(self.shape) if isinstance(self.shape, tuple) else self.shape
+        return len(self.shape) if is_tuple(self.shape) else self.shape
 
     def __bool__(self) -> bool:
         raise TypeMismatchError(
@@ -134,7 +135,7 @@ class TensorSSA:
     def __getitem__(self, crd: Any) -> Any:
         layout = make_layout(self.shape)
         crd = plain_coord(crd)
-        if isinstance(crd, tuple) and Ellipsis in crd:
+        if is_tuple(crd) and Ellipsis in crd:
             at = crd.index(Ellipsis)
             crd = crd[:at] + (None,) * (layout.rank - len(crd) + 1) + crd[at + 1 :]
         check_range(crd, self.shape, self)
@@ -178,7 +179,7 @@ class TensorSSA:
         combine = _combiner(op)
         numeric: Any = self._dtype
         start = numeric(init_val)
-        if not isinstance(reduction_profile, tuple):
+        if not is_tuple(reduction_profile):
             return self._fold(range(product(self.shape)), start, combine)
         modes: list[tuple[Any, bool]] = []
         reduced_modes(make_layout(self.shape), reduction_profile, modes)

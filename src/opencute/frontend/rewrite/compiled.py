@@ -36,10 +36,9 @@ class _Rewriter(ast.NodeTransformer):
         self.count += 1
         return self.count
 
-    def _place(self, new: list[ast.stmt], old: ast.stmt) -> list[ast.stmt]:
+    def _place(self, new: list[ast.stmt], old: ast.AST) -> list[ast.stmt]:
         for stmt in new:
-            ast.copy_location(stmt, old)
-            ast.fix_missing_locations(stmt)
+            _locate(stmt, old)
         return new
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
@@ -83,13 +82,13 @@ class _Rewriter(ast.NodeTransformer):
         leaves = _leaves([*node.body, *node.orelse])
         if leaves:  # belongs to a loop that runs while tracing
             return self._stay(node, leaves)
-        return self._place(rewrite_if(node, self._next(), self._shared(node)), node)
+        return self._place(rewrite_if(node, self._next(), self._shared(node)), node.test)
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
         if is_trace_time(node.iter) or _leaves(node.body):
             return node  # Python's loop; LoopRange.__iter__ refuses run-time bounds
-        return self._place(rewrite_for(node, self._next(), self._shared(node)), node)
+        return self._place(rewrite_for(node, self._next(), self._shared(node)), node.iter)
 
     def visit_While(self, node: ast.While) -> Any:
         self.generic_visit(node)
@@ -98,22 +97,31 @@ class _Rewriter(ast.NodeTransformer):
         leaves = _leaves(node.body)
         if leaves:
             return self._stay(node, leaves)
-        return self._place(rewrite_while(node, self._next(), self._shared(node)), node)
+        return self._place(rewrite_while(node, self._next(), self._shared(node)), node.test)
 
     def _stay(self, node: ast.If | ast.While, leaves: str) -> ast.stmt:
         test = call("static_test", node.test, ast.Constant(leaves))
-        node.test = ast.copy_location(test, node.test)
-        return ast.fix_missing_locations(node)
+        node.test = _locate(test, node.test)
+        return node
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
         if isinstance(node, ast.expr):
             new = rewrite_expression(node, bool(self.shared))
             if new is not node:
-                ast.copy_location(new, node)
-                ast.fix_missing_locations(new)
+                _locate(new, node)
             return new
         return node
+
+
+def _locate(new: Any, old: Any) -> Any:
+    """Place a new node where an old one begins, on one line: Python gives a call that spans lines
+    the number of its last one."""
+    new.lineno, new.col_offset = old.lineno, old.col_offset
+    single = old.end_lineno == old.lineno
+    new.end_lineno = old.lineno
+    new.end_col_offset = old.end_col_offset if single else old.col_offset + 1
+    return ast.fix_missing_locations(new)
 
 
 def _scopes(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a numeric class knows of itself: width, kind, limits, and the type of its SSA values.
+
+Float16.width, Int8.min, Uint8.signed       # 16, -128, False
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from opencute.ir import types as ir_types
+from opencute.numeric.dtypes import DType
+
+__all__ = ["NumericMeta", "ir_type"]
+
+
+class NumericMeta(type):
+    """The type of `Int32` and its like; a numeric class describes itself."""
+
+    dtype: DType
+
+    @property
+    def width(cls) -> int:
+        """Bits of the value (Boolean: 1)."""
+        return cls.dtype.width
+
+    @property
+    def is_integer(cls) -> bool:
+        """Whether this is an integer type; Boolean counts as one, as it does in Python."""
+        return cls.dtype.is_integer or cls.dtype.is_bool
+
+    @property
+    def is_float(cls) -> bool:
+        """Whether this is a floating-point type."""
+        return cls.dtype.is_float
+
+    @property
+    def signed(cls) -> bool:
+        """Whether negative values exist."""
+        return cls.dtype.signed
+
+    @property
+    def mlir_type(cls) -> ir_types.Type:
+        """The type of SSA values of this class."""
+        return ir_type(cls.dtype)
+
+    @property
+    def min(cls) -> int | float:
+        """The lowest finite value."""
+        return cls.dtype.min
+
+    @property
+    def max(cls) -> int | float:
+        """The largest finite value."""
+        return cls.dtype.max
+
+    @property
+    def inf(cls) -> float:
+        """Positive infinity."""
+        return math.inf
+
+    @property
+    def zero(cls) -> Any:
+        """Zero of this type as a Python number."""
+        return 0.0 if cls.dtype.is_float else 0
+
+    def __str__(cls) -> str:
+        return cls.__name__
+
+    def __repr__(cls) -> str:
+        return cls.__name__
+
+
+_IR_FLOATS = {
+    "f64": ir_types.F64, "f32": ir_types.F32, "f16": ir_types.F16, "bf16": ir_types.BF16,
+}  # fmt: skip
+
+
+def ir_type(dtype: DType) -> ir_types.Type:
+    """The IR type of an element type; integers are signless there."""
+    if dtype.is_float:
+        known = _IR_FLOATS.get(dtype.name)
+        return known or ir_types.FloatType(dtype.mlir, dtype.width)
+    return ir_types.IntegerType(dtype.width)
