@@ -35,7 +35,7 @@ class _Prepared:
     remembering keeps no memory alive.
     """
 
-    __slots__ = ("refs", "run", "states")
+    __slots__ = ("refs", "run", "versions")
 
     def __init__(
         self, args: tuple[Any, ...], run: Callable[[], None], forget: Callable[[Any], None]
@@ -44,12 +44,12 @@ class _Prepared:
         self.refs = [
             weakref.ref(a, forget) if isinstance(a, ExternalTensor) else _Strong(a) for a in args
         ]
-        self.states = [getattr(a, "state", None) for a in args]
+        self.versions = [getattr(a, "version", 0) for a in args]
 
     def same(self, args: tuple[Any, ...]) -> bool:
         """Whether these are the very arguments, with their marks unchanged."""
-        for ref, state, arg in zip(self.refs, self.states, args, strict=False):
-            if ref() is not arg or getattr(arg, "state", None) is not state:
+        for ref, version, arg in zip(self.refs, self.versions, args, strict=False):
+            if ref() is not arg or getattr(arg, "version", 0) != version:
                 return False
         return True
 

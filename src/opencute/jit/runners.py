@@ -57,6 +57,10 @@ class MemoryMarks(Protocol):
 _marks: list[MemoryMarks] = []
 
 
+def _knows_marks(t: ExternalTensor) -> bool:
+    return bool(_marks) and t.array.framework == "torch"
+
+
 def use_memory_marks(marks: MemoryMarks | None) -> None:
     """Ask `marks` about the tensors that kernels get; None: all memory counts as written."""
     _marks[:] = [] if marks is None else [marks]
@@ -86,7 +90,7 @@ class SimRunner:
             for value, arg in zip(values, args, strict=True):
                 if isinstance(value, ExternalTensor):
                     written = arg.buffer.written
-                    if written is not None and written.all():
+                    if written is not None and _knows_marks(value) and written.all():
                         _marks[0].mark_initialized(value.owner)
 
         return run
@@ -105,6 +109,6 @@ def _buffer(t: ExternalTensor) -> Any:
     buffer = Buffer.from_address(
         t.data_ptr + start, size, f"{t.element_type}{list(t.shape)}", owner=t.array,
         read_only=t.array.read_only,
-        initialised=not any(m.is_uninitialized(t.owner) for m in _marks),
+        initialised=not (_knows_marks(t) and _marks[0].is_uninitialized(t.owner)),
     )  # fmt: skip
     return buffer.pointer(-start)

@@ -51,7 +51,7 @@ class ExternalTensor(Tensor):
 
     __slots__ = (
         "__weakref__", "_dtype", "_order", "_stride32", "array", "assumed_align", "owner",
-        "prepared", "state",
+        "prepared", "state", "version",
     )  # fmt: skip
     __hash__ = object.__hash__
 
@@ -70,6 +70,7 @@ class ExternalTensor(Tensor):
         # Shape and stride with marks; replaced, never changed, so that its identity tells of marks.
         self.state: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None
         self.prepared = False
+        self.version = 0  # counts changes of marks and type
         natural = max(element_bits(self.element_type) // 8, 1)
         if assumed_align is not None:
             if assumed_align < 1 or assumed_align & (assumed_align - 1):
@@ -176,6 +177,7 @@ class ExternalTensor(Tensor):
         self.state = state
 
     def _changed(self) -> None:
+        self.version += 1
         if self.prepared:  # a call with this tensor is remembered somewhere
             MARKS.value += 1
 

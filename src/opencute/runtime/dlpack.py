@@ -118,7 +118,9 @@ def _from_torch(tensor: Any) -> ExternalArray:
             code="OC2010",
             hint="pass tensor.resolve_conj().resolve_neg()",
         )
-    return ExternalArray(address, shape, strides, dtype, device, False, tensor, False, "torch")
+    # The storage, not only the tensor: `tensor.data = other` would free the memory otherwise.
+    owner = (tensor, tensor.untyped_storage())
+    return ExternalArray(address, shape, strides, dtype, device, False, owner, False, "torch")
 
 
 def _kind(obj: object) -> str:
