@@ -27,12 +27,14 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "examples")]
 import ml_dtypes
 import numpy as np
 
+from opencute.arch.target import target
 from opencute.base.errors import CompileError
 from opencute.base.knobs import KNOBS
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.options import Options
 from opencute.ir.parser import parse
 from opencute.jit.calls import compiled_artefacts
+from opencute.passes.pipelines import device_pipeline
 
 ARCHS = ("sm_80", "sm_90a", "sm_100a")
 DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -124,12 +126,12 @@ def lowering(names=("relu_2d", "add_tiled_copy"), repeats=20):
     out = {}
     for name in names:
         (module,) = trace(name, np.float32)
-        made = Artefacts("f", module, "sm_90a", Options())
+        pipeline = device_pipeline(target("sm_90a"))
         times = []
         for _ in range(repeats):
             copy = module.clone({})
             start = time.process_time()
-            made._lower(copy)
+            pipeline.run(copy)
             times.append((time.process_time() - start) * 1e3)
         out[name] = statistics.median(times)
     return out
