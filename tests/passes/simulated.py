@@ -12,8 +12,8 @@ import numpy as np
 from opencute.arch.target import target
 from opencute.ir.core import Op
 from opencute.ir.verifier import verify
-from opencute.passes.pipelines import run_cute_passes, run_device_passes
-from opencute.passes.rewriter import kernels
+from opencute.ir.passes import Listener, PassRecord, listening
+from opencute.passes.pipelines import kernels, run_cute_passes, run_device_passes
 from opencute.sim import Buffer, Simulator
 
 __all__ = ["apply", "check_pipeline", "run"]
@@ -51,12 +51,13 @@ def check_pipeline(module: Op, grid: int, block: int, args: Args, name: str = "s
     run_cute_passes(lowered, target(name))
     before = run(lowered, grid, block, args)
 
-    def after(stage: str, current: Op) -> None:
-        verify(current)
-        for i, (a, b) in enumerate(
-            zip(before, run(current.clone({}), grid, block, args), strict=True)
-        ):
-            assert a.tobytes() == b.tobytes(), f"array {i} differs after {stage}"
+    class Same(Listener):
+        def after_pass(self, record: PassRecord, module: Op) -> None:
+            verify(module)
+            after = run(module.clone({}), grid, block, args)
+            for i, (a, b) in enumerate(zip(before, after, strict=True)):
+                assert a.tobytes() == b.tobytes(), f"array {i} differs after {record}"
 
-    run_device_passes(lowered, target(name), after)
+    with listening(Same()):
+        run_device_passes(lowered, target(name))
     return lowered

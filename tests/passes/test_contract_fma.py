@@ -13,7 +13,7 @@ from opencute.ir.attributes import UNIT
 from opencute.ir.core import Op, Value
 from opencute.ir.types import F16, F32
 from opencute.passes.contract_fma import contract_fma
-from opencute.passes.rewriter import kernels
+from opencute.passes.pipelines import kernels
 from passes.simulated import apply, run
 
 pytestmark = pytest.mark.t0

@@ -14,9 +14,10 @@ from codegen.samples import kernel_module, when
 from opencute.dialects import arith, cute, ptx, scf
 from opencute.ir.attributes import IntAttr
 from opencute.ir.builder import insert_at, new_block
+from opencute.ir.cleanup import constant_of, fold
 from opencute.ir.core import Block, Op, Value
 from opencute.ir.types import I1, I8, I32
-from opencute.passes.folding import constant_of, fold, int_of, wrap
+from opencute.passes.folding import int_of, wrap
 from opencute.passes.simplify import simplify
 from opencute.sim import Simulator
 from passes.simulated import apply

@@ -103,6 +103,10 @@ class Knobs:
     cache_enabled = Knob("OPENCUTE_CACHE_ENABLED", True, _flag, "use the disk cache")
     cache_size_mb = Knob("OPENCUTE_CACHE_SIZE_MB", 1024, int, "size cap of the disk cache in MiB")
     dump_dir = Knob("OPENCUTE_DUMP_DIR", None, _path, "write every stage of every kernel here")
+    dump_override = Knob(
+        "OPENCUTE_DUMP_OVERRIDE", None, _path,
+        "take edited stages from here, from files as OPENCUTE_DUMP_DIR has them",
+    )  # fmt: skip
     dump_match = Knob("OPENCUTE_DUMP_MATCH", "*", str, "dump only functions whose name matches")
     full_traceback = Knob(
         "OPENCUTE_DIAG_FULL_TRACEBACK", False, _flag, "show frames inside OpenCuTe in tracebacks"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from opencute.arch.target import Target
 from opencute.codegen.llvm_text import device_module_text
@@ -21,7 +21,7 @@ from opencute.codegen.ptxas import AsmReport, Assembler
 from opencute.ir.core import Op
 from opencute.native.nvptx import ptx_version_for, to_ptx
 
-__all__ = ["DeviceCode", "compile_device", "compile_to_ptx"]
+__all__ = ["DeviceCode", "assemble", "compile_device", "compile_to_ptx", "llvm_to_ptx"]
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,20 @@ def compile_to_ptx(module: Op, target: Target, *, line_info: bool = False) -> De
     start = time.perf_counter()
     ir = device_module_text(module, line_info=line_info)
     printed = (time.perf_counter() - start) * 1e3
+    code = llvm_to_ptx(ir, target)
+    return replace(code, timings={"print": printed, **code.timings})
+
+
+def llvm_to_ptx(ir: str, target: Target) -> DeviceCode:
+    """Emit PTX for LLVM IR text.
+
+    Raises:
+        ToolchainError: LLVM rejects the text.
+    """
     # Library functions have to be inlined, which the small pass list does not do.
     passes = "O1" if "@__nv_" in ir else "small"
     result = to_ptx(ir, target.name, ptx_version_for(target.name, target.ptx), passes)
-    timings = {"print": printed, **{f"llvm {k}": v for k, v in result.timings.items()}}
+    timings = {f"llvm {k}": v for k, v in result.timings.items()}
     return DeviceCode(ir, result.ptx, timings=timings)
 
 
@@ -87,17 +97,46 @@ def compile_device(
         CompileError: the module cannot be lowered, or LLVM or ptxas rejects it.
         MissingPieceError: there is no ptxas.
     """
-    with Assembler(target, opt_level=opt_level, line_info=line_info) as asm:
+
+    def emit() -> DeviceCode:
         start = time.perf_counter()
         if lower is not None:
             lower(module)
         lowered = (time.perf_counter() - start) * 1e3
         code = compile_to_ptx(module, target, line_info=line_info)
+        return replace(code, timings={"lower": lowered, **code.timings})
+
+    return assemble(emit, target, opt_level, line_info, meanwhile=meanwhile)
+
+
+def assemble(
+    emit: Callable[[], DeviceCode],
+    target: Target,
+    opt_level: int = 3,
+    line_info: bool = False,
+    *,
+    meanwhile: Callable[[], None] | None = None,
+) -> DeviceCode:
+    """Assemble PTX.
+
+    Args:
+        emit: makes it, while ptxas starts up; its time hides part of that.
+        target: the processor.
+        opt_level: level of ptxas.
+        line_info: keep source lines for profilers.
+        meanwhile: called while ptxas assembles, for work that does not need its result.
+
+    Raises:
+        CompileError: ptxas rejects the PTX, or what `emit` raises.
+        MissingPieceError: there is no ptxas.
+    """
+    with Assembler(target, opt_level=opt_level, line_info=line_info) as asm:
+        code = emit()
         start = time.perf_counter()
         asm.feed(code.ptx)
         if meanwhile is not None:
             meanwhile()
         cubin, report = asm.finish()
         assembled = (time.perf_counter() - start) * 1e3
-    timings = {"lower": lowered, **code.timings, "ptxas": assembled}
+    timings = {**code.timings, "ptxas": assembled}
     return DeviceCode(code.llvm_ir, code.ptx, cubin, report, timings)

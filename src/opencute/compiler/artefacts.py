@@ -7,27 +7,52 @@
     llvm      LLVM IR of the kernels
     ptx, cubin, sass
 
-With OPENCUTE_DUMP_DIR every stage that is made is also written there.
+With OPENCUTE_DUMP_DIR every stage that is made is also written there, in one folder per compiled
+function (``relu``, and ``relu-1`` when it is compiled again for other arguments)::
+
+    relu/00-cute.mlir  01-contract_fma.mlir  ...  07-llvm.ll  08-ptx.ptx  09-cubin.cubin
+
+Any of these files can be edited and taken instead of what the compiler makes:
+``compiled.artefacts.restart_from(file)`` does it for one function; and with OPENCUTE_DUMP_OVERRIDE
+naming a folder that holds ``relu/04-tiles.mlir``, a program runs with that stage replaced. Of
+several files there the last stage counts.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import logging
+import re
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from opencute.arch.target import target
+from opencute.base.errors import CompileError
 from opencute.base.knobs import KNOBS
-from opencute.codegen.device import DeviceCode, compile_device, compile_to_ptx
+from opencute.codegen.device import DeviceCode, assemble, compile_to_ptx, llvm_to_ptx
 from opencute.codegen.host import HostCode, compile_host_text
 from opencute.compiler.cached import cached_device_code
 from opencute.compiler.options import Options
 from opencute.ir.core import Op
+from opencute.ir.parser import parse
+from opencute.ir.passes import PassRecord
+from opencute.ir.printer import print_op
 from opencute.ir.verifier import verify
-from opencute.passes.pipelines import run_cute_passes, run_device_passes, run_host_passes
+from opencute.passes.pipelines import DEVICE, cute_pipeline, device_pipeline, host_pipeline
 
 __all__ = ["Artefacts"]
+
+_LOG = logging.getLogger("opencute.compiler")
+_SUFFIXES = {"llvm": ".ll", "ptx": ".ptx", "cubin": ".cubin", "sass": ".sass"}
+_FIRST = len(DEVICE) + 1
+_FILES = {
+    s: f"{n:02}-{s}{_SUFFIXES[s]}" for n, s in enumerate(("llvm", "ptx", "cubin"), _FIRST)
+}
+_STAGE = re.compile(r"[0-9]{2,}-\w+\.(mlir|ll|ptx|cubin)\Z")
+_names: dict[tuple[Path | None, Path | None, str], int] = {}
 
 
 class Artefacts:
@@ -39,37 +64,90 @@ class Artefacts:
         arch: architecture of the kernels.
         options: compile options.
 
+    Attributes:
+        records: what each pass on the kernels did, once they are lowered.
+
     Raises:
         VerificationError: the module breaks a rule; nothing unverified reaches LLVM.
     """
 
     def __init__(self, name: str, module: Op, arch: str, options: Options) -> None:
-        verify(module)
         self.name = name
         self.module = module
         self.target = target(arch)
         self.options = options
-        self._count = 0
-        self._dump("cute", str(module))
+        self.records: list[PassRecord] = []
+        self.dump_dir: Path | None = None
+        self._passed = 0
+        self._given: dict[str, str | bytes] = {}
+        if KNOBS.dump_dir is not None or KNOBS.dump_override is not None:
+            self._dump_and_override(KNOBS.dump_dir, KNOBS.dump_override)
+        verify(self.module)
+
+    # ---------------------------------------------------------------- dumps
+    def _dump_and_override(self, dumps: Path | None, override: Path | None) -> None:
+        """Choose the folder of this function, and take a stage from the one of that name."""
+        count = _names.get((dumps, override, self.name), 0)
+        _names[dumps, override, self.name] = count + 1
+        folder = f"{self.name}-{count}" if count else self.name
+        if override is not None and (override / folder).is_dir():
+            files = [f for f in (override / folder).iterdir() if _STAGE.match(f.name)]
+            if files:
+                self._take(max(files))
+        if dumps is not None and fnmatch.fnmatch(self.name, KNOBS.dump_match):
+            self.dump_dir = dumps / folder
+            if not self.replaced:  # the pipeline writes it too, but this one may be refused first
+                text = print_op(self.module, locations=True)
+                _write(self.dump_dir / "00-cute.mlir", f"// 00 cute\n{text}")
 
     def _dump(self, stage: str, data: str | bytes) -> None:
-        folder = KNOBS.dump_dir
-        if folder is None or not fnmatch.fnmatch(self.name, KNOBS.dump_match):
-            return
-        self._write(folder, f"{self._count:02}-{stage}", stage, data)
-        self._count += 1
+        """Write a stage that is not the result of a pass; those `Pipeline.run` writes."""
+        if self.dump_dir is not None and data:
+            _write(self.dump_dir / _FILES[stage], data)
 
-    def _write(self, folder: Path, stem: str, stage: str, data: str | bytes) -> None:
-        suffix = {"llvm": ".ll", "ptx": ".ptx", "cubin": ".cubin", "sass": ".sass"}.get(
-            stage, ".mlir"
-        )
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self.name}-{stem}{suffix}"
-        if isinstance(data, bytes):
-            path.write_bytes(data)
+    def keep(self) -> None:
+        """Write the stages that the options ask for."""
+        options = self.options
+        folder = Path(options.dump_dir or ".")
+        for stage in ("ptx", "cubin", "sass"):
+            if getattr(options, f"keep_{stage}"):
+                _write(folder / f"{self.name}-kernels{_SUFFIXES[stage]}", getattr(self, stage))
+
+    # ---------------------------------------------------------------- replacing a stage
+    def restart_from(self, file: Path) -> Artefacts:
+        """The same function from a stage on that `file` holds.
+
+        Args:
+            file: a file as OPENCUTE_DUMP_DIR has it, perhaps edited; its name says which stage.
+
+        Raises:
+            CompileError: OC1050, if the name is not that of a stage.
+        """
+        new = Artefacts(self.name, self.module, self.target.name, self.options)
+        new._take(file)
+        verify(new.module)
+        return new
+
+    def _take(self, file: Path) -> None:
+        stage = next((s for s, name in _FILES.items() if name == file.name), None)
+        if stage is None and file.suffix != ".mlir":
+            raise CompileError(
+                f"{file.name} is no stage", code="OC1050", expected=", ".join(_FILES.values())
+            )
+        _LOG.info("%s: goes on from %s", self.name, file)
+        if stage is None:
+            self._passed = device_pipeline(self.target).stage_of(file)
+            self.module = parse(file.read_text(encoding="utf-8"), str(file))
         else:
-            path.write_text(data)
+            data = file.read_bytes()
+            self._given = {stage: data if stage == "cubin" else data.decode()}
 
+    @property
+    def replaced(self) -> bool:
+        """Whether a stage was taken from a file."""
+        return bool(self._given) or self._passed > 0
+
+    # ---------------------------------------------------------------- stages
     @property
     def cute(self) -> str:
         """The traced module as text."""
@@ -80,14 +158,13 @@ class Artefacts:
         """The module after all passes."""
         module = self.module.clone({})
         self._lower(module)
-        run_host_passes(module, self.target)
+        host_pipeline(self.target).run(module)
         return module
 
     def _lower(self, module: Op) -> None:
-        """Bring the kernels to the llvm level in place; prints stages only if they are kept."""
-        dumped = KNOBS.dump_dir is not None
-        after = (lambda name, m: self._dump(name, str(m))) if dumped else None
-        run_device_passes(module, self.target, after)
+        """Bring the kernels to the llvm level in place."""
+        pipeline = device_pipeline(self.target)
+        self.records = pipeline.run(module, dump_dir=self.dump_dir, start=self._passed)
 
     @property
     def lowered(self) -> str:
@@ -98,25 +175,38 @@ class Artefacts:
     def host(self) -> HostCode:
         """The host function for this machine's processor, as LLVM IR."""
         module = self.module.clone({})
-        run_host_passes(module, self.target)
+        host_pipeline(self.target).run(module)
         return compile_host_text(module, self.name)
-
-    @cached_property
-    def _until_ptx(self) -> DeviceCode:
-        module = self.module.clone({})
-        self._lower(module)
-        code = compile_to_ptx(module, self.target, line_info=self.options.line_info)
-        self._dump("llvm", code.llvm_ir)
-        self._dump("ptx", code.ptx)
-        return code
 
     @cached_property
     def simulated_module(self) -> Op:
         """What the simulator runs: the traced module with multiplications and additions contracted,
         as the machine code has them."""
         module = self.module.clone({})
-        run_cute_passes(module, self.target)
+        pipeline = cute_pipeline(self.target)
+        pipeline.run(module, dump_dir=self.dump_dir, start=min(self._passed, len(pipeline.passes)))
         return module
+
+    @cached_property
+    def _until_ptx(self) -> DeviceCode:
+        return self._emit()
+
+    def _emit(self) -> DeviceCode:
+        ir, ptx = self._given.get("llvm"), self._given.get("ptx")
+        if isinstance(ptx, str):
+            code = DeviceCode("", ptx)
+        elif isinstance(ir, str):
+            code = llvm_to_ptx(ir, self.target)
+        else:
+            module = self.module.clone({})
+            start = time.perf_counter()
+            self._lower(module)
+            lowered = (time.perf_counter() - start) * 1e3
+            code = compile_to_ptx(module, self.target, line_info=self.options.line_info)
+            code = replace(code, timings={"lower": lowered, **code.timings})
+        self._dump("llvm", code.llvm_ir)
+        self._dump("ptx", code.ptx)
+        return code
 
     @cached_property
     def device(self) -> DeviceCode:
@@ -137,36 +227,23 @@ class Artefacts:
 
         def compile_() -> DeviceCode:
             done.append(True)
-            return self._compile(meanwhile)
+            return assemble(
+                self._emit, self.target, self.options.opt_level, self.options.line_info,
+                meanwhile=meanwhile,
+            )  # fmt: skip
 
-        code = cached_device_code(self.module, self.target, self.options, compile_)
+        cubin = self._given.get("cubin")
+        if isinstance(cubin, bytes):
+            code = DeviceCode("", "", cubin)
+        elif self.replaced or self.dump_dir is not None:
+            code = compile_()
+        else:
+            code = cached_device_code(self.module, self.target, self.options, compile_)
         if not done:
             meanwhile()
         self.__dict__["device"] = code
-        self._dump("llvm", code.llvm_ir)
-        self._dump("ptx", code.ptx)
         self._dump("cubin", code.cubin)
         return code
-
-    def _compile(self, meanwhile: Callable[[], None]) -> DeviceCode:
-        module = self.module.clone({})
-        return compile_device(
-            module, self.target, self.options.opt_level, self.options.line_info,
-            lower=self._lower, meanwhile=meanwhile,
-        )  # fmt: skip
-
-    def keep(self) -> None:
-        """Write the stages that the options ask for."""
-        if not (self.options.keep_ptx or self.options.keep_cubin or self.options.keep_sass):
-            return
-        code = self.device
-        folder = Path(self.options.dump_dir or ".")
-        if self.options.keep_ptx:
-            self._write(folder, "kernels", "ptx", code.ptx)
-        if self.options.keep_cubin:
-            self._write(folder, "kernels", "cubin", code.cubin)
-        if self.options.keep_sass:
-            self._write(folder, "kernels", "sass", self.sass)
 
     def _made(self) -> DeviceCode:
         made = self.__dict__.get("device")
@@ -197,3 +274,11 @@ class Artefacts:
         from opencute.codegen.sass import disassemble
 
         return disassemble(self.cubin)
+
+
+def _write(path: Path, data: str | bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(data, bytes):
+        path.write_bytes(data)
+    else:
+        path.write_text(data, encoding="utf-8")

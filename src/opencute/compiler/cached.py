@@ -70,7 +70,7 @@ def cached_device_code(
     module: Op, target: Target, options: Options, compile_: Callable[[], DeviceCode]
 ) -> DeviceCode:
     """The machine code of a module, from the cache or from `compile_`."""
-    if not KNOBS.cache_enabled or KNOBS.dump_dir is not None:
+    if not KNOBS.cache_enabled:
         return compile_()
     key = cache_key(module, target, options)
     found = default_cache().get(key)

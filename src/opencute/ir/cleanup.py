@@ -1,31 +1,39 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every pipeline runs between its real passes: dead code, common subexpressions, constants.
+"""What every pipeline runs between its real passes: constants, equal operations, dead code.
 
-Each takes an operation (a module), changes what is inside and returns how many operations went::
+Each takes an operation (a module or a function), changes what is inside and returns how many
+operations went::
 
-    fold_constants(module, arith.constant_of)
-    common_subexpressions(module)
-    erase_dead(module)
+    fold_and_merge(function, arith.constant_of)   # one walk forward
+    erase_dead(function)                          # one walk backward
+
+What an operation folds to is said by its folder, registered by name::
+
+    @folder("arith.addi")
+    def _(op, constants): ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from opencute.ir.attributes import Attribute
+from opencute.ir.builder import at_loc, insert_at
 from opencute.ir.core import Block, Op, Value
-from opencute.ir.declare import Trait, traits_of
-from opencute.ir.rewrite import Replacement, Rewriter
+from opencute.ir.declare import Trait, declaration, traits_of
+from opencute.ir.rewrite import Replacement, Rewriter, Rule
 from opencute.ir.types import Type
 
 __all__ = [
     "FOLDERS",
+    "Cleaner",
     "Folder",
-    "common_subexpressions",
+    "constant_of",
     "erase_dead",
-    "fold_constants",
+    "fold",
+    "fold_and_merge",
     "folder",
     "removable",
 ]
@@ -40,16 +48,41 @@ FOLDERS: dict[str, Folder] = {}
 _KEEP = Trait.WRITES | Trait.BLOCKING | Trait.CONVERGENT | Trait.TERMINATOR
 _UNUSED_GOES = Trait.PURE | Trait.READS | Trait.CONSTANT | Trait.ALLOCATES
 
+# What the traits of an operation come to. Asking enum.Flag each time would be half of the cost.
+_STAYS, _GOES, _MERGES, _CONSTANT, _AS_ITS_REGIONS = range(5)
+_KINDS: dict[str, int] = {}
+
+
+def _kind(op: Op) -> int:
+    """How an operation may be treated; remembered where it follows from the name alone."""
+    kind = _KINDS.get(op.name)
+    if kind is None:
+        kind = _kind_of(traits_of(op))
+        declared = declaration(op.name)
+        if declared is not None and declared.own_traits is None:
+            _KINDS[op.name] = kind
+    return kind
+
+
+def _kind_of(traits: Trait) -> int:
+    if traits & _KEEP:
+        return _STAYS
+    if traits & Trait.REGION_EFFECTS:
+        return _AS_ITS_REGIONS
+    if traits & Trait.CONSTANT:
+        return _CONSTANT
+    if traits & Trait.PURE:
+        return _MERGES
+    return _GOES if traits & _UNUSED_GOES else _STAYS
+
 
 def removable(op: Op) -> bool:
     """Whether nothing is lost when `op` is removed while its results are unused."""
-    traits = traits_of(op)
-    if traits & _KEEP:
-        return False
-    if traits & Trait.REGION_EFFECTS:
+    kind = _kind(op)
+    if kind == _AS_ITS_REGIONS:
         blocks = [b for region in op.regions for b in region.blocks]
         return all(removable(o) or traits_of(o) & Trait.TERMINATOR for b in blocks for o in b.ops)
-    return bool(traits & _UNUSED_GOES) and not op.regions
+    return kind != _STAYS and not op.regions
 
 
 def erase_dead(root: Op) -> int:
@@ -64,13 +97,14 @@ def erase_dead(root: Op) -> int:
         kept: list[Op] = []
         erased = 0
         for op in reversed(b.ops):
-            if removable(op) and not any(r in used for r in op.results):
+            if used.isdisjoint(op.results) and removable(op):
                 erased += 1
                 continue
-            erased += regions(op)
+            if op.regions:
+                erased += regions(op)
             used.update(op.operands)
             kept.append(op)
-        if erased:
+        if len(kept) < len(b.ops):
             b.ops = kept[::-1]
         return erased
 
@@ -79,48 +113,6 @@ def erase_dead(root: Op) -> int:
         return sum(block(b) for b in reversed(blocks))
 
     return regions(root)
-
-
-def common_subexpressions(root: Op) -> int:
-    """Replace a pure operation by an equal one that stands before it, or around its region."""
-    values: dict[Value, Value] = {}
-
-    def block(b: Block, known: dict[object, Op]) -> int:
-        added: list[object] = []
-        kept: list[Op] = []
-        erased = 0
-        for op in b.ops:
-            op.operands = [values.get(v, v) for v in op.operands]
-            key = _key(op)
-            same = known.get(key) if key is not None else None
-            if same is not None:
-                values.update(zip(op.results, same.results, strict=True))
-                erased += 1
-                continue
-            if key is not None:
-                known[key] = op
-                added.append(key)
-            kept.append(op)
-            erased += regions(op, known)
-        b.ops = kept
-        for key in added:
-            del known[key]
-        return erased
-
-    def regions(op: Op, known: dict[object, Op]) -> int:
-        inside = {} if traits_of(op) & Trait.ISOLATED else known
-        return sum(block(b, inside) for region in op.regions for b in region.blocks)
-
-    return regions(root, {})
-
-
-def _key(op: Op) -> object:
-    """Equal for operations that compute the same; None for one that must stay its own."""
-    traits = traits_of(op)
-    if not traits & (Trait.PURE | Trait.CONSTANT) or traits & _KEEP or op.regions:
-        return None
-    attributes = frozenset(op.attributes.items())
-    return op.name, tuple(op.operands), tuple([r.type for r in op.results]), attributes
 
 
 def folder(*names: str) -> Callable[[Folder], Folder]:
@@ -136,31 +128,119 @@ def folder(*names: str) -> Callable[[Folder], Folder]:
     return decorate
 
 
-def fold_constants(
-    root: Op,
-    materialize: Callable[[Attribute, Type], Value],
-    folders: Mapping[str, Folder] | None = None,
-) -> int:
-    """Replace operations whose result is known when compiling.
+def constant_of(value: Value) -> Attribute | None:
+    """The value of a constant, None for anything else."""
+    op = value.op
+    return op.attributes["value"] if op is not None and _kind(op) == _CONSTANT else None
+
+
+def fold(op: Op) -> Attribute | Value | None:
+    """What the result of `op` is known to be: a constant, another value, or None."""
+    fn = FOLDERS.get(op.name)
+    return None if fn is None else fn(op, [constant_of(v) for v in op.operands])
+
+
+class Cleaner(Rewriter):
+    """The walk of `fold_and_merge`; rules see it as their rewriter.
 
     Args:
-        root: what to rewrite.
         materialize: builds a constant of a type at the insertion point.
-        folders: by the name of the operation; FOLDERS when omitted.
+        rules: tried first, by the name of the operation.
+        local: types whose values are merged within one block only.
     """
-    table = FOLDERS if folders is None else folders
-    constants: dict[Value, Attribute] = {}
 
-    def rule(op: Op, _: Rewriter) -> Replacement:
-        if traits_of(op) & Trait.CONSTANT:
-            constants[op.results[0]] = op.attributes["value"]
+    def __init__(
+        self,
+        materialize: Callable[[Attribute, Type], Value],
+        rules: Mapping[str, Rule] | None = None,
+        local: Collection[Type] = (),
+    ) -> None:
+        super().__init__(self._clean)
+        self.materialize = materialize
+        self._first = rules or {}
+        self._local = local
+        self._known: dict[object, Value] = {}
+        self._added: list[object] = []
+        self._scope = 0
+        self._constants: dict[tuple[Attribute, Type], Value] = {}
+        self._top = Block()
+
+    def constant(self, value: Attribute, type: Type) -> Value:
+        """A constant at the top of the function, where it serves every use."""
+        key = value, type
+        found = self._constants.get(key)
+        if found is None:
+            with insert_at(self._top), at_loc(None):
+                found = self._constants[key] = self.materialize(value, type)
+        return found
+
+    def regions(self, op: Op) -> None:
+        outermost = not self._entered
+        if not op.regions or not (outermost or traits_of(op) & Trait.ISOLATED):
+            super().regions(op)
+            return
+        before = self._known, self._constants, self._top
+        self._known, self._constants, self._top = {}, {}, Block()
+        super().regions(op)
+        first = op.regions[0].blocks[0]
+        if self._top.ops:
+            first.set_ops(self._top.ops + first.ops)
+        self._known, self._constants, self._top = before
+
+    def block(self, block: Block) -> None:
+        before = self._added, self._scope
+        self._added, self._scope = [], self._scope + 1
+        super().block(block)
+        # What a block computes is known within it only.
+        for key in self._added:
+            del self._known[key]
+        self._added, self._scope = before
+
+    def _clean(self, op: Op, _: Rewriter) -> Replacement:
+        rule = self._first.get(op.name)
+        answer = rule(op, self) if rule is not None else None
+        if answer is not None:
+            return answer
+        kind = _kind(op)
+        if kind == _CONSTANT:
+            return self.constant(op.attributes["value"], op.results[0].type)
+        if kind != _MERGES or op.regions or not op.results:
             return None
-        fold = table.get(op.name)
-        answer = fold(op, [constants.get(v) for v in op.operands]) if fold is not None else None
-        if isinstance(answer, Attribute):
-            value = materialize(answer, op.results[0].type)
-            constants[value] = answer
-            return value
-        return answer
+        found = fold(op)
+        if found is not None:
+            return found if isinstance(found, Value) else self.constant(found, op.results[0].type)
+        return self._merge(op)
 
-    return Rewriter(rule).run(root)
+    def _merge(self, op: Op) -> Replacement:
+        attributes = op.attributes
+        facts = frozenset(attributes.items()) if attributes else None
+        types = [r.type for r in op.results]
+        scope = self._scope if types[0] in self._local else 0
+        key = op.name, scope, tuple(op.operands), tuple(types), facts
+        same = self._known.get(key)
+        if same is None:
+            self._known[key] = op.results[0]
+            self._added.append(key)
+            return None
+        assert same.op is not None
+        return same.op.results
+
+
+def fold_and_merge(
+    root: Op,
+    materialize: Callable[[Attribute, Type], Value],
+    *,
+    rules: Mapping[str, Rule] | None = None,
+    local: Collection[Type] = (),
+) -> int:
+    """Replace operations whose result is known, or computed by an equal one that dominates them.
+
+    Constants move to the top of the function, each of them once.
+
+    Args:
+        root: a module or a function.
+        materialize: builds a constant of a type at the insertion point.
+        rules: tried first, by the name of the operation.
+        local: types whose values are merged within one block only.
+    """
+    return Cleaner(materialize, rules, local).run(root)

@@ -8,11 +8,12 @@ A module goes in and is changed in place; a record per pass comes out::
     for record in NVPTX.run(module):
         print(record)               # 01 fold_layouts  1.2 ms (unchanged)
 
-A pass is a function from a module to None, or an object with `name` and `run`. With
-``OPENCUTE_DUMP_DIR`` set, the input is written as ``00-input.mlir`` and the module after pass N as
-``{N:02}-{pass}.mlir``, provided a function in it matches ``OPENCUTE_DUMP_MATCH``; such a file may
-be edited and `Pipeline.restart` goes on from it. With ``OPENCUTE_VERIFY_PASSES``, the verifier runs
-on the input and after each pass. Tests hook in with `listening`.
+A pass is a function from a module to None, or an object with `name` and `run`. Given a folder, a
+run writes its input as ``00-input.mlir`` and the module after pass N as ``{N:02}-{pass}.mlir``, with
+source locations; such a file may be edited and `Pipeline.restart` goes on from it. (The folder of a
+compiled function, below ``OPENCUTE_DUMP_DIR``, is chosen by `opencute.compiler.artefacts`.) With
+``OPENCUTE_VERIFY_PASSES``, the verifier runs on the input and after each pass. Tests hook in with
+`listening`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -147,10 +147,14 @@ class Pipeline:
     Args:
         passes: functions or objects with `name` and `run`; one may occur several times.
         name: for logs.
+        source: what the input is called in dumps.
     """
 
-    def __init__(self, passes: Iterable[AnyPass], *, name: str = "pipeline") -> None:
+    def __init__(
+        self, passes: Iterable[AnyPass], *, name: str = "pipeline", source: str = "input"
+    ) -> None:
         self.name = name
+        self.source = source
         self.passes: list[Pass] = [p if isinstance(p, Pass) else FunctionPass(p) for p in passes]
 
     def run(
@@ -165,7 +169,7 @@ class Pipeline:
 
         Args:
             module: the IR.
-            dump_dir: where to write each stage; OPENCUTE_DUMP_DIR when omitted.
+            dump_dir: where to write each stage; nowhere when omitted.
             verify_each: whether to verify in between; OPENCUTE_VERIFY_PASSES when omitted.
             start: number of passes to leave out at the front.
 
@@ -173,9 +177,9 @@ class Pipeline:
             CompileError: from a pass or the verifier, with a note that names the pass.
         """
         check = KNOBS.verify_passes if verify_each is None else verify_each
-        dumps = _Dumps(KNOBS.dump_dir if dump_dir is None else dump_dir, module)
+        dumps = _Dumps(dump_dir, module)
         if start == 0:
-            dumps.write(0, "input", module)
+            dumps.write(0, self.source, module)
         if check:
             verify(module)
         records: list[PassRecord] = []
@@ -216,17 +220,26 @@ class Pipeline:
         Raises:
             CompileError: OC1050, if the name is not that of a stage of this pipeline.
         """
+        number = self.stage_of(path)
+        module = parse(path.read_text(encoding="utf-8"), str(path))
+        records = self.run(module, dump_dir=dump_dir, verify_each=verify_each, start=number)
+        return module, records
+
+    def stage_of(self, path: Path) -> int:
+        """How many passes have been run on the module in a dumped file, by the file's name.
+
+        Raises:
+            CompileError: OC1050, if the name is not that of a stage of this pipeline.
+        """
         m = _DUMP_NAME.match(path.name)
-        stages = ["input", *(p.name for p in self.passes)]
+        stages = [self.source, *(p.name for p in self.passes)]
         number = int(m[1]) if m else -1
         if m is None or number >= len(stages) or stages[number] != m[2]:
             known = ", ".join(f"{i:02}-{s}.mlir" for i, s in enumerate(stages))
             raise CompileError(
                 f"{path.name} is no stage of {self.name}", code="OC1050", expected=known
             )
-        module = parse(path.read_text(encoding="utf-8"), str(path))
-        records = self.run(module, dump_dir=dump_dir, verify_each=verify_each, start=number)
-        return module, records
+        return number
 
 
 @contextmanager
@@ -244,9 +257,7 @@ class _Dumps:
     """Files of one run, in a directory or, for None, nowhere."""
 
     def __init__(self, directory: Path | None, module: Op) -> None:
-        names = function_names(module) if directory is not None else []
-        wanted = any(fnmatchcase(name, KNOBS.dump_match) for name in names)
-        self.directory = directory if wanted else None
+        self.directory = directory
         self.before: str | None = None
         if self.directory is not None:
             self.directory.mkdir(parents=True, exist_ok=True)

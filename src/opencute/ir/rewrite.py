@@ -36,7 +36,7 @@ from typing import TypeAlias
 
 from opencute.base.errors import OpenCuTeError
 from opencute.ir.attributes import TypeAttr
-from opencute.ir.builder import at_loc, current_block, insert_at, set_loc
+from opencute.ir.builder import at_loc, current_block, current_loc, insert_at, set_loc
 from opencute.ir.core import Block, Op, OpResult, Value
 from opencute.ir.types import FunctionType, Type
 
@@ -59,7 +59,7 @@ class Rewriter:
     """One walk over an operation's regions.
 
     Args:
-        rule: called for each operation, in order; see the module's text.
+        rule: called for each operation, in order, or rules by name; see the module's text.
         convert_type: maps the types of block arguments, of the results of kept operations, and of
             attributes that are types (a function's type); gives back a type that shall stay.
 
@@ -68,26 +68,29 @@ class Rewriter:
         replaced: number of operations that a rule replaced.
     """
 
-    def __init__(self, rule: Rule, *, convert_type: ConvertType | None = None) -> None:
-        self.rule = rule
+    def __init__(self, rule: Rule | Rules, *, convert_type: ConvertType | None = None) -> None:
+        by_name = isinstance(rule, Rules)
+        self._rules: Mapping[str, Rule] = rule.table if by_name else {}
+        self._rule: Rule | None = None if by_name else rule
         self.values: dict[Value, Value] = {}
         self.replaced = 0
         self._convert = convert_type
-        self._converted: dict[Type, Type] = {}
+        self._converted: dict[int, tuple[Type, Type]] = {}
         self._before: dict[Value, Type] = {}
-        self._source_types: list[Type] = []
+        self._originals: Sequence[Value] = ()
         self._entered: set[Op] = set()
 
     def run(self, root: Op) -> int:
         """Rewrite everything inside of `root`; returns how many operations were replaced."""
         before = self.replaced
         self._keep_types(root)
-        self._regions(root)
+        self.regions(root)
         return self.replaced - before
 
     def source_type(self, index: int) -> Type:
         """The type that an operand of the visited operation had before any conversion."""
-        return self._source_types[index]
+        value = self._originals[index]
+        return self._before.get(value, value.type)
 
     def keep(self, op: Op) -> list[OpResult]:
         """Put the visited operation here, so that what the rule builds next comes after it.
@@ -98,7 +101,8 @@ class Rewriter:
         assert block is not None
         self._keep_types(op)
         block.append(op)
-        self._regions(op)
+        if op.regions:
+            self.regions(op)
         return op.results
 
     def inline(self, block: Block, args: Sequence[Value], *, clone: bool = False) -> list[Value]:
@@ -124,25 +128,27 @@ class Rewriter:
         self.values.update(zip(params, args, strict=True))
         target = current_block()
         assert target is not None
-        saved = self._source_types
+        saved, loc = self._originals, current_loc()
         for op in ops[:-1]:
             self._visit(op, target)
-        self._source_types = saved
+        self._originals = saved
+        set_loc(loc)
         return [self.values.get(v, v) for v in ops[-1].operands]
 
     def block(self, block: Block) -> None:
         """Rewrite the operations of one block."""
-        for arg in block.args:
-            self._value_type(arg)
+        if self._convert is not None:
+            for arg in block.args:
+                self._value_type(arg)
         ops = block.ops
         block.ops = []
         with insert_at(block), at_loc(None):
             for op in ops:
-                set_loc(op.loc)
                 self._visit(op, block)
 
-    def _regions(self, op: Op) -> None:
-        if not op.regions or op in self._entered:
+    def regions(self, op: Op) -> None:
+        """Rewrite what is inside of an operation, unless that has been done."""
+        if op in self._entered:
             return
         self._entered.add(op)
         for region in op.regions:
@@ -150,18 +156,25 @@ class Rewriter:
                 self.block(block)
 
     def _visit(self, op: Op, block: Block) -> None:
-        values, before = self.values, self._before
-        self._source_types = [before.get(v, v.type) for v in op.operands]
-        op.operands = [values.get(v, v) for v in op.operands]
+        values = self.values
+        self._originals = originals = op.operands
+        op.operands = [values.get(v, v) for v in originals]
+        rule = self._rule or self._rules.get(op.name)
+        if rule is None:
+            self.keep(op)
+            return
         start = len(block.ops)
+        set_loc(op.loc)
         try:
-            answer = self.rule(op, self)
+            answer = rule(op, self)
         except OpenCuTeError as e:
             raise e.at(op.loc) from e.__cause__
-        for new in block.ops[start:]:
-            self._regions(new)
+        made = block.ops[start:]
+        for new in made:
+            if new.regions:
+                self.regions(new)
         if answer is None:
-            if op not in block.ops[start:]:
+            if op not in made:
                 self.keep(op)
             return
         new_values = [answer] if isinstance(answer, Value) else answer
@@ -177,16 +190,15 @@ class Rewriter:
 
     def _type(self, type: Type) -> Type:
         assert self._convert is not None
-        new = self._converted.get(type)
-        if new is None:
-            new = self._converted[type] = self._convert(type)
-        return new
+        # By identity, which is cheap; the pair keeps the type alive and so its identity its own.
+        known = self._converted.get(id(type))
+        if known is None:
+            known = self._converted[id(type)] = (type, self._convert(type))
+        return known[1]
 
     def _value_type(self, value: Value) -> None:
-        if self._convert is None:
-            return
         new = self._type(value.type)
-        if new != value.type:
+        if new is not value.type:
             self._before.setdefault(value, value.type)
             value.type = new
 
@@ -209,13 +221,16 @@ class Rewriter:
 class Rules:
     """Rules by the name of the operation that they are for.
 
+    Args:
+        table: rules to start from.
+
     >>> RULES = Rules()
     >>> @RULES.on("arith.muli")
     ... def _(op, rw): return None
     """
 
-    def __init__(self) -> None:
-        self.table: dict[str, Rule] = {}
+    def __init__(self, table: Mapping[str, Rule] | None = None) -> None:
+        self.table: dict[str, Rule] = dict(table or {})
 
     def on(self, *names: str) -> Callable[[Rule], Rule]:
         """Decorator: the function is the rule for these operations."""
@@ -229,10 +244,9 @@ class Rules:
 
         return decorate
 
-    def __call__(self, op: Op, rewriter: Rewriter) -> Replacement:
-        """The answer of the rule for `op`; None where there is none."""
-        rule = self.table.get(op.name)
-        return None if rule is None else rule(op, rewriter)
+    def __or__(self, more: Mapping[str, Rule]) -> Rules:
+        """These rules and `more`, which a function or target makes for itself."""
+        return Rules({**self.table, **more})
 
     def apply(self, root: Op, *, convert_type: ConvertType | None = None) -> int:
         """Rewrite everything inside of `root`; returns how many operations were replaced."""

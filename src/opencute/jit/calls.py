@@ -18,6 +18,7 @@ from opencute.compiler.targets import RunTarget, run_target
 from opencute.frontend.locations import place_error
 from opencute.frontend.signature import Spec, StaticSpec, spec_of
 from opencute.frontend.tracing import trace_host
+from opencute.ir.builder import paused_gc
 from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
@@ -72,6 +73,7 @@ class Request:
         """Equal for requests that the same code serves."""
         return tuple(s.key for s in self.specs.values())
 
+    @paused_gc()
     def trace(self) -> Any:
         """The module of this request."""
         COUNTERS.compilations += 1

@@ -25,10 +25,10 @@ from collections import Counter
 
 from opencute.arch.target import Target
 from opencute.dialects import arith, math
+from opencute.ir.cleanup import erase_dead
 from opencute.ir.core import Op, Value
+from opencute.ir.rewrite import Replacement, Rewriter, Rule, Rules
 from opencute.ir.types import BF16, F16, F32, F64, element_type
-from opencute.passes.rewriter import Handler, Rewriter
-from opencute.passes.simplify import drop_unused
 
 __all__ = ["contract_fma"]
 
@@ -42,29 +42,29 @@ def contract_fma(function: Op, target: Target) -> None:
     uses: Counter[Value] = Counter()
     for op in function.walk():
         uses.update(op.operands)
-    Rewriter({"arith.addf": _sum(uses), "arith.subf": _sum(uses)}).block(function.regions[0].block)
-    drop_unused(function.regions[0].block)
+    contract = _sum(uses)
+    Rules({"arith.addf": contract, "arith.subf": contract}).apply(function)
+    erase_dead(function)
 
 
-def _sum(uses: Counter[Value]) -> Handler:
+def _sum(uses: Counter[Value]) -> Rule:
     def product(value: Value) -> Op | None:
         op = value.op
         return op if op is not None and op.name == "arith.mulf" and uses[value] == 1 else None
 
-    def handler(rw: Rewriter, op: Op) -> list[Value] | None:
+    def rule(op: Op, rw: Rewriter) -> Replacement:
         if element_type(op.results[0].type) not in _TYPES:
             return None
         left, right = op.operands
         minus = op.name == "arith.subf"
         first = product(left)
         if first is not None:
-            a, b = rw.get_all(first.operands)
-            c = rw.get(right)
-            return [math.fma(a, b, arith.negf(c) if minus else c)]
+            a, b = first.operands
+            return math.fma(a, b, arith.negf(right) if minus else right)
         second = product(right)
         if second is not None:
-            a, b = rw.get_all(second.operands)
-            return [math.fma(arith.negf(a) if minus else a, b, rw.get(left))]
+            a, b = second.operands
+            return math.fma(arith.negf(a) if minus else a, b, left)
         return None
 
-    return handler
+    return rule

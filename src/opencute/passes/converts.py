@@ -22,8 +22,8 @@ from opencute.base.errors import CompileError
 from opencute.dialects import arith, cute
 from opencute.ir.attributes import IntAttr, StringAttr
 from opencute.ir.core import Op, Value
+from opencute.ir.rewrite import Replacement
 from opencute.ir.types import F16, F32, F64, I8, I16, I32, I64, FloatType, Type, element_type
-from opencute.passes.rewriter import Rewriter
 
 __all__ = ["expand_convert"]
 
@@ -46,16 +46,16 @@ class _F8:
 _F8S = {"f8E4M3FN": _F8(3, 7, 448.0), "f8E5M2": _F8(2, 15, 57344.0)}
 
 
-def expand_convert(rw: Rewriter, op: Op, target: Target) -> list[Value] | None:
+def expand_convert(op: Op, target: Target) -> Replacement:
     """What replaces a ``cute.convert``; None keeps it."""
-    value = rw.get(op.operands[0])
+    value = op.operands[0]
     src, dst = element_type(value.type), element_type(op.results[0].type)
     assert isinstance(src, FloatType) and isinstance(dst, FloatType)
     rounding, saturate = op.attributes["rounding"], op.attributes["saturate"]
     assert isinstance(rounding, StringAttr) and isinstance(saturate, IntAttr)
     if src.name in _F8S:
         half = value if src == F16 else _to_f16(value, src, target)
-        return [_plain(half, dst)] if dst.name != "tf32" else [_as_tf32(_plain(half, F32))]
+        return _plain(half, dst) if dst.name != "tf32" else _as_tf32(_plain(half, F32))
     if src.name == "tf32":
         return _again(
             op, arith.cast("bitcast", value, F32), F32, dst, rounding.value, saturate.value, target
@@ -63,17 +63,17 @@ def expand_convert(rw: Rewriter, op: Op, target: Target) -> list[Value] | None:
     if dst.name in _F8S or dst.name == "tf32":
         wide = _to_f32(value)
         if dst.name == "tf32" and src.width < 32:
-            return [_as_tf32(wide)]  # exact
+            return _as_tf32(wide)  # exact
         if dst.name in _F8S and not (rounding.value == "rn" and saturate.value):
             raise CompileError(
                 f"conversion to {dst} rounds to nearest and saturates; no other way exists",
                 code="OC1065", loc=op.loc,
             )  # fmt: skip
         if dst.name in _F8S and not target.has_f8_cvt:
-            return [_round_to_f8(wide, dst)]
-        return [cute.convert(wide, _like(dst, wide), rounding.value, saturate=bool(saturate.value))]
+            return _round_to_f8(wide, dst)
+        return cute.convert(wide, _like(dst, wide), rounding.value, saturate=bool(saturate.value))
     if rounding.value == "rn" and not saturate.value:
-        return [_plain(value, dst)]
+        return _plain(value, dst)
     return None
 
 
@@ -85,14 +85,14 @@ def _again(
     rounding: str,
     saturate: int,
     target: Target,
-) -> list[Value]:
+) -> Value:
     if src == dst:
-        return [value]
+        return value
     if dst.name in _F8S and not target.has_f8_cvt:
-        return [_round_to_f8(value, dst)]
+        return _round_to_f8(value, dst)
     if rounding == "rn" and not saturate:
-        return [_plain(value, dst)]
-    return [cute.convert(value, _like(dst, value), rounding, saturate=bool(saturate))]
+        return _plain(value, dst)
+    return cute.convert(value, _like(dst, value), rounding, saturate=bool(saturate))
 
 
 def _like(element: Type, value: Value) -> Type:

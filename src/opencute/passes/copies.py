@@ -27,10 +27,10 @@ from opencute.dialects import arith, llvm, scf
 from opencute.dialects.cute import CopyOp, LayoutAttr, PtrType, storage_bits
 from opencute.ir.builder import current_block, insert_at, new_block
 from opencute.ir.core import Region, Value
+from opencute.ir.rewrite import Rewriter
 from opencute.ir.types import I1, I32
 from opencute.passes.fragments import FragmentAccess, Fragments
 from opencute.passes.offsets import flatten
-from opencute.passes.rewriter import Rewriter
 from opencute.passes.tile_access import TileAccess
 
 __all__ = ["lower_copy"]
@@ -38,23 +38,23 @@ __all__ = ["lower_copy"]
 Side = TileAccess | FragmentAccess
 
 
-def lower_copy(rw: Rewriter, op: CopyOp, target: Target, fragments: Fragments) -> None:
+def lower_copy(op: CopyOp, rw: Rewriter, target: Target, fragments: Fragments) -> None:
     """Build what replaces `op`."""
 
-    def side(ptr: Value, layout: LayoutAttr, dyns: Sequence[Value]) -> Side:
+    def side(place: int, layout: LayoutAttr, dyns: Sequence[Value]) -> Side:
+        ptr, type = op.operands[place], rw.source_type(place)
         if fragments.forwarded(ptr):
             return fragments.access(ptr, layout)
-        return TileAccess(
-            rw.get(ptr), _pointer(ptr), layout, rw.get_all(dyns), _bits(op, ptr, target)
-        )
+        assert isinstance(type, PtrType)
+        return TileAccess(ptr, type, layout, dyns, _bits(op, type, target))
 
-    src = side(op.src, op.src_layout, op.src_dyns)
-    dst = side(op.dst, op.dst_layout, op.dst_dyns)
+    src = side(0, op.src_layout, op.src_dyns)
+    dst = side(1, op.dst_layout, op.dst_dyns)
     size = op.src_layout.static_size() or 0
     if op.pred is None:
         _move(src, dst, range(size))
         return
-    pred = side(op.pred, op.pred_layout, op.pred_dyns)
+    pred = side(2, op.pred_layout, op.pred_dyns)
     count = op.pred_layout.static_size() or 0
     group = _group(op, size, count)
     guards = {i: lane.scalar() for i, lane in pred.load(range(count)).items()}
@@ -65,13 +65,7 @@ def lower_copy(rw: Rewriter, op: CopyOp, target: Target, fragments: Fragments) -
         _guarded(guards[i], src, dst, range(i * group, (i + 1) * group))
 
 
-def _pointer(value: Value) -> PtrType:
-    assert isinstance(value.type, PtrType)
-    return value.type
-
-
-def _bits(op: CopyOp, ptr: Value, target: Target) -> int:
-    type = _pointer(ptr)
+def _bits(op: CopyOp, type: PtrType, target: Target) -> int:
     widest = copy_atom(op.atom.value).max_bits(target, type.space, op.bits.value)
     return max(widest, storage_bits(type.element))
 

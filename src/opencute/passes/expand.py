@@ -30,32 +30,35 @@ from opencute.arch.target import Target
 from opencute.dialects import arith, math
 from opencute.ir.builder import build1
 from opencute.ir.core import Op, Value
+from opencute.ir.rewrite import Replacement, Rewriter, Rule, Rules
 from opencute.ir.types import F32, FloatType, Type, element_type, with_lanes
 from opencute.passes.converts import expand_convert
 from opencute.passes.folding import int_of
 from opencute.passes.ranges import is_nonnegative
-from opencute.passes.rewriter import Handler, Rewriter
 
 __all__ = ["expand"]
+
+_RULES = Rules()
 
 
 def expand(function: Op, target: Target) -> None:
     """Expand the operations of one function."""
 
-    def convert(rw: Rewriter, op: Op) -> list[Value] | None:
-        return expand_convert(rw, op, target)
+    def convert(op: Op, rw: Rewriter) -> Replacement:
+        return expand_convert(op, target)
 
-    Rewriter({**_HANDLERS, "cute.convert": convert}).block(function.regions[0].block)
+    (_RULES | {"cute.convert": convert}).apply(function)
 
 
 # ---------------------------------------------------------------- integers
-def _floordiv(rw: Rewriter, op: Op) -> list[Value]:
-    a, b = rw.get_all(op.operands)
+@_RULES.on("arith.floordivsi")
+def _floordiv(op: Op, rw: Rewriter) -> Replacement:
+    a, b = op.operands
     known = int_of(b)
     if known is not None and known > 0 and known & (known - 1) == 0:
-        return [arith.binary("shrsi", a, _int(known.bit_length() - 1, a))]
+        return arith.binary("shrsi", a, _int(known.bit_length() - 1, a))
     if is_nonnegative(a) and is_nonnegative(b):
-        return [arith.binary("divui", a, b)]
+        return arith.binary("divui", a, b)
     q = arith.binary("divsi", a, b)
     r = arith.binary("subi", a, arith.binary("muli", q, b))
     if is_nonnegative(b):
@@ -63,35 +66,37 @@ def _floordiv(rw: Rewriter, op: Op) -> list[Value]:
     else:
         differ = arith.cmpi("slt", arith.binary("xori", r, b), _int(0, a))
         below = arith.binary("andi", differ, arith.cmpi("ne", r, _int(0, a)))
-    return [arith.binary("subi", q, _as_int(below, a))]
+    return arith.binary("subi", q, _as_int(below, a))
 
 
-def _ceildivsi(rw: Rewriter, op: Op) -> list[Value]:
-    a, b = rw.get_all(op.operands)
+@_RULES.on("arith.ceildivsi")
+def _ceildivsi(op: Op, rw: Rewriter) -> Replacement:
+    a, b = op.operands
     q = arith.binary("divsi", a, b)
     r = arith.binary("subi", a, arith.binary("muli", q, b))
     same = arith.cmpi("sge", arith.binary("xori", r, b), _int(0, a))
     above = arith.binary("andi", same, arith.cmpi("ne", r, _int(0, a)))
-    return [arith.binary("addi", q, _as_int(above, a))]
+    return arith.binary("addi", q, _as_int(above, a))
 
 
-def _ceildivui(rw: Rewriter, op: Op) -> list[Value]:
-    a, b = rw.get_all(op.operands)
+@_RULES.on("arith.ceildivui")
+def _ceildivui(op: Op, rw: Rewriter) -> Replacement:
+    a, b = op.operands
     q = arith.binary("divui", a, b)
     r = arith.binary("subi", a, arith.binary("muli", q, b))
-    return [arith.binary("addi", q, _as_int(arith.cmpi("ne", r, _int(0, a)), a))]
+    return arith.binary("addi", q, _as_int(arith.cmpi("ne", r, _int(0, a)), a))
 
 
-def _divide_nonnegative(unsigned: str) -> Handler:
+def _divide_nonnegative(unsigned: str) -> Rule:
     """Unsigned division is cheaper, and the same for operands that are not negative."""
 
-    def handler(rw: Rewriter, op: Op) -> list[Value] | None:
-        a, b = rw.get_all(op.operands)
+    def rule(op: Op, rw: Rewriter) -> Replacement:
+        a, b = op.operands
         if is_nonnegative(a) and is_nonnegative(b):
-            return [arith.binary(unsigned, a, b)]
+            return arith.binary(unsigned, a, b)
         return None
 
-    return handler
+    return rule
 
 
 def _int(value: int, like: Value) -> Value:
@@ -100,6 +105,10 @@ def _int(value: int, like: Value) -> Value:
 
 def _as_int(flag: Value, like: Value) -> Value:
     return arith.cast("extui", flag, element_type(like.type))
+
+
+_RULES.on("arith.divsi")(_divide_nonnegative("divui"))
+_RULES.on("arith.remsi")(_divide_nonnegative("remui"))
 
 
 # ---------------------------------------------------------------- floats
@@ -115,22 +124,23 @@ def _rebuild(op: Op, operands: list[Value], type: Type) -> Value:
     return build1(op.name, operands, type, op.attributes)
 
 
-def _function(rw: Rewriter, op: Op) -> list[Value] | None:
+@_RULES.on("arith.divf", "arith.remf", *(f"math.{f}" for f in (*math.UNARY, *math.BINARY)))
+def _function(op: Op, rw: Rewriter) -> Replacement:
     element = element_type(op.results[0].type)
     assert isinstance(element, FloatType)
     row = math_fn(op.name, element.name, fast="fastmath" in op.attributes)
     if row is None:
         return None
-    operands = rw.get_all(op.operands)
+    operands = op.operands
     if row.kind == "via_f32":
         wide = [_widen(v) for v in operands]
         like = with_lanes(F32, op.results[0].type)
         inner = _steps(op, wide) or _rebuild(op, wide, like)
-        return [arith.cast("truncf", inner, element)]
+        return arith.cast("truncf", inner, element)
     if row.kind == "steps":
         made = _steps(op, operands)
         assert made is not None
-        return [made]
+        return made
     return None
 
 
@@ -166,15 +176,3 @@ def _mul(x: Value, factor: float) -> Value:
 
 def _as_f32(value: float) -> float:
     return float(struct.unpack("<f", struct.pack("<f", value))[0])
-
-
-_HANDLERS: dict[str, Handler] = {
-    "arith.floordivsi": _floordiv,
-    "arith.ceildivsi": _ceildivsi,
-    "arith.ceildivui": _ceildivui,
-    "arith.divsi": _divide_nonnegative("divui"),
-    "arith.remsi": _divide_nonnegative("remui"),
-    "arith.divf": _function,
-    "arith.remf": _function,
-    **{f"math.{name}": _function for name in (*math.UNARY, *math.BINARY)},
-}

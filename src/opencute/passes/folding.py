@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""What one operation folds to when its operands are constants, or by an identity that always holds.
+"""The folders of integer arithmetic: constants, and identities that always hold.
 
 In: an operation whose operands are already folded. Out: an `Attribute` (the constant it becomes), a
-Value (one of its operands), or None::
+Value (one of its operands), or None; `opencute.ir.cleanup.fold` asks them by name::
 
     arith.addi 3, 4   ->   IntAttr(7)          arith.muli %x, 1   ->   %x
 
@@ -13,27 +13,25 @@ Integer folds follow the semantics of `arith`: they wrap at the width. Floats ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from opencute.dialects.arith import CMPI
 from opencute.ir.attributes import Attribute, DenseAttr, IntAttr
+from opencute.ir.cleanup import Folder, constant_of, folder
 from opencute.ir.core import Op, Value
 from opencute.ir.types import IntegerType, Type, VectorType, element_type
 
-__all__ = ["constant_of", "fold", "int_of", "wrap"]
+__all__ = ["int_of", "wrap"]
 
 _CMPI_NAMES = {v: k for k, v in CMPI.items()}
 
 
-def constant_of(value: Value) -> Attribute | None:
-    """The value of a constant, None for anything else."""
-    op = value.op
-    return op.attributes["value"] if op is not None and op.name == "arith.constant" else None
-
-
 def int_of(value: Value) -> int | None:
     """The integer that a scalar or splat constant is; None for anything else."""
-    attr = constant_of(value)
+    return _int(constant_of(value))
+
+
+def _int(attr: Attribute | None) -> int | None:
     if isinstance(attr, DenseAttr) and len(attr.items) == 1:
         attr = attr.items[0]
     return attr.value if isinstance(attr, IntAttr) else None
@@ -106,16 +104,27 @@ def _int_attr(value: int, type: Type) -> Attribute | None:
     return DenseAttr((item,), type) if isinstance(type, VectorType) else item
 
 
-def _binary(op: Op, name: str) -> Attribute | Value | None:
-    lhs, rhs = op.operands
-    a, b = int_of(lhs), int_of(rhs)
-    element = element_type(op.results[0].type)
-    if not isinstance(element, IntegerType):
-        return None
-    if a is not None and b is not None:
-        value = _INT[name](a, b, element.width)
-        return None if value is None else _int_attr(value, op.results[0].type)
-    return _identity(name, lhs, rhs, a, b, op.results[0].type, element.width)
+Constants = Sequence[Attribute | None]
+
+
+def _binary(name: str) -> Folder:
+    compute = _INT[name]
+
+    def fold(op: Op, constants: Constants) -> Attribute | Value | None:
+        lhs, rhs = op.operands
+        a, b = map(_int, constants)
+        if a is None and b is None and lhs is not rhs:
+            return None
+        type = op.results[0].type
+        element = element_type(type)
+        if not isinstance(element, IntegerType):
+            return None
+        if a is not None and b is not None:
+            value = compute(a, b, element.width)
+            return None if value is None else _int_attr(value, type)
+        return _identity(name, lhs, rhs, a, b, type, element.width)
+
+    return fold
 
 
 _RIGHT_ZERO = ("addi", "subi", "ori", "xori", "shli", "shrsi", "shrui")
@@ -148,11 +157,12 @@ def _identity(
     return None
 
 
-def _cmpi(op: Op) -> Attribute | None:
+@folder("arith.cmpi")
+def _cmpi(op: Op, constants: Constants) -> Attribute | None:
     predicate = op.attributes["predicate"]
     assert isinstance(predicate, IntAttr)
     name = _CMPI_NAMES[predicate.value]
-    a, b = int_of(op.operands[0]), int_of(op.operands[1])
+    a, b = map(_int, constants)
     if a is None or b is None:
         if op.operands[0] is op.operands[1]:
             return _int_attr(int(name[-2:] in ("eq", "le", "ge")), op.results[0].type)
@@ -163,38 +173,27 @@ def _cmpi(op: Op) -> Attribute | None:
     return _int_attr(int(_COMPARE[name[-2:]](a, b)), op.results[0].type)
 
 
-def _select(op: Op) -> Value | None:
-    condition, a, b = op.operands
+@folder("arith.select")
+def _select(op: Op, constants: Constants) -> Value | None:
+    _, a, b = op.operands
     if a is b:
         return a
-    known = int_of(condition)
+    known = _int(constants[0])
     return None if known is None else a if known else b
 
 
-def _cast(op: Op, name: str) -> Attribute | Value | None:
+@folder("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast")
+def _cast(op: Op, constants: Constants) -> Attribute | Value | None:
     value, type = op.operands[0], op.results[0].type
-    if value.type == type:
-        return value
-    known = int_of(value)
+    known = _int(constants[0])
     source = element_type(value.type)
     if known is None or not isinstance(source, IntegerType):
-        return None
-    if source.width == 1 and name == "extsi":
+        return value if value.type == type else None
+    if source.width == 1 and op.name == "arith.extsi":
         known = -known
-    return _int_attr(_unsigned(known, source.width) if name == "extui" else known, type)
+    unsigned = op.name == "arith.extui"
+    return _int_attr(_unsigned(known, source.width) if unsigned else known, type)
 
 
-def fold(op: Op) -> Attribute | Value | None:
-    """What `op`, with one result, folds to."""
-    dialect, _, name = op.name.partition(".")
-    if dialect != "arith":
-        return None
-    if name in _INT:
-        return _binary(op, name)
-    if name == "cmpi":
-        return _cmpi(op)
-    if name == "select":
-        return _select(op)
-    if name in ("extsi", "extui", "trunci", "index_cast"):
-        return _cast(op, name)
-    return None
+for _name in _INT:
+    folder(f"arith.{_name}")(_binary(_name))

@@ -4,24 +4,30 @@
 
 In: a ``builtin.module`` as tracing leaves it. Out: the same module, in which kernels consist of
 `arith`, `math`, `vector`, `scf`, `llvm`, `ptx` and ``cute.print`` operations only; host functions
-have ``gpu.launch_func`` besides.
+have ``gpu.launch_func`` besides::
+
+    device_pipeline(target("sm_90a")).run(module)      # a record of each pass, with its time
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 
 from opencute.arch.target import Target
 from opencute.ir.core import Op
+from opencute.ir.passes import Pipeline
 from opencute.passes.contract_fma import contract_fma
 from opencute.passes.expand import expand
-from opencute.passes.rewriter import host_functions, kernels
 from opencute.passes.simplify import simplify
 from opencute.passes.tiles import tiles
 from opencute.passes.unroll import unroll
 
 __all__ = [
-    "CUTE", "DEVICE", "HOST", "Pass", "run_cute_passes", "run_device_passes", "run_host_passes",
+    "CUTE", "DEVICE", "HOST", "EachFunction", "Pass", "cute_pipeline", "device_pipeline",
+    "host_functions", "host_pipeline", "kernels", "run_cute_passes", "run_device_passes",
+    "run_host_passes",
 ]  # fmt: skip
 
 Pass = Callable[[Op, Target], None]
@@ -47,39 +53,84 @@ HOST: tuple[Pass, ...] = (
     simplify,
 )
 
-After = Callable[[str, Op], None]
+
+def kernels(module: Op) -> list[Op]:
+    """The kernels of a module, in order."""
+    out: list[Op] = []
+    for op in module.regions[0].block.ops:
+        if op.name == "gpu.module":
+            out += [f for f in op.regions[0].block.ops if f.name == "gpu.func"]
+    return out
 
 
-def run_cute_passes(module: Op, target: Target, after: After | None = None) -> None:
-    """Run, in place, the passes that decide what kernels compute, to the last bit.
+def host_functions(module: Op) -> list[Op]:
+    """The host functions of a module, in order."""
+    return [op for op in module.regions[0].block.ops if op.name == "func.func"]
+
+
+@dataclass(frozen=True)
+class EachFunction:
+    """A pass on functions as a pass on modules.
+
+    Args:
+        function: the pass.
+        target: the processor that it lowers for.
+        select: picks the functions.
+    """
+
+    function: Pass
+    target: Target
+    select: Callable[[Op], Iterable[Op]]
+
+    @property
+    def name(self) -> str:
+        """The name of the pass, which is that of its file."""
+        return self.function.__name__
+
+    def run(self, module: Op) -> None:
+        """Run the pass on each function."""
+        for function in self.select(module):
+            self.function(function, self.target)
+
+
+def _pipeline(
+    name: str, passes: Iterable[Pass], target: Target, select: Callable[[Op], Iterable[Op]]
+) -> Pipeline:
+    return Pipeline([EachFunction(p, target, select) for p in passes], name=name, source="cute")
+
+
+@lru_cache(maxsize=64)
+def cute_pipeline(target: Target) -> Pipeline:
+    """The passes that decide what kernels compute, to the last bit.
 
     The result is still at the cute level: it is what the simulator runs, and what the rest of the
     device pipeline starts from. Running it again changes nothing.
     """
-    _run(CUTE, module, kernels(module), target, after)
+    return _pipeline("cute", CUTE, target, kernels)
 
 
-def run_device_passes(module: Op, target: Target, after: After | None = None) -> None:
-    """Lower all kernels in place.
-
-    Args:
-        module: a ``builtin.module``.
-        target: the processor.
-        after: called with each pass's name and the module after it (dumps, verification, tests).
-    """
-    _run(DEVICE, module, kernels(module), target, after)
+@lru_cache(maxsize=64)
+def device_pipeline(target: Target) -> Pipeline:
+    """All passes for kernels."""
+    return _pipeline("device", DEVICE, target, kernels)
 
 
-def run_host_passes(module: Op, target: Target, after: After | None = None) -> None:
-    """Lower all host functions in place; see `run_device_passes`."""
-    _run(HOST, module, host_functions(module), target, after)
+@lru_cache(maxsize=64)
+def host_pipeline(target: Target) -> Pipeline:
+    """All passes for host functions."""
+    return _pipeline("host", HOST, target, host_functions)
 
 
-def _run(
-    passes: tuple[Pass, ...], module: Op, functions: list[Op], target: Target, after: After | None
-) -> None:
-    for pass_ in passes:
-        for function in functions:
-            pass_(function, target)
-        if after is not None:
-            after(pass_.__name__, module)
+def run_cute_passes(module: Op, target: Target) -> None:
+    """Run `cute_pipeline` in place."""
+    cute_pipeline(target).run(module)
+
+
+def run_device_passes(module: Op, target: Target) -> None:
+    """Lower all kernels in place; see `device_pipeline`."""
+    device_pipeline(target).run(module)
+
+
+def run_host_passes(module: Op, target: Target) -> None:
+    """Lower all host functions in place; see `host_pipeline`."""
+    host_pipeline(target).run(module)

@@ -26,85 +26,85 @@ from __future__ import annotations
 from opencute.arch.target import Target
 from opencute.dialects import cute, llvm, vector
 from opencute.dialects.cute import PtrType, storage_bits
-from opencute.ir.attributes import DenseI32Attr, TypeAttr
+from opencute.ir.attributes import DenseI32Attr
 from opencute.ir.core import Op, Value
-from opencute.ir.types import FunctionType, Type, VectorType
+from opencute.ir.rewrite import Replacement, Rewriter, Rule, Rules
+from opencute.ir.types import Type, VectorType
 from opencute.passes.copies import lower_copy
 from opencute.passes.fragments import FragmentAccess, Fragments
 from opencute.passes.memory import SPACE, advance, convert_type, load_run, memory_type, store_run
-from opencute.passes.rewriter import Handler, Rewriter
 from opencute.passes.tile_access import Lane, TileAccess, gather, lanes_of
 
 __all__ = ["tiles"]
 
+_RULES = Rules()
+
 
 def tiles(function: Op, target: Target) -> None:
     """Lower the cute operations on memory of a kernel or host function."""
-    rw = Rewriter(_handlers(target, Fragments(function)), convert_type)
     entry = function.regions[0].block
     align = [a.type.align if isinstance(a.type, PtrType) else 0 for a in entry.args]
-    rw.block(entry)
+    rules = _RULES | _accesses(target, Fragments(function))
+    rules.apply(function, convert_type=convert_type)
     function.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
-    inputs = tuple(a.type for a in entry.args)
-    results = tuple(v.type for v in entry.terminator.operands)
-    function.attributes["function_type"] = TypeAttr(FunctionType(inputs, results))
 
 
-def _handlers(target: Target, fragments: Fragments) -> dict[str, Handler]:
-    def tile(rw: Rewriter, ptr: Value, op: Op, first_dyn: int) -> TileAccess | FragmentAccess:
-        layout = op.attributes["layout"]
+def _accesses(target: Target, fragments: Fragments) -> dict[str, Rule]:
+    """The rules for memory; a pointer into a forwarded fragment stands for values."""
+
+    def tile(op: Op, rw: Rewriter, place: int) -> TileAccess | FragmentAccess:
+        ptr, layout = op.operands[place], op.attributes["layout"]
         assert isinstance(layout, cute.LayoutAttr)
         if fragments.forwarded(ptr):
             return fragments.access(ptr, layout)
-        type = _pointer(ptr)
-        dyns = rw.get_all(op.operands[first_dyn:])
-        return TileAccess(rw.get(ptr), type, layout, dyns, target.max_access_bits(type.space))
+        type = _pointer(rw.source_type(place))
+        dyns = op.operands[place + 1 :]
+        return TileAccess(ptr, type, layout, dyns, target.max_access_bits(type.space))
 
-    def tile_load(rw: Rewriter, op: Op) -> list[Value]:
+    def tile_load(op: Op, rw: Rewriter) -> Replacement:
         assert isinstance(op.result.type, VectorType)
         size = op.result.type.length
-        lanes = tile(rw, op.operands[0], op, 1).load(range(size))
-        return [_as_vector([lanes[i] for i in range(size)])]
+        lanes = tile(op, rw, 0).load(range(size))
+        return _as_vector([lanes[i] for i in range(size)])
 
-    def tile_store(rw: Rewriter, op: Op) -> list[Value]:
-        values = lanes_of(rw.get(op.operands[0]))
-        tile(rw, op.operands[1], op, 2).store(dict(enumerate(values)))
-        return []
+    def tile_store(op: Op, rw: Rewriter) -> Replacement:
+        values = lanes_of(op.operands[0])
+        tile(op, rw, 1).store(dict(enumerate(values)))
+        return ()
 
-    def copy(rw: Rewriter, op: Op) -> list[Value]:
+    def copy(op: Op, rw: Rewriter) -> Replacement:
         assert isinstance(op, cute.CopyOp)
-        lower_copy(rw, op, target, fragments)
-        return []
+        lower_copy(op, rw, target, fragments)
+        return ()
 
-    def load(rw: Rewriter, op: Op) -> list[Value]:
+    def load(op: Op, rw: Rewriter) -> Replacement:
         ptr = op.operands[0]
         if fragments.forwarded(ptr):
-            return [fragments.access(ptr, None).load([0])[0].scalar()]
-        element = _pointer(ptr).element
-        return [load_run(rw.get(ptr), element, 1, _alignment(element))]
+            return fragments.access(ptr, None).load([0])[0].scalar()
+        element = _pointer(rw.source_type(0)).element
+        return load_run(ptr, element, 1, _alignment(element))
 
-    def store(rw: Rewriter, op: Op) -> list[Value]:
+    def store(op: Op, rw: Rewriter) -> Replacement:
         value, ptr = op.operands
         if fragments.forwarded(ptr):
-            fragments.access(ptr, None).store({0: Lane(rw.get(value))})
+            fragments.access(ptr, None).store({0: Lane(value)})
         else:
-            element = _pointer(ptr).element
-            store_run(rw.get(value), rw.get(ptr), element, 1, _alignment(element))
-        return []
+            element = _pointer(rw.source_type(1)).element
+            store_run(value, ptr, element, 1, _alignment(element))
+        return ()
 
-    def alloca(rw: Rewriter, op: Op) -> list[Value]:
+    def alloca(op: Op, rw: Rewriter) -> Replacement:
         if fragments.forwarded(op.result):
-            return [op.result]  # no use of it is left
+            return op.result  # no use of it is left
         return _alloca(op)
 
-    def ptr_add(rw: Rewriter, op: Op) -> list[Value]:
+    def ptr_add(op: Op, rw: Rewriter) -> Replacement:
         ptr, offset = op.operands
         if fragments.forwarded(ptr):
-            return [op.result]
-        return [advance(rw.get(ptr), rw.get(offset), _pointer(ptr).element)]
+            return op.result
+        return advance(ptr, offset, _pointer(rw.source_type(0)).element)
 
     return {
-        **_SIMPLE,
         "cute.tile_load": tile_load,
         "cute.tile_store": tile_store,
         "cute.copy": copy,
@@ -120,9 +120,9 @@ def _as_vector(lanes: list[Lane]) -> Value:
     return vector.broadcast(value, 1) if len(lanes) == 1 else value
 
 
-def _pointer(value: Value) -> PtrType:
-    assert isinstance(value.type, PtrType)
-    return value.type
+def _pointer(type: Type) -> PtrType:
+    assert isinstance(type, PtrType)
+    return type
 
 
 def _alignment(element: Type) -> int:
@@ -130,37 +130,33 @@ def _alignment(element: Type) -> int:
     return max(storage_bits(element) // 8, 1)
 
 
-def _recast(rw: Rewriter, op: Op) -> list[Value]:
-    value, want = rw.get(op.operands[0]), convert_type(op.result.type)
+@_RULES.on("cute.recast")
+def _recast(op: Op, rw: Rewriter) -> Replacement:
+    value, want = op.operands[0], convert_type(op.result.type)
     if value.type == want:
-        return [value]
-    return [llvm.addrspacecast(value, SPACE[_pointer(op.result).space])]
+        return value
+    return llvm.addrspacecast(value, SPACE[_pointer(op.result.type).space])
 
 
-def _ptr_to_int(rw: Rewriter, op: Op) -> list[Value]:
-    return [llvm.ptrtoint(rw.get(op.operands[0]), op.result.type)]
+@_RULES.on("cute.ptr_to_int")
+def _ptr_to_int(op: Op, rw: Rewriter) -> Replacement:
+    return llvm.ptrtoint(op.operands[0], op.result.type)
 
 
-def _int_to_ptr(rw: Rewriter, op: Op) -> list[Value]:
-    return [llvm.inttoptr(rw.get(op.operands[0]), SPACE[_pointer(op.result).space])]
+@_RULES.on("cute.int_to_ptr")
+def _int_to_ptr(op: Op, rw: Rewriter) -> Replacement:
+    return llvm.inttoptr(op.operands[0], SPACE[_pointer(op.result.type).space])
 
 
-def _alloca(op: Op) -> list[Value]:
+@_RULES.on("cute.assume")
+def _assume(op: Op, rw: Rewriter) -> Replacement:
+    # The fact has already gone into alignments and divisors of layouts.
+    return op.operands[0]
+
+
+def _alloca(op: Op) -> Value:
     assert isinstance(op, cute.AllocaOp)
-    type = _pointer(op.result)
+    type = _pointer(op.result.type)
     bits = storage_bits(type.element)
     count = op.count.value if bits >= 8 else -(-op.count.value * bits // 8)
-    return [llvm.alloca(memory_type(type.element), count, max(type.align, bits // 8, 1))]
-
-
-def _assume(rw: Rewriter, op: Op) -> list[Value]:
-    # The fact has already gone into alignments and divisors of layouts.
-    return [rw.get(op.operands[0])]
-
-
-_SIMPLE: dict[str, Handler] = {
-    "cute.recast": _recast,
-    "cute.ptr_to_int": _ptr_to_int,
-    "cute.int_to_ptr": _int_to_ptr,
-    "cute.assume": _assume,
-}
+    return llvm.alloca(memory_type(type.element), count, max(type.align, bits // 8, 1))

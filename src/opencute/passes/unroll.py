@@ -23,68 +23,42 @@ Cost: proportional to the code it makes, which is capped at `MAX_OPS` operations
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from opencute.arch.target import Target
 from opencute.base.errors import CompileError
 from opencute.dialects import arith, scf
 from opencute.dialects.cute import PtrType
 from opencute.ir.attributes import IntAttr
-from opencute.ir.builder import at_loc, insert_at, new_block
-from opencute.ir.core import Block, Op, Value
+from opencute.ir.builder import insert_at, new_block
+from opencute.ir.core import Op, Value
+from opencute.ir.rewrite import Replacement, Rewriter, Rules, inline_block
 from opencute.passes.folding import int_of
 from opencute.passes.simplify import simplify
 
 __all__ = ["MAX_OPS", "unroll"]
 
 MAX_OPS = 100_000
+_RULES = Rules()
 
 
 def unroll(function: Op, target: Target) -> None:
     """Unroll the loops of one function that have to be, or ask to be, unrolled."""
     # Outer loops first: inner bounds may become constant.
-    while _sweep(function.regions[0].block):
+    while _RULES.apply(function):
         simplify(function, target)
 
 
-def _sweep(block: Block) -> bool:
-    """Unroll the outermost candidates in `block`; whether there was one."""
-    values: dict[Value, Value] = {}
-    old, block.ops = block.ops, []
-    changed = False
-    for op in old:
-        if values:
-            _substitute(op, values)
-        if op.name == "scf.for":
-            results = _unrolled(op, block)
-            if results is not None:
-                values.update(zip(op.results, results, strict=True))
-                changed = True
-                continue
-        block.append(op)
-        for region in op.regions:
-            for nested in region.blocks:
-                changed |= _sweep(nested)
-    return changed
-
-
-def _substitute(op: Op, values: dict[Value, Value]) -> None:
-    for inner in op.walk():
-        inner.operands = [values.get(v, v) for v in inner.operands]
-
-
-def _unrolled(op: Op, out: Block) -> list[Value] | None:
-    """Append what the loop becomes to `out` and return its results; None keeps the loop."""
+@_RULES.on("scf.for")
+def _for(op: Op, rw: Rewriter) -> Replacement:
     trips = _trips(op)
     factor = op.attributes.pop("cute.unroll", None)
     full = "cute.unroll_full" in op.attributes
     if trips is not None and (full or _indexes_fragment(op)):
         _check_size(op, trips)
         lower, step = int_of(op.operands[0]) or 0, int_of(op.operands[2]) or 0
-        return _copies(op, out, [lower + i * step for i in range(trips)])
+        return _copies(op, rw, [lower + i * step for i in range(trips)])
     if isinstance(factor, IntAttr) and factor.value > 1:
         _check_size(op, factor.value)
-        return _partial(op, out, factor.value)
+        return _partial(op, rw, factor.value)
     return None
 
 
@@ -123,50 +97,33 @@ def _check_size(op: Op, copies: int) -> None:
         )
 
 
-def _constants(op: Op, values: list[int]) -> Iterator[Value]:
-    for value in values:
-        yield arith.constant(value, op.operands[0].type)
-
-
-def _copies(op: Op, out: Block, indices: list[int]) -> list[Value]:
-    carried = list(op.operands[3:])
-    body = op.regions[0].block
-    with insert_at(out), at_loc(op.loc):
-        for index in _constants(op, indices):
-            carried = _copy(body, out, index, carried)
+def _copies(op: Op, rw: Rewriter, indices: list[int]) -> list[Value]:
+    carried = op.operands[3:]
+    for index in [arith.constant(i, op.operands[0].type) for i in indices]:
+        carried = rw.inline(op.regions[0].block, [index, *carried], clone=True)
     return carried
 
 
-def _copy(body: Block, out: Block, index: Value, carried: list[Value]) -> list[Value]:
-    """One iteration, appended to `out`; returns the carried values after it."""
-    values: dict[Value, Value] = dict(zip(body.args, [index, *carried], strict=True))
-    for op in body.ops[:-1]:
-        out.append(op.clone(values))
-    return [values.get(v, v) for v in body.ops[-1].operands]
-
-
-def _partial(op: Op, out: Block, factor: int) -> list[Value]:
+def _partial(op: Op, rw: Rewriter, factor: int) -> Replacement:
     """A loop over groups of `factor` iterations, then the loop itself for what is left."""
     lower, upper, step, *inits = op.operands
     body = op.regions[0].block
-    with insert_at(out), at_loc(op.loc):
-        wide = arith.binary("muli", step, arith.constant(factor, step.type))
-        span = arith.binary("maxsi", arith.binary("subi", upper, lower), _zero(step))
-        # The groups end where less than a whole one is left.
-        middle = arith.binary("addi", lower, _multiple_below(span, step, factor))
-        region, block = new_block([a.type for a in body.args])
-        with insert_at(block):
-            index: Value = block.args[0]
-            carried: list[Value] = list(block.args[1:])
-            for i in range(factor):
-                if i:
-                    index = arith.binary("addi", index, step)
-                carried = _copy(body, block, index, carried)
-            scf.yield_(carried)
-        main = scf.for_(lower, middle, wide, inits, region)
+    wide = arith.binary("muli", step, arith.constant(factor, step.type))
+    span = arith.binary("maxsi", arith.binary("subi", upper, lower), _zero(step))
+    # The groups end where less than a whole one is left.
+    middle = arith.binary("addi", lower, _multiple_below(span, step, factor))
+    region, block = new_block([a.type for a in body.args])
+    with insert_at(block):
+        index: Value = block.args[0]
+        carried: list[Value] = list(block.args[1:])
+        for i in range(factor):
+            if i:
+                index = arith.binary("addi", index, step)
+            carried = inline_block(body, [index, *carried])
+        scf.yield_(carried)
+    main = scf.for_(lower, middle, wide, inits, region)
     op.operands = [middle, upper, step, *main.results]
-    out.append(op)
-    return list(op.results)
+    return rw.keep(op)
 
 
 def _zero(like: Value) -> Value:
