@@ -10,6 +10,11 @@ objects, as a join of two branches needs: numbers are promoted, facts that diffe
     plan = plan_for((1, Int32(x)), (1, Int64(y)))     # (static 1, Int64)
 """
 
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# Users' objects and nested tuples are of any type; annotations cannot say more.
+
 from __future__ import annotations
 
 import dataclasses

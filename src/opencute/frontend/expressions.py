@@ -8,6 +8,11 @@ while tracing, else a run-time value::
     and_(lambda: i < n, lambda: t[i] > 0)       # t[i] is read only where i < n
 """
 
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false
+# Users' objects and nested tuples are of any type; annotations cannot say more.
+
 from __future__ import annotations
 
 import builtins

@@ -42,7 +42,7 @@ _TRACED = traced.__code__
 
 def here() -> Location | None:
     """The user's position that is being traced, with the calls that lead to it."""
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the only fast way
     chain: list[tuple[types.CodeType, int]] = []
     owner = False  # the next user frame owns the generated function just seen
     while frame is not None:

@@ -13,6 +13,11 @@ In: the objects that code can reach. Out: which of their items changed::
     watch.restore()
 """
 
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# Users' objects and nested tuples are of any type; annotations cannot say more.
+
 from __future__ import annotations
 
 import contextlib

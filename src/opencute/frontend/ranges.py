@@ -6,6 +6,10 @@ A run-time loop counts upwards in the IR; ranges with a negative step count turn
 item from the turn.
 """
 
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+# Users' objects and nested tuples are of any type; annotations cannot say more.
+
 from __future__ import annotations
 
 import builtins

@@ -7,7 +7,12 @@ calls whose specs have the same `key` can share code. `base` is the key without 
 `base` differs from the compiled one is an error, one whose facts differ gets code of its own.
 """
 
-from __future__ import annotations
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# Users' objects and nested tuples are of any type; annotations cannot say more.
+
+from __future__ import annotations  # pyright: ignore[reportAssignmentType] - a name below
 
 import dataclasses
 import functools

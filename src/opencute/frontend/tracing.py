@@ -6,6 +6,9 @@ The host function's body goes into a `func.func`; each kernel that it launches i
 `gpu.func` when `launch` is called, with the arguments' SSA leaves as parameters.
 """
 
+# pyright: reportUnknownVariableType=false
+# Users' objects and nested tuples are of any type; annotations cannot say more.
+
 from __future__ import annotations
 
 import inspect

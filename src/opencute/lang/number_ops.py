@@ -6,6 +6,11 @@ Concrete operands are computed in Python with the type's width and rounding, so 
 source run by plain Python is an oracle for the compiled code. Dynamic operands build `arith` ops.
 """
 
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# Users' objects and nested tuples are of any type; annotations cannot say more.
+
 from __future__ import annotations
 
 import math
@@ -222,7 +227,8 @@ def _float_to_float(value: Value, src: DType, dst: DType) -> Value:
 # ---------------------------------------------------------------- numbers
 def convert(x: Numeric, cls: NumericMeta) -> Numeric:
     """`x` as another class."""
-    if type(x) is cls:
+    own: Any = type(x)
+    if own is cls:
         return x
     if not x.is_dynamic:
         return _make(cls, _convert_concrete(x.value, x.dtype, cls.dtype))

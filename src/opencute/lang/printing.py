@@ -6,6 +6,10 @@ Formats are C's (``%d``, ``%f``) or Python's braces. What is static is written i
 the kernel is traced; what is dynamic becomes an operand.
 """
 
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+# Users' objects and nested tuples are of any type; annotations cannot say more.
+
 from __future__ import annotations
 
 import re

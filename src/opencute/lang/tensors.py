@@ -9,6 +9,10 @@
 A tensor whose iterator is a coordinate is an identity tensor: its elements are coordinates.
 """
 
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
+# Users' objects and nested tuples are of any type; annotations cannot say more.
+
 from __future__ import annotations
 
 from abc import ABCMeta

@@ -7,6 +7,9 @@ In: what a user writes in brackets. Out: a coordinate of the layout algebra::
     plain_coord((slice(None), np.int64(2)))       # (None, 2)
 """
 
+# pyright: reportUnknownArgumentType=false
+# Users' objects and nested tuples are of any type; annotations cannot say more.
+
 from __future__ import annotations
 
 import operator

@@ -7,6 +7,11 @@ fastest). Operators work elementwise and follow NumPy's broadcasting on the mode
 CuTe's rule that missing modes are appended.
 """
 
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# Users' objects and nested tuples are of any type; annotations cannot say more.
+
 from __future__ import annotations
 
 import enum
