@@ -12,6 +12,9 @@ as the ``00-*.mlir`` files that OPENCUTE_DUMP_DIR leaves when the tests run; the
 the capture. `compare` ends with status 1 if anything differs.
 """
 
+# The imports follow the path.
+# ruff: noqa: E402
+
 import argparse
 import difflib
 import importlib

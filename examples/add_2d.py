@@ -5,11 +5,11 @@
 opencute verify examples/add_2d.py --rtol 0 --atol 0
 """
 
-import cutlass.cute as cute
 import numpy as np
-from cutlass.cute.runtime import from_dlpack
 
 import cutlass
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
 
 DTYPE = np.float32
 SHAPE = (192, 512)

@@ -5,11 +5,11 @@
 opencute verify examples/axpy_ragged.py
 """
 
-import cutlass.cute as cute
 import numpy as np
-from cutlass.cute.runtime import from_dlpack
 
 import cutlass
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
 
 DTYPE = np.float32
 LENGTH = 10_007

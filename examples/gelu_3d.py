@@ -7,11 +7,11 @@ opencute verify examples/gelu_3d.py --rtol 1e-3 --atol 1e-3
 
 import math
 
-import cutlass.cute as cute
 import numpy as np
-from cutlass.cute.runtime import from_dlpack
 
 import cutlass
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
 
 DTYPE = np.float16
 SHAPE = (4, 32, 256)

@@ -5,8 +5,9 @@
 opencute verify examples/relu_2d.py --rtol 0 --atol 0
 """
 
-import cutlass.cute as cute
 import numpy as np
+
+import cutlass.cute as cute
 from cutlass.cute.runtime import from_dlpack
 
 DTYPE = np.float16

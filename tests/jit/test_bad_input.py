@@ -249,3 +249,106 @@ def test_a_compiled_function_keeps_no_tensor_alive() -> None:
     gc.collect()
     assert compiled is not None
     assert [r() for r in refs] == [None]
+
+
+@cute.kernel
+def touch_kernel(g: cute.Tensor) -> None:
+    tidx, _, _ = cute.arch.thread_idx()
+    if tidx < cute.size(g):
+        g[tidx] = 1.0
+
+
+def launching(**options: Any) -> Any:
+    @cute.jit
+    def host(g: cute.Tensor) -> None:
+        touch_kernel(g).launch(**options)
+
+    return host
+
+
+def test_launches_that_no_device_takes_are_refused() -> None:
+    bad: list[tuple[dict[str, Any], str]] = [
+        ({"min_blocks_per_mp": 100000}, "OC2123"),
+        ({"min_blocks_per_mp": -1}, "OC2123"),
+        ({"max_number_threads": 16}, "OC2112"),
+        ({"max_number_threads": (64, 64, 1)}, "OC2112"),
+        ({"cluster": (32, 1, 1)}, "OC2125"),
+        ({"cluster": (2, 1, 1)}, "OC3010"),
+        ({"smem": 1 << 20}, "OC3011"),
+        ({"smem": -1}, "OC3011"),
+        ({"preferred_smem_carveout": 101}, "OC2124"),
+    ]
+    for options, code in bad:
+        with pytest.raises(opencute.base.errors.OpenCuTeError, match=code):
+            launching(grid=3, block=32, **options)(dynamic(array(4)))
+    good = array(4)
+    launching(grid=4, block=32, cluster=(2, 1, 1), smem=1024, min_blocks_per_mp=2)(dynamic(good))
+    assert good.tolist() == [1, 1, 1, 1]
+
+
+def test_a_tensor_has_no_truth_value() -> None:
+    @cute.jit
+    def host(g: cute.Tensor) -> None:
+        if g:
+            touch_kernel(g).launch(grid=1, block=32)
+
+    with pytest.raises(LanguageError, match="neither true nor false"):
+        host(dynamic(array(4)))
+
+
+def test_a_result_is_refused_and_not_lost() -> None:
+    @cute.jit
+    def host(g: cute.Tensor) -> Any:
+        touch_kernel(g).launch(grid=1, block=32)
+        return (cute.size(g), 3)
+
+    with pytest.raises(LanguageError, match="returns a value"):
+        host(dynamic(array(4)))
+
+
+def test_open_ended_arguments_of_a_compiled_function() -> None:
+    @cute.jit
+    def host(*tensors: cute.Tensor, scale: Any = None) -> None:
+        for t in tensors:
+            touch_kernel(t).launch(grid=1, block=32)
+
+    a, b = array(4), array(4)
+    compiled = cute.compile(host, dynamic(a), dynamic(b))
+    compiled(dynamic(a), dynamic(b))
+    assert a.tolist() == b.tolist() == [1, 1, 1, 1]
+    with pytest.raises(ArgumentError, match="does not fit"):
+        compiled(dynamic(a))
+
+
+def test_a_bare_address_reaches_the_memory_behind_it() -> None:
+    @cute.jit
+    def host(p: cute.Pointer, n: opencute.Int32) -> None:
+        touch_kernel(cute.make_tensor(p, cute.make_layout(n))).launch(grid=1, block=32)
+
+    x = array(8)
+    host(cute.make_ptr(opencute.Float32, x.ctypes.data, cute.AddressSpace.gmem), 4)
+    assert x.tolist() == [1, 1, 1, 1, 4, 5, 6, 7]
+    with pytest.raises(opencute.base.errors.OpenCuTeError):
+        host(cute.make_ptr(opencute.Float32, 64, cute.AddressSpace.gmem), 4)
+
+
+def test_a_changed_element_type_is_another_call() -> None:
+    """The remembered call of an executor must not serve a tensor whose type has changed since."""
+    compiled = cute.compile(double, dynamic(array(4, 8)))
+    t = dynamic(array(4, 8))
+    compiled(t)
+    t.element_type = opencute.Int32
+    with pytest.raises(ArgumentError, match="does not fit"):
+        compiled(t)
+
+
+def test_a_value_used_after_its_function() -> None:
+    kept: list[Any] = []
+
+    @cute.jit
+    def host(n: opencute.Int32) -> None:
+        kept.append(n)
+
+    host(3)
+    with pytest.raises(LanguageError, match="outside of the function"):
+        kept[0] + 1

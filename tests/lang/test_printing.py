@@ -14,7 +14,7 @@ import pytest
 import opencute as cutlass
 from compiled import on_device, on_host
 from opencute import cute
-from opencute.base.errors import LayoutError
+from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.cute.runtime import from_dlpack
 
 pytestmark = pytest.mark.t0
@@ -197,3 +197,9 @@ def test_print_tensor_needs_a_static_shape() -> None:
 
     with pytest.raises(LayoutError, match="OC1365"):
         host(from_dlpack(np.zeros(4, np.float32)).mark_layout_dynamic())
+
+
+@pytest.mark.parametrize("fmt", ["{}", "{} %d", "{1}"])
+def test_arguments_that_no_brace_prints_are_refused(fmt: str, capsys: Any) -> None:
+    with pytest.raises(TypeMismatchError, match="more arguments than places"):
+        printed(capsys, lambda: cute.printf(fmt, 1, 2))

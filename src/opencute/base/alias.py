@@ -16,6 +16,7 @@ import os
 import sys
 from types import ModuleType
 
+from opencute.base.coming import MODULES
 from opencute.base.knobs import KNOBS
 
 __all__ = ["install", "vendor_spec"]
@@ -52,9 +53,14 @@ class _Finder(importlib.abc.MetaPathFinder):
         try:
             module = importlib.import_module(real)
         except ModuleNotFoundError as e:
-            if e.name == real:
-                return None
-            raise
+            if e.name != real:
+                raise
+            if any(rest == m or rest.startswith(m + ".") for m in MODULES):
+                raise ModuleNotFoundError(
+                    f"{fullname} is not in OpenCuTe yet; docs/compatibility.md says what is",
+                    name=fullname,
+                ) from None
+            return None
         spec = importlib.machinery.ModuleSpec(fullname, _Loader(module), is_package=True)
         spec.submodule_search_locations = list(getattr(module, "__path__", []))
         return spec

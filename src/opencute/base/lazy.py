@@ -18,6 +18,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from opencute.base.coming import not_yet
+
 __all__ = ["lazy_names"]
 
 
@@ -54,7 +56,11 @@ def lazy_names(
 def _message(module: str, name: str, table: Mapping[str, str], renamed: Mapping[str, str]) -> str:
     shown = module.replace("opencute", "cutlass", 1)
     if name in renamed:
-        return f"module {shown!r} has no attribute {name!r}; it is {renamed[name]}"
+        there = f"{module.partition('.')[0]}.{renamed[name]}".rpartition(".")
+        yet = ", which is not in OpenCuTe yet" if there[2] in not_yet(there[0]) else ""
+        return f"module {shown!r} has no attribute {name!r}; it is {renamed[name]}{yet}"
+    if name in not_yet(module):
+        return f"{shown}.{name} is not in OpenCuTe yet; docs/compatibility.md says what is"
     close = difflib.get_close_matches(name, table, n=3)
     hint = f"; did you mean {' or '.join(close)}?" if close else ""
     return f"module {shown!r} has no attribute {name!r}{hint}"

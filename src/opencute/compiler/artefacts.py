@@ -48,9 +48,7 @@ __all__ = ["Artefacts"]
 _LOG = logging.getLogger("opencute.compiler")
 _SUFFIXES = {"llvm": ".ll", "ptx": ".ptx", "cubin": ".cubin", "sass": ".sass"}
 _FIRST = len(DEVICE) + 1
-_FILES = {
-    s: f"{n:02}-{s}{_SUFFIXES[s]}" for n, s in enumerate(("llvm", "ptx", "cubin"), _FIRST)
-}
+_FILES = {s: f"{n:02}-{s}{_SUFFIXES[s]}" for n, s in enumerate(("llvm", "ptx", "cubin"), _FIRST)}
 _STAGE = re.compile(r"[0-9]{2,}-\w+\.(mlir|ll|ptx|cubin)\Z")
 _names: dict[tuple[Path | None, Path | None, str], int] = {}
 

@@ -107,7 +107,7 @@ _RENAMED = {
     "from_dlpack": "cute.runtime.from_dlpack",
     "grid_dim": "cute.arch.grid_dim",
     "make_reg_tensor": "cute.make_rmem_tensor",
-    "make_smem_tensor": "cutlass.utils.SmemAllocator().allocate_tensor",
+    "make_smem_tensor": "allocate_tensor of utils.SmemAllocator, which is not in OpenCuTe yet",
     "print": "cute.printf",
     "sync_threads": "cute.arch.sync_threads",
     "syncthreads": "cute.arch.sync_threads",

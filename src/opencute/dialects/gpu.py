@@ -9,10 +9,20 @@ Launch properties that MLIR has no operand for are discardable attributes whose 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
+from opencute.base.errors import VerificationError
 from opencute.dialects.func import check_call, check_return, check_signature
-from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, StringAttr, SymbolAttr, TypeAttr
+from opencute.ir.attributes import (
+    UNIT,
+    Attribute,
+    DenseI32Attr,
+    IntAttr,
+    StringAttr,
+    SymbolAttr,
+    TypeAttr,
+)
 from opencute.ir.builder import build, new_block
 from opencute.ir.core import Block, Op, Value
 from opencute.ir.declare import (
@@ -42,6 +52,12 @@ __all__ = [
 KERNELS = "kernels"
 
 
+# Threads of a block, resident blocks, blocks of a cluster: LLVM aborts on values out of range.
+_LIMITS = {
+    "cute.reqntid": 1024, "cute.maxntid": 1024, "cute.minctasm": 32, "cute.cluster_dim": 16,
+}  # fmt: skip
+
+
 @op("gpu.module", Trait.ISOLATED | Trait.SYMBOL_TABLE)
 class GpuModuleOp(Op):
     """Device code."""
@@ -61,6 +77,20 @@ class GpuFuncOp(Op):
 
     def verify(self) -> None:
         check_signature(self)
+        for key, most in _LIMITS.items():
+            found = self.attributes.get(key)
+            if found is None:
+                continue
+            sizes: tuple[int, ...] = ()
+            if isinstance(found, DenseI32Attr):
+                sizes = found.values
+            elif isinstance(found, IntAttr):
+                sizes = (found.value,)
+            if not sizes or min(sizes) < 1 or math.prod(sizes) > most:
+                raise VerificationError(
+                    f"gpu.func: {key} is not possible", code="OC1457", loc=self.loc,
+                    expected=f"positive, together at most {most}", found=sizes,
+                )  # fmt: skip
 
 
 @op("gpu.return", Trait.TERMINATOR)

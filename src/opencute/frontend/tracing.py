@@ -12,6 +12,7 @@ The host function's body goes into a `func.func`; each kernel that it launches i
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -123,9 +124,9 @@ def trace_host(
 
 
 def _check_result(result: Any, fn: Callable[..., Any], name: str) -> None:
-    if isinstance(result, Numeric) and result.is_dynamic:
+    if result is not None:
         raise LanguageError(
-            f"{name!r} returns a value that is only known at run time", code="OC1131",
+            f"{name!r} returns a value", code="OC1131", found=type(result).__name__,
             loc=Location(fn.__code__.co_filename, fn.__code__.co_firstlineno, function=name),
             hint="store it to a tensor; a host function called from Python returns nothing",
         )  # fmt: skip
@@ -193,10 +194,20 @@ class KernelCall:
             if on is True:
                 attrs[f"cute.{key}"] = UNIT
         if preferred_smem_carveout is not None:
+            if not -1 <= int(preferred_smem_carveout) <= 100:
+                raise ArgumentError(
+                    "preferred_smem_carveout is a percentage, or -1 for the driver's choice",
+                    code="OC2124", expected="-1 to 100", found=preferred_smem_carveout,
+                )  # fmt: skip
             attrs["cute.carveout"] = IntAttr(int(preferred_smem_carveout), I64)
         dims = _dims("grid", grid), _dims("block", block)
         bounds = _bounds(dims[1], max_number_threads, min_blocks_per_mp)
         clusters = None if cluster is None else _dims("cluster", cluster)
+        if clusters and all(isinstance(c, int) for c in clusters) and math.prod(clusters) > 16:
+            raise ArgumentError(
+                "a cluster is too large", code="OC2125", expected="at most 16 blocks",
+                found=tuple(clusters),
+            )  # fmt: skip
         symbol, values = self._trace_kernel(bounds, clusters)
         gpu.launch_func(
             symbol,
@@ -226,7 +237,7 @@ class KernelCall:
             values += plan.values(value)
         symbol = self.trace.kernel_name(self.name)
         if clusters and all(isinstance(c, int) for c in clusters):
-            bounds["cute.cluster"] = DenseI32Attr(tuple(clusters))
+            bounds["cute.cluster_dim"] = DenseI32Attr(tuple(clusters))
         with insert_at(self.trace.device):
             _, block = gpu.gpu_func(symbol, [v.type for v in values], bounds)
         before, self.trace.in_kernel = self.trace.in_kernel, True
@@ -245,6 +256,10 @@ class KernelCall:
                 hint="a kernel writes its results to tensors",
             )  # fmt: skip
         return symbol, values
+
+
+# Resident blocks of the largest multiprocessors, CUDA programming guide "Compute capabilities".
+_MAX_BLOCKS_PER_SM = 32
 
 
 def _dims(what: str, dims: Any) -> list[Any]:
@@ -267,11 +282,11 @@ def _dims(what: str, dims: Any) -> list[Any]:
     for d in out:
         if isinstance(d, int) and (d < 0 or (what != "grid" and d == 0)):
             raise ArgumentError(f"{what} must be positive", code="OC2111", found=tuple(out))
-    if what == "block" and all(isinstance(d, int) for d in out):
+    if what in ("block", "max_number_threads") and all(isinstance(d, int) for d in out):
         threads = out[0] * out[1] * out[2]
         if threads > 1024 or out[2] > 64:
             raise ArgumentError(
-                "the block is too large", code="OC2112", expected="at most 1024 threads, z <= 64",
+                f"{what} is too large", code="OC2112", expected="at most 1024 threads, z <= 64",
                 found=f"{tuple(out)}: {threads} threads",
             )  # fmt: skip
     return out
@@ -281,10 +296,22 @@ def _bounds(block: list[Any], most: Any, min_blocks: int) -> dict[str, Attribute
     attrs: dict[str, Attribute] = {}
     if most is not None:
         dims = _dims("max_number_threads", most)
+        if not all(isinstance(d, int) for d in dims):
+            raise TypeMismatchError("max_number_threads is a compile-time value", code="OC1254")
+        if all(isinstance(b, int) for b in block) and math.prod(block) > math.prod(dims):
+            raise ArgumentError(
+                "the block is larger than max_number_threads", code="OC2112",
+                expected=f"at most {math.prod(dims)} threads", found=tuple(block),
+            )  # fmt: skip
         attrs["cute.maxntid"] = DenseI32Attr(tuple(int(d) for d in dims))
     elif all(isinstance(d, int) for d in block):
         attrs["cute.reqntid"] = DenseI32Attr(tuple(block))
     if min_blocks:
+        if not 1 <= int(min_blocks) <= _MAX_BLOCKS_PER_SM:
+            raise ArgumentError(
+                "min_blocks_per_mp is not possible", code="OC2123",
+                expected=f"1 to {_MAX_BLOCKS_PER_SM}", found=min_blocks,
+            )  # fmt: skip
         attrs["cute.minctasm"] = IntAttr(int(min_blocks), I64)
     return attrs
 

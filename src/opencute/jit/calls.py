@@ -49,7 +49,7 @@ class Request:
         self.arguments = arguments
         # In the simulator host arrays stand for device memory.
         space = AddressSpace.gmem if where.kind == "sim" else None
-        static, notes = fn.static_parameters, fn.annotations
+        static, notes = fn.static_parameters, fn.argument_notes
         self.specs: dict[str, Spec] = {
             n: StaticSpec(v) if n in static else spec_of(v, notes.get(n), n, space)
             for n, v in arguments.items()

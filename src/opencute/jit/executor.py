@@ -94,6 +94,9 @@ class Executor:
             n for n in signature.parameters if n != "self" and not is_constexpr(notes.get(n))
         ]
         self._all = [n for n in signature.parameters if n != "self"]
+        self._open_ended = any(
+            p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         if not kwargs:
@@ -130,6 +133,11 @@ class Executor:
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         first = self._request
+        if self._open_ended:
+            own = [first.arguments["self"]] if "self" in first.arguments else []
+            bound = first.fn.signature.bind(*own, *args, **kwargs)
+            bound.apply_defaults()
+            return first.like(bound.arguments)
         names = self._runtime
         if len(args) + len(kwargs) > len(names) or any(k not in names for k in kwargs):
             names = self._all

@@ -66,6 +66,16 @@ class _Decorated:
             )
         )
 
+    @functools.cached_property
+    def argument_notes(self) -> dict[str, Any]:
+        """The annotations of single arguments; `*args: T` says nothing of the tuple `args`."""
+        parameters = self.signature.parameters
+        several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        return {
+            n: note for n, note in self.annotations.items()
+            if n in parameters and parameters[n].kind not in several
+        }  # fmt: skip
+
     @property
     def symbol(self) -> str:
         """The name that compiled code gets."""

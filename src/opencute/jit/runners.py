@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 from opencute.base.counters import COUNTERS
@@ -99,7 +100,7 @@ class SimRunner:
         if isinstance(value, ExternalTensor):
             return _buffer(value)
         if isinstance(value, ExternalPointer):
-            return value.address
+            return _window(value)
         return value
 
 
@@ -112,3 +113,29 @@ def _buffer(t: ExternalTensor) -> Any:
         initialised=not (_knows_marks(t) and _marks[0].is_uninitialized(t.owner)),
     )  # fmt: skip
     return buffer.pointer(-start)
+
+
+def _window(p: ExternalPointer) -> Any:
+    """What a bare address points to: the memory that the system has mapped from there on.
+
+    Nobody says how long the caller's array is, so that only accesses outside of the mapping are
+    found, and never crash the process.
+    """
+    for line in _mappings():
+        span, rights = line.split()[:2]
+        first, end = (int(part, 16) for part in span.split("-"))
+        if first <= p.address < end and rights.startswith("r"):
+            name = f"the memory at {p.address:#x}"
+            buffer = Buffer.from_address(
+                p.address, end - p.address, name, owner=p, read_only="w" not in rights
+            )
+            return buffer.pointer(0)
+    return p.address
+
+
+def _mappings() -> list[str]:
+    """The lines of this process's memory map, none where the system has no such file."""
+    try:
+        return Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return []

@@ -68,6 +68,8 @@ def run_benchmark(session: Session, plan: Plan, timeout: float) -> dict[str, Any
     start = _monotonic()
     inputs = session.inputs(0)
     clock = pick_clock(session.simulated, plan.flush_l2)
+    if session.simulated:
+        session.note("simulated: these times say nothing about a GPU")
     if session.simulated and plan.graph:
         session.note("no CUDA graph in the simulator: calls were timed")
     kernel = _time(session, clock, plan, "kernel_fn", inputs, start + 0.45 * timeout)

@@ -187,6 +187,7 @@ def _dynamic(x: Numeric) -> Numeric:
 def _brace_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
     """`fmt` in Python's spelling: ``{}``, ``{0}``, and ``{:spec}`` with a spec that C has too."""
     last = count = 0
+    used: set[int] = set()
     for match in _BRACES.finditer(fmt):
         text.plain(fmt[last : match.start()])
         last = match.end()
@@ -197,6 +198,7 @@ def _brace_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
         count += 1
         if at >= len(args):
             raise TypeMismatchError("printf: more places than arguments", code="OC1240", found=fmt)
+        used.add(at)
         flags, kind = match.group(2) or "", match.group(3) or ""
         if not flags and not kind:
             text.any(args[at])
@@ -204,6 +206,11 @@ def _brace_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
             kind = kind or ("d" if _is_whole(args[at]) else "f")
             _one(text, f"%{flags}{kind}", kind, args[at])
     text.plain(fmt[last:])
+    if len(used) < len(args):
+        mixed = "braces and % do not mix" if _C_SPEC.search(fmt) else None
+        raise TypeMismatchError(
+            "printf: more arguments than places", code="OC1240", found=fmt, hint=mixed
+        )
 
 
 def _is_whole(x: Any) -> bool:

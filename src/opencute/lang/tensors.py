@@ -161,6 +161,12 @@ class TracedTensor(Tensor):
         self.iterator = iterator
         self.layout = layout
 
+    def __bool__(self) -> bool:
+        raise LanguageError(
+            "a tensor is neither true nor false", code="OC1262",
+            hint="compare an element, or write `is not None`",
+        )  # fmt: skip
+
     # ---- facts
     @property
     def shape(self) -> Any:

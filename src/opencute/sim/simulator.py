@@ -19,6 +19,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from opencute.arch.target import Target, target
 from opencute.base.errors import ArgumentError, OpenCuTeError, SimulationError
 from opencute.dialects.cute import PtrType
 from opencute.dialects.gpu import KERNELS
@@ -253,7 +254,8 @@ class _Run:
     def printed(self, lanes: Lanes, format: Format, values: Sequence[Any]) -> None:
         """Keep the text of each lane until the launch ends; the host prints at once."""
         if self.host:
-            self._write(format(values))
+            scalars = [v.item() if isinstance(v, np.ndarray) else v for v in values]
+            self._write(format(scalars))
             return
         order = len(self._printed)
         blocks = lanes.full(lanes.bid).ravel().tolist()
@@ -296,6 +298,7 @@ class _Run:
         if 0 in grid:
             return  # nothing to do; compiled host code leaves such a launch out too
         _check_launch(op, name, grid, block)
+        _check_resources(op, name, grid, cluster, smem, target(self.sim.target))
         program = self.sim.program(self.module, kernel, self.loose)
         before = (self.grid, self.block, self.lanes, self.host)
         self.grid, self.block = _three(grid), _three(block)
@@ -356,4 +359,28 @@ def _check_launch(op: Op, name: str, grid: Sequence[Any], block: Sequence[Any]) 
         raise SimulationError(
             f"{name}: a block of {threads} threads cannot be launched",
             code="OC3002", loc=op.loc, expected="at most 1024 threads", found=threads,
+        )  # fmt: skip
+
+
+def _check_resources(
+    op: Op, name: str, grid: Sequence[Any], cluster: Sequence[Any] | None, smem: int, arch: Target
+) -> None:
+    """What cuLaunchKernelEx refuses: clusters that do not fit the grid, too much shared memory."""
+    if cluster is not None:
+        blocks = cluster[0] * cluster[1] * cluster[2]
+        if not arch.has_clusters and blocks > 1:
+            raise SimulationError(
+                f"{name}: {arch} has no clusters", code="OC3010", loc=op.loc, found=tuple(cluster)
+            )
+        fits = all(c >= 1 and g % c == 0 for g, c in zip(grid, cluster, strict=True))
+        if not fits or blocks > 16:
+            raise SimulationError(
+                f"{name}: a cluster of {tuple(cluster)} cannot be launched", code="OC3010",
+                loc=op.loc, expected="at most 16 blocks, each dimension divides the grid's",
+                found=f"cluster {tuple(cluster)}, grid {tuple(grid)}",
+            )  # fmt: skip
+    if not 0 <= smem <= arch.max_smem:
+        raise SimulationError(
+            f"{name}: {smem} bytes of shared memory per block", code="OC3011", loc=op.loc,
+            expected=f"0 to {arch.max_smem} on {arch}", found=smem,
         )  # fmt: skip

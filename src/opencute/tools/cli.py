@@ -51,6 +51,8 @@ def _finish(report: dict[str, Any], status: int) -> None:
 
 
 def _must_exist(file: Path) -> None:
+    if file.is_dir():
+        raise click.UsageError(f"{str(file)!r} is a folder; name its files, as in {file}/*.py")
     if not file.is_file():
         raise click.UsageError(f"there is no file {str(file)!r}")
 

@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Names that are planned say so, and no name is both planned and there."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from opencute.base.coming import MODULES, NAMES
+
+pytestmark = pytest.mark.t1
+
+
+@pytest.mark.parametrize("module", sorted(NAMES))
+def test_what_is_planned_is_not_there(module: str) -> None:
+    found = importlib.import_module(f"opencute.{module}".rstrip("."))
+    there = [n for n in sorted(NAMES[module]) if n in found.__all__]
+    assert there == []
+    with pytest.raises(AttributeError, match="not in OpenCuTe yet"):
+        getattr(found, min(NAMES[module]))
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_planned_modules_say_so(module: str) -> None:
+    with pytest.raises(ImportError, match="not in OpenCuTe yet"):
+        importlib.import_module(f"cutlass.{module}")
+
+
+def test_a_name_from_elsewhere_leads_to_one_that_is_planned() -> None:
+    from opencute import cute
+
+    with pytest.raises(AttributeError, match=r"cute\.arch\.sync_threads, which is not in .* yet"):
+        _ = cute.syncthreads
+    with pytest.raises(AttributeError, match=r"it is cute\.arch\.thread_idx$"):
+        _ = cute.thread_idx
