@@ -42,7 +42,6 @@ __all__ = [
     "Pass",
     "PassRecord",
     "Pipeline",
-    "function_names",
     "listening",
 ]
 
@@ -132,15 +131,6 @@ def listening(listener: Listener) -> Generator[None]:
         _LISTENERS.remove(listener)
 
 
-def function_names(module: Op) -> list[str]:
-    """The names of the functions in a module, kernels included, in order."""
-    return [
-        op.symbol
-        for op in module.walk()
-        if op.symbol is not None and "function_type" in op.attributes
-    ]
-
-
 class Pipeline:
     """Passes that run one after the other.
 
@@ -183,17 +173,21 @@ class Pipeline:
         if check:
             verify(module)
         records: list[PassRecord] = []
-        for number, pass_ in enumerate(self.passes[start:], start + 1):
-            with _named(pass_.name):
-                records.append(self._one(number, pass_, module, check, dumps))
+        with paused_gc():
+            for number, pass_ in enumerate(self.passes[start:], start + 1):
+                try:
+                    records.append(self._one(number, pass_, module, check, dumps))
+                except CompileError as e:
+                    note = f"in pass {pass_.name}"
+                    e.hint = f"{e.hint}; {note}" if e.hint else note
+                    raise
         return records
 
     def _one(self, number: int, pass_: Pass, module: Op, check: bool, dumps: _Dumps) -> PassRecord:
         for listener in list(_LISTENERS):
             listener.before_pass(pass_.name, module)
         began = time.perf_counter()
-        with paused_gc():
-            pass_.run(module)
+        pass_.run(module)
         seconds = time.perf_counter() - began
         path, changed = dumps.write(number, pass_.name, module)
         record = PassRecord(number, pass_.name, seconds, changed, path)
@@ -240,17 +234,6 @@ class Pipeline:
                 f"{path.name} is no stage of {self.name}", code="OC1050", expected=known
             )
         return number
-
-
-@contextmanager
-def _named(name: str) -> Generator[None]:
-    """Say in an error's hint which pass it comes from."""
-    try:
-        yield
-    except CompileError as e:
-        note = f"in pass {name}"
-        e.hint = f"{e.hint}; {note}" if e.hint else note
-        raise
 
 
 class _Dumps:
