@@ -11,8 +11,8 @@ import numpy as np
 
 from opencute.arch.target import target
 from opencute.ir.core import Op
-from opencute.ir.verifier import verify
 from opencute.ir.passes import Listener, PassRecord, listening
+from opencute.ir.verifier import verify
 from opencute.passes.pipelines import kernels, run_cute_passes, run_device_passes
 from opencute.sim import Buffer, Simulator
 

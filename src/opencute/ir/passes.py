@@ -9,11 +9,11 @@ A module goes in and is changed in place; a record per pass comes out::
         print(record)               # 01 fold_layouts  1.2 ms (unchanged)
 
 A pass is a function from a module to None, or an object with `name` and `run`. Given a folder, a
-run writes its input as ``00-input.mlir`` and the module after pass N as ``{N:02}-{pass}.mlir``, with
-source locations; such a file may be edited and `Pipeline.restart` goes on from it. (The folder of a
-compiled function, below ``OPENCUTE_DUMP_DIR``, is chosen by `opencute.compiler.artefacts`.) With
-``OPENCUTE_VERIFY_PASSES``, the verifier runs on the input and after each pass. Tests hook in with
-`listening`.
+run writes its input as ``00-input.mlir`` and the module after pass N as ``{N:02}-{pass}.mlir``,
+with source locations; such a file may be edited and `Pipeline.restart` goes on from it. (The folder
+of a compiled function, below ``OPENCUTE_DUMP_DIR``, is chosen by `opencute.compiler.artefacts`.)
+With ``OPENCUTE_VERIFY_PASSES``, the verifier runs on the input and after each pass. Tests hook in
+with `listening`.
 """
 
 from __future__ import annotations
@@ -138,13 +138,20 @@ class Pipeline:
         passes: functions or objects with `name` and `run`; one may occur several times.
         name: for logs.
         source: what the input is called in dumps.
+        check: what verifies a module between passes.
     """
 
     def __init__(
-        self, passes: Iterable[AnyPass], *, name: str = "pipeline", source: str = "input"
+        self,
+        passes: Iterable[AnyPass],
+        *,
+        name: str = "pipeline",
+        source: str = "input",
+        check: Callable[[Op], None] = verify,
     ) -> None:
         self.name = name
         self.source = source
+        self.check = check
         self.passes: list[Pass] = [p if isinstance(p, Pass) else FunctionPass(p) for p in passes]
 
     def run(
@@ -171,7 +178,7 @@ class Pipeline:
         if start == 0:
             dumps.write(0, self.source, module)
         if check:
-            verify(module)
+            self.check(module)
         records: list[PassRecord] = []
         with paused_gc():
             for number, pass_ in enumerate(self.passes[start:], start + 1):
@@ -193,7 +200,7 @@ class Pipeline:
         record = PassRecord(number, pass_.name, seconds, changed, path)
         _LOG.debug("%s %s", self.name, record)
         if check:
-            verify(module)
+            self.check(module)
         for listener in list(_LISTENERS):
             listener.after_pass(record, module)
         return record
