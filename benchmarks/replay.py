@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E402 - the paths come before the imports from them
 """Whether a change to the compiler changes the code it makes, and what lowering costs.
 
     python benchmarks/replay.py capture base.json            # on the commit before

@@ -8,7 +8,11 @@ and its text must come out of the printer unchanged after one round trip. The co
 - ``mlir-opt``: a real mlir-opt accepts it too, and what that prints is read and verified here;
 - ``invalid``: instead, each part (they are separated by ``// -----``) has ``// expect: CODE`` and
   is refused by parser or verifier with that code, at ``// expect: CODE LINE:COLUMN`` of the part if
-  so given.
+  so given;
+- ``passes NAME ...``: instead, each part is a list of functions (no module is written around them);
+  the passes are run on each function, for sm_90a or the target after ``@``, as in ``passes expand
+  @sm_80``. What stands after a line ``// AFTER`` is what comes out, up to the names of values. The
+  ``// run:`` lines of the part hold before and after.
 
 Lines ``// run: @f(1, 2.5, true) == 3`` call a host function in the simulator and compare exactly; a
 tuple stands for several results, ``inf`` and ``nan`` are known.
@@ -26,10 +30,13 @@ import pytest
 
 from ir.mlir_opt import accepted
 from opencute import dialects
+from opencute.arch.target import target
 from opencute.base.errors import CompileError
+from opencute.ir.core import Op
 from opencute.ir.parser import parse
 from opencute.ir.printer import print_op
 from opencute.ir.verifier import verify
+from opencute.passes.pipelines import DEVICE, HOST, host_functions, kernels
 from opencute.sim import Buffer, Simulator
 
 pytestmark = pytest.mark.t0
@@ -37,17 +44,18 @@ assert dialects.__all__
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.rglob("*.mlir"))
-COMMANDS = {"mlir-opt", "invalid"}
+COMMANDS = {"mlir-opt", "invalid", "passes"}
+PASSES = {p.__name__: p for p in (*DEVICE, *HOST)}
 _EXPECT = re.compile(r"^// expect: (OC\d{4})(?: (\d+):(\d+))?$", re.MULTILINE)
 _RUN = re.compile(r"^// run: @(\w+)(\(.*\)) == (.*)$", re.MULTILINE)
 
 
-def commands(text: str) -> set[str]:
-    """What the first line asks for."""
+def commands(text: str) -> dict[str, list[str]]:
+    """What the first line asks for: commands with their arguments."""
     head, _, rest = text.split("\n", 1)[0].partition("// RUN:")
     assert head == "", "the first line is not a RUN header"
-    found = {c.strip() for c in rest.split(",")} - {""}
-    assert found <= COMMANDS, f"unknown commands: {found - COMMANDS}"
+    found = {words[0]: words[1:] for words in map(str.split, rest.split(",")) if words}
+    assert found.keys() <= COMMANDS, f"unknown commands: {found.keys() - COMMANDS}"
     return found
 
 
@@ -58,16 +66,17 @@ def named(path: Path) -> str:
 def with_command(command: str | None) -> list[Path]:
     texts = {path: commands(path.read_text(encoding="utf-8")) for path in FILES}
     if command is None:
-        return [p for p in FILES if "invalid" not in texts[p]]
+        return [p for p in FILES if not {"invalid", "passes"} & texts[p].keys()]
     return [p for p in FILES if command in texts[p]]
 
 
-def parts() -> list[tuple[str, str]]:
-    """Each part of the invalid files, with a name."""
-    out: list[tuple[str, str]] = []
-    for path in with_command("invalid"):
-        for i, part in enumerate(path.read_text(encoding="utf-8").split("// -----\n")):
-            out.append((f"{named(path)}[{i}]", part))
+def parts(command: str) -> list[Any]:
+    """Each part of the files with a command, and the command's arguments."""
+    out: list[Any] = []
+    for path in with_command(command):
+        text = path.read_text(encoding="utf-8")
+        for i, part in enumerate(text.split("// -----\n")):
+            out.append(pytest.param(part, commands(text)[command], id=f"{named(path)}[{i}]"))
     return out
 
 
@@ -88,8 +97,9 @@ def test_mlir_opt(path: Path):
     assert [op.name for op in again.walk()] == [op.name for op in parse(text).walk()]
 
 
-@pytest.mark.parametrize("part", [p for _, p in parts()], ids=[name for name, _ in parts()])
-def test_invalid(part: str):
+@pytest.mark.parametrize(("part", "arguments"), parts("invalid"))
+def test_invalid(part: str, arguments: list[str]):
+    assert not arguments
     expected = _EXPECT.findall(part)
     assert len(expected) == 1, "each part has one line '// expect: CODE'"
     code, line, column = expected[0]
@@ -117,6 +127,8 @@ def value(text: str) -> Any:
 
 def same(a: Any, b: Any) -> bool:
     """Equal values of equal kind; NaN equals NaN and the sign of zero counts."""
+    if isinstance(a, np.ndarray) and a.size == 1:  # what is loaded has a lane per thread
+        a = a.item()
     if isinstance(b, tuple | list):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(b, float):
@@ -136,6 +148,43 @@ def test_run(call: tuple[Path, str, str, str]):
     inputs = value(f"({args[1:-1]},)" if args != "()" else "()")
     found = Simulator().run_function(module, function, inputs)
     assert same(found, value(expected)), f"{found!r} is not {expected}"
+
+
+def check_runs(module: Op, text: str) -> None:
+    for function, args, expected in _RUN.findall(text):
+        inputs = value(f"({args[1:-1]},)" if args != "()" else "()")
+        found = Simulator().run_function(module, function, inputs)
+        assert same(found, value(expected)), f"@{function}{args}: {found!r} is not {expected}"
+
+
+def nameless(module: Op) -> str:
+    """The functions of a module, without the names that values have in its source."""
+    for op in module.walk():
+        for v in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
+            v.hint = ""
+    return "".join(print_op(op) for op in module.regions[0].block.ops)
+
+
+def in_module(text: str) -> Op:
+    return parse(f'"builtin.module"() ({{\n{text}}}) : () -> ()')
+
+
+@pytest.mark.parametrize(("part", "arguments"), parts("passes"))
+def test_passes(part: str, arguments: list[str]):
+    before, marker, after = part.partition("// AFTER\n")
+    module = in_module(before)
+    verify(module)
+    check_runs(module, before)
+    sm = target(next((a[1:] for a in arguments if a.startswith("@")), "sm_90a"))
+    for name in (a for a in arguments if not a.startswith("@")):
+        for function in (*kernels(module), *host_functions(module)):
+            PASSES[name](function, sm)
+        verify(module)
+    found = nameless(module)
+    if marker:
+        assert found == nameless(in_module(after)), f"what comes out:\n{found}"
+    check_runs(module, before)
+    assert marker or _RUN.search(before), "the part expects nothing"
 
 
 @pytest.mark.parametrize("level", ["cute", "llvm"])

@@ -4,15 +4,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from ir.test_rewrite import function, names
-from opencute.dialects import arith
+from opencute.dialects import arith, builtin
 from opencute.ir.attributes import Attribute, IntAttr
-from opencute.ir.cleanup import FOLDERS, common_subexpressions, erase_dead, fold_constants, folder
+from opencute.ir.cleanup import (
+    FOLDERS,
+    Cleaner,
+    Folder,
+    constant_of,
+    erase_dead,
+    fold,
+    fold_and_merge,
+    folder,
+)
 from opencute.ir.core import Op, Value
+from opencute.ir.rewrite import Rewriter
+from opencute.ir.types import I32
 from opencute.ir.verifier import verify
 
 pytestmark = pytest.mark.t0
@@ -80,7 +91,13 @@ def test_unknown_operations_are_kept():
     assert erase_dead(op) == 0
 
 
-def test_common_subexpressions_within_a_block_and_into_regions():
+def merged(op: Op, **options: object) -> int:
+    count = fold_and_merge(op, arith.constant_of, **options)  # type: ignore[arg-type]
+    verify(op)
+    return count
+
+
+def test_equal_operations_are_merged_within_a_block_and_into_regions():
     op = function(
         f"%x = {ADD} %y = {ADD} "
         f'%r = "scf.if"(%c) ({{ %z = {ADD} "scf.yield"(%z) : (i32) -> () }}, '
@@ -88,8 +105,8 @@ def test_common_subexpressions_within_a_block_and_into_regions():
         "%a: i32, %c: i1",
         "i32",
     )
-    assert common_subexpressions(op) == 2
-    verify(op)
+    assert merged(op.clone({}), local=(I32,)) == 1
+    assert merged(op) == 2
     assert names(op).count("arith.addi") == 1
 
 
@@ -101,7 +118,7 @@ def test_regions_do_not_lend_to_each_other():
         "%a: i32, %c: i1",
         "i32",
     )
-    assert common_subexpressions(op) == 0
+    assert merged(op) == 0
 
 
 @pytest.mark.parametrize(
@@ -114,7 +131,7 @@ def test_regions_do_not_lend_to_each_other():
 )
 def test_reads_allocations_and_effects_are_not_merged(twice: str):
     op = function(f"%x = {twice} %y = {twice} {RETURN}", f"%p: {PTR}")
-    assert common_subexpressions(op) == 0
+    assert merged(op) == 0
 
 
 def test_equal_means_equal_in_everything():
@@ -127,7 +144,18 @@ def test_equal_means_equal_in_everything():
         '%w = "arith.extui"(%a) : (i32) -> i64 ' + RETURN,
         "%a: i32",
     )
-    assert common_subexpressions(op) == 1
+    merged(op)
+    assert names(op)[1:-1] == [*["arith.constant"] * 3, "arith.extsi", "arith.extui"]
+
+
+@pytest.fixture
+def other_folders() -> Iterator[dict[str, Folder]]:
+    """No folders but those that the test adds."""
+    before = dict(FOLDERS)
+    FOLDERS.clear()
+    yield FOLDERS
+    FOLDERS.clear()
+    FOLDERS.update(before)
 
 
 def add(op: Op, constants: Sequence[Attribute | None]) -> Attribute | Value | None:
@@ -137,24 +165,53 @@ def add(op: Op, constants: Sequence[Attribute | None]) -> Attribute | Value | No
     return op.operands[0] if b == IntAttr(0, op.result.type) else None
 
 
-def test_folding_makes_constants_of_constants():
+def test_folding_makes_constants_of_constants(other_folders: dict[str, Folder]):
+    folder("arith.addi")(add)
     op = function(
-        '%one = "arith.constant"() {value = 1 : i32} : () -> i32 '
+        '%r = "scf.if"(%c) ({ %one = "arith.constant"() {value = 1 : i32} : () -> i32 '
         '%two = "arith.addi"(%one, %one) : (i32, i32) -> i32 '
         '%four = "arith.addi"(%two, %two) : (i32, i32) -> i32 '
         '%zero = "arith.constant"() {value = 0 : i32} : () -> i32 '
         '%same = "arith.addi"(%a, %zero) : (i32, i32) -> i32 '
-        '"func.return"(%four, %same) : (i32, i32) -> ()',
-        "%a: i32",
-        "(i32, i32)",
+        '"scf.yield"(%four) : (i32) -> () }, '
+        '{ "scf.yield"(%a) : (i32) -> () }) : (i1) -> i32 "func.return"(%r) : (i32) -> ()',
+        "%a: i32, %c: i1",
+        "i32",
     )
-    assert fold_constants(op, arith.constant_of, {"arith.addi": add}) == 3
+    assert merged(op) == 5
     erase_dead(op)
     verify(op)
     block = op.regions[0].block
-    assert names(op) == ["func.func", "arith.constant", "func.return"]
-    assert block.ops[0].attributes["value"] == IntAttr(4, block.args[0].type)
-    assert block.ops[1].operands[1] is block.args[0]
+    assert names(op)[:3] == ["func.func", "arith.constant", "scf.if"]
+    assert constant_of(block.ops[0].result) == IntAttr(4, I32)
+    assert constant_of(block.args[0]) is None
+
+
+def test_constants_of_a_function_stay_in_it():
+    one = '%one = "arith.constant"() {value = 1 : i32} : () -> i32 '
+    module, top = builtin.module()
+    for _ in range(2):
+        top.append(function(one + one.replace("one", "two") + RETURN, "%a: i32"))
+    assert fold_and_merge(module, arith.constant_of) == 4
+    assert names(module)[1:] == ["func.func", "arith.constant", "func.return"] * 2
+
+
+def test_a_rule_comes_first():
+    op = function(f"%x = {ADD} {RETURN}", "%a: i32, %c: i1, %p: i32")
+
+    def rule(op: Op, rw: Rewriter) -> Value:
+        assert isinstance(rw, Cleaner)
+        return rw.constant(IntAttr(7, I32), I32)
+
+    merged(op, rules={"arith.addi": rule})
+    assert names(op)[1:-1] == ["arith.constant"]
+
+
+def test_fold_of_one_operation(other_folders: dict[str, Folder]):
+    folder("arith.addi")(add)
+    op = function(f"%x = {ADD} {RETURN}", "%a: i32")
+    assert fold(op.regions[0].block.ops[0]) is None
+    assert fold(op.regions[0].block.ops[1]) is None
 
 
 def test_folders_are_registered_once():

@@ -17,7 +17,7 @@ from opencute.ir.attributes import UNIT
 from opencute.ir.builder import paused_gc
 from opencute.ir.core import Op
 from opencute.ir.parser import parse
-from opencute.ir.passes import Listener, PassRecord, Pipeline, function_names, listening
+from opencute.ir.passes import Listener, PassRecord, Pipeline, listening
 from opencute.ir.printer import print_op
 from opencute.ir.verifier import verify
 
@@ -81,15 +81,12 @@ def test_dumps(module: Op, tmp_path: Path):
     assert print_op(parse(texts[-1]), locations=True) == print_op(module, locations=True)
 
 
-def test_dumps_follow_the_knobs(module: Op, tmp_path: Path):
-    with KNOBS.override(dump_dir=tmp_path, dump_match="other*"):
-        PIPELINE.run(module)
-    assert list(tmp_path.iterdir()) == []
-    module.attributes.pop("test.new")
-    with KNOBS.override(dump_dir=tmp_path, dump_match="k*"):
-        PIPELINE.run(module)
-    assert len(list(tmp_path.iterdir())) == 6
-    assert function_names(module) == ["host", "k"]
+def test_the_input_may_have_a_name_of_its_own(module: Op, tmp_path: Path):
+    pipeline = Pipeline([mark, nothing], source="cute")
+    pipeline.run(module, dump_dir=tmp_path)
+    assert (tmp_path / "00-cute.mlir").read_text().startswith("// 00 cute\n")
+    assert pipeline.stage_of(tmp_path / "00-cute.mlir") == 0
+    assert pipeline.stage_of(tmp_path / "02-nothing.mlir") == 2
 
 
 def test_restart_from_an_edited_dump(module: Op, tmp_path: Path):

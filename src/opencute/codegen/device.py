@@ -67,9 +67,7 @@ def llvm_to_ptx(ir: str, target: Target) -> DeviceCode:
     Raises:
         ToolchainError: LLVM rejects the text.
     """
-    # Library functions have to be inlined, which the small pass list does not do.
-    passes = "O1" if "@__nv_" in ir else "small"
-    result = to_ptx(ir, target.name, ptx_version_for(target.name, target.ptx), passes)
+    result = to_ptx(ir, target.name, ptx_version_for(target.name, target.ptx))
     timings = {f"llvm {k}": v for k, v in result.timings.items()}
     return DeviceCode(ir, result.ptx, timings=timings)
 

@@ -41,7 +41,13 @@ from opencute.ir.parser import parse
 from opencute.ir.passes import PassRecord
 from opencute.ir.printer import print_op
 from opencute.ir.verifier import verify
-from opencute.passes.pipelines import DEVICE, cute_pipeline, device_pipeline, host_pipeline
+from opencute.passes.pipelines import (
+    DEVICE,
+    cute_pipeline,
+    device_pipeline,
+    host_pipeline,
+    verify_functions,
+)
 
 __all__ = ["Artefacts"]
 
@@ -80,7 +86,7 @@ class Artefacts:
         self._given: dict[str, str | bytes] = {}
         if KNOBS.dump_dir is not None or KNOBS.dump_override is not None:
             self._dump_and_override(KNOBS.dump_dir, KNOBS.dump_override)
-        verify(self.module)
+        self._verify()
 
     # ---------------------------------------------------------------- dumps
     def _dump_and_override(self, dumps: Path | None, override: Path | None) -> None:
@@ -123,7 +129,7 @@ class Artefacts:
         """
         new = Artefacts(self.name, self.module, self.target.name, self.options)
         new._take(file)
-        verify(new.module)
+        new._verify()
         return new
 
     def _take(self, file: Path) -> None:
@@ -139,6 +145,9 @@ class Artefacts:
         else:
             data = file.read_bytes()
             self._given = {stage: data if stage == "cubin" else data.decode()}
+
+    def _verify(self) -> None:
+        (verify_functions if self._passed else verify)(self.module)
 
     @property
     def replaced(self) -> bool:

@@ -9,11 +9,11 @@ A module goes in and is changed in place; a record per pass comes out::
         print(record)               # 01 fold_layouts  1.2 ms (unchanged)
 
 A pass is a function from a module to None, or an object with `name` and `run`. Given a folder, a
-run writes its input as ``00-input.mlir`` and the module after pass N as ``{N:02}-{pass}.mlir``, with
-source locations; such a file may be edited and `Pipeline.restart` goes on from it. (The folder of a
-compiled function, below ``OPENCUTE_DUMP_DIR``, is chosen by `opencute.compiler.artefacts`.) With
-``OPENCUTE_VERIFY_PASSES``, the verifier runs on the input and after each pass. Tests hook in with
-`listening`.
+run writes its input as ``00-input.mlir`` and the module after pass N as ``{N:02}-{pass}.mlir``,
+with source locations; such a file may be edited and `Pipeline.restart` goes on from it. (The folder
+of a compiled function, below ``OPENCUTE_DUMP_DIR``, is chosen by `opencute.compiler.artefacts`.)
+With ``OPENCUTE_VERIFY_PASSES``, the verifier runs on the input and after each pass. Tests hook in
+with `listening`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ __all__ = [
     "Pass",
     "PassRecord",
     "Pipeline",
-    "function_names",
     "listening",
 ]
 
@@ -132,15 +131,6 @@ def listening(listener: Listener) -> Generator[None]:
         _LISTENERS.remove(listener)
 
 
-def function_names(module: Op) -> list[str]:
-    """The names of the functions in a module, kernels included, in order."""
-    return [
-        op.symbol
-        for op in module.walk()
-        if op.symbol is not None and "function_type" in op.attributes
-    ]
-
-
 class Pipeline:
     """Passes that run one after the other.
 
@@ -148,13 +138,20 @@ class Pipeline:
         passes: functions or objects with `name` and `run`; one may occur several times.
         name: for logs.
         source: what the input is called in dumps.
+        check: what verifies a module between passes.
     """
 
     def __init__(
-        self, passes: Iterable[AnyPass], *, name: str = "pipeline", source: str = "input"
+        self,
+        passes: Iterable[AnyPass],
+        *,
+        name: str = "pipeline",
+        source: str = "input",
+        check: Callable[[Op], None] = verify,
     ) -> None:
         self.name = name
         self.source = source
+        self.check = check
         self.passes: list[Pass] = [p if isinstance(p, Pass) else FunctionPass(p) for p in passes]
 
     def run(
@@ -181,25 +178,29 @@ class Pipeline:
         if start == 0:
             dumps.write(0, self.source, module)
         if check:
-            verify(module)
+            self.check(module)
         records: list[PassRecord] = []
-        for number, pass_ in enumerate(self.passes[start:], start + 1):
-            with _named(pass_.name):
-                records.append(self._one(number, pass_, module, check, dumps))
+        with paused_gc():
+            for number, pass_ in enumerate(self.passes[start:], start + 1):
+                try:
+                    records.append(self._one(number, pass_, module, check, dumps))
+                except CompileError as e:
+                    note = f"in pass {pass_.name}"
+                    e.hint = f"{e.hint}; {note}" if e.hint else note
+                    raise
         return records
 
     def _one(self, number: int, pass_: Pass, module: Op, check: bool, dumps: _Dumps) -> PassRecord:
         for listener in list(_LISTENERS):
             listener.before_pass(pass_.name, module)
         began = time.perf_counter()
-        with paused_gc():
-            pass_.run(module)
+        pass_.run(module)
         seconds = time.perf_counter() - began
         path, changed = dumps.write(number, pass_.name, module)
         record = PassRecord(number, pass_.name, seconds, changed, path)
         _LOG.debug("%s %s", self.name, record)
         if check:
-            verify(module)
+            self.check(module)
         for listener in list(_LISTENERS):
             listener.after_pass(record, module)
         return record
@@ -240,17 +241,6 @@ class Pipeline:
                 f"{path.name} is no stage of {self.name}", code="OC1050", expected=known
             )
         return number
-
-
-@contextmanager
-def _named(name: str) -> Generator[None]:
-    """Say in an error's hint which pass it comes from."""
-    try:
-        yield
-    except CompileError as e:
-        note = f"in pass {name}"
-        e.hint = f"{e.hint}; {note}" if e.hint else note
-        raise
 
 
 class _Dumps:

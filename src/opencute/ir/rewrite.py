@@ -84,7 +84,8 @@ class Rewriter:
         """Rewrite everything inside of `root`; returns how many operations were replaced."""
         before = self.replaced
         self._keep_types(root)
-        self.regions(root)
+        with at_loc(None):
+            self.regions(root)
         return self.replaced - before
 
     def source_type(self, index: int) -> Type:
@@ -97,12 +98,10 @@ class Rewriter:
 
         Returns the results, for the rule to answer with (or with values made from them).
         """
-        block = current_block()
+        block, loc = current_block(), current_loc()
         assert block is not None
-        self._keep_types(op)
-        block.append(op)
-        if op.regions:
-            self.regions(op)
+        self._keep(op, block)
+        set_loc(loc)
         return op.results
 
     def inline(self, block: Block, args: Sequence[Value], *, clone: bool = False) -> list[Value]:
@@ -142,7 +141,7 @@ class Rewriter:
                 self._value_type(arg)
         ops = block.ops
         block.ops = []
-        with insert_at(block), at_loc(None):
+        with insert_at(block):
             for op in ops:
                 self._visit(op, block)
 
@@ -156,32 +155,43 @@ class Rewriter:
                 self.block(block)
 
     def _visit(self, op: Op, block: Block) -> None:
-        values = self.values
-        self._originals = originals = op.operands
-        op.operands = [values.get(v, v) for v in originals]
+        values, originals = self.values, op.operands
+        if values and originals:
+            op.operands = [values.get(v, v) for v in originals]
         rule = self._rule or self._rules.get(op.name)
         if rule is None:
-            self.keep(op)
+            self._keep(op, block)
             return
+        self._originals = originals
         start = len(block.ops)
         set_loc(op.loc)
         try:
             answer = rule(op, self)
         except OpenCuTeError as e:
             raise e.at(op.loc) from e.__cause__
-        made = block.ops[start:]
-        for new in made:
-            if new.regions:
-                self.regions(new)
+        if len(block.ops) > start:
+            made = block.ops[start:]
+            for new in made:
+                if new.regions:
+                    self.regions(new)
+            if answer is None and op in made:
+                return
         if answer is None:
-            if op not in made:
-                self.keep(op)
+            self._keep(op, block)
             return
-        new_values = [answer] if isinstance(answer, Value) else answer
+        self.replaced += 1
+        new_values = (answer,) if isinstance(answer, Value) else answer
         for old, new_value in zip(op.results, new_values, strict=True):
             if old is not new_value:
                 self._replace(old, new_value)
-        self.replaced += 1
+
+    def _keep(self, op: Op, block: Block) -> None:
+        if self._convert is not None:
+            self._keep_types(op)
+        op.parent = block
+        block.ops.append(op)
+        if op.regions:
+            self.regions(op)
 
     def _replace(self, old: OpResult, new: Value) -> None:
         self.values[old] = new
@@ -268,7 +278,8 @@ def rewrite_block(
     """
     rewriter = Rewriter(lambda op, _: fn(op))
     rewriter.values.update(values or {})
-    rewriter.block(block)
+    with at_loc(None):
+        rewriter.block(block)
     return rewriter.values
 
 

@@ -136,7 +136,7 @@ def _versioned(guards: dict[int, Value], src: Side, dst: Side, size: int) -> Non
     def one_by_one() -> None:
         copies: dict[Value, Value] = {}
         for i in range(size):
-            _guarded(_remake(guards[i], copies), src, dst, [i])
+            _guarded(_remake(guards[i], copies), src, dst, range(i, i + 1))
 
     wide = _region(lambda: _move(wide_src, wide_dst, range(size)))
     scf.if_(ok, (), wide, _region(one_by_one))

@@ -18,6 +18,7 @@ from functools import lru_cache
 from opencute.arch.target import Target
 from opencute.ir.core import Op
 from opencute.ir.passes import Pipeline
+from opencute.ir.verifier import verify
 from opencute.passes.contract_fma import contract_fma
 from opencute.passes.expand import expand
 from opencute.passes.simplify import simplify
@@ -27,7 +28,7 @@ from opencute.passes.unroll import unroll
 __all__ = [
     "CUTE", "DEVICE", "HOST", "EachFunction", "Pass", "cute_pipeline", "device_pipeline",
     "host_functions", "host_pipeline", "kernels", "run_cute_passes", "run_device_passes",
-    "run_host_passes",
+    "run_host_passes", "verify_functions",
 ]  # fmt: skip
 
 Pass = Callable[[Op, Target], None]
@@ -93,10 +94,24 @@ class EachFunction:
             self.function(function, self.target)
 
 
+def verify_functions(module: Op) -> None:
+    """Verify the functions of a module in which only one side may be lowered.
+
+    A launch and its kernel then differ in types, so that the module as a whole is not valid.
+    """
+    for function in (*kernels(module), *host_functions(module)):
+        verify(function)
+
+
 def _pipeline(
     name: str, passes: Iterable[Pass], target: Target, select: Callable[[Op], Iterable[Op]]
 ) -> Pipeline:
-    return Pipeline([EachFunction(p, target, select) for p in passes], name=name, source="cute")
+    def check(module: Op) -> None:
+        for function in select(module):
+            verify(function)
+
+    each = [EachFunction(p, target, select) for p in passes]
+    return Pipeline(each, name=name, source="cute", check=check)
 
 
 @lru_cache(maxsize=64)

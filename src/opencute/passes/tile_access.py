@@ -109,10 +109,17 @@ class TileAccess:
         self.bits = storage_bits(type.element)
         self.supposed = 0
         self._bases: dict[Terms, Value] = {(): base}
+        self._plans: dict[Sequence[int], list[Access]] = {}
 
     def accesses(self, wanted: Sequence[int]) -> list[Access]:
         """The accesses for some of the elements."""
-        return accesses(self.layout, wanted, self.bits, self.align, self.max_bits, self.supposed)
+        key = wanted if isinstance(wanted, range) else tuple(wanted)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = accesses(
+                self.layout, key, self.bits, self.align, self.max_bits, self.supposed
+            )
+        return plan
 
     def address(self, access: Access) -> Value:
         """The address of an access."""
@@ -159,6 +166,7 @@ class TileAccess:
         out = copy.copy(self)
         supposed = max(self.align, min(16, self.max_bits // 8))
         out.align = out.supposed = supposed
+        out._plans = {}
         return out
 
     def instructions(self, wanted: Sequence[int]) -> int:

@@ -1,0 +1,218 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Stages of compiled functions: dumped, edited, and gone on from."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opencute as cutlass
+from opencute import cute
+from opencute.base.errors import CompileError, VerificationError
+from opencute.base.knobs import KNOBS
+from opencute.codegen.libdevice import libdevice_text
+from opencute.compiler.artefacts import Artefacts
+from opencute.compiler.options import Options
+from opencute.cute.runtime import from_dlpack
+from opencute.ir.parser import parse
+from opencute.jit import calls
+from opencute.passes.pipelines import DEVICE
+
+pytestmark = pytest.mark.t1
+
+MLIR = ["00-cute.mlir", *(f"{i:02}-{p.__name__}.mlir" for i, p in enumerate(DEVICE, 1))]
+FILES = [*MLIR, "07-llvm.ll", "08-ptx.ptx", "09-cubin.cubin"]
+
+
+@cute.kernel
+def _add(x: cute.Tensor, n: cutlass.Constexpr):
+    for i in range(4):
+        x[i] = x[i] + n
+
+
+@cute.jit
+def add_n(x: cute.Tensor, n: cutlass.Constexpr):
+    _add(x, n).launch(grid=1, block=1)
+
+
+def made(dumps: Path | None = None, override: Path | None = None, n: int = 7) -> Artefacts:
+    """The stages of a kernel that adds `n` to four integers."""
+    calls._runners.clear()
+    with KNOBS.override(target="sim:sm_90a", dump_dir=dumps, dump_override=override):
+        return cute.compile(add_n, from_dlpack(np.zeros(4, np.int32)), n).artefacts
+
+
+def run(n: int, override: Path | None) -> list[int]:
+    calls._runners.clear()
+    x = np.zeros(4, np.int32)
+    with KNOBS.override(target="sim:sm_90a", dump_override=override):
+        cute.compile(add_n, from_dlpack(x), n)(from_dlpack(x))
+    return x.tolist()
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir())
+
+
+@pytest.fixture(scope="module")
+def dumped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one function with all stages."""
+    folder = tmp_path_factory.mktemp("dumps")
+    assert made(folder).cubin
+    return folder / "add_n"
+
+
+def test_every_stage_is_dumped(dumped: Path):
+    assert files(dumped) == FILES
+    for name in MLIR:
+        text = (dumped / name).read_text()
+        note = text.split("\n", 1)[0].removeprefix(f"// {name[:2]} {name[3:-5]}")
+        assert note in ("", " (unchanged)")
+        assert "test_artefacts.py" in text  # source locations
+    assert " (unchanged)" in (dumped / "05-expand.mlir").read_text().split("\n", 1)[0]
+    assert (dumped / "09-cubin.cubin").read_bytes().startswith(b"\x7fELF")
+
+
+def test_each_compilation_has_a_folder(tmp_path: Path):
+    for n in (1, 2, 3):
+        made(tmp_path, n=n)
+    assert files(tmp_path) == ["add_n", "add_n-1", "add_n-2"]
+    assert files(tmp_path / "add_n") == MLIR[:2]  # the simulator needs no more
+
+
+def test_only_matching_functions_are_dumped(tmp_path: Path):
+    with KNOBS.override(dump_match="other*"):
+        made(tmp_path)
+    assert files(tmp_path) == []
+
+
+def test_passes_are_timed():
+    artefacts = made()
+    assert artefacts.records == []
+    assert artefacts.ptx
+    assert [r.name for r in artefacts.records] == [p.__name__ for p in DEVICE]
+    assert sum(r.seconds for r in artefacts.records) > 0
+
+
+def test_the_verifier_runs_between_passes(monkeypatch: pytest.MonkeyPatch):
+    from opencute.passes import pipelines
+
+    broken = list(pipelines.DEVICE)
+
+    def cut(function: Any, target: Any) -> None:
+        function.regions[0].block.ops.pop()
+
+    broken.insert(1, cut)
+    artefacts = made()
+    pipeline = pipelines._pipeline("device", broken, artefacts.target, pipelines.kernels)
+    with pytest.raises(VerificationError) as e:
+        pipeline.run(artefacts.module.clone({}), verify_each=True)
+    assert e.value.hint == "in pass cut"
+    with KNOBS.override(verify_passes=True):
+        assert made().ptx == made().ptx
+
+
+@pytest.mark.parametrize("name", FILES[:-1])
+def test_going_on_from_a_stage_gives_the_same_code(dumped: Path, name: str):
+    original, again = made(), made().restart_from(dumped / name)
+    assert again.ptx == original.ptx
+    assert again.replaced == (name != MLIR[0])
+    assert len(again.records) == max(0, len(DEVICE) - int(name[:2]))
+
+
+def test_going_on_from_an_edited_stage(dumped: Path, tmp_path: Path):
+    for name, old, new in (
+        ("02-simplify.mlir", "value = 7 : i32", "value = 9 : i32"),
+        ("06-simplify.mlir", "value = 7 : i32", "value = 9 : i32"),
+        ("07-llvm.ll", ", 7\n", ", 9\n"),
+    ):
+        text = (dumped / name).read_text()
+        assert old in text
+        (tmp_path / name).write_text(text.replace(old, new))
+        assert made().restart_from(tmp_path / name).ptx == made(n=9).ptx
+
+
+def test_ptx_and_machine_code_are_taken_as_they_are(dumped: Path, tmp_path: Path):
+    ptx = tmp_path / "08-ptx.ptx"
+    ptx.write_text((dumped / ptx.name).read_text() + "// edited\n")
+    again = made().restart_from(ptx)
+    assert again.ptx.endswith("// edited\n") and again.cubin == (dumped / FILES[-1]).read_bytes()
+    cubin = tmp_path / "09-cubin.cubin"
+    cubin.write_bytes(b"\x7fELF of mine")
+    assert made().restart_from(cubin).cubin == b"\x7fELF of mine"
+
+
+@pytest.mark.parametrize("name", ["01-simplify.mlir", "07-ptx.ptx", "code.ll"])
+def test_a_file_of_no_stage(tmp_path: Path, name: str):
+    with pytest.raises(CompileError) as e:
+        made().restart_from(tmp_path / name)
+    assert e.value.code == "OC1050"
+
+
+def test_a_broken_stage_is_refused(dumped: Path, tmp_path: Path):
+    text = (dumped / "04-tiles.mlir").read_text()
+    (tmp_path / "04-tiles.mlir").write_text(text.replace('"llvm.store"', '"llvm.stor"'))
+    with pytest.raises(VerificationError):
+        made().restart_from(tmp_path / "04-tiles.mlir")
+
+
+@pytest.mark.parametrize("stage", ["00-cute.mlir", "02-simplify.mlir", "06-simplify.mlir"])
+def test_a_program_runs_with_stages_from_a_folder(dumped: Path, tmp_path: Path, stage: str):
+    folder = tmp_path / "add_n"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("no stage")
+    text = (dumped / stage).read_text()
+    (folder / stage).write_text(text.replace("value = 7 : i32", "value = 9 : i32"))
+    assert run(7, tmp_path) == [9] * 4
+    assert run(7, tmp_path) == [7] * 4  # that is add_n-1, of which nothing is there
+    folder.rename(tmp_path / "add_n-2")
+    assert made(override=tmp_path).ptx == made(n=9).ptx
+    assert run(7, tmp_path / "other") == [7] * 4
+
+
+def test_the_last_stage_of_a_folder_counts(dumped: Path, tmp_path: Path):
+    folder = tmp_path / "add_n"
+    folder.mkdir()
+    for name, value in (("00-cute.mlir", 8), ("02-simplify.mlir", 9)):
+        text = (dumped / name).read_text()
+        (folder / name).write_text(text.replace("value = 7 : i32", f"value = {value} : i32"))
+    assert run(7, tmp_path) == [9] * 4
+
+
+def test_stages_in_words():
+    artefacts = made()
+    assert parse(artefacts.cute).name == "builtin.module"
+    assert "llvm.load" in artefacts.lowered
+    assert "define ptx_kernel" in artefacts.llvm and ".entry" in artefacts.ptx
+    assert artefacts.device is artefacts.device
+
+
+def test_kept_stages(tmp_path: Path):
+    artefacts = made()
+    options = dataclasses.replace(Options(), keep_ptx=True, keep_cubin=True, dump_dir=str(tmp_path))
+    kept = Artefacts(artefacts.name, artefacts.module, "sm_90a", options)
+    kept.keep()
+    assert files(tmp_path) == ["add_n-kernels.cubin", "add_n-kernels.ptx"]
+    assert (tmp_path / "add_n-kernels.ptx").read_text() == artefacts.ptx
+
+
+def test_library_functions_are_inlined():
+    assert "alwaysinline" in libdevice_text(("__nv_expf",))
+
+    @cute.kernel
+    def kernel(x: cute.Tensor):
+        x[0] = cute.math.exp(x[0])
+
+    @cute.jit
+    def exp(x: cute.Tensor):
+        kernel(x).launch(grid=1, block=1)
+
+    with KNOBS.override(target="sim:sm_90a"):
+        artefacts = cute.compile(exp, from_dlpack(np.zeros(1, np.float32))).artefacts
+    assert "@__nv_expf" in artefacts.llvm
+    assert ".func" not in artefacts.ptx and "call" not in artefacts.ptx
