@@ -55,7 +55,9 @@ def ifexp(cond: Any, then: Thunk, orelse: Thunk, state: State = _NO_STATE) -> An
         return run
 
     what = ("the conditional expression", *names)
-    out, *variables = if_(cond, arm(then), arm(orelse), what, (None, *get()), (then, orelse))
+    out, *variables = if_(
+        cond, arm(then), arm(orelse), what, (None, *get()), (then, orelse), fill=True
+    )
     put(*variables)
     return out
 

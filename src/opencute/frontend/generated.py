@@ -4,7 +4,16 @@
 
 from __future__ import annotations
 
-from opencute.frontend.control import for_, if_, reach, static_test, values, while_
+from opencute.frontend.control import (
+    for_,
+    go_on,
+    if_,
+    reach,
+    static_go_on,
+    unrolled,
+    values,
+    while_,
+)
 from opencute.frontend.expressions import (
     and_,
     builtin,
@@ -23,12 +32,14 @@ __all__ = [
     "compare",
     "contains",
     "for_",
+    "go_on",
     "if_",
     "ifexp",
     "not_",
     "or_",
     "reach",
-    "static_test",
+    "static_go_on",
+    "unrolled",
     "values",
     "while_",
 ]
