@@ -180,6 +180,7 @@ def test_nested_returns_take_linear_time(tmp_path: Path) -> None:
 def test_a_condition_known_while_tracing_leaves_static_values() -> None:
     def f(i, flag):
         if flag:
+            i += 1
             if i > 2:
                 return i
         n = 4

@@ -25,7 +25,7 @@ def _and(i):
 
 
 def _only_in_an_expression(i):
-    out = (c := i + 1) if i > 2 else 4
+    out = (_c := i + 1) if i > 2 else 4
     return out
 
 

@@ -13,12 +13,14 @@ that the parts changed::
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from opencute.base.errors import LanguageError, TypeMismatchError
 from opencute.dialects import arith, scf
 from opencute.frontend.carried import NoJoin, Plan, Static, Unbound, plan_for
+from opencute.frontend.locations import is_internal
 from opencute.frontend.mutation import MISSING, Key, Watch
 from opencute.frontend.ranges import LoopRange, dynamic_range
 from opencute.ir.builder import current_block, insert_at, new_block
@@ -27,7 +29,17 @@ from opencute.ir.types import I64, FloatType, IntegerType, Type, element_type
 from opencute.lang.numbers import Boolean, Int32, Int64, Numeric
 from opencute.lang.tensors import Tensor
 
-__all__ = ["for_", "go_on", "if_", "reach", "static_go_on", "unrolled", "values", "while_"]
+__all__ = [
+    "for_",
+    "go_on",
+    "if_",
+    "raised",
+    "reach",
+    "static_go_on",
+    "unrolled",
+    "values",
+    "while_",
+]
 
 Names = tuple[str, ...]
 Values = tuple[Any, ...]
@@ -77,6 +89,25 @@ def static_go_on(on: Any) -> bool:
         "condition", code="OC1115",
         hint="leave const_expr() out to make it a run-time loop, or loop over range_constexpr()",
     )  # fmt: skip
+
+
+def raised(error: Any) -> Any:
+    """What a `raise` statement raises: `error`, unless a run-time value decides about it."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way to the callers
+    while frame is not None and (is_internal(frame.f_code) or frame.f_code.co_name[:5] == "__oc_"):
+        if frame.f_code is _at_run_time.__code__:
+            return LanguageError(
+                "a 'raise' under a run-time condition cannot be compiled: there are no exceptions "
+                "on a GPU", code="OC1119",
+                hint="raise under const_expr() conditions, or report with cute.printf",
+            )  # fmt: skip
+        frame = frame.f_back
+    return error
+
+
+def _at_run_time(part: Callable[..., Any], *variables: Any) -> Any:
+    """Trace a part of a statement that a run-time value decides about; see `raised`."""
+    return part(*variables)
 
 
 def unrolled(iterable: Any) -> Any:
@@ -199,7 +230,7 @@ def if_(
     regions: list[Region] = []
     changes: list[dict[Key, Any]] = []
     for branch in (then, orelse):
-        regions.append(_region(lambda _, b=branch: rows.append(b(*current))))
+        regions.append(_region(lambda _, b=branch: rows.append(_at_run_time(b, *current))))
         changes.append(watch.changes())
         _check_size(watch, changes[-1], "a dynamic 'if'")
         watch.restore()
@@ -367,7 +398,7 @@ class _Loop:
         for _ in range(_TURNS):
             region, block = new_block([lower.type, *_types(self.plans)])
             with insert_at(block):
-                out = body(item(block.args[0]), *self._enter(block.args[1:]))
+                out = _at_run_time(body, item(block.args[0]), *self._enter(block.args[1:]))
                 after, fits = self._leave(out)
                 if fits:
                     scf.yield_(_flatten(self.plans, after))
@@ -424,7 +455,7 @@ class _Loop:
                 continue
             after, after_block = new_block(types)
             with insert_at(after_block):
-                out = body(*self._enter(after_block.args))
+                out = _at_run_time(body, *self._enter(after_block.args))
                 after_row, fits = self._leave(out)
                 if fits:
                     scf.yield_(_flatten(self.plans, after_row))

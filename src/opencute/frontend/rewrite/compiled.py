@@ -10,12 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute.frontend import generated
+from opencute.frontend.hints import note_rewritten
 from opencute.frontend.rewrite.accepted import check
 from opencute.frontend.rewrite.conditionals import rewrite_if
 from opencute.frontend.rewrite.expressions import rewrite_expression, state_of
 from opencute.frontend.rewrite.leaving import leaves_of, lower_exits, runs_in_python
 from opencute.frontend.rewrite.loops import is_trace_time, rewrite_for, rewrite_while
-from opencute.frontend.rewrite.scope import RUNTIME, is_constexpr, shared, walrus
+from opencute.frontend.rewrite.scope import RUNTIME, call, is_constexpr, shared, walrus
 from opencute.frontend.source import function_tree
 
 __all__ = ["rewritten"]
@@ -71,6 +72,12 @@ class _Rewriter(ast.NodeTransformer):
                 ast.Pass(), node
             )  # fmt: skip
         return ast.copy_location(ast.Assign([node.target], node.value), node)
+
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        self.generic_visit(node)
+        if node.exc is not None:
+            node.exc = _locate(call("raised", node.exc), node)
+        return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         return node  # its body runs while tracing, as Python
@@ -144,6 +151,7 @@ def rewritten(fn: types.FunctionType) -> Callable[..., Any]:
     code = _cache.get(fn.__code__)
     if code is None:
         code = _cache[fn.__code__] = _compile(fn)
+        note_rewritten(code)
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
     cells[RUNTIME] = types.CellType(generated)
     closure = tuple(cells[name] for name in code.co_freevars)

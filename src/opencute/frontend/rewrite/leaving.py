@@ -282,9 +282,9 @@ class _Unread(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         target = node.targets[0]
-        if isinstance(target, ast.Name) and target.id.startswith("__ocr_"):
-            if target.id != RESULT and target.id not in self.read:
-                return ast.copy_location(ast.Pass(), node)
+        name = target.id if isinstance(target, ast.Name) else ""
+        if name.startswith("__ocr_") and name != RESULT and name not in self.read:
+            return ast.copy_location(ast.Pass(), node)
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:

@@ -8,7 +8,7 @@ Before::                        After::
     for i in range(n):              def __oc_body(__oc_item, *v):
         s += f(i)                       nonlocal s, i
                                         s, i = v; i = __oc_item; s += f(i); return s, i
-                                    s, i = __oc__.for_(range(n), __oc_body, ('s', 'i'), (s, i), (), ())
+                                    s, i = __oc__.for_(range(n), __oc_body, names, (s, i), (), ())
 
     while s < n:                    def __oc_cond(*v): nonlocal s; (s,) = v; return s < n, (s,)
         s = g(s)                    def __oc_body(*v): nonlocal s; (s,) = v; s = g(s); return s
