@@ -215,3 +215,51 @@ def test_returns_of_different_kinds() -> None:
 
     with pytest.raises(TypeMismatchError, match="returns different kinds"):
         on_device(body, np.zeros(1, np.int32))
+
+
+def test_a_tensor_that_is_returned_early() -> None:
+    @cute.jit
+    def nested(n, a, b):
+        if n > 1:
+            n += 1
+            if n > 3:
+                return a
+        return b
+
+    @cute.jit
+    def in_a_loop(n, a, b):
+        for k in range(n):
+            if k > 1:
+                return a
+        return b
+
+    def body(m: Any) -> None:
+        i, _, _ = cute.arch.thread_idx()
+        a = cute.make_tensor(m.iterator + 2 * i, cute.make_layout(1))
+        b = cute.make_tensor(m.iterator + 2 * i + 1, cute.make_layout(1))
+        nested(i, a, b)[0] += 1
+        in_a_loop(i, a, b)[0] += 2
+
+    out = np.zeros(10, np.int32)
+    on_device(body, out, block=5)
+    assert out.tolist() == [0, 3, 0, 3, 0, 3, 3, 0, 3, 0]
+
+
+def test_a_helper_inside_of_a_function() -> None:
+    @cute.jit
+    def f(i):
+        def root(v):
+            for q in range(v):
+                if q * q >= v:
+                    return q
+            return -1
+
+        return root(i)
+
+    def body(o: Any) -> None:
+        i, _, _ = cute.arch.thread_idx()
+        o[i] = f(i)
+
+    out = np.zeros(6, np.int32)
+    on_device(body, out, block=6)
+    assert out.tolist() == [-1, -1, -1, 2, 2, 3]

@@ -13,14 +13,14 @@ that the parts changed::
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from opencute.base.errors import LanguageError, TypeMismatchError
-from opencute.dialects import arith, scf
+from opencute.dialects import arith, cute, scf
+from opencute.dialects.cute import PtrType
 from opencute.frontend.carried import NoJoin, Plan, Static, Unbound, plan_for
-from opencute.frontend.locations import is_internal
+from opencute.frontend.leaving import at_run_time, go_on
 from opencute.frontend.mutation import MISSING, Key, Watch
 from opencute.frontend.ranges import LoopRange, dynamic_range
 from opencute.ir.builder import current_block, insert_at, new_block
@@ -29,17 +29,7 @@ from opencute.ir.types import I64, FloatType, IntegerType, Type, element_type
 from opencute.lang.numbers import Boolean, Int32, Int64, Numeric
 from opencute.lang.tensors import Tensor
 
-__all__ = [
-    "for_",
-    "go_on",
-    "if_",
-    "raised",
-    "reach",
-    "static_go_on",
-    "unrolled",
-    "values",
-    "while_",
-]
+__all__ = ["for_", "if_", "reach", "values", "while_"]
 
 Names = tuple[str, ...]
 Values = tuple[Any, ...]
@@ -50,7 +40,10 @@ _TURNS = 8  # a loop's types settle after a few tracings of its body, or never
 
 def values(names: Names, scope: dict[str, Any]) -> Values:
     """The variables of `names` in a function's locals, unbound ones as `Unbound`."""
-    return tuple(scope[n] if n in scope else Unbound(n) for n in names)
+    return tuple(
+        scope[n] if n in scope else Unbound("the return value" if n == _RESULT else n)
+        for n in names
+    )
 
 
 def reach(names: Names, scope: dict[str, Any]) -> Values:
@@ -63,56 +56,6 @@ def _truth(cond: Any) -> Any:
     if isinstance(cond, Numeric) and cond.is_dynamic:
         return cond.to(Boolean)
     return bool(cond)  # of a vector: raises with a hint
-
-
-def go_on(*flags: Any) -> Any:
-    """Whether none of the flags is set by which code leaves a loop or function."""
-    left: Any = None
-    for flag in flags:
-        if flag is True:
-            return False
-        if flag is not False:
-            left = flag.to(Boolean) if left is None else left | flag.to(Boolean)
-    return True if left is None else ~left
-
-
-def static_go_on(on: Any) -> bool:
-    """Whether a loop that Python runs goes on.
-
-    Raises:
-        LanguageError: it is only known at run time.
-    """
-    if isinstance(on, bool):
-        return on
-    raise LanguageError(
-        "a 'while' with const_expr() cannot be left by a 'break' or 'return' under a run-time "
-        "condition", code="OC1115",
-        hint="leave const_expr() out to make it a run-time loop, or loop over range_constexpr()",
-    )  # fmt: skip
-
-
-def raised(error: Any) -> Any:
-    """What a `raise` statement raises: `error`, unless a run-time value decides about it."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way to the callers
-    while frame is not None and (is_internal(frame.f_code) or frame.f_code.co_name[:5] == "__oc_"):
-        if frame.f_code is _at_run_time.__code__:
-            return LanguageError(
-                "a 'raise' under a run-time condition cannot be compiled: there are no exceptions "
-                "on a GPU", code="OC1119",
-                hint="raise under const_expr() conditions, or report with cute.printf",
-            )  # fmt: skip
-        frame = frame.f_back
-    return error
-
-
-def _at_run_time(part: Callable[..., Any], *variables: Any) -> Any:
-    """Trace a part of a statement that a run-time value decides about; see `raised`."""
-    return part(*variables)
-
-
-def unrolled(iterable: Any) -> Any:
-    """The items of a loop that code leaves under `const_expr`: it runs while tracing."""
-    return iter(iterable)
 
 
 def _region(fill: Callable[[Block], None], arg_types: Any = ()) -> Region:
@@ -230,7 +173,7 @@ def if_(
     regions: list[Region] = []
     changes: list[dict[Key, Any]] = []
     for branch in (then, orelse):
-        regions.append(_region(lambda _, b=branch: rows.append(_at_run_time(b, *current))))
+        regions.append(_region(lambda _, b=branch: rows.append(at_run_time(b, *current))))
         changes.append(watch.changes())
         _check_size(watch, changes[-1], "a dynamic 'if'")
         watch.restore()
@@ -398,7 +341,7 @@ class _Loop:
         for _ in range(_TURNS):
             region, block = new_block([lower.type, *_types(self.plans)])
             with insert_at(block):
-                out = _at_run_time(body, item(block.args[0]), *self._enter(block.args[1:]))
+                out = at_run_time(body, item(block.args[0]), *self._enter(block.args[1:]))
                 after, fits = self._leave(out)
                 if fits:
                     scf.yield_(_flatten(self.plans, after))
@@ -455,7 +398,7 @@ class _Loop:
                 continue
             after, after_block = new_block(types)
             with insert_at(after_block):
-                out = _at_run_time(body, *self._enter(after_block.args))
+                out = at_run_time(body, *self._enter(after_block.args))
                 after_row, fits = self._leave(out)
                 if fits:
                     scf.yield_(_flatten(self.plans, after_row))
@@ -472,14 +415,20 @@ def _unsettled() -> TypeMismatchError:
 
 
 def _have_zeros(types: list[Type]) -> bool:
-    return all(isinstance(element_type(t), IntegerType | FloatType) for t in types)
+    return all(isinstance(element_type(t), IntegerType | FloatType | PtrType) for t in types)
+
+
+def _zero(type: Type) -> Value:
+    if isinstance(type, PtrType):
+        return cute.int_to_ptr(arith.constant(0, I64), type)
+    return arith.constant(0.0 if isinstance(element_type(type), FloatType) else 0, type)
 
 
 def _zeros(types: list[Type]) -> list[Value] | None:
     """Constants for types that have any; None if one has none."""
     if not _have_zeros(types):
         return None
-    return [arith.constant(0.0 if isinstance(element_type(t), FloatType) else 0, t) for t in types]
+    return [_zero(t) for t in types]
 
 
 def while_(

@@ -4,17 +4,7 @@
 
 from __future__ import annotations
 
-from opencute.frontend.control import (
-    for_,
-    go_on,
-    if_,
-    raised,
-    reach,
-    static_go_on,
-    unrolled,
-    values,
-    while_,
-)
+from opencute.frontend.control import for_, if_, reach, values, while_
 from opencute.frontend.expressions import (
     and_,
     builtin,
@@ -25,6 +15,7 @@ from opencute.frontend.expressions import (
     not_,
     or_,
 )
+from opencute.frontend.leaving import go_on, raised, static_go_on, unrolled
 
 __all__ = [
     "and_",

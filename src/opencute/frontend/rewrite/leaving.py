@@ -73,9 +73,10 @@ def _inner(node: ast.stmt) -> bool:
 
 
 def _own(node: ast.AST) -> Iterable[ast.AST]:
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, SCOPES):
+    """A node and those inside of it, without those of functions."""
+    if not isinstance(node, SCOPES):
+        yield node
+        for child in ast.iter_child_nodes(node):
             yield from _own(child)
 
 
@@ -93,7 +94,7 @@ def _decided(body: list[ast.stmt]) -> bool:
     for stmt in body:
         if isinstance(stmt, ast.If) and is_constexpr(stmt.test) and _exits([stmt]):
             return True
-        if not isinstance(stmt, _LOOPS) and any(
+        if not isinstance(stmt, (*_LOOPS, *SCOPES)) and any(
             _decided(getattr(stmt, field, [])) for field in ("body", "orelse")
         ):
             return True
