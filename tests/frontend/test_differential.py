@@ -47,6 +47,7 @@ class Writer:
         self.rng = random.Random(seed)
         self.lines: list[str] = []
         self.loops = 0
+        self.inside = 0
 
     def pick(self, *options: str) -> str:
         return self.rng.choice(options)
@@ -106,7 +107,13 @@ class Writer:
             if self.rng.random() < 0.6:
                 self.emit(indent, "else:")
                 self.block(indent + 1, depth - 1)
-        elif kind < 0.72 and indent == 1:
+        elif kind < 0.70 and self.inside and self.rng.random() < 0.6:
+            self.emit(indent, f"if {self.test()}:")
+            if self.rng.random() < 0.3:
+                self.block(indent + 1, depth - 1)
+            leave = self.pick("break", "continue", "break", f"return ({', '.join(OUTPUTS)})")
+            self.emit(indent + 1, leave)
+        elif kind < 0.74 and (indent == 1 or self.rng.random() < 0.5):
             self.emit(indent, f"if {self.test()}:")
             self.block(indent + 1, depth - 1)
             self.emit(indent + 1, f"return ({', '.join(OUTPUTS)})")
@@ -119,16 +126,25 @@ class Writer:
                 f"range({bound})", f"range({self.pick('-1', 'b % 3')}, {bound})",
                 f"range({bound}, -1, -{m})", f"range({n}, {n + 4}, {m})",
                 f"range({bound}, {bound} + 3, c % 2 + 1)",
+                f"[{self.atom()}, 2, {self.atom()}]", f"cutlass.range_constexpr({n})",
             )  # fmt: skip
             self.emit(indent, f"for {loop} in {ranges}:")
-            self.block(indent + 1, depth - 1)
+            self.body(indent, depth)
             self.loops -= 1
         else:
             turn = f"w{indent}"
             self.emit(indent, f"{turn} = 0")
             self.emit(indent, f"while {turn} < {self.rng.randint(0, 4)} and ({self.test()}):")
-            self.block(indent + 1, depth - 1)
             self.emit(indent + 1, f"{turn} += 1")
+            self.body(indent, depth)
+
+    def body(self, indent: int, depth: int) -> None:
+        self.inside += 1
+        self.block(indent + 1, depth - 1)
+        self.inside -= 1
+        if self.rng.random() < 0.3:
+            self.emit(indent, "else:")
+            self.block(indent + 1, depth - 1)
 
     def block(self, indent: int, depth: int) -> None:
         for _ in range(self.rng.randint(1, 2)):

@@ -31,8 +31,14 @@ CASES: dict[str, tuple[str, str]] = {
     "iterating a tensor": ("OC1110", "for x in t:  # here\n    pass"),
     "a tensor in a comprehension": ("OC1110", "y = [x for x in t]  # here"),
     "kernel from kernel": ("OC1134", "other(t)  # here"),
-    "break": ("OC1115", "for k in range(4):\n    if k == i:  # here\n        break"),
-    "loop bounds with break": ("OC1112", "for k in range(i):  # here\n    break"),
+    "break out of a static while": (
+        "OC1115",
+        "while cutlass.const_expr(True):\n    if i > 2:\n        break  # here",
+    ),
+    "loop bounds with a static break": (
+        "OC1112",
+        "for k in range(i):  # here\n    if cutlass.const_expr(True):\n        break",
+    ),
     "list grows": ("OC1117", "x = []\nif i > 0:  # here\n    x.append(i)"),
     "truth of a vector": ("OC1221", "v = cute.full((2,), 1.0)\nif v > 0:  # here\n    pass"),
     "kinds differ": ("OC1250", "x = 1\nif i > 0:  # here\n    x = 'a'"),

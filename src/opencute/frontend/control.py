@@ -12,31 +12,38 @@ that the parts changed::
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from opencute.base.errors import LanguageError, TypeMismatchError
-from opencute.dialects import arith, scf
+from opencute.dialects import arith, cute, scf
+from opencute.dialects.cute import PtrType
 from opencute.frontend.carried import NoJoin, Plan, Static, Unbound, plan_for
+from opencute.frontend.leaving import at_run_time, go_on
 from opencute.frontend.mutation import MISSING, Key, Watch
 from opencute.frontend.ranges import LoopRange, dynamic_range
 from opencute.ir.builder import current_block, insert_at, new_block
 from opencute.ir.core import Block, Op, Region, Value
-from opencute.ir.types import Type
-from opencute.lang.numbers import Boolean, Int32, Numeric
+from opencute.ir.types import I64, FloatType, IntegerType, Type, element_type
+from opencute.lang.numbers import Boolean, Int32, Int64, Numeric
 from opencute.lang.tensors import Tensor
 
-__all__ = ["for_", "if_", "reach", "static_test", "values", "while_"]
+__all__ = ["for_", "if_", "reach", "values", "while_"]
 
 Names = tuple[str, ...]
 Values = tuple[Any, ...]
 
+_RESULT = "__ocr_result"  # the variable of a function's return value
 _TURNS = 8  # a loop's types settle after a few tracings of its body, or never
 
 
 def values(names: Names, scope: dict[str, Any]) -> Values:
     """The variables of `names` in a function's locals, unbound ones as `Unbound`."""
-    return tuple(scope[n] if n in scope else Unbound(n) for n in names)
+    return tuple(
+        scope[n] if n in scope else Unbound("the return value" if n == _RESULT else n)
+        for n in names
+    )
 
 
 def reach(names: Names, scope: dict[str, Any]) -> Values:
@@ -51,20 +58,6 @@ def _truth(cond: Any) -> Any:
     return bool(cond)  # of a vector: raises with a hint
 
 
-def static_test(cond: Any, what: str) -> Any:
-    """The condition of a branch with `break`, `continue` or `return` inside of a loop.
-
-    Raises:
-        LanguageError: it is only known at run time.
-    """
-    if isinstance(cond, Numeric) and cond.is_dynamic:
-        raise LanguageError(
-            f"'{what}' in a loop cannot depend on a run-time condition", code="OC1115",
-            hint="carry a flag: 'if not done: ...', or put it into the condition of a 'while'",
-        )  # fmt: skip
-    return cond
-
-
 def _region(fill: Callable[[Block], None], arg_types: Any = ()) -> Region:
     region, block = new_block(arg_types)
     with insert_at(block):
@@ -73,8 +66,8 @@ def _region(fill: Callable[[Block], None], arg_types: Any = ()) -> Region:
 
 
 def _join_error(error: NoJoin, name: str, what: str) -> TypeMismatchError:
-    if name == "__ocr_result":
-        message = "the function returns different kinds of values on the paths of a dynamic 'if'"
+    if name == _RESULT:
+        message = "the function returns different kinds of values on its paths"
     elif name.startswith("the "):
         message = f"{name} {what}"
     else:
@@ -84,14 +77,45 @@ def _join_error(error: NoJoin, name: str, what: str) -> TypeMismatchError:
     )
 
 
-def _plans(names: Names, rows: list[Values], what: str, *, dynamic: bool = False) -> list[Plan]:
+def _plans(
+    names: Names, rows: list[Values], what: str, *, dynamic: bool = False, fill: bool = False
+) -> list[Plan]:
+    """A plan for each variable. The return value may have no value on paths that go on; so may
+    others if `fill`."""
     plans: list[Plan] = []
     for i, name in enumerate(names):
+        column = [row[i] for row in rows]
         try:
-            plans.append(plan_for(*[row[i] for row in rows], dynamic=dynamic))
+            if fill or name == _RESULT:
+                plans.append(_filled(column, dynamic))
+            else:
+                plans.append(plan_for(*column, dynamic=dynamic))
         except NoJoin as e:
             raise _join_error(e, name, what) from None
     return plans
+
+
+class _Filled(Plan):
+    """A plan whose values are zeros where there is no object."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.types, self.rebuild, self.facts = plan.types, plan.rebuild, plan.facts
+
+    def values(self, obj: Any) -> list[Value]:
+        if not isinstance(obj, Unbound):
+            return self.plan.values(obj)
+        zeros = _zeros(self.plan.types())
+        assert zeros is not None
+        return zeros
+
+
+def _filled(column: list[Any], dynamic: bool) -> Plan:
+    bound = [x for x in column if not isinstance(x, Unbound)]
+    if not bound or len(bound) == len(column):
+        return plan_for(*column, dynamic=dynamic)
+    plan = plan_for(*bound, dynamic=dynamic)
+    return _Filled(plan) if _have_zeros(plan.types()) else plan_for(*column, dynamic=dynamic)
 
 
 def _flatten(plans: list[Plan], row: Values) -> list[Value]:
@@ -124,6 +148,8 @@ def if_(
     names: Names,
     current: Values,
     reached: Values = (),
+    *,
+    fill: bool = False,
 ) -> Values:
     """An `if` statement; returns the variables that the branches assign.
 
@@ -133,6 +159,7 @@ def if_(
         names: the variables.
         current: their values before.
         reached: other objects that the branches can change.
+        fill: give variables that one branch does not bind some value there.
 
     Raises:
         TypeMismatchError: a variable has values that cannot be joined.
@@ -146,7 +173,7 @@ def if_(
     regions: list[Region] = []
     changes: list[dict[Key, Any]] = []
     for branch in (then, orelse):
-        regions.append(_region(lambda _, b=branch: rows.append(b(*current))))
+        regions.append(_region(lambda _, b=branch: rows.append(at_run_time(b, *current))))
         changes.append(watch.changes())
         _check_size(watch, changes[-1], "a dynamic 'if'")
         watch.restore()
@@ -156,7 +183,8 @@ def if_(
         for row, c in zip(rows, changes, strict=True)
     ]
     names = (*names, *map(watch.describe, keys))
-    plans = _plans(names, rows, "has different kinds of values in the branches of a dynamic 'if'")
+    plans = _plans(names, rows, "has different kinds of values in the branches of a dynamic 'if'",
+                   fill=fill)  # fmt: skip
     for region, row in zip(regions, rows, strict=True):
         with insert_at(region.block):
             scf.yield_(_flatten(plans, row))
@@ -183,12 +211,19 @@ def for_(
     names: Names,
     current: Values,
     reached: Values = (),
+    leave: Names = (),
 ) -> Values:
     """A `for` statement: a run-time loop over a range, an ordinary one over anything else.
 
     `body` takes the item, then the variables; the loop's own are among them and keep their last
-    value, as in Python. Other arguments as in `if_`.
+    value, as in Python. The loop ends when a variable of `leave` is set. Other arguments as in
+    `if_`.
     """
+    flags = [names.index(n) for n in leave]
+
+    def over(items: Iterable[Any]) -> Values:
+        return _over_items(items, body, names, current, reached, flags)
+
     loop = iterable if isinstance(iterable, LoopRange) else dynamic_range(iterable)
     if loop is None:
         if isinstance(iterable, Tensor):
@@ -196,14 +231,58 @@ def for_(
                 "a tensor cannot be iterated", code="OC1110", found=str(iterable),
                 hint="loop over range(cute.size(tensor))",
             )  # fmt: skip
-        for item in iterable:
-            current = body(item, *current)
-        return current
+        return over(iterable)
     if current_block() is None:
-        for item in loop.concrete():
-            current = body(Int32(item), *current)
-        return current
+        return over(map(Int32, loop.concrete()))
+    if leave:
+        return _run_until(names, current, reached, loop, body, flags)
     return _Loop(names, current, reached).run_for(loop, body)
+
+
+def _over_items(
+    items: Iterable[Any],
+    body: Callable[..., Values],
+    names: Names,
+    current: Values,
+    reached: Values,
+    flags: list[int],
+) -> Values:
+    """A loop that runs while tracing; turns after a run-time `break` are guarded."""
+    for item in items:
+        on = go_on(*(current[i] for i in flags))
+        if on is False:
+            break
+        if on is True:
+            current = body(item, *current)
+        else:
+            turn = functools.partial(body, item)
+            current = if_(on, turn, lambda *v: v, names, current, reached)
+    return current
+
+
+def _run_until(
+    names: Names,
+    current: Values,
+    reached: Values,
+    loop: LoopRange,
+    body: Callable[..., Values],
+    flags: list[int],
+) -> Values:
+    """A run-time loop over a range that ends when a variable is set: an `scf.while`."""
+    lower, upper, step, item = loop.bounds()
+    counter: Any = Int64 if lower.type == I64 else Int32
+
+    def cond(*variables: Any) -> tuple[Any, Values]:
+        on = go_on(*(variables[i] for i in flags))
+        more = variables[-1] < counter(upper)
+        return (more if on is True else more & on), variables
+
+    def turn(*variables: Any) -> Values:
+        *row, at = variables
+        return (*body(item(at.ir_value()), *row), at + counter(step))
+
+    every = _Loop((*names, "the loop's counter"), (*current, counter(lower)), reached)
+    return every.run_while(cond, turn, runs=loop.runs())[:-1]
 
 
 class _Loop:
@@ -262,22 +341,25 @@ class _Loop:
         for _ in range(_TURNS):
             region, block = new_block([lower.type, *_types(self.plans)])
             with insert_at(block):
-                out = body(item(block.args[0]), *self._enter(block.args[1:]))
+                out = at_run_time(body, item(block.args[0]), *self._enter(block.args[1:]))
                 after, fits = self._leave(out)
                 if fits:
                     scf.yield_(_flatten(self.plans, after))
-            if fits and not (loop.runs() and self._bind(out)):
+            if fits and not self._bind(out, loop.runs()):
                 op = scf.for_(lower, upper, step, self._start(), region)
                 loop.annotate(op)
                 return self._finish(op)
         raise _unsettled()
 
-    def _bind(self, out: Values) -> bool:
+    def _bind(self, out: Values, runs: bool) -> bool:
         """Give variables that every turn binds, and nothing before the loop, a start value: the
-        loop certainly runs, and no turn has read them before it bound them."""
+        loop certainly runs, and no turn has read them before it bound them. A return value is not
+        read unless it has been set."""
         before = list(self.before)
         for i, (old, new) in enumerate(zip(self.before, out, strict=True)):
             if not isinstance(old, Unbound) or isinstance(new, Unbound):
+                continue
+            if not (runs or self.names[i] == _RESULT):
                 continue
             try:
                 plan = plan_for(new, dynamic=True)
@@ -291,7 +373,11 @@ class _Loop:
         return found
 
     def run_while(
-        self, cond: Callable[..., tuple[Any, Values]], body: Callable[..., Values]
+        self,
+        cond: Callable[..., tuple[Any, Values]],
+        body: Callable[..., Values],
+        *,
+        runs: bool = False,
     ) -> Any:
         """Build an `scf.while`; or the condition's value, if it is known while tracing."""
         for _ in range(_TURNS):
@@ -304,16 +390,19 @@ class _Loop:
                 self.watch.restore()
                 if self._admit(changes):
                     continue
-                start = self._with_items(start, changes)
                 if test is True or test is False:
                     return test
-                scf.condition(test.ir_value(), _flatten(self.plans, start))
+                row = self._with_items(start, changes)
+                scf.condition(test.ir_value(), _flatten(self.plans, row))
+            if self._bind(start, True):  # what the condition binds, the body can read
+                continue
             after, after_block = new_block(types)
             with insert_at(after_block):
-                out, fits = self._leave(body(*self._enter(after_block.args)))
+                out = at_run_time(body, *self._enter(after_block.args))
+                after_row, fits = self._leave(out)
                 if fits:
-                    scf.yield_(_flatten(self.plans, out))
-            if fits:
+                    scf.yield_(_flatten(self.plans, after_row))
+            if fits and not self._bind(out, runs):
                 return self._finish(scf.while_(self._start(), types, before, after))
         raise _unsettled()
 
@@ -325,13 +414,21 @@ def _unsettled() -> TypeMismatchError:
     )  # fmt: skip
 
 
+def _have_zeros(types: list[Type]) -> bool:
+    return all(isinstance(element_type(t), IntegerType | FloatType | PtrType) for t in types)
+
+
+def _zero(type: Type) -> Value:
+    if isinstance(type, PtrType):
+        return cute.int_to_ptr(arith.constant(0, I64), type)
+    return arith.constant(0.0 if isinstance(element_type(type), FloatType) else 0, type)
+
+
 def _zeros(types: list[Type]) -> list[Value] | None:
     """Constants for types that have any; None if one has none."""
-    from opencute.ir.types import FloatType, IntegerType, element_type
-
-    if not all(isinstance(element_type(t), IntegerType | FloatType) for t in types):
+    if not _have_zeros(types):
         return None
-    return [arith.constant(0.0 if isinstance(element_type(t), FloatType) else 0, t) for t in types]
+    return [_zero(t) for t in types]
 
 
 def while_(
@@ -346,9 +443,9 @@ def while_(
     if current_block() is None:
         return _python_while(cond, body, current)
     out = _Loop(names, current, reached).run_while(cond, body)
-    if out is True:
+    if isinstance(out, bool):
         return _static_while(cond, body, names, current, reached)
-    return current if out is False else out
+    return out
 
 
 def _python_while(cond: Any, body: Any, current: Values) -> Values:

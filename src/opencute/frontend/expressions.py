@@ -20,6 +20,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from opencute.base.errors import LanguageError
 from opencute.frontend.control import if_
 from opencute.frontend.ranges import LoopRange
 from opencute.lang.numbers import Boolean, Numeric, as_numeric
@@ -60,7 +61,9 @@ def ifexp(cond: Any, then: Thunk, orelse: Thunk, state: State = _NO_STATE) -> An
         return run
 
     what = ("the conditional expression", *names)
-    out, *variables = if_(cond, arm(then), arm(orelse), what, (None, *get()), (then, orelse))
+    out, *variables = if_(
+        cond, arm(then), arm(orelse), what, (None, *get()), (then, orelse), fill=True
+    )
     put(*variables)
     return out
 
@@ -109,10 +112,26 @@ def not_(x: Any) -> Any:
 
 def contains(item: Any, container: Any) -> Any:
     """`item in container`: with run-time numbers in a list or tuple, one comparison for each."""
+    if isinstance(container, LoopRange | range) and _dynamic(item):
+        return _in_range(item, container)
+    if isinstance(container, set | frozenset | dict) and _dynamic(item):
+        container = tuple(container)  # pyright: ignore[reportUnknownVariableType]
     if is_sequence(container) and any(map(_dynamic, (item, *container))):
         parts = [lambda x=x: item == x for x in container]
         return or_(*parts) if parts else False
     return item in container
+
+
+def _in_range(item: Any, items: LoopRange | range) -> Any:
+    start, step, stop = items.start, items.step, items.stop
+    if _dynamic(step):
+        raise LanguageError(
+            "'in' of a range needs a step known at compile time", code="OC1113", found=str(step),
+            hint="compare with the bounds",
+        )  # fmt: skip
+    if int(step) < 0:
+        start, item, stop, step = -start, -item, -stop, -step
+    return and_(lambda: item >= start, lambda: item < stop, lambda: (item - start) % int(step) == 0)
 
 
 def chain(

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from opencute.frontend.control import for_, if_, reach, static_test, values, while_
+from opencute.frontend.control import for_, if_, reach, values, while_
 from opencute.frontend.expressions import (
     and_,
     builtin,
@@ -15,6 +15,7 @@ from opencute.frontend.expressions import (
     not_,
     or_,
 )
+from opencute.frontend.leaving import go_on, raised, static_go_on, unrolled
 
 __all__ = [
     "and_",
@@ -23,12 +24,15 @@ __all__ = [
     "compare",
     "contains",
     "for_",
+    "go_on",
     "if_",
     "ifexp",
     "not_",
     "or_",
+    "raised",
     "reach",
-    "static_test",
+    "static_go_on",
+    "unrolled",
     "values",
     "while_",
 ]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import os
 import sys
@@ -11,11 +12,12 @@ import types
 from typing import Any
 
 from opencute import base
-from opencute.base.errors import OpenCuTeError
+from opencute.base.errors import LanguageError, OpenCuTeError
 from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
+from opencute.frontend.hints import hint_for
 
-__all__ = ["here", "place_error", "traced"]
+__all__ = ["here", "is_internal", "place_error", "traced", "without_end"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(base.__file__))) + os.sep
 # functools calls the getter of a cached property.
@@ -24,7 +26,8 @@ _ours: dict[types.CodeType, bool] = {}
 _locations: dict[tuple[Any, ...], Location] = {}
 
 
-def _internal(code: types.CodeType) -> bool:
+def is_internal(code: types.CodeType) -> bool:
+    """Whether code is not the user's."""
     found = _ours.get(code)
     if found is None:
         name = code.co_filename
@@ -42,14 +45,14 @@ _TRACED = traced.__code__
 
 def here() -> Location | None:
     """The user's position that is being traced, with the calls that lead to it."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the only fast way
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way to the callers
     chain: list[tuple[types.CodeType, int]] = []
     owner = False  # the next user frame owns the generated function just seen
     while frame is not None:
         code = frame.f_code
         if code is _TRACED:
             break
-        if not _internal(code):
+        if not is_internal(code):
             if code.co_name.startswith("__oc_"):
                 if not owner:
                     chain.append((code, frame.f_lineno))
@@ -92,7 +95,7 @@ def place_error(error: BaseException) -> None:
     frames: list[types.TracebackType] = []
     tb = error.__traceback__
     while tb is not None:
-        if not _internal(tb.tb_frame.f_code):
+        if not is_internal(tb.tb_frame.f_code):
             frames.append(tb)
         tb = tb.tb_next
     if not frames:
@@ -109,6 +112,8 @@ def place_error(error: BaseException) -> None:
             ),
             "",
         )
+        if error.loc is None and error.code == "OC1101":
+            error.hint = hint_for(str(error.found), inner) or error.hint
         error.at(Location(code.co_filename, inner.tb_lineno, col, end, name))
     if KNOBS.full_traceback:
         return
@@ -116,3 +121,30 @@ def place_error(error: BaseException) -> None:
     for t in reversed(frames):
         chain = types.TracebackType(chain, t.tb_frame, t.tb_lasti, t.tb_lineno)
     error.__traceback__ = chain
+
+
+def without_end(error: RecursionError) -> LanguageError:
+    """What to say instead when Python's stack ends while tracing."""
+    frames: list[types.TracebackType] = []
+    tb = error.__traceback__
+    while tb is not None:
+        if not is_internal(tb.tb_frame.f_code):
+            frames.append(tb)
+        tb = tb.tb_next
+    plain = [(i, t.tb_frame.f_code) for i, t in enumerate(frames)
+             if not t.tb_frame.f_code.co_name.startswith("__oc_")]  # fmt: skip
+    counts = collections.Counter(code for _, code in plain)
+    loc, name = None, "a function"
+    if counts:
+        code = counts.most_common(1)[0][0]
+        last = max(i for i, c in plain if c is code)
+        caller = frames[max(last - 1, 0)]
+        name = repr(code.co_name)
+        column, end = _column(caller)
+        file = caller.tb_frame.f_code.co_filename
+        loc = Location(file, caller.tb_lineno, column, end, code.co_name)
+    return LanguageError(
+        f"{name} calls itself without end while it is traced", code="OC1123", loc=loc,
+        hint="recursion needs a bound known at compile time: under a run-time condition both "
+        "branches are traced; use a loop, or end it with const_expr()",
+    )  # fmt: skip

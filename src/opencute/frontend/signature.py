@@ -42,7 +42,7 @@ from opencute.lang.typing import ALGEBRA, is_constexpr
 from opencute.layout import ComposedLayout, Layout
 from opencute.layout.ints import is_sequence
 
-__all__ = ["Spec", "annotations", "register_jit_arg_adapter", "spec_of"]
+__all__ = ["Spec", "annotations_of", "register_jit_arg_adapter", "spec_of"]
 
 _ADAPTERS: dict[type, Callable[[Any], Any]] = {}
 
@@ -305,7 +305,7 @@ def parts_of(obj: Any) -> tuple[tuple[Any, ...], list[Any]]:
 
 def _item_annotations(annotation: Any, kind: Any, names: tuple[Any, ...]) -> list[Any]:
     if dataclasses.is_dataclass(kind) or (issubclass(kind, tuple) and kind is not tuple):
-        hints = annotations(kind)
+        hints = annotations_of(kind)
         return [hints.get(n) for n in names]
     if _is_algebra(annotation):
         return [annotation] * len(names)
@@ -315,7 +315,7 @@ def _item_annotations(annotation: Any, kind: Any, names: tuple[Any, ...]) -> lis
     return [args[0] if args else None] * len(names)
 
 
-def annotations(obj: Any) -> dict[str, Any]:
+def annotations_of(obj: Any) -> dict[str, Any]:
     """Annotations by name; text that cannot be resolved stays text."""
     try:
         return typing.get_type_hints(obj)

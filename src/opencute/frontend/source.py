@@ -28,8 +28,8 @@ def function_tree(fn: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
         LanguageError: the source cannot be found, or the function is a lambda or coroutine.
     """
     try:
-        lines, first = inspect.getsourcelines(fn)
-        filename = inspect.getsourcefile(fn) or fn.__code__.co_filename
+        lines, first = inspect.getsourcelines(fn.__code__)  # not of what fn wraps
+        filename = inspect.getsourcefile(fn.__code__) or fn.__code__.co_filename
     except (OSError, TypeError):
         raise LanguageError(
             f"the source of {fn.__name__!r} cannot be read",

@@ -24,7 +24,7 @@ from opencute.base.location import Location
 from opencute.dialects import builtin, func, gpu, llvm
 from opencute.frontend.carried import NoJoin, Plan, plan_for
 from opencute.frontend.escapes import check_escapes
-from opencute.frontend.locations import here, place_error, traced
+from opencute.frontend.locations import here, place_error, traced, without_end
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr
 from opencute.ir.builder import insert_at, locating
 from opencute.ir.core import Block, Op, Value
@@ -115,6 +115,8 @@ def trace_host(
                 f"kernel {call.name!r} is called but never launched", code="OC1130", loc=call.loc,
                 hint="write kernel(...).launch(grid=..., block=...)",
             )  # fmt: skip
+    except RecursionError as e:
+        raise without_end(e) from None
     except BaseException as e:
         place_error(e)
         raise

@@ -135,7 +135,7 @@ def build(
     if block is None:
         raise LanguageError(
             "a value of compiled code is used outside of the function that computes it",
-            code="OC1119", found=name,
+            code="OC1125", found=name,
             hint="values known only at run time exist while a @cute.jit function is traced",
         )  # fmt: skip
     locate = state.locate

@@ -13,7 +13,7 @@ from typing import Any
 from opencute.base.errors import LanguageError
 from opencute.frontend.locations import place_error
 from opencute.frontend.rewrite import rewritten
-from opencute.frontend.signature import annotations
+from opencute.frontend.signature import annotations_of
 from opencute.frontend.tracing import KernelCall, current_trace
 from opencute.lang.numbers import Numeric, NumericMeta
 from opencute.lang.typing import is_constexpr
@@ -51,7 +51,7 @@ class _Decorated:
     @functools.cached_property
     def annotations(self) -> dict[str, Any]:
         """The parameters' annotations."""
-        return annotations(self.fn)
+        return annotations_of(self.fn)
 
     @functools.cached_property
     def static_parameters(self) -> frozenset[str]:

@@ -154,7 +154,9 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, np.generic):
         return a.tobytes() == b.tobytes()
     if type(a) is SimPointer:
-        return a.buffer is b.buffer and type(a.offset) is int and a.offset == b.offset
+        if type(a.offset) is not int or type(b.offset) is not int:
+            return False
+        return a.buffer is b.buffer and a.offset == b.offset
     return bool(a == b)
 
 

@@ -3,7 +3,7 @@
 """Rewrites of a function's syntax tree, one file each.
 
 accepted       the table of accepted nodes; the rest is refused on its line
-returns        early returns become nested branches
+leaving        return, break and continue become flags and guards
 conditionals   `if` becomes `__oc__.if_`
 loops          `for` and `while` become `__oc__.for_` and `__oc__.while_`
 expressions    conditional expressions, and/or/not, chained comparisons, builtins

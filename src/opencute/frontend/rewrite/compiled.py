@@ -10,12 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute.frontend import generated
+from opencute.frontend.hints import note_rewritten
 from opencute.frontend.rewrite.accepted import check
 from opencute.frontend.rewrite.conditionals import rewrite_if
 from opencute.frontend.rewrite.expressions import rewrite_expression, state_of
+from opencute.frontend.rewrite.leaving import leaves_of, lower_exits, runs_in_python
 from opencute.frontend.rewrite.loops import is_trace_time, rewrite_for, rewrite_while
-from opencute.frontend.rewrite.returns import normalise
-from opencute.frontend.rewrite.scope import RUNTIME, call, contains, is_constexpr, shared, walrus
+from opencute.frontend.rewrite.scope import RUNTIME, call, is_constexpr, shared, walrus
 from opencute.frontend.source import function_tree
 
 __all__ = ["rewritten"]
@@ -44,7 +45,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         if any(map(_is_ours, node.decorator_list)):
             return node  # the decorator reads its source again
-        node.body = normalise(node.body)
+        node.body = lower_exits(node.body, self._next)
         node.returns = None
         for arg in [*node.args.args, *node.args.posonlyargs, *node.args.kwonlyargs]:
             arg.annotation = None
@@ -72,37 +73,32 @@ class _Rewriter(ast.NodeTransformer):
             )  # fmt: skip
         return ast.copy_location(ast.Assign([node.target], node.value), node)
 
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        self.generic_visit(node)
+        if node.exc is not None:
+            node.exc = _locate(call("raised", node.exc), node)
+        return node
+
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         return node  # its body runs while tracing, as Python
 
     def visit_If(self, node: ast.If) -> Any:
         self.generic_visit(node)
-        if is_constexpr(node.test):
+        if is_constexpr(node.test) or runs_in_python(node):
             return node
-        leaves = _leaves([*node.body, *node.orelse])
-        if leaves:  # belongs to a loop that runs while tracing
-            return self._stay(node, leaves)
         return self._place(rewrite_if(node, self._next(), self._shared(node)), node.test)
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
-        if is_trace_time(node.iter) or _leaves(node.body):
-            return node  # Python's loop; LoopRange.__iter__ refuses run-time bounds
+        if is_trace_time(node.iter) and not leaves_of(node):
+            return node
         return self._place(rewrite_for(node, self._next(), self._shared(node)), node.iter)
 
     def visit_While(self, node: ast.While) -> Any:
         self.generic_visit(node)
-        if is_constexpr(node.test):
+        if is_constexpr(node.test) or runs_in_python(node):
             return node
-        leaves = _leaves(node.body)
-        if leaves:
-            return self._stay(node, leaves)
         return self._place(rewrite_while(node, self._next(), self._shared(node)), node.test)
-
-    def _stay(self, node: ast.If | ast.While, leaves: str) -> ast.stmt:
-        test = call("static_test", node.test, ast.Constant(leaves))
-        node.test = _locate(test, node.test)
-        return node
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
@@ -140,15 +136,6 @@ def _declares(stmt: ast.stmt) -> bool:
     )
 
 
-def _leaves(body: list[ast.stmt]) -> str:
-    """The word by which code leaves a loop or function early, if it does."""
-    if contains(body, (ast.Return,), loops=True):
-        return "return"
-    if contains(body, (ast.Break,), loops=False):
-        return "break"
-    return "continue" if contains(body, (ast.Continue,), loops=False) else ""
-
-
 def _is_ours(decorator: ast.expr) -> bool:
     f = decorator.func if isinstance(decorator, ast.Call) else decorator
     name = f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
@@ -164,6 +151,7 @@ def rewritten(fn: types.FunctionType) -> Callable[..., Any]:
     code = _cache.get(fn.__code__)
     if code is None:
         code = _cache[fn.__code__] = _compile(fn)
+        note_rewritten(code)
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
     cells[RUNTIME] = types.CellType(generated)
     closure = tuple(cells[name] for name in code.co_freevars)

@@ -10,7 +10,14 @@ from __future__ import annotations
 
 import ast
 
-from opencute.frontend.rewrite.scope import RUNTIME, call, function, name_tuple, returning
+from opencute.frontend.rewrite.scope import (
+    RUNTIME,
+    call,
+    function,
+    name_tuple,
+    returning,
+    target_tuple,
+)
 
 __all__ = ["BUILTINS", "rewrite_expression", "state_of"]
 
@@ -88,6 +95,8 @@ def state_of(names: list[str], walrus: list[str]) -> list[ast.stmt]:
         ast.Load(),
     )
     return [
+        # Binds variables that nothing but expressions assign.
+        ast.If(ast.Constant(False), [ast.Assign([target_tuple(names)], ast.Constant(None))], []),
         function("__oc_get", (), [see, returning(names)]),
         function("__oc_put", names, []),
         ast.Assign([ast.Name(STATE, ast.Store())], state),

@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""`for` and `while` statements. The last operand are objects that the body may change.
+"""`for` and `while` statements. The last operands are objects that the body may change, and the
+flags that end a `for`.
 
 Before::                        After::
 
     for i in range(n):              def __oc_body(__oc_item, *v):
         s += f(i)                       nonlocal s, i
                                         s, i = v; i = __oc_item; s += f(i); return s, i
-                                    s, i = __oc__.for_(range(n), __oc_body, ('s', 'i'), (s, i), ())
+                                    s, i = __oc__.for_(range(n), __oc_body, names, (s, i), (), ())
 
     while s < n:                    def __oc_cond(*v): nonlocal s; (s,) = v; return s < n, (s,)
         s = g(s)                    def __oc_body(*v): nonlocal s; (s,) = v; s = g(s); return s
@@ -19,6 +20,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from opencute.frontend.rewrite.leaving import leaves_of
 from opencute.frontend.rewrite.scope import (
     assigned,
     call,
@@ -60,6 +62,7 @@ def rewrite_for(node: ast.For, number: int, shared: Sequence[str] = ()) -> list[
         name_tuple(names),
         scope_values(names),
         reached(node.body, names),
+        name_tuple(leaves_of(node)),
     )
     return [
         function(body, names, [take, *node.body, returning(names)], ["__oc_item"]),

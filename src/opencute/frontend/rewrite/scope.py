@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 
 __all__ = [
     "RUNTIME",
+    "SCOPES",
     "VARIABLES",
     "assigned",
     "call",
-    "contains",
     "function",
     "is_constexpr",
     "loaded",
@@ -27,7 +27,7 @@ __all__ = [
 
 RUNTIME = "__oc__"
 VARIABLES = "__oc_vars"
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -89,7 +89,7 @@ def walrus(fn: ast.FunctionDef) -> list[str]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.NamedExpr):
                 names.setdefault(child.target.id)
-            if not isinstance(child, _SCOPES):
+            if not isinstance(child, SCOPES):
                 visit(child)
 
     visit(fn)
@@ -104,18 +104,6 @@ def loaded(nodes: Iterable[ast.AST], but: Sequence[str]) -> list[str]:
             if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
                 names.setdefault(child.id)
     return [n for n in names if n not in but and not n.startswith("__oc_")]
-
-
-def contains(nodes: Iterable[ast.AST], kinds: tuple[type[ast.AST], ...], *, loops: bool) -> bool:
-    """Whether code has a node of a kind in its own scope; `loops`: also inside nested loops."""
-    for node in nodes:
-        if isinstance(node, kinds):
-            return True
-        if isinstance(node, _SCOPES) or (not loops and isinstance(node, ast.For | ast.While)):
-            continue
-        if contains(ast.iter_child_nodes(node), kinds, loops=loops):
-            return True
-    return False
 
 
 def is_constexpr(node: ast.expr) -> bool:

@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What to do about a run-time value that Python needed while tracing, by the code that needed it.
+
+In: the innermost frame of the user's. Out: a hint, or None where there is nothing to add::
+
+    y = [x for x in range(4) if t[x] > 0]       # "a comprehension runs while tracing: ..."
+"""
+
+from __future__ import annotations
+
+import dis
+import linecache
+import types
+
+__all__ = ["REWRITTEN", "hint_for", "note_rewritten"]
+
+REWRITTEN: set[types.CodeType] = set()
+"""The code of functions with rewritten control flow."""
+
+_NAMES = {
+    "if": "an 'if'", "elif": "an 'elif'", "while": "a 'while'", "in": "an 'in'",
+    "expression": "an expression",
+}  # fmt: skip
+_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+
+
+def note_rewritten(code: types.CodeType) -> None:
+    """Remember a rewritten function's code and that of the functions in it."""
+    REWRITTEN.add(code)
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            note_rewritten(const)
+
+
+def hint_for(found: str, tb: types.TracebackType) -> str | None:
+    """A hint for a use of a run-time value as a Python bool, index or number.
+
+    Args:
+        found: which of them.
+        tb: the traceback's entry of the user's innermost frame.
+    """
+    code = tb.tb_frame.f_code
+    line = linecache.getline(code.co_filename, tb.tb_lineno).strip()
+    if found == "an index":
+        return (
+            "Python's lists and tuples are indexed while tracing: loop over range_constexpr(), or "
+            "use a register tensor (cute.make_rmem_tensor)"
+        )
+    if found == "float()":
+        return "Python's math functions need numbers: use those of cute.math"
+    if found != "bool()":
+        return None
+    if code.co_name in _COMPREHENSIONS or (" for " in line and line.endswith(("]", "}", ")"))):
+        return (
+            "a comprehension runs while tracing and cannot filter by run-time values: use a 'for' "
+            "statement, or select with '... if ... else ...'"
+        )
+    if code not in REWRITTEN:
+        return f"decorate {code.co_name!r} with @cute.jit: it has {_construct(line, tb)}"
+    if line.startswith("assert"):
+        return (
+            "an assert is checked while tracing: assert what is known then, or report with "
+            "'if not ...: cute.printf(...)'"
+        )
+    if line.startswith("case "):
+        return "a 'match' is decided while tracing: write 'if ... elif ... else' instead"
+    if _is_in(tb):
+        return "'in' of this container is decided while tracing: compare with each item"
+    return None
+
+
+def _is_in(tb: types.TracebackType) -> bool:
+    at = tb.tb_lasti
+    return any(
+        i.opname == "CONTAINS_OP" for i in dis.get_instructions(tb.tb_frame.f_code)
+        if i.offset == at
+    )  # fmt: skip
+
+
+def _construct(line: str, tb: types.TracebackType) -> str:
+    word = line.split(None, 1)[0] if line else ""
+    if word not in ("if", "elif", "while"):
+        word = "in" if _is_in(tb) else "expression"
+    return f"{_NAMES[word]} that depends on a run-time value"
