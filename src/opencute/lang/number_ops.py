@@ -232,6 +232,7 @@ def convert(x: Numeric, cls: NumericMeta) -> Numeric:
         fits = dst.width >= src.width
         grows = dst.width > src.width and (src.is_bool or not src.signed)
         out.nonneg = fits and (x.nonneg or grows)
+        out.is_index = fits and (x.is_index or src.is_bool) and dst.signed
         # Without a change of value all divisors stay, else those that wrapping cannot touch.
         same = out.nonneg or (fits and dst.signed and src.signed) or grows
         out.div = x.div if same else facts.pow2(x.div)
@@ -295,7 +296,8 @@ def shift_amount(b: Any, dtype: DType) -> Any:
 def _make(cls: Any, value: Any) -> Any:
     """A concrete number even while tracing."""
     out = cls.__new__(cls)
-    out.value, out.div, out.nonneg = coerce(value, cls.dtype), 1, False
+    out.value, out.div = coerce(value, cls.dtype), 1
+    out.nonneg = out.is_index = False
     return out
 
 
@@ -368,6 +370,7 @@ def minmax(name: str, a: Any, b: Any) -> Any:
         # One is enough for the greatest of signed and for the least of unsigned numbers.
         one = name == ("max" if cls.dtype.signed else "min")
         out.nonneg = any(known) if one else all(known)
+        out.is_index = facts.is_index(x) and facts.is_index(y)
         out.div = math.gcd(*(v.div if v.is_dynamic else abs(v.value) for v in (x, y))) or 1
         facts.bound_div(out)
     return out

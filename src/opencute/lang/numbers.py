@@ -9,8 +9,8 @@ are promoted by `opencute.numeric.promote`, integers wrap at their width, ``//``
     >>> Int8(100) + Int8(100)
     Int8(-56)
 
-Dynamic integers carry two facts that the layout algebra and the address code use: what divides
-them, and that they are not negative.
+Dynamic integers carry facts that the layout algebra and the address code use (`lang.facts`): what
+divides them, that they are not negative, and that they are made of indices.
 """
 
 from __future__ import annotations
@@ -72,16 +72,18 @@ class Numeric(metaclass=NumericMeta):
         ValueError, OverflowError: NaN or infinity given to an integer type.
     """
 
-    __slots__ = ("div", "nonneg", "value")
+    __slots__ = ("div", "is_index", "nonneg", "value")
     __hash__ = object.__hash__
     dtype: ClassVar[DType]
     value: Any
     div: int
     nonneg: bool
+    is_index: bool
 
     def __init__(self, value: Any = 0, *, loc: Any = None, ip: Any = None) -> None:
         self.div = 1
         self.nonneg = False
+        self.is_index = False
         if isinstance(value, Value):
             expected = ir_type(self.dtype)
             if value.type != expected:
@@ -92,12 +94,13 @@ class Numeric(metaclass=NumericMeta):
             self.value = value
         elif isinstance(value, Numeric):
             other = value.to(type(self))
-            self.value, self.div, self.nonneg = other.value, other.div, other.nonneg
+            self.value, self.div = other.value, other.div
+            self.nonneg, self.is_index = other.nonneg, other.is_index
         else:
             constant = ops.coerce(value, self.dtype)
-            if current_block() is None:
-                self.value = constant
-            else:
+            self.value = constant
+            if current_block() is not None:
+                self.is_index = not self.dtype.is_float and facts.is_index(self)
                 self.value = arith.constant(constant, ir_type(self.dtype))
                 if not self.dtype.is_float:
                     width = self.dtype.width

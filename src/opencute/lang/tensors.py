@@ -80,7 +80,7 @@ def _as_coord(x: Any) -> Any:
     if not isinstance(x, Integer) or type(x) is not Int32 or not x.is_dynamic:
         return x
     out = _Coord(x.value)
-    out.div, out.nonneg = x.div, x.nonneg
+    out.div, out.nonneg, out.is_index = x.div, x.nonneg, x.is_index
     return out
 
 
