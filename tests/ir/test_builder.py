@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from opencute.base.errors import LanguageError
 from opencute.base.location import Location
 from opencute.dialects import arith
 from opencute.ir.builder import (
@@ -41,7 +42,7 @@ def test_operations_go_to_the_insertion_point():
 
 
 def test_building_outside_of_a_block_is_a_bug():
-    with pytest.raises(AssertionError, match="outside of any block"):
+    with pytest.raises(LanguageError, match="outside of any block"):
         arith.constant(1, I32)
 
 

@@ -197,10 +197,10 @@ class KernelCall:
         symbol, values = self._trace_kernel(bounds, clusters)
         gpu.launch_func(
             symbol,
-            [Int32(d).ir_value() for d in dims[0]],
-            [Int32(d).ir_value() for d in dims[1]],
+            [_extent("grid", d) for d in dims[0]],
+            [_extent("block", d) for d in dims[1]],
             values,
-            cluster=[Int32(d).ir_value() for d in clusters] if clusters else (),
+            cluster=[_extent("cluster", d) for d in clusters] if clusters else (),
             smem=None if smem is None else Int32(smem).ir_value(),
             stream=_stream(stream),
             attributes=attrs,
@@ -242,6 +242,13 @@ class KernelCall:
                 hint="a kernel writes its results to tensors",
             )  # fmt: skip
         return symbol, values
+
+
+def _extent(what: str, d: Any) -> Value:
+    if isinstance(d, int) and not 0 <= d < 1 << 31:
+        raise ArgumentError(f"an extent of the {what} is out of range", code="OC2116",
+                            expected="0 to 2^31 - 1", found=d)  # fmt: skip
+    return Int32(d).ir_value()
 
 
 def _dims(what: str, dims: Any) -> list[Any]:

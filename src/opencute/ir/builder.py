@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
+from opencute.base.errors import LanguageError
 from opencute.base.location import Location
 from opencute.ir.attributes import Attribute
 from opencute.ir.core import Block, Op, OpResult, Region, Value, op_class
@@ -131,7 +132,12 @@ def build(
     """Make an operation at the insertion point."""
     state = _STATE
     block = state.block
-    assert block is not None, f"{name} is built outside of any block"
+    if block is None:
+        raise LanguageError(
+            f"{name} is built outside of any block", code="OC1138",
+            hint="a value of a traced function was used after its trace, or device code was called "
+            "outside of a @jit or @kernel function",
+        )  # fmt: skip
     locate = state.locate
     loc = locate() if locate is not None else state.loc
     op = (op_class(name) or Op)(name, operands, result_types, attributes, regions, loc)
