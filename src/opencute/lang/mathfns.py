@@ -125,7 +125,8 @@ def fma(a: Any, b: Any, c: Any, *, loc: Any = None, ip: Any = None) -> Any:
         return TensorSSA(emit_fma(x.value, y.value, z.value, cls.dtype), z.shape, cls)
     number: Any = ops.promoted(a, b, true_division=True)
     number = ops.promoted(number(0), c, true_division=True)
-    return number(emit_fma(*[number(v).ir_value() for v in (a, b, c)], number.dtype))
+    x, y, z = (number(v).ir_value() for v in (a, b, c))
+    return number(emit_fma(x, y, z, number.dtype))
 
 
 def _minmax(name: str, a: Any, b: Any) -> Any:

@@ -97,10 +97,10 @@ def promoted(a: Any, b: Any, *, true_division: bool = False) -> NumericMeta | No
 
 def common_kind(a: tuple[Any, Any], b: tuple[Any, Any], true_division: bool = False) -> DType:
     """The type of an operation on two operands, each given with its kind."""
-    kinds = [literal_kind(*a, b[1]), literal_kind(*b, a[1])]
-    if kinds == [int, int]:
-        kinds = [plain_type(a[0]), plain_type(b[0])]
-    dtype = promote(*kinds)
+    ka, kb = literal_kind(*a, b[1]), literal_kind(*b, a[1])
+    if ka is int and kb is int:
+        ka, kb = plain_type(a[0]) or ka, plain_type(b[0]) or kb
+    dtype = promote(ka, kb)
     return promote(dtype, float) if true_division and not dtype.is_float else dtype
 
 
