@@ -42,7 +42,7 @@ def test_operations_go_to_the_insertion_point():
 
 
 def test_building_outside_of_a_block_is_a_bug():
-    with pytest.raises(LanguageError, match="outside of the function"):
+    with pytest.raises(LanguageError, match="outside of any block"):
         arith.constant(1, I32)
 
 

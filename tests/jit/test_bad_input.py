@@ -273,7 +273,7 @@ def test_launches_that_no_device_takes_are_refused() -> None:
         ({"max_number_threads": 16}, "OC2112"),
         ({"max_number_threads": (64, 64, 1)}, "OC2112"),
         ({"cluster": (32, 1, 1)}, "OC2125"),
-        ({"cluster": (2, 1, 1)}, "OC3010"),
+        ({"cluster": (2, 1, 1)}, "OC3012"),
         ({"smem": 1 << 20}, "OC3011"),
         ({"smem": -1}, "OC3011"),
         ({"preferred_smem_carveout": 101}, "OC2124"),
@@ -350,5 +350,5 @@ def test_a_value_used_after_its_function() -> None:
         kept.append(n)
 
     host(3)
-    with pytest.raises(LanguageError, match="outside of the function"):
+    with pytest.raises(LanguageError, match="outside of any block"):
         kept[0] + 1

@@ -137,3 +137,15 @@ def test_torch_twin_of_relu(monkeypatch: pytest.MonkeyPatch) -> None:
     out = torch.empty(33, 32)
     relu_2d.relu(*(from_dlpack(t).mark_layout_dynamic() for t in (strided[:32], out[:32])))
     assert torch.equal(out[:32], torch.relu(strided[:32]))
+
+
+@pytest.mark.parametrize("name", ["relu_2d"])
+def test_index_arithmetic_divides_unsigned_and_moves_128_bits(name: str, example: Any) -> None:
+    """The facts of indices reach machine code."""
+    from opencute.jit.calls import compiled_artefacts
+
+    example.kernel_fn(np.ones((24, 64), np.float16))
+    ptx = compiled_artefacts()[-1].ptx
+    assert "div.u32" in ptx and "div.s32" not in ptx and "rem.s32" not in ptx
+    assert "ld.global" in ptx and ".v4" in ptx and "st.global" in ptx
+    assert ".b16" not in "".join(line for line in ptx.splitlines() if "ld.global" in line)

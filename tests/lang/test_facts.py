@@ -134,6 +134,32 @@ def test_index_arithmetic_keeps_facts() -> None:
                     "wide": (4096, True), "sub": False}  # fmt: skip
 
 
+def test_user_values_wrap_and_divide_as_signed_numbers() -> None:
+    """A value that is not negative keeps no fact through a sum that may wrap."""
+    loads = np.array([0x7FFFFFFF, 65536, 1 << 30], np.int32)
+
+    def body(out: Any, m: Any) -> None:
+        t = cute.arch.thread_idx()[0]
+        top, square = m[0] & 0x7FFFFFFF, cutlass.max(m[1], 1)
+        out[0] = (top + top) // 3
+        out[1] = (square * (square - 1) * 2) % 3
+        out[2] = (cutlass.max(m[2], 0) << 1) // 3
+        out[3] = cutlass.Uint32(4000000000).to(cutlass.Int32) // 3
+        out[4] = (cutlass.Uint32(t + 1) * cutlass.Uint32(2654435761)).to(cutlass.Int32) // 2
+        out[5] = (cutlass.Int8(t + 100) + cutlass.Int8(t + 100)) // cutlass.Int8(3)
+        out[6] = (cutlass.Int32(t + 1) << 31) // 2
+        out[7] = (m[2] * 6) % 6
+
+    out = np.zeros(8, np.int32)
+    on_device(body, out, loads)
+    i32 = lambda x: int(np.array(x & 0xFFFFFFFF, np.uint32).astype(np.int32))  # noqa: E731
+    square = i32(65536 * 65535 * 2)
+    assert out.tolist() == [
+        i32(2 * 0x7FFFFFFF) // 3, square % 3, i32(1 << 31) // 3, i32(4000000000) // 3,
+        i32(2654435761) // 2, -56 // 3, i32(1 << 31) // 2, i32(6 << 30) % 6,
+    ]  # fmt: skip
+
+
 def test_assume_is_checked_by_the_simulator() -> None:
     def body(t: Any) -> None:
         t[0] = cute.assume(t[0], 8)

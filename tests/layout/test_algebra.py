@@ -152,6 +152,22 @@ def flat_layout(a):
 
 
 @LAWS
+@given(layouts(96), layouts(60, max_stride=12))
+def test_composition_that_returns_is_right(a, b):
+    """Any two layouts: what cannot be expressed is refused, never wrong."""
+    assume(max(b(i) for i in range(size(b))) < size(a))
+    r = attempt(composition, a, b)
+    assume(r is not None)
+    assert [r(i) for i in range(size(b))] == [a(b(i)) for i in range(size(b))]
+
+
+def test_composition_whose_modes_carry_is_refused():
+    a, b = Layout((8, 12, 1), (6, 1, 3)), Layout((1, 2, (8, 1)), (6, 5, (2, 4)))
+    with pytest.raises(LayoutError, match="OC1303"):
+        composition(a, b)
+
+
+@LAWS
 @given(composable(), st.data())
 def test_composition_of_dynamic_layouts(pair, data):
     a, b = pair

@@ -160,3 +160,19 @@ def test_get_hier_coord(layout, data):
     assert layout(flat) == i
     assert not isinstance(flat, tuple) or not any(isinstance(c, tuple) for c in flat)
     assert layout(layout.get_1d_coord(i)) == i
+
+
+def test_negative_extents_are_refused():
+    for shape in (-1, (-1, 3), (2, (3, -4))):
+        with pytest.raises(LayoutError, match="OC1368"):
+            make_layout(shape)
+        with pytest.raises(LayoutError, match="OC1368"):
+            Layout(shape)
+    assert make_layout(3, stride=-1)(2) == -2
+
+
+def test_empty_modes_have_no_coordinate_and_no_error():
+    a = make_layout((0, 3))
+    assert a.size() == 0
+    assert isinstance(a(2), int)
+    assert isinstance(make_layout((2, 0), stride=(1, 2))(5), int)

@@ -384,3 +384,45 @@ def test_while_results_of_lanes_that_leave_at_different_times() -> None:
     out, _ = run(body, 4, 16)
     assert out.ravel().tolist() == [collatz(i + 1) for i in range(64)]
     assert Simulator().report.splits == 0
+
+
+# ---------------------------------------------------------------------- loops without end
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_loop_without_end_is_an_error(monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
+    monkeypatch.setenv("OPENCUTE_SIM_STEP_LIMIT", "100")
+
+    def body() -> None:
+        before, b = new_block([I32])
+        with insert_at(b):
+            scf.condition(const(1, I1), list(b.args))
+        after, a = new_block([I32])
+        with insert_at(a):
+            if waits:
+                build("test.pause", [], [])
+                build("test.go", [], [])
+            scf.yield_([add(a.args[0], const(1))])
+        scf.while_([const(0)], [I32], before, after)
+
+    with pytest.raises(SimulationError, match="OC3010") as e:
+        launch(kernel_module([], body), 1, 4)
+    assert "kernel.py:1" in str(e.value)
+
+
+def test_a_loop_that_is_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def body() -> None:
+        loop, b = new_block([I32])
+        with insert_at(b):
+            scf.yield_([])
+        scf.for_(const(0), const(1 << 30), const(1), [], loop)
+
+    with pytest.raises(SimulationError, match="OC3010"):
+        launch(kernel_module([], body), 1, 4)
+    monkeypatch.setenv("OPENCUTE_SIM_STEP_LIMIT", "0")
+
+    def short() -> None:
+        loop, b = new_block([I32])
+        with insert_at(b):
+            scf.yield_([])
+        scf.for_(const(0), const(1000), const(1), [], loop)
+
+    launch(kernel_module([], short), 1, 4)

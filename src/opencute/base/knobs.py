@@ -115,6 +115,10 @@ class Knobs:
         "OPENCUTE_VERIFY_PASSES", False, _flag, "run the IR verifier after every pass"
     )
     sim_seed = Knob("OPENCUTE_SIM_SEED", 0, int, "seed of the simulator's scheduling order")
+    sim_step_limit = Knob(
+        "OPENCUTE_SIM_STEP_LIMIT", 50_000_000, int,
+        "turns of one loop after which the simulator takes it for endless; 0: no limit",
+    )  # fmt: skip
     upstream = Knob(
         "OPENCUTE_UPSTREAM", None, _path, "path of the public CUTLASS examples and tests"
     )

@@ -22,11 +22,14 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from opencute.base.errors import TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
 from opencute.ir.types import I64, Type, VectorType
+from opencute.lang import facts
 from opencute.lang import number_ops as ops
 from opencute.lang.numbers import Numeric, NumericMeta, as_numeric, class_of, ir_type
 from opencute.lang.pointers import Pointer
@@ -108,6 +111,7 @@ class Number(Plan):
     cls: Any
     div: int = 1
     nonneg: bool = False
+    is_index: bool = False
 
     def types(self) -> list[Type]:
         return [ir_type(self.cls.dtype)]
@@ -116,11 +120,11 @@ class Number(Plan):
         return [as_numeric(obj, self.cls).to(self.cls).ir_value()]
 
     def facts(self) -> tuple[Any, ...]:
-        return (self.cls, self.div, self.nonneg)
+        return (self.cls, self.div, self.nonneg, self.is_index)
 
     def rebuild(self, values: Iterator[Value]) -> Any:
         out = self.cls(next(values))
-        out.div, out.nonneg = self.div, self.nonneg
+        out.div, out.nonneg, out.is_index = self.div, self.nonneg, self.is_index
         return out
 
 
@@ -333,10 +337,11 @@ def _show(x: Any) -> str:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, Numeric | bool | int | float)
+    return isinstance(x, Numeric | bool | int | float | np.generic)
 
 
 def _number(objs: tuple[Any, ...], dynamic: bool) -> Plan:
+    objs = tuple(as_numeric(o) if isinstance(o, np.generic) else o for o in objs)
     if not dynamic and not any(isinstance(o, Numeric) and o.is_dynamic for o in objs):
         if all(_same(objs[0], o) for o in objs):
             return Static(objs[0])
@@ -344,7 +349,7 @@ def _number(objs: tuple[Any, ...], dynamic: bool) -> Plan:
             o.value == objs[0].value for o in objs
         ):
             return Static(objs[0])
-    cls: Any = type(objs[0]) if isinstance(objs[0], Numeric) else class_of(type(objs[0]))
+    cls: Any = type(as_numeric(objs[0]))
     typed = [o for o in objs if isinstance(o, Numeric)]
     if typed:
         cls = type(typed[0])
@@ -359,7 +364,10 @@ def _number(objs: tuple[Any, ...], dynamic: bool) -> Plan:
         v = o.value if isinstance(o, Numeric) else o
         div = math.gcd(div, d or (abs(int(v)) if not cls.dtype.is_float else 1))
         nonneg = nonneg and bool(o.nonneg if isinstance(o, Numeric) and o.is_dynamic else v >= 0)
-    return Number(cls, 1 if dynamic else max(div, 1), nonneg and not dynamic)
+    if dynamic:
+        return Number(cls)
+    index = not cls.dtype.is_float and all(facts.is_index(as_numeric(o)) for o in objs)
+    return Number(cls, max(div, 1), nonneg, index)
 
 
 def _vector(objs: tuple[Any, ...]) -> Plan:

@@ -22,6 +22,7 @@ from opencute.ir.attributes import UNIT, IntAttr
 from opencute.ir.builder import current_block
 from opencute.ir.core import Op, Value
 from opencute.ir.types import I64
+from opencute.lang import facts
 from opencute.lang import number_ops as ops
 from opencute.lang.numbers import Int32, Int64, Numeric, as_numeric
 
@@ -122,10 +123,11 @@ class LoopRange:
                 raise ValueError("range() arg 3 must not be zero")
             if n > 0:
                 nonneg, div = _nonneg(self.start), _item_divisor(self.start, n)
+                index = all(map(_is_index, (self.start, self.stop)))
 
                 def item(v: Value) -> Any:
                     out = counter(v)
-                    out.nonneg, out.div = nonneg, div
+                    out.nonneg, out.div, out.is_index = nonneg, div, index
                     return out.to(numeric)
 
                 return (*(counter(x).ir_value() for x in (self.start, self.stop, n)), item)
@@ -163,12 +165,16 @@ class LoopRange:
 def _zero(cls: Any) -> Any:
     """A number of a class that builds no operation."""
     out = cls.__new__(cls)
-    out.value, out.div, out.nonneg = 0, 1, False
+    out.value, out.div, out.nonneg, out.is_index = 0, 1, False, False
     return out
 
 
 def _nonneg(x: Any) -> bool:
     return bool(x.nonneg if isinstance(x, Numeric) and x.is_dynamic else int(x) >= 0)
+
+
+def _is_index(x: Any) -> bool:
+    return facts.is_index(x) if isinstance(x, Numeric) else abs(int(x)) < 1 << 31
 
 
 def _item_divisor(start: Any, step: int) -> int:

@@ -235,7 +235,8 @@ class TensorSpec(Spec):
 
         def leaf(value: Value, d: Dyn) -> Any:
             out = (Int64 if d.width == 64 else Int32)(value)
-            out.div, out.nonneg = d.div, True
+            out.div = d.div
+            out.nonneg = out.is_index = True
             return out
 
         shape, stride = self.layout.bind([next(values) for _ in self.layout.dyns()], leaf)

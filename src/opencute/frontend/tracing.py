@@ -213,10 +213,10 @@ class KernelCall:
         symbol, values = self._trace_kernel(bounds, clusters)
         gpu.launch_func(
             symbol,
-            [Int32(d).ir_value() for d in dims[0]],
-            [Int32(d).ir_value() for d in dims[1]],
+            [_extent("grid", d) for d in dims[0]],
+            [_extent("block", d) for d in dims[1]],
             values,
-            cluster=[Int32(d).ir_value() for d in clusters] if clusters else (),
+            cluster=[_extent("cluster", d) for d in clusters] if clusters else (),
             smem=None if smem is None else Int32(smem).ir_value(),
             stream=_stream(stream),
             attributes=attrs,
@@ -262,6 +262,13 @@ class KernelCall:
 
 # Resident blocks of the largest multiprocessors, CUDA programming guide "Compute capabilities".
 _MAX_BLOCKS_PER_SM = 32
+
+
+def _extent(what: str, d: Any) -> Value:
+    if isinstance(d, int) and not 0 <= d < 1 << 31:
+        raise ArgumentError(f"an extent of the {what} is out of range", code="OC2116",
+                            expected="0 to 2^31 - 1", found=d)  # fmt: skip
+    return Int32(d).ir_value()
 
 
 def _dims(what: str, dims: Any) -> list[Any]:

@@ -134,9 +134,9 @@ def build(
     block = state.block
     if block is None:
         raise LanguageError(
-            "a value of compiled code is used outside of the function that computes it",
-            code="OC1125", found=name,
-            hint="values known only at run time exist while a @cute.jit function is traced",
+            f"{name} is built outside of any block", code="OC1138",
+            hint="a value of a traced function was used after its trace, or device code was called "
+            "outside of a @jit or @kernel function",
         )  # fmt: skip
     locate = state.locate
     loc = locate() if locate is not None else state.loc

@@ -311,5 +311,5 @@ def assume(src: Any, divby: int | None = None, *, loc: Any = None, ip: Any = Non
     if not src.is_dynamic:
         return src
     out = type(src)(cute.assume(src.ir_value(), divby))
-    out.div, out.nonneg = max(src.div, divby), src.nonneg
+    out.div, out.nonneg, out.is_index = max(src.div, divby), src.nonneg, src.is_index
     return out

@@ -26,7 +26,7 @@ FULL_MASK = 0xFFFFFFFF
 
 def _index(reg: str) -> Any:
     out = Int32(ptx.sreg(reg))
-    out.nonneg = True
+    out.nonneg = out.is_index = True
     return out
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import operator
 from typing import Any
 
 from opencute.base.errors import ArgumentError
@@ -20,6 +21,7 @@ from opencute.dialects.cute import Dyn, LayoutAttr
 from opencute.lang.numbers import NumericMeta, numeric_class
 from opencute.lang.pointers import AddressSpace, element_bits
 from opencute.lang.tensors import Tensor
+from opencute.layout.ints import is_sequence
 from opencute.numeric.dtypes import from_dlpack_code
 from opencute.runtime.dlpack import export
 from opencute.runtime.external import ExternalArray
@@ -37,6 +39,19 @@ _FACT_BYTES = 16
 
 # One object each, so that comparing the marks of two tensors is comparing identities.
 _UNKNOWN = {32: Dyn(32), 64: Dyn(64)}
+
+
+def _whole(name: str, value: Any) -> int:
+    """An argument that is an integer.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if not hasattr(value, "__index__"):
+        raise ArgumentError(
+            f"{name} is no integer", code="OC2115", expected="an integer", found=repr(value)
+        )
+    return operator.index(value)
 
 
 class ExternalTensor(Tensor):
@@ -73,6 +88,7 @@ class ExternalTensor(Tensor):
         self.version = 0  # counts changes of marks and type
         natural = max(element_bits(self.element_type) // 8, 1)
         if assumed_align is not None:
+            assumed_align = _whole("assumed_align", assumed_align)
             if assumed_align < 1 or assumed_align & (assumed_align - 1):
                 raise ArgumentError(
                     "assumed_align must be a power of two", code="OC2101", found=assumed_align
@@ -220,6 +236,7 @@ class ExternalTensor(Tensor):
     def _leading(self, leading_dim: int | None) -> int | None:
         rank, shape, stride = len(self.shape), self.shape, self.stride
         if leading_dim is not None:
+            leading_dim = _whole("leading_dim", leading_dim)
             lead = leading_dim + rank if leading_dim < 0 else leading_dim
             if not 0 <= lead < rank:
                 raise ArgumentError(
@@ -261,6 +278,7 @@ class ExternalTensor(Tensor):
                 divisible.
         """
         rank = len(self.shape)
+        mode, divisibility = _whole("mode", mode), _whole("divisibility", divisibility)
         if not -rank <= mode < rank:
             raise ArgumentError(
                 "mode is out of range", code="OC2105", expected=f"0 to {rank - 1}", found=mode
@@ -293,6 +311,11 @@ class ExternalTensor(Tensor):
 
     def _stride_order(self, given: tuple[int, ...] | None) -> list[int]:
         rank, stride, shape = len(self.shape), self.stride, self.shape
+        if given is not None and not is_sequence(given):
+            raise ArgumentError(
+                "stride_order is no tuple", code="OC2115",
+                expected="the modes from outermost to innermost", found=given,
+            )  # fmt: skip
         if given is None and self._order is not None:
             return self._order
         if given is None:

@@ -8,7 +8,10 @@ In: the operands of an operator. Out: the facts of its result::
     (i * 4 + 16).div          # 16
 
 `div` divides the value. `nonneg` says that the value's top bit is clear, so that an unsigned number
-with it is the same number when it is taken as signed.
+with it is the same number when it is taken as signed. `is_index` says that the value is made of
+hardware indices, extents and strides, loop counters and small constants only: sums, differences and
+products of such values, signed and at least 32 bits wide, are taken not to overflow, as in CUDA
+C++. All other values wrap, and what is known of them survives wrapping.
 """
 
 from __future__ import annotations
@@ -21,24 +24,29 @@ from opencute.numeric.dtypes import DType
 if TYPE_CHECKING:
     from opencute.lang.numbers import Numeric
 
-__all__ = ["bound_div", "nonneg", "of_binary", "pow2"]
+__all__ = ["bound_div", "is_index", "nonneg", "of_binary", "pow2"]
 
-# A static operand beyond these makes a sum or product count as hashing, not as index arithmetic.
+# A constant beyond these counts as one of a hash or random number generator, not as an index.
 _INDEX_LIMIT = {32: 1 << 20, 64: 1 << 40}
 
 
-def _may_wrap(name: str, a: Numeric, b: Numeric, dtype: DType) -> bool:
-    """Whether wrapping must be reckoned with.
+def _limit(dtype: DType) -> int:
+    return _INDEX_LIMIT.get(dtype.width, -1) if dtype.signed else -1
 
-    Index arithmetic is taken not to overflow, as in CUDA C++: signed, at least 32 bits wide, and
-    without large constants, which hashes and random number generators have.
-    """
-    if name not in ("add", "sub", "mul", "shl"):
+
+def is_index(x: Numeric) -> bool:
+    """Whether a number is an operand of index arithmetic."""
+    limit = _limit(x.dtype)
+    if x.is_dynamic:
+        return x.is_index and x.div <= limit
+    return bool(abs(x.value) <= limit)
+
+
+def _no_overflow(name: str, a: Numeric, b: Numeric) -> bool:
+    """Whether a sum, difference, product or left shift is index arithmetic."""
+    if name == "shl" and (b.is_dynamic or 1 << min(b.value, 64) > _limit(a.dtype)):
         return False
-    limit = _INDEX_LIMIT.get(dtype.width, 0) if dtype.signed else 0
-    scale = 1 << min(b.value, 64) if name == "shl" and not b.is_dynamic else 0
-    known = [x.div if x.is_dynamic else abs(x.value) for x in (a, b)]
-    return any(v > limit for v in (*known, scale)) or not limit
+    return is_index(a) and is_index(b)
 
 
 def pow2(n: int) -> int:
@@ -51,6 +59,7 @@ def of_binary(name: str, a: Numeric, b: Numeric, out: Numeric) -> None:
     da, db = (x.div if x.is_dynamic else abs(x.value) for x in (a, b))
     na, nb = nonneg(a), nonneg(b)
     unsigned = not out.dtype.signed
+    ia, ib = is_index(a), is_index(b)
     if name in ("add", "sub"):
         out.div = math.gcd(da, db) or 1
         out.nonneg = name == "add" and na and nb
@@ -61,19 +70,26 @@ def of_binary(name: str, a: Numeric, b: Numeric, out: Numeric) -> None:
         if not b.is_dynamic and b.value > 0 and da % b.value == 0:
             out.div = max(da // b.value, 1)
         out.nonneg = na and (nb or unsigned)
+        out.is_index = ia and nb
     elif name == "mod":
         out.div = math.gcd(da, db) or 1
         out.nonneg = nb or (unsigned and na)
+        out.is_index = ib or (ia and na and nb)
     elif name == "shl" and not b.is_dynamic and b.value < 63:
         out.div, out.nonneg = max(da << b.value, 1), na
     elif name == "shr":
         out.nonneg = na or (unsigned and not b.is_dynamic and b.value > 0)
+        out.is_index = ia
     elif name == "and":
         out.nonneg = na or nb
+        out.is_index = (ia and na) or (ib and nb)
     elif name in ("or", "xor"):
         out.nonneg = na and nb
-    if _may_wrap(name, a, b, out.dtype):
-        out.div, out.nonneg = pow2(out.div), False
+        out.is_index = ia and ib
+    if name in ("add", "sub", "mul", "shl"):
+        out.is_index = _no_overflow(name, a, b)
+        if not out.is_index:
+            out.div, out.nonneg = pow2(out.div), False
     bound_div(out)
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from opencute.dialects import math as math_dialect
 from opencute.lang import number_ops as ops
+from opencute.lang.emission import emit_fma
 from opencute.lang.numbers import as_numeric
 from opencute.lang.vectors import TensorSSA, common, elementwise, where
 
@@ -92,9 +92,9 @@ round = _unary("round", "Nearest whole number (ties to even)", "roundeven")
 def _binary(name: str, a: Any, b: Any) -> Any:
     if isinstance(a, TensorSSA) or isinstance(b, TensorSSA):
         x, y, cls = common(a, b, true_division=True)
-        return TensorSSA(math_dialect.binary(name, x.value, y.value), x.shape, cls)
+        return TensorSSA(ops.emit_math(name, (x.value, y.value), cls.dtype), x.shape, cls)
     number: Any = ops.promoted(as_numeric(a), as_numeric(b), true_division=True)
-    return number(math_dialect.binary(name, number(a).ir_value(), number(b).ir_value()))
+    return number(ops.emit_math(name, (number(a).ir_value(), number(b).ir_value()), number.dtype))
 
 
 def atan2(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
@@ -122,10 +122,11 @@ def fma(a: Any, b: Any, c: Any, *, loc: Any = None, ip: Any = None) -> Any:
         y, z, cls = common(y, z, true_division=True)
         x = x.to(cls).broadcast_to(z.shape)
         y = y.broadcast_to(z.shape)
-        return TensorSSA(math_dialect.fma(x.value, y.value, z.value), z.shape, cls)
+        return TensorSSA(emit_fma(x.value, y.value, z.value, cls.dtype), z.shape, cls)
     number: Any = ops.promoted(a, b, true_division=True)
     number = ops.promoted(number(0), c, true_division=True)
-    return number(math_dialect.fma(*[number(v).ir_value() for v in (a, b, c)]))
+    x, y, z = (number(v).ir_value() for v in (a, b, c))
+    return number(emit_fma(x, y, z, number.dtype))
 
 
 def _minmax(name: str, a: Any, b: Any) -> Any:

@@ -20,11 +20,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opencute.base.errors import TypeMismatchError
-from opencute.dialects import arith, cute
+from opencute.dialects import arith
 from opencute.dialects import math as math_dialect
-from opencute.ir.core import Value
+from opencute.ir.attributes import IntAttr
 from opencute.lang import facts
-from opencute.numeric.dtypes import DTYPES, DType
+from opencute.lang.emission import (
+    convert_value,
+    emit_binary,
+    emit_compare,
+    emit_math,
+    emit_minmax,
+    emit_negate,
+)
+from opencute.lang.literals import decided, literal_kind, plain_kind, plain_type
+from opencute.numeric.dtypes import DType
 from opencute.numeric.promotion import promote
 from opencute.numeric.scalars import coerce_scalar, decode_scalar, encode_scalar
 
@@ -37,19 +46,24 @@ __all__ = [
     "bitcast",
     "ceil_div",
     "coerce",
+    "common_kind",
     "compare",
     "convert",
     "convert_value",
     "emit_binary",
     "emit_compare",
+    "emit_math",
     "emit_minmax",
+    "emit_negate",
     "invert",
     "literal_kind",
     "minmax",
     "negate",
     "power",
+    "powers",
     "promoted",
     "shift_amount",
+    "whole_exponent",
 ]
 
 
@@ -75,27 +89,7 @@ def coerce(value: Any, dtype: DType) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    lang = _lang()
-    if isinstance(value, lang.Numeric):
-        return value.dtype
-    if isinstance(value, bool | int | float):
-        return type(value)
-    if hasattr(value, "__index__"):
-        return int
-    return None
-
-
-def literal_kind(value: Any, kind: Any, other: Any) -> Any:
-    """The kind of an operand; a Python int whose bits the other operand's integer type cannot hold
-    counts as Int32, or Int64 if that cannot hold it either."""
-    if kind is not int or not isinstance(other, DType) or not other.is_integer:
-        return kind
-    number = operator.index(value)
-    for name in (other.name, "i32", "i64"):
-        width = DTYPES[name].width
-        if -(1 << (width - 1)) <= number < 1 << width:
-            return int if name == other.name else DTYPES[name]
-    return kind
+    return value.dtype if isinstance(value, _lang().Numeric) else plain_kind(value)
 
 
 def promoted(a: Any, b: Any, *, true_division: bool = False) -> NumericMeta | None:
@@ -103,132 +97,23 @@ def promoted(a: Any, b: Any, *, true_division: bool = False) -> NumericMeta | No
     ka, kb = _kind(a), _kind(b)
     if ka is None or kb is None:
         return None
-    dtype = promote(literal_kind(a, ka, kb), literal_kind(b, kb, ka))
-    if true_division and not dtype.is_float:
-        dtype = promote(dtype, float)
-    return _lang().numeric_class(dtype)
+    return _lang().numeric_class(common_kind((a, ka), (b, kb), true_division))
 
 
-# ---------------------------------------------------------------- emission on SSA values
-_INT = {
-    "add": "addi", "sub": "subi", "mul": "muli", "and": "andi", "or": "ori", "xor": "xori",
-    "shl": "shli",
-}  # fmt: skip
-_FLOAT = {"add": "addf", "sub": "subf", "mul": "mulf", "truediv": "divf"}
-
-
-def emit_binary(name: str, a: Value, b: Value, dtype: DType, *, nonneg: bool = False) -> Value:
-    """Build `name` on two values (scalars or vectors) of element type `dtype`."""
-    if dtype.is_float:
-        return _emit_float(name, a, b)
-    if name in _INT:
-        return arith.binary(_INT[name], a, b)
-    signed = dtype.signed and not nonneg and not dtype.is_bool
-    if name == "shr":
-        return arith.binary("shrsi" if dtype.signed else "shrui", a, b)
-    if name == "floordiv":
-        return arith.binary("floordivsi" if signed else "divui", a, b)
-    if name == "mod":
-        if not signed:
-            return arith.binary("remui", a, b)
-        q = arith.binary("floordivsi", a, b)
-        return arith.binary("subi", a, arith.binary("muli", q, b))
-    raise TypeMismatchError(f"{dtype.display} has no operator {name!r}", code="OC1206")
-
-
-def _emit_float(name: str, a: Value, b: Value) -> Value:
-    if name in _FLOAT:
-        return arith.binary(_FLOAT[name], a, b)
-    if name == "floordiv":
-        return math_dialect.unary("floor", arith.binary("divf", a, b))
-    if name == "mod":
-        # CPython: the result has the sign of the divisor.
-        r = arith.binary("remf", a, b)
-        zero = arith.constant(0.0, a.type)
-        wrong = arith.binary(
-            "andi",
-            arith.cmpf("une", r, zero),
-            arith.cmpi("ne", _negative(r), _negative(b)),
-        )
-        return arith.select(wrong, arith.binary("addf", r, b), r)
-    raise TypeMismatchError(f"floats have no operator {name!r}", code="OC1206")
-
-
-def _negative(v: Value) -> Value:
-    return arith.cmpf("olt", v, arith.constant(0.0, v.type))
-
-
-def emit_compare(name: str, a: Value, b: Value, dtype: DType) -> Value:
-    """Build a comparison of two values of element type `dtype`."""
-    if dtype.is_float:
-        return arith.cmpf("une" if name == "ne" else f"o{name}", a, b)
-    if name in ("eq", "ne"):
-        return arith.cmpi(name, a, b)
-    return arith.cmpi(("s" if dtype.signed and not dtype.is_bool else "u") + name, a, b)
-
-
-def emit_minmax(name: str, a: Value, b: Value, dtype: DType) -> Value:
-    """Build the lesser or greater of two values; for floats a number wins over NaN."""
-    if dtype.is_float:
-        return arith.binary(f"{name}numf", a, b)
-    return arith.binary(f"{name}{'s' if dtype.signed and not dtype.is_bool else 'u'}i", a, b)
-
-
-def convert_value(value: Value, src: DType, dst: DType) -> Value:
-    """Build the conversion of a scalar or vector from one element type to another."""
-    from opencute.lang.numbers import ir_type
-
-    if src is dst:
-        return value
-    to = ir_type(dst)
-    if dst.is_bool:
-        zero = arith.constant(0, value.type)
-        return arith.cmpf("une", value, zero) if src.is_float else arith.cmpi("ne", value, zero)
-    if src.is_float and dst.is_float:
-        return _float_to_float(value, src, dst)
-    if src.is_float:
-        return arith.cast("fptosi" if dst.signed else "fptoui", _plain(value, src), to)
-    unsigned = src.is_bool or not src.signed
-    if dst.is_float:
-        wide = ir_type(dst if dst.name in _ARITH_FLOATS else _f32())
-        out = arith.cast("uitofp" if unsigned else "sitofp", value, wide)
-        return out if dst.name in _ARITH_FLOATS else _float_to_float(out, _f32(), dst)
-    if src.width == dst.width:
-        return value
-    if src.width > dst.width:
-        return arith.cast("trunci", value, to)
-    return arith.cast("extui" if unsigned else "extsi", value, to)
-
-
-_ARITH_FLOATS = ("f16", "bf16", "f32", "f64")
-
-
-def _f32() -> DType:
-    return DTYPES["f32"]
-
-
-def _plain(value: Value, src: DType) -> Value:
-    return value if src.name in _ARITH_FLOATS else _float_to_float(value, src, _f32())
-
-
-def _float_to_float(value: Value, src: DType, dst: DType) -> Value:
-    from opencute.ir.types import with_lanes
-    from opencute.lang.numbers import ir_type
-
-    if src.name in _ARITH_FLOATS and dst.name in _ARITH_FLOATS:
-        if src.width == dst.width:  # f16 and bf16: through f32, which holds both
-            value, src = arith.cast("extf", value, ir_type(_f32())), _f32()
-        return arith.cast("extf" if src.width < dst.width else "truncf", value, ir_type(dst))
-    rounding = "rna" if dst.name == "tf32" else "rn"
-    to = with_lanes(ir_type(dst), value.type)
-    return cute.convert(value, to, rounding, saturate=dst.width < 16)
+def common_kind(a: tuple[Any, Any], b: tuple[Any, Any], true_division: bool = False) -> DType:
+    """The type of an operation on two operands, each given with its kind."""
+    ka, kb = literal_kind(*a, b[1]), literal_kind(*b, a[1])
+    if ka is int and kb is int:
+        ka, kb = plain_type(a[0]) or ka, plain_type(b[0]) or kb
+    dtype = promote(ka, kb)
+    return promote(dtype, float) if true_division and not dtype.is_float else dtype
 
 
 # ---------------------------------------------------------------- numbers
 def convert(x: Numeric, cls: NumericMeta) -> Numeric:
     """`x` as another class."""
-    own: Any = type(x)
-    if own is cls:
+    same: Any = cls
+    if type(x) is same:
         return x
     if not x.is_dynamic:
         return _make(cls, _convert_concrete(x.value, x.dtype, cls.dtype))
@@ -238,9 +123,10 @@ def convert(x: Numeric, cls: NumericMeta) -> Numeric:
         fits = dst.width >= src.width
         grows = dst.width > src.width and (src.is_bool or not src.signed)
         out.nonneg = fits and (x.nonneg or grows)
+        out.is_index = fits and (x.is_index or src.is_bool) and dst.signed
         # Without a change of value all divisors stay, else those that wrapping cannot touch.
-        same = out.nonneg or (fits and dst.signed and src.signed) or grows
-        out.div = x.div if same else facts.pow2(x.div)
+        keeps = out.nonneg or (fits and dst.signed and src.signed) or grows
+        out.div = x.div if keeps else facts.pow2(x.div)
     return out
 
 
@@ -301,7 +187,8 @@ def shift_amount(b: Any, dtype: DType) -> Any:
 def _make(cls: Any, value: Any) -> Any:
     """A concrete number even while tracing."""
     out = cls.__new__(cls)
-    out.value, out.div, out.nonneg = coerce(value, cls.dtype), 1, False
+    out.value, out.div = coerce(value, cls.dtype), 1
+    out.nonneg = out.is_index = False
     return out
 
 
@@ -333,7 +220,7 @@ def _eager(name: str, x: Any, y: Any, dtype: DType) -> Any:
                 return _floor(coerce(float(a / b), dtype))
             fn = {
                 "add": operator.add, "sub": operator.sub, "mul": operator.mul,
-                "truediv": operator.truediv, "mod": np.mod, "pow": np.power,
+                "truediv": operator.truediv, "mod": _float_mod, "pow": np.power,
             }[name]  # fmt: skip
             return float(fn(a, b))
     return {
@@ -341,6 +228,12 @@ def _eager(name: str, x: Any, y: Any, dtype: DType) -> Any:
         "or": operator.or_, "xor": operator.xor, "floordiv": operator.floordiv,
         "mod": operator.mod, "shl": operator.lshift, "shr": operator.rshift,
     }[name](x, y)  # fmt: skip
+
+
+def _float_mod(a: Any, b: Any) -> Any:
+    """The remainder with the sign of the divisor; a zero keeps the sign of the dividend."""
+    r = np.fmod(a, b)
+    return r + b if r != 0 and (r < 0) != (b < 0) else r
 
 
 def _floor(x: float) -> float:
@@ -351,6 +244,11 @@ def _floor(x: float) -> float:
 def compare(name: str, a: Any, b: Any) -> Any:
     """A comparison; NotImplemented if one operand is no number."""
     lang = _lang()
+    for value, other, flip in ((b, a, False), (a, b, True)):
+        known = decided(name, value, _kind(other), flip)
+        if known is not None:
+            dynamic = isinstance(other, lang.Numeric) and other.is_dynamic
+            return lang.Boolean(known) if dynamic else _make(lang.Boolean, known)
     cls = promoted(a, b)
     if cls is None:
         return NotImplemented
@@ -367,16 +265,24 @@ def minmax(name: str, a: Any, b: Any) -> Any:
         raise TypeMismatchError(f"{name}() needs numbers", code="OC1208", found=f"{a!r}, {b!r}")
     x, y = _operand(a, cls), _operand(b, cls)
     if not x.is_dynamic and not y.is_dynamic:
-        return _make(cls, (min if name == "min" else max)(x.value, y.value))
+        return _make(cls, _eager_minmax(name, x.value, y.value))
     out = cls(emit_minmax(name, x.ir_value(), y.ir_value(), cls.dtype))
     if not cls.dtype.is_float:
         known = facts.nonneg(x), facts.nonneg(y)
         # One is enough for the greatest of signed and for the least of unsigned numbers.
         one = name == ("max" if cls.dtype.signed else "min")
         out.nonneg = any(known) if one else all(known)
+        out.is_index = facts.is_index(x) and facts.is_index(y)
         out.div = math.gcd(*(v.div if v.is_dynamic else abs(v.value) for v in (x, y))) or 1
         facts.bound_div(out)
     return out
+
+
+def _eager_minmax(name: str, x: Any, y: Any) -> Any:
+    """A number wins over NaN, and -0.0 is less than 0.0."""
+    if x != x or y != y:
+        return y if x != x else x
+    return (min if name == "min" else max)(x, y, key=lambda v: (v, math.copysign(1.0, v)))
 
 
 def ceil_div(a: Any, b: Any) -> Any:
@@ -391,7 +297,7 @@ def negate(x: Numeric) -> Numeric:
     if not x.is_dynamic:
         return _make(type(x), -x.value)
     if x.dtype.is_float:
-        return type(x)(arith.negf(x.ir_value()))
+        return type(x)(emit_negate(x.ir_value(), x.dtype))
     return binary("sub", 0, x)
 
 
@@ -400,7 +306,7 @@ def absolute(x: Numeric) -> Numeric:
     if not x.is_dynamic:
         return _make(type(x), abs(x.value))
     if x.dtype.is_float:
-        return type(x)(math_dialect.unary("absf", x.ir_value()))
+        return type(x)(emit_math("absf", (x.ir_value(),), x.dtype))
     if not x.dtype.signed or x.nonneg:
         return x
     return type(x)(math_dialect.int_unary("absi", x.ir_value()))
@@ -416,23 +322,72 @@ def invert(x: Numeric) -> Numeric:
 
 
 def power(a: Any, b: Any) -> Any:
-    """``a ** b``: repeated multiplication for small whole exponents, else `math.powf`."""
+    """``a ** b``.
+
+    Integers, and floats with a small whole exponent, are multiplied; all else is `math.powf`, in
+    Float32 for integers with a negative or fractional exponent.
+
+    Raises:
+        TypeMismatchError: integers with an exponent that is only known at run time.
+    """
     lang = _lang()
-    if isinstance(b, lang.Integer) and not b.is_dynamic:
-        b = b.value
-    if isinstance(b, int) and not isinstance(b, bool) and 0 <= b <= 16:
-        out: Any = a if b else type(a)(1)
-        for _ in range(b - 1):
-            out = out * a
-        return out
-    cls = promoted(a, b, true_division=True)
+    cls = promoted(a, b)
     if cls is None:
         return NotImplemented
+    base: Any = type(a) if isinstance(a, lang.Numeric) else cls
+    count = whole_exponent(b, base.dtype)
+    if count is not None:
+        return powers(_operand(a, base), count) if count else base(1)
+    if not cls.dtype.is_float and isinstance(b, lang.Numeric) and b.is_dynamic:
+        raise TypeMismatchError(
+            "an integer to the power of a run-time integer", code="OC1244",
+            expected="an exponent known at compile time, or a float", found=repr(b),
+            hint="convert one of them: x.to(Float32) ** n; for powers of two: 1 << n",
+        )  # fmt: skip
+    cls = promoted(a, b, true_division=True)
+    assert cls is not None and issubclass(cls, lang.Numeric)
     x, y = _operand(a, cls), _operand(b, cls)
     if not x.is_dynamic and not y.is_dynamic:
         return _make(cls, _eager("pow", x.value, y.value, cls.dtype))
-    assert issubclass(cls, lang.Numeric)
-    return cls(math_dialect.binary("powf", x.ir_value(), y.ir_value()))
+    return cls(emit_math("powf", (x.ir_value(), y.ir_value()), cls.dtype))
+
+
+def _known(x: Any) -> int | None:
+    """The value of an integer that is concrete, or a constant of the function being traced."""
+    if not x.is_dynamic:
+        return x.value
+    op = x.value.op
+    attr = op.attributes["value"] if op is not None and op.name == "arith.constant" else None
+    return attr.value if isinstance(attr, IntAttr) else None
+
+
+def whole_exponent(b: Any, base: DType) -> int | None:
+    """An exponent to multiply for; None where `math.powf` does it."""
+    if isinstance(b, _lang().Integer):
+        b = _known(b)
+    if plain_kind(b) is not int:
+        return None
+    count = operator.index(b)
+    return count if 0 <= count <= (16 if base.is_float else count) else None
+
+
+def powers(x: Any, count: int) -> Any:
+    """``x ** count`` for a positive count: floats one by one from the left, integers (where every
+    order gives the same bits) by squaring."""
+    kind = x.dtype if isinstance(x.dtype, DType) else x.dtype.dtype
+    if kind.is_float:
+        out = x
+        for _ in range(count - 1):
+            out = out * x
+        return out
+    out = None
+    while count:
+        if count & 1:
+            out = x if out is None else out * x
+        count >>= 1
+        if count:
+            x = x * x
+    return out
 
 
 def bitcast(x: Numeric, cls: NumericMeta) -> Numeric:

@@ -9,13 +9,15 @@ are promoted by `opencute.numeric.promote`, integers wrap at their width, ``//``
     >>> Int8(100) + Int8(100)
     Int8(-56)
 
-Dynamic integers carry two facts that the layout algebra and the address code use: what divides
-them, and that they are not negative.
+Dynamic integers carry facts that the layout algebra and the address code use (`lang.facts`): what
+divides them, that they are not negative, and that they are made of indices.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from opencute.base.errors import LanguageError, TypeMismatchError
 from opencute.dialects import arith
@@ -24,8 +26,9 @@ from opencute.ir.builder import current_block
 from opencute.ir.core import Value
 from opencute.lang import facts
 from opencute.lang import number_ops as ops
+from opencute.lang.literals import plain_type
 from opencute.lang.numeric_meta import NumericMeta, ir_type
-from opencute.numeric.dtypes import DTYPES, DType
+from opencute.numeric.dtypes import DTYPES, DType, from_numpy_dtype
 
 __all__ = [
     "NUMERIC_CLASSES",
@@ -72,16 +75,20 @@ class Numeric(metaclass=NumericMeta):
         ValueError, OverflowError: NaN or infinity given to an integer type.
     """
 
-    __slots__ = ("div", "nonneg", "value")
+    __slots__ = ("div", "is_index", "nonneg", "value")
     __hash__ = object.__hash__
+    # NumPy's scalars leave operators to this class, which knows their types.
+    __array_ufunc__ = None
     dtype: ClassVar[DType]
     value: Any
     div: int
     nonneg: bool
+    is_index: bool
 
     def __init__(self, value: Any = 0, *, loc: Any = None, ip: Any = None) -> None:
         self.div = 1
         self.nonneg = False
+        self.is_index = False
         if isinstance(value, Value):
             expected = ir_type(self.dtype)
             if value.type != expected:
@@ -92,12 +99,13 @@ class Numeric(metaclass=NumericMeta):
             self.value = value
         elif isinstance(value, Numeric):
             other = value.to(type(self))
-            self.value, self.div, self.nonneg = other.value, other.div, other.nonneg
+            self.value, self.div = other.value, other.div
+            self.nonneg, self.is_index = other.nonneg, other.is_index
         else:
             constant = ops.coerce(value, self.dtype)
-            if current_block() is None:
-                self.value = constant
-            else:
+            self.value = constant
+            if current_block() is not None:
+                self.is_index = not self.dtype.is_float and facts.is_index(self)
                 self.value = arith.constant(constant, ir_type(self.dtype))
                 if not self.dtype.is_float:
                     width = self.dtype.width
@@ -213,7 +221,10 @@ class Numeric(metaclass=NumericMeta):
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            raise TypeMismatchError("pow() of numbers takes no modulus", code="OC1245",
+                                    found=repr(modulus), hint="write x ** n % m")  # fmt: skip
         return ops.power(self, other)
 
     def __rpow__(self, other: Any) -> Any:
@@ -424,12 +435,16 @@ def numeric_class(dtype: DType) -> NumericMeta:
 
 
 def class_of(dtype: Any) -> NumericMeta:
-    """A numeric class from itself, from `int`, `float` or `bool`, or from an element type."""
+    """A numeric class from itself, `int`, `float`, `bool`, an element type or a NumPy type."""
     if isinstance(dtype, NumericMeta):
         return dtype
     if isinstance(dtype, DType):
         return numeric_class(dtype)
-    plain = {int: Int32, float: Float32, bool: Boolean}.get(dtype)
+    plain: Any = None
+    if isinstance(dtype, type):
+        plain = {int: Int32, float: Float32, bool: Boolean}.get(dtype)
+        if plain is None and issubclass(dtype, np.generic):
+            return numeric_class(from_numpy_dtype(dtype))
     if plain is None:
         raise TypeMismatchError(
             f"{dtype!r} is not a numeric type",
@@ -440,18 +455,22 @@ def class_of(dtype: Any) -> NumericMeta:
 
 
 def as_numeric(value: Any, like: NumericMeta | None = None) -> Numeric:
-    """A number of the language; Python numbers become `like`, or Int32, Float32 or Boolean.
+    """A number of the language; Python numbers become `like`, or Int32 (Int64 if they do not fit),
+    Float32 or Boolean, and NumPy scalars what their dtype says.
 
     Raises:
         TypeMismatchError: `value` is not a number.
     """
     if isinstance(value, Numeric):
         return value
-    if isinstance(value, bool | int | float):
-        return (like or class_of(type(value)))(value)
+    kind = plain_type(value) if like is None else None
+    if kind is not None:
+        number: Any = numeric_class(kind)
+        return number(value)
     if hasattr(value, "__index__") or hasattr(value, "__float__"):
         plain = int(value) if hasattr(value, "__index__") else float(value)
-        return (like or class_of(type(plain)))(plain)
+        number = like or class_of(type(plain))
+        return number(plain)
     raise TypeMismatchError(
         f"{type(value).__name__} is not a number", code="OC1204", found=repr(value)[:80]
     )

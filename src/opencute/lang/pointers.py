@@ -12,6 +12,7 @@ from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
+from opencute.lang.literals import check_fits
 from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type
 
 __all__ = ["AddressSpace", "Pointer", "element_bits", "offset_alignment", "pointer_type"]
@@ -140,6 +141,7 @@ class Pointer:
     def store(self, value: Any) -> None:
         """Write the element pointed to."""
         numeric: Any = self._dtype
+        check_fits(value, numeric.dtype)
         cute.store(numeric(value).ir_value(), self.value)
 
     def __str__(self) -> str:

@@ -22,7 +22,8 @@ from opencute.base.errors import LanguageError, LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.cute import Dyn, LayoutAttr
 from opencute.ir.core import Value
-from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, as_numeric
+from opencute.lang.literals import check_fits, plain_kind
+from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, as_numeric, class_of
 from opencute.lang.pointers import AddressSpace, Pointer
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import (
@@ -84,7 +85,7 @@ def _as_coord(x: Any) -> Any:
     if not isinstance(x, Integer) or type(x) is not Int32 or not x.is_dynamic:
         return x
     out = _Coord(x.value)
-    out.div, out.nonneg = x.div, x.nonneg
+    out.div, out.nonneg, out.is_index = x.div, x.nonneg, x.is_index
     return out
 
 
@@ -111,7 +112,12 @@ def _clean(c: Any) -> Any:
         if not c.is_dynamic:
             return int(c)
         return c if c.dtype.signed else c.to(Int64)
-    return int(c) if hasattr(c, "__index__") else c
+    if not hasattr(c, "__index__"):
+        raise TypeMismatchError(
+            "a coordinate is made of integers", code="OC1230", found=str(c),
+            hint="a tensor is indexed by integers, None, ':' or '...'",
+        )  # fmt: skip
+    return int(c)
 
 
 def offset_coord(crd: Any, layout: Any, *, wide: bool = True) -> Any:
@@ -286,7 +292,7 @@ class TracedTensor(Tensor):
         if isinstance(data, TracedTensor):
             data = data.load()
         if not isinstance(data, TensorSSA):
-            data = splat(as_numeric(data), self.shape, pointer.dtype)
+            data = _filled(data, self)
         if product(data.shape) != product(self.shape):
             raise LayoutError(
                 "a vector is stored to a tensor of another size", code="OC1356",
@@ -297,7 +303,8 @@ class TracedTensor(Tensor):
 
     def fill(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
         """Write one number to every element."""
-        self.store(splat(as_numeric(value), self.shape, self._pointer().dtype))
+        self._pointer()
+        self.store(_filled(value, self))
 
     def _static_shape(self, what: str) -> None:
         if not is_static(self.layout.shape):
@@ -306,6 +313,12 @@ class TracedTensor(Tensor):
                 hint="slice or tile the tensor so that the extents of what is left are "
                 "compile-time integers",
             )  # fmt: skip
+
+
+def _filled(value: Any, target: TracedTensor) -> TensorSSA:
+    check_fits(value, target.element_type.dtype)
+    number = value if plain_kind(value) in (int, float, bool) else as_numeric(value)
+    return splat(number, target.shape, target.element_type)
 
 
 def _keeps(crd: Any) -> bool:
@@ -355,17 +368,19 @@ def make_identity_tensor(shape: Any, *, loc: Any = None, ip: Any = None) -> Trac
 
 
 def make_rmem_tensor(
-    layout_or_shape: Any, dtype: NumericMeta, *, loc: Any = None, ip: Any = None
+    layout_or_shape: Any, dtype: Any, *, loc: Any = None, ip: Any = None
 ) -> TracedTensor:
     """An uninitialised tensor in the thread's registers.
 
     Args:
         layout_or_shape: a static layout or shape.
-        dtype: numeric class of the elements.
+        dtype: numeric class of the elements; also `int`, `float`, `bool` or a NumPy type.
 
     Raises:
-        LayoutError: the layout is not static.
+        LayoutError: the layout is not static, or empty.
+        TypeMismatchError: `dtype` is no type of numbers.
     """
+    dtype = class_of(dtype)
     layout = layout_or_shape
     if not isinstance(layout, Layout):
         layout = make_layout(layout)
@@ -374,6 +389,8 @@ def make_rmem_tensor(
             "registers need a static layout", code="OC1358", found=layout,
             hint="the extents of a register tensor must be compile-time integers",
         )  # fmt: skip
+    if cosize(layout) < 1:
+        raise LayoutError("registers need at least one element", code="OC1367", found=layout)
     bits = 8 if dtype.dtype.is_bool else dtype.width
     align = min(max(16, bits // 8), 32)
     value = cute.alloca(dtype.mlir_type, cosize(layout), align)

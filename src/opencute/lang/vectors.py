@@ -20,11 +20,11 @@ from typing import Any
 
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import arith, vector
-from opencute.dialects import math as math_dialect
 from opencute.ir.core import Value
 from opencute.ir.types import VectorType
 from opencute.lang import number_ops as ops
 from opencute.lang.broadcasting import broadcast_index, broadcast_shape
+from opencute.lang.literals import decided, plain_kind
 from opencute.lang.numbers import (
     Boolean,
     Int32,
@@ -37,7 +37,6 @@ from opencute.lang.numbers import (
 from opencute.lang.vector_coords import check_range, has_none, plain_coord, reduced_modes
 from opencute.layout import make_layout, product, slice_and_offset, to_str
 from opencute.layout.ints import is_tuple
-from opencute.numeric.promotion import promote
 
 __all__ = ["ReductionOp", "TensorSSA", "common", "elementwise", "splat", "where"]
 
@@ -65,6 +64,7 @@ class TensorSSA:
         dtype: numeric class of the elements.
     """
 
+    __array_ufunc__ = None  # NumPy's scalars leave operators to this class
     __hash__ = object.__hash__
 
     def __init__(self, value: Any, shape: Any, dtype: NumericMeta) -> None:
@@ -278,11 +278,9 @@ class TensorSSA:
         return _binary("shr", other, self)
 
     def __pow__(self, other: Any) -> Any:
-        if isinstance(other, int) and 0 < other <= 16:
-            out: Any = self
-            for _ in range(other - 1):
-                out = out * self
-            return out
+        count = ops.whole_exponent(other, self._dtype.dtype)
+        if count is not None:
+            return ops.powers(self, count) if count else splat(1, self.shape, self._dtype)
         return self._pow(self, other)
 
     def __rpow__(self, other: Any) -> Any:
@@ -291,12 +289,21 @@ class TensorSSA:
     def _pow(self, base: Any, exponent: Any) -> Any:
         if not _operand(base) or not _operand(exponent):
             return NotImplemented
+        a, b, cls = common(base, exponent)
+        if not cls.dtype.is_float and isinstance(exponent, TensorSSA | Numeric):
+            raise TypeMismatchError(
+                "integers to the power of run-time integers", code="OC1244",
+                expected="an exponent known at compile time, or floats", found=str(exponent),
+                hint="convert one of them: x.to(Float32) ** n; for powers of two: 1 << n",
+            )  # fmt: skip
         a, b, cls = common(base, exponent, true_division=True)
-        return TensorSSA(math_dialect.binary("powf", a.value, b.value), a.shape, cls)
+        return TensorSSA(ops.emit_math("powf", (a.value, b.value), cls.dtype), a.shape, cls)
 
     def __neg__(self) -> Any:
         if self._dtype.dtype.is_float:
-            return TensorSSA(arith.negf(self.value), self.shape, self._dtype)
+            return TensorSSA(
+                ops.emit_negate(self.value, self._dtype.dtype), self.shape, self._dtype
+            )
         return _binary("sub", 0, self)
 
     def __pos__(self) -> Any:
@@ -345,9 +352,8 @@ def _kind(x: Any) -> Any:
         return x.dtype.dtype
     if isinstance(x, Numeric):
         return x.dtype
-    if isinstance(x, bool | int | float):
-        return type(x)
-    return as_numeric(x).dtype
+    kind = plain_kind(x)
+    return as_numeric(x).dtype if kind is None else kind
 
 
 def common(a: Any, b: Any, *, true_division: bool = False) -> tuple[TensorSSA, TensorSSA, Any]:
@@ -360,10 +366,7 @@ def common(a: Any, b: Any, *, true_division: bool = False) -> tuple[TensorSSA, T
     from opencute.lang.numbers import numeric_class
 
     ka, kb = _kind(a), _kind(b)
-    dtype = promote(ops.literal_kind(a, ka, kb), ops.literal_kind(b, kb, ka))
-    if true_division and not dtype.is_float:
-        dtype = promote(dtype, float)
-    cls = numeric_class(dtype)
+    cls = numeric_class(ops.common_kind((a, ka), (b, kb), true_division))
     shapes = [x.shape for x in (a, b) if isinstance(x, TensorSSA)]
     shape = shapes[0] if len(shapes) == 1 else broadcast_shape(*shapes)
 
@@ -416,6 +419,9 @@ def _typed(x: Any) -> bool:
 def _compare(name: str, a: Any, b: Any) -> Any:
     if not _operand(b):
         return NotImplemented
+    known = decided(name, b, a.dtype.dtype, False)
+    if known is not None:
+        return splat(known, a.shape, Boolean)
     x, y, cls = common(a, b)
     return TensorSSA(ops.emit_compare(name, x.value, y.value, cls.dtype), x.shape, Boolean)
 
@@ -448,8 +454,8 @@ def elementwise(name: str, x: Any, *, fast: bool = False) -> Any:
     if isinstance(x, TensorSSA):
         if not cls.dtype.is_float:
             x, cls = x.to(float), class_of(float)
-        return TensorSSA(math_dialect.unary(name, x.value, fast=fast), x.shape, cls)
-    return cls(math_dialect.unary(name, x.ir_value(), fast=fast))
+        return TensorSSA(ops.emit_math(name, (x.value,), cls.dtype, fast=fast), x.shape, cls)
+    return cls(ops.emit_math(name, (x.ir_value(),), cls.dtype, fast=fast))
 
 
 def where(cond: Any, x: Any, y: Any, *, loc: Any = None, ip: Any = None) -> Any:

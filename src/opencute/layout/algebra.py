@@ -107,6 +107,9 @@ def coalesce(layout: Any, target_profile: Any = None, *, merge_dynamic: bool = F
     if isinstance(layout, ComposedLayout):
         outer = coalesce(layout.outer, target_profile, merge_dynamic=merge_dynamic)
         return layout.with_outer(outer)
+    if not isinstance(layout, Layout):
+        fail("OC1301", f"cannot coalesce {to_str(layout)}", expected="a layout",
+             found=type(layout).__name__)  # fmt: skip
     if is_tuple(target_profile):
         return _by_profile(
             layout, target_profile, lambda a, p: coalesce(a, p, merge_dynamic=merge_dynamic)

@@ -82,6 +82,8 @@ def _offset(crd: Coord, shape: Shape, stride: Stride) -> Any:
             here, left = rest, 0
         else:
             extent = product(s)
+            if is_static_int(extent) and extent == 0:
+                return total  # no coordinate exists, so that no answer is wrong
             here, left = mod(rest, extent), floor_div(rest, extent)
         total, rest = coord_add(total, _offset(here, s, d)), left
     return total

@@ -42,6 +42,7 @@ from opencute.layout.ints import (
 from opencute.layout.tuples import (
     congruent,
     dice_tuple,
+    flatten_to_tuple,
     get_path,
     has_none,
     repeat,
@@ -83,6 +84,10 @@ class Layout:
             fail("OC1306", "shape and stride differ in profile",
                  expected=f"a stride with the profile of {to_str(shape)}",
                  found=to_str(stride))  # fmt: skip
+        for n in flatten_to_tuple(shape):
+            if is_static_int(n) and n < 0:
+                fail("OC1368", f"an extent of {to_str(shape)} is negative",
+                     expected="extents of at least 0", found=n)  # fmt: skip
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "stride", stride)
 

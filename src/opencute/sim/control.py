@@ -18,13 +18,29 @@ from typing import Any
 import numpy as np
 
 from opencute.base.errors import SimulationError
+from opencute.base.knobs import KNOBS
 from opencute.ir.core import Op
 from opencute.sim.lanes import Kind, Lanes, merge, merge_value
 
-__all__ = ["run_for", "run_if", "run_while"]
+__all__ = ["endless", "run_for", "run_if", "run_while", "step_limit"]
 
 Region = Callable[..., tuple[Any, ...]]
 nd = np.ndarray
+
+
+def step_limit() -> int:
+    """Turns that one loop may take."""
+    return KNOBS.sim_step_limit or 1 << 62
+
+
+def endless(op: Op, turns: int) -> SimulationError:
+    """The error of a loop that takes more turns than the limit."""
+    return SimulationError(
+        "a loop does not end", code="OC3010", loc=op.loc,
+        expected=f"at most {KNOBS.sim_step_limit} turns", found=f"{turns} turns and more",
+        hint="look for a condition that never becomes false; a loop that is meant to be this long "
+        "needs a higher OPENCUTE_SIM_STEP_LIMIT (0: no limit)",
+    )  # fmt: skip
 
 
 def run_if(
@@ -108,6 +124,7 @@ def _map(value: Any, fn: Callable[[Any], Any]) -> Any:
 
 def run_while(
     lanes: Lanes,
+    op: Op,
     before: Region,
     after: Region,
     inits: tuple[Any, ...],
@@ -118,6 +135,8 @@ def run_while(
     """`before` gives (condition, *passed); `after` maps what is passed to the next round."""
     carried = inits
     leavers: _Leavers | None = None
+    limit = step_limit()
+    turns = 0
     while True:
         cond, *passed = before(lanes, *carried, *live_before)
         if type(cond) is nd:
@@ -138,6 +157,9 @@ def run_while(
                 cond = stay > 0
         if not cond:
             break
+        turns += 1
+        if turns > limit:
+            raise endless(op, turns)
         carried = after(lanes, *passed, *live_after)
     return tuple(passed) if leavers is None else leavers.finish(passed, kinds)
 
@@ -164,14 +186,18 @@ def run_for(
         )
     carried = inits
     if lower.__class__ is int and upper.__class__ is int and step.__class__ is int:
-        for i in range(lower, upper, step):
+        turns = range(lower, upper, step)
+        if upper > lower and (upper - lower) // step > step_limit():
+            raise endless(op, (upper - lower) // step)
+        for i in turns:
             carried = body(lanes, i, *carried, *live)
         return carried
-    return _ragged(lanes, body, (lower, upper, step), carried, live, kinds)
+    return _ragged(lanes, op, body, (lower, upper, step), carried, live, kinds)
 
 
 def _ragged(
     lanes: Lanes,
+    op: Op,
     body: Region,
     bounds: tuple[Any, Any, Any],
     carried: tuple[Any, ...],
@@ -184,6 +210,8 @@ def _ragged(
     wide = [v.astype(np.int64) if type(v) is nd else v for v in bounds]
     span = wide[1] - wide[0]
     trips = np.maximum((span + (wide[2] - 1)) // wide[2], 0)
+    if int(trips.max()) > step_limit():
+        raise endless(op, int(trips.max()))
     done = 0
     leavers: _Leavers | None = None
     while True:

@@ -15,6 +15,7 @@ nothing can run either, the waiting lanes are a deadlock, and the report names a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,7 @@ import numpy as np
 
 from opencute.base.errors import DeadlockError
 from opencute.ir.core import Op
+from opencute.sim.control import endless, step_limit
 from opencute.sim.lanes import Lanes, merge_value
 from opencute.sim.program import Program, Step
 from opencute.sim.values import Array
@@ -71,6 +73,8 @@ class _Machine:
         self.parked: list[Cohort] = []
         self.meetings: list[_Meeting] = []
         self.ended: list[Cohort] = []
+        self.limit = step_limit()
+        self.turns: Counter[int] = Counter()  # of loops, by the step that jumps back
 
     def run(self, root: Cohort) -> list[Cohort]:
         self.ready.append(root)
@@ -102,6 +106,8 @@ class _Machine:
                 step.run(cohort.lanes, cohort.registers)
                 cohort.pc += 1
             elif step.kind == "jump":
+                if step.to <= cohort.pc:
+                    self._turn(cohort.pc, step)
                 cohort.pc = step.to
             elif step.kind == "branch":
                 if not self._branch(cohort, step):
@@ -117,6 +123,12 @@ class _Machine:
             else:
                 self.ended.append(cohort)
                 return
+
+    def _turn(self, at: int, step: Step) -> None:
+        self.turns[at] += 1
+        if self.turns[at] > self.limit:
+            assert step.op is not None
+            raise endless(step.op, self.turns[at])
 
     # ------------------------------------------------------------------ divergence
     def _branch(self, cohort: Cohort, step: Step) -> bool:

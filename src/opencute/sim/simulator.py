@@ -370,12 +370,12 @@ def _check_resources(
         blocks = cluster[0] * cluster[1] * cluster[2]
         if not arch.has_clusters and blocks > 1:
             raise SimulationError(
-                f"{name}: {arch} has no clusters", code="OC3010", loc=op.loc, found=tuple(cluster)
+                f"{name}: {arch} has no clusters", code="OC3012", loc=op.loc, found=tuple(cluster)
             )
         fits = all(c >= 1 and g % c == 0 for g, c in zip(grid, cluster, strict=True))
         if not fits or blocks > 16:
             raise SimulationError(
-                f"{name}: a cluster of {tuple(cluster)} cannot be launched", code="OC3010",
+                f"{name}: a cluster of {tuple(cluster)} cannot be launched", code="OC3012",
                 loc=op.loc, expected="at most 16 blocks, each dimension divides the grid's",
                 found=f"cluster {tuple(cluster)}, grid {tuple(grid)}",
             )  # fmt: skip

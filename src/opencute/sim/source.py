@@ -269,7 +269,8 @@ class SourceWriter:
         b = self.region(after, live_after, before.args)
         inits = self._tuple(self.both(op.operands, before.args))
         names = ", ".join(self._tuple(self.both(x)) for x in (live_before, live_after))
-        return f"run_while(L, {a}, {b}, {inits}, {names}, {self.kinds(op.results)})"
+        at = self.bind(op, "o")
+        return f"run_while(L, {at}, {a}, {b}, {inits}, {names}, {self.kinds(op.results)})"
 
 
 def _structural(fn: Callable[..., Any], op: Op) -> Callable[..., Any]:
