@@ -22,8 +22,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from opencute.base.errors import TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.cute import PtrType
@@ -38,6 +36,8 @@ from opencute.lang.tensors import TracedTensor
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import ComposedLayout, Layout, ScaledBasis, is_static
 from opencute.layout.ints import is_sequence, is_tuple
+from opencute.numeric.dtypes import DType
+from opencute.numeric.literals import plain_kind
 
 __all__ = ["UNBOUND", "NoJoin", "Plan", "Static", "Unbound", "plan_for"]
 
@@ -337,11 +337,16 @@ def _show(x: Any) -> str:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, Numeric | bool | int | float | np.generic)
+    return isinstance(x, Numeric | bool | int | float) or _is_scalar(x)
+
+
+def _is_scalar(x: Any) -> bool:
+    """Whether this is a NumPy scalar that has a type of the language."""
+    return isinstance(plain_kind(x), DType)
 
 
 def _number(objs: tuple[Any, ...], dynamic: bool) -> Plan:
-    objs = tuple(as_numeric(o) if isinstance(o, np.generic) else o for o in objs)
+    objs = tuple(as_numeric(o) if _is_scalar(o) else o for o in objs)
     if not dynamic and not any(isinstance(o, Numeric) and o.is_dynamic for o in objs):
         if all(_same(objs[0], o) for o in objs):
             return Static(objs[0])

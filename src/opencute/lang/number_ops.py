@@ -32,8 +32,8 @@ from opencute.lang.emission import (
     emit_minmax,
     emit_negate,
 )
-from opencute.lang.literals import decided, literal_kind, plain_kind, plain_type
 from opencute.numeric.dtypes import DType
+from opencute.numeric.literals import decided, literal_kind, plain_kind, plain_type
 from opencute.numeric.promotion import promote
 from opencute.numeric.scalars import coerce_scalar, decode_scalar, encode_scalar
 

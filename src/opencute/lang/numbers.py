@@ -26,9 +26,9 @@ from opencute.ir.builder import current_block
 from opencute.ir.core import Value
 from opencute.lang import facts
 from opencute.lang import number_ops as ops
-from opencute.lang.literals import plain_type
 from opencute.lang.numeric_meta import NumericMeta, ir_type
 from opencute.numeric.dtypes import DTYPES, DType, from_numpy_dtype
+from opencute.numeric.literals import plain_type
 
 __all__ = [
     "NUMERIC_CLASSES",

@@ -12,8 +12,8 @@ from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
-from opencute.lang.literals import check_fits
 from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type
+from opencute.numeric.literals import check_fits
 
 __all__ = ["AddressSpace", "Pointer", "element_bits", "offset_alignment", "pointer_type"]
 

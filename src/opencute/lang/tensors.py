@@ -22,7 +22,6 @@ from opencute.base.errors import LanguageError, LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.cute import Dyn, LayoutAttr
 from opencute.ir.core import Value
-from opencute.lang.literals import check_fits, plain_kind
 from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, as_numeric, class_of
 from opencute.lang.pointers import AddressSpace, Pointer
 from opencute.lang.vectors import TensorSSA, splat
@@ -40,6 +39,7 @@ from opencute.layout import (
     to_str,
 )
 from opencute.layout.ints import is_sequence, is_tuple
+from opencute.numeric.literals import check_fits, plain_kind
 
 __all__ = [
     "Tensor",

@@ -24,7 +24,6 @@ from opencute.ir.core import Value
 from opencute.ir.types import VectorType
 from opencute.lang import number_ops as ops
 from opencute.lang.broadcasting import broadcast_index, broadcast_shape
-from opencute.lang.literals import decided, plain_kind
 from opencute.lang.numbers import (
     Boolean,
     Int32,
@@ -37,6 +36,7 @@ from opencute.lang.numbers import (
 from opencute.lang.vector_coords import check_range, has_none, plain_coord, reduced_modes
 from opencute.layout import make_layout, product, slice_and_offset, to_str
 from opencute.layout.ints import is_tuple
+from opencute.numeric.literals import decided, plain_kind
 
 __all__ = ["ReductionOp", "TensorSSA", "common", "elementwise", "splat", "where"]
 
