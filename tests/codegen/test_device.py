@@ -21,7 +21,7 @@ from opencute.codegen.device import DeviceCode
 from opencute.codegen.sass import Sass, read_sass
 from opencute.dialects import arith, cute, math
 from opencute.ir.core import Op, Value
-from opencute.ir.types import BF16, F16, F32, F64, I8, I32, I64
+from opencute.ir.types import BF16, F16, F32, F64, I8, I32, I64, FloatType, VectorType
 
 pytestmark = pytest.mark.t1
 
@@ -226,3 +226,21 @@ def test_static_offsets_are_immediates() -> None:
 def test_phases_are_timed() -> None:
     code = assemble(relu_2d(F16, 8))
     assert set(code.timings) >= {"lower", "print", "llvm parse", "llvm emit", "ptxas"}
+
+
+def test_shifts_by_more_than_the_width_cost_nothing() -> None:
+    """PTX's shl and shr clamp the amount as we do; LLVM has to see through the guard we print."""
+    for name, guards in (("shli", 0), ("shrui", 0), ("shrsi", 1)):
+        module = unary_tile(
+            I32, 4, lambda x, n=name: arith.binary(n, x, arith.binary("muli", x, x))
+        )
+        ptx = to_ptx(module).ptx
+        assert ptx.count("shl.b32" if name == "shli" else "shr.") >= 4
+        assert ptx.count("min.") == 4 * guards and "selp" not in ptx
+
+
+def test_a_constant_of_eight_bits_is_its_bits() -> None:
+    module = unary_tile(
+        I8, 4, lambda x: arith.constant(1.5, VectorType(4, FloatType("f8E4M3FN", 8)))
+    )
+    assert str(0x3C3C3C3C) in to_ptx(module).ptx  # sign 0, exponent 7, mantissa 0.5

@@ -25,6 +25,8 @@ from opencute.ir.types import (
     Type,
     VectorType,
 )
+from opencute.numeric.dtypes import DTYPES
+from opencute.numeric.scalars import encode_scalar
 
 __all__ = ["constant_text", "llvm_type", "mangled"]
 
@@ -81,7 +83,8 @@ def _float(attr: FloatAttr) -> str:
     if type in (F32, F64) or type.name == "tf32":
         # LLVM writes an f32 as the double of the same value.
         return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-    raise ToolchainError(f"a constant of type {type} has to be made by cute.convert", code="OC1520")
+    # LLVM has no such type: its bits.
+    return str(encode_scalar(value, DTYPES[type.name.lower()]))
 
 
 def _dense(attr: DenseAttr) -> str:

@@ -12,19 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from opencute.codegen.emitter import Emitter, OpPrinter
-from opencute.codegen.llvm_types import llvm_type, mangled
+from opencute.codegen.llvm_types import constant_text, llvm_type, mangled
 from opencute.dialects.arith import CMPF, CMPI
-from opencute.ir.attributes import IntAttr
-from opencute.ir.core import Op
-from opencute.ir.types import FloatType, IntegerType, element_type, lanes
+from opencute.ir.attributes import DenseAttr, IntAttr
+from opencute.ir.core import Op, Value
+from opencute.ir.types import FloatType, IntegerType, Type, VectorType, element_type, lanes
 
 __all__ = ["ARITH", "binary", "per_lane"]
 
 _BINARY = {
     "addi": "add", "subi": "sub", "muli": "mul", "divsi": "sdiv", "divui": "udiv", "remsi": "srem",
-    "remui": "urem", "andi": "and", "ori": "or", "xori": "xor", "shli": "shl", "shrsi": "ashr",
-    "shrui": "lshr", "addf": "fadd", "subf": "fsub", "mulf": "fmul",
+    "remui": "urem", "andi": "and", "ori": "or", "xori": "xor",
+    "addf": "fadd", "subf": "fsub", "mulf": "fmul",
 }  # fmt: skip
+_SHIFTS = {"shli": "shl", "shrsi": "ashr", "shrui": "lshr"}
 _INTRINSIC = {
     "maxsi": "smax", "maxui": "umax", "minsi": "smin", "minui": "umin",
     "maximumf": "maximum", "minimumf": "minimum", "maxnumf": "maxnum", "minnumf": "minnum",
@@ -45,6 +46,52 @@ def binary(word: str) -> OpPrinter:
         e.emit(op.results[0], f"{word} {e.typed(lhs)}, {e.ref(rhs)}")
 
     return printer
+
+
+def _shift(word: str) -> OpPrinter:
+    """Shift by amounts of the width and more too, as PTX's shl and shr do: all bits leave.
+
+    LLVM calls such a result poison, so that the amount is clamped (ashr) or zero chosen; it takes
+    that back where it knows the amount, and where the instruction clamps by itself.
+    """
+
+    def printer(e: Emitter, op: Op) -> None:
+        value, amount = op.operands
+        element = element_type(value.type)
+        assert isinstance(element, IntegerType)
+        if _amounts_fit(amount, element.width):
+            e.emit(op.results[0], f"{word} {e.typed(value)}, {e.ref(amount)}")
+            return
+        type = llvm_type(value.type)
+        if word == "ashr":
+            last = _splat(value.type, element.width - 1)
+            args = [(type, e.ref(amount)), (type, last)]
+            clamped = e.call(f"llvm.umin.{mangled(value.type)}", value.type, args)
+            e.emit(op.results[0], f"ashr {e.typed(value)}, {clamped}")
+            return
+        fits = e.assign(f"icmp ult {e.typed(amount)}, {_splat(value.type, element.width)}")
+        shifted = e.assign(f"{word} {e.typed(value)}, {e.ref(amount)}")
+        n = lanes(value.type)
+        flags = "i1" if n is None else f"<{n} x i1>"
+        zero = "0" if n is None else "zeroinitializer"
+        e.emit(op.results[0], f"select {flags} {fits}, {type} {shifted}, {type} {zero}")
+
+    return printer
+
+
+def _amounts_fit(amount: Value, width: int) -> bool:
+    op = amount.op
+    if op is None or op.name != "arith.constant":
+        return False
+    found = op.attributes["value"]
+    items = found.items if isinstance(found, DenseAttr) else (found,)
+    return all(isinstance(i, IntAttr) and 0 <= i.value < width for i in items)
+
+
+def _splat(type: Type, value: int) -> str:
+    """A constant operand, of a scalar or of each lane of a vector."""
+    item = IntAttr(value, element_type(type))
+    return constant_text(DenseAttr((item,), type) if isinstance(type, VectorType) else item)
 
 
 def _intrinsic(word: str) -> OpPrinter:
@@ -164,6 +211,7 @@ def _convert(e: Emitter, value: str, text: str, width: int, signed: bool, sign: 
 
 ARITH: dict[str, OpPrinter] = {
     **{f"arith.{name}": binary(word) for name, word in _BINARY.items()},
+    **{f"arith.{name}": _shift(word) for name, word in _SHIFTS.items()},
     **{f"arith.{name}": _intrinsic(word) for name, word in _INTRINSIC.items()},
     **{f"arith.{name}": _cast(word) for name, word in _CAST.items()},
     "arith.constant": _constant,

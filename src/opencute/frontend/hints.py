@@ -41,7 +41,7 @@ def hint_for(found: str, tb: types.TracebackType) -> str | None:
         tb: the traceback's entry of the user's innermost frame.
     """
     code = tb.tb_frame.f_code
-    line = linecache.getline(code.co_filename, tb.tb_lineno).strip()
+    line = linecache.getline(code.co_filename, tb.tb_lineno).partition("#")[0].strip()
     if found == "an index":
         return (
             "Python's lists and tuples are indexed while tracing: loop over range_constexpr(), or "
