@@ -22,9 +22,10 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "examples")]
 
 import add_2d  # noqa: E402
 import add_tiled_copy  # noqa: E402
-import cutlass.cute as cute  # noqa: E402 - after the path is set
 import relu_2d  # noqa: E402
 import scale_inplace  # noqa: E402
+
+import cutlass.cute as cute  # noqa: E402 - after the path is set
 from cutlass.cute.runtime import from_dlpack  # noqa: E402
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}

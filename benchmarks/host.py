@@ -33,11 +33,11 @@ def import_seconds(statement="import cutlass, cutlass.cute", repeats=7):
 
 def compile_times(repeats=15):
     """Cold and warm milliseconds of compiling examples/relu_2d.py, and the phases of the last."""
-    import cutlass.cute as cute
     import numpy as np
     import relu_2d
-    from cutlass.cute.runtime import from_dlpack
 
+    import cutlass.cute as cute
+    from cutlass.cute.runtime import from_dlpack
     from opencute.base.knobs import KNOBS
     from opencute.jit import calls
 
@@ -66,8 +66,9 @@ def compile_times(repeats=15):
 def call_times(repeats=2000):
     """Median microseconds of host time per call of examples/add_2d.py, by how it is called."""
     import add_2d
-    import cutlass.cute as cute
     import torch
+
+    import cutlass.cute as cute
     from cutlass.cute.runtime import from_dlpack
 
     a, b, c = (torch.randn(64, 64, device="cuda") for _ in range(3))
