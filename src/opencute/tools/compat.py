@@ -49,10 +49,13 @@ EXAMPLES: tuple[Example, ...] = (
         Example(f"{_ELEMENTWISE}/elementwise_apply.py", ("--op", op, *_SMALL))
         for op in ("add", "mul", "leaky_relu")
     ),
-    Example(f"{_CUTE}/notebooks/hello_world.ipynb"),
-    Example(f"{_CUTE}/notebooks/composed_layout.ipynb"),
-    Example(f"{_CUTE}/notebooks/cute_layout_algebra.ipynb"),
-    Example(f"{_CUTE}/notebooks/elementwise_add.ipynb"),
+    *(
+        Example(f"{_CUTE}/notebooks/{name}.ipynb")
+        for name in (
+            "hello_world", "print", "data_types", "tensor", "tensorssa", "composed_layout",
+            "cute_layout_algebra", "elementwise_add",
+        )
+    ),
 )
 
 
