@@ -259,6 +259,7 @@ def test_knobs_choose_the_cache(tmp_path, monkeypatch):
             assert off.ls() == []
             assert off.stat().directory is None
         assert not (tmp_path / "k").exists()
+    monkeypatch.delenv("OPENCUTE_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert default_directory() == tmp_path / "xdg" / "opencute"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
