@@ -52,8 +52,14 @@ EXAMPLES: tuple[Example, ...] = (
     *(
         Example(f"{_CUTE}/notebooks/{name}.ipynb")
         for name in (
-            "hello_world", "print", "data_types", "tensor", "tensorssa", "composed_layout",
-            "cute_layout_algebra", "elementwise_add",
+            "hello_world",
+            "print",
+            "data_types",
+            "tensor",
+            "tensorssa",
+            "composed_layout",
+            "cute_layout_algebra",
+            "elementwise_add",
         )
     ),
 )
