@@ -18,9 +18,26 @@ from functools import lru_cache
 
 from opencute.base.errors import ArgumentError
 
-__all__ = ["TARGETS", "Target", "target", "target_names"]
+__all__ = [
+    "MAX_BLOCK",
+    "MAX_BLOCKS_PER_SM",
+    "MAX_CLUSTER",
+    "MAX_GRID",
+    "MAX_THREADS",
+    "TARGETS",
+    "Target",
+    "target",
+    "target_names",
+]
 
 KIB = 1024
+
+# Limits of a launch, the same on every architecture that we compile for.
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_BLOCK = (1024, 1024, 64)
+MAX_THREADS = 1024  # of a block
+MAX_CLUSTER = 16  # blocks; more than 8 is not portable
+MAX_BLOCKS_PER_SM = 32  # of the largest multiprocessors
 
 
 @dataclass(frozen=True)
@@ -45,7 +62,7 @@ class Target:
     max_threads_per_sm: int
     max_blocks_per_sm: int
 
-    max_threads_per_block = 1024
+    max_threads_per_block = MAX_THREADS
     max_registers_per_thread = 255
     registers_per_sm = 65536
     warp_size = 32

@@ -242,7 +242,7 @@ def constant(value: int | float | bool, type: Type) -> OpResult:
 
 
 def constant_of(value: Attribute, type: Type) -> OpResult:
-    """A constant of an attribute: what `ir.cleanup.fold_constants` builds."""
+    """A constant of an attribute: what `ir.cleanup.fold_and_merge` builds."""
     return build1("arith.constant", (), type, {"value": value})
 
 

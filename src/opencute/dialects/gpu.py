@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from opencute.arch.target import MAX_BLOCKS_PER_SM, MAX_CLUSTER, MAX_THREADS
 from opencute.base.errors import VerificationError
 from opencute.dialects.func import check_call, check_return, check_signature
 from opencute.ir.attributes import (
@@ -54,7 +55,8 @@ KERNELS = "kernels"
 
 # Threads of a block, resident blocks, blocks of a cluster: LLVM aborts on values out of range.
 _LIMITS = {
-    "cute.reqntid": 1024, "cute.maxntid": 1024, "cute.minctasm": 32, "cute.cluster_dim": 16,
+    "cute.reqntid": MAX_THREADS, "cute.maxntid": MAX_THREADS,
+    "cute.minctasm": MAX_BLOCKS_PER_SM, "cute.cluster_dim": MAX_CLUSTER,
 }  # fmt: skip
 
 

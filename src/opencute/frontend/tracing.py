@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from opencute.arch.target import MAX_BLOCK, MAX_BLOCKS_PER_SM, MAX_CLUSTER, MAX_THREADS
 from opencute.base.errors import ArgumentError, LanguageError, TypeMismatchError
 from opencute.base.location import Location
 from opencute.dialects import builtin, func, gpu, llvm
@@ -205,9 +206,13 @@ class KernelCall:
         dims = _dims("grid", grid), _dims("block", block)
         bounds = _bounds(dims[1], max_number_threads, min_blocks_per_mp)
         clusters = None if cluster is None else _dims("cluster", cluster)
-        if clusters and all(isinstance(c, int) for c in clusters) and math.prod(clusters) > 16:
+        if (
+            clusters
+            and all(isinstance(c, int) for c in clusters)
+            and math.prod(clusters) > MAX_CLUSTER
+        ):
             raise ArgumentError(
-                "a cluster is too large", code="OC2125", expected="at most 16 blocks",
+                "a cluster is too large", code="OC2125", expected=f"at most {MAX_CLUSTER} blocks",
                 found=tuple(clusters),
             )  # fmt: skip
         symbol, values = self._trace_kernel(bounds, clusters)
@@ -260,10 +265,6 @@ class KernelCall:
         return symbol, values
 
 
-# Resident blocks of the largest multiprocessors, CUDA programming guide "Compute capabilities".
-_MAX_BLOCKS_PER_SM = 32
-
-
 def _extent(what: str, d: Any) -> Value:
     if isinstance(d, int) and not 0 <= d < 1 << 31:
         raise ArgumentError(f"an extent of the {what} is out of range", code="OC2116",
@@ -293,7 +294,7 @@ def _dims(what: str, dims: Any) -> list[Any]:
             raise ArgumentError(f"{what} must be positive", code="OC2111", found=tuple(out))
     if what in ("block", "max_number_threads") and all(isinstance(d, int) for d in out):
         threads = out[0] * out[1] * out[2]
-        if threads > 1024 or out[2] > 64:
+        if threads > MAX_THREADS or out[2] > MAX_BLOCK[2]:
             raise ArgumentError(
                 f"{what} is too large", code="OC2112", expected="at most 1024 threads, z <= 64",
                 found=f"{tuple(out)}: {threads} threads",
@@ -316,10 +317,10 @@ def _bounds(block: list[Any], most: Any, min_blocks: int) -> dict[str, Attribute
     elif all(isinstance(d, int) for d in block):
         attrs["cute.reqntid"] = DenseI32Attr(tuple(block))
     if min_blocks:
-        if not 1 <= int(min_blocks) <= _MAX_BLOCKS_PER_SM:
+        if not 1 <= int(min_blocks) <= MAX_BLOCKS_PER_SM:
             raise ArgumentError(
                 "min_blocks_per_mp is not possible", code="OC2123",
-                expected=f"1 to {_MAX_BLOCKS_PER_SM}", found=min_blocks,
+                expected=f"1 to {MAX_BLOCKS_PER_SM}", found=min_blocks,
             )  # fmt: skip
         attrs["cute.minctasm"] = IntAttr(int(min_blocks), I64)
     return attrs

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, SupportsIndex
 from weakref import WeakSet
 
+from opencute.arch.target import MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_THREADS
 from opencute.base.counters import COUNTERS
 from opencute.base.errors import ArgumentError
 from opencute.runtime import driver
@@ -39,11 +40,6 @@ __all__ = [
 
 Extents = SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex]
 
-# The same on every architecture that we compile for.
-_MAX_GRID = (2**31 - 1, 65535, 65535)
-_MAX_BLOCK = (1024, 1024, 64)
-_MAX_THREADS = 1024
-_MAX_CLUSTER = 16  # blocks; more than 8 is not portable
 _PORTABLE_CLUSTER = 8
 
 # CUlaunchAttributeID
@@ -167,14 +163,14 @@ class LaunchConfig:
             ArgumentError: an extent that is zero, negative, too large or no integer; more than 1024
                 threads; clusters that do not divide the grid; an unknown option.
         """
-        grid = _extents(self.grid, "grid", _MAX_GRID)
-        block = _extents(self.block, "block", _MAX_BLOCK)
+        grid = _extents(self.grid, "grid", MAX_GRID)
+        block = _extents(self.block, "block", MAX_BLOCK)
         threads = block[0] * block[1] * block[2]
-        if threads > _MAX_THREADS:
+        if threads > MAX_THREADS:
             raise ArgumentError(
                 "block has too many threads",
                 code="OC2102",
-                expected=f"at most {_MAX_THREADS}",
+                expected=f"at most {MAX_THREADS}",
                 found=f"{threads} ({' x '.join(map(str, block))})",
             )
         smem = operator.index(self.smem)
@@ -252,13 +248,13 @@ def _cluster(
 ) -> tuple[int, int, int] | None:
     if value is None:
         return None
-    cluster = _extents(value, what, (_MAX_CLUSTER, _MAX_CLUSTER, _MAX_CLUSTER))
+    cluster = _extents(value, what, (MAX_CLUSTER, MAX_CLUSTER, MAX_CLUSTER))
     blocks = cluster[0] * cluster[1] * cluster[2]
-    if blocks > _MAX_CLUSTER:
+    if blocks > MAX_CLUSTER:
         raise ArgumentError(
             f"{what} has too many blocks",
             code="OC2103",
-            expected=f"at most {_PORTABLE_CLUSTER}, on some devices {_MAX_CLUSTER}",
+            expected=f"at most {_PORTABLE_CLUSTER}, on some devices {MAX_CLUSTER}",
             found=f"{blocks} ({' x '.join(map(str, cluster))})",
         )
     if any(g % c for g, c in zip(grid, cluster, strict=True)):

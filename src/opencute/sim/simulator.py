@@ -19,7 +19,14 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from opencute.arch.target import Target, target
+from opencute.arch.target import (
+    MAX_BLOCK,
+    MAX_CLUSTER,
+    MAX_GRID,
+    MAX_THREADS,
+    Target,
+    target,
+)
 from opencute.base.errors import ArgumentError, OpenCuTeError, SimulationError
 from opencute.dialects.cute import PtrType
 from opencute.dialects.gpu import KERNELS
@@ -45,8 +52,6 @@ LaunchHook = Callable[..., None]
 """``(kernel_name, grid, block, cluster, smem, stream, args, attributes)``"""
 
 _CHUNK_BYTES = 1 << 20
-_MAX_BLOCK = (1024, 1024, 64)
-_MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
 class Simulator:
@@ -347,7 +352,7 @@ def _coords(linear: int, extent: tuple[int, int, int]) -> tuple[int, int, int]:
 
 
 def _check_launch(op: Op, name: str, grid: Sequence[Any], block: Sequence[Any]) -> None:
-    for what, extent, limit in (("grid", grid, _MAX_GRID), ("block", block, _MAX_BLOCK)):
+    for what, extent, limit in (("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)):
         for value, most in zip(extent, limit, strict=True):
             if not 1 <= value <= most:
                 raise SimulationError(
@@ -355,10 +360,10 @@ def _check_launch(op: Op, name: str, grid: Sequence[Any], block: Sequence[Any]) 
                     code="OC3002", loc=op.loc, expected=f"1 to {limit}", found=tuple(extent),
                 )  # fmt: skip
     threads = block[0] * block[1] * block[2]
-    if threads > 1024:
+    if threads > MAX_THREADS:
         raise SimulationError(
             f"{name}: a block of {threads} threads cannot be launched",
-            code="OC3002", loc=op.loc, expected="at most 1024 threads", found=threads,
+            code="OC3002", loc=op.loc, expected=f"at most {MAX_THREADS} threads", found=threads,
         )  # fmt: skip
 
 
@@ -373,11 +378,11 @@ def _check_resources(
                 f"{name}: {arch} has no clusters", code="OC3012", loc=op.loc, found=tuple(cluster)
             )
         fits = all(c >= 1 and g % c == 0 for g, c in zip(grid, cluster, strict=True))
-        if not fits or blocks > 16:
+        if not fits or blocks > MAX_CLUSTER:
             raise SimulationError(
                 f"{name}: a cluster of {tuple(cluster)} cannot be launched", code="OC3012",
-                loc=op.loc, expected="at most 16 blocks, each dimension divides the grid's",
-                found=f"cluster {tuple(cluster)}, grid {tuple(grid)}",
+                expected=f"at most {MAX_CLUSTER} blocks, each dimension divides the grid's",
+                loc=op.loc, found=f"cluster {tuple(cluster)}, grid {tuple(grid)}",
             )  # fmt: skip
     if not 0 <= smem <= arch.max_smem:
         raise SimulationError(
