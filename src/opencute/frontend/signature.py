@@ -42,7 +42,10 @@ from opencute.lang.typing import ALGEBRA, is_constexpr
 from opencute.layout import ComposedLayout, Layout
 from opencute.layout.ints import is_sequence
 
-__all__ = ["Spec", "annotations_of", "register_jit_arg_adapter", "spec_of"]
+__all__ = [
+    "PointerSpec", "ScalarSpec", "Spec", "StaticSpec", "StreamSpec", "TensorSpec", "annotations_of",
+    "is_adapted", "register_jit_arg_adapter", "spec_of",
+]  # fmt: skip
 
 _ADAPTERS: dict[type, Callable[[Any], Any]] = {}
 
@@ -56,6 +59,11 @@ def register_jit_arg_adapter(*types: type) -> Callable[[Any], Any]:
         return adapter
 
     return decorate
+
+
+def is_adapted(obj: Any) -> bool:
+    """Whether an argument is passed as something else, by an adapter."""
+    return type(obj) in _ADAPTERS
 
 
 class Spec:

@@ -10,6 +10,7 @@ import ctypes
 import functools
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from opencute.base.counters import LAUNCHES
@@ -18,13 +19,16 @@ from opencute.compiler.artefacts import Artefacts
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import BlockArgument, Op, Value
 from opencute.ir.types import FloatType
+from opencute.jit.entry.code import load
+from opencute.jit.entry.versions import Described, NativeVersion, Stream
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.native.jit import compile_host
 from opencute.runtime import driver
 from opencute.runtime.device import count as device_count
+from opencute.runtime.device import properties
 from opencute.runtime.memory import DeviceBuffer
 from opencute.runtime.module import Module
-from opencute.runtime.stream import raw_stream_reader
+from opencute.runtime.stream import current_stream, raw_stream_reader
 
 __all__ = ["CudaRunner", "PreparedCall", "StagedArray"]
 
@@ -49,9 +53,11 @@ class CudaRunner:
         self.address = self._native.address(host.name)
         self.call: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.address)
         self.several_devices = device_count() > 1
+        self.coherent = properties().host_memory
         self._slots = ctypes.c_uint64 * host.slots
         self._loaded: dict[int, tuple[Module, Any]] = {}
         self._lock = threading.Lock()
+        self.failed = functools.partial(_failed, artefacts.name)
         function = next(
             op for op in artefacts.module.regions[0].block.ops if op.symbol == artefacts.name
         )
@@ -100,6 +106,8 @@ class CudaRunner:
                 slots[i + 2] = value.data_ptr
                 if i in self._host_memory:
                     _check_host_memory(value)
+                elif self.launches and self.coherent and value.array.is_cpu:
+                    pass
                 elif self.launches and value.array.is_cpu and value.array.framework != "torch":
                     staged.append(StagedArray(value, slots, i + 2))
                 elif self.launches:
@@ -187,6 +195,25 @@ class PreparedCall:
         """Whether the call may be kept: arrays that are copied belong to one call."""
         return not self.staged
 
+    def native(
+        self, arguments: Described | None = None, checks: tuple[int, ...] = (), keep: Any = None
+    ) -> NativeVersion | None:
+        """This call for native code, None if something has to be done around its launch.
+
+        Args:
+            arguments: which of the slots later calls fill; None: the call stays as it is.
+            checks: guards in words.
+            keep: what these words point to.
+        """
+        runner = self.runner
+        if self.staged or runner.prints:
+            return None
+        several = driver.function_address("cuCtxGetDevice") if runner.several_devices else 0
+        return NativeVersion(
+            arguments, self.slots, runner.address, len(runner.launches), _stream_source(self.stream),
+            self.device, runner.failed, several, checks, (runner, keep),
+        )  # fmt: skip
+
     def __call__(self) -> None:
         if not self.staged:
             self._run()
@@ -215,7 +242,19 @@ class PreparedCall:
             driver.ensure_context()
             code = runner.call(self.address)
         if code:
-            driver.check(code, f"launching {runner.artefacts.name}")
+            runner.failed(code)
+
+
+def _failed(name: str, code: int) -> None:
+    driver.check(code, f"launching {name}")
+
+
+def _stream_source(reader: Callable[[int], int]) -> Stream:
+    """Where native code gets the stream from that `reader` gives: torch's, if it says it natively."""
+    exchange = load().stream
+    if reader is not current_stream and exchange:
+        return Stream(exchange=exchange)
+    return Stream(reader=reader)
 
 
 def _host_memory(function: Op) -> set[int]:

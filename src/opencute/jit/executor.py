@@ -9,16 +9,18 @@ import functools
 import io
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from opencute.base.errors import ArgumentError
 from opencute.frontend.locations import place_error
+from opencute.jit.entry.versions import describe
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.lang.numbers import Numeric
 from opencute.lang.typing import is_constexpr
 
 if TYPE_CHECKING:
     from opencute.jit.calls import Request
+    from opencute.jit.cuda_runner import PreparedCall
     from opencute.jit.runners import Runner
 
 __all__ = ["Executor", "fast_executor"]
@@ -87,6 +89,7 @@ class Executor:
         self._versions: dict[Any, Runner] = {request.key: runner}
         self._prepared: dict[tuple[int, ...], _Prepared] = {}
         self.fast: Any = None
+        self._learnt: set[Any] = set()
         self._first = runner
         signature = request.fn.signature
         notes = request.fn.annotations
@@ -112,6 +115,8 @@ class Executor:
             run = runner.prepare(request.values(request.arguments))
             if not kwargs and runner.reusable and getattr(run, "reusable", True):
                 self._remember(args, run)
+                if self.fast is not None:
+                    self._learn(args, request, run)
             run()
         except Exception as e:
             place_error(e)
@@ -128,8 +133,23 @@ class Executor:
             key = tuple(map(id, args))
             forget = functools.partial(_forget, self._prepared, key)
             self._prepared[key] = _Prepared(args, run, forget)
-            if self.fast is not None:
-                self.fast.remember_prepared(args, run)
+            # One remembered call is enough: programs that rotate arguments use the versions.
+            if self.fast is not None and not self.fast.remembers:
+                version = cast("PreparedCall", run).native()
+                if version is not None:
+                    self.fast.remember(args, version)
+
+    def _learn(self, args: tuple[Any, ...], request: Request, run: Any) -> None:
+        """Tell native code how this call was made, once for each kind of call."""
+        key = (request.key, *map(type, args))
+        if self._open_ended or key in self._learnt:
+            return
+        self._learnt.add(key)
+        names = self._runtime if len(args) <= len(self._runtime) else self._all
+        arguments = describe(request.specs, request.arguments, names[: len(args)])
+        version = run.native(arguments) if arguments is not None else None
+        if version is not None:
+            self.fast.learn(version)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         first = self._request

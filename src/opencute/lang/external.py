@@ -23,10 +23,14 @@ from opencute.lang.pointers import AddressSpace, element_bits
 from opencute.lang.tensors import Tensor
 from opencute.layout.ints import is_sequence
 from opencute.numeric.dtypes import from_dlpack_code
+from opencute.runtime.capsule import READ_ONLY, fields
 from opencute.runtime.dlpack import export
 from opencute.runtime.external import ExternalArray
 
-__all__ = ["MARKS", "ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr"]
+__all__ = [
+    "MARKS", "ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr", "slow_from_dlpack",
+    "slow_mark", "use_native",
+]  # fmt: skip
 
 MARKS = ctypes.c_int64(0)
 """How many times marks of a tensor were replaced by other ones, anywhere: calls that were prepared
@@ -65,8 +69,8 @@ class ExternalTensor(Tensor):
     """
 
     __slots__ = (
-        "__weakref__", "_dtype", "_order", "_stride32", "array", "assumed_align", "owner",
-        "prepared", "state", "version",
+        "__weakref__", "_capsule", "_dtype", "_native_marks", "_order", "_stride32", "array",
+        "assumed_align", "owner", "prepared", "state", "version",
     )  # fmt: skip
     __hash__ = object.__hash__
 
@@ -102,6 +106,14 @@ class ExternalTensor(Tensor):
                     "smaller assumed_align",
                 )  # fmt: skip
         self.assumed_align = max(assumed_align or natural, 1)
+
+    def __getattr__(self, name: str) -> Any:
+        # Native code makes tensors with three slots filled; Python's are filled when one is read.
+        if name not in _FILLED_LATER or not hasattr(self, "_capsule"):
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(text, name=name, obj=self)
+        fill(self)
+        return object.__getattribute__(self, name)
 
     # ---- facts that users read
     @property
@@ -194,6 +206,7 @@ class ExternalTensor(Tensor):
 
     def _changed(self) -> None:
         self.version += 1
+        self._native_marks: int | None = None
         if self.prepared:  # a call with this tensor is remembered somewhere
             MARKS.value += 1
 
@@ -411,8 +424,47 @@ def from_dlpack(
     Raises:
         ArgumentError: not a tensor, not aligned as assumed, or of a type the language lacks.
     """
+    if _native and not use_32bit_stride:
+        return _native[0](tensor_dlpack, assumed_align)
     array = export(tensor_dlpack)
     return ExternalTensor(array, assumed_align, use_32bit_stride, tensor_dlpack)
+
+
+def slow_from_dlpack(tensor: Any, assumed_align: int | None) -> ExternalTensor:
+    """What native code calls for what it does not know."""
+    return ExternalTensor(export(tensor), assumed_align, False, tensor)
+
+
+slow_mark = ExternalTensor.mark_layout_dynamic
+"""The method in Python, which native code calls for what it does not know."""
+_native: list[Any] = []
+_FILLED_LATER = frozenset(
+    {"_dtype", "_order", "_stride32", "array", "assumed_align", "prepared", "state", "version"}
+)
+
+
+def use_native(make: Any, mark: Any) -> None:
+    """Take native code for `from_dlpack` and `mark_layout_dynamic`; see `opencute.jit.entry`."""
+    _native[:] = [make]
+    ExternalTensor.mark_layout_dynamic = mark
+
+
+def fill(tensor: ExternalTensor) -> None:
+    """Give a tensor that native code made the attributes that Python code reads."""
+    held: Any = tensor._capsule
+    word: Any = tensor._native_marks
+    dynamic, lead, align = bool(word & 1), (word >> 1 & 0x7F) - 1, 1 << (word >> 8)
+    taken = fields(held)
+    owner = tensor.owner
+    array = ExternalArray(
+        taken.address, taken.shape, taken.strides, taken.dtype, taken.device,
+        bool(taken.flags & READ_ONLY), (held, owner), False, "torch",
+    )  # fmt: skip
+    ExternalTensor.__init__(tensor, array, align, False, owner)
+    if dynamic:
+        slow_mark(tensor, lead if lead >= 0 else None)
+        tensor.version = 0
+        tensor._native_marks = word
 
 
 class ExternalPointer:

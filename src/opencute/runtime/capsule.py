@@ -18,7 +18,9 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 from opencute.runtime.dltypes import DLType
 
-__all__ = ["MAX_VERSION", "READ_ONLY", "SUBBYTE_PADDED", "Taken", "give", "row_major", "take"]
+__all__ = [
+    "MAX_VERSION", "READ_ONLY", "SUBBYTE_PADDED", "Taken", "fields", "give", "row_major", "take",
+]  # fmt: skip
 
 MAX_VERSION = (1, 1)
 READ_ONLY = 1 << 0
@@ -152,6 +154,13 @@ def take(capsule: object) -> Taken:
     raise ArgumentError(
         "expected a DLPack capsule that nobody has taken yet", code="OC2012", found=repr(capsule)
     )
+
+
+def fields(capsule: object) -> Taken:
+    """What a nameless capsule of ours holds, which stays its owner."""
+    pointer = int(_get_pointer(capsule, None))
+    versioned = _ManagedVersioned.from_address(pointer)
+    return Taken(0, 0, versioned.tensor, versioned.flags)
 
 
 _given: dict[int, tuple[object, ...]] = {}
