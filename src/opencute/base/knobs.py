@@ -13,6 +13,7 @@ The table in the documentation and the cache key are derived from the declaratio
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -82,6 +83,12 @@ class Knob(Generic[T]):
             ) from None
 
 
+@functools.cache
+def _encoded(env: str) -> Any:
+    encode: Any = getattr(os.environ, "encodekey", None)
+    return encode(env)
+
+
 class Knobs:
     """The knobs of the process; `KNOBS` is the one instance."""
 
@@ -134,6 +141,11 @@ class Knobs:
     def cache_key(self) -> tuple[tuple[str, object], ...]:
         """The values of the knobs that change generated code."""
         return tuple((k.name, getattr(self, k.name)) for k in self.declared() if k.in_cache_key)
+
+    def places(self, name: str) -> list[tuple[dict[Any, Any], Any]]:
+        """Where a knob's value is kept, as dicts and keys: who remembers the value looks there."""
+        data: Any = getattr(os.environ, "_data", None)
+        return [(self.overrides, name), (data, _encoded(vars(type(self))[name].env))]
 
     @contextmanager
     def override(self, **values: Any) -> Generator[None, None, None]:

@@ -22,6 +22,7 @@ from opencute.ir.builder import paused_gc
 from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
+from opencute.jit.learning import learn_call
 from opencute.jit.runners import Runner, make_runner
 from opencute.lang.pointers import AddressSpace
 
@@ -138,23 +139,39 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     request = Request(fn, args, kwargs, Options())
     key = (request.key, request.target)
     version = fn.versions.get(key)
-    if version is None or not version.guard():
-        runner = runner_for(request)
-        static = [
-            s.value for n, s in request.specs.items() if isinstance(s, StaticSpec) and n != "self"
-        ]
-        owner = [request.arguments["self"]] if "self" in request.arguments else []
-        guard = guard_for(request.functions.values(), [*static, *owner])
+    if version is None or not version.guard.holds():
+        runner, guard = _trace_and_guard(request)
+        version = None
         if isinstance(guard, str):
             fn.retraced_because = guard
             fn.versions.pop(key, None)
         else:
             if len(fn.versions) >= _MAX_VERSIONS:
                 fn.versions.clear()
-            fn.versions[key] = _Version(runner, guard)
+            version = fn.versions[key] = _Version(runner, guard)
     else:
         runner = version.runner
-    runner(request.values(request.arguments))
+    run = runner.prepare(request.values(request.arguments))
+    if version is not None and request.target.kind == "cuda" and not kwargs:
+        learn_call(fn, args, request, run, version.guard)
+    run()
+
+
+def _trace_and_guard(request: Request) -> tuple[Runner, Guard | str]:
+    """Compiled code, and what tells whether its trace still holds, or why nothing does."""
+    static = [
+        s.value for n, s in request.specs.items() if isinstance(s, StaticSpec) and n != "self"
+    ]
+    if "self" in request.arguments:
+        static.append(request.arguments["self"])
+    before = guard_for([request.fn], static)
+    runner = runner_for(request)
+    guard = guard_for(request.functions.values(), static)
+    if isinstance(guard, Guard) and isinstance(before, Guard):
+        changed = before.changed()
+        if changed:
+            return runner, f"it changes {changed} while it is traced"
+    return runner, guard
 
 
 _MAX_VERSIONS = 256

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from opencute.base.errors import ArgumentError
 from opencute.frontend.locations import place_error
 from opencute.jit.entry.versions import describe
-from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.lang.external import ExternalPointer, ExternalTensor, make_native
 from opencute.lang.numbers import Numeric
 from opencute.lang.typing import is_constexpr
 
@@ -141,6 +141,9 @@ class Executor:
 
     def _learn(self, args: tuple[Any, ...], request: Request, run: Any) -> None:
         """Tell native code how this call was made, once for each kind of call."""
+        for a in args:
+            if type(a) is ExternalTensor:
+                make_native(a)
         key = (request.key, *map(type, args))
         if self._open_ended or key in self._learnt:
             return

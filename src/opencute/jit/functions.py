@@ -130,6 +130,8 @@ class JitFunction(_Decorated):
         super().__init__(fn, preprocess)
         self.versions: dict[Any, Any] = {}
         self.retraced_because = ""
+        self.fast: Any = None  # native code in front of calls, once there is code for a GPU
+        self.in_python: set[Any] = set()  # kinds of calls that native code cannot make
 
     def __call__(self, *args: Any, no_cache: bool = False, **kwargs: Any) -> Any:
         trace = current_trace()

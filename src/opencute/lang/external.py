@@ -23,13 +23,14 @@ from opencute.lang.pointers import AddressSpace, element_bits
 from opencute.lang.tensors import Tensor
 from opencute.layout.ints import is_sequence
 from opencute.numeric.dtypes import from_dlpack_code
-from opencute.runtime.capsule import READ_ONLY, fields
+from opencute.runtime.capsule import READ_ONLY, describe, fields
 from opencute.runtime.dlpack import export
 from opencute.runtime.external import ExternalArray
 
 __all__ = [
-    "MARKS", "ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr", "slow_from_dlpack",
-    "slow_mark", "use_native",
+    "MARKS", "MARK_ALIGN", "MARK_LEAD", "ExternalPointer", "ExternalTensor", "fill", "from_dlpack",
+    "make_native", "make_ptr", "mark_word", "plain_marks", "slow_from_dlpack", "slow_mark",
+    "use_native",
 ]  # fmt: skip
 
 MARKS = ctypes.c_int64(0)
@@ -449,19 +450,58 @@ def use_native(make: Any, mark: Any) -> None:
     ExternalTensor.mark_layout_dynamic = mark
 
 
+# What native code needs to know of a tensor's marks, in one integer: a bit, then two fields.
+MARK_ALIGN, MARK_LEAD = 8, 1
+
+
+def mark_word(dynamic: bool, lead: int | None, align: int) -> int:
+    """Marks as one integer: whether the layout is dynamic, the leading mode, the alignment."""
+    place = 0 if lead is None else lead + 1
+    return int(dynamic) | place << MARK_LEAD | (align.bit_length() - 1) << MARK_ALIGN
+
+
+def plain_marks(tensor: ExternalTensor) -> tuple[bool, int | None] | None:
+    """Whether the layout is dynamic, and its leading mode; None for other marks."""
+    shape, stride = tensor.marked()
+    if not any(isinstance(x, Dyn) for x in (*shape, *stride)):
+        return False, None
+    ones = [i for i, s in enumerate(stride) if s == 1]
+    plain = all(isinstance(n, Dyn) and n.div == 1 for n in shape) and all(
+        (isinstance(s, Dyn) and s.width == 64 and s.div == 1) or s in (0, 1) for s in stride
+    )
+    return (True, ones[0] if ones else None) if plain and len(ones) < 2 else None
+
+
+def make_native(tensor: ExternalTensor) -> None:
+    """Give a tensor that Python made, or whose marks changed, what native code reads."""
+    if getattr(tensor, "_native_marks", None) is not None:
+        return
+    array, plain = tensor.array, plain_marks(tensor)
+    t = array.dtype
+    own = numeric_class(from_dlpack_code(t.code, t.bits, t.lanes))
+    if plain is None or array.padded or tensor.element_type is not own:
+        return
+    if not hasattr(tensor, "_capsule"):
+        tensor._capsule, memory = describe(
+            array.address, array.shape, array.strides, array.dtype, array.device
+        )
+        array.owner = (array.owner, memory)
+    tensor._native_marks = mark_word(*plain, tensor.assumed_align)
+
+
 def fill(tensor: ExternalTensor) -> None:
     """Give a tensor that native code made the attributes that Python code reads."""
     held: Any = tensor._capsule
     word: Any = tensor._native_marks
-    dynamic, lead, align = bool(word & 1), (word >> 1 & 0x7F) - 1, 1 << (word >> 8)
+    lead = (word >> MARK_LEAD & 0x7F) - 1
     taken = fields(held)
     owner = tensor.owner
     array = ExternalArray(
         taken.address, taken.shape, taken.strides, taken.dtype, taken.device,
         bool(taken.flags & READ_ONLY), (held, owner), False, "torch",
     )  # fmt: skip
-    ExternalTensor.__init__(tensor, array, align, False, owner)
-    if dynamic:
+    ExternalTensor.__init__(tensor, array, 1 << (word >> MARK_ALIGN), False, owner)
+    if word & 1:
         slow_mark(tensor, lead if lead >= 0 else None)
         tensor.version = 0
         tensor._native_marks = word

@@ -19,7 +19,7 @@ from opencute.base.errors import ArgumentError
 from opencute.runtime.dltypes import DLType
 
 __all__ = [
-    "MAX_VERSION", "READ_ONLY", "SUBBYTE_PADDED", "Taken", "fields", "give", "row_major", "take",
+    "MAX_VERSION", "READ_ONLY", "SUBBYTE_PADDED", "Taken", "describe", "fields", "give", "row_major", "take",
 ]  # fmt: skip
 
 MAX_VERSION = (1, 1)
@@ -154,6 +154,30 @@ def take(capsule: object) -> Taken:
     raise ArgumentError(
         "expected a DLPack capsule that nobody has taken yet", code="OC2012", found=repr(capsule)
     )
+
+
+def describe(
+    address: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: DLType,
+    device: tuple[int, int],
+) -> tuple[object, object]:
+    """A nameless capsule with the description of a tensor, owning nothing.
+
+    Returns:
+        The capsule, and the memory that it points to, which has to live as long.
+    """
+    ndim = len(shape)
+    extents = (ctypes.c_int64 * max(ndim, 1))(*shape)
+    steps = (ctypes.c_int64 * max(ndim, 1))(*strides)
+    pointer = ctypes.POINTER(ctypes.c_int64)
+    tensor = _Tensor(
+        address or None, *device, ndim, dtype.code, dtype.bits, dtype.lanes,
+        ctypes.cast(extents, pointer), ctypes.cast(steps, pointer), 0,
+    )  # fmt: skip
+    managed = _ManagedVersioned(*MAX_VERSION, None, None, 0, tensor)
+    return _new(ctypes.addressof(managed), None, None), (managed, extents, steps)
 
 
 def fields(capsule: object) -> Taken:

@@ -3,14 +3,15 @@
 """Native code for tensors: `from_dlpack`, `mark_layout_dynamic`, and matching one to a version.
 
 torch's tensors are read through DLPack's C exchange functions. A tensor that native code made keeps
-what torch exported in a capsule, and its marks as one integer (`words.mark_word`); the Python
+what torch exported in a capsule, and its marks as one integer (`lang.external.mark_word`); the Python
 attributes are filled in when somebody reads one (`ExternalTensor.__getattr__`). What native code
 does not understand goes to the Python function that does, which also raises the error.
 """
 
 from __future__ import annotations
 
-from opencute.jit.entry.words import MARK_ALIGN, MARK_LEAD, Arg, State
+from opencute.jit.entry.words import Arg, State
+from opencute.lang.external import MARK_ALIGN, MARK_LEAD
 from opencute.native.builder import Fn
 
 __all__ = ["tensor_functions"]

@@ -29,8 +29,8 @@ from opencute.frontend.signature import (
     TensorSpec,
     is_adapted,
 )
-from opencute.jit.entry.words import Arg, Kind, Version, mark_word
-from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.jit.entry.words import Arg, Kind, Version
+from opencute.lang.external import ExternalPointer, ExternalTensor, mark_word, plain_marks
 from opencute.lang.numbers import Numeric
 from opencute.lang.pointers import element_bits
 
@@ -123,32 +123,23 @@ def _tensor(spec: TensorSpec, obj: Any, kept: list[Any]) -> list[int] | None:
     if type(obj) is not ExternalTensor and array.framework != "torch":
         return None
     shape, stride = tensor.marked()
-    bits = element_bits(tensor.element_type)
-    per = max(spec.facts[0] * 8 // bits, 1)
-    if per & (per - 1):
+    per = max(spec.facts[0] * 8 // element_bits(tensor.element_type), 1)
+    plain = plain_marks(tensor)
+    if plain is None or per & (per - 1):
         return None
-    rank = len(shape)
-    lead: int | None = None
-    dynamic = any(isinstance(x, Dyn) for x in (*shape, *stride))
-    if dynamic:
-        ones = [i for i, s in enumerate(stride) if s == 1]
-        plain = all(isinstance(n, Dyn) and n.div == 1 for n in shape) and all(
-            (isinstance(s, Dyn) and s.width == 64 and s.div == 1) or s in (0, 1) for s in stride
-        )
-        if not plain or len(ones) > 1:
-            return None
-        lead = ones[0] if ones else None
-        facts = iter(spec.facts[1:])
-        table = [-1 if i == lead else next(facts) if isinstance(s, Dyn) else 0
-                 for i, s in enumerate(stride)]  # fmt: skip
-    else:
-        table = [*shape, *stride]
+    dynamic, lead = plain
+    facts = iter(spec.facts[1:])
+    table = (
+        [-1 if i == lead else next(facts) if isinstance(s, Dyn) else 0
+         for i, s in enumerate(stride)]
+        if dynamic else [*shape, *stride]
+    )  # fmt: skip
     memory = (ctypes.c_int64 * max(len(table), 1))(*table)
     kept.append(memory)
     kind, ordinal = array.device
     dtype = array.dtype.code | array.dtype.bits << 8 | array.dtype.lanes << 16
     marks = mark_word(dynamic, lead, 1) | per << 8
-    return [Kind.TENSOR, kind | ordinal << 32, dtype, rank, ctypes.addressof(memory),
+    return [Kind.TENSOR, kind | ordinal << 32, dtype, len(shape), ctypes.addressof(memory),
             spec.facts[0], marks]  # fmt: skip
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import enum
 
-__all__ = ["MARK_ALIGN", "MARK_DYNAMIC", "MARK_LEAD", "Arg", "Check", "Kind", "State", "Version",
-           "mark_word", "marks_of"]  # fmt: skip
+__all__ = ["Arg", "Check", "Kind", "State", "Version"]
 
 
 class _Offsets(enum.IntEnum):
@@ -116,20 +115,3 @@ class Check(enum.IntEnum):
     ITEM = 7  # of the list A at B
     TYPE = 8
     WORD = 9  # the 8 bytes at address A
-
-
-# The marks of a tensor that native code made, in one integer.
-MARK_DYNAMIC, MARK_LEAD, MARK_ALIGN = 1, 1, 8  # a bit; then shifts: lead + 1, log2 of the alignment
-_LEAD_MASK = 0x7F
-
-
-def mark_word(dynamic: bool, lead: int | None, align: int) -> int:
-    """Marks as one integer; `lead` counts from 0 and only matters for dynamic layouts."""
-    place = 0 if lead is None else lead + 1
-    return int(dynamic) | place << MARK_LEAD | (align.bit_length() - 1) << MARK_ALIGN
-
-
-def marks_of(word: int) -> tuple[bool, int | None, int]:
-    """The inverse of `mark_word`."""
-    place = word >> MARK_LEAD & _LEAD_MASK
-    return bool(word & MARK_DYNAMIC), place - 1 if place else None, 1 << (word >> MARK_ALIGN)
