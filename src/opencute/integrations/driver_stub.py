@@ -16,12 +16,14 @@ call costs.
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from opencute.native.jit import compile_host
+from opencute.native.jit import HostModule, compile_host
 from opencute.runtime import device, driver
 
 __all__ = ["Launch", "StubDriver"]
@@ -34,16 +36,28 @@ _ATTRIBUTES = {
     76: 0, 81: 233472, 82: 65536, 95: 1, 97: 232448, 100: 1, 106: 32, 111: 1024, 120: 1,
 }  # fmt: skip
 _FUNCTION_ATTRIBUTES = {0: 1024, 4: 32, 5: 86, 6: 90}
-_COUNTING = """
+# Compiled host functions keep the address of this one, so that it serves all stand-ins.
+_LAUNCH = """
 @count = global i64 0
+@record = global ptr null
 define i32 @launch(ptr %config, ptr %function, ptr %params, ptr %extra) {
   %n = load i64, ptr @count
   %m = add i64 %n, 1
   store i64 %m, ptr @count
+  %r = load ptr, ptr @record
+  %none = icmp eq ptr %r, null
+  br i1 %none, label %counted, label %recorded
+recorded:
+  %status = call i32 %r(ptr %config, ptr %function, ptr %params, ptr %extra)
+  ret i32 %status
+counted:
   ret i32 0
 }
 """
 _MAX_PARAMETERS = 64
+# Of a cubin: the section with a kernel's attributes, the form with a size, a parameter's record.
+_NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
+_INFO, _SIZED, _PARAMETER = ".nv.info.", 4, 0x17
 
 
 @dataclass(frozen=True)
@@ -83,34 +97,21 @@ class StubDriver:
         record: keep a `Launch` for each launch; else only count them, natively.
         devices: how many devices there seem to be.
         status: what launches answer: a CUresult.
-        parameters: how many parameters a kernel has, by name; 0 for others.
     """
 
-    def __init__(
-        self,
-        record: bool = True,
-        devices: int = 1,
-        status: int = 0,
-        parameters: dict[str, int] | None = None,
-    ) -> None:
+    def __init__(self, record: bool = True, devices: int = 1, status: int = 0) -> None:
         self.launches: list[Launch] = []
-        self.images: list[bytes] = []
         self.status = status
         self.current = 0
         self._devices = devices
-        self._parameters = parameters or {}
-        self._names: dict[int, str] = {}
-        self._handles = itertools.count(0x1000, 0x10)
-        self._counting = compile_host(_COUNTING) if not record else None
-        self._functions = self._make()
+        self._record = record
         self._before: list[Any] = []
+        self._first = _counter().value
 
     @property
     def count(self) -> int:
         """How many kernels were launched."""
-        if self._counting is None:
-            return len(self.launches)
-        return ctypes.c_int64.from_address(self._counting.address("count")).value
+        return _counter().value - self._first
 
     # ---- in place
     def __enter__(self) -> StubDriver:
@@ -118,9 +119,11 @@ class StubDriver:
         self._before = [type(s)(s) for s in state]
         for s in state:
             s.clear()
-        driver._functions.update(self._functions)  # pyright: ignore
+        driver._functions.update(_functions())  # pyright: ignore
         driver._initialized.append(True)  # pyright: ignore
         device._properties.cache_clear()  # pyright: ignore
+        _active.append(self)
+        _set_record(self._record)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -129,8 +132,10 @@ class StubDriver:
             s.clear()
             (s.update if isinstance(s, dict) else s.extend)(before)
         device._properties.cache_clear()  # pyright: ignore
+        _active.remove(self)
 
-    def _make(self) -> dict[str, Any]:
+    def answers(self) -> dict[str, Callable[..., int | None]]:
+        """What the driver's functions do; others do nothing."""
         own: dict[str, Callable[..., int | None]] = {
             "cuDeviceGetCount": _writes(ctypes.c_int, lambda: self._devices),
             "cuDeviceGet": lambda out, n: _put(ctypes.c_int, out, n),
@@ -149,17 +154,9 @@ class StubDriver:
             ),
             "cuGetErrorName": _writes_text(b"CUDA_ERROR_STUB"),
             "cuGetErrorString": _writes_text(b"what the stand-in was told to answer"),
-            "cuLaunchKernelEx": self._launch,
+            "cuLaunchKernelEx": self.launch,
         }  # fmt: skip
-        made: dict[str, Any] = {}
-        for name, types in driver._ARGUMENTS.items():  # pyright: ignore[reportPrivateUsage]
-            prototype = ctypes.CFUNCTYPE(ctypes.c_int, *types)
-            made[name] = prototype(_answer(own.get(name, lambda *_: None)))
-        if self._counting is not None:
-            launch = driver._ARGUMENTS["cuLaunchKernelEx"]  # pyright: ignore[reportPrivateUsage]
-            address = self._counting.address("launch")
-            made["cuLaunchKernelEx"] = ctypes.CFUNCTYPE(ctypes.c_int, *launch)(address)
-        return made
+        return own
 
     def _name(self, out: int, size: int, _: int) -> None:
         ctypes.memmove(out, b"stand-in\0", 9)
@@ -171,16 +168,18 @@ class StubDriver:
         self.current = 0
 
     def _load(self, out: int, image: int, *_: object) -> None:
-        handle = next(self._handles)
-        self.images.append(ctypes.string_at(image, 4))
+        handle = next(_handles)
+        _modules[handle] = _parameters(image)
         _put(ctypes.c_void_p, out, handle)
 
     def _function(self, out: int, module: int, name: int) -> None:
-        handle = next(self._handles)
-        self._names[handle] = ctypes.string_at(name).decode()
+        handle = next(_handles)
+        text = ctypes.string_at(name).decode()
+        _kernels[handle] = (text, _modules[module].get(text, 0))
         _put(ctypes.c_void_p, out, handle)
 
-    def _launch(self, config: int, function: int, params: int, extra: int | None) -> int:
+    def launch(self, config: int, function: int, params: int, extra: int | None) -> int:
+        """Record what cuLaunchKernelEx got."""
         words = (ctypes.c_uint32 * 14).from_address(config)
         quads = (ctypes.c_uint64 * 7).from_address(config)
         attributes: list[tuple[int, tuple[int, ...]]] = []
@@ -188,8 +187,7 @@ class StubDriver:
             at = quads[_ATTRIBUTES_WORD] + _ATTRIBUTE_BYTES * i
             entry = (ctypes.c_uint32 * 5).from_address(at)
             attributes.append((entry[0], tuple(entry[2:5])))
-        name = self._names[function]
-        count = self._parameters.get(name, 0)
+        name, count = _kernels[function]
         pointers = (ctypes.c_void_p * _MAX_PARAMETERS).from_address(params) if count else ()
         values = tuple(ctypes.c_uint64.from_address(p).value for p in pointers[:count])
         x, y, z, bx, by, bz = words[:6]
@@ -198,6 +196,36 @@ class StubDriver:
                    values)
         )  # fmt: skip
         return self.status
+
+
+def _parameters(image: int) -> dict[str, int]:
+    """How many parameters the kernels of a cubin have, by name; empty for PTX."""
+    if ctypes.string_at(image, 4) != b"\x7fELF":
+        return {}
+    head = ctypes.string_at(image, 64)
+    (table,) = struct.unpack_from("<Q", head, 40)
+    size, count, names_index = struct.unpack_from("<HHH", head, 58)
+    sections = [
+        struct.unpack("<IIQQQQIIQQ", ctypes.string_at(image + table + i * size, 64))
+        for i in range(count)
+    ]
+    names = image + sections[names_index][4]
+    out: dict[str, int] = {}
+    for name_at, _, _, _, offset, length, *_ in sections:
+        name = ctypes.string_at(names + name_at).decode()
+        if name.startswith(_INFO):
+            out[name.removeprefix(_INFO)] = _count(ctypes.string_at(image + offset, length))
+    return out
+
+
+def _count(info: bytes) -> int:
+    """The records of parameters among the attributes of a kernel."""
+    at = found = 0
+    while at + 4 <= len(info):
+        form, attribute, size = struct.unpack_from("<BBH", info, at)
+        found += (form, attribute) == (_SIZED, _PARAMETER)
+        at += 4 + (size if form == _SIZED else 0)
+    return found
 
 
 def _put(type: Any, address: int, value: int) -> None:
@@ -213,5 +241,48 @@ def _writes_text(text: bytes) -> Callable[..., None]:
     return lambda _, out: _put(ctypes.c_char_p, out, text)  # type: ignore[arg-type]
 
 
-def _answer(call: Callable[..., int | None]) -> Callable[..., int]:
-    return lambda *arguments: call(*arguments) or 0
+_active: list[StubDriver] = []
+_handles = itertools.count(0x1000, 0x10)
+_modules: dict[int, dict[str, int]] = {}
+_kernels: dict[int, tuple[str, int]] = {}  # by handle: name, parameters
+
+
+@functools.cache
+def _native() -> HostModule:
+    return compile_host(_LAUNCH)
+
+
+def _counter() -> ctypes.c_int64:
+    return ctypes.c_int64.from_address(_native().address("count"))
+
+
+def _set_record(on: bool) -> None:
+    place = ctypes.c_void_p.from_address(_native().address("record"))
+    place.value = ctypes.cast(_recorder(), ctypes.c_void_p).value if on else None
+
+
+@functools.cache
+def _recorder() -> Any:
+    types = driver._ARGUMENTS["cuLaunchKernelEx"]  # pyright: ignore[reportPrivateUsage]
+    return ctypes.CFUNCTYPE(ctypes.c_int, *types)(_forward("cuLaunchKernelEx"))
+
+
+@functools.cache
+def _functions() -> dict[str, Any]:
+    """The driver's functions for ctypes; they ask the stand-in that is in place."""
+    made: dict[str, Any] = {}
+    for name, types in driver._ARGUMENTS.items():  # pyright: ignore[reportPrivateUsage]
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, *types)
+        native = name == "cuLaunchKernelEx"
+        made[name] = prototype(_native().address("launch") if native else _forward(name))
+    return made
+
+
+def _forward(name: str) -> Callable[..., int]:
+    def call(*arguments: Any) -> int:
+        if not _active:
+            return _NOT_INITIALIZED
+        own = _active[-1].answers().get(name)
+        return (own(*arguments) or 0) if own is not None else 0
+
+    return call

@@ -23,7 +23,7 @@ from opencute.lang.pointers import AddressSpace, element_bits
 from opencute.lang.tensors import Tensor
 from opencute.layout.ints import is_sequence
 from opencute.numeric.dtypes import from_dlpack_code
-from opencute.runtime.capsule import READ_ONLY, describe, fields
+from opencute.runtime.capsule import pack, unpack
 from opencute.runtime.dlpack import export
 from opencute.runtime.external import ExternalArray
 
@@ -70,7 +70,7 @@ class ExternalTensor(Tensor):
     """
 
     __slots__ = (
-        "__weakref__", "_capsule", "_dtype", "_native_marks", "_order", "_stride32", "array",
+        "__weakref__", "_dtype", "_native_marks", "_order", "_record", "_storage", "_stride32", "array",
         "assumed_align", "owner", "prepared", "state", "version",
     )  # fmt: skip
     __hash__ = object.__hash__
@@ -109,8 +109,8 @@ class ExternalTensor(Tensor):
         self.assumed_align = max(assumed_align or natural, 1)
 
     def __getattr__(self, name: str) -> Any:
-        # Native code makes tensors with three slots filled; Python's are filled when one is read.
-        if name not in _FILLED_LATER or not hasattr(self, "_capsule"):
+        # Native code makes tensors with four slots filled; Python's are filled when one is read.
+        if name not in _FILLED_LATER or not hasattr(self, "_record"):
             text = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(text, name=name, obj=self)
         fill(self)
@@ -481,24 +481,22 @@ def make_native(tensor: ExternalTensor) -> None:
     own = numeric_class(from_dlpack_code(t.code, t.bits, t.lanes))
     if plain is None or array.padded or tensor.element_type is not own:
         return
-    if not hasattr(tensor, "_capsule"):
-        tensor._capsule, memory = describe(
+    if not hasattr(tensor, "_record"):
+        tensor._record = pack(
             array.address, array.shape, array.strides, array.dtype, array.device
         )
-        array.owner = (array.owner, memory)
     tensor._native_marks = mark_word(*plain, tensor.assumed_align)
 
 
 def fill(tensor: ExternalTensor) -> None:
     """Give a tensor that native code made the attributes that Python code reads."""
-    held: Any = tensor._capsule
     word: Any = tensor._native_marks
     lead = (word >> MARK_LEAD & 0x7F) - 1
-    taken = fields(held)
+    taken = unpack(tensor._record)
     owner = tensor.owner
     array = ExternalArray(
-        taken.address, taken.shape, taken.strides, taken.dtype, taken.device,
-        bool(taken.flags & READ_ONLY), (held, owner), False, "torch",
+        taken.address, taken.shape, taken.strides, taken.dtype, taken.device, False,
+        (owner, tensor._storage), False, "torch",
     )  # fmt: skip
     ExternalTensor.__init__(tensor, array, 1 << (word >> MARK_ALIGN), False, owner)
     if word & 1:

@@ -19,7 +19,8 @@ from opencute.base.errors import ArgumentError
 from opencute.runtime.dltypes import DLType
 
 __all__ = [
-    "MAX_VERSION", "READ_ONLY", "SUBBYTE_PADDED", "Taken", "describe", "fields", "give", "row_major", "take",
+    "MAX_VERSION", "READ_ONLY", "SUBBYTE_PADDED", "Taken", "give", "pack", "row_major", "take",
+    "unpack",
 ]  # fmt: skip
 
 MAX_VERSION = (1, 1)
@@ -121,7 +122,7 @@ class Taken:
     def __del__(self) -> None:
         pointer, self.pointer = getattr(self, "pointer", 0), 0
         # At exit the producer's library may be half gone; the process returns the memory anyway.
-        if pointer and self.deleter and not sys.is_finalizing():
+        if pointer and self.deleter and sys is not None and not sys.is_finalizing():  # pyright: ignore[reportUnnecessaryComparison]
             _Deleter(self.deleter)(pointer)
 
 
@@ -156,35 +157,35 @@ def take(capsule: object) -> Taken:
     )
 
 
-def describe(
+_TENSOR_BYTES = ctypes.sizeof(_Tensor)
+_BYTES_AT = bytes.__basicsize__ - 1  # where the contents of a bytes object start
+
+
+def pack(
     address: int,
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     dtype: DLType,
     device: tuple[int, int],
-) -> tuple[object, object]:
-    """A nameless capsule with the description of a tensor, owning nothing.
-
-    Returns:
-        The capsule, and the memory that it points to, which has to live as long.
-    """
+) -> bytes:
+    """A DLTensor with its extents and strides behind it, for native code; it owns nothing."""
     ndim = len(shape)
-    extents = (ctypes.c_int64 * max(ndim, 1))(*shape)
-    steps = (ctypes.c_int64 * max(ndim, 1))(*strides)
+    record = bytes(_TENSOR_BYTES + 16 * ndim)
+    start = id(record) + _BYTES_AT
+    numbers = start + _TENSOR_BYTES
+    (ctypes.c_int64 * (2 * ndim)).from_address(numbers)[:] = [*shape, *strides]
+    tensor = _Tensor.from_address(start)
+    tensor.data, (tensor.device_type, tensor.device_id), tensor.ndim = address, device, ndim
+    tensor.code, tensor.bits, tensor.lanes = dtype.code, dtype.bits, dtype.lanes
     pointer = ctypes.POINTER(ctypes.c_int64)
-    tensor = _Tensor(
-        address or None, *device, ndim, dtype.code, dtype.bits, dtype.lanes,
-        ctypes.cast(extents, pointer), ctypes.cast(steps, pointer), 0,
-    )  # fmt: skip
-    managed = _ManagedVersioned(*MAX_VERSION, None, None, 0, tensor)
-    return _new(ctypes.addressof(managed), None, None), (managed, extents, steps)
+    tensor.shape = ctypes.cast(numbers, pointer)
+    tensor.strides = ctypes.cast(numbers + 8 * ndim, pointer)
+    return record
 
 
-def fields(capsule: object) -> Taken:
-    """What a nameless capsule of ours holds, which stays its owner."""
-    pointer = int(_get_pointer(capsule, None))
-    versioned = _ManagedVersioned.from_address(pointer)
-    return Taken(0, 0, versioned.tensor, versioned.flags)
+def unpack(record: bytes) -> Taken:
+    """What a record holds."""
+    return Taken(0, 0, _Tensor.from_address(id(record) + _BYTES_AT), 0)
 
 
 _given: dict[int, tuple[object, ...]] = {}

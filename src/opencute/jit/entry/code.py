@@ -38,7 +38,7 @@ __all__ = ["Entry", "load"]
 
 _FUNCTIONS = {
     "PyBool_Type": "", "PyDict_Type": "", "PyFloat_Type": "", "PyLong_Type": "",
-    "PyCapsule_GetPointer": "ptr (ptr, ptr)", "PyCapsule_New": "ptr (ptr, ptr, ptr)",
+    "PyBytes_AsString": "ptr (ptr)", "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
     "PyCell_Get": "ptr (ptr)", "PyDict_GetItemWithError": "ptr (ptr, ptr)",
     "PyErr_Clear": "void ()", "PyErr_Occurred": "ptr ()", "PyEval_RestoreThread": "void (ptr)",
     "PyEval_SaveThread": "ptr ()", "PyFloat_AsDouble": "double (ptr)",
@@ -59,7 +59,7 @@ _FUNCTIONS = {
 
 _EXCHANGE = b"dlpack_exchange_api"
 # DLPackExchangeAPI: version, previous, allocator, managed_from, managed_to, borrowed_from, stream.
-_MANAGED_FROM, _BORROWED_FROM, _STREAM = 3, 5, 6
+_EXPORT, _STREAM = 5, 6
 
 
 def _text() -> str:
@@ -125,7 +125,7 @@ class Entry:
         self._kept: list[Any] = []
         self.stream = 0
         self._state = (ctypes.c_uint64 * State.size()).from_address(module.address("state"))
-        # Capsules die as late as the process does: code and module stay for ever.
+        # Methods and functions may be called as late as at exit: the code stays for ever.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(module))
         self._describe_python()
         self.see_torch()
@@ -150,9 +150,9 @@ class Entry:
 
     def _describe_python(self) -> None:
         bare = object.__new__(ExternalTensor)
-        places = _slots(ExternalTensor, ("owner", "_capsule", "_native_marks", "array"), bare)
+        places = _slots(ExternalTensor, ("owner", "_record", "_storage", "_native_marks", "array"), bare)
         for word, place in zip(
-            (State.OWNER_AT, State.CAPSULE_AT, State.MARKS_AT, State.ARRAY_AT), places, strict=True
+            (State.OWNER_AT, State.RECORD_AT, State.STORAGE_AT, State.MARKS_AT, State.ARRAY_AT), places, strict=True
         ):
             self._set(word, place)
         pointer = object.__new__(ExternalPointer)
@@ -168,6 +168,7 @@ class Entry:
         self._set(State.POINTER, ExternalPointer)
         self._set(State.NONE, id(None))
         for word, name in ((State.REQUIRES_GRAD, "requires_grad"), (State.IS_NEG, "is_neg"),
+                           (State.UNTYPED_STORAGE, "untyped_storage"),
                            (State.LEADING_DIM, "leading_dim"),
                            (State.CUDA_STREAM, "cuda_stream")):  # fmt: skip
             self._set(word, sys.intern(name))
@@ -185,10 +186,9 @@ class Entry:
         if self._state[State.TORCH_TENSOR // 8] or not hasattr(torch, "Tensor"):
             return
         table = _exchange_table(getattr(torch.Tensor, "__dlpack_c_exchange_api__", None))
-        if table is None:  # torch before 2.10: its tensors go through Python
+        if table is None or not table[_EXPORT]:  # torch before 2.10: its tensors go through Python
             return
-        self._set(State.TORCH_MANAGED, table[_MANAGED_FROM])
-        self._set(State.TORCH_BORROWED, table[_BORROWED_FROM])
+        self._set(State.TORCH_EXPORT, table[_EXPORT])
         self._set(State.TORCH_GRAD_ENABLED, torch.is_grad_enabled)
         self._set(State.TORCH_PARAMETER, torch.nn.Parameter)
         self._set(State.TORCH_TENSOR, torch.Tensor)

@@ -3,9 +3,10 @@
 """Native code for tensors: `from_dlpack`, `mark_layout_dynamic`, and matching one to a version.
 
 torch's tensors are read through DLPack's C exchange functions. A tensor that native code made keeps
-what torch exported in a capsule, and its marks as one integer (`lang.external.mark_word`); the Python
-attributes are filled in when somebody reads one (`ExternalTensor.__getattr__`). What native code
-does not understand goes to the Python function that does, which also raises the error.
+a copy of the description in a bytes object (`runtime.capsule.pack`), torch's storage, and its marks
+as one integer (`lang.external.mark_word`); the Python attributes are filled in when somebody reads
+one (`ExternalTensor.__getattr__`). What native code does not understand goes to the Python function
+that does, which also raises the error.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from opencute.native.builder import Fn
 
 __all__ = ["tensor_functions"]
 
-# DLTensor, and where it is in a DLManagedTensorVersioned.
+# DLTensor.
 DATA, DEVICE, NDIM, DTYPE, SHAPE, STRIDES, OFFSET = 0, 8, 16, 20, 24, 32, 40
-DL_SIZE, MANAGED_DELETER, MANAGED_TENSOR = 48, 16, 32
+DL_SIZE = 48
 _TYPE_AT = 8  # of an object's class, in every CPython that has a global lock
 _COMPLEX = 5
 _MAX_RANK = 32
@@ -28,7 +29,7 @@ _FACT_BYTES = 16
 def tensor_functions() -> str:
     """The functions of this file as LLVM IR."""
     parts = (
-        _drop(), _plain_torch(), _lead(), _known_type(), _from_dlpack(), _mark(), _borrow(),
+        _plain_torch(), _lead(), _known_type(), _record_of(), _from_dlpack(), _mark(), _borrow(),
         _match_tensor(),
     )  # fmt: skip
     return "\n".join(f.text() for f in parts)
@@ -39,23 +40,24 @@ def type_of(f: Fn, obj: str) -> str:
     return f.load("ptr", obj, _TYPE_AT)
 
 
-def _drop() -> Fn:
-    """The destructor of our capsules: tells torch that the export is no longer needed."""
-    f = Fn("drop", "void", "ptr capsule")
-    managed = f.call("ptr", "PyCapsule_GetPointer", "ptr %capsule", "ptr null")
-    deleter = f.load("ptr", managed, MANAGED_DELETER)
-    with f.when(f.cmp("ne", deleter, "null", "ptr")):
-        f.call("void", deleter, f"ptr {managed}")
-    f.ret("void")
-    return f
-
-
 def _is_true(f: Fn, obj: str, other: str) -> str:
     """Whether a new reference is True; it is let go. Jumps to `other` if it is null."""
     f.unless(f.cmp("ne", obj, "null", "ptr"), other)
     truth = f.call("i32", "PyObject_IsTrue", f"ptr {obj}")
     f.call("void", "Py_DecRef", f"ptr {obj}")
     return f.cmp("ne", truth, 0, "i32")
+
+
+def _method(f: Fn, obj: str, name: State) -> str:
+    """Call a method without arguments; a new reference, or null."""
+    args = f.alloca("ptr", 2)
+    first = f.at(args, 8)
+    f.store("ptr", obj, first)
+    flag = "-9223372036854775807"  # one argument, and the word before it may be used
+    named = f.load("ptr", "@state", name)
+    return f.call(
+        "ptr", "PyObject_VectorcallMethod", f"ptr {named}", f"ptr {first}", f"i64 {flag}", "ptr null"
+    )
 
 
 def _plain_torch() -> Fn:
@@ -75,15 +77,7 @@ def _plain_torch() -> Fn:
     on = _is_true(f, f.call("ptr", "PyObject_CallNoArgs", f"ptr {enabled}"), clear)
     f.branch(on, no, neg)
     f.start(neg)
-    args = f.alloca("ptr", 2)
-    f.store("ptr", "%obj", args, 8)
-    method = f.load("ptr", "@state", State.IS_NEG)
-    first = f.at(args, 8)
-    offset_flag = "-9223372036854775807"  # one argument, and the word before it may be used
-    answer = f.call(
-        "ptr", "PyObject_VectorcallMethod", f"ptr {method}", f"ptr {first}", f"i64 {offset_flag}",
-        "ptr null",
-    )  # fmt: skip
+    answer = _method(f, "%obj", State.IS_NEG)
     f.branch(_is_true(f, answer, clear), no, yes)
     f.start(yes)
     f.ret("i1", "true")
@@ -147,62 +141,78 @@ def _address(f: Fn, dl: str) -> str:
 def _from_dlpack() -> Fn:
     """from_dlpack(tensor, assumed_align), as METH_FASTCALL."""
     f = Fn("from_dlpack", "ptr", "ptr self", "ptr args", "i64 count")
-    slow, release = f.label(), f.label()
+    slow, clear = f.label(), f.label()
     none = f.load("ptr", "@state", State.NONE)
     f.unless(f.cmp("eq", "%count", 2), slow)
     obj, given = (f.load("ptr", "%args", 8 * i) for i in range(2))
     f.unless(f.call("i1", "@plain_torch", f"ptr {obj}"), slow)
-    out = f.alloca("ptr")
-    f.store("ptr", "null", out)
-    export = f.load("ptr", "@state", State.TORCH_MANAGED)
-    status = f.call("i32", export, f"ptr {obj}", f"ptr {out}")
-    with f.when(f.cmp("ne", status, 0, "i32")):
-        f.call("void", "PyErr_Clear")
-        f.goto(slow)
-    managed = f.load("ptr", out)
-    dl = f.at(managed, MANAGED_TENSOR)
+    dl = f.alloca("i8", DL_SIZE)
+    export = f.load("ptr", "@state", State.TORCH_EXPORT)
+    status = f.call("i32", export, f"ptr {obj}", f"ptr {dl}")
+    f.unless(f.cmp("eq", status, 0, "i32"), clear)
     dtype = f.load("i32", dl, DTYPE)
-    f.unless(f.call("i1", "@known_type", f"i32 {dtype}"), release)
+    f.unless(f.call("i1", "@known_type", f"i32 {dtype}"), slow)
     address = _address(f, dl)
-    f.unless(f.cmp("ne", address, 0), release)
-    f.unless(f.cmp("ule", f.load("i32", dl, NDIM), _MAX_RANK, "i32"), release)
+    f.unless(f.cmp("ne", address, 0), slow)
+    f.unless(f.cmp("ule", f.load("i32", dl, NDIM), _MAX_RANK, "i32"), slow)
     align = f.var("i64", _element_bytes(f, dtype))
     with f.when(f.cmp("ne", given, none, "ptr")):
         asked = f.call("i64", "PyLong_AsLongLong", f"ptr {given}")
-        with f.when(f.cmp("slt", asked, 1)):  # -1 comes with an exception
-            f.call("void", "PyErr_Clear")
-            f.goto(release)
-        low = f.op("and", asked, f.op("sub", asked, 1))
-        f.unless(f.cmp("eq", low, 0), release)
-        f.unless(f.cmp("eq", f.op("and", address, f.op("sub", asked, 1)), 0), release)
+        f.unless(f.cmp("sge", asked, 1), clear)  # -1 comes with an exception
+        f.unless(f.cmp("eq", f.op("and", address, f.op("sub", asked, 1)), 0), slow)
         f.set(align, asked)
-    # An element of 6 bits has a size that is no power of two.
+    # No power of two: an error, or an element of 6 bits.
     now = f.get(align)
-    f.unless(f.cmp("eq", f.op("and", now, f.op("sub", now, 1)), 0), release)
-    capsule = f.call("ptr", "PyCapsule_New", f"ptr {managed}", "ptr null", "ptr @drop")
-    with f.when(f.cmp("eq", capsule, "null", "ptr")):
-        f.ret("ptr", "null")
-    cls = f.load("ptr", "@state", State.TENSOR)
-    made = f.call("ptr", "PyType_GenericAlloc", f"ptr {cls}", "i64 0")
+    f.unless(f.cmp("eq", f.op("and", now, f.op("sub", now, 1)), 0), slow)
+    record = f.call("ptr", "@record_of", f"ptr {dl}")
     word = f.op("shl", _log2(f, now), MARK_ALIGN)
     marks = f.call("ptr", "PyLong_FromLongLong", f"i64 {word}")
-    both = f.op("and", f.cmp("ne", made, "null", "ptr"), f.cmp("ne", marks, "null", "ptr"), "i1")
-    with f.when(f.op("xor", both, "true", "i1")):
-        f.ret("ptr", "null")  # no memory: what there is may stay
+    storage = _method(f, obj, State.UNTYPED_STORAGE)
+    made = f.call("ptr", "PyType_GenericAlloc", f"ptr {f.load('ptr', '@state', State.TENSOR)}",
+                  "i64 0")  # fmt: skip
+    with f.when(f.cmp("eq", made, "null", "ptr")):
+        f.ret("ptr", "null")
     f.call("void", "Py_IncRef", f"ptr {obj}")
-    for value, place in ((obj, State.OWNER_AT), (capsule, State.CAPSULE_AT),
-                         (marks, State.MARKS_AT)):  # fmt: skip
+    for value, place in ((obj, State.OWNER_AT), (record, State.RECORD_AT),
+                         (storage, State.STORAGE_AT), (marks, State.MARKS_AT)):  # fmt: skip
         f.store("ptr", value, made, f.load("i64", "@state", place))
+    for value in (record, marks, storage):
+        with f.when(f.cmp("eq", value, "null", "ptr")):
+            f.call("void", "Py_DecRef", f"ptr {made}")
+            f.ret("ptr", "null")
     f.ret("ptr", made)
-    f.start(release)
-    deleter = f.load("ptr", f.load("ptr", out), MANAGED_DELETER)
-    with f.when(f.cmp("ne", deleter, "null", "ptr")):
-        f.call("void", deleter, f"ptr {f.load('ptr', out)}")
+    f.start(clear)
+    f.call("void", "PyErr_Clear")
     f.goto(slow)
     f.start(slow)
     python = f.load("ptr", "@state", State.SLOW_FROM_DLPACK)
     f.ret("ptr", f.call("ptr", "PyObject_Vectorcall", f"ptr {python}", "ptr %args",
                         "i64 %count", "ptr null"))  # fmt: skip
+    return f
+
+
+def _record_of() -> Fn:
+    """A bytes object with a DLTensor, its extents and its strides; null without memory."""
+    f = Fn("record_of", "ptr", "ptr dl", local=True)
+    rank = f.let(f"sext i32 {f.load('i32', '%dl', NDIM)} to i64")
+    size = f.add(f.op("shl", rank, 4), DL_SIZE)
+    record = f.call("ptr", "PyBytes_FromStringAndSize", "ptr null", f"i64 {size}")
+    with f.when(f.cmp("eq", record, "null", "ptr")):
+        f.ret("ptr", "null")
+    start = f.call("ptr", "PyBytes_AsString", f"ptr {record}")
+    for word in range(0, DL_SIZE, 8):
+        f.store("i64", f.load("i64", "%dl", word), start, word)
+    extents = f.at(start, DL_SIZE)
+    steps = f.word(extents, rank)
+    f.store("i64", _address(f, "%dl"), start, DATA)
+    f.store("i64", 0, start, OFFSET)
+    f.store("ptr", extents, start, SHAPE)
+    f.store("ptr", steps, start, STRIDES)
+    shape, strides = f.load("ptr", "%dl", SHAPE), f.load("ptr", "%dl", STRIDES)
+    with f.each(rank) as i:
+        f.store("i64", f.load("i64", f.word(shape, i)), f.word(extents, i))
+        f.store("i64", f.load("i64", f.word(strides, i)), f.word(steps, i))
+    f.ret("ptr", record)
     return f
 
 
@@ -213,15 +223,15 @@ def _mark() -> Fn:
     none = f.load("ptr", "@state", State.NONE)
     exact = f.cmp("eq", type_of(f, "%self"), f.load("ptr", "@state", State.TENSOR), "ptr")
     f.unless(exact, slow)
-    capsule, marks, array = (
+    record, marks, array = (
         f.load("ptr", "%self", f.load("i64", "@state", place))
-        for place in (State.CAPSULE_AT, State.MARKS_AT, State.ARRAY_AT)
+        for place in (State.RECORD_AT, State.MARKS_AT, State.ARRAY_AT)
     )
     f.unless(f.cmp("eq", array, "null", "ptr"), slow)
-    f.unless(f.cmp("ne", capsule, "null", "ptr"), slow)
+    f.unless(f.cmp("ne", record, "null", "ptr"), slow)
     f.unless(f.cmp("ne", marks, "null", "ptr"), slow)
     f.unless(f.cmp("ne", marks, none, "ptr"), slow)
-    dl = f.at(f.call("ptr", "PyCapsule_GetPointer", f"ptr {capsule}", "ptr null"), MANAGED_TENSOR)
+    dl = f.call("ptr", "PyBytes_AsString", f"ptr {record}")
     lead = f.var("i64", 0)
     with f.when(f.cmp("ne", "%names", "null", "ptr")):
         f.unless(f.cmp("eq", "%count", 0), slow)
@@ -303,20 +313,18 @@ def _borrow() -> Fn:
     none = f.load("ptr", "@state", State.NONE)
     ours = f.cmp("eq", type_of(f, "%obj"), f.load("ptr", "@state", State.TENSOR), "ptr")
     f.unless(ours, other)
-    capsule, marks = (
+    record, marks = (
         f.load("ptr", "%obj", f.load("i64", "@state", place))
-        for place in (State.CAPSULE_AT, State.MARKS_AT)
+        for place in (State.RECORD_AT, State.MARKS_AT)
     )
-    f.unless(f.cmp("ne", capsule, "null", "ptr"), no)
+    f.unless(f.cmp("ne", record, "null", "ptr"), no)
     f.unless(f.cmp("ne", marks, "null", "ptr"), no)
     f.unless(f.cmp("ne", marks, none, "ptr"), no)
     f.store("i64", f.call("i64", "PyLong_AsLongLong", f"ptr {marks}"), "%marks")
-    managed = f.call("ptr", "PyCapsule_GetPointer", f"ptr {capsule}", "ptr null")
-    f.ret("ptr", f.at(managed, MANAGED_TENSOR))
+    f.ret("ptr", f.call("ptr", "PyBytes_AsString", f"ptr {record}"))
     f.start(other)
     f.unless(f.call("i1", "@plain_torch", "ptr %obj"), no)
-    export = f.load("ptr", "@state", State.TORCH_BORROWED)
-    f.unless(f.cmp("ne", export, "null", "ptr"), no)
+    export = f.load("ptr", "@state", State.TORCH_EXPORT)
     status = f.call("i32", export, "ptr %obj", "ptr %space")
     with f.when(f.cmp("ne", status, 0, "i32")):
         f.call("void", "PyErr_Clear")
