@@ -252,6 +252,10 @@ class Artefacts:
         self._dump("cubin", code.cubin)
         return code
 
+    def take_device_code(self, code: DeviceCode) -> None:
+        """Use machine code that was made elsewhere for the same module and options."""
+        self.__dict__["device"] = code
+
     def _made(self) -> DeviceCode:
         made = self.__dict__.get("device")
         return made if isinstance(made, DeviceCode) else self._until_ptx

@@ -84,6 +84,7 @@ _TABLE = {
     "Pointer": "opencute.lang.pointers",
     "arch": "opencute.cute.arch:",
     "compile": "opencute.jit.calls",
+    "compile_many": "opencute.jit.pool",
     "jit": "opencute.jit.functions",
     "kernel": "opencute.jit.functions",
     "make_fragment": "opencute.lang.tensors:make_rmem_tensor",

@@ -24,6 +24,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(base.__file__))) + os
 _SKIPPED = (_PACKAGE, "<frozen", functools.__file__)
 _ours: dict[types.CodeType, bool] = {}
 _locations: dict[tuple[Any, ...], Location] = {}
+_REMEMBERED = 1 << 16  # code made in a loop is not to fill memory
 
 
 def is_internal(code: types.CodeType) -> bool:
@@ -31,6 +32,8 @@ def is_internal(code: types.CodeType) -> bool:
     found = _ours.get(code)
     if found is None:
         name = code.co_filename
+        if len(_ours) > _REMEMBERED:
+            _ours.clear()
         found = _ours[code] = name.startswith(_SKIPPED)
     return found
 
@@ -72,6 +75,8 @@ def here() -> Location | None:
         for code, line in reversed(chain):
             caller = Location(code.co_filename, line, function=code.co_name, caller=caller)
         assert caller is not None
+        if len(_locations) > _REMEMBERED:
+            _locations.clear()
         found = _locations[key] = caller
     return found
 

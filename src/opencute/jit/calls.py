@@ -7,12 +7,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import threading
 from dataclasses import dataclass
 from typing import Any
 
+from opencute.base.bounded import Recent
 from opencute.base.counters import COUNTERS
 from opencute.base.errors import LanguageError
 from opencute.compiler.artefacts import Artefacts
+from opencute.compiler.cached import pack, unpack
 from opencute.compiler.options import Options, parse_options
 from opencute.compiler.targets import RunTarget, run_target
 from opencute.frontend.locations import place_error
@@ -26,9 +29,15 @@ from opencute.jit.learning import learn_call
 from opencute.jit.runners import Runner, make_runner
 from opencute.lang.pointers import AddressSpace
 
-__all__ = ["CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts"]
+__all__ = [
+    "CompileCallable", "Request", "adopt", "artefacts_of", "call_jit", "compile",
+    "compiled_artefacts", "executor_for", "resolve", "runner_key",
+]  # fmt: skip
 
-_runners: dict[tuple[str, RunTarget, Options], Runner] = {}
+# What is compiled again after as many others: who still holds an executor keeps its code.
+_runners: Recent[tuple[str, RunTarget, Options], Runner] = Recent(256)
+_making: dict[Any, threading.Lock] = {}
+_making_lock = threading.Lock()
 
 
 class Request:
@@ -102,17 +111,39 @@ class Request:
 
 
 def runner_for(request: Request) -> Runner:
-    """Compiled code for a request; equal modules share it."""
+    """Compiled code for a request; equal modules share it, also those of several threads."""
     module = request.trace()
-    text = str(module)
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    key = (digest, request.target, request.options)
-    runner = _runners.get(key)
-    if runner is None:
-        name = module.regions[0].block.ops[0].symbol
-        artefacts = Artefacts(name, module, request.target.arch, request.options)
-        runner = _runners[key] = make_runner(artefacts, request.target)
-        artefacts.keep()
+    key = runner_key(module, request)
+    with _making_lock:
+        lock = _making.setdefault(key, threading.Lock())
+    with lock:
+        runner = _runners.get(key)
+        if runner is None:
+            runner = make_runner(artefacts_of(module, request), request.target)
+            _runners[key] = runner
+            runner.artefacts.keep()
+    with _making_lock:
+        _making.pop(key, None)
+    return runner
+
+
+def runner_key(module: Any, request: Request) -> tuple[str, RunTarget, Options]:
+    """Equal for requests that the same compiled code serves."""
+    digest = hashlib.sha256(str(module).encode()).hexdigest()
+    return (digest, request.target, request.options)
+
+
+def artefacts_of(module: Any, request: Request) -> Artefacts:
+    """The stages of a traced module."""
+    name = module.regions[0].block.ops[0].symbol
+    return Artefacts(name, module, request.target.arch, request.options)
+
+
+def adopt(request: Request, module: Any, artefacts: Artefacts) -> Runner:
+    """Have compiled stages serve a request and those like it."""
+    runner = make_runner(artefacts, request.target)
+    _runners[runner_key(module, request)] = runner
+    artefacts.keep()
     return runner
 
 
@@ -203,20 +234,48 @@ class CompileCallable:
             CompileError: the function cannot be compiled; the error points at its line.
             ArgumentError: an unknown option, or arguments that do not fit the signature.
         """
-        fn, args = _resolve(fn, args)
+        fn, args = resolve(fn, args)
         try:
             request = Request(fn, args, kwargs, parse_options(options, self.typed))
-            executor = Executor(request, runner_for(request), runner_for)
-            request.forget_tensors()
-            return fast_executor(executor) if request.target.kind == "cuda" else executor
+            return executor_for(request, runner_for(request))
         except Exception as e:
             place_error(e)
             raise
 
 
-def _resolve(fn: Any, args: tuple[Any, ...]) -> tuple[JitFunction, tuple[Any, ...]]:
+def executor_for(request: Request, runner: Runner) -> Executor:
+    """What `cute.compile` returns."""
+    executor = Executor(request, runner, runner_for)
+    request.forget_tensors()
+    return fast_executor(executor) if request.target.kind == "cuda" else executor
+
+
+def restored(state: dict[str, Any], blobs: dict[str, bytes] | None) -> Executor:
+    """An executor from what `pickled` made, in this process or another one."""
+    request = object.__new__(Request)
+    vars(request).update(state)
+    module = request.trace()
+    artefacts = artefacts_of(module, request)
+    runner = _runners.get(runner_key(module, request))
+    if runner is None:
+        if blobs is not None:
+            artefacts.take_device_code(unpack(blobs))
+        runner = adopt(request, module, artefacts)
+    return executor_for(request, runner)
+
+
+def pickled(executor: Executor) -> tuple[Any, ...]:
+    """An executor as pickle wants it: the function by name, specs, the machine code if there is
+    some. The function is traced again where it is restored."""
+    request = executor.request
+    code = executor.artefacts.__dict__.get("device")
+    state = {k: v for k, v in vars(request).items() if k != "functions"}
+    return restored, (state, None if code is None else pack(code))
+
+
+def resolve(fn: Any, args: tuple[Any, ...]) -> tuple[JitFunction, tuple[Any, ...]]:
     if isinstance(fn, functools.partial) and not fn.keywords:
-        return _resolve(fn.func, (*fn.args, *args))
+        return resolve(fn.func, (*fn.args, *args))
     if isinstance(fn, Bound) and isinstance(fn.decorated, JitFunction):
         return fn.decorated, (fn.obj, *args)
     if isinstance(fn, JitFunction):

@@ -204,6 +204,16 @@ class Executor:
             runner = self._versions[request.key] = self._compile(request)
         return runner
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        from opencute.jit.calls import pickled
+
+        return pickled(self)
+
+    @property
+    def request(self) -> Request:
+        """What it was compiled for."""
+        return self._request
+
     @property
     def artefacts(self) -> Any:
         """All stages; see `opencute.compiler.artefacts`."""

@@ -87,6 +87,9 @@ class _Decorated:
         """Choose the name of the compiled code; a kernel's also gets a number."""
         self.prefix = prefix
 
+    def __reduce__(self) -> str:
+        return str(self.__qualname__)  # by name, as functions are pickled
+
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         return self if obj is None else Bound(self, obj)
 

@@ -12,6 +12,7 @@ from typing import Any
 from opencute.frontend import generated
 from opencute.frontend.hints import note_rewritten
 from opencute.frontend.rewrite.accepted import check
+from opencute.base.bounded import Recent
 from opencute.frontend.rewrite.conditionals import rewrite_if
 from opencute.frontend.rewrite.expressions import rewrite_expression, state_of
 from opencute.frontend.rewrite.leaving import leaves_of, lower_exits, runs_in_python
@@ -21,7 +22,7 @@ from opencute.frontend.source import function_tree
 
 __all__ = ["rewritten"]
 
-_cache: dict[types.CodeType, types.CodeType] = {}
+_cache: Recent[types.CodeType, types.CodeType] = Recent(4096)
 
 
 class _Rewriter(ast.NodeTransformer):

@@ -21,6 +21,7 @@ import threading
 from typing import Any
 
 from opencute.base.errors import OpenCuTeError
+from opencute.base.knobs import KNOBS
 from opencute.base.native_function import native_function, native_method
 from opencute.jit.entry.arguments import call_functions
 from opencute.jit.entry.fast_call import fast_call_function
@@ -95,7 +96,8 @@ def _compiled() -> HostModule:
             return load_object(found["object"], _symbols())
         except OpenCuTeError:
             pass  # damaged: made again below
-    module = compile_host(text, _symbols(), opt=2)
+    # Level 2 takes four times as long; that pays where the result is kept.
+    module = compile_host(text, _symbols(), opt=2 if KNOBS.cache_enabled else 0)
     default_cache().put(key, {"object": module.object_code})
     return module
 
