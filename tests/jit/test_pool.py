@@ -101,7 +101,10 @@ def test_errors_say_which_item() -> None:
 
 def test_errors_of_workers_come_back_whole(tmp_path: Path) -> None:
     broken = tmp_path / "ptxas"
-    broken.write_text("#!/bin/sh\ncat > /dev/null\necho 'ptxas fatal : out of luck' >&2\nexit 9\n")
+    broken.write_text(
+        "#!/bin/sh\n[ $1 = --version ] && echo V13.0.88 && exit\n"
+        "cat > /dev/null\necho 'ptxas fatal : out of luck' >&2\nexit 9\n"
+    )
     broken.chmod(0o755)
     os.environ["OPENCUTE_PTXAS"] = str(broken)  # workers inherit it
     try:

@@ -14,6 +14,7 @@ back is put there.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import subprocess
@@ -73,6 +74,9 @@ class _Worker:
             answer = None
         if answer is None:
             status = self.process.wait()
+            source.close()
+            with contextlib.suppress(OSError):  # it may have something that nobody reads
+                target.close()
             self.process = None
             raise CompileError(
                 f"the process that compiled {artefacts.name} has ended", code="OC1051",
