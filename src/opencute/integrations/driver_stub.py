@@ -101,6 +101,7 @@ class StubDriver:
 
     def __init__(self, record: bool = True, devices: int = 1, status: int = 0) -> None:
         self.launches: list[Launch] = []
+        self.images: list[bytes] = []  # how the code that was loaded begins
         self.status = status
         self.current = 0
         self._devices = devices
@@ -169,6 +170,7 @@ class StubDriver:
 
     def _load(self, out: int, image: int, *_: object) -> None:
         handle = next(_handles)
+        self.images.append(ctypes.string_at(image, 16))
         _modules[handle] = _parameters(image)
         _put(ctypes.c_void_p, out, handle)
 

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute.base.counters import LAUNCHES
-from opencute.base.errors import ArgumentError, DeviceError
+from opencute.base.errors import ArgumentError, DeviceError, MissingPieceError
+from opencute.codegen.toolchain import PIECES
 from opencute.compiler.artefacts import Artefacts
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import BlockArgument, Op, Value
@@ -44,8 +45,9 @@ class CudaRunner:
     def __init__(self, artefacts: Artefacts) -> None:
         self.artefacts = artefacts
         driver.ensure_context()
+        self._image: bytes | str = b""
         if any(op.name == "gpu.launch_func" for op in artefacts.module.walk()):
-            artefacts.make_device(self._compile_host)
+            self._image = self._assemble()
         else:
             self._compile_host()
         host = artefacts.host
@@ -68,6 +70,17 @@ class CudaRunner:
             _sync_at_exit()
         self._device(driver.ensure_context())
 
+    def _assemble(self) -> bytes | str:
+        """Machine code, or PTX where there is no ptxas: the driver then assembles it."""
+        try:
+            return self.artefacts.make_device(self._compile_host).cubin
+        except MissingPieceError as e:
+            if e.code != PIECES["ptxas"].code:
+                raise
+        _tell_of_driver()
+        self._compile_host()
+        return self.artefacts.ptx
+
     def _compile_host(self) -> None:
         module = self.artefacts.module
         self._native = compile_host(self.artefacts.host.llvm_ir, _symbols(module))
@@ -80,7 +93,7 @@ class CudaRunner:
                 array = (ctypes.c_void_p * max(len(self.launches), 1))()
                 module = None
                 if self.launches:
-                    module = Module(self.artefacts.cubin, ordinal)
+                    module = Module(self._image, ordinal)
                     for i, name in enumerate(self.launches):
                         array[i] = module.function(name).handle
                 found = self._loaded[ordinal] = (module, array)  # type: ignore[assignment]
@@ -172,6 +185,14 @@ def _tell_of_copies() -> None:
     sys.stderr.write(
         "OpenCuTe: NumPy arrays are copied to the GPU and back at each call; "
         "tensors of a framework on the GPU are not.\n"
+    )
+
+
+@functools.cache
+def _tell_of_driver() -> None:
+    sys.stderr.write(
+        "OpenCuTe: no ptxas was found, so the driver assembles kernels; that takes longer and is "
+        f"kept by the driver only. {PIECES['ptxas'].hint}.\n"
     )
 
 

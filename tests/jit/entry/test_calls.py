@@ -351,3 +351,23 @@ def test_threads_do_not_meet(stub: StubDriver) -> None:
     by_address = {t.data_ptr(): t.shape[0] for t in tensors}
     assert len(stub.launches) == 1600
     assert all(by_address[x.values[0]] == x.grid[0] for x in stub.launches)
+
+
+def test_the_driver_assembles_where_there_is_no_ptxas(
+    stub: StubDriver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from opencute.codegen import toolchain
+    from opencute.jit import cuda_runner
+
+    cuda_runner._tell_of_driver.cache_clear()
+    monkeypatch.setattr(toolchain, "_candidates", lambda name: iter(()))
+    calls._runners.clear()
+    t = torch.zeros(6, 16)
+    compiled = cute.compile(scale, wrapped(t), 3, 2.0)
+    compiled(t, 3, 2.0)
+    assert stub.images[-1].lstrip().startswith(b"//") and len(stub.launches) == 1
+    assert "no ptxas" in capsys.readouterr().err
+    assert ".entry scale_kernel_0" in compiled.__ptx__
+    with pytest.raises(OpenCuTeError, match="no ptxas"):
+        _ = compiled.__cubin__
+    calls._runners.clear()
