@@ -140,7 +140,9 @@ class StubDriver:
         own: dict[str, Callable[..., int | None]] = {
             "cuDeviceGetCount": _writes(ctypes.c_int, lambda: self._devices),
             "cuDeviceGet": lambda out, n: _put(ctypes.c_int, out, n),
-            "cuDeviceGetAttribute": lambda out, n, _: _put(ctypes.c_int, out, _ATTRIBUTES.get(n, 0)),
+            "cuDeviceGetAttribute": lambda out, n, _: _put(
+                ctypes.c_int, out, _ATTRIBUTES.get(n, 0)
+            ),
             "cuDeviceGetName": self._name,
             "cuDeviceTotalMem": _writes(ctypes.c_size_t, lambda: 141 << 30),
             "cuDriverGetVersion": _writes(ctypes.c_int, lambda: 13000),

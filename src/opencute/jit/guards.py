@@ -163,9 +163,9 @@ class _Collector:
         elif isinstance(value, type):
             self.same(place, where)
             self.klass(value, where)
-        elif isinstance(value, enum.Enum):
-            self.same(place, where)
-        elif _is_stable(value) and type(value).__module__ != "builtins":
+        elif isinstance(value, enum.Enum) or (
+            _is_stable(value) and type(value).__module__ != "builtins"
+        ):
             self.same(place, where)
         else:
             self._data(place, value, where)

@@ -26,6 +26,12 @@ MISSING = object()
 PLAIN = (int, float, complex, str, bytes, bool, type(None), type(Ellipsis), range, slice)
 
 
+_PARTS = {
+    "__code__": Check.CODE, "__defaults__": Check.DEFAULTS,
+    "__kwdefaults__": Check.KEYWORD_DEFAULTS,
+}  # fmt: skip
+
+
 class Untracked(Exception):
     """Something that cannot be followed; the text says what."""
 
@@ -87,11 +93,6 @@ class Attribute:
 class Part:
     """The code or the defaults of a function."""
 
-    KINDS = {
-        "__code__": Check.CODE, "__defaults__": Check.DEFAULTS,
-        "__kwdefaults__": Check.KEYWORD_DEFAULTS,
-    }  # fmt: skip
-
     def __init__(self, fn: types.FunctionType, part: str) -> None:
         self.fn, self.part = fn, part
 
@@ -99,7 +100,7 @@ class Part:
         return getattr(self.fn, self.part)
 
     def words(self) -> tuple[int, int, int] | None:
-        return (self.KINDS[self.part], id(self.fn), 0)
+        return (_PARTS[self.part], id(self.fn), 0)
 
 
 class Fixed:

@@ -56,10 +56,12 @@ class _Worker:
             CompileError: OC1051, the process has ended.
         """
         if self.process is None:
-            command = [sys.executable, "-c", _START.format(path=[p or os.getcwd() for p in sys.path])]
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
+            command = [
+                sys.executable,
+                "-c",
+                _START.format(path=[p or os.getcwd() for p in sys.path]),
+            ]
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         source, target = self.process.stdout, self.process.stdin
         assert source is not None and target is not None
         header = {
@@ -120,7 +122,9 @@ class _Item:
     def key(self) -> str | None:
         """Its key in the disk cache, None where that is not used."""
         usable = KNOBS.cache_enabled and not self.artefacts.replaced
-        return cache_key(self.module, self.artefacts.target, self.request.options) if usable else None
+        return (
+            cache_key(self.module, self.artefacts.target, self.request.options) if usable else None
+        )
 
     def take(self, blobs: dict[str, bytes]) -> None:
         self.artefacts.take_device_code(unpack(blobs))
@@ -238,7 +242,7 @@ def _compile_group(worker: _Worker, group: list[_Item]) -> None:
             default_cache().put(key, blobs)
         for item in group:
             item.take(blobs)
-    except Exception as e:  # noqa: BLE001 - raised by who asked
+    except Exception as e:
         _note(e, f"while compiling item {first.index}, {first.artefacts.name}")
         for item in group:
             item.error = e

@@ -74,7 +74,7 @@ def main() -> None:
         header, blobs = message
         try:
             write(target, {"ok": True}, _compile(header, blobs))
-        except Exception as e:  # noqa: BLE001 - the parent raises it
+        except Exception as e:
             write(target, describe(e), {})
 
 

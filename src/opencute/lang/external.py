@@ -70,8 +70,8 @@ class ExternalTensor(Tensor):
     """
 
     __slots__ = (
-        "__weakref__", "_dtype", "_native_marks", "_order", "_record", "_storage", "_stride32", "array",
-        "assumed_align", "owner", "prepared", "state", "version",
+        "__weakref__", "_dtype", "_native_marks", "_order", "_record", "_storage", "_stride32",
+        "array", "assumed_align", "owner", "prepared", "state", "version",
     )  # fmt: skip
     __hash__ = object.__hash__
 
@@ -482,9 +482,7 @@ def make_native(tensor: ExternalTensor) -> None:
     if plain is None or array.padded or tensor.element_type is not own:
         return
     if not hasattr(tensor, "_record"):
-        tensor._record = pack(
-            array.address, array.shape, array.strides, array.dtype, array.device
-        )
+        tensor._record = pack(array.address, array.shape, array.strides, array.dtype, array.device)
     tensor._native_marks = mark_word(*plain, tensor.assumed_align)
 
 

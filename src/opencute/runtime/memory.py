@@ -115,5 +115,7 @@ class DeviceBuffer:
     def __del__(self) -> None:
         if sys is None or sys.is_finalizing():  # pyright: ignore[reportUnnecessaryComparison]
             return
-        with contextlib.suppress(DeviceError, MissingPieceError):  # the context is gone, and the memory with it
+        with contextlib.suppress(
+            DeviceError, MissingPieceError
+        ):  # the context is gone, and the memory with it
             self.close()

@@ -183,7 +183,9 @@ class Module:
     def __del__(self) -> None:
         if sys is None or sys.is_finalizing():  # pyright: ignore[reportUnnecessaryComparison]
             return
-        with contextlib.suppress(DeviceError, MissingPieceError):  # the context is gone, and the code with it
+        with contextlib.suppress(
+            DeviceError, MissingPieceError
+        ):  # the context is gone, and the code with it
             self.close()
 
 

@@ -262,5 +262,7 @@ def _close_quietly(obj: Stream | Event) -> None:
     """Close from a destructor, where nobody could catch."""
     if sys is None or sys.is_finalizing():  # pyright: ignore[reportUnnecessaryComparison]
         return
-    with contextlib.suppress(DeviceError, MissingPieceError):  # the context is gone, and the handle with it
+    with contextlib.suppress(
+        DeviceError, MissingPieceError
+    ):  # the context is gone, and the handle with it
         obj.close()

@@ -9,10 +9,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from opencute.base.bounded import Recent
 from opencute.frontend import generated
 from opencute.frontend.hints import note_rewritten
 from opencute.frontend.rewrite.accepted import check
-from opencute.base.bounded import Recent
 from opencute.frontend.rewrite.conditionals import rewrite_if
 from opencute.frontend.rewrite.expressions import rewrite_expression, state_of
 from opencute.frontend.rewrite.leaving import leaves_of, lower_exits, runs_in_python

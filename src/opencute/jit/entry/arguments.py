@@ -105,9 +105,7 @@ def _pointer() -> Fn:
     """An ExternalPointer of the same type goes to its slot as its address."""
     f = Fn("pointer", "i1", "ptr arg", "ptr obj", "ptr slot", local=True)
     no = f.label()
-    f.unless(
-        f.cmp("eq", type_of(f, "%obj"), f.load("ptr", "@state", State.POINTER), "ptr"), no
-    )
+    f.unless(f.cmp("eq", type_of(f, "%obj"), f.load("ptr", "@state", State.POINTER), "ptr"), no)
     for place, wanted in ((State.POINTER_DTYPE_AT, Arg.A), (State.POINTER_SPACE_AT, Arg.B),
                           (State.POINTER_ALIGN_AT, Arg.C)):  # fmt: skip
         part = f.load("ptr", "%obj", f.load("i64", "@state", place))
@@ -224,9 +222,7 @@ def _stream() -> Fn:
     f = Fn("current_stream", "i1", "ptr v", "ptr slots", local=True)
     bad = f.label()
     f.store("i64", 0, "%slots")
-    exchange, reader = (
-        f.load("ptr", "%v", w) for w in (Version.STREAM, Version.STREAM_READER)
-    )
+    exchange, reader = (f.load("ptr", "%v", w) for w in (Version.STREAM, Version.STREAM_READER))
     with f.when(f.cmp("ne", exchange, "null", "ptr")):
         device = f.load("i32", "%v", Version.DEVICE)
         status = f.call("i32", exchange, "i32 2", f"i32 {device}", "ptr %slots")

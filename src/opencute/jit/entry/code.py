@@ -71,8 +71,11 @@ def _text() -> str:
             lines.append(f"declare {result} @{name}{parameters}")
         else:
             lines.append(f"@{name} = external global i8")
-    lines += ["declare i64 @llvm.cttz.i64(i64, i1)", f"@state = global [{State.size()} x i64] "
-              "zeroinitializer", tensor_functions(), call_functions(), fast_call_function()]  # fmt: skip
+    lines += [
+        "declare i64 @llvm.cttz.i64(i64, i1)",
+        f"@state = global [{State.size()} x i64] zeroinitializer",
+    ]
+    lines += [tensor_functions(), call_functions(), fast_call_function()]
     return "\n".join(lines)
 
 
@@ -152,9 +155,13 @@ class Entry:
 
     def _describe_python(self) -> None:
         bare = object.__new__(ExternalTensor)
-        places = _slots(ExternalTensor, ("owner", "_record", "_storage", "_native_marks", "array"), bare)
+        places = _slots(
+            ExternalTensor, ("owner", "_record", "_storage", "_native_marks", "array"), bare
+        )
         for word, place in zip(
-            (State.OWNER_AT, State.RECORD_AT, State.STORAGE_AT, State.MARKS_AT, State.ARRAY_AT), places, strict=True
+            (State.OWNER_AT, State.RECORD_AT, State.STORAGE_AT, State.MARKS_AT, State.ARRAY_AT),
+            places,
+            strict=True,
         ):
             self._set(word, place)
         pointer = object.__new__(ExternalPointer)

@@ -56,7 +56,12 @@ def _method(f: Fn, obj: str, name: State) -> str:
     flag = "-9223372036854775807"  # one argument, and the word before it may be used
     named = f.load("ptr", "@state", name)
     return f.call(
-        "ptr", "PyObject_VectorcallMethod", f"ptr {named}", f"ptr {first}", f"i64 {flag}", "ptr null"
+        "ptr",
+        "PyObject_VectorcallMethod",
+        f"ptr {named}",
+        f"ptr {first}",
+        f"i64 {flag}",
+        "ptr null",
     )
 
 
@@ -95,13 +100,12 @@ def _lead() -> Fn:
     rank = f.let(f"sext i32 {f.load('i32', '%dl', NDIM)} to i64")
     shape, strides = f.load("ptr", "%dl", SHAPE), f.load("ptr", "%dl", STRIDES)
     ones, one, wides, wide = (f.var("i64", 0) for _ in range(4))
-    with f.each(rank) as i:
-        with f.when(f.cmp("eq", f.load("i64", f.word(strides, i)), 1)):
-            f.set(ones, f.add(f.get(ones), 1))
-            f.set(one, f.add(i, 1))
-            with f.when(f.cmp("sgt", f.load("i64", f.word(shape, i)), 1)):
-                f.set(wides, f.add(f.get(wides), 1))
-                f.set(wide, f.add(i, 1))
+    with f.each(rank) as i, f.when(f.cmp("eq", f.load("i64", f.word(strides, i)), 1)):
+        f.set(ones, f.add(f.get(ones), 1))
+        f.set(one, f.add(i, 1))
+        with f.when(f.cmp("sgt", f.load("i64", f.word(shape, i)), 1)):
+            f.set(wides, f.add(f.get(wides), 1))
+            f.set(wide, f.add(i, 1))
     with f.when(f.cmp("sle", f.get(ones), 1)):
         f.ret("i64", f.get(one))
     with f.when(f.cmp("eq", f.get(wides), 1)):
@@ -252,7 +256,8 @@ def _mark() -> Fn:
     f.start(asked_label)
     asked = f.call("i64", "PyLong_AsLongLong", f"ptr {given}")
     with f.when(f.cmp("eq", asked, -1)):  # an error, or the last mode
-        with f.when(f.cmp("ne", f.call("ptr", "PyErr_Occurred"), "null", "ptr")):
+        error = f.call("ptr", "PyErr_Occurred")
+        with f.when(f.cmp("ne", error, "null", "ptr")):
             f.call("void", "PyErr_Clear")
             f.goto(slow)
     place = f.select(f.cmp("slt", asked, 0), f.add(asked, rank), asked)
