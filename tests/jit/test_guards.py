@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import enum
+import gc
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -337,3 +338,73 @@ def test_a_method_sees_its_object_change() -> None:
     op.scale = 3.0
     op(from_dlpack(x))
     assert x[0] == 6.0
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_native_code_sees_every_change(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from opencute.jit.entry import code
+
+    body, mutate = MUTATIONS[name]
+    fn = make(body)
+    result(fn)
+    (version,) = fn.versions.values()
+    native = version.guard.native()
+    assert native is not None
+    words, keep = native
+    for _ in range(3):
+        assert code.load().holds(words)
+    own = [x for x in keep if sys.getrefcount(x) < 1000]  # None changes by itself
+    holds = code.load().holds
+    gc.collect()
+    gc.disable()
+    try:
+        counts = [sys.getrefcount(x) for x in own]
+        for _ in range(100):
+            holds(words)
+        assert [sys.getrefcount(x) for x in own] == counts
+    finally:
+        gc.enable()
+    mutate(monkeypatch)
+    assert not code.load().holds(words), name
+    monkeypatch.undo()
+
+
+def test_a_function_that_changes_what_it_reads_is_traced_each_time() -> None:
+    @cute.kernel
+    def kernel(mX: cute.Tensor, n: cute.typing.Constexpr) -> None:
+        mX[0] = mX[0] + n
+
+    class Counting:
+        def __init__(self) -> None:
+            self.calls = 0
+
+        @cute.jit
+        def __call__(self, mX: cute.Tensor) -> None:
+            self.calls += 1
+            kernel(mX, self.calls).launch(grid=1, block=1)
+
+    op = Counting()
+    x = np.zeros(1, np.float32)
+    for _ in range(4):
+        op(from_dlpack(x))
+    assert x[0] == 1 + 2 + 3 + 4
+    assert "calls" in Counting.__call__.retraced_because
+
+
+def test_an_object_that_sets_the_same_attributes_again_is_traced_twice() -> None:
+    @cute.kernel
+    def kernel(mX: cute.Tensor, n: cute.typing.Constexpr) -> None:
+        mX[0] = mX[0] + n
+
+    class Configured:
+        @cute.jit
+        def __call__(self, mX: cute.Tensor) -> None:
+            self.step = 2
+            kernel(mX, self.step).launch(grid=1, block=1)
+
+    op = Configured()
+    x = np.zeros(1, np.float32)
+    before = COUNTERS.compilations
+    for _ in range(4):
+        op(from_dlpack(x))
+    assert x[0] == 8 and COUNTERS.compilations - before <= 2

@@ -232,7 +232,8 @@ class PreparedCall:
         several = driver.function_address("cuCtxGetDevice") if runner.several_devices else 0
         return NativeVersion(
             arguments, self.slots, runner.address, len(runner.launches),
-    """Where native code gets the stream that `reader` gives: torch, if it says it natively."""
+            _stream_source(self.stream), self.device, runner.failed, several, checks,
+            (runner, keep),
         )  # fmt: skip
 
     def __call__(self) -> None:
@@ -271,7 +272,7 @@ def _failed(name: str, code: int) -> None:
 
 
 def _stream_source(reader: Callable[[int], int]) -> Stream:
-    """Where native code gets the stream that `reader` gives: from torch, if it says it natively."""
+    """Where native code gets the stream that `reader` gives: torch, if it says it natively."""
     exchange = load().stream
     if reader is not current_stream and exchange:
         return Stream(exchange=exchange)

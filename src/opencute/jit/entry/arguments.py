@@ -25,7 +25,7 @@ ARG_SIZE, CHECK_SIZE = 8 * Arg.size(), 32
 def call_functions() -> str:
     """The functions of this file as LLVM IR."""
     parts = (_number(), _real(), _handle(), _pointer(), _argument(), _check(), _stream(),
-             _launch(), _run_version(), _run_prepared())  # fmt: skip
+             _launch(), _holds(), _run_version(), _run_prepared())  # fmt: skip
     return "\n".join(f.text() for f in parts)
 
 
@@ -217,6 +217,19 @@ def _check() -> Fn:
     return f
 
 
+def _holds() -> Fn:
+    """Whether all guards hold: (checks, how many)."""
+    f = Fn("holds", "i32", "ptr checks", "i64 count")
+    no = f.label()
+    with f.each("%count") as i:
+        check = f.at("%checks", f.op("mul", i, CHECK_SIZE))
+        f.unless(f.call("i1", "@check", f"ptr {check}"), no)
+    f.ret("i32", 1)
+    f.start(no)
+    f.ret("i32", 0)
+    return f
+
+
 def _stream() -> Fn:
     """The current stream goes to slot 0; false means that an exception is set."""
     f = Fn("current_stream", "i1", "ptr v", "ptr slots", local=True)
@@ -299,9 +312,9 @@ def _run_version() -> Fn:
         fits = f.call("i1", "@argument", f"ptr {arg}", f"ptr {obj}", f"ptr {slots}")
         f.unless(fits, other)
     checks = f.load("ptr", "%v", Version.CHECKS)
-    with f.each(f.load("i64", "%v", Version.CHECK_COUNT)) as i:
-        check = f.at(checks, f.op("mul", i, CHECK_SIZE))
-        f.unless(f.call("i1", "@check", f"ptr {check}"), other)
+    many = f.load("i64", "%v", Version.CHECK_COUNT)
+    holds = f.call("i32", "@holds", f"ptr {checks}", f"i64 {many}")
+    f.unless(f.cmp("ne", holds, 0, "i32"), other)
     f.ret("i32", f.call("i32", "@launch", "ptr %v", f"ptr {slots}"))
     f.start(other)
     f.ret("i32", OTHER)

@@ -18,6 +18,7 @@ import functools
 import hashlib
 import sys
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from opencute.base.errors import OpenCuTeError
@@ -144,6 +145,12 @@ class Entry:
     def function(self, name: str) -> int:
         """The address of an exported function."""
         return self._module.address(name)
+
+    def holds(self, checks: Sequence[int]) -> bool:
+        """Whether guards hold, given in the words of `Guard.native`."""
+        prototype = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
+        words = (ctypes.c_int64 * max(len(checks), 1))(*checks)
+        return bool(prototype(self.function("holds"))(ctypes.addressof(words), len(checks) // 4))
 
     def _set(self, word: State, value: Any) -> None:
         """A number, or a borrowed pointer to an object that is kept here."""
