@@ -88,7 +88,7 @@ class _Decorated:
         self.prefix = prefix
 
     def __reduce__(self) -> str:
-        return str(self.__qualname__)  # by name, as functions are pickled
+        return self.fn.__qualname__  # by name, as functions are pickled
 
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         return self if obj is None else Bound(self, obj)

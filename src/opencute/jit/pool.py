@@ -106,7 +106,8 @@ def _error(header: dict[str, Any]) -> Exception:
 def _location(facts: dict[str, Any] | None) -> Location | None:
     if facts is None:
         return None
-    return Location(**{**facts, "caller": _location(facts["caller"])})
+    parts: dict[str, Any] = {**facts, "caller": _location(facts["caller"])}
+    return Location(**parts)
 
 
 class _Item:

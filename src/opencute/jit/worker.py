@@ -15,7 +15,7 @@ import os
 import struct
 import sys
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from opencute.base.errors import OpenCuTeError
 from opencute.base.knobs import KNOBS
@@ -29,7 +29,7 @@ __all__ = ["main", "read", "write"]
 _SIZE = struct.Struct("<I")
 
 
-def write(stream: BinaryIO, header: Mapping[str, Any], blobs: Mapping[str, bytes]) -> None:
+def write(stream: IO[bytes], header: Mapping[str, Any], blobs: Mapping[str, bytes]) -> None:
     """Send a message."""
     sizes = [[name, len(blob)] for name, blob in blobs.items()]
     head = json.dumps({**header, "blobs": sizes}).encode()
@@ -37,7 +37,7 @@ def write(stream: BinaryIO, header: Mapping[str, Any], blobs: Mapping[str, bytes
     stream.flush()
 
 
-def read(stream: BinaryIO) -> tuple[dict[str, Any], dict[str, bytes]] | None:
+def read(stream: IO[bytes]) -> tuple[dict[str, Any], dict[str, bytes]] | None:
     """The next message, None at the end.
 
     Raises:
@@ -50,7 +50,7 @@ def read(stream: BinaryIO) -> tuple[dict[str, Any], dict[str, bytes]] | None:
     return header, {name: _exactly(stream, size) for name, size in header["blobs"]}
 
 
-def _exactly(stream: BinaryIO, size: int) -> bytes:
+def _exactly(stream: IO[bytes], size: int) -> bytes:
     data = stream.read(size)
     if len(data) != size:
         raise EOFError("the other process has ended")

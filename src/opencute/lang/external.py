@@ -9,6 +9,9 @@ multiples of 16 bytes, say) is a *fact*: code is specialised on facts, and a cal
 which they do not hold uses another version of the code.
 """
 
+# pyright: reportPrivateUsage=false
+# Native code fills slots of tensors that are nobody else's business.
+
 from __future__ import annotations
 
 import ctypes
