@@ -32,6 +32,7 @@ from opencute.ir.rewrite import Replacement, Rewriter, Rule, Rules
 from opencute.ir.types import Type, VectorType
 from opencute.passes.copies import lower_copy
 from opencute.passes.fragments import FragmentAccess, Fragments
+from opencute.passes.instructions import instruction_rules
 from opencute.passes.memory import SPACE, advance, convert_type, load_run, memory_type, store_run
 from opencute.passes.tile_access import Lane, TileAccess, gather, lanes_of
 
@@ -44,7 +45,7 @@ def tiles(function: Op, target: Target) -> None:
     """Lower the cute operations on memory of a kernel or host function."""
     entry = function.regions[0].block
     align = [a.type.align if isinstance(a.type, PtrType) else 0 for a in entry.args]
-    rules = _RULES | _accesses(target, Fragments(function))
+    rules = _RULES | _accesses(target, Fragments(function)) | instruction_rules(target)
     rules.apply(function, convert_type=convert_type)
     function.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
 
