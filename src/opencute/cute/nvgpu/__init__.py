@@ -6,4 +6,10 @@ from __future__ import annotations
 
 from opencute.base.lazy import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, {"CopyUniversalOp": "opencute.lang.copies"})
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "CopyUniversalOp": "opencute.lang.copies",
+        "OperandMajorMode": "opencute.lang.block.majors",
+    },
+)
