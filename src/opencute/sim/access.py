@@ -34,6 +34,7 @@ from opencute.sim.numbers.packing import (
     mask_of_elements,
     to_bytes,
 )
+from opencute.sim.sync.shared import SharedBuffer
 from opencute.sim.taint import Taint, report
 from opencute.sim.values import Array, dtype_of, scalar_of
 
@@ -113,6 +114,8 @@ class Access:
         power = self.width & -self.width
         self.need = max(min(power, align, widest), self.size if natural else 1)
         self.shift = self.size.bit_length() - 1
+        self.order: tuple[str, str] | None = None
+        """Memory order and scope, of accesses that have one."""
 
     # ------------------------------------------------------------------ reading
     def read(self, lanes: Lanes, ptr: SimPointer, starts: Any = None) -> Any:
@@ -122,7 +125,7 @@ class Access:
             value = registers.read(self, lanes, buffer, ptr.offset, starts)
         elif buffer is RAW:
             return self._by_buffer(lanes, ptr, lambda l, p, s: self.read(l, p, s), starts)
-        elif type(ptr.offset) is int and not self.vector:
+        elif type(ptr.offset) is int and not self.vector and _one_place(buffer):
             value = self._read_one(lanes, buffer, ptr.offset)
         else:
             value = self._gather(lanes, buffer, self._offsets(ptr.offset, starts), None)
@@ -148,6 +151,8 @@ class Access:
     def _read_one(self, lanes: Lanes, buffer: Any, offset: int) -> Any:
         if not 0 <= offset <= buffer.size - self.size or (buffer.base + offset) % self.need:
             self._check(lanes, buffer, np.array([[offset]]), None, "read")
+        if type(buffer) is SharedBuffer:
+            offset += buffer.start
         self._seen(lanes, "read", buffer, offset, None, 1)
         if offset % self.size == 0:
             return scalar_of(buffer.items(self.dtype)[offset >> self.shift], self.dtype)
@@ -158,14 +163,18 @@ class Access:
         if mask is not None:
             mask = np.broadcast_to(mask, (lanes.P, lanes.Q, mask.shape[2]))
             offsets = np.broadcast_to(offsets, mask.shape)
+            low = self._check(lanes, buffer, offsets[mask], (offsets, mask), "read")
+            if type(buffer) is SharedBuffer:
+                offsets, low = buffer.places(lanes, offsets), low | buffer.start
             picked = offsets[mask]
-            low = self._check(lanes, buffer, picked, (offsets, mask), "read")
             self._seen(lanes, "read", buffer, offsets, mask, 0)
             out = np.zeros((*mask.shape, self.width), np.uint8)
             out[mask] = self._take(buffer, picked, low)
             out = out.view(self.dtype)
             return out.reshape(lanes.P, lanes.Q, -1)
         low = self._check(lanes, buffer, offsets, None, "read")
+        if type(buffer) is SharedBuffer:
+            offsets, low = buffer.places(lanes, offsets), low | buffer.start
         runs = offsets.shape[2] if offsets.ndim == 3 else 1
         self._seen(lanes, "read", buffer, offsets, None, runs)
         if not self.vector:
@@ -226,8 +235,10 @@ class Access:
         if mask is not None:
             mask = np.broadcast_to(mask, (lanes.P, lanes.Q, mask.shape[2]))
             offsets = np.broadcast_to(offsets, mask.shape)
+            low = self._check(lanes, buffer, offsets[mask], (offsets, mask), "write")
+            if type(buffer) is SharedBuffer:
+                offsets, low = buffer.places(lanes, offsets), low | buffer.start
             picked = offsets[mask]
-            low = self._check(lanes, buffer, picked, (offsets, mask), "write")
             self._seen(lanes, "write", buffer, offsets, mask, 0)
             value = np.broadcast_to(value, (lanes.P, lanes.Q, value.shape[2]))
             value = value.reshape(*mask.shape, self.run)[mask]
@@ -235,6 +246,8 @@ class Access:
             self._mark(buffer, picked)
             return
         low = self._check(lanes, buffer, offsets, None, "write")
+        if type(buffer) is SharedBuffer:
+            offsets, low = buffer.places(lanes, offsets), low | buffer.start
         if type(value) is not np.ndarray:
             value = np.full(offsets.shape, value, self.dtype)
         runs = offsets.shape[2] if offsets.ndim == 3 else 1
@@ -267,9 +280,79 @@ class Access:
         for j in range(width // grain):
             items[index + j if j else index] = pieces[..., j]
 
-    def _mark(self, buffer: Any, offsets: Array) -> None:
+    def _mark(self, buffer: Any, offsets: Array, clean: Any = True) -> None:
+        written = buffer.written
+        if written is None:
+            return
+        low = int(np.bitwise_or.reduce(offsets, axis=None)) if offsets.size else 0
+        if clean is True and _is_item(self.width, low):
+            item = _ITEM[self.width]
+            ones = np.ones(self.width, np.bool_).view(item)[0]
+            whole = written[: written.size & -self.width].view(item)
+            whole[offsets >> (self.width.bit_length() - 1)] = ones
+            return
+        written[offsets[..., None] + np.arange(self.width)] = clean
+
+    def _unwritten(self, buffer: Any, places: Array) -> Array | None:
+        """Which bytes of the runs at these places nothing wrote, None if all are written."""
+        written = buffer.written
+        low = int(np.bitwise_or.reduce(places, axis=None)) if places.size else 0
+        if _is_item(self.width, low):
+            item = _ITEM[self.width]
+            whole = written[: written.size & -self.width].view(item)
+            got = whole.take(places >> (self.width.bit_length() - 1))
+            got = got[..., None].view(np.bool_)
+        else:
+            got = written[places[..., None] + np.arange(self.width)]
+        return None if got.all() else np.invert(got)
+
+    # ------------------------------------------------------------------ copies in flight
+    def begin(self, lanes: Lanes, ptr: SimPointer, starts: Any = None, mask: Any = None) -> None:
+        """An asynchronous write to shared memory has been started: until then, no one knows."""
+        buffer = ptr.buffer
+        if type(buffer) is not SharedBuffer:
+            faults.not_shared(lanes, self.op)
+        offsets = self._offsets(ptr.offset, starts)
+        if mask is None:
+            self._check(lanes, buffer, offsets, None, "write")
+            places = lanes.full(buffer.places(lanes, offsets))
+        else:
+            mask = np.broadcast_to(mask, (lanes.P, lanes.Q, mask.shape[2]))
+            offsets = np.broadcast_to(offsets, mask.shape)
+            self._check(lanes, buffer, offsets[mask], (offsets, mask), "write")
+            places = buffer.places(lanes, offsets)
+        for watcher in lanes.run.watchers:
+            watcher(lanes, self, "begin", buffer, places, mask)
+        bad = places if mask is None else places[mask]
+        buffer.written[bad[..., None] + np.arange(self.width)] = False
+
+    # ------------------------------------------------------------------ atomics
+    def update(
+        self, lanes: Lanes, ptr: SimPointer, do: Callable[..., Any], *values: Any
+    ) -> Any:
+        """Change memory in place: ``do(items, index, values, lanes, buffer)`` gives the old values.
+
+        `index` has the element of each lane, (P, Q), and `items` is the memory as elements.
+        """
+        buffer = ptr.buffer
+        if buffer is RAW:
+            return self._by_buffer(lanes, ptr, lambda l, p, *v: self.update(l, p, do, *v), *values)
+        if type(buffer) is RowBuffer:
+            faults.not_shared(lanes, self.op)
+        if buffer.read_only:
+            faults.read_only(lanes, self.op, buffer)
+        offsets = self._offsets(ptr.offset, None)
+        self._check(lanes, buffer, offsets, None, "update")
+        if type(buffer) is SharedBuffer:
+            offsets = buffer.places(lanes, offsets)
+        offsets = lanes.full(offsets)
+        self._seen(lanes, "update", buffer, offsets, None, 1)
         if buffer.written is not None:
-            buffer.written[offsets[..., None] + np.arange(self.width)] = True
+            bad = self._unwritten(buffer, offsets)
+            if bad is not None:
+                report(lanes, Taint(bad.any(axis=-1), None), self.op, "an atomic operation")
+        old = do(buffer.items(self.dtype), offsets >> self.shift, values, lanes, buffer)
+        return old if self.decode is None or old is None else self.decode(old)
 
     # ------------------------------------------------------------------ checks
     def _check(self, lanes: Lanes, buffer: Any, offsets: Array, where: Any, verb: str) -> int:
@@ -339,8 +422,12 @@ class Access:
             return None
         else:
             offsets = self._offsets(ptr.offset, starts)
-            written = buffer.written[offsets[..., None] + np.arange(self.width)]
-            bad = ~written.reshape(*offsets.shape, self.run, self.size).all(axis=-1)
+            if type(buffer) is SharedBuffer:
+                offsets = buffer.places(lanes, offsets)
+            unwritten = self._unwritten(buffer, offsets)
+            if unwritten is None:
+                return None
+            bad = unwritten.reshape(*offsets.shape, self.run, self.size).any(axis=-1)
             mask = bad.reshape(*offsets.shape[:2], -1)
         if not mask.any():
             return None
@@ -369,5 +456,27 @@ class Access:
             taint = Taint(mask_of_bytes(taint.mask, count, self.packed), taint.origin)
         if type(buffer) is RowBuffer:
             registers.spoil(self, lanes, buffer, ptr.offset, starts, taint)
+        elif type(buffer) is SharedBuffer:
+            self._spoil(lanes, buffer, buffer.places(lanes, self._offsets(ptr.offset, starts)), taint)
         elif taint.mask.any():
             report(lanes, taint, self.op, "a store to memory")
+
+    def _spoil(self, lanes: Lanes, buffer: SharedBuffer, places: Array, taint: Taint) -> None:
+        """Mark what garbage was written to in shared memory."""
+        mask = taint.mask if taint.mask.ndim == 3 else taint.mask[..., None]
+        places = places if places.ndim == 3 else places[..., None]
+        runs = places.shape[2]
+        mask = lanes.full(np.broadcast_to(mask, (*mask.shape[:2], runs * self.run)))
+        mask = np.repeat(mask.reshape(lanes.P, lanes.Q, runs, self.run), self.size, axis=3)
+        every = np.broadcast_to(places[..., None] + np.arange(self.width), mask.shape)
+        buffer.written[every[mask]] = False
+
+
+def _one_place(buffer: Any) -> bool:
+    """Whether an offset means the same bytes for all lanes."""
+    return type(buffer) is not SharedBuffer or buffer.arena.blocks == 1
+
+
+def _is_item(width: int, low: int) -> bool:
+    """Whether runs of this width at offsets with these low bits are items of NumPy."""
+    return width in _ITEM and low & (width - 1) == 0

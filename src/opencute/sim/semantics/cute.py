@@ -23,7 +23,14 @@ from opencute.sim.numbers.rounding import convert_floats
 from opencute.sim.printf import Format
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.casts import on_arrays
-from opencute.sim.semantics.llvm import address_of, moved, new_registers, to_pointer
+from opencute.sim.semantics.llvm import (
+    address_of,
+    moved,
+    new_registers,
+    shared_address,
+    to_pointer,
+    to_shared_pointer,
+)
 from opencute.sim.taint import Taint, report
 from opencute.sim.tiles import Tile, int_attr
 
@@ -80,13 +87,15 @@ def recast(op: Op) -> Function:
 @semantics("cute.ptr_to_int", lanes=True)
 def ptr_to_int(op: Op) -> Function:
     """The address."""
-    return address_of
+    return shared_address if _pointer(op.operands[0]).space == "smem" else address_of
 
 
-@semantics("cute.int_to_ptr")
+@semantics("cute.int_to_ptr", lanes=True)
 def int_to_ptr(op: Op) -> Function:
     """An address whose buffer is found when it is used."""
-    return to_pointer
+    if _pointer(op.results[0]).space == "smem":
+        return to_shared_pointer
+    return lambda lanes, value: to_pointer(value)
 
 
 @semantics("cute.alloca", lanes=True)
