@@ -82,6 +82,7 @@ class Access:
         align: bytes that the pointer promises to be aligned to; a run is accessed as wide as this.
         widest: bytes of the widest single access.
         natural: whether an element's own size is promised too, as C does.
+        swizzle: (bits, base, shift) of the address that is accessed instead, or ().
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class Access:
         align: int = 1,
         widest: int = 16,
         natural: bool = True,
+        swizzle: tuple[int, ...] = (),
     ) -> None:
         self.op = op
         self.dtype, self.packed = _storage(element, op)
@@ -108,6 +110,11 @@ class Access:
                     loc=op.loc,
                 )
             run = run * self.packed // 8
+        self.swizzle = swizzle
+        self.pieces: Array | None = None
+        if swizzle and run * self.size > 1 << swizzle[1]:
+            whole, run = run * self.size, (1 << swizzle[1]) // self.size
+            self.pieces = np.arange(0, whole, run * self.size)
         self.run = run
         self.width = run * self.size
         self.decode, self.encode = _codec(element, self.packed)
@@ -125,10 +132,10 @@ class Access:
             value = registers.read(self, lanes, buffer, ptr.offset, starts)
         elif buffer is RAW:
             return self._by_buffer(lanes, ptr, lambda l, p, s: self.read(l, p, s), starts)
-        elif type(ptr.offset) is int and not self.vector and _one_place(buffer):
+        elif type(ptr.offset) is int and not self.vector and self._one_place(buffer):
             value = self._read_one(lanes, buffer, ptr.offset)
         else:
-            value = self._gather(lanes, buffer, self._offsets(ptr.offset, starts), None)
+            value = self._gather(lanes, buffer, self._offsets(buffer, ptr.offset, starts), None)
         return value if self.decode is None else self.decode(value)
 
     def read_where(self, lanes: Lanes, ptr: SimPointer, starts: Any, mask: Array) -> Any:
@@ -140,13 +147,35 @@ class Access:
             return self._by_buffer(
                 lanes, ptr, lambda l, p, s, m: self.read_where(l, p, s, m), starts, mask
             )
-        return self._gather(lanes, buffer, self._offsets(ptr.offset, starts), mask)
+        return self._gather(
+            lanes, buffer, self._offsets(buffer, ptr.offset, starts), self._by_piece(mask)
+        )
 
-    def _offsets(self, offset: Any, starts: Any) -> Array:
+    def _offsets(self, buffer: Any, offset: Any, starts: Any) -> Array:
         """Byte offsets of all runs: (p, q) for one run each, else (p, q, runs)."""
         if type(offset) is not np.ndarray:
             offset = np.array([[offset]], np.int64)
-        return offset if starts is None else offset[..., None] + starts
+        if starts is not None:
+            offset = offset[..., None] + starts
+        return self._swizzled(buffer, offset) if self.swizzle else offset
+
+    def _swizzled(self, buffer: Any, offset: Array) -> Array:
+        """Where a swizzle sends runs, which fall into pieces that it keeps together."""
+        if self.pieces is not None:
+            offset = offset[..., None] + self.pieces
+            offset = offset.reshape(*offset.shape[:2], -1)
+        bits, base, shift = self.swizzle
+        address = offset + buffer.base
+        moved = (address >> shift) & (((1 << bits) - 1) << base)
+        return (address ^ moved) - buffer.base
+
+    def _by_piece(self, mask: Array) -> Array:
+        """A mask over runs as one over what a swizzle makes of them."""
+        return mask if self.pieces is None else np.repeat(mask, self.pieces.size, axis=2)
+
+    def _one_place(self, buffer: Any) -> bool:
+        """Whether an offset means the same bytes for all lanes, without a detour."""
+        return (type(buffer) is not SharedBuffer or buffer.arena.blocks == 1) and not self.swizzle
 
     def _read_one(self, lanes: Lanes, buffer: Any, offset: int) -> Any:
         if not 0 <= offset <= buffer.size - self.size or (buffer.base + offset) % self.need:
@@ -210,7 +239,7 @@ class Access:
         elif buffer is RAW:
             self._by_buffer(lanes, ptr, lambda l, p, s, v: self.write(l, v, p, s), starts, value)
         else:
-            self._scatter(lanes, buffer, self._offsets(ptr.offset, starts), None, value)
+            self._scatter(lanes, buffer, self._offsets(buffer, ptr.offset, starts), None, value)
 
     def write_where(
         self, lanes: Lanes, value: Any, ptr: SimPointer, starts: Any, mask: Array
@@ -225,7 +254,8 @@ class Access:
                 starts, value, mask,
             )  # fmt: skip
         else:
-            self._scatter(lanes, buffer, self._offsets(ptr.offset, starts), mask, value)
+            offsets = self._offsets(buffer, ptr.offset, starts)
+            self._scatter(lanes, buffer, offsets, self._by_piece(mask), value)
 
     def _scatter(
         self, lanes: Lanes, buffer: Any, offsets: Array, mask: Array | None, value: Any
@@ -312,7 +342,7 @@ class Access:
         buffer = ptr.buffer
         if type(buffer) is not SharedBuffer:
             faults.not_shared(lanes, self.op)
-        offsets = self._offsets(ptr.offset, starts)
+        offsets = self._offsets(buffer, ptr.offset, starts)
         if mask is None:
             self._check(lanes, buffer, offsets, None, "write")
             places = lanes.full(buffer.places(lanes, offsets))
@@ -341,7 +371,7 @@ class Access:
             faults.not_shared(lanes, self.op)
         if buffer.read_only:
             faults.read_only(lanes, self.op, buffer)
-        offsets = self._offsets(ptr.offset, None)
+        offsets = self._offsets(buffer, ptr.offset, None)
         self._check(lanes, buffer, offsets, None, "update")
         if type(buffer) is SharedBuffer:
             offsets = buffer.places(lanes, offsets)
@@ -421,7 +451,7 @@ class Access:
         elif buffer.written is None:
             return None
         else:
-            offsets = self._offsets(ptr.offset, starts)
+            offsets = self._offsets(buffer, ptr.offset, starts)
             if type(buffer) is SharedBuffer:
                 offsets = buffer.places(lanes, offsets)
             unwritten = self._unwritten(buffer, offsets)
@@ -457,7 +487,8 @@ class Access:
         if type(buffer) is RowBuffer:
             registers.spoil(self, lanes, buffer, ptr.offset, starts, taint)
         elif type(buffer) is SharedBuffer:
-            self._spoil(lanes, buffer, buffer.places(lanes, self._offsets(ptr.offset, starts)), taint)
+            places = buffer.places(lanes, self._offsets(buffer, ptr.offset, starts))
+            self._spoil(lanes, buffer, places, taint)
         elif taint.mask.any():
             report(lanes, taint, self.op, "a store to memory")
 
@@ -470,11 +501,6 @@ class Access:
         mask = np.repeat(mask.reshape(lanes.P, lanes.Q, runs, self.run), self.size, axis=3)
         every = np.broadcast_to(places[..., None] + np.arange(self.width), mask.shape)
         buffer.written[every[mask]] = False
-
-
-def _one_place(buffer: Any) -> bool:
-    """Whether an offset means the same bytes for all lanes."""
-    return type(buffer) is not SharedBuffer or buffer.arena.blocks == 1
 
 
 def _is_item(width: int, low: int) -> bool:

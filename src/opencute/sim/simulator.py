@@ -31,7 +31,7 @@ from opencute.base.errors import ArgumentError, OpenCuTeError, SimulationError
 from opencute.dialects.cute import PtrType
 from opencute.dialects.gpu import KERNELS
 from opencute.dialects.llvm import LLVMPointerType
-from opencute.ir.attributes import IntAttr
+from opencute.ir.attributes import DenseI32Attr, IntAttr
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, IntegerType, Type, VectorType
 from opencute.sim import semantics
@@ -240,11 +240,10 @@ class _Run:
                 self.table.add(arg.buffer)
         self.loose = any(b.written is not None for b in self.table.buffers())
         self.lanes = (1, 1)
-        self.grid = self.block = (1, 1, 1)
+        self.grid = self.block = self.cluster = (1, 1, 1)
+        self.smem = 0
         self.threads = self.blocks = 1
         self.first_block = 0
-        self.smem = 0
-        self.cluster = (1, 1, 1)
         self.clock = 0
         self.group = Group(1, 1)
         self.checker: Any = None
@@ -330,7 +329,7 @@ class _Run:
         program = self.sim.program(self.module, kernel, self.loose)
         before = (self.grid, self.block, self.lanes, self.host, self.group, self.threads)
         self.grid, self.block = _three(grid), _three(block)
-        self.cluster = (1, 1, 1) if cluster is None else _three(cluster)
+        self.cluster = _cluster(kernel, cluster)
         self.smem = max(smem, _static_smem(kernel))
         self.threads = block[0] * block[1] * block[2]
         self.host = False
@@ -341,7 +340,7 @@ class _Run:
         if self.sim.check and not program.blocking:
             self.watchers.append(Races())
         try:
-            self._blocks(program, args, bool(cluster) or _cooperative(attributes))
+            self._blocks(program, args, _cooperative(attributes))
         except OpenCuTeError as e:
             raise e.at(kernel.loc) from None
         finally:
@@ -378,7 +377,9 @@ class _Run:
             count = max(count, min(resident, arch.max_blocks_per_sm) * _PROCESSORS)
         if self.smem:
             count = min(count, max(_ARENA_BYTES // self.smem, 1))
-        return count
+        x, y, z = self.cluster
+        # Blocks of a cluster run together; they follow each other only where they lie along x.
+        return total if y * z > 1 else max(count // x, 1) * x
 
 
 _PROCESSORS = 132
@@ -393,6 +394,14 @@ def _cooperative(attributes: dict[str, Any]) -> bool:
 def _static_smem(kernel: Op) -> int:
     size = kernel.attributes.get("cute.smem_bytes")
     return size.value if isinstance(size, IntAttr) else 0
+
+
+def _cluster(kernel: Op, asked: Sequence[Any] | None) -> tuple[int, int, int]:
+    """Blocks of a cluster: what the launch says, or the kernel."""
+    own = kernel.attributes.get("cute.cluster_dim")
+    if asked is None and isinstance(own, DenseI32Attr):
+        asked = own.values
+    return _three(asked) if asked is not None else (1, 1, 1)
 
 
 def _lanes_for(program: Program) -> int:

@@ -80,7 +80,7 @@ def report(lanes: Any, taint: Taint, op: Op, what: str) -> None:
 
 
 _ALLOCAS = ("cute.alloca", "llvm.alloca")
-_SHARED = ("cute.smem_alloc",)
+_SHARED = ("cute.smem_alloc", "ptx.smem_base")
 _SOURCES = (*_ALLOCAS, *_SHARED, "ptx.shfl_sync")
 _MOVES = {
     "cute.ptr_add", "cute.recast", "llvm.getelementptr", "llvm.addrspacecast",

@@ -12,10 +12,11 @@ from opencute.sim.semantics import (
     llvm,
     math,
     ptx,
+    ptx_math,
     ptx_memory,
     ptx_warp,
     smem,
     vector,
 )
 
-__all__ = ["arith", "casts", "cute", "gpu", "llvm", "math", "ptx", "ptx_memory", "ptx_warp", "smem", "vector"]
+__all__ = ["arith", "casts", "cute", "gpu", "llvm", "math", "ptx", "ptx_math", "ptx_memory", "ptx_warp", "smem", "vector"]

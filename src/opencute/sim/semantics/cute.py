@@ -111,7 +111,7 @@ def alloca(op: Op) -> Function:
 def load(op: Op) -> Function:
     """One element."""
     type = _pointer(op.operands[0])
-    access = Access(op, type.element, vector=False, align=type.align)
+    access = Access(op, type.element, vector=False, align=type.align, swizzle=type.swizzle)
 
     def run(lanes: Lanes, ptr: SimPointer, taints: Any = (), track: bool = False) -> Any:
         value = access.read(lanes, ptr)
@@ -124,7 +124,7 @@ def load(op: Op) -> Function:
 def store(op: Op) -> Function:
     """Write one element."""
     type = _pointer(op.operands[1])
-    access = Access(op, type.element, vector=False, align=type.align)
+    access = Access(op, type.element, vector=False, align=type.align, swizzle=type.swizzle)
 
     def run(lanes: Lanes, value: Any, ptr: SimPointer, taints: Any = (None,)) -> None:
         access.write(lanes, value, ptr)
@@ -148,8 +148,9 @@ class _TileAccess:
         widest = bits // 8 if bits else 16
         align = widest if bits else type.align
         self.access = Access(
-            op, type.element, vector=True, run=self.run, align=align, widest=widest
-        )
+            op, type.element, vector=True, run=self.run, align=align, widest=widest,
+            swizzle=type.swizzle,
+        )  # fmt: skip
         self.single = self.tile.length == self.run
         inner = np.arange(0, self.tile.run, self.run, dtype=np.int64)
         self._inner = inner

@@ -43,3 +43,9 @@ def smem_size(op: Op) -> Function:
         return lanes.run.smem
 
     return run
+
+
+@semantics("ptx.smem_base", lanes=True)
+def smem_base(op: Op) -> Function:
+    """The first byte of the block's shared memory."""
+    return lambda lanes: SimPointer(lanes.run.group.arena.whole, 0)
