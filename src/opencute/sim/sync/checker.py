@@ -94,7 +94,7 @@ class Checker:
     def opened(self, name: int, done: Array, here: Array, syncs: Array) -> None:
         """A barrier has opened in some blocks, where warps are `here` or wait (`syncs`)."""
         clocks = self.clocks
-        everyone = (syncs | (self.group.alive == 0)).all(axis=1) & done
+        everyone = syncs.all(axis=1) & done  # what has ended has synchronised with nobody
         if everyone.any():
             clocks.meet_blocks(everyone)
         for block in np.flatnonzero(done).tolist():
@@ -263,10 +263,14 @@ class _Check:
             mine = (mine & ~PENDING) | PENDING
         shadow.writer[self.pieces] = mine
         shadow.write_op[self.pieces] = self.checker._number(self.access.op)  # pyright: ignore[reportPrivateUsage]
-        if self.verb == "update":
+        if self.verb == "update" and self.strength == 2:
             return
         found = shadow.writer.take(self.pieces)
-        bad = np.flatnonzero(found != mine)
+        if self.verb == "update":
+            block = (self.slots + self.first) // self.clocks.threads
+            bad = np.flatnonzero((found & WHO) // self.clocks.threads != block)
+        else:
+            bad = np.flatnonzero(found != mine)
         if bad.size:
             i = int(bad[0])
             self._race(i, int(found[i] & WHO), "wrote", self.access.op)
