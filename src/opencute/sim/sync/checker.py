@@ -343,6 +343,11 @@ class _Check:
             theirs = np.where(level == ONE, who // threads, who)
             same = (level != EVERYBODY) & (theirs == block)
             past = same & (before >> TIME <= self.clocks.floor[self.slots])
+            # A reader that is known to me stands behind me: who knows me knows it too.
+            ask = np.flatnonzero((before != 0) & ~own & ~past & (level == ONE))
+            if ask.size and self.clocks.row.any():
+                time = before[ask] >> TIME
+                past[ask] = self.clocks.knows(self.slots[ask], who[ask], time)
             wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL) + self.time
             new = np.where((before == 0) | own | past, mine, wide)
         shadow.reader[self.pieces] = new
