@@ -376,6 +376,7 @@ class Access:
         if type(buffer) is SharedBuffer:
             offsets = buffer.places(lanes, offsets)
         offsets = lanes.full(offsets)
+        lanes.run.turns = lanes.run.shuffled(lanes.n)
         self._seen(lanes, "update", buffer, offsets, None, 1)
         if buffer.written is not None:
             bad = self._unwritten(buffer, offsets)

@@ -250,6 +250,7 @@ class _Run:
         self.checker: Any = None
         self.host = True
         self.order = np.random.default_rng(sim.seed) if sim.seed else None
+        self.turns: Any = None
         rng = random.Random(sim.seed)
         self.pick = (lambda ready: rng.randrange(len(ready))) if sim.seed else None
         self.root = Lanes(self, 1, 1, 0, 0)

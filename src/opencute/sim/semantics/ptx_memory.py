@@ -137,7 +137,7 @@ class _Atomic:
         change = self.change
         if self.flushes and type(buffer) is not SharedBuffer:
             change = _flushing_add
-        order = lanes.run.shuffled(lanes.n)
+        order = lanes.run.turns
         flat = index.reshape(-1)
         out = np.empty((lanes.n, self.count), items.dtype)
         news = False

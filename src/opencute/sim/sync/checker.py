@@ -94,7 +94,7 @@ class Checker:
     def opened(self, name: int, done: Array, here: Array, syncs: Array) -> None:
         """A barrier has opened in some blocks, where warps are `here` or wait (`syncs`)."""
         clocks = self.clocks
-        everyone = (syncs | (self.group.alive == 0)).all(axis=1) & done
+        everyone = syncs.all(axis=1) & done  # what has ended has synchronised with nobody
         if everyone.any():
             clocks.meet_blocks(everyone)
         for block in np.flatnonzero(done).tolist():
@@ -263,10 +263,14 @@ class _Check:
             mine = (mine & ~PENDING) | PENDING
         shadow.writer[self.pieces] = mine
         shadow.write_op[self.pieces] = self.checker._number(self.access.op)  # pyright: ignore[reportPrivateUsage]
-        if self.verb == "update":
+        if self.verb == "update" and self.strength == 2:
             return
         found = shadow.writer.take(self.pieces)
-        bad = np.flatnonzero(found != mine)
+        if self.verb == "update":
+            block = (self.slots + self.first) // self.clocks.threads
+            bad = np.flatnonzero((found & WHO) // self.clocks.threads != block)
+        else:
+            bad = np.flatnonzero(found != mine)
         if bad.size:
             i = int(bad[0])
             self._race(i, int(found[i] & WHO), "wrote", self.access.op)
@@ -339,6 +343,11 @@ class _Check:
             theirs = np.where(level == ONE, who // threads, who)
             same = (level != EVERYBODY) & (theirs == block)
             past = same & (before >> TIME <= self.clocks.floor[self.slots])
+            # A reader that is known to me stands behind me: who knows me knows it too.
+            ask = np.flatnonzero((before != 0) & ~own & ~past & (level == ONE))
+            if ask.size and self.clocks.row.any():
+                time = before[ask] >> TIME
+                past[ask] = self.clocks.knows(self.slots[ask], who[ask], time)
             wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL) + self.time
             new = np.where((before == 0) | own | past, mine, wide)
         shadow.reader[self.pieces] = new

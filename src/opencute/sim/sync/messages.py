@@ -66,6 +66,9 @@ class Messages:
         owner = id(buffer.arena if buffer.space == "smem" else buffer)
         if releases or self.left:
             places = lanes.full(offsets if offsets.ndim == 2 else offsets[..., 0]).ravel()
+            turns = lanes.run.turns
+            if verb == "update" and turns is not None:
+                slots, places = slots[turns], places[turns]
             for slot, place in zip(slots.tolist(), places.tolist(), strict=True):
                 self._one(slot, (owner, place), sem, verb, releases)
         if releases:

@@ -203,6 +203,7 @@ class _Meeting:
             for table, t in zip(out, got, strict=True):
                 np.copyto(table, t, where=part)
             done |= part
+            self._order(rows, part)
         if out is None:
             return
         if not self.results:
@@ -214,9 +215,12 @@ class _Meeting:
         self.visit[rows] += done
         self.here[rows] &= ~done
         self.group.version += 1
+
+    def _order(self, rows: Array, part: Array) -> None:
+        """Tell the checker who has met: the threads of one mask in each warp."""
         if self.orders and self.run is not None and self.run.checker is not None:
             whole = np.zeros(self.shape, np.bool_)
-            whole[rows] = done
+            whole[rows] = part
             self.run.checker.warp_met(None, whole)
 
     def _missing(self, at: Any, before: Array) -> Array:
