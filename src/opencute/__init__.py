@@ -24,7 +24,7 @@ _TABLE = {
     },
     "AddressSpace": "opencute.lang.pointers",
     "Constexpr": "opencute.lang.typing",
-    "CopyAtom": "opencute.lang.copies",
+    "CopyAtom": "opencute.lang.tiled.atoms",
     "as_numeric": _N,
     "const_expr": "opencute.lang.hints",
     "cuda": "opencute.cuda:",

@@ -16,9 +16,7 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 # Names in modules that exist, by the module's name after "opencute.".
 NAMES: dict[str, frozenset[str]] = {
     "cute": frozenset(
-        "copy_atom_call fast_divmod_create_divisor gemm make_cotiled_copy make_layout_image_mask "
-        "make_mma_atom make_tiled_copy_A make_tiled_copy_B make_tiled_copy_C "
-        "make_tiled_copy_C_atom make_tiled_copy_D make_tiled_copy_S make_tiled_mma mma_atom_call "
+        "fast_divmod_create_divisor make_layout_image_mask "
         "prefetch struct sym_int sym_int32 sym_int64".split()
     ),
     "cute.arch": frozenset(
@@ -39,8 +37,8 @@ NAMES: dict[str, frozenset[str]] = {
         "warpgroup_reg_dealloc".split()
     ),
     "cute.nvgpu": frozenset(
-        "CopyG2ROp CopyR2GOp MmaUniversalOp cpasync make_tiled_tma_atom_A make_tiled_tma_atom_B "
-        "tcgen05 warp warpgroup".split()
+        "make_tiled_tma_atom_A make_tiled_tma_atom_B "
+        "tcgen05 warpgroup".split()
     ),
     "cute.runtime": frozenset(
         "find_runtime_libraries load_module make_fake_compact_tensor make_fake_stream "
@@ -52,7 +50,7 @@ NAMES: dict[str, frozenset[str]] = {
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.cpasync cute.nvgpu.tcgen05 cute.nvgpu.warp cute.nvgpu.warpgroup "
+    "cute.experimental cute.nvgpu.tcgen05 cute.nvgpu.warpgroup "
     "experimental jax pipeline utils".split()
 )
 

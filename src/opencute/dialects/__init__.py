@@ -17,10 +17,12 @@ from opencute.dialects import (
     llvm,
     math,
     ptx,
+    ptx_matrix,
     ptx_memory,
     ptx_warp,
     scf,
     smem,
+    tiled,
     vector,
 )
 
@@ -33,9 +35,11 @@ __all__ = [
     "llvm",
     "math",
     "ptx",
+    "ptx_matrix",
     "ptx_memory",
     "ptx_warp",
     "scf",
     "smem",
+    "tiled",
     "vector",
 ]

@@ -6,4 +6,16 @@ from __future__ import annotations
 
 from opencute.base.lazy import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, {"CopyUniversalOp": "opencute.lang.copies"})
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        **{
+            name: "opencute.lang.tiled.operations"
+            for name in (
+                "CopyG2ROp", "CopyR2GOp", "CopyUniversalOp", "LoadCacheMode", "MmaUniversalOp",
+            )
+        },
+        "cpasync": "opencute.cute.nvgpu.cpasync:",
+        "warp": "opencute.cute.nvgpu.warp:",
+    },
+)  # fmt: skip
