@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute import layout as la
-from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.base.errors import TypeMismatchError
 from opencute.lang.numbers import Numeric, NumericMeta
 from opencute.lang.pointers import Pointer, element_bits
 from opencute.lang.tensors import Tensor, TracedTensor, offset_coord

@@ -31,6 +31,7 @@ from opencute.base.errors import ArgumentError, OpenCuTeError, SimulationError
 from opencute.dialects.cute import PtrType
 from opencute.dialects.gpu import KERNELS
 from opencute.dialects.llvm import LLVMPointerType
+from opencute.ir.attributes import DenseI32Attr
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, IntegerType, Type, VectorType
 from opencute.sim import semantics
@@ -230,7 +231,8 @@ class _Run:
                 self.table.add(arg.buffer)
         self.loose = any(b.written is not None for b in self.table.buffers())
         self.lanes = (1, 1)
-        self.grid = self.block = (1, 1, 1)
+        self.grid = self.block = self.cluster = (1, 1, 1)
+        self.smem = 0
         self.threads = self.blocks = 1
         self.first_block = 0
         self.barriers: dict[int, Any] = {}
@@ -307,6 +309,7 @@ class _Run:
         program = self.sim.program(self.module, kernel, self.loose)
         before = (self.grid, self.block, self.lanes, self.host)
         self.grid, self.block = _three(grid), _three(block)
+        self.cluster, self.smem = _cluster(kernel, cluster), smem
         self.threads = block[0] * block[1] * block[2]
         self.host = False
         self.report.launches += 1
@@ -339,6 +342,14 @@ class _Run:
             self.report.threads += count * threads
             self.report.max_lanes = max(self.report.max_lanes, count * threads)
             run_program(program, Lanes(self, count, threads, tid, bid), args, self.pick)
+
+
+def _cluster(kernel: Op, asked: Sequence[Any] | None) -> tuple[int, int, int]:
+    """Blocks of a cluster: what the launch says, or the kernel."""
+    own = kernel.attributes.get("cute.cluster_dim")
+    if asked is None and isinstance(own, DenseI32Attr):
+        asked = own.values
+    return _three(asked) if asked is not None else (1, 1, 1)
 
 
 def _lanes_for(program: Program) -> int:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ def _value(lanes: Lanes, name: str) -> Any:
         return lanes.tid % 32
     if name == "warpid":
         return lanes.tid // 32
+    if "." not in name:
+        return _plain(lanes, name)
     kind, axis = name.split(".")
     k = _AXES[axis]
     if kind == "ntid":
@@ -51,7 +54,38 @@ def _value(lanes: Lanes, name: str) -> Any:
         return run.grid[k]
     if kind == "tid":
         return _coordinate(lanes.tid, run.block, k)
-    return _coordinate(lanes.bid, run.grid, k)
+    if kind == "cluster_nctaid":
+        return run.cluster[k]
+    if kind == "nclusterid":
+        return run.grid[k] // run.cluster[k]
+    block = _coordinate(lanes.bid, run.grid, k)
+    if kind == "clusterid":
+        return block // run.cluster[k]
+    return block % run.cluster[k] if kind == "cluster_ctaid" else block
+
+
+def _plain(lanes: Lanes, name: str) -> Any:
+    """A register without axes."""
+    run = lanes.run
+    x, y, z = run.cluster
+    if name == "cluster_nctarank":
+        return x * y * z
+    if name == "cluster_ctarank":
+        at = [_value(lanes, f"cluster_ctaid.{axis}") for axis in "xyz"]
+        return at[0] + x * (at[1] + y * at[2])
+    if name.startswith("lanemask_"):
+        bit = 1 << (np.asarray(lanes.tid, np.int64) % 32)
+        below = bit - 1
+        mask = {"eq": bit, "lt": below, "le": below | bit, "ge": ~below, "gt": ~(below | bit)}
+        out = (mask[name[-2:]] & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+        return out if out.ndim else int(out)
+    return {
+        "nwarpid": -(-run.threads // 32), "smid": 0, "nsmid": 1, "gridid": run.report.launches,
+        "dynamic_smem_size": run.smem, "total_smem_size": run.smem,
+    }[name]  # fmt: skip
+
+
+_CLOCKS = ("clock", "clock64", "globaltimer")
 
 
 @semantics("ptx.sreg", lanes=True)
@@ -61,6 +95,9 @@ def sreg(op: Op) -> Function:
     assert isinstance(reg, StringAttr)
     name = reg.value
     dtype = dtype_of(op.results[0].type, op.loc)
+    if name in _CLOCKS:
+        bits = dtype.itemsize * 8
+        return lambda lanes: wrap(time.perf_counter_ns(), bits)
 
     def read(lanes: Lanes) -> Any:
         value = lanes.cache.get(name)
@@ -159,3 +196,9 @@ def bar_sync(op: Op) -> Function:
         )
 
     return arrive
+
+
+@semantics("cute.smem_size", lanes=True)
+def smem_size(op: Op) -> Function:
+    """Dynamic shared memory of the launch."""
+    return lambda lanes: lanes.run.smem
