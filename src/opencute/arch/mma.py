@@ -62,7 +62,11 @@ class MmaAtom:
 
     def __post_init__(self) -> None:
         m, n, k = self.mnk
-        for what, layout, size in (("A", self.a, m * k), ("B", self.b, n * k), ("C", self.c, m * n)):
+        for what, layout, size in (
+            ("A", self.a, m * k),
+            ("B", self.b, n * k),
+            ("C", self.c, m * n),
+        ):
             if layout.shape and _threads(layout) != self.threads:
                 raise ArgumentError(
                     f"atom {self.name}: {what} is spread over {_threads(layout)} threads",

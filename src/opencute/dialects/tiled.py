@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from opencute.arch.mma import MMA_ATOMS, ELEMENT_BITS, mma_atom
+from opencute.arch.mma import ELEMENT_BITS, MMA_ATOMS, mma_atom
 from opencute.base.errors import VerificationError
 from opencute.dialects.cute import POINTER, LayoutAttr, PtrType, Tile
 from opencute.ir.attributes import StringAttr
@@ -117,4 +117,3 @@ def gemm(atom: str, d: Tile, a: Tile, b: Tile, c: Tile) -> Op:
         "b_layout": b.layout, "c_layout": c.layout,
     }  # fmt: skip
     return build("cute.gemm", (d.ptr, a.ptr, b.ptr, c.ptr), (), attrs)
-

@@ -226,7 +226,7 @@ def _as_element(lane: Lane, element: Type) -> Lane:
         return lane
     if isinstance(type, VectorType):
         return Lane(vector.bitcast(lane.value, VectorType(type.length, element)), lane.index)
-    return Lane(arith.bitcast(lane.value, element))
+    return Lane(arith.cast("bitcast", lane.value, element))
 
 
 class FragmentAccess:

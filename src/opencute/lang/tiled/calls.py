@@ -290,9 +290,7 @@ def mma_atom_call(
 
 def _fragment(name: str, x: Any, dtype: Any) -> TracedTensor:
     if not isinstance(x, TracedTensor) or not isinstance(x.iterator, Pointer):
-        raise TypeMismatchError(
-            f"gemm: {name} is no tensor in memory", code="OC1279", found=str(x)
-        )
+        raise TypeMismatchError(f"gemm: {name} is no tensor in memory", code="OC1279", found=str(x))
     if x.element_type is not dtype:
         raise TypeMismatchError(
             f"gemm: the atom does not take {name}", code="OC1280",

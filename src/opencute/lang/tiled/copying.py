@@ -151,9 +151,7 @@ class TiledCopy(CopyAtom):
         )
 
     def _tiled(self, view: Any) -> Layout:
-        shape = tuple(
-            la.size(t) if isinstance(t, Layout) else la.product(t) for t in self.tiler_mn
-        )
+        shape = tuple(la.size(t) if isinstance(t, Layout) else la.product(t) for t in self.tiler_mn)
         threads, values = view(make_layout(shape))
         return make_layout(threads, values[0])
 

@@ -15,8 +15,19 @@ from typing import Any
 from opencute.arch import copies, mma
 from opencute.base.errors import TypeMismatchError
 from opencute.lang.numbers import (
-    BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64, Int4, Int8, Int32, NumericMeta,
-    TFloat32, Uint4, Uint8,
+    BFloat16,
+    Float8E4M3FN,
+    Float8E5M2,
+    Float16,
+    Float32,
+    Float64,
+    Int4,
+    Int8,
+    Int32,
+    NumericMeta,
+    TFloat32,
+    Uint4,
+    Uint8,
 )  # fmt: skip
 
 __all__ = [
@@ -290,9 +301,7 @@ class _PairOp(_MmaOp):
 
     @property
     def record(self) -> mma.MmaAtom:
-        return _find(
-            self, self.shape_mnk, self.a_dtype, self.b_dtype, self.acc_dtype, self.allowed
-        )
+        return _find(self, self.shape_mnk, self.a_dtype, self.b_dtype, self.acc_dtype, self.allowed)
 
 
 class MmaF16BF16Op(_PairOp):

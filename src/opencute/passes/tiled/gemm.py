@@ -79,9 +79,7 @@ def _registers(lanes: Sequence[Lane], type: Type) -> Value:
     return value if value.type == type else vector.bitcast(value, type)
 
 
-def _mma(
-    atom: MmaAtom, mnk: tuple[int, int, int], a: Side, b: Side, acc: dict[int, Lane]
-) -> None:
+def _mma(atom: MmaAtom, mnk: tuple[int, int, int], a: Side, b: Side, acc: dict[int, Lane]) -> None:
     m, n, k = mnk
     va, vb, vc = atom.values
     ta, tb, tc = ptx_matrix.register_types(atom)

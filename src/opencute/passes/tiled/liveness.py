@@ -202,7 +202,9 @@ class Liveness:
             around = live
         written = self.written.get(op, {})
         self.carried[op] = {
-            f: m for f, mask in written.items() if f in self.count and (m := mask & around.get(f, 0))
+            f: m
+            for f, mask in written.items()
+            if f in self.count and (m := mask & around.get(f, 0))
         }
         if op.name in ("scf.for", "scf.while"):
             return around
