@@ -94,7 +94,8 @@ class GemmOp(Op):
             raise VerificationError(
                 "cute.gemm: the shapes of the fragments do not fit the atom and each other",
                 code="OC1487", loc=self.loc,
-                expected=f"(V, M, N), (V, M, K), (V, N, K), (V, M, N) with V {vc}, {va}, {vb}, {vc}",
+                expected="(V, M, N), (V, M, K), (V, N, K), (V, M, N); "
+                f"V are {vc}, {va}, {vb}, {vc}",
                 found=f"{d}, {a}, {b}, {c}",
             )  # fmt: skip
 

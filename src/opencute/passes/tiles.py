@@ -51,7 +51,8 @@ def tiles(function: Op, target: Target) -> None:
     """Lower the cute operations on memory of a kernel or host function."""
     entry = function.regions[0].block
     align = [a.type.align if isinstance(a.type, PtrType) else 0 for a in entry.args]
-    rules = _RULES | _accesses(target, Fragments(function)) | instruction_rules(target)
+    fragments = Fragments(function)
+    rules = _RULES | _accesses(target, fragments) | fragments.rules | instruction_rules(target)
     rules.apply(function, convert_type=convert_type)
     function.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
 

@@ -88,9 +88,8 @@ def copy(
 def _copy_universal(atom: CopyAtom, s: TracedTensor, d: TracedTensor, pred: Any) -> None:
     _same_size(la.size(s.layout), la.size(d.layout), s, d)
     units = atom.num_values if atom.num_bits else 0
-    if units and la.size(s.layout) % units == 0 and la.size(s.layout, mode=[0]) % units == 0:
-        if la.size(d.layout, mode=[0]) % units == 0:
-            s, d = _by_units(s, units), _by_units(d, units)
+    if units and all(la.size(x.layout, mode=[0]) % units == 0 for x in (s, d)):
+        s, d = _by_units(s, units), _by_units(d, units)
     s, d = (TracedTensor(x.iterator, _grouped(x.layout)) for x in (s, d))
     p = None if pred is None else tile(_predicate(pred, s))
     cute.copy(atom.op.name, atom.num_bits, tile(s), tile(d), p)

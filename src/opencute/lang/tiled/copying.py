@@ -229,7 +229,7 @@ def make_tiled_copy(
     if la.is_static(layout_tv) and isinstance(size, int) and la.cosize(layout_tv) > size:
         raise LayoutError(
             "the thread-value layout leaves the tile", code="OC1373",
-            expected=f"places below {size}", found=f"{layout_tv} reaches {la.cosize(layout_tv) - 1}",
+            expected=f"places below {size}", found=f"{la.cosize(layout_tv) - 1} of {layout_tv}",
         )  # fmt: skip
     return TiledCopy(atom, layout_tv, tiler)
 

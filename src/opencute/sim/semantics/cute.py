@@ -32,6 +32,8 @@ from opencute.sim.semantics.llvm import (
     to_pointer,
     to_shared_pointer,
 )
+from opencute.sim.semantics.tile_access import TileAccess
+from opencute.sim.semantics.tiled import AsyncTile, MatrixTile
 from opencute.sim.taint import Taint, report
 from opencute.sim.tiles import Tile, int_attr
 
