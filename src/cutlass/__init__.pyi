@@ -4,7 +4,9 @@
 
 from cutlass import cuda as cuda
 from cutlass import cute as cute
+from cutlass import pipeline as pipeline
 from cutlass import torch as torch
+from cutlass import utils as utils
 from opencute import AddressSpace as AddressSpace
 from opencute import BFloat16 as BFloat16
 from opencute import Boolean as Boolean
@@ -81,9 +83,11 @@ __all__ = [
     "dynamic_expr",
     "max",
     "min",
+    "pipeline",
     "range",
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
     "torch",
+    "utils",
 ]

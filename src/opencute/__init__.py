@@ -33,11 +33,13 @@ _TABLE = {
     "dynamic_expr": "opencute.lang.hints",
     "max": "opencute.lang.mathfns",
     "min": "opencute.lang.mathfns",
+    "pipeline": "opencute.pipeline:",
     "range": "opencute.frontend.ranges:range_",
     "range_constexpr": "opencute.frontend.ranges",
     "range_dynamic": "opencute.frontend.ranges:range_",
     "register_jit_arg_adapter": "opencute.frontend.signature",
     "torch": "opencute.torch:",
+    "utils": "opencute.utils:",
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _TABLE)

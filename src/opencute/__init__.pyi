@@ -6,7 +6,9 @@ from typing import Annotated, TypeVar
 
 from opencute import cuda as cuda
 from opencute import cute as cute
+from opencute import pipeline as pipeline
 from opencute import torch as torch
+from opencute import utils as utils
 from opencute.frontend.ranges import range_ as range
 from opencute.frontend.ranges import range_ as range_dynamic
 from opencute.frontend.ranges import range_constexpr as range_constexpr
@@ -85,9 +87,11 @@ __all__ = [
     "dynamic_expr",
     "max",
     "min",
+    "pipeline",
     "range",
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
     "torch",
+    "utils",
 ]

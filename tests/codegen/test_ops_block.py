@@ -86,7 +86,7 @@ def test_what_a_target_lacks_is_an_error_that_says_so():
     to_ptx(kernel_module("k", inputs, body), "sm_90a")
     with pytest.raises(CompileError, match="bfloat16 needs sm_90") as caught:
         to_ptx(kernel_module("k", inputs, body), "sm_80")
-    assert caught.value.code == "OC1066"
+    assert caught.value.code == "OC1067"
 
 
 def test_clusters_are_single_blocks_where_there_are_none():

@@ -154,11 +154,13 @@ from opencute.cute import size as size
 from opencute.cute import size_in_bytes as size_in_bytes
 from opencute.cute import slice_ as slice_
 from opencute.cute import slice_and_offset as slice_and_offset
+from opencute.cute import struct as struct
 from opencute.cute import tile_to_shape as tile_to_shape
 from opencute.cute import tiled_divide as tiled_divide
 from opencute.cute import tiled_product as tiled_product
 from opencute.cute import transform_leaf as transform_leaf
 from opencute.cute import tuple_max as tuple_max
+from opencute.cute import union as union
 from opencute.cute import unwrap as unwrap
 from opencute.cute import weakly_congruent as weakly_congruent
 from opencute.cute import where as where
@@ -319,6 +321,7 @@ __all__ = [
     "size_in_bytes",
     "slice_",
     "slice_and_offset",
+    "struct",
     "testing",
     "tile_to_shape",
     "tiled_divide",
@@ -326,6 +329,7 @@ __all__ = [
     "transform_leaf",
     "tuple_max",
     "typing",
+    "union",
     "unwrap",
     "weakly_congruent",
     "where",

@@ -109,8 +109,10 @@ _TABLE = {
     "print_tensor": "opencute.lang.printing",
     "printf": "opencute.lang.printing",
     "runtime": "opencute.cute.runtime:",
+    "struct": "opencute.lang.block.structs",
     "testing": "opencute.cute.testing:",
     "typing": "opencute.cute.typing:",
+    "union": "opencute.lang.block.structs",
 }  # fmt: skip
 
 _RENAMED = {
@@ -123,7 +125,7 @@ _RENAMED = {
     "from_dlpack": "cute.runtime.from_dlpack",
     "grid_dim": "cute.arch.grid_dim",
     "make_reg_tensor": "cute.make_rmem_tensor",
-    "make_smem_tensor": "allocate_tensor of utils.SmemAllocator, which is not in OpenCuTe yet",
+    "make_smem_tensor": "allocate_tensor of utils.SmemAllocator",
     "print": "cute.printf",
     "sync_threads": "cute.arch.sync_threads",
     "syncthreads": "cute.arch.sync_threads",

@@ -74,6 +74,8 @@ from opencute.lang.algebra import tiled_divide as tiled_divide
 from opencute.lang.algebra import tiled_product as tiled_product
 from opencute.lang.algebra import zipped_divide as zipped_divide
 from opencute.lang.algebra import zipped_product as zipped_product
+from opencute.lang.block.structs import struct as struct
+from opencute.lang.block.structs import union as union
 from opencute.lang.external import make_ptr as make_ptr
 from opencute.lang.fills import all_ as all_
 from opencute.lang.fills import any_ as any_
@@ -322,6 +324,7 @@ __all__ = [
     "size_in_bytes",
     "slice_",
     "slice_and_offset",
+    "struct",
     "testing",
     "tile_to_shape",
     "tiled_divide",
@@ -329,6 +332,7 @@ __all__ = [
     "transform_leaf",
     "tuple_max",
     "typing",
+    "union",
     "unwrap",
     "weakly_congruent",
     "where",

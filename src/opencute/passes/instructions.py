@@ -17,7 +17,7 @@ Addresses of shared memory are 32 bits wide in PTX's instructions; others 64.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from opencute.arch.target import Target
 from opencute.base.errors import CompileError
@@ -56,7 +56,7 @@ def need(target: Target, number: int, what: str) -> None:
     """Raise unless the target is at least of a compute capability (times ten)."""
     if target.number < number:
         raise CompileError(
-            f"{what} needs sm_{number} or newer", code="OC1066", loc=current_loc(),
+            f"{what} needs sm_{number} or newer", code="OC1067", loc=current_loc(),
             expected=f"sm_{number}", found=str(target),
         )  # fmt: skip
 
@@ -64,7 +64,7 @@ def need(target: Target, number: int, what: str) -> None:
 def instruction_rules(target: Target) -> dict[str, Rule]:
     """The rules, by the operation's name."""
 
-    def for_target(rule: _TargetRule) -> Rule:
+    def for_target(rule: Callable[[Op, Rewriter, Target], Replacement]) -> Rule:
         return lambda op, rw: rule(op, rw, target)
 
     return {
@@ -78,12 +78,6 @@ def instruction_rules(target: Target) -> dict[str, Rule]:
         "ptx.cp_async": _cp_async,
         "ptx.fence_proxy": for_target(_fence_proxy),
     }
-
-
-class _TargetRule:
-    """A rule that also takes the target."""
-
-    def __call__(self, op: Op, rw: Rewriter, target: Target) -> Replacement: ...
 
 
 def _word(op: Op, key: str) -> str:

@@ -9,6 +9,7 @@ from opencute.cute.nvgpu import CopyR2GOp as CopyR2GOp
 from opencute.cute.nvgpu import CopyUniversalOp as CopyUniversalOp
 from opencute.cute.nvgpu import LoadCacheMode as LoadCacheMode
 from opencute.cute.nvgpu import MmaUniversalOp as MmaUniversalOp
+from opencute.cute.nvgpu import OperandMajorMode as OperandMajorMode
 
 __all__ = [
     "CopyG2ROp",
@@ -16,6 +17,7 @@ __all__ = [
     "CopyUniversalOp",
     "LoadCacheMode",
     "MmaUniversalOp",
+    "OperandMajorMode",
     "cpasync",
     "warp",
 ]

@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = lazy_names(
                 "CopyG2ROp", "CopyR2GOp", "CopyUniversalOp", "LoadCacheMode", "MmaUniversalOp",
             )
         },
+        "OperandMajorMode": "opencute.lang.block.majors",
         "cpasync": "opencute.cute.nvgpu.cpasync:",
         "warp": "opencute.cute.nvgpu.warp:",
     },

@@ -4,6 +4,7 @@
 
 from opencute.cute.nvgpu import cpasync as cpasync
 from opencute.cute.nvgpu import warp as warp
+from opencute.lang.block.majors import OperandMajorMode as OperandMajorMode
 from opencute.lang.tiled.operations import CopyG2ROp as CopyG2ROp
 from opencute.lang.tiled.operations import CopyR2GOp as CopyR2GOp
 from opencute.lang.tiled.operations import CopyUniversalOp as CopyUniversalOp
@@ -16,6 +17,7 @@ __all__ = [
     "CopyUniversalOp",
     "LoadCacheMode",
     "MmaUniversalOp",
+    "OperandMajorMode",
     "cpasync",
     "warp",
 ]
