@@ -80,11 +80,12 @@ def meet(
         tables = [lanes.full(v).reshape(shape) if _varies(v) else v for v in values]
         part = _everyone(shape[0])
         out = compute(tables, part)
-        _order(lanes, None)
+        if name:
+            _order(lanes, None)
         return tuple(np.broadcast_to(t, shape).reshape(lanes.P, lanes.Q) for t in out)
     group: Group = lanes.run.group
     key = name or f"warp {id(op)}"
-    meeting = group.state(key, lambda g: _Meeting(g, compute, len(values)))
+    meeting = group.state(key, lambda g: _Meeting(g, compute, len(values), name != ""))
     return meeting.come(op, lanes, mask, values)
 
 
@@ -115,10 +116,12 @@ class _Meeting:
         group: the blocks that run together.
         compute: what comes of what they bring.
         count: how many values each brings.
+        orders: whether the meeting orders memory accesses.
     """
 
-    def __init__(self, group: Group, compute: Compute, count: int) -> None:
-        self.group, self.compute = group, compute
+    def __init__(self, group: Group, compute: Compute, count: int, orders: bool) -> None:
+        self.group, self.compute, self.run = group, compute, None
+        self.orders = orders
         self.shape = (group.blocks * group.warps, WARP)
         self.here = np.zeros(self.shape, np.bool_)
         self.masks = np.zeros(self.shape, np.uint32)
@@ -146,7 +149,8 @@ class _Meeting:
             table[at] = flat
         before = self.visit[at]
         group.version += 1
-        self.settle(lanes)
+        self.run: Any = lanes.run
+        self.settle()
 
         def ready() -> Any:
             out = (self.visit[at] != before).reshape(lanes.P, lanes.Q)
@@ -178,7 +182,7 @@ class _Meeting:
         alive[:, : group.threads] = ~group.ended.reshape(group.blocks, group.threads)
         return alive.reshape(self.shape)
 
-    def settle(self, lanes: Lanes | None = None) -> None:
+    def settle(self) -> None:
         """Let those meet who are complete."""
         rows = np.flatnonzero(self.here.any(axis=1))
         if rows.size == 0:
@@ -210,10 +214,10 @@ class _Meeting:
         self.visit[rows] += done
         self.here[rows] &= ~done
         self.group.version += 1
-        if lanes is not None:
+        if self.orders and self.run is not None and self.run.checker is not None:
             whole = np.zeros(self.shape, np.bool_)
             whole[rows] = done
-            _order(lanes, whole)
+            self.run.checker.warp_met(None, whole)
 
     def _missing(self, at: Any, before: Array) -> Array:
         group = self.group
