@@ -177,6 +177,18 @@ def doctor(as_json: bool) -> None:
     tool.show(facts)
 
 
+@main.command()
+@click.argument("code", metavar="CODE")
+def error(code: str) -> None:
+    """Say what an error code means, and what to change."""
+    from opencute.tools import error_pages
+
+    entry = error_pages.catalogue().get(code.upper())
+    if entry is None:
+        raise click.UsageError(f"no error has the code {code!r}; codes look like OC1114")
+    click.echo(error_pages.page(entry, []), nl=False)
+
+
 @main.group()
 def cache() -> None:
     """The disk cache of compiled kernels."""
