@@ -46,7 +46,6 @@ NAMES: dict[str, frozenset[str]] = {
         "find_runtime_libraries load_module make_fake_compact_tensor make_fake_stream "
         "make_fake_tensor".split()
     ),
-    "cute.testing": frozenset("autotune_jit tune".split()),
     "": frozenset("experimental jax pipeline utils".split()),
 }  # fmt: skip
 
