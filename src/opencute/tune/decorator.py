@@ -82,7 +82,9 @@ class Autotuned:
                     expected=", ".join(known), found=name,
                 )  # fmt: skip
         self.update_on_change = None if update_on_change is None else tuple(update_on_change)
-        self.loops = {"warmup_iterations": warmup_iterations, "iterations": iterations}
+        self.loops: dict[str, Any] = {
+            "warmup_iterations": warmup_iterations, "iterations": iterations
+        }  # fmt: skip
         self.trials: dict[Any, list[Trial]] = {}
         self.best: dict[Any, dict[str, Any]] = {}
         wrapper: Any = self
