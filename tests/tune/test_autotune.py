@@ -184,7 +184,7 @@ def test_tune(clock: list[int]) -> None:
 
     def prepare(x: Any, scale: int, width: int) -> Callable[[], Any]:
         if width == 8:
-            raise CantImplementError("no")
+            raise ValueError("no")
         compiled = cute.compile(make().fn, x, scale, width=width)
         return lambda: compiled(x, scale)
 

@@ -200,8 +200,8 @@ def tune(
 
     Args:
         func: called as ``func(*arguments, **configuration)``; returns what is timed, a function
-            without arguments. It may raise CantImplementError or any error of OpenCuTe to leave a
-            configuration out.
+            without arguments. It leaves a configuration out by CantImplementError, ValueError,
+            NotImplementedError, RuntimeError or any error of OpenCuTe.
         params_dict: parameter names and the values to try, in every combination.
         kernel_arguments: arguments of each call of `func`.
         warmup_iterations, iterations: calls before and inside of the timed loop.

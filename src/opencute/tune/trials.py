@@ -31,6 +31,8 @@ __all__ = [
 ]  # fmt: skip
 
 _BLOB = "best.json"
+# What says that a configuration does not go; anything else is a mistake that must be seen.
+_REFUSALS = (OpenCuTeError, CantImplementError, ValueError, NotImplementedError, RuntimeError)
 _log = logging.getLogger("opencute.tune")
 
 
@@ -77,7 +79,8 @@ def run_trials(
 
     Args:
         tried: the configurations.
-        prepare: makes a configuration ready; may raise OpenCuTeError or CantImplementError.
+        prepare: makes a configuration ready; may refuse it by an error of OpenCuTe,
+            CantImplementError, ValueError, NotImplementedError or RuntimeError.
         measure: microseconds per call of what `prepare` returned.
 
     Raises:
@@ -89,7 +92,7 @@ def run_trials(
         try:
             trial = Trial(configuration, measure(prepare(configuration)))
             log("  %.3f us", trial.us)
-        except (OpenCuTeError, CantImplementError) as e:
+        except _REFUSALS as e:
             trial = Trial(configuration, error=f"{type(e).__name__}: {e}")
             log("  left out: %s", trial.error.splitlines()[0])
         trials.append(trial)
