@@ -4,6 +4,7 @@
 
 from cutlass import cuda as cuda
 from cutlass import cute as cute
+from cutlass import testing as testing
 from cutlass import torch as torch
 from opencute import AddressSpace as AddressSpace
 from opencute import BFloat16 as BFloat16
@@ -85,5 +86,6 @@ __all__ = [
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "testing",
     "torch",
 ]

@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar
 from opencute import cuda as cuda
 from opencute import cute as cute
 from opencute import torch as torch
+from opencute.cute import testing as testing
 from opencute.frontend.ranges import range_ as range
 from opencute.frontend.ranges import range_ as range_dynamic
 from opencute.frontend.ranges import range_constexpr as range_constexpr
@@ -89,5 +90,6 @@ __all__ = [
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "testing",
     "torch",
 ]
