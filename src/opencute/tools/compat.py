@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -57,7 +58,8 @@ class Outcome:
 
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:120].replace("|", "\\|") if lines else ""
+    last = re.sub(r"\s*\(?/\S+", "", lines[-1]) if lines else ""  # no paths of this machine
+    return last[:120].replace("|", "\\|")
 
 
 def _command(path: Path, arguments: tuple[str, ...]) -> list[str]:
