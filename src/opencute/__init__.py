@@ -30,6 +30,7 @@ _TABLE = {
     "cuda": "opencute.cuda:",
     "cute": "opencute.cute:",
     "dsl_user_op": "opencute.lang.hints",
+    "dtype": "opencute.lang.typing",
     "dynamic_expr": "opencute.lang.hints",
     "max": "opencute.lang.mathfns",
     "min": "opencute.lang.mathfns",
@@ -38,6 +39,7 @@ _TABLE = {
     "range_constexpr": "opencute.frontend.ranges",
     "range_dynamic": "opencute.frontend.ranges:range_",
     "register_jit_arg_adapter": "opencute.frontend.signature",
+    "testing": "opencute.cute.testing:",
     "torch": "opencute.torch:",
     "utils": "opencute.utils:",
 }  # fmt: skip

@@ -9,6 +9,7 @@ from opencute import cute as cute
 from opencute import pipeline as pipeline
 from opencute import torch as torch
 from opencute import utils as utils
+from opencute.cute import testing as testing
 from opencute.frontend.ranges import range_ as range
 from opencute.frontend.ranges import range_ as range_dynamic
 from opencute.frontend.ranges import range_constexpr as range_constexpr
@@ -45,6 +46,7 @@ from opencute.lang.numbers import Uint128 as Uint128
 from opencute.lang.numbers import as_numeric as as_numeric
 from opencute.lang.pointers import AddressSpace as AddressSpace
 from opencute.lang.tiled.atoms import CopyAtom as CopyAtom
+from opencute.lang.typing import dtype as dtype
 
 __version__: str
 
@@ -84,6 +86,7 @@ __all__ = [
     "cuda",
     "cute",
     "dsl_user_op",
+    "dtype",
     "dynamic_expr",
     "max",
     "min",
@@ -92,6 +95,7 @@ __all__ = [
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "testing",
     "torch",
     "utils",
 ]

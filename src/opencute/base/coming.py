@@ -49,11 +49,10 @@ NAMES: dict[str, frozenset[str]] = {
         "StaticPersistentGroupTileScheduler StaticPersistentRuntimeTileScheduler "
         "StaticPersistentTileScheduler TensorMapManager TmemAllocator WorkTileInfo "
         "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape "
-        "create_cute_tensor_for_fp8 create_initial_search_state distributed gemm "
-        "get_num_tmem_alloc_cols hardware_info hopper_helpers is_fp8_dtype "
-        "mixed_input_helpers sm100 tensor_helpers".split()
+        "create_initial_search_state distributed gemm "
+        "get_num_tmem_alloc_cols hardware_info hopper_helpers "
+        "mixed_input_helpers sm100".split()
     ),
-    "cute.testing": frozenset("autotune_jit tune".split()),
     "": frozenset("experimental jax".split()),
 }  # fmt: skip
 
