@@ -5,6 +5,7 @@
 from cutlass import cuda as cuda
 from cutlass import cute as cute
 from cutlass import pipeline as pipeline
+from cutlass import testing as testing
 from cutlass import torch as torch
 from cutlass import utils as utils
 from opencute import AddressSpace as AddressSpace
@@ -37,6 +38,7 @@ from opencute import Uint128 as Uint128
 from opencute import as_numeric as as_numeric
 from opencute import const_expr as const_expr
 from opencute import dsl_user_op as dsl_user_op
+from opencute import dtype as dtype
 from opencute import dynamic_expr as dynamic_expr
 from opencute import max as max
 from opencute import min as min
@@ -80,6 +82,7 @@ __all__ = [
     "cuda",
     "cute",
     "dsl_user_op",
+    "dtype",
     "dynamic_expr",
     "max",
     "min",
@@ -88,6 +91,7 @@ __all__ = [
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "testing",
     "torch",
     "utils",
 ]

@@ -16,10 +16,8 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 # Names in modules that exist, by the module's name after "opencute.".
 NAMES: dict[str, frozenset[str]] = {
     "cute": frozenset(
-        "copy_atom_call fast_divmod_create_divisor gemm make_cotiled_copy "
-        "make_layout_image_mask make_mma_atom make_tiled_copy_A make_tiled_copy_B "
-        "make_tiled_copy_C make_tiled_copy_C_atom make_tiled_copy_D make_tiled_copy_S "
-        "make_tiled_mma mma_atom_call prefetch sym_int sym_int32 sym_int64".split()
+        "fast_divmod_create_divisor make_layout_image_mask prefetch sym_int sym_int32 "
+        "sym_int64".split()
     ),
     "cute.arch": frozenset(
         "alloc_tmem cluster_arrive cluster_arrive_relaxed cluster_wait "
@@ -31,8 +29,8 @@ NAMES: dict[str, frozenset[str]] = {
         "warpgroup_reg_alloc warpgroup_reg_dealloc".split()
     ),
     "cute.nvgpu": frozenset(
-        "CopyG2ROp CopyR2GOp MmaUniversalOp cpasync make_tiled_tma_atom_A make_tiled_tma_atom_B "
-        "tcgen05 warp warpgroup".split()
+        "make_tiled_tma_atom_A make_tiled_tma_atom_B "
+        "tcgen05 warpgroup".split()
     ),
     "cute.runtime": frozenset(
         "find_runtime_libraries load_module make_fake_compact_tensor make_fake_stream "
@@ -51,17 +49,16 @@ NAMES: dict[str, frozenset[str]] = {
         "StaticPersistentGroupTileScheduler StaticPersistentRuntimeTileScheduler "
         "StaticPersistentTileScheduler TensorMapManager TmemAllocator WorkTileInfo "
         "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape "
-        "create_cute_tensor_for_fp8 create_initial_search_state distributed gemm "
-        "get_num_tmem_alloc_cols hardware_info hopper_helpers is_fp8_dtype "
-        "mixed_input_helpers sm100 tensor_helpers".split()
+        "create_initial_search_state distributed gemm "
+        "get_num_tmem_alloc_cols hardware_info hopper_helpers "
+        "mixed_input_helpers sm100".split()
     ),
-    "cute.testing": frozenset("autotune_jit tune".split()),
     "": frozenset("experimental jax".split()),
 }  # fmt: skip
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.cpasync cute.nvgpu.tcgen05 cute.nvgpu.warp cute.nvgpu.warpgroup "
+    "cute.experimental cute.nvgpu.tcgen05 cute.nvgpu.warpgroup "
     "experimental jax utils.blackwell_helpers utils.blockscaled_layout utils.distributed "
     "utils.gemm utils.hardware_info utils.hopper_helpers utils.mixed_input_helpers utils.sm100 "
     "utils.tensor_helpers".split()
