@@ -5,6 +5,7 @@
 from cutlass import cuda as cuda
 from cutlass import cute as cute
 from cutlass import pipeline as pipeline
+from cutlass import testing as testing
 from cutlass import torch as torch
 from cutlass import utils as utils
 from opencute import AddressSpace as AddressSpace
@@ -88,6 +89,7 @@ __all__ = [
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "testing",
     "torch",
     "utils",
 ]

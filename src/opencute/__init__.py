@@ -38,6 +38,7 @@ _TABLE = {
     "range_constexpr": "opencute.frontend.ranges",
     "range_dynamic": "opencute.frontend.ranges:range_",
     "register_jit_arg_adapter": "opencute.frontend.signature",
+    "testing": "opencute.cute.testing:",
     "torch": "opencute.torch:",
     "utils": "opencute.utils:",
 }  # fmt: skip

@@ -9,6 +9,7 @@ from opencute import cute as cute
 from opencute import pipeline as pipeline
 from opencute import torch as torch
 from opencute import utils as utils
+from opencute.cute import testing as testing
 from opencute.frontend.ranges import range_ as range
 from opencute.frontend.ranges import range_ as range_dynamic
 from opencute.frontend.ranges import range_constexpr as range_constexpr
@@ -92,6 +93,7 @@ __all__ = [
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "testing",
     "torch",
     "utils",
 ]

@@ -31,8 +31,8 @@ NAMES: dict[str, frozenset[str]] = {
         "warpgroup_reg_alloc warpgroup_reg_dealloc".split()
     ),
     "cute.nvgpu": frozenset(
-        "CopyG2ROp CopyR2GOp MmaUniversalOp cpasync make_tiled_tma_atom_A make_tiled_tma_atom_B "
-        "tcgen05 warp warpgroup".split()
+        "CopyG2ROp CopyR2GOp MmaUniversalOp cpasync make_tiled_tma_atom_A "
+        "make_tiled_tma_atom_B tcgen05 warp warpgroup".split()
     ),
     "cute.runtime": frozenset(
         "find_runtime_libraries load_module make_fake_compact_tensor make_fake_stream "
@@ -55,16 +55,15 @@ NAMES: dict[str, frozenset[str]] = {
         "get_num_tmem_alloc_cols hardware_info hopper_helpers is_fp8_dtype "
         "mixed_input_helpers sm100 tensor_helpers".split()
     ),
-    "cute.testing": frozenset("autotune_jit tune".split()),
     "": frozenset("experimental jax".split()),
 }  # fmt: skip
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.cpasync cute.nvgpu.tcgen05 cute.nvgpu.warp cute.nvgpu.warpgroup "
-    "experimental jax utils.blackwell_helpers utils.blockscaled_layout utils.distributed "
-    "utils.gemm utils.hardware_info utils.hopper_helpers utils.mixed_input_helpers utils.sm100 "
-    "utils.tensor_helpers".split()
+    "cute.experimental cute.nvgpu.cpasync cute.nvgpu.tcgen05 cute.nvgpu.warp "
+    "cute.nvgpu.warpgroup experimental jax utils.blackwell_helpers utils.blockscaled_layout "
+    "utils.distributed utils.gemm utils.hardware_info utils.hopper_helpers "
+    "utils.mixed_input_helpers utils.sm100 utils.tensor_helpers".split()
 )
 
 
