@@ -18,6 +18,7 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import cute
+from opencute.lib.smem_allocator import SmemAllocator
 
 __all__ = ["Rows", "group_reduce"]
 
@@ -95,6 +96,25 @@ class Rows:
     def warps(self) -> int:
         """Warps of a block."""
         return max(self.threads * self.groups // 32, 1)
+
+    def place(self, matrix: Any) -> tuple[Any, Any, Any, Any]:
+        """What a thread of a block (threads, groups) works on.
+
+        Args:
+            matrix: a tensor (M, n); blocks take its rows in order.
+
+        Returns:
+            The thread's index in its row, the row, whether there is such a row, and shared memory:
+            two columns of one number per warp. Past the last row it is the last row again, so that
+            all threads meet at the block's barriers; nothing should be written then.
+        """
+        thread, group, _ = cute.arch.thread_idx()
+        block, _, _ = cute.arch.block_idx()
+        row = block * self.groups + group
+        buffers = SmemAllocator().allocate_tensor(
+            cutlass.Float32, cute.make_layout((self.warps, 2)), byte_alignment=16
+        )
+        return thread, cutlass.min(row, matrix.shape[0] - 1), row < matrix.shape[0], buffers
 
     def matrix(self, t: Any) -> Any:
         """A tensor (M, n) with what is known of it: its extent, and that rows start at vectors."""

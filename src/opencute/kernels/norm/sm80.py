@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import opencute as cutlass
-from opencute import cute, utils
+from opencute import cute
 from opencute.lib.rows import Rows
 
 __all__ = ["norm", "norm_kernel"]
@@ -26,16 +26,7 @@ def norm_kernel(
     rows: cutlass.Constexpr[Rows],
     centred: cutlass.Constexpr[bool],
 ):
-    thread, group, _ = cute.arch.thread_idx()
-    block, _, _ = cute.arch.block_idx()
-    row = block * rows.groups + group
-    inside = row < gX.shape[0]
-    if not inside:  # all threads of the block meet at its barriers
-        row = gX.shape[0] - 1
-    buffers = utils.SmemAllocator().allocate_tensor(
-        cutlass.Float32, cute.make_layout((rows.warps, 2)), byte_alignment=16
-    )
-
+    thread, row, inside, buffers = rows.place(gX)
     x = rows.load(gX[row, None], thread, 0.0)
     if cutlass.const_expr(gW is not None):
         weight = rows.load_raw(gW, thread, 0.0)  # on its way while the sums are taken
