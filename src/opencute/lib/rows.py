@@ -190,9 +190,7 @@ class Rows:
         held = cute.make_rmem_tensor((self.vec, self.reps), values.dtype)
         held.store(values)
         last = self.reps - 1
-        _when(
-            self.coordinate(thread, last) >= self.n, lambda r: held[None, r].fill(other), last
-        )
+        _when(self.coordinate(thread, last) >= self.n, lambda r: held[None, r].fill(other), last)
         return held.load()
 
 

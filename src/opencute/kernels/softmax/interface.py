@@ -38,9 +38,7 @@ def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     return out
 
 
-def softmax_backward(
-    grad: Any, y: Any, *, out: Any = None, config: RowConfig | None = None
-) -> Any:
+def softmax_backward(grad: Any, y: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     """The gradient of what went into `softmax`: ``y * (grad - sum(grad * y))``.
 
     Args:

@@ -19,4 +19,17 @@ from opencute.sim.semantics import (
     vector,
 )
 
-__all__ = ["arith", "casts", "cute", "gpu", "llvm", "math", "ptx", "ptx_math", "ptx_memory", "ptx_warp", "smem", "vector"]
+__all__ = [
+    "arith",
+    "casts",
+    "cute",
+    "gpu",
+    "llvm",
+    "math",
+    "ptx",
+    "ptx_math",
+    "ptx_memory",
+    "ptx_warp",
+    "smem",
+    "vector",
+]
