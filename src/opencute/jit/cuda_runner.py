@@ -15,9 +15,12 @@ from typing import Any
 
 from opencute.base.counters import LAUNCHES
 from opencute.base.errors import ArgumentError, DeviceError, MissingPieceError
+from opencute.codegen.host import TOO_MUCH_SMEM
 from opencute.codegen.toolchain import PIECES
 from opencute.compiler.artefacts import Artefacts
 from opencute.dialects.cute import PtrType
+from opencute.dialects.gpu import LaunchFuncOp
+from opencute.ir.attributes import IntAttr
 from opencute.ir.core import BlockArgument, Op, Value
 from opencute.ir.types import FloatType
 from opencute.jit.entry.code import load
@@ -59,7 +62,7 @@ class CudaRunner:
         self._slots = ctypes.c_uint64 * host.slots
         self._loaded: dict[int, tuple[Module, Any]] = {}
         self._lock = threading.Lock()
-        self.failed = functools.partial(_failed, artefacts.name)
+        self.failed = functools.partial(_failed, artefacts)
         function = next(
             op for op in artefacts.module.regions[0].block.ops if op.symbol == artefacts.name
         )
@@ -94,8 +97,11 @@ class CudaRunner:
                 module = None
                 if self.launches:
                     module = Module(self._image, ordinal)
+                    most = properties(ordinal).smem_per_block_optin
                     for i, name in enumerate(self.launches):
-                        array[i] = module.function(name).handle
+                        function = module.function(name)
+                        function.set_max_dynamic_smem(_smem(self.artefacts.module, name, most))
+                        array[i] = function.handle
                 found = self._loaded[ordinal] = (module, array)  # type: ignore[assignment]
         return found[1]
 
@@ -267,8 +273,16 @@ class PreparedCall:
             runner.failed(code)
 
 
-def _failed(name: str, code: int) -> None:
-    driver.check(code, f"launching {name}")
+def _failed(artefacts: Artefacts, code: int) -> None:
+    """Raise for what a host function returned."""
+    if code & TOO_MUCH_SMEM:
+        raise ArgumentError(
+            f"{artefacts.name} launches a kernel with more shared memory than a block may have on "
+            f"{artefacts.target}", code="OC2129",
+            expected=f"at most {artefacts.target.max_smem} bytes",
+            found=f"{code & (TOO_MUCH_SMEM - 1)} bytes",
+        )  # fmt: skip
+    driver.check(code, f"launching {artefacts.name}")
 
 
 def _stream_source(reader: Callable[[int], int]) -> Stream:
@@ -277,6 +291,17 @@ def _stream_source(reader: Callable[[int], int]) -> Stream:
     if reader is not current_stream and exchange:
         return Stream(exchange=exchange)
     return Stream(reader=reader)
+
+
+def _smem(module: Op, kernel: str, most: int) -> int:
+    """The most dynamic shared memory that launches of a kernel ask for; all of it if they decide
+    that at run time."""
+    found = 0
+    for op in module.walk():
+        if isinstance(op, LaunchFuncOp) and op.kernel.path[-1] == kernel and op.smem is not None:
+            size = op.smem.op.attributes.get("value") if op.smem.op is not None else None
+            found = max(found, size.value if isinstance(size, IntAttr) else most)
+    return found
 
 
 def _host_memory(function: Op) -> set[int]:
