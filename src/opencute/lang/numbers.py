@@ -35,8 +35,15 @@ __all__ = [
     "BFloat16",
     "Boolean",
     "Float4E2M1FN",
+    "Float6E2M3FN",
+    "Float6E3M2FN",
+    "Float8E3M4",
+    "Float8E4M3",
+    "Float8E4M3B11FNUZ",
     "Float8E4M3FN",
+    "Float8E4M3FNUZ",
     "Float8E5M2",
+    "Float8E5M2FNUZ",
     "Float8E8M0FNU",
     "Float16",
     "Float32",
@@ -386,6 +393,20 @@ if TYPE_CHECKING:  # for type checkers these are classes, so that they can be an
     class Float8E8M0FNU(Numeric): ...
 
     class Float4E2M1FN(Numeric): ...
+
+    class Float8E4M3(Numeric): ...
+
+    class Float8E3M4(Numeric): ...
+
+    class Float8E4M3B11FNUZ(Numeric): ...
+
+    class Float8E4M3FNUZ(Numeric): ...
+
+    class Float8E5M2FNUZ(Numeric): ...
+
+    class Float6E3M2FN(Numeric): ...
+
+    class Float6E2M3FN(Numeric): ...
 else:
     Boolean = _define("i1")
     Int4 = _define("i4", Integer)
@@ -409,13 +430,21 @@ else:
     Float8E5M2 = _define("f8e5m2")
     Float8E8M0FNU = _define("f8e8m0fnu")
     Float4E2M1FN = _define("f4e2m1fn")
+    Float8E4M3 = _define("f8e4m3")
+    Float8E3M4 = _define("f8e3m4")
+    Float8E4M3B11FNUZ = _define("f8e4m3b11fnuz")
+    Float8E4M3FNUZ = _define("f8e4m3fnuz")
+    Float8E5M2FNUZ = _define("f8e5m2fnuz")
+    Float6E3M2FN = _define("f6e3m2fn")
+    Float6E2M3FN = _define("f6e2m3fn")
 
 NUMERIC_CLASSES: dict[str, NumericMeta] = {
     c.dtype.name: c
     for c in (
         Boolean, Int4, Int8, Int16, Int32, Int64, Int128, Uint4, Uint8, Uint16, Uint32, Uint64,
         Uint128, Float64, Float32, TFloat32, Float16, BFloat16, Float8E4M3FN, Float8E5M2,
-        Float8E8M0FNU, Float4E2M1FN,
+        Float8E8M0FNU, Float4E2M1FN, Float8E4M3, Float8E3M4, Float8E4M3B11FNUZ, Float8E4M3FNUZ,
+        Float8E5M2FNUZ, Float6E3M2FN, Float6E2M3FN,
     )
 }  # fmt: skip
 

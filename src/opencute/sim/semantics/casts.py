@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from opencute.ir.core import Op
-from opencute.ir.types import VectorType
+from opencute.ir.types import IntegerType, VectorType, element_type
 from opencute.sim.numbers.exact import narrow, round_to_odd_f64
 from opencute.sim.registry import Function, semantics
 from opencute.sim.values import (
@@ -128,6 +128,13 @@ def bitcast(op: Op) -> Function:
     target = dtype_of(op.results[0].type, op.loc)
     if target == dtype_of(op.operands[0].type, op.loc):
         return lambda x: x
+    kept = isinstance(element_type(op.results[0].type), IntegerType)
+    width = int_width(op.results[0].type) if kept else 0
+
+    def view(x: Array) -> Array:
+        out = (x if x.dtype.kind != "b" else x.view(np.uint8)).view(target)
+        return wrap_array(out, width) if width > 1 else out
+
     if isinstance(op.results[0].type, VectorType):
-        return on_arrays(op, lambda x: np.ascontiguousarray(x).view(target))
-    return on_arrays(op, lambda x: x.view(target))
+        return on_arrays(op, lambda x: view(np.ascontiguousarray(x)))
+    return on_arrays(op, view)
