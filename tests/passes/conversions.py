@@ -7,6 +7,7 @@ Each element has a container of its own in memory, so that vectors of any length
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def bits_kernel(
     elements: list[Type] = [IntegerType(t.container_bits) for t in (src, dst)]
     if random:
         elements.append(I32)
-    types = [cute.PtrType(e, "gmem", max(getattr(e, "width") // 8, 1)) for e in elements]
+    types = [cute.PtrType(e, "gmem", max(getattr(e, "width", 8) // 8, 1)) for e in elements]
     return kernel_module("convert", types, body, 1)
 
 
@@ -68,7 +69,7 @@ def patterns(t: DType) -> Any:
                  f.max_code, *rng.integers(0, f.max_code, 12).tolist()]  # fmt: skip
         values = sorted({f.value_of(c) for c in codes if c <= f.max_code})
         numbers += values
-        numbers += [(a + b) / 2 for a, b in zip(values, values[1:], strict=False)]
+        numbers += [(a + b) / 2 for a, b in itertools.pairwise(values)]
         step = f.value_of(f.max_code) - f.value_of(f.max_code - 1)
         numbers += [f.max + step / 2, f.max + step, f.value_of(1) / 2, f.value_of(1) / 4]
     with np.errstate(all="ignore"):

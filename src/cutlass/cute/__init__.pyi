@@ -16,6 +16,7 @@ from opencute.cute import DumpDir as DumpDir
 from opencute.cute import E as E
 from opencute.cute import EnableAssertions as EnableAssertions
 from opencute.cute import EnableTVMFFI as EnableTVMFFI
+from opencute.cute import FastDivmodDivisor as FastDivmodDivisor
 from opencute.cute import GenerateLineInfo as GenerateLineInfo
 from opencute.cute import GPUArch as GPUArch
 from opencute.cute import Int as Int
@@ -66,6 +67,7 @@ from opencute.cute import dice as dice
 from opencute.cute import domain_offset as domain_offset
 from opencute.cute import elem_less as elem_less
 from opencute.cute import empty_like as empty_like
+from opencute.cute import fast_divmod_create_divisor as fast_divmod_create_divisor
 from opencute.cute import filter as filter
 from opencute.cute import filter_zeros as filter_zeros
 from opencute.cute import find as find
@@ -162,6 +164,7 @@ __all__ = [
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "FastDivmodDivisor",
     "GPUArch",
     "GenerateLineInfo",
     "Int",
@@ -213,6 +216,7 @@ __all__ = [
     "domain_offset",
     "elem_less",
     "empty_like",
+    "fast_divmod_create_divisor",
     "filter",
     "filter_zeros",
     "find",

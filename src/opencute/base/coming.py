@@ -16,7 +16,7 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 # Names in modules that exist, by the module's name after "opencute.".
 NAMES: dict[str, frozenset[str]] = {
     "cute": frozenset(
-        "copy_atom_call fast_divmod_create_divisor gemm make_cotiled_copy make_layout_image_mask "
+        "copy_atom_call gemm make_cotiled_copy make_layout_image_mask "
         "make_mma_atom make_tiled_copy_A make_tiled_copy_B make_tiled_copy_C "
         "make_tiled_copy_C_atom make_tiled_copy_D make_tiled_copy_S make_tiled_mma mma_atom_call "
         "prefetch struct sym_int sym_int32 sym_int64".split()

@@ -80,10 +80,12 @@ _TABLE = {
         for name in ("Coord", "Int", "IntTuple", "Shape", "Stride", "Tile", "Tiler", "XTuple")
     },
     "AddressSpace": "opencute.lang.pointers",
+    "FastDivmodDivisor": "opencute.lang.values.fast_divmod",
     "Numeric": "opencute.lang.numbers",
     "Pointer": "opencute.lang.pointers",
     "arch": "opencute.cute.arch:",
     "compile": "opencute.jit.calls",
+    "fast_divmod_create_divisor": "opencute.lang.values.fast_divmod",
     "jit": "opencute.jit.functions",
     "kernel": "opencute.jit.functions",
     "make_fragment": "opencute.lang.tensors:make_rmem_tensor",

@@ -104,6 +104,8 @@ from opencute.lang.tensors import make_rmem_tensor as make_fragment
 from opencute.lang.tensors import make_rmem_tensor as make_rmem_tensor
 from opencute.lang.tensors import make_rmem_tensor_like as make_rmem_tensor_like
 from opencute.lang.tensors import make_tensor as make_tensor
+from opencute.lang.values.fast_divmod import FastDivmodDivisor as FastDivmodDivisor
+from opencute.lang.values.fast_divmod import fast_divmod_create_divisor as fast_divmod_create_divisor
 from opencute.lang.vectors import ReductionOp as ReductionOp
 from opencute.lang.vectors import TensorSSA as TensorSSA
 from opencute.lang.vectors import where as where
@@ -165,6 +167,7 @@ __all__ = [
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "FastDivmodDivisor",
     "GPUArch",
     "GenerateLineInfo",
     "Int",
@@ -216,6 +219,7 @@ __all__ = [
     "domain_offset",
     "elem_less",
     "empty_like",
+    "fast_divmod_create_divisor",
     "filter",
     "filter_zeros",
     "find",

@@ -33,6 +33,7 @@ from opencute.lang.numbers import (
     class_of,
     ir_type,
 )
+from opencute.lang.values.conversion import convert_rounded, random_bits, rounding_of
 from opencute.lang.vector_coords import check_range, has_none, plain_coord, reduced_modes
 from opencute.layout import make_layout, product, slice_and_offset, to_str
 from opencute.layout.ints import is_tuple
@@ -153,12 +154,31 @@ class TensorSSA:
         return numeric(vector.extract(self.value, layout(crd)))
 
     # ---- conversion
-    def to(self, dtype: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:
-        """Each element converted, as `Numeric.to` does."""
+    def to(
+        self,
+        dtype: Any,
+        *,
+        rounding: Any = None,
+        saturate: bool | None = None,
+        rbits: Any = None,
+        loc: Any = None,
+        ip: Any = None,
+    ) -> TensorSSA:
+        """Each element converted, as `Numeric.to` does; `rbits` has one number for each."""
         cls = class_of(dtype)
-        return TensorSSA(
-            ops.convert_value(self.value, self._dtype.dtype, cls.dtype), self.shape, cls
-        )
+        src, dst = self._dtype.dtype, cls.dtype
+        how = rounding_of(rounding, dst, rbits)
+        value = self.value
+        if (how is not None or saturate is not None) and src is not dst and not dst.is_bool:
+            random = None if rbits is None else random_bits(self._like(rbits), value)
+            value = convert_rounded(value, src, dst, how, saturate, random)
+            if src.is_float or dst.is_float:
+                src = dst
+        return TensorSSA(ops.convert_value(value, src, dst), self.shape, cls)
+
+    def _like(self, x: Any) -> Any:
+        """A vector of this shape, or a number in each of its elements."""
+        return x if isinstance(x, TensorSSA) else splat(x, self.shape, type(as_numeric(x)))
 
     def bitcast(self, dtype: NumericMeta) -> TensorSSA:
         """The same bits as elements of another type of the same width."""
