@@ -105,7 +105,9 @@ from opencute.lang.tensors import make_rmem_tensor as make_rmem_tensor
 from opencute.lang.tensors import make_rmem_tensor_like as make_rmem_tensor_like
 from opencute.lang.tensors import make_tensor as make_tensor
 from opencute.lang.values.fast_divmod import FastDivmodDivisor as FastDivmodDivisor
-from opencute.lang.values.fast_divmod import fast_divmod_create_divisor as fast_divmod_create_divisor
+from opencute.lang.values.fast_divmod import (
+    fast_divmod_create_divisor as fast_divmod_create_divisor,
+)
 from opencute.lang.vectors import ReductionOp as ReductionOp
 from opencute.lang.vectors import TensorSSA as TensorSSA
 from opencute.lang.vectors import where as where

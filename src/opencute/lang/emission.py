@@ -32,6 +32,8 @@ __all__ = [
     "emit_math",
     "emit_minmax",
     "emit_negate",
+    "emit_reciprocal",
+    "emit_remainder",
 ]
 
 _INT = {
@@ -110,9 +112,23 @@ def emit_math(name: str, operands: tuple[Value, ...], dtype: DType, *, fast: boo
     def build(*values: Value) -> Value:
         if len(values) == 1:
             return math_dialect.unary(name, values[0], fast=fast)
-        return math_dialect.binary(name, *values)
+        return math_dialect.binary(name, *values, fast=fast)
 
     return _through_f32(build, dtype, *operands)
+
+
+def emit_remainder(a: Value, b: Value, dtype: DType) -> Value:
+    """Build the remainder of a truncated quotient of floats."""
+    return _through_f32(lambda x, y: arith.binary("remf", x, y), dtype, a, b)
+
+
+def emit_reciprocal(value: Value, dtype: DType) -> Value:
+    """Build ``1 / value`` with the hardware's approximation where there is one."""
+
+    def build(x: Value) -> Value:
+        return arith.binary("divf", arith.constant(1.0, x.type), x, fast=True)
+
+    return _through_f32(build, dtype, value)
 
 
 def emit_fma(a: Value, b: Value, c: Value, dtype: DType) -> Value:

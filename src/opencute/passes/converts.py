@@ -58,14 +58,18 @@ class _How:
     random: Value | None = None
 
 
-def has_instruction(src: FloatType, dst: FloatType, how: tuple[str, bool], sm: Target) -> bool:
+def has_instruction(
+    src: FloatType, dst: FloatType, how: tuple[str, bool], sm: Target | None
+) -> bool:
     """Whether one instruction converts, with a rounding and saturation.
 
     Args:
         src, dst: element types; instructions start from f32, or end at f16.
         how: rounding, and whether it saturates.
-        sm: the processor.
+        sm: the processor; None for the host's, which has none of them.
     """
+    if sm is None:
+        return False
 
     def narrow(t: FloatType) -> bool:
         return (t.name in _F8 and sm.has_f8_cvt) or (t.name in _NARROWER and sm.has_narrow_cvt)
@@ -77,7 +81,7 @@ def has_instruction(src: FloatType, dst: FloatType, how: tuple[str, bool], sm: T
     return dst == F16 and narrow(src)
 
 
-def expand_convert(op: Op, target: Target) -> Replacement:
+def expand_convert(op: Op, target: Target | None) -> Replacement:
     """What replaces a ``cute.convert``; None keeps it."""
     value = op.operands[0]
     src, dst = element_type(value.type), element_type(op.results[0].type)
@@ -91,7 +95,9 @@ def expand_convert(op: Op, target: Target) -> Replacement:
     return _convert(value, src, dst, how, target)
 
 
-def _convert(value: Value, src: FloatType, dst: FloatType, how: _How, target: Target) -> Value:
+def _convert(
+    value: Value, src: FloatType, dst: FloatType, how: _How, target: Target | None
+) -> Value:
     if src == dst:
         return value
     if src.width < 16:
@@ -124,7 +130,7 @@ def _is_exact(value: Value) -> bool:
     return element_type(op.operands[0].type) in (F16, BF16)
 
 
-def _widened(value: Value, src: FloatType, target: Target) -> Value:
+def _widened(value: Value, src: FloatType, target: Target | None) -> Value:
     """A float of at most 8 bits, exactly, as f16 if there is an instruction, else as f32."""
     if has_instruction(src, F16, ("rn", False), target):
         return cute.convert(value, with_lanes(F16, value.type))

@@ -34,6 +34,7 @@ from opencute.ir.rewrite import Replacement, Rewriter, Rule, Rules
 from opencute.ir.types import F32, FloatType, Type, element_type, with_lanes
 from opencute.passes.converts import expand_convert
 from opencute.passes.folding import int_of
+from opencute.passes.host_floats import HOST_RULES
 from opencute.passes.ranges import is_nonnegative
 
 __all__ = ["expand"]
@@ -43,11 +44,13 @@ _RULES = Rules()
 
 def expand(function: Op, target: Target) -> None:
     """Expand the operations of one function."""
+    on_gpu = function.name != "func.func"  # the host's CPU has no instructions of PTX
 
     def convert(op: Op, rw: Rewriter) -> Replacement:
-        return expand_convert(op, target)
+        return expand_convert(op, target if on_gpu else None)
 
-    (_RULES | {"cute.convert": convert}).apply(function)
+    rules = _RULES | {"cute.convert": convert}
+    (rules if on_gpu else rules | HOST_RULES).apply(function)
 
 
 # ---------------------------------------------------------------- integers
