@@ -4,12 +4,14 @@
 
 from opencute.cute.testing import CantImplementError as CantImplementError
 from opencute.cute.testing import JitArguments as JitArguments
+from opencute.cute.testing import assert_ as assert_
 from opencute.cute.testing import benchmark as benchmark
 from opencute.cute.testing import get_workspace_count as get_workspace_count
 
 __all__ = [
     "CantImplementError",
     "JitArguments",
+    "assert_",
     "benchmark",
     "get_workspace_count",
 ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type, mangled
 from opencute.codegen.ops_arith import ARITH, binary, per_lane
+from opencute.codegen.ops_assert import assert_on_host
 from opencute.codegen.ops_math import MATH
 from opencute.codegen.ops_memory import MEMORY, print_arguments
 from opencute.codegen.ops_vector import VECTOR_OPS
@@ -81,5 +82,6 @@ HOST_OPS: dict[str, OpPrinter] = {
     **{f"math.{n}": MATH[f"math.{n}"] for n in ("absi", "ctlz", "cttz", "ctpop")},
     "arith.fptosi": _saturating("fptosi"),
     "arith.fptoui": _saturating("fptoui"),
+    "cf.assert": assert_on_host,
     "cute.print": _print,
 }

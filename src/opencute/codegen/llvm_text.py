@@ -16,6 +16,7 @@ from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
 from opencute.codegen.libdevice import libdevice_text
 from opencute.codegen.llvm_types import llvm_type
 from opencute.codegen.ops_arith import ARITH
+from opencute.codegen.ops_assert import assert_on_device
 from opencute.codegen.ops_convert import CONVERT
 from opencute.codegen.ops_math import MATH
 from opencute.codegen.ops_memory import MEMORY
@@ -27,7 +28,9 @@ from opencute.ir.core import Op
 
 __all__ = ["TABLE", "device_module_text"]
 
-TABLE: dict[str, OpPrinter] = {**ARITH, **CONVERT, **MATH, **MEMORY, **VECTOR_OPS}
+TABLE: dict[str, OpPrinter] = {
+    **ARITH, **CONVERT, **MATH, **MEMORY, **VECTOR_OPS, "cf.assert": assert_on_device,
+}  # fmt: skip
 
 _LAUNCH = (("cute.reqntid", "nvvm.reqntid"), ("cute.maxntid", "nvvm.maxntid"),
            ("cute.minctasm", "nvvm.minctasm"), ("cute.cluster_dim", "nvvm.cluster_dim"),

@@ -6,10 +6,12 @@ from opencute.jit.bench import CantImplementError as CantImplementError
 from opencute.jit.bench import JitArguments as JitArguments
 from opencute.jit.bench import benchmark as benchmark
 from opencute.jit.bench import get_workspace_count as get_workspace_count
+from opencute.lang.values.assertion import assert_ as assert_
 
 __all__ = [
     "CantImplementError",
     "JitArguments",
+    "assert_",
     "benchmark",
     "get_workspace_count",
 ]
