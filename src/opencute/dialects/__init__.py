@@ -3,7 +3,7 @@
 """Rank 3: the operations that kernels are made of, one file per dialect.
 
 ``arith``, ``cf``, ``math``, ``scf``, ``vector``, ``func``, ``gpu`` and ``llvm`` conform to MLIR's
-dialects of the same names; ``cute`` and ``ptx`` are ours. Importing this package declares all of them.
+dialects of the same names; ``cute`` and ``ptx`` are ours. Importing this package declares all.
 """
 
 from __future__ import annotations

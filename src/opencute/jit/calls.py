@@ -12,8 +12,8 @@ from typing import Any
 
 from opencute.base.counters import COUNTERS
 from opencute.base.errors import LanguageError
-from opencute.compiler.artefacts import Artefacts
 from opencute.base.knobs import KNOBS
+from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.options import Options, parse_options
 from opencute.compiler.targets import RunTarget, run_target
 from opencute.frontend.locations import place_error

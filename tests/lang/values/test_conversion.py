@@ -70,7 +70,8 @@ def test_floats_to_integers(dst: Any, rounding: str) -> None:
 
 
 INT_PAIRS = [(s, d) for s in ("int8", "uint8", "int32", "uint32", "int64", "uint64")
-             for d in ("int8", "uint8", "int32", "uint32", "int64", "uint64") if s != d]  # fmt: skip
+             for d in ("int8", "uint8", "int32", "uint32", "int64", "uint64")
+             if s != d]  # fmt: skip
 
 
 @pytest.mark.parametrize(("src", "dst"), INT_PAIRS)
