@@ -128,3 +128,46 @@ def test_stochastic_rounding(dst: str) -> None:
     values = decode(got.view(to.bits_dtype), to)
     assert set(values.tolist()) == {1.0, 1.0 + 2.0**-to.mantissa_bits}
     assert abs((values > 1).mean() - 0.3) < 0.05
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize("name", ["arith.sitofp", "arith.uitofp"])
+@pytest.mark.parametrize("width", [32, 64])
+def test_integers_to_bf16_round_once(width: int, name: str) -> None:
+    """sm_80 has the conversion by way of f32 only, which rounds twice."""
+    from codegen.samples import kernel_module
+    from opencute.dialects import arith, cute
+    from opencute.ir.types import BF16, IntegerType
+
+    rng = np.random.default_rng(9)
+    picks = [0, 1, (1 << 24) + (1 << 16) + 1, 33554432 + (1 << 17), 33554433 + (1 << 17), -1]
+    picks += [(1 << k) + (1 << max(k - 8, 0)) + d for k in range(width) for d in (-1, 0, 1)]
+    picks += rng.integers(0, 1 << 32, 500).tolist()
+    mask = (1 << width) - 1
+    x = (
+        np.array([p & mask for p in picks], np.uint64)
+        .astype(f"u{width // 8}")
+        .view(f"i{width // 8}")
+    )
+    layout = cute.LayoutAttr(len(x), 1)
+
+    def body(a: Any, c: Any) -> None:
+        cute.tile_store(arith.cast(name[6:], cute.tile_load(a, layout), BF16), c, layout)
+
+    types = [cute.PtrType(t, "gmem", 16) for t in (IntegerType(width), BF16)]
+    module = kernel_module("convert", types, body, 1)
+    out = np.zeros(len(x), DTYPES["bf16"].numpy_dtype)
+    kind = DTYPES[f"{'i' if name == 'arith.sitofp' else 'u'}{width}"]
+    want = convert_bits(x.view(f"u{width // 8}"), kind, DTYPES["bf16"])
+    for sm in ("sm_80", "sm_90a"):
+        lowered = apply(module.clone({}), expand, name=sm)
+        has = any(op.name == name and op.results[0].type == _bf16(len(x)) for op in lowered.walk())
+        assert has == (sm == "sm_90a")
+        got = run(lowered, 1, 1, [x, out])[1].view(np.uint16)
+        assert (got == want).all()
+
+
+def _bf16(n: int) -> Any:
+    from opencute.ir.types import BF16, VectorType
+
+    return VectorType(n, BF16)

@@ -31,10 +31,11 @@ from opencute.dialects import arith, math
 from opencute.ir.builder import build1
 from opencute.ir.core import Op, Value
 from opencute.ir.rewrite import Replacement, Rewriter, Rule, Rules
-from opencute.ir.types import F32, FloatType, Type, element_type, with_lanes
+from opencute.ir.types import BF16, F32, I32, I64, FloatType, Type, element_type, with_lanes
 from opencute.passes.converts import expand_convert
 from opencute.passes.folding import int_of
 from opencute.passes.host_floats import HOST_RULES
+from opencute.passes.narrow import integer_to_bf16
 from opencute.passes.ranges import is_nonnegative
 
 __all__ = ["expand"]
@@ -50,6 +51,8 @@ def expand(function: Op, target: Target) -> None:
         return expand_convert(op, target if on_gpu else None)
 
     rules = _RULES | {"cute.convert": convert}
+    if not target.has_bf16_cvt:
+        rules = rules | dict.fromkeys(("arith.sitofp", "arith.uitofp"), _to_bf16)
     (rules if on_gpu else rules | HOST_RULES).apply(function)
 
 
@@ -115,6 +118,13 @@ _RULES.on("arith.remsi")(_divide_nonnegative("remui"))
 
 
 # ---------------------------------------------------------------- floats
+def _to_bf16(op: Op, rw: Rewriter) -> Replacement:
+    src = element_type(op.operands[0].type)
+    if element_type(op.results[0].type) != BF16 or src not in (I32, I64):
+        return None
+    return integer_to_bf16(op.operands[0], op.name == "arith.sitofp")
+
+
 def _float(value: float, like: Value) -> Value:
     return arith.constant(value, like.type)
 

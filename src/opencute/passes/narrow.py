@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 from opencute.dialects import arith
 from opencute.ir.core import Value
-from opencute.ir.types import F32, F64, I32, I64, FloatType, IntegerType, element_type
+from opencute.ir.types import BF16, F32, F64, I32, I64, FloatType, IntegerType, element_type
 from opencute.numeric.dtypes import DTYPES, DType
 
-__all__ = ["decode", "dtype_of", "encode"]
+__all__ = ["decode", "dtype_of", "encode", "integer_to_bf16"]
 
 _BY_MLIR = {t.mlir: t for t in DTYPES.values() if t.is_float}
 
@@ -216,3 +216,26 @@ def _signed(ints: _Ints, code: Value, bits: Value, dst: DType, width: int) -> Va
     if dst.unsigned_zero:
         sign = ints.select(ints.cmp("eq", code, 0), 0, sign)
     return ints("ori", code, sign)
+
+
+def integer_to_bf16(value: Value, signed: bool) -> Value:
+    """An integer of more than 24 bits as bf16, where the hardware would go by way of f32.
+
+    Two roundings are not one. So the bits that f32 (for 64 bits: f64) cannot hold become one bit
+    that says whether any of them was set, which the rounding to bf16 sees.
+    """
+    ints = _Ints(value)
+    wide = element_type(value.type) == I64
+    drop, exact, middle = (11, 53, F64) if wide else (8, 24, F32)
+    word = "sitofp" if signed else "uitofp"
+    some = ints.cmp("ne", ints("andi", value, (1 << drop) - 1), 0)
+    sticky = ints("shli", arith.cast("extui", some, element_type(value.type)), drop)
+    cut = ints("ori", ints("andi", value, -(1 << drop)), sticky)
+    size = value
+    if signed:
+        size = arith.select(ints.cmp("slt", value, 0), ints("subi", ints.const(0), value), value)
+    kept = arith.select(ints.cmp("ult", size, 1 << exact), value, cut)
+    out = arith.cast(word, kept, middle)
+    if wide:
+        return encode(out, DTYPES["bf16"], "rn", saturate=False)
+    return arith.cast("truncf", out, BF16)
