@@ -135,7 +135,7 @@ class TensorSSA:
     def __iter__(self) -> Any:
         """The elements of a vector of one mode; else, as NumPy, what the first mode enumerates."""
         rest = (None,) * (len(self.shape) - 1) if is_tuple(self.shape) else ()
-        first = product(self.shape[0]) if is_tuple(self.shape) else self.shape
+        first: Any = product(self.shape[0]) if is_tuple(self.shape) else self.shape
         return (self[(i, *rest)] if rest else self[i] for i in range(first))
 
     def __getitem__(self, crd: Any) -> Any:

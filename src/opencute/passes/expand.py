@@ -52,7 +52,8 @@ def expand(function: Op, target: Target) -> None:
 
     rules = _RULES | {"cute.convert": convert}
     if not target.has_bf16_cvt:
-        rules = rules | dict.fromkeys(("arith.sitofp", "arith.uitofp"), _to_bf16)
+        own: dict[str, Rule] = {"arith.sitofp": _to_bf16, "arith.uitofp": _to_bf16}
+        rules = rules | own
     (rules if on_gpu else rules | HOST_RULES).apply(function)
 
 

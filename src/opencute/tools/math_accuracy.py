@@ -11,7 +11,7 @@ here, on the machine that makes the table::
 """
 
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false
+# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false
 # mpmath has no annotations, and NumPy's leave much of what narrow types do unknown.
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from opencute import cute
 from opencute.arch.mathfns import MathFn, math_fn
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
+from opencute.cute.typing import Constexpr
 from opencute.numeric.dtypes import DTYPES
 
 __all__ = ["FUNCTIONS", "TYPES", "errors", "inputs", "markdown", "measured", "oracle"]
@@ -112,14 +113,14 @@ def _toward_zero(x: Any) -> Any:
 
 
 @cute.kernel
-def _kernel(op: cute.typing.Constexpr, arrays: Any, out: cute.Tensor) -> None:
+def _kernel(op: Constexpr[Any], arrays: Any, out: Any) -> None:
     i, _, _ = cute.arch.thread_idx()
     tiles = [cute.zipped_divide(t, (4,))[None, i].load() for t in arrays]
     cute.zipped_divide(out, (4,))[None, i].store(op(*tiles).to(out.element_type))
 
 
 @cute.jit
-def _launch(op: cute.typing.Constexpr, arrays: Any, out: cute.Tensor) -> None:
+def _launch(op: Constexpr[Any], arrays: Any, out: Any) -> None:
     _kernel(op, arrays, out).launch(grid=1, block=LENGTH // 4)
 
 
