@@ -58,13 +58,18 @@ class _Text:
         if not x.is_dynamic and spec is None:
             self.plain(f"{x.value:f}" if x.dtype.is_float else str(int(x.value)))
             return
+        if x.dtype.width > 64:  # C has no conversion for it
+            self.format += "0x%016llx%016llx"
+            self.args += [(x >> 64).to(Uint64).ir_value(), x.to(Uint64).ir_value()]
+            return
         wide, default = _widened(x)
         self.format += spec or default
         self.args.append(wide.ir_value())
 
     def element(self, x: Any) -> None:
         """Print an element of a tensor, with a blank where a sign would stand."""
-        if isinstance(x, Numeric) and x.is_dynamic and (x.dtype.is_float or x.dtype.signed):
+        blank = isinstance(x, Numeric) and x.is_dynamic and x.dtype.width <= 64
+        if blank and (x.dtype.is_float or x.dtype.signed):
             wide, default = _widened(x)
             self.format += f"% {default[1:]}"
             self.args.append(wide.ir_value())

@@ -19,6 +19,7 @@ import numpy as np
 from opencute.ir.core import Op
 from opencute.ir.types import IntegerType, VectorType, element_type
 from opencute.sim.numbers.exact import narrow, round_to_odd_f64
+from opencute.sim.numbers.wide import is_wide, resized, to_float
 from opencute.sim.registry import Function, semantics
 from opencute.sim.values import (
     Array,
@@ -73,6 +74,8 @@ def resize(op: Op) -> Function:
     width = int_width(op.operands[0].type)
     new = int_width(op.results[0].type)
     dtype = dtype_of(op.results[0].type, op.loc)
+    if is_wide(width) or is_wide(new):
+        return resized(width, new, dtype, zero=op.name == "arith.extui")
     if op.name == "arith.extui":
         return on_arrays(op, lambda x: _to_int(_unsigned(x, width), dtype, new))
     return on_arrays(op, lambda x: _to_int(_signed(x), dtype, new))
@@ -91,6 +94,8 @@ def int_to_float(op: Op) -> Function:
     width = int_width(op.operands[0].type)
     dtype = dtype_of(op.results[0].type, op.loc)
     signed = op.name == "arith.sitofp"
+    if is_wide(width):
+        return on_arrays(op, to_float(op.results[0].type, width, dtype, signed=signed))
 
     def convert(x: Array) -> Array:
         i = _signed(x) if signed else _unsigned(x, width)
@@ -109,6 +114,9 @@ def float_to_int(op: Op) -> Function:
     signed = op.name == "arith.fptosi"
     low = -(1 << (width - 1)) if signed else 0
     high = (1 << (width - 1)) - 1 if signed else (1 << width) - 1
+    if is_wide(width):
+        each = np.frompyfunc(lambda x: _clamped_whole(x, low, high), 1, 1)
+        return on_arrays(op, lambda x: each(x.astype(np.float64)))
     wide = np.dtype(np.int64) if signed else np.dtype(np.uint64)
 
     def convert(x: Array) -> Array:
@@ -120,6 +128,13 @@ def float_to_int(op: Op) -> Function:
         return _to_int(out, dtype, width)
 
     return on_arrays(op, convert)
+
+
+def _clamped_whole(x: float, low: int, high: int) -> int:
+    """A float as a Python int in a range; NaN gives 0."""
+    if x != x:
+        return 0
+    return high if x >= high else low if x <= low else int(x)
 
 
 @semantics("arith.bitcast")
