@@ -184,3 +184,9 @@ def test_fast_variants_are_approximate_instructions(name: str) -> None:
 def test_every_function_becomes_machine_code(dtype: Any) -> None:
     for name in FUNCTIONS:
         assert "visible .entry" in ptx(name, dtype, False)
+
+
+@pytest.mark.t0
+def test_functions_that_kernels_take_from_cute_itself() -> None:
+    for name in ("exp", "exp2", "erf", "rsqrt", "tanh", "sqrt", "log2"):
+        assert getattr(cute, name) is getattr(m, name)

@@ -12,6 +12,7 @@ _TENSORS = "opencute.lang.tensors"
 _FILLS = "opencute.lang.fills"
 _VECTORS = "opencute.lang.vectors"
 _COPIES = "opencute.lang.copies"
+_MATH = "opencute.lang.mathfns"
 _OPTIONS = "opencute.compiler.options"
 _TYPING = "opencute.lang.typing"
 
@@ -69,6 +70,13 @@ _TABLE = {
         )
     },
     **{
+        name: _MATH
+        for name in (
+            "acos", "asin", "atan", "atan2", "cos", "erf", "exp", "exp2", "log", "log10", "log2",
+            "rsqrt", "sin", "sqrt", "tan", "tanh",
+        )
+    },
+    **{
         name: _OPTIONS
         for name in (
             "DumpDir", "EnableAssertions", "EnableTVMFFI", "GPUArch", "GenerateLineInfo",
@@ -105,7 +113,6 @@ _RENAMED = {
     "cp_async_commit_group": "cute.arch.cp_async_commit_group",
     "cp_async_wait": "cute.arch.cp_async_wait_group",
     "cp_async_wait_group": "cute.arch.cp_async_wait_group",
-    "exp": "cute.math.exp",
     "from_dlpack": "cute.runtime.from_dlpack",
     "grid_dim": "cute.arch.grid_dim",
     "make_reg_tensor": "cute.make_rmem_tensor",
