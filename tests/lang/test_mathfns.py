@@ -5,8 +5,10 @@ instructions that it becomes. How accurate it is: tests/tools/test_math_accuracy
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -15,7 +17,11 @@ from compiled import elementwise, on_device
 from opencute import cute
 from opencute.base.errors import OpenCuTeError
 from opencute.base.knobs import KNOBS
+from opencute.codegen.host import ARGUMENT_SLOT, compile_host_text
 from opencute.cute.runtime import from_dlpack
+from opencute.lang.numbers import NUMERIC_CLASSES
+from opencute.native.jit import compile_host
+from opencute.passes.pipelines import run_host_passes
 from opencute.tools.math_accuracy import FUNCTIONS
 
 m: Any = cute.math
@@ -106,26 +112,12 @@ def _all_on_host(x: cute.Tensor, out: cute.Tensor, names: cutlass.Constexpr):
         out[(k, None)].store((fn(v, v) if two else fn(v)).to(out.element_type))
 
 
-@pytest.mark.t1
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "bf16"])
-def test_host_functions_are_native_code_too(dtype: str) -> None:
-    """The one IR of a host function: in the simulator, and compiled for this CPU."""
-    import ctypes
-
-    import ml_dtypes
-
-    from opencute.codegen.host import ARGUMENT_SLOT, compile_host_text
-    from opencute.native.jit import compile_host
-    from opencute.passes.pipelines import run_host_passes
-
-    kind = np.dtype(ml_dtypes.bfloat16 if dtype == "bf16" else dtype)
-    x = np.array([1.0, 0.25, 0.5, 0.75]).astype(kind)
-    names = tuple(FUNCTIONS)
-    want, got = (np.zeros((len(names), 4), kind) for _ in range(2))
+def natively(fn: Any, x: Any, want: Any, got: Any, *static: Any) -> None:
+    """Run a host function in the simulator and as native code of this CPU, without a GPU."""
     with KNOBS.override(target="sim:sm_90a"):
-        args = (from_dlpack(x), from_dlpack(want), names)
-        executor = cute.compile(_all_on_host, *args)
-        executor(*args[:2])
+        args = (from_dlpack(x), from_dlpack(want))
+        executor = cute.compile(fn, *args, *static)
+        executor(*args)
     module = executor.artefacts.module.clone({})
     run_host_passes(module, executor.artefacts.target)
     code = compile_host_text(module)
@@ -133,13 +125,48 @@ def test_host_functions_are_native_code_too(dtype: str) -> None:
     slots = (ctypes.c_uint64 * code.slots)()
     for i, a in enumerate((x, got)):
         slots[ARGUMENT_SLOT + i] = a.ctypes.data
-    status = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(host.address(code.name))(slots)
-    assert status == 0
+    call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(host.address(code.name))
+    assert call(slots) == 0
+
+
+@pytest.mark.t1
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "bf16"])
+def test_host_functions_are_native_code_too(dtype: str) -> None:
+    """The one IR of a host function: in the simulator, and compiled for this CPU."""
+    kind = np.dtype(ml_dtypes.bfloat16 if dtype == "bf16" else dtype)
+    x = np.array([1.0, 0.25, 0.5, 0.75]).astype(kind)
+    names = tuple(FUNCTIONS)
+    want, got = (np.zeros((len(names), 4), kind) for _ in range(2))
+    natively(_all_on_host, x, want, got, names)
     a, b = got.astype(np.float64), want.astype(np.float64)
     unit = {"f2": 2e-3, "f4": 4e-7, "f8": 2e-15, "bf16": 2e-2}[dtype]
     bad = [n for n, g, w in zip(names, a, b, strict=True)
            if not np.allclose(g, w, rtol=unit, atol=unit, equal_nan=True)]  # fmt: skip
     assert not bad
+
+
+@cute.jit
+def _arithmetic_on_host(x: cute.Tensor, out: cute.Tensor):
+    v = x.load()
+    w = v * 3 + 1
+    rows = [v + w, v - w, v * w, v / w, v % w, v // w, cute.math.max(v, w), -v, abs(v)]
+    wide = [r.to(cutlass.Float64) for r in rows]
+    wide += [v.to(c).to(cutlass.Float64) for c in NUMERIC_CLASSES.values() if c.width <= 64]
+    wide += [v.to(cutlass.Int32).to(c).to(cutlass.Float64) for c in NUMERIC_CLASSES.values()
+             if c.is_float]  # fmt: skip
+    for k in cutlass.range_constexpr(len(wide)):
+        out[(k, None)].store(wide[k])
+
+
+@pytest.mark.t1
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "bf16", "e4m3"])
+def test_host_arithmetic_and_conversions_are_exact(dtype: str) -> None:
+    kinds = {"bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn}
+    x = np.array([1.5, -2.25, 100.0, 0.375]).astype(kinds.get(dtype, dtype))
+    want, got = np.zeros((80, 4)), np.zeros((80, 4))
+    natively(_arithmetic_on_host, x, want, got)
+    assert want.any(axis=1).sum() > 40
+    np.testing.assert_array_equal(got, want)
 
 
 @cute.kernel

@@ -113,13 +113,20 @@ def _convert(
         return arith.cast("extf", value, dst)
     if dst == _TF32 and _is_exact(value):
         return arith.cast("bitcast", value, _TF32)
-    if (how.rounding, how.saturate) == ("rn", False) and dst.name in ("f32", "f16", "bf16"):
+    if (how.rounding, how.saturate) == ("rn", False) and _truncates(src, dst, target):
         return arith.cast("truncf", value, dst)
     if has_instruction(src, dst, (how.rounding, how.saturate), target):
         to = with_lanes(dst, value.type)
         return cute.convert(value, to, how.rounding, saturate=how.saturate)
     out = dtype_of(dst)
     return encode(value, out, how.rounding, saturate=how.saturate, random=how.random)
+
+
+def _truncates(src: FloatType, dst: FloatType, target: Target | None) -> bool:
+    """Whether there is a plain instruction; CPUs have few for 16 bits (`passes.host_floats`)."""
+    if target is None:
+        return dst == F32 or (dst == F16 and src == F32)
+    return dst in (F32, F16, BF16)
 
 
 def _is_exact(value: Value) -> bool:
