@@ -88,3 +88,27 @@ def test_a_dividend_of_64_bits_is_refused_on_its_line() -> None:
 
     with pytest.raises(OpenCuTeError, match="fast division is of 32-bit"):
         on_device(body, np.zeros(1, np.int64))
+
+
+@pytest.mark.t1
+@pytest.mark.parametrize("name", ["sm_80", "sm_90a"])
+def test_machine_code_multiplies(name: str) -> None:
+    from opencute.base.knobs import KNOBS
+
+    args = (cute.runtime.from_dlpack(np.zeros(20, np.int32)), cutlass.Int32(7), cutlass.Int32(20))
+    with KNOBS.override(target=f"sim:{name}"):
+        made = cute.compile(_host, *args).artefacts
+    assert "div." not in made.ptx and "rem." not in made.ptx
+    assert made.cubin
+    assert "udiv" in made.host.llvm_ir  # once, where the divisor is made
+
+
+@pytest.mark.t2
+def test_on_a_gpu() -> None:
+    from opencute.base.knobs import KNOBS
+
+    for d in (1, 2, 3, 7, 64, 641, 2**31 - 1):
+        out = np.zeros(20, np.int32)
+        with KNOBS.override(target="cuda"):
+            _host(cute.runtime.from_dlpack(out), cutlass.Int32(d), cutlass.Int32(20))
+        assert out.tolist() == [i // d * 100 + i % d for i in range(20)]
