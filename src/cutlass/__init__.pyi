@@ -13,9 +13,18 @@ from opencute import BFloat16 as BFloat16
 from opencute import Boolean as Boolean
 from opencute import Constexpr as Constexpr
 from opencute import CopyAtom as CopyAtom
+from opencute import Float as Float
 from opencute import Float4E2M1FN as Float4E2M1FN
+from opencute import Float4E2M1FNx2 as Float4E2M1FNx2
+from opencute import Float6E2M3FN as Float6E2M3FN
+from opencute import Float6E3M2FN as Float6E3M2FN
+from opencute import Float8E3M4 as Float8E3M4
+from opencute import Float8E4M3 as Float8E4M3
+from opencute import Float8E4M3B11FNUZ as Float8E4M3B11FNUZ
 from opencute import Float8E4M3FN as Float8E4M3FN
+from opencute import Float8E4M3FNUZ as Float8E4M3FNUZ
 from opencute import Float8E5M2 as Float8E5M2
+from opencute import Float8E5M2FNUZ as Float8E5M2FNUZ
 from opencute import Float8E8M0FNU as Float8E8M0FNU
 from opencute import Float16 as Float16
 from opencute import Float32 as Float32
@@ -55,9 +64,18 @@ __all__ = [
     "Boolean",
     "Constexpr",
     "CopyAtom",
+    "Float",
     "Float4E2M1FN",
+    "Float4E2M1FNx2",
+    "Float6E2M3FN",
+    "Float6E3M2FN",
+    "Float8E3M4",
+    "Float8E4M3",
+    "Float8E4M3B11FNUZ",
     "Float8E4M3FN",
+    "Float8E4M3FNUZ",
     "Float8E5M2",
+    "Float8E5M2FNUZ",
     "Float8E8M0FNU",
     "Float16",
     "Float32",

@@ -15,6 +15,7 @@ from opencute.base.location import Location
 from opencute.dialects import (
     arith,
     builtin,
+    cf,
     cute,
     func,
     gpu,
@@ -280,7 +281,9 @@ _add(
     "cute.convert",
     lambda arg: cute.convert(arg(F32), FLOATS["f8E4M3FN"], saturate=True),
     lambda arg: cute.convert(arg(V4), VectorType(4, FLOATS["tf32"]), "rna"),
+    lambda arg: cute.convert(arg(F32), FLOATS["f4E2M1FN"], "rs", saturate=True, random=arg(I32)),
 )
+_add("cf.assert", lambda arg: cf.assert_(arg(I1), 'n is 100% "right"'))
 _add("cute.print", lambda arg: cute.print_('i = %d, "%s"\n\té', (arg(I32),)))
 
 

@@ -16,6 +16,7 @@ from opencute.cute import DumpDir as DumpDir
 from opencute.cute import E as E
 from opencute.cute import EnableAssertions as EnableAssertions
 from opencute.cute import EnableTVMFFI as EnableTVMFFI
+from opencute.cute import FastDivmodDivisor as FastDivmodDivisor
 from opencute.cute import GenerateLineInfo as GenerateLineInfo
 from opencute.cute import GPUArch as GPUArch
 from opencute.cute import Int as Int
@@ -43,11 +44,15 @@ from opencute.cute import TiledCopy as TiledCopy
 from opencute.cute import TiledMma as TiledMma
 from opencute.cute import Tiler as Tiler
 from opencute.cute import XTuple as XTuple
+from opencute.cute import acos as acos
 from opencute.cute import all_ as all_
 from opencute.cute import any_ as any_
 from opencute.cute import append as append
 from opencute.cute import append_ones as append_ones
+from opencute.cute import asin as asin
 from opencute.cute import assume as assume
+from opencute.cute import atan as atan
+from opencute.cute import atan2 as atan2
 from opencute.cute import autovec_copy as autovec_copy
 from opencute.cute import basic_copy as basic_copy
 from opencute.cute import basic_copy_if as basic_copy_if
@@ -62,6 +67,7 @@ from opencute.cute import composition as composition
 from opencute.cute import congruent as congruent
 from opencute.cute import copy as copy
 from opencute.cute import copy_atom_call as copy_atom_call
+from opencute.cute import cos as cos
 from opencute.cute import coshape as coshape
 from opencute.cute import cosize as cosize
 from opencute.cute import crd2idx as crd2idx
@@ -70,6 +76,10 @@ from opencute.cute import dice as dice
 from opencute.cute import domain_offset as domain_offset
 from opencute.cute import elem_less as elem_less
 from opencute.cute import empty_like as empty_like
+from opencute.cute import erf as erf
+from opencute.cute import exp as exp
+from opencute.cute import exp2 as exp2
+from opencute.cute import fast_divmod_create_divisor as fast_divmod_create_divisor
 from opencute.cute import filter as filter
 from opencute.cute import filter_zeros as filter_zeros
 from opencute.cute import find as find
@@ -96,6 +106,9 @@ from opencute.cute import kernel as kernel
 from opencute.cute import left_inverse as left_inverse
 from opencute.cute import local_partition as local_partition
 from opencute.cute import local_tile as local_tile
+from opencute.cute import log as log
+from opencute.cute import log2 as log2
+from opencute.cute import log10 as log10
 from opencute.cute import logical_divide as logical_divide
 from opencute.cute import logical_product as logical_product
 from opencute.cute import make_composed_layout as make_composed_layout
@@ -147,14 +160,19 @@ from opencute.cute import repeat_like as repeat_like
 from opencute.cute import replace as replace
 from opencute.cute import right_inverse as right_inverse
 from opencute.cute import round_up as round_up
+from opencute.cute import rsqrt as rsqrt
 from opencute.cute import select as select
 from opencute.cute import shape as shape
 from opencute.cute import shape_div as shape_div
+from opencute.cute import sin as sin
 from opencute.cute import size as size
 from opencute.cute import size_in_bytes as size_in_bytes
 from opencute.cute import slice_ as slice_
 from opencute.cute import slice_and_offset as slice_and_offset
+from opencute.cute import sqrt as sqrt
 from opencute.cute import struct as struct
+from opencute.cute import tan as tan
+from opencute.cute import tanh as tanh
 from opencute.cute import tile_to_shape as tile_to_shape
 from opencute.cute import tiled_divide as tiled_divide
 from opencute.cute import tiled_product as tiled_product
@@ -179,6 +197,7 @@ __all__ = [
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "FastDivmodDivisor",
     "GPUArch",
     "GenerateLineInfo",
     "Int",
@@ -206,12 +225,16 @@ __all__ = [
     "TiledMma",
     "Tiler",
     "XTuple",
+    "acos",
     "all_",
     "any_",
     "append",
     "append_ones",
     "arch",
+    "asin",
     "assume",
+    "atan",
+    "atan2",
     "autovec_copy",
     "basic_copy",
     "basic_copy_if",
@@ -226,6 +249,7 @@ __all__ = [
     "congruent",
     "copy",
     "copy_atom_call",
+    "cos",
     "coshape",
     "cosize",
     "crd2idx",
@@ -234,6 +258,10 @@ __all__ = [
     "domain_offset",
     "elem_less",
     "empty_like",
+    "erf",
+    "exp",
+    "exp2",
+    "fast_divmod_create_divisor",
     "filter",
     "filter_zeros",
     "find",
@@ -260,6 +288,9 @@ __all__ = [
     "left_inverse",
     "local_partition",
     "local_tile",
+    "log",
+    "log2",
+    "log10",
     "logical_divide",
     "logical_product",
     "make_composed_layout",
@@ -313,15 +344,20 @@ __all__ = [
     "replace",
     "right_inverse",
     "round_up",
+    "rsqrt",
     "runtime",
     "select",
     "shape",
     "shape_div",
+    "sin",
     "size",
     "size_in_bytes",
     "slice_",
     "slice_and_offset",
+    "sqrt",
     "struct",
+    "tan",
+    "tanh",
     "testing",
     "tile_to_shape",
     "tiled_divide",

@@ -15,7 +15,8 @@
     │   ├── MisalignedError
     │   ├── UninitializedError
     │   ├── RaceError
-    │   └── DeadlockError
+    │   ├── DeadlockError
+    │   └── FailedAssertionError  (also AssertionError) a condition that a program asserts is false
     ├── DeviceError               the CUDA driver reported an error
     └── MissingPieceError         something that is not installed; says what to install
 
@@ -31,6 +32,7 @@ __all__ = [
     "CompileError",
     "DeadlockError",
     "DeviceError",
+    "FailedAssertionError",
     "LanguageError",
     "LayoutError",
     "MisalignedError",
@@ -173,6 +175,12 @@ class DeadlockError(SimulationError):
     """No thread can make progress."""
 
     default_code = "OC3500"
+
+
+class FailedAssertionError(SimulationError, AssertionError):
+    """A condition that the program asserts does not hold."""
+
+    default_code = "OC3013"
 
 
 class DeviceError(OpenCuTeError):

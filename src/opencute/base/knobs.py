@@ -114,6 +114,11 @@ class Knobs:
     verify_passes = Knob(
         "OPENCUTE_VERIFY_PASSES", False, _flag, "run the IR verifier after every pass"
     )
+    assertions = Knob(
+        "OPENCUTE_ASSERTIONS", False, _flag,
+        "check `cute.testing.assert_` in machine code too, as --enable-assertions does",
+        in_cache_key=True,
+    )  # fmt: skip
     sim_seed = Knob("OPENCUTE_SIM_SEED", 0, int, "seed of the simulator's scheduling order")
     sim_step_limit = Knob(
         "OPENCUTE_SIM_STEP_LIMIT", 50_000_000, int,

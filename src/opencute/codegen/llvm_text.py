@@ -16,6 +16,7 @@ from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
 from opencute.codegen.libdevice import libdevice_text
 from opencute.codegen.llvm_types import llvm_type
 from opencute.codegen.ops_arith import ARITH
+from opencute.codegen.ops_assert import assert_on_device
 from opencute.codegen.ops_block import BLOCK_OPS
 from opencute.codegen.ops_convert import CONVERT
 from opencute.codegen.ops_math import MATH
@@ -37,6 +38,7 @@ TABLE: dict[str, OpPrinter] = {
     **MATRIX,
     **MEMORY,
     **VECTOR_OPS,
+    "cf.assert": assert_on_device,
 }
 
 _LAUNCH = (("cute.reqntid", "nvvm.reqntid"), ("cute.maxntid", "nvvm.maxntid"),

@@ -41,6 +41,7 @@ from opencute.ir.parser import parse
 from opencute.ir.passes import PassRecord
 from opencute.ir.printer import print_op
 from opencute.ir.verifier import verify
+from opencute.passes.assertions import drop_assertions
 from opencute.passes.pipelines import (
     DEVICE,
     cute_pipeline,
@@ -168,8 +169,14 @@ class Artefacts:
         host_pipeline(self.target).run(module)
         return module
 
+    def _check_or_drop(self, module: Op) -> None:
+        """Remove assertions from a module unless they are asked for."""
+        if not self.options.assertions:
+            drop_assertions(module)
+
     def _lower(self, module: Op) -> None:
         """Bring the kernels to the llvm level in place."""
+        self._check_or_drop(module)
         pipeline = device_pipeline(self.target)
         self.records = pipeline.run(module, dump_dir=self.dump_dir, start=self._passed)
 
@@ -182,6 +189,7 @@ class Artefacts:
     def host(self) -> HostCode:
         """The host function for this machine's processor, as LLVM IR."""
         module = self.module.clone({})
+        self._check_or_drop(module)
         host_pipeline(self.target).run(module)
         return compile_host_text(module, self.name)
 

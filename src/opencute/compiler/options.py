@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn
 
 from opencute.base.errors import ArgumentError
+from opencute.base.knobs import KNOBS
 
 __all__ = [
     "CompileOption",
@@ -115,6 +116,8 @@ def parse_options(text: str = "", typed: Any = ()) -> Options:
         if not isinstance(option, CompileOption):
             raise ArgumentError("not a compile option", code="OC2121", found=repr(item))
         out = replace(out, **{option.field: option.value})
+    if KNOBS.assertions and not out.assertions:
+        out = replace(out, assertions=True)
     if out.opt_level not in range(4):
         raise ArgumentError("opt level is 0 to 3", code="OC2120", found=out.opt_level)
     return out

@@ -13,6 +13,7 @@ _FILLS = "opencute.lang.fills"
 _VECTORS = "opencute.lang.vectors"
 _CALLS = "opencute.lang.tiled.calls"
 _COPYING = "opencute.lang.tiled.copying"
+_MATH = "opencute.lang.mathfns"
 _OPTIONS = "opencute.compiler.options"
 _TYPING = "opencute.lang.typing"
 
@@ -78,6 +79,13 @@ _TABLE = {
         )
     },
     **{
+        name: _MATH
+        for name in (
+            "acos", "asin", "atan", "atan2", "cos", "erf", "exp", "exp2", "log", "log10", "log2",
+            "rsqrt", "sin", "sqrt", "tan", "tanh",
+        )
+    },
+    **{
         name: _OPTIONS
         for name in (
             "DumpDir", "EnableAssertions", "EnableTVMFFI", "GPUArch", "GenerateLineInfo",
@@ -90,6 +98,7 @@ _TABLE = {
     },
     "AddressSpace": "opencute.lang.pointers",
     "CopyAtom": "opencute.lang.tiled.atoms",
+    "FastDivmodDivisor": "opencute.lang.values.fast_divmod",
     "MmaAtom": "opencute.lang.tiled.atoms",
     "Numeric": "opencute.lang.numbers",
     "Pointer": "opencute.lang.pointers",
@@ -97,6 +106,7 @@ _TABLE = {
     "TiledMma": "opencute.lang.tiled.multiplying",
     "arch": "opencute.cute.arch:",
     "compile": "opencute.jit.calls",
+    "fast_divmod_create_divisor": "opencute.lang.values.fast_divmod",
     "jit": "opencute.jit.functions",
     "kernel": "opencute.jit.functions",
     "make_copy_atom": "opencute.lang.tiled.atoms",
@@ -121,7 +131,6 @@ _RENAMED = {
     "cp_async_commit_group": "cute.arch.cp_async_commit_group",
     "cp_async_wait": "cute.arch.cp_async_wait_group",
     "cp_async_wait_group": "cute.arch.cp_async_wait_group",
-    "exp": "cute.math.exp",
     "from_dlpack": "cute.runtime.from_dlpack",
     "grid_dim": "cute.arch.grid_dim",
     "make_reg_tensor": "cute.make_rmem_tensor",

@@ -84,6 +84,22 @@ from opencute.lang.fills import full as full
 from opencute.lang.fills import full_like as full_like
 from opencute.lang.fills import ones_like as ones_like
 from opencute.lang.fills import zeros_like as zeros_like
+from opencute.lang.mathfns import acos as acos
+from opencute.lang.mathfns import asin as asin
+from opencute.lang.mathfns import atan as atan
+from opencute.lang.mathfns import atan2 as atan2
+from opencute.lang.mathfns import cos as cos
+from opencute.lang.mathfns import erf as erf
+from opencute.lang.mathfns import exp as exp
+from opencute.lang.mathfns import exp2 as exp2
+from opencute.lang.mathfns import log as log
+from opencute.lang.mathfns import log2 as log2
+from opencute.lang.mathfns import log10 as log10
+from opencute.lang.mathfns import rsqrt as rsqrt
+from opencute.lang.mathfns import sin as sin
+from opencute.lang.mathfns import sqrt as sqrt
+from opencute.lang.mathfns import tan as tan
+from opencute.lang.mathfns import tanh as tanh
 from opencute.lang.numbers import Numeric as Numeric
 from opencute.lang.pointers import AddressSpace as AddressSpace
 from opencute.lang.pointers import Pointer as Pointer
@@ -121,6 +137,10 @@ from opencute.lang.tiled.copying import make_tiled_copy_tv as make_tiled_copy_tv
 from opencute.lang.tiled.multiplying import ThrMma as ThrMma
 from opencute.lang.tiled.multiplying import TiledMma as TiledMma
 from opencute.lang.tiled.multiplying import make_tiled_mma as make_tiled_mma
+from opencute.lang.values.fast_divmod import FastDivmodDivisor as FastDivmodDivisor
+from opencute.lang.values.fast_divmod import (
+    fast_divmod_create_divisor as fast_divmod_create_divisor,
+)
 from opencute.lang.vectors import ReductionOp as ReductionOp
 from opencute.lang.vectors import TensorSSA as TensorSSA
 from opencute.lang.vectors import where as where
@@ -182,6 +202,7 @@ __all__ = [
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "FastDivmodDivisor",
     "GPUArch",
     "GenerateLineInfo",
     "Int",
@@ -209,12 +230,16 @@ __all__ = [
     "TiledMma",
     "Tiler",
     "XTuple",
+    "acos",
     "all_",
     "any_",
     "append",
     "append_ones",
     "arch",
+    "asin",
     "assume",
+    "atan",
+    "atan2",
     "autovec_copy",
     "basic_copy",
     "basic_copy_if",
@@ -229,6 +254,7 @@ __all__ = [
     "congruent",
     "copy",
     "copy_atom_call",
+    "cos",
     "coshape",
     "cosize",
     "crd2idx",
@@ -237,6 +263,10 @@ __all__ = [
     "domain_offset",
     "elem_less",
     "empty_like",
+    "erf",
+    "exp",
+    "exp2",
+    "fast_divmod_create_divisor",
     "filter",
     "filter_zeros",
     "find",
@@ -263,6 +293,9 @@ __all__ = [
     "left_inverse",
     "local_partition",
     "local_tile",
+    "log",
+    "log2",
+    "log10",
     "logical_divide",
     "logical_product",
     "make_composed_layout",
@@ -316,15 +349,20 @@ __all__ = [
     "replace",
     "right_inverse",
     "round_up",
+    "rsqrt",
     "runtime",
     "select",
     "shape",
     "shape_div",
+    "sin",
     "size",
     "size_in_bytes",
     "slice_",
     "slice_and_offset",
+    "sqrt",
     "struct",
+    "tan",
+    "tanh",
     "testing",
     "tile_to_shape",
     "tiled_divide",

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rank 3: the operations that kernels are made of, one file per dialect.
 
-``arith``, ``math``, ``scf``, ``vector``, ``func``, ``gpu`` and ``llvm`` conform to MLIR's dialects
-of the same names; ``cute`` and ``ptx`` are ours. Importing this package declares all of them.
+``arith``, ``cf``, ``math``, ``scf``, ``vector``, ``func``, ``gpu`` and ``llvm`` conform to MLIR's
+dialects of the same names; ``cute`` and ``ptx`` are ours. Importing this package declares all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from opencute.dialects import (
     arith,
     builtin,
+    cf,
     cute,
     func,
     gpu,
@@ -30,6 +31,7 @@ from opencute.dialects import (
 __all__ = [
     "arith",
     "builtin",
+    "cf",
     "cute",
     "func",
     "gpu",

@@ -12,6 +12,7 @@ from typing import Any
 
 from opencute.base.counters import COUNTERS
 from opencute.base.errors import LanguageError
+from opencute.base.knobs import KNOBS
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.options import Options, parse_options
 from opencute.compiler.targets import RunTarget, run_target
@@ -27,6 +28,7 @@ from opencute.lang.pointers import AddressSpace
 
 __all__ = ["CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts"]
 
+_PLAIN, _CHECKED = Options(), Options(assertions=True)
 _runners: dict[tuple[str, RunTarget, Options], Runner] = {}
 
 
@@ -135,7 +137,8 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     that cannot be told (`fn.retraced_because` says why) the function is traced on each call; equal
     traces still share machine code.
     """
-    request = Request(fn, args, kwargs, Options())
+    options = _CHECKED if KNOBS.assertions else _PLAIN
+    request = Request(fn, args, kwargs, options)
     key = (request.key, request.target)
     version = fn.versions.get(key)
     if version is None or not version.guard():

@@ -267,7 +267,7 @@ def _check_host_memory(value: ExternalTensor) -> None:
 
 
 def _prints(module: Op) -> bool:
-    return any(op.name == "cute.print" for op in module.walk())
+    return any(op.name in ("cute.print", "cf.assert") for op in module.walk())
 
 
 def _symbols(module: Op) -> dict[str, int]:

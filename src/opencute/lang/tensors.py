@@ -26,8 +26,18 @@ from opencute.dialects.smem import BASE_ALIGN, SmemAllocOp
 from opencute.ir.attributes import IntAttr
 from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Value
-from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, as_numeric, class_of
+from opencute.lang.numbers import (
+    Int32,
+    Int64,
+    Integer,
+    Numeric,
+    NumericMeta,
+    Uint8,
+    as_numeric,
+    class_of,
+)
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
+from opencute.lang.values.packed_access import is_packed, load_element, store_element
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import (
     ComposedLayout,
@@ -257,9 +267,14 @@ class TracedTensor(Tensor):
             hint="loop over range(cute.size(tensor)) and index it",
         )  # fmt: skip
 
+    def _offset(self, crd: Any) -> Any:
+        return self.layout(offset_coord(crd, self.layout, wide=True))
+
     def __getitem__(self, crd: Any) -> Any:
         if _keeps(crd):
             return self._at(crd)
+        if is_packed(self.iterator):
+            return load_element(self.iterator, self._offset(crd))
         element = self._element(crd)
         return element.load() if isinstance(element, Pointer) else element
 
@@ -267,6 +282,10 @@ class TracedTensor(Tensor):
         self._pointer()
         if _keeps(crd):
             self._at(crd).store(value)
+        elif is_packed(self.iterator):
+            number = _scalar(value, self)
+            check_fits(number, self.element_type.dtype)
+            store_element(self.iterator, self._offset(crd), number)
         else:
             self._element(crd).store(_scalar(value, self))
 
@@ -464,8 +483,15 @@ def make_rmem_tensor(
         raise LayoutError("registers need at least one element", code="OC1367", found=layout)
     bits = 8 if dtype.dtype.is_bool else dtype.width
     align = min(max(16, bits // 8), 32)
-    value = cute.alloca(dtype.mlir_type, cosize(layout), align)
-    return TracedTensor(Pointer(value, dtype), layout)
+    count = cosize(layout)
+    if dtype.dtype.is_subbyte:  # whole bytes, whose other bits are known when one is written
+        unit = math.lcm(bits, 8) // bits
+        count = -(-count // unit) * unit
+    pointer = Pointer(cute.alloca(dtype.mlir_type, count, align), dtype)
+    if dtype.dtype.is_subbyte:
+        zeros = TracedTensor(pointer.recast(Uint8), Layout(count * bits // 8, 1))
+        zeros.fill(0)
+    return TracedTensor(pointer, layout)
 
 
 def make_fragment_like(
