@@ -22,7 +22,7 @@ from opencute.ir.builder import paused_gc
 from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
-from opencute.jit.runners import Runner, make_runner
+from opencute.jit.runners import ReturningRunner, Runner, make_runner
 from opencute.lang.pointers import AddressSpace
 
 __all__ = ["CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts"]
@@ -88,9 +88,10 @@ class Request:
             return bound.args, bound.kwargs
 
         self.functions = {id(self.fn): self.fn}
-        return trace_host(
+        module, self.returned = trace_host(
             self.fn.rewritten, self.fn.symbol, types, build, self.target.arch, self.functions
         )
+        return module
 
     def values(self, arguments: dict[str, Any]) -> list[Any]:
         """The run-time values of arguments, in the order of the parameters."""
@@ -112,7 +113,8 @@ def runner_for(request: Request) -> Runner:
         artefacts = Artefacts(name, module, request.target.arch, request.options)
         runner = _runners[key] = make_runner(artefacts, request.target)
         artefacts.keep()
-    return runner
+    returned = request.returned
+    return runner if returned.nothing else ReturningRunner(runner, returned)
 
 
 def compiled_artefacts() -> list[Artefacts]:
@@ -128,7 +130,7 @@ class _Version:
     guard: Guard
 
 
-def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Compile a function for its arguments and run it.
 
     Code made for an equal request is used again if nothing that its trace read has changed. Where
@@ -154,7 +156,8 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
             fn.versions[key] = _Version(runner, guard)
     else:
         runner = version.runner
-    runner(request.values(request.arguments))
+    result = runner(request.values(request.arguments))
+    return result if isinstance(runner, ReturningRunner) else None
 
 
 _MAX_VERSIONS = 256

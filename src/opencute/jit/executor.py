@@ -98,12 +98,12 @@ class Executor:
             p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs:
             known = self._prepared.get(tuple(map(id, args)))
             if known is not None and known.same(args):
                 known.run()
-                return
+                return None
         try:
             request = self._bind(args, kwargs)
             runner = self._versions.get(request.key)
@@ -112,7 +112,9 @@ class Executor:
             run = runner.prepare(request.values(request.arguments))
             if not kwargs and runner.reusable and getattr(run, "reusable", True):
                 self._remember(args, run)
-            run()
+                run()
+                return None
+            return run()
         except Exception as e:
             place_error(e)
             raise
