@@ -19,7 +19,7 @@ NAMES: dict[str, frozenset[str]] = {
         "copy_atom_call fast_divmod_create_divisor gemm make_cotiled_copy make_layout_image_mask "
         "make_mma_atom make_tiled_copy_A make_tiled_copy_B make_tiled_copy_C "
         "make_tiled_copy_C_atom make_tiled_copy_D make_tiled_copy_S make_tiled_mma mma_atom_call "
-        "prefetch struct sym_int sym_int32 sym_int64".split()
+        "prefetch struct".split()
     ),
     "cute.arch": frozenset(
         "add_packed_f32x2 alloc_smem alloc_tmem atomic_add atomic_fmax atomic_fmin barrier "
@@ -43,8 +43,7 @@ NAMES: dict[str, frozenset[str]] = {
         "tcgen05 warp warpgroup".split()
     ),
     "cute.runtime": frozenset(
-        "find_runtime_libraries load_module make_fake_compact_tensor make_fake_stream "
-        "make_fake_tensor".split()
+        "find_runtime_libraries load_module".split()
     ),
     "cute.testing": frozenset("autotune_jit tune".split()),
     "": frozenset("experimental jax pipeline utils".split()),

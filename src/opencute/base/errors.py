@@ -10,6 +10,7 @@
     │   ├── VerificationError     an operation breaks a rule of its dialect
     │   └── ToolchainError        LLVM or ptxas refused what we gave them
     ├── ArgumentError             (also ValueError) a call's arguments do not fit what was compiled
+    │   └── ArgumentTypeError     (also TypeError) an argument is of another type
     ├── SimulationError           the simulator found a fault while running a kernel
     │   ├── OutOfBoundsError
     │   ├── MisalignedError
@@ -28,6 +29,7 @@ from opencute.base.location import Location
 
 __all__ = [
     "ArgumentError",
+    "ArgumentTypeError",
     "CompileError",
     "DeadlockError",
     "DeviceError",
@@ -137,6 +139,10 @@ class ArgumentError(OpenCuTeError, ValueError):
     """The arguments of a call do not fit what was compiled."""
 
     default_code = "OC2000"
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of a call is of another type than what was compiled for."""
 
 
 class SimulationError(OpenCuTeError):

@@ -74,6 +74,10 @@ from opencute.lang.algebra import tiled_divide as tiled_divide
 from opencute.lang.algebra import tiled_product as tiled_product
 from opencute.lang.algebra import zipped_divide as zipped_divide
 from opencute.lang.algebra import zipped_product as zipped_product
+from opencute.lang.arguments.symbols import SymInt as SymInt
+from opencute.lang.arguments.symbols import sym_int as sym_int
+from opencute.lang.arguments.symbols import sym_int32 as sym_int32
+from opencute.lang.arguments.symbols import sym_int64 as sym_int64
 from opencute.lang.copies import CopyAtom as CopyAtom
 from opencute.lang.copies import ThrCopy as ThrCopy
 from opencute.lang.copies import TiledCopy as TiledCopy
@@ -92,7 +96,28 @@ from opencute.lang.fills import full as full
 from opencute.lang.fills import full_like as full_like
 from opencute.lang.fills import ones_like as ones_like
 from opencute.lang.fills import zeros_like as zeros_like
+from opencute.lang.numbers import BFloat16 as BFloat16
+from opencute.lang.numbers import Boolean as Boolean
+from opencute.lang.numbers import Float4E2M1FN as Float4E2M1FN
+from opencute.lang.numbers import Float8E4M3FN as Float8E4M3FN
+from opencute.lang.numbers import Float8E5M2 as Float8E5M2
+from opencute.lang.numbers import Float8E8M0FNU as Float8E8M0FNU
+from opencute.lang.numbers import Float16 as Float16
+from opencute.lang.numbers import Float32 as Float32
+from opencute.lang.numbers import Float64 as Float64
+from opencute.lang.numbers import Int4 as Int4
+from opencute.lang.numbers import Int8 as Int8
+from opencute.lang.numbers import Int16 as Int16
+from opencute.lang.numbers import Int32 as Int32
+from opencute.lang.numbers import Int64 as Int64
+from opencute.lang.numbers import Integer as Integer
 from opencute.lang.numbers import Numeric as Numeric
+from opencute.lang.numbers import TFloat32 as TFloat32
+from opencute.lang.numbers import Uint4 as Uint4
+from opencute.lang.numbers import Uint8 as Uint8
+from opencute.lang.numbers import Uint16 as Uint16
+from opencute.lang.numbers import Uint32 as Uint32
+from opencute.lang.numbers import Uint64 as Uint64
 from opencute.lang.pointers import AddressSpace as AddressSpace
 from opencute.lang.pointers import Pointer as Pointer
 from opencute.lang.printing import print_tensor as print_tensor
@@ -158,6 +183,8 @@ XTuple = Any
 
 __all__ = [
     "AddressSpace",
+    "BFloat16",
+    "Boolean",
     "ComposedLayout",
     "Coord",
     "CopyAtom",
@@ -165,10 +192,23 @@ __all__ = [
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "Float4E2M1FN",
+    "Float8E4M3FN",
+    "Float8E5M2",
+    "Float8E8M0FNU",
+    "Float16",
+    "Float32",
+    "Float64",
     "GPUArch",
     "GenerateLineInfo",
     "Int",
+    "Int4",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
     "IntTuple",
+    "Integer",
     "KeepCUBIN",
     "KeepPTX",
     "KeepSASS",
@@ -182,12 +222,19 @@ __all__ = [
     "Shape",
     "Stride",
     "Swizzle",
+    "SymInt",
+    "TFloat32",
     "Tensor",
     "TensorSSA",
     "ThrCopy",
     "Tile",
     "TiledCopy",
     "Tiler",
+    "Uint4",
+    "Uint8",
+    "Uint16",
+    "Uint32",
+    "Uint64",
     "XTuple",
     "all_",
     "any_",
@@ -292,6 +339,9 @@ __all__ = [
     "size_in_bytes",
     "slice_",
     "slice_and_offset",
+    "sym_int",
+    "sym_int32",
+    "sym_int64",
     "testing",
     "tile_to_shape",
     "tiled_divide",

@@ -10,6 +10,9 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "from_dlpack": "opencute.lang.external",
+        "make_fake_compact_tensor": "opencute.lang.arguments.fakes",
+        "make_fake_stream": "opencute.lang.arguments.fakes",
+        "make_fake_tensor": "opencute.lang.arguments.fakes",
         "make_ptr": "opencute.lang.external",
     },
 )

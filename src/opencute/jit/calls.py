@@ -15,8 +15,9 @@ from opencute.base.errors import LanguageError
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.options import Options, parse_options
 from opencute.compiler.targets import RunTarget, run_target
+from opencute.frontend.arguments.declared import CallCheck
 from opencute.frontend.locations import place_error
-from opencute.frontend.signature import Spec, StaticSpec, spec_of
+from opencute.frontend.signature import EnvStreamSpec, Spec, StaticSpec, spec_of
 from opencute.frontend.tracing import trace_host
 from opencute.ir.builder import paused_gc
 from opencute.jit.executor import Executor, fast_executor
@@ -63,10 +64,40 @@ class Request:
                 self.arguments[name] = None
 
     def like(self, arguments: dict[str, Any]) -> Request:
-        """The same function, options and target with other arguments."""
+        """The same function, options and target with the arguments of a call.
+
+        Raises:
+            ArgumentError: one of them breaks what the example promised.
+        """
         new = object.__new__(Request)
-        new._set(self.fn, self.options, self.target, arguments)
+        new.fn, new.options, new.target = self.fn, self.options, self.target
+        new.arguments = arguments
+        space = AddressSpace.gmem if self.target.kind == "sim" else None
+        static, notes = self.fn.static_parameters, self.fn.argument_notes
+        call = CallCheck(self.fn.symbol, spec_of, self.positions, self._describe)
+        new.specs = {}
+        for n, v in arguments.items():
+            spec = self.specs.get(n)
+            if n in static:
+                new.specs[n] = StaticSpec(v)
+            elif spec is None:
+                new.specs[n] = spec_of(v, notes.get(n), n, space)
+            else:
+                new.specs[n] = spec.like(v, call, n, notes.get(n), space)
         return new
+
+    def _describe(self, call: CallCheck) -> list[str]:
+        return [f"{n}: {self.specs[n].describe(call)}" for n in self.positions]
+
+    @functools.cached_property
+    def positions(self) -> dict[str, int]:
+        """The arguments that calls pass, numbered."""
+        static = self.fn.static_parameters
+        names = [
+            n for n, s in self.specs.items()
+            if n not in static and not isinstance(s, EnvStreamSpec)
+        ]  # fmt: skip
+        return {n: i for i, n in enumerate(names)}
 
     @property
     def key(self) -> tuple[Any, ...]:

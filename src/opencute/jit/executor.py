@@ -15,7 +15,6 @@ from opencute.base.errors import ArgumentError
 from opencute.frontend.locations import place_error
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.lang.numbers import Numeric
-from opencute.lang.typing import is_constexpr
 
 if TYPE_CHECKING:
     from opencute.jit.calls import Request
@@ -89,10 +88,7 @@ class Executor:
         self.fast: Any = None
         self._first = runner
         signature = request.fn.signature
-        notes = request.fn.annotations
-        self._runtime = [
-            n for n in signature.parameters if n != "self" and not is_constexpr(notes.get(n))
-        ]
+        self._runtime = list(request.positions)
         self._all = [n for n in signature.parameters if n != "self"]
         self._open_ended = any(
             p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()
@@ -160,13 +156,15 @@ class Executor:
         for name in first.specs:
             if name in given:
                 arguments[name] = given[name]
-            elif name in self._runtime and defaults[name].default is defaults[name].empty:
+            elif name not in self._runtime:
+                arguments[name] = first.arguments[name]
+            elif defaults[name].default is defaults[name].empty:
                 raise ArgumentError(
                     f"{first.fn.symbol}() misses argument {name!r}", code="OC2130",
                     expected=", ".join(self._runtime),
                 )  # fmt: skip
             else:
-                arguments[name] = first.arguments[name]
+                arguments[name] = defaults[name].default
         return first.like(arguments)
 
     def _other_version(self, request: Request) -> Runner:

@@ -18,6 +18,7 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 from opencute.dialects.cute import Dyn, LayoutAttr
+from opencute.lang.arguments.packed import counted_in_elements
 from opencute.lang.numbers import NumericMeta, numeric_class
 from opencute.lang.pointers import AddressSpace, element_bits
 from opencute.lang.tensors import Tensor
@@ -25,6 +26,7 @@ from opencute.layout.ints import is_sequence
 from opencute.numeric.dtypes import from_dlpack_code
 from opencute.runtime.dlpack import export
 from opencute.runtime.external import ExternalArray
+from opencute.runtime.phantom import without_memory
 
 __all__ = ["MARKS", "ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr"]
 
@@ -66,7 +68,7 @@ class ExternalTensor(Tensor):
 
     __slots__ = (
         "__weakref__", "_dtype", "_order", "_stride32", "array", "assumed_align", "owner",
-        "prepared", "state", "version",
+        "prepared", "promised", "state", "version",
     )  # fmt: skip
     __hash__ = object.__hash__
 
@@ -77,8 +79,9 @@ class ExternalTensor(Tensor):
         use_32bit_stride: bool = False,
         owner: Any = None,
     ) -> None:
-        self.array = array
+        self.array = array = counted_in_elements(array)
         self.owner = owner
+        self.promised: tuple[int, ...] | None = None  # facts that hold in every call
         self._dtype: Any = None
         self._order: list[int] | None = None  # stride order of earlier marks
         self._stride32 = use_32bit_stride
@@ -358,6 +361,8 @@ class ExternalTensor(Tensor):
         """What is true of this tensor beyond its marks: alignment of the address in bytes (at most
         16, at least what is assumed), then for each dynamic stride the elements that divide it (at
         most 16 bytes' worth)."""
+        if self.promised is not None:
+            return self.promised
         address = self.array.address
         align = max(self.assumed_align, math.gcd(address, _FACT_BYTES) if address else _FACT_BYTES)
         per = max(align * 8 // element_bits(self.element_type), 1)
@@ -411,7 +416,13 @@ def from_dlpack(
     Raises:
         ArgumentError: not a tensor, not aligned as assumed, or of a type the language lacks.
     """
-    array = export(tensor_dlpack)
+    try:
+        array = export(tensor_dlpack)
+    except ArgumentError:
+        phantom = without_memory(tensor_dlpack)
+        if phantom is None:
+            raise
+        array = phantom
     return ExternalTensor(array, assumed_align, use_32bit_stride, tensor_dlpack)
 
 
