@@ -10,8 +10,8 @@ points to 8-byte slots, all little-endian, a value in the low bytes of its slot:
     slot 2 + i  argument i of the function: a pointer, integer or float
     then        the function's results, which the call writes
 
-The result of the call itself is the first CUresult that is not 0; later launches are then skipped. A launch with an
-empty grid is left out, because the driver calls it an error where it is only nothing to do.
+The call itself gives the first CUresult that is not 0; later launches are then skipped. A launch
+with an empty grid is left out, because the driver calls it an error where it is only nothing to do.
 `launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx``; whoever
 compiles it (`opencute.native.jit.compile_host`) gives its address.
 """

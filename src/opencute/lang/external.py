@@ -361,9 +361,9 @@ class ExternalTensor(Tensor):
         """What is true of this tensor beyond its marks: alignment of the address in bytes (at most
         16, at least what is assumed), then for each dynamic stride the elements that divide it (at
         most 16 bytes' worth)."""
+        address = self.array.address
         if self.promised is not None:
             return self.promised
-        address = self.array.address
         align = max(self.assumed_align, math.gcd(address, _FACT_BYTES) if address else _FACT_BYTES)
         per = max(align * 8 // element_bits(self.element_type), 1)
         out = [align]
@@ -416,13 +416,7 @@ def from_dlpack(
     Raises:
         ArgumentError: not a tensor, not aligned as assumed, or of a type the language lacks.
     """
-    try:
-        array = export(tensor_dlpack)
-    except ArgumentError:
-        phantom = without_memory(tensor_dlpack)
-        if phantom is None:
-            raise
-        array = phantom
+    array = without_memory(tensor_dlpack) or export(tensor_dlpack)
     return ExternalTensor(array, assumed_align, use_32bit_stride, tensor_dlpack)
 
 

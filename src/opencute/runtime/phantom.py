@@ -19,10 +19,10 @@ __all__ = ["is_phantom", "without_memory"]
 
 def without_memory(obj: Any) -> ExternalArray | None:
     """The description of a tensor that has no memory; None if it may have some."""
+    if type(obj).__name__ != "FakeTensor" and not getattr(obj, "is_meta", False):
+        return None
     torch: Any = sys.modules.get("torch")
     if torch is None or not isinstance(obj, torch.Tensor):
-        return None
-    if type(obj).__name__ != "FakeTensor" and obj.device.type != "meta":
         return None
     kind = CUDA if obj.device.type == "cuda" else CPU
     device = (kind, obj.device.index or 0)

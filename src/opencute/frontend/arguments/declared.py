@@ -3,8 +3,8 @@
 """Tensors of a call against the tensors that a function was compiled for.
 
 In: what compilation knew (a fake tensor with symbols, or the marks of an example) and the tensor of
-a call. Out: that tensor with the marks of the compiled one, or an error that names the argument, the
-mode and what was expected. One `CallCheck` lives for one call: it remembers what symbols stand for.
+a call. Out: that tensor with the marks of the compiled one, or an error that names the argument,
+the mode and what was expected. One `CallCheck` lives for one call: it remembers what symbols stand for.
 """
 
 # pyright: reportUnknownArgumentType=false
@@ -112,7 +112,8 @@ class Declared:
                 call.name_of(n) if isinstance(n, SymInt) else "?" if isinstance(n, Dyn) else str(n)
             )
 
-        return f"Tensor([{', '.join(map(mode, self.shape))}], {self.dtype.dtype.numpy_name or self.dtype})"
+        name = self.dtype.dtype.numpy_name or self.dtype
+        return f"Tensor([{', '.join(map(mode, self.shape))}], {name})"
 
     def bind(self, obj: Any, call: CallCheck, path: str) -> ExternalTensor:
         """The tensor of a call with the marks of the compiled one.

@@ -323,7 +323,7 @@ def stream_handle(obj: Any, name: str = "stream") -> int:
     if obj is None:
         return 0
     if hasattr(obj, "__cuda_stream__"):
-        protocol = obj.__cuda_stream__
+        protocol: Any = obj.__cuda_stream__
         obj = (protocol() if callable(protocol) else protocol)[1]
     handle: Any = getattr(obj, "cuda_stream", obj)
     try:

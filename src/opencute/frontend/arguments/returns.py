@@ -10,19 +10,31 @@ numbers, containers of them stay containers, compile-time values are given as th
     returned.object([7])                      # (7, "ok")
 """
 
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# Users' objects are of any type; annotations cannot say more.
+
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from opencute.base.errors import LanguageError
-from opencute.frontend.carried import NoJoin, Number, Parts, Plan, Static, plan_for
 from opencute.ir.core import Value
-from opencute.ir.types import Type
-from opencute.lang.numbers import Numeric, ir_type
+from opencute.lang.numbers import Numeric
+from opencute.lang.pointers import Pointer
+from opencute.lang.streams import Stream
+from opencute.lang.tensors import TracedTensor
+from opencute.lang.vectors import TensorSSA
+from opencute.layout import Layout
+from opencute.layout.ints import is_sequence
 
 __all__ = ["Returned"]
+
+_Make = Callable[[Iterator[Any]], Any]
+_COMPILED_ONLY = (TracedTensor, TensorSSA, Pointer, Stream, Value)
 
 
 class Returned:
@@ -36,66 +48,86 @@ class Returned:
     """
 
     def __init__(self, result: Any) -> None:
-        try:
-            plan = plan_for(result)
-            self.values: list[Value] = plan.values(result)
-        except NoJoin as e:
-            raise _refused(e.found) from None
-        self.plan = _for_python(plan)
-
-    @property
-    def nothing(self) -> bool:
-        """Whether the function returns None."""
-        return isinstance(self.plan, Static) and self.plan.obj is None
+        self.nothing = result is None
+        self.values: list[Value] = []
+        self._make = self._describe(result)
 
     def object(self, numbers: Sequence[Any]) -> Any:
         """The object for the caller, from the numbers that the host code returned."""
-        return self.plan.rebuild(iter(numbers))
+        return self._make(iter(numbers))
 
     def forget_values(self) -> None:
         """Let go of the trace."""
         self.values = []
 
+    def _describe(self, x: Any) -> _Make:
+        if isinstance(x, Numeric):
+            if not x.is_dynamic:
+                return _constant(x.value)
+            self.values.append(x.ir_value())
+            return _number(x.dtype)
+        if isinstance(x, _COMPILED_ONLY) or hasattr(x, "__extract_mlir_values__"):
+            raise LanguageError(
+                "a host function called from Python returns something that only compiled code can "
+                "hold", code="OC1131", found=type(x).__name__, hint="store it to a tensor",
+                expected="numbers, containers of numbers, or compile-time values",
+            )  # fmt: skip
+        before = len(self.values)
+        make = self._parts(x)
+        # What holds no number is the very object: its identity may matter.
+        return make if make is not None and len(self.values) > before else self._static(x, make)
 
-@dataclasses.dataclass
-class _HostNumber(Plan):
+    def _static(self, x: Any, make: _Make | None) -> _Make:
+        return _constant(x) if make is None or not is_sequence(x) else make
+
+    def _parts(self, x: Any) -> _Make | None:
+        """How an object with parts is put together; None for anything else."""
+        if is_sequence(x):
+            kind: Any = type(x)
+            items = [self._describe(i) for i in x]
+            plain = kind in (tuple, list)
+            return lambda it: _sequence(kind, plain, [make(it) for make in items])
+        if isinstance(x, dict):
+            named = {k: self._describe(v) for k, v in x.items()}
+            return lambda it: {k: make(it) for k, make in named.items()}
+        if isinstance(x, Layout):
+            shape, stride = self._describe(x.shape), self._describe(x.stride)
+            return lambda it: Layout(shape(it), stride(it))
+        if type(x).__name__ == "SimpleNamespace":
+            fields = {k: self._describe(v) for k, v in vars(x).items()}
+            return lambda it: type(x)(**{k: make(it) for k, make in fields.items()})
+        if dataclasses.is_dataclass(x) and not isinstance(x, type):
+            fields = {f.name: self._describe(getattr(x, f.name)) for f in dataclasses.fields(x)}
+            return lambda it: _record(type(x), {k: make(it) for k, make in fields.items()})
+        return None
+
+
+def _constant(x: Any) -> _Make:
+    return lambda it: x
+
+
+def _sequence(kind: Any, plain: bool, items: list[Any]) -> Any:
+    return kind(items) if plain else kind(*items)
+
+
+def _record(kind: Any, fields: dict[str, Any]) -> Any:
+    new = object.__new__(kind)  # a dataclass: fields may be frozen, and __init__ may compute
+    for name, value in fields.items():
+        object.__setattr__(new, name, value)
+    return new
+
+
+def _number(dtype: Any) -> _Make:
     """A number that is Python's again."""
 
-    cls: Any
-
-    def types(self) -> list[Type]:
-        return [ir_type(self.cls.dtype)]
-
-    def rebuild(self, values: Iterator[Any]) -> Any:
-        value, dtype = next(values), self.cls.dtype
+    def make(it: Iterator[Any]) -> Any:
+        value = next(it)
         if dtype.is_bool:
-            return bool(value & 1) if isinstance(value, int) else bool(value)
+            return bool(int(value) & 1)
         if dtype.is_float:
             return float(value)
         # Bits: neither the simulator's registers nor a slot of the native call has a sign.
         bits = int(value) & (1 << dtype.width) - 1
         return bits - (1 << dtype.width) if dtype.signed and bits >> dtype.width - 1 else bits
 
-
-def _for_python(plan: Plan) -> Plan:
-    if isinstance(plan, Number):
-        return _HostNumber(plan.cls)
-    if isinstance(plan, Static):
-        obj = plan.obj
-        return Static(obj.value) if isinstance(obj, Numeric) and not obj.is_dynamic else plan
-    if isinstance(plan, Parts) and _crosses(plan.kind):
-        return dataclasses.replace(plan, plans=[_for_python(p) for p in plan.plans])
-    raise _refused(getattr(getattr(plan, "kind", None), "__name__", type(plan).__name__))
-
-
-def _crosses(kind: Any) -> bool:
-    """Whether containers of a kind mean something outside of compiled code."""
-    return kind.__name__ != "TracedTensor"
-
-
-def _refused(found: Any) -> LanguageError:
-    return LanguageError(
-        "a host function called from Python returns something that only compiled code can hold",
-        code="OC1131", expected="numbers, containers of numbers, or compile-time values",
-        found=found, hint="store it to a tensor",
-    )  # fmt: skip
+    return make

@@ -81,10 +81,10 @@ class FakeTensor(Tensor):
 
     def __init__(
         self,
-        dtype: NumericMeta,
+        dtype: Any,
         shape: Any,
         stride: Any,
-        memspace: AddressSpace = AddressSpace.gmem,
+        memspace: AddressSpace | None = None,
         assumed_align: int | None = None,
     ) -> None:
         if not isinstance(dtype, NumericMeta) or not hasattr(dtype, "dtype"):
