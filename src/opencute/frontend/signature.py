@@ -16,10 +16,11 @@ from __future__ import annotations  # pyright: ignore[reportAssignmentType] - a 
 
 import dataclasses
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from opencute.base.errors import ArgumentError, TypeMismatchError
+from opencute.frontend.arguments.adapters import adapted, is_adapted, register_jit_arg_adapter
 from opencute.frontend.arguments.declared import CallCheck
 from opencute.frontend.arguments.kinds import (
     EnvStreamSpec,
@@ -33,6 +34,7 @@ from opencute.frontend.arguments.kinds import (
     is_array,
     plain_number,
 )
+from opencute.frontend.arguments.protocols import ProtocolSpec, has_protocol
 from opencute.ir.core import Value
 from opencute.ir.types import Type
 from opencute.lang.arguments.fakes import FakeStream, FakeTensor
@@ -46,25 +48,18 @@ from opencute.layout.ints import is_sequence
 
 __all__ = [
     "EnvStreamSpec",
+    "PartsSpec",
+    "PointerSpec",
+    "ScalarSpec",
     "Spec",
     "StaticSpec",
+    "StreamSpec",
+    "TensorSpec",
     "annotations_of",
+    "is_adapted",
     "register_jit_arg_adapter",
     "spec_of",
 ]
-
-_ADAPTERS: dict[type, Callable[[Any], Any]] = {}
-
-
-def register_jit_arg_adapter(*types: type) -> Callable[[Any], Any]:
-    """Decorator: adapt arguments of foreign types; the adapter's result is passed instead."""
-
-    def decorate(adapter: Any) -> Any:
-        for t in types:
-            _ADAPTERS[t] = adapter
-        return adapter
-
-    return decorate
 
 
 class PartsSpec(Spec):
@@ -106,14 +101,13 @@ class PartsSpec(Spec):
 
     def extract(self, obj: Any, out: list[Any]) -> None:
         for spec, x in zip(self.items, parts_of(obj)[1], strict=True):
-            spec.extract(x, out)
+            spec.extract(adapted(x), out)
 
     def forget(self) -> None:
         for spec in self.items:
             spec.forget()
 
     def like(self, obj: Any, call: CallCheck, path: str, annotation: Any, space: Any) -> Spec:
-        obj = _adapted(obj)
         alike = type(obj) is self.kind or (is_sequence(obj) and issubclass(self.kind, tuple | list))
         if not alike:
             raise call.mistyped(path, self.kind.__name__, obj)
@@ -128,7 +122,7 @@ class PartsSpec(Spec):
         new.kind, new.names = self.kind, self.names
         new._set(
             [
-                spec.like(x, call, f"{path}[{n!r}]", h, space)
+                spec.like(adapted(x), call, f"{path}[{n!r}]", h, space)
                 for spec, n, x, h in zip(self.items, self.names, items, hints, strict=True)
             ]
         )
@@ -204,7 +198,7 @@ def spec_of(obj: Any, annotation: Any, name: str, space: AddressSpace | None = N
     Raises:
         TypeMismatchError: the argument does not fit its annotation, or cannot be passed.
     """
-    obj = _adapted(obj)
+    obj = adapted(obj)
     if is_constexpr(annotation) or obj is None:
         return StaticSpec(obj)
     obj = plain_number(obj)
@@ -218,6 +212,8 @@ def spec_of(obj: Any, annotation: Any, name: str, space: AddressSpace | None = N
         return PointerSpec(obj, space or obj.memspace)
     if _is_stream(obj, annotation):
         return StreamSpec()
+    if has_protocol(obj) and not isinstance(obj, Numeric):
+        return ProtocolSpec(obj, name, spec_of, space)
     if isinstance(obj, Numeric | bool | int | float):
         return _scalar(obj, annotation, name)
     if isinstance(obj, Layout | ComposedLayout):
@@ -227,11 +223,6 @@ def spec_of(obj: Any, annotation: Any, name: str, space: AddressSpace | None = N
             return StaticSpec(_frozen(obj))
         return PartsSpec(obj, name, annotation, space)
     return _other(obj, annotation, name)
-
-
-def _adapted(obj: Any) -> Any:
-    """An argument of a foreign type as its adapter gives it."""
-    return _ADAPTERS[type(obj)](obj) if type(obj) in _ADAPTERS else obj
 
 
 def _is_record(obj: Any) -> bool:

@@ -15,6 +15,7 @@ from opencute.base.errors import LanguageError
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.options import Options, parse_options
 from opencute.compiler.targets import RunTarget, run_target
+from opencute.frontend.arguments.adapters import adapted
 from opencute.frontend.arguments.declared import CallCheck
 from opencute.frontend.locations import place_error
 from opencute.frontend.signature import EnvStreamSpec, Spec, StaticSpec, spec_of
@@ -83,7 +84,7 @@ class Request:
             elif spec is None:
                 new.specs[n] = spec_of(v, notes.get(n), n, space)
             else:
-                new.specs[n] = spec.like(v, call, n, notes.get(n), space)
+                new.specs[n] = spec.like(adapted(v), call, n, notes.get(n), space)
         return new
 
     def _describe(self, call: CallCheck) -> list[str]:
@@ -128,7 +129,7 @@ class Request:
         """The run-time values of arguments, in the order of the parameters."""
         out: list[Any] = []
         for name, spec in self.specs.items():
-            spec.extract(arguments[name], out)
+            spec.extract(adapted(arguments[name]), out)
         return out
 
 

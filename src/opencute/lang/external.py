@@ -391,6 +391,15 @@ class ExternalTensor(Tensor):
         low, high = sum(min(r, 0) for r in reaches), sum(max(r, 0) for r in reaches)
         return low * bits // 8, ((high - low + 1) * bits + 7) // 8
 
+    # ---- as a part of a user's argument; see `opencute.frontend.arguments.protocols`
+    def __c_pointers__(self) -> list[Any]:
+        return [self]
+
+    __get_mlir_types__ = __c_pointers__
+
+    def __new_from_mlir_values__(self, values: Any) -> Any:
+        return values[0]
+
     def __dlpack__(self, **kwargs: Any) -> Any:
         return self.owner.__dlpack__(**kwargs)
 
@@ -433,6 +442,14 @@ class ExternalPointer:
 
     value_type = property(lambda self: self.dtype)
 
+    def __c_pointers__(self) -> list[Any]:
+        return [self]
+
+    __get_mlir_types__ = __c_pointers__
+
+    def __new_from_mlir_values__(self, values: Any) -> Any:
+        return values[0]
+
     def __str__(self) -> str:
         return f"ptr<{self.dtype.dtype.name}, {self.memspace.name}, align<{self.alignment}>>"
 
@@ -467,6 +484,10 @@ def make_ptr(
         from opencute.lang.numbers import Int64
         from opencute.lang.pointers import Pointer, pointer_type
 
+        if isinstance(value, Pointer):
+            space = value.memspace if mem_space == AddressSpace.generic else mem_space
+            type = pointer_type(dtype, space, assumed_align or max(align, value.alignment))
+            return Pointer(cute.recast(value.value, type), dtype)
         type = pointer_type(dtype, mem_space, align)
         return Pointer(cute.int_to_ptr(Int64(value).ir_value(), type), dtype)
     address = int(getattr(value, "value", value) or 0)

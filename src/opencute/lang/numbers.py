@@ -130,6 +130,17 @@ class Numeric(metaclass=NumericMeta):
             return self.value
         return arith.constant(self.value, ir_type(self.dtype))
 
+    def __c_pointers__(self) -> list[Any]:
+        return [self]
+
+    __get_mlir_types__ = __c_pointers__
+
+    def __extract_mlir_values__(self) -> list[Value]:
+        return [self.ir_value()]
+
+    def __new_from_mlir_values__(self, values: Any) -> Any:
+        return type(self)(values[0])
+
     def to(self, dtype: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """This number converted to another type.
 

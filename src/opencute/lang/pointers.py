@@ -144,6 +144,13 @@ class Pointer:
         check_fits(value, numeric.dtype)
         cute.store(numeric(value).ir_value(), self.value)
 
+    def __extract_mlir_values__(self) -> list[Value]:
+        return [self.value]
+
+    def __new_from_mlir_values__(self, values: Any) -> Pointer:
+        value = values[0]
+        return value if isinstance(value, Pointer) else Pointer(value, self._dtype)
+
     def __str__(self) -> str:
         natural = max(element_bits(self._dtype) // 8, 1)
         align = f", align<{self.alignment}>" if self.alignment != natural else ""

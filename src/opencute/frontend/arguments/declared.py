@@ -4,7 +4,8 @@
 
 In: what compilation knew (a fake tensor with symbols, or the marks of an example) and the tensor of
 a call. Out: that tensor with the marks of the compiled one, or an error that names the argument,
-the mode and what was expected. One `CallCheck` lives for one call: it remembers what symbols stand for.
+the mode and what was expected. One `CallCheck` lives for one call: it remembers what symbols stand
+for.
 """
 
 # pyright: reportUnknownArgumentType=false

@@ -324,7 +324,8 @@ def stream_handle(obj: Any, name: str = "stream") -> int:
         return 0
     if hasattr(obj, "__cuda_stream__"):
         protocol: Any = obj.__cuda_stream__
-        obj = (protocol() if callable(protocol) else protocol)[1]
+        pair: Any = protocol() if callable(protocol) else protocol
+        obj = pair[1]
     handle: Any = getattr(obj, "cuda_stream", obj)
     try:
         return int(handle)

@@ -66,6 +66,8 @@ class Returned:
                 return _constant(x.value)
             self.values.append(x.ir_value())
             return _number(x.dtype)
+        if isinstance(x, type):
+            return _constant(x)
         if isinstance(x, _COMPILED_ONLY) or hasattr(x, "__extract_mlir_values__"):
             raise LanguageError(
                 "a host function called from Python returns something that only compiled code can "
