@@ -7,6 +7,7 @@ from opencute.cute.runtime import make_fake_compact_tensor as make_fake_compact_
 from opencute.cute.runtime import make_fake_stream as make_fake_stream
 from opencute.cute.runtime import make_fake_tensor as make_fake_tensor
 from opencute.cute.runtime import make_ptr as make_ptr
+from opencute.cute.runtime import nullptr as nullptr
 
 __all__ = [
     "from_dlpack",
@@ -14,4 +15,5 @@ __all__ = [
     "make_fake_stream",
     "make_fake_tensor",
     "make_ptr",
+    "nullptr",
 ]

@@ -7,6 +7,7 @@ from opencute.lang.arguments.fakes import make_fake_stream as make_fake_stream
 from opencute.lang.arguments.fakes import make_fake_tensor as make_fake_tensor
 from opencute.lang.external import from_dlpack as from_dlpack
 from opencute.lang.external import make_ptr as make_ptr
+from opencute.lang.external import nullptr as nullptr
 
 __all__ = [
     "from_dlpack",
@@ -14,4 +15,5 @@ __all__ = [
     "make_fake_stream",
     "make_fake_tensor",
     "make_ptr",
+    "nullptr",
 ]

@@ -15,6 +15,7 @@ calls whose specs have the same `key` can share code. `base` is the key without 
 from __future__ import annotations  # pyright: ignore[reportAssignmentType] - a name below
 
 import dataclasses
+import types
 import typing
 from collections.abc import Iterator
 from typing import Any
@@ -29,6 +30,7 @@ from opencute.frontend.arguments.kinds import (
     Spec,
     StaticSpec,
     StreamSpec,
+    SymbolSpec,
     TensorSpec,
     check_number,
     is_array,
@@ -38,6 +40,7 @@ from opencute.frontend.arguments.protocols import ProtocolSpec, has_protocol
 from opencute.ir.core import Value
 from opencute.ir.types import Type
 from opencute.lang.arguments.fakes import FakeStream, FakeTensor
+from opencute.lang.arguments.symbols import SymInt
 from opencute.lang.external import ExternalPointer, ExternalTensor, from_dlpack
 from opencute.lang.numbers import Numeric, NumericMeta, class_of
 from opencute.lang.pointers import AddressSpace, Pointer
@@ -201,8 +204,11 @@ def spec_of(obj: Any, annotation: Any, name: str, space: AddressSpace | None = N
     obj = adapted(obj)
     if is_constexpr(annotation) or obj is None:
         return StaticSpec(obj)
+    annotation = _only(annotation)
     obj = plain_number(obj)
     _check_annotation(obj, annotation, name)
+    if isinstance(obj, SymInt):
+        return SymbolSpec(obj, name)
     if isinstance(obj, FakeStream):
         return EnvStreamSpec() if obj.use_tvm_ffi_env_stream else StreamSpec()
     tensor = obj if isinstance(obj, FakeTensor) else as_tensor(obj)
@@ -248,19 +254,32 @@ def _has_numbers(obj: Any) -> bool:
 def _check_annotation(obj: Any, annotation: Any, name: str) -> None:
     """Refuse an argument that is of another kind than its annotation says."""
     wants: Any = annotation
-    if isinstance(wants, NumericMeta) or wants in (int, float, bool):
-        fits = isinstance(obj, Numeric | bool | int | float)
-    elif wants is Tensor:
-        fits = isinstance(obj, Tensor) or is_array(obj)
-    elif wants is Pointer:
-        fits = isinstance(obj, ExternalPointer)
-    else:
-        return
-    if not fits:
+    if not _fits(obj, wants):
         raise TypeMismatchError(
             f"argument {name!r} does not fit its annotation", code="OC1256",
             expected=getattr(wants, "__name__", wants), found=f"{type(obj).__name__}: {obj!r:.60}",
         )  # fmt: skip
+
+
+def _fits(obj: Any, wants: Any) -> bool:
+    """Whether an argument is of a kind that an annotation names; others name any kind."""
+    if isinstance(wants, NumericMeta) or wants in (int, float, bool):
+        return isinstance(obj, Numeric | SymInt | bool | int | float)
+    if wants is Tensor:
+        return isinstance(obj, Tensor) or is_array(obj)
+    if wants is Pointer:
+        return isinstance(obj, ExternalPointer)
+    if typing.get_origin(wants) in (typing.Union, types.UnionType):
+        return any(_fits(obj, w) for w in typing.get_args(wants))
+    return True
+
+
+def _only(annotation: Any) -> Any:
+    """Optional[T] as T."""
+    if typing.get_origin(annotation) not in (typing.Union, types.UnionType):
+        return annotation
+    rest = [a for a in typing.get_args(annotation) if a is not type(None)]
+    return rest[0] if len(rest) == 1 else annotation
 
 
 def _scalar(obj: Any, annotation: Any, name: str) -> Spec:

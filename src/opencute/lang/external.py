@@ -28,7 +28,7 @@ from opencute.runtime.dlpack import export
 from opencute.runtime.external import ExternalArray
 from opencute.runtime.phantom import without_memory
 
-__all__ = ["MARKS", "ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr"]
+__all__ = ["MARKS", "ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr", "nullptr"]
 
 MARKS = ctypes.c_int64(0)
 """How many times marks of a tensor were replaced by other ones, anywhere: calls that were prepared
@@ -497,3 +497,15 @@ def make_ptr(
             expected=f"a multiple of {align}", found=f"0x{address:x}",
         )  # fmt: skip
     return ExternalPointer(dtype, address, mem_space, align)
+
+
+def nullptr(
+    dtype: Any,
+    mem_space: AddressSpace = AddressSpace.generic,
+    assumed_align: int | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """The pointer to nowhere; see `make_ptr`."""
+    return make_ptr(dtype, 0, mem_space, assumed_align)

@@ -86,6 +86,23 @@ class CallCheck:
             expected=expected, found=found,
         )  # fmt: skip
 
+    def check_symbol(self, symbol: SymInt, n: int, where: str, path: str) -> None:
+        """Note what a symbol stands for in this call.
+
+        Raises:
+            ArgumentError: it stood for another number, or its divisor does not divide this one.
+        """
+        known = self.symbols.setdefault(id(symbol), (n, where))
+        if known[0] != n:
+            expected = f"{known[0]}, to match {known[1]}"
+            raise self.error(path, f"mismatched {where}", "OC2133", expected, n)
+        _check_divisible(symbol.divisibility, n, where, self, path)
+        if not -1 << symbol.width - 1 <= n < 1 << symbol.width - 1:
+            raise self.error(
+                path, f"{where} does not fit in {symbol.width} bits", "OC2113",
+                f"less than 2^{symbol.width - 1}", n,
+            )  # fmt: skip
+
 
 class Declared:
     """A tensor that a function was compiled for, without its data.
@@ -157,7 +174,7 @@ class Declared:
         for i, (want, n) in enumerate(zip(self.shape, t.shape, strict=True)):
             where = f"{path}.shape[{i}]"
             if isinstance(want, SymInt):
-                self._check_symbol(want, n, where, call, path)
+                call.check_symbol(want, n, where, path)
             elif isinstance(want, Dyn):
                 _check_divisible(want.div, n, where, call, path)
             elif want != n:
@@ -165,19 +182,6 @@ class Declared:
                     path, f"mismatched {where}", "OC2131", f"{want} of {self._text(call)}",
                     f"{n} of {t.type}",
                 )  # fmt: skip
-
-    def _check_symbol(self, symbol: SymInt, n: int, where: str, call: CallCheck, path: str) -> None:
-        known = call.symbols.setdefault(id(symbol), (n, where))
-        if known[0] != n:
-            raise call.error(
-                path, f"mismatched {where}", "OC2133", f"{known[0]}, to match {known[1]}", n
-            )
-        _check_divisible(symbol.divisibility, n, where, call, path)
-        if n >> symbol.width - 1:
-            raise call.error(
-                path, f"{where} does not fit in {symbol.width} bits", "OC2113",
-                f"less than 2^{symbol.width - 1}", n,
-            )  # fmt: skip
 
     def _check_strides(self, t: ExternalTensor, call: CallCheck, path: str) -> None:
         if 0 in t.shape:
@@ -187,7 +191,7 @@ class Declared:
                 continue  # a step that nothing takes
             where = f"{path}.stride[{i}]"
             if isinstance(want, SymInt):
-                self._check_symbol(want, d, where, call, path)
+                call.check_symbol(want, d, where, path)
             elif isinstance(want, Product):
                 value = math.prod(
                     call.symbols[id(f)][0] if isinstance(f, SymInt) else f for f in want.factors

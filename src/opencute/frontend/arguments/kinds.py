@@ -25,6 +25,7 @@ from opencute.frontend.arguments.declared import CallCheck, Declared, check_memo
 from opencute.ir.core import Value
 from opencute.ir.types import I64, IntegerType, Type
 from opencute.lang.arguments.fakes import FakeStream, FakeTensor
+from opencute.lang.arguments.symbols import SymInt
 from opencute.lang.external import ExternalPointer, ExternalTensor, make_ptr
 from opencute.lang.numbers import NUMERIC_CLASSES, Int32, Int64, Numeric, ir_type
 from opencute.lang.pointers import AddressSpace, Pointer, pointer_type
@@ -40,6 +41,7 @@ __all__ = [
     "Spec",
     "StaticSpec",
     "StreamSpec",
+    "SymbolSpec",
     "TensorSpec",
     "check_number",
     "is_array",
@@ -167,6 +169,33 @@ def check_number(obj: Any, cls: Any, name: str) -> None:
             expected=f"{dtype.min} to {dtype.max}",
             hint=f"annotate{wide}" if dtype.width == 32 else None,
         )  # fmt: skip
+
+
+class SymbolSpec(ScalarSpec):
+    """A number that is the extent or stride of tensors too, or has a known divisor."""
+
+    def __init__(self, symbol: SymInt, name: str = "") -> None:
+        super().__init__(Int64 if symbol.width == 64 else Int32, name)
+        self.symbol = symbol
+        self.key = self.base = ("symbol", symbol.width, symbol.divisibility)
+
+    def build(self, values: Iterator[Value]) -> Any:
+        out = super().build(values)
+        out.div = self.symbol.divisibility
+        return out
+
+    def like(self, obj: Any, call: CallCheck, path: str, annotation: Any, space: Any) -> Spec:
+        super().like(obj, call, path, annotation, space)
+        call.check_symbol(self.symbol, int(getattr(obj, "value", obj)), path, path)
+        return self
+
+    def extract(self, obj: Any, out: list[Any]) -> None:
+        if isinstance(obj, SymInt):
+            obj = int(obj)  # which tells that it has no value
+        super().extract(obj, out)
+
+    def describe(self, call: CallCheck) -> str:
+        return call.name_of(self.symbol)
 
 
 class PointerSpec(Spec):
