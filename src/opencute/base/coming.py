@@ -42,9 +42,6 @@ NAMES: dict[str, frozenset[str]] = {
         "CopyG2ROp CopyR2GOp MmaUniversalOp cpasync make_tiled_tma_atom_A make_tiled_tma_atom_B "
         "tcgen05 warp warpgroup".split()
     ),
-    "cute.runtime": frozenset(
-        "find_runtime_libraries load_module".split()
-    ),
     "cute.testing": frozenset("autotune_jit tune".split()),
     "": frozenset("experimental jax pipeline utils".split()),
 }  # fmt: skip

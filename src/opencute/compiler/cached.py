@@ -30,7 +30,7 @@ from opencute.runtime.cache import default_cache
 
 __all__ = ["cache_key", "cached_device_code"]
 
-_KEPT = ("keep_ptx", "keep_cubin", "keep_sass", "dump_dir", "enable_tvm_ffi")
+_KEPT = ("keep_ptx", "keep_cubin", "keep_sass", "dump_dir", "enable_tvm_ffi", "host_target")
 
 
 def _source_digest() -> str:

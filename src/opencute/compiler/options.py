@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn
 
 from opencute.base.errors import ArgumentError
+from opencute.native.objects import host_target
 
 __all__ = [
     "CompileOption",
@@ -41,6 +42,7 @@ class Options:
         ptxas_options: further flags for ptxas.
         dump_dir: where kept stages go.
         enable_tvm_ffi: accepted; the native calling convention is used in any case.
+        host_target: processor that exported host code is for; this machine's when empty.
     """
 
     opt_level: int = 3
@@ -53,6 +55,7 @@ class Options:
     ptxas_options: str = ""
     dump_dir: str = ""
     enable_tvm_ffi: bool = False
+    host_target: str = ""
 
 
 class CompileOption:
@@ -98,6 +101,7 @@ def _parser() -> _Parser:
     p.add_argument("--ptxas-options", default="")
     p.add_argument("--dump-dir", default="")
     p.add_argument("--enable-tvm-ffi", action="store_true")
+    p.add_argument("--host-target", default="")
     return p
 
 
@@ -117,4 +121,10 @@ def parse_options(text: str = "", typed: Any = ()) -> Options:
         out = replace(out, **{option.field: option.value})
     if out.opt_level not in range(4):
         raise ArgumentError("opt level is 0 to 3", code="OC2120", found=out.opt_level)
+    host_target(out.host_target)
+    if out.host_target and out.enable_tvm_ffi:
+        raise ArgumentError(
+            "--host-target and --enable-tvm-ffi cannot be combined", code="OC2120",
+            hint="leave out --enable-tvm-ffi: the exported header has plain C functions",
+        )  # fmt: skip
     return out

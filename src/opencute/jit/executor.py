@@ -181,6 +181,30 @@ class Executor:
             runner = self._versions[request.key] = self._compile(request)
         return runner
 
+    def export_to_c(
+        self,
+        file_path: Any = ".",
+        file_name: str | None = None,
+        function_prefix: str | None = None,
+        *,
+        function_name: str | None = None,
+    ) -> None:
+        """Write the function as an object file and a C header.
+
+        Args:
+            file_path: a folder; or the object file itself, when `file_name` is left out.
+            file_name: the files' name without suffix.
+            function_prefix: what the symbols in them begin with; the file's name when omitted.
+            function_name: the same, as TVM-FFI's exports call it.
+
+        Raises:
+            ArgumentError: the function has arguments that cannot be exported.
+        """
+        from opencute.jit.export.writing import export
+
+        prefix = function_name or function_prefix
+        export(self._request, self.artefacts, file_path, file_name, prefix)
+
     @property
     def artefacts(self) -> Any:
         """All stages; see `opencute.compiler.artefacts`."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,7 +12,6 @@ from opencute.base.counters import COUNTERS
 from opencute.base.knobs import KNOBS
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.targets import RunTarget
-from opencute.frontend.arguments.returns import Returned
 from opencute.ir.core import Op
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.sim import Buffer, Simulator
@@ -52,6 +51,12 @@ def make_runner(artefacts: Artefacts, where: RunTarget) -> Runner:
     return CudaRunner(artefacts)
 
 
+class Results(Protocol):
+    """From the numbers that host code returns to what the caller gets."""
+
+    def object(self, numbers: Sequence[Any], /) -> Any: ...
+
+
 class ReturningRunner:
     """A compiled host function whose results become an object for the caller.
 
@@ -62,7 +67,7 @@ class ReturningRunner:
 
     reusable = False
 
-    def __init__(self, runner: Runner, returned: Returned) -> None:
+    def __init__(self, runner: Runner, returned: Results) -> None:
         self.runner = runner
         self.artefacts = runner.artefacts
         self.returned = returned

@@ -30,8 +30,9 @@ from opencute.lang.tensors import TracedTensor
 from opencute.lang.vectors import TensorSSA
 from opencute.layout import Layout
 from opencute.layout.ints import is_sequence
+from opencute.numeric.dtypes import DType
 
-__all__ = ["Returned"]
+__all__ = ["Returned", "python_number"]
 
 _Make = Callable[[Iterator[Any]], Any]
 _COMPILED_ONLY = (TracedTensor, TensorSSA, Pointer, Stream, Value)
@@ -50,6 +51,8 @@ class Returned:
     def __init__(self, result: Any) -> None:
         self.nothing = result is None
         self.values: list[Value] = []
+        self.dtypes: list[DType] = []
+        """Element types of the numbers among the results."""
         self._make = self._describe(result)
 
     def object(self, numbers: Sequence[Any]) -> Any:
@@ -65,6 +68,7 @@ class Returned:
             if not x.is_dynamic:
                 return _constant(x.value)
             self.values.append(x.ir_value())
+            self.dtypes.append(x.dtype)
             return _number(x.dtype)
         if isinstance(x, type):
             return _constant(x)
@@ -119,17 +123,16 @@ def _record(kind: Any, fields: dict[str, Any]) -> Any:
     return new
 
 
-def _number(dtype: Any) -> _Make:
-    """A number that is Python's again."""
+def _number(dtype: DType) -> _Make:
+    return lambda it: python_number(next(it), dtype)
 
-    def make(it: Iterator[Any]) -> Any:
-        value = next(it)
-        if dtype.is_bool:
-            return bool(int(value) & 1)
-        if dtype.is_float:
-            return float(value)
-        # Bits: neither the simulator's registers nor a slot of the native call has a sign.
-        bits = int(value) & (1 << dtype.width) - 1
-        return bits - (1 << dtype.width) if dtype.signed and bits >> dtype.width - 1 else bits
 
-    return make
+def python_number(value: Any, dtype: DType) -> bool | int | float:
+    """A result of host code as Python's number: integers and truth values are given as bits."""
+    if dtype.is_bool:
+        return bool(int(value) & 1)
+    if dtype.is_float:
+        return float(value)
+    # Neither the simulator's registers nor a slot of the native call has a sign.
+    bits = int(value) & (1 << dtype.width) - 1
+    return bits - (1 << dtype.width) if dtype.signed and bits >> dtype.width - 1 else bits
