@@ -8,6 +8,40 @@ of the same names; ``cute`` and ``ptx`` are ours. Importing this package declare
 
 from __future__ import annotations
 
-from opencute.dialects import arith, builtin, cute, func, gpu, llvm, math, ptx, scf, vector
+from opencute.dialects import (
+    arith,
+    builtin,
+    cute,
+    func,
+    gpu,
+    llvm,
+    math,
+    ptx,
+    ptx_math,
+    ptx_matrix,
+    ptx_memory,
+    ptx_warp,
+    scf,
+    smem,
+    tiled,
+    vector,
+)
 
-__all__ = ["arith", "builtin", "cute", "func", "gpu", "llvm", "math", "ptx", "scf", "vector"]
+__all__ = [
+    "arith",
+    "builtin",
+    "cute",
+    "func",
+    "gpu",
+    "llvm",
+    "math",
+    "ptx",
+    "ptx_math",
+    "ptx_matrix",
+    "ptx_memory",
+    "ptx_warp",
+    "scf",
+    "smem",
+    "tiled",
+    "vector",
+]
