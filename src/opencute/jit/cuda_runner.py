@@ -30,7 +30,7 @@ from opencute.runtime.memory import DeviceBuffer
 from opencute.runtime.module import Module
 from opencute.runtime.stream import raw_stream_reader
 
-__all__ = ["CudaRunner", "PreparedCall", "StagedArray"]
+__all__ = ["CudaRunner", "PreparedCall", "StagedArray", "dynamic_smem"]
 
 _CPU = 1  # DLPack's device kind
 _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
@@ -83,7 +83,9 @@ class CudaRunner:
                     most = properties(ordinal).smem_per_block_optin
                     for i, name in enumerate(self.launches):
                         function = module.function(name)
-                        function.set_max_dynamic_smem(_smem(self.artefacts.module, name, most))
+                        function.set_max_dynamic_smem(
+                            dynamic_smem(self.artefacts.module, name, most)
+                        )
                         array[i] = function.handle
                 found = self._loaded[ordinal] = (module, array)  # type: ignore[assignment]
         return found[1]
@@ -241,7 +243,7 @@ class PreparedCall:
             driver.check(code, f"launching {runner.artefacts.name}")
 
 
-def _smem(module: Op, kernel: str, most: int) -> int:
+def dynamic_smem(module: Op, kernel: str, most: int) -> int:
     """The most dynamic shared memory that launches of a kernel ask for; all of it if they decide
     that at run time."""
     found = 0

@@ -135,6 +135,7 @@ int cuModuleLoadData(void **m, const void *image) {
   *m = &modules; modules++; return 0; }
 int cuModuleGetFunction(void **f, void *m, const char *name) {
   printf("%s %d\n", name, m == &modules); *f = (void *)name; return 0; }
+int cuFuncSetAttribute(void *f, int what, int n) { printf("set %d %d\n", what, n); return 0; }
 int cuModuleUnload(void *m) { modules--; return 0; }
 int cuLaunchKernelEx(const Config *c, void *f, void **params, void **extra) {
   printf("launch %s grid %u block %u stream %p a %p n %d b %p c %g\n", (char *)f, c->grid[0],
@@ -164,6 +165,7 @@ def test_a_c_program_links_and_calls_it(folder: Path, tmp_path: Path) -> None:
     assert out.stdout.splitlines() == [
         "image 127 ELF aligned 0",
         "add_kernel_0 1",
+        "set 8 0",
         "launch add_kernel_0 grid 4 block 32 stream 0x77 a 0x1000 n 100 b 0x2000 c 2.5",
         "result 100 44",
         "modules 0 contexts 1",

@@ -16,6 +16,8 @@ from opencute.runtime.aot.package import Package
 
 __all__ = ["object_text"]
 
+_MAX_SMEM = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
 _LOAD = """
 define i32 @"{p}_Kernel_Module_Load"(ptr %module) {{
 entry:
@@ -64,6 +66,7 @@ declare i32 @cuCtxGetCurrent(ptr)
 declare i32 @cuCtxSetCurrent(ptr)
 declare i32 @cuDeviceGet(ptr, i32)
 declare i32 @cuDevicePrimaryCtxRetain(ptr, i32)
+declare i32 @cuFuncSetAttribute(ptr, i32, i32)
 declare i32 @cuModuleLoadData(ptr, ptr)
 declare i32 @cuModuleGetFunction(ptr, ptr, ptr)
 declare i32 @cuModuleUnload(ptr)
@@ -73,7 +76,12 @@ _GET = """get{i}:
   %module{i} = load ptr, ptr %module
   %g{i} = call i32 @cuModuleGetFunction(ptr %place{i}, ptr %module{i}, ptr @"{p}__name{i}")
   %gbad{i} = icmp ne i32 %g{i}, 0
-  br i1 %gbad{i}, label %fail, label %get{next}"""
+  br i1 %gbad{i}, label %fail, label %set{i}
+set{i}:
+  %function{i} = load ptr, ptr %place{i}
+  %a{i} = call i32 @cuFuncSetAttribute(ptr %function{i}, i32 {attribute}, i32 {smem})
+  %abad{i} = icmp ne i32 %a{i}, 0
+  br i1 %abad{i}, label %fail, label %get{next}"""
 _NOTHING = """
 define i32 @"{p}_Kernel_Module_Load"(ptr %module) {{
   ret i32 0
@@ -84,13 +92,14 @@ define i32 @"{p}_Kernel_Module_Unload"(ptr %module) {{
 """
 
 
-def object_text(prefix: str, host: HostCode, package: Package) -> str:
+def object_text(prefix: str, host: HostCode, package: Package, smem: Sequence[int]) -> str:
     """The text of the object's module.
 
     Args:
         prefix: what its symbols begin with.
         host: the host function.
         package: what loaders read.
+        smem: bytes of dynamic shared memory that each launch may ask for.
     """
     data = package.to_bytes()
     entry = host.llvm_ir.replace(f'define i32 @"{host.name}"(', f'define i32 @"{prefix}__host"(')
@@ -99,20 +108,23 @@ def object_text(prefix: str, host: HostCode, package: Package) -> str:
         f'@llvm.used = appending global [1 x ptr] [ptr @"{prefix}__package"], '
         'section "llvm.metadata"',
         entry,
-        _loader(prefix, host.launches, package.cubin_offset),
+        _loader(prefix, host.launches, package.cubin_offset, smem),
     ]
     return "\n".join(lines)
 
 
-def _loader(prefix: str, launches: Sequence[str], cubin: int) -> str:
+def _loader(prefix: str, launches: Sequence[str], cubin: int, smem: Sequence[int]) -> str:
     if not launches:
         return _NOTHING.format(p=prefix)
     names = [
         f'@"{prefix}__name{i}" = private constant [{len(n) + 1} x i8] c"{_quoted(n.encode())}\\00"'
         for i, n in enumerate(launches)
     ]
-    gets = [_GET.format(i=i, slot=i + 1, next=i + 1, p=prefix) for i in range(len(launches))]
-    phis = "".join(f", [ %g{i}, %get{i} ]" for i in range(len(launches)))
+    gets = [
+        _GET.format(i=i, slot=i + 1, next=i + 1, p=prefix, smem=n, attribute=_MAX_SMEM)
+        for i, n in enumerate(smem)
+    ]
+    phis = "".join(f", [ %g{i}, %get{i} ], [ %a{i}, %set{i} ]" for i in range(len(launches)))
     code = _LOAD.format(p=prefix, cubin=cubin, gets="\n".join(gets), count=len(launches), phis=phis)
     return "\n".join([*names, code])
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 from opencute.compiler.artefacts import Artefacts
+from opencute.jit.cuda_runner import dynamic_smem
 from opencute.jit.export.header import c_header
 from opencute.jit.export.parameters import Parameters
 from opencute.jit.export.text import object_text
@@ -73,7 +74,10 @@ def export(
     cubin = artefacts.cubin if host.launches else b""
     package = Package(header, artefacts.cute, host.llvm_ir, cubin)
     text = c_header(prefix, parameters, len(host.launches), results) if with_header else ""
-    code = emit_object(object_text(prefix, host, package), host_target(request.options.host_target))
+    most = artefacts.target.max_smem
+    smem = [dynamic_smem(artefacts.module, name, most) for name in host.launches]
+    ir = object_text(prefix, host, package, smem)
+    code = emit_object(ir, host_target(request.options.host_target))
     folder.mkdir(parents=True, exist_ok=True)
     place.write_bytes(code)
     if not with_header:
