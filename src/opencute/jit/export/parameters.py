@@ -82,6 +82,7 @@ class Parameters:
 
     def _tensor(self, spec: TensorSpec) -> dict[str, Any]:
         declared = spec.declared
+        shape = [self._mode(n) for n in declared.shape]
         facts = iter(spec.facts[1:])
         strides: list[Any] = []
         for leaf, d in zip(declared.stride, spec.base[3][1], strict=True):
@@ -92,7 +93,7 @@ class Parameters:
             "dtype": spec.dtype.dtype.name,
             "space": spec.space.name,
             "align": spec.facts[0],
-            "shape": [self._mode(n) for n in declared.shape],
+            "shape": shape,
             "stride": strides,
         }
 

@@ -14,6 +14,7 @@ from opencute.jit.cuda_runner import dynamic_smem
 from opencute.jit.export.header import c_header
 from opencute.jit.export.parameters import Parameters
 from opencute.jit.export.text import object_text
+from opencute.jit.export.tvm_ffi import entry_text, has_entry
 from opencute.native.objects import emit_object, host_target
 from opencute.runtime.aot.package import FORMAT, Package
 
@@ -77,6 +78,8 @@ def export(
     most = artefacts.target.max_smem
     smem = [dynamic_smem(artefacts.module, name, most) for name in host.launches]
     ir = object_text(prefix, host, package, smem)
+    if request.options.enable_tvm_ffi and has_entry(parameters):
+        ir += entry_text(prefix, parameters, len(host.launches), results)
     code = emit_object(ir, host_target(request.options.host_target))
     folder.mkdir(parents=True, exist_ok=True)
     place.write_bytes(code)
