@@ -11,6 +11,7 @@ as::
 
 from __future__ import annotations
 
+from opencute.codegen.asm.ops import ASM
 from opencute.codegen.debug_info import DebugInfo
 from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
 from opencute.codegen.libdevice import libdevice_text
@@ -27,7 +28,7 @@ from opencute.ir.core import Op
 
 __all__ = ["TABLE", "device_module_text"]
 
-TABLE: dict[str, OpPrinter] = {**ARITH, **CONVERT, **MATH, **MEMORY, **VECTOR_OPS}
+TABLE: dict[str, OpPrinter] = {**ASM, **ARITH, **CONVERT, **MATH, **MEMORY, **VECTOR_OPS}
 
 _LAUNCH = (("cute.reqntid", "nvvm.reqntid"), ("cute.maxntid", "nvvm.maxntid"),
            ("cute.minctasm", "nvvm.minctasm"), ("cute.cluster_dim", "nvvm.cluster_dim"),

@@ -8,6 +8,8 @@ of the same names; ``cute`` and ``ptx`` are ours. Importing this package declare
 
 from __future__ import annotations
 
-from opencute.dialects import arith, builtin, cute, func, gpu, llvm, math, ptx, scf, vector
+from opencute.dialects import arith, builtin, cute, func, gpu, llvm, math, ptx, ptx_compute, scf, vector
 
-__all__ = ["arith", "builtin", "cute", "func", "gpu", "llvm", "math", "ptx", "scf", "vector"]
+__all__ = [
+    "arith", "builtin", "cute", "func", "gpu", "llvm", "math", "ptx", "ptx_compute", "scf", "vector",
+]  # fmt: skip
