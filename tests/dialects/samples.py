@@ -12,7 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from opencute.base.location import Location
-from opencute.dialects import arith, builtin, cute, func, gpu, llvm, math, ptx, scf, vector
+from opencute.dialects import (
+    arith,
+    builtin,
+    cute,
+    func,
+    gpu,
+    llvm,
+    math,
+    ptx,
+    ptx_memory,
+    ptx_warp,
+    scf,
+    smem,
+    vector,
+)
 from opencute.ir.attributes import (
     UNIT,
     ArrayAttr,
@@ -327,3 +341,100 @@ def _attributes(arg: Arg) -> None:
 
 
 _add("ptx.sreg", _attributes)
+
+
+# smem, barriers, warps, memory with an order
+
+S32 = cute.PtrType(F32, "smem", 16)
+_add("cute.smem_alloc", lambda arg: smem.smem_alloc(1024, 512, 1024))
+_add("cute.smem_size", lambda arg: smem.smem_size())
+_add("ptx.bar_arrive", lambda arg: ptx.bar_arrive(arg(I32), arg(I32)))
+for _name in ptx.BAR_REDUCTIONS:
+    _add(
+        "ptx.bar_red",
+        lambda arg, n=_name: ptx.bar_red(n, arg(I32), None, arg(I1)),
+        lambda arg, n=_name: ptx.bar_red(n, arg(I32), arg(I32), arg(I1)),
+    )
+_add("ptx.bar_warp_sync", lambda arg: ptx.bar_warp_sync(arg(I32)))
+_add("ptx.nanosleep", lambda arg: ptx.nanosleep(arg(I32)))
+for _sem in ptx.FENCE_SEMS:
+    _add("ptx.fence", *[lambda arg, s=s, m=_sem: ptx.fence(m, s) for s in ptx.SCOPES])
+for _name in ptx.FENCE_PROXIES:
+    _add(
+        "ptx.fence_proxy",
+        lambda arg, n=_name: ptx.fence_proxy(n, arg(G16) if "acquire" in n else None),
+    )
+for _name in ptx_warp.SHFL_MODES:
+    for _t in (I32, F32):
+        _add(
+            "ptx.shfl_sync",
+            lambda arg, n=_name, t=_t: ptx_warp.shfl_sync(n, arg(I32), arg(t), arg(I32), arg(I32)),
+        )
+for _name in ptx_warp.VOTE_MODES:
+    _add("ptx.vote_sync", lambda arg, n=_name: ptx_warp.vote_sync(n, arg(I32), arg(I1)))
+for _name in ptx_warp.MATCH_MODES:
+    for _t in (I32, I64):
+        _add("ptx.match_sync", lambda arg, n=_name, t=_t: ptx_warp.match_sync(n, arg(I32), arg(t)))
+for _name in ptx_warp.REDUX_OPS:
+    _t = F32 if _name[0] == "f" else I32
+    _add("ptx.redux_sync", lambda arg, n=_name, t=_t: ptx_warp.redux_sync(n, arg(I32), arg(t)))
+_add(
+    "ptx.redux_sync",
+    lambda arg: ptx_warp.redux_sync("max", arg(I32), arg(I32), unsigned=True),
+    lambda arg: ptx_warp.redux_sync("fmax", arg(I32), arg(F32), abs=True, nan=True),
+)
+_add("ptx.activemask", lambda arg: ptx_warp.activemask())
+_add("ptx.elect_sync", lambda arg: ptx_warp.elect_sync(arg(I32)))
+
+
+def _atomics(name: str, type: Type) -> list[Sample]:
+    element = type.element if isinstance(type, VectorType) else type
+    return [
+        lambda arg: ptx_memory.atomic(
+            name, arg(cute.PtrType(element, "gmem", 4)), arg(type), "relaxed", "gpu"
+        ),
+        lambda arg: ptx_memory.red(
+            name, arg(cute.PtrType(element, "smem", 4)), arg(type), "release", "cta"
+        ),
+    ]
+
+
+for _name, _kinds in ptx_memory.ATOMICS.items():
+    for _t in _kinds:
+        _atomic, _red = _atomics(_name, _t)
+        _add("ptx.atomic", _atomic)
+        if _name != "exch":
+            _add("ptx.red", _red)
+_add(
+    "ptx.atomic",
+    lambda arg: ptx_memory.atomic(
+        "max", arg(cute.PtrType(I64, "generic", 8)), arg(I64), "acq_rel", "sys", unsigned=True
+    ),
+)
+for _t in (I16, I32, I64):
+    _add(
+        "ptx.cas",
+        lambda arg, t=_t: ptx_memory.cas(
+            arg(cute.PtrType(t, "gmem", 8)), arg(t), arg(t), "acquire", "cluster"
+        ),
+    )
+_add(
+    "ptx.load",
+    lambda arg: ptx_memory.load(arg(G16), V8, cache="nc", evict="no_allocate", prefetch=256),
+    lambda arg: ptx_memory.load(arg(G32), F32, sem="acquire", scope="sys"),
+    lambda arg: ptx_memory.load(arg(S32), F32, sem="volatile"),
+    lambda arg: ptx_memory.load(arg(G32), F32, cache="cv"),
+)
+_add(
+    "ptx.store",
+    lambda arg: ptx_memory.store(arg(G16), arg(V8), evict="evict_first"),
+    lambda arg: ptx_memory.store(arg(G32), arg(F32), sem="release", scope="gpu"),
+    lambda arg: ptx_memory.store(arg(G32), arg(F32), cache="cs"),
+)
+_add(
+    "ptx.cp_async",
+    lambda arg: ptx_memory.cp_async(arg(S32), arg(G16), 16, cache="cg", prefetch=128),
+    lambda arg: ptx_memory.cp_async(arg(S32), arg(G32), 4, src_bytes=arg(I32)),
+)
+_add("ptx.cp_async_commit", lambda arg: ptx_memory.cp_async_commit())
+_add("ptx.cp_async_wait", *[lambda arg, n=n: ptx_memory.cp_async_wait(n) for n in (-1, 0, 3)])

@@ -8,8 +8,36 @@ of the same names; ``cute`` and ``ptx`` are ours. Importing this package declare
 
 from __future__ import annotations
 
-from opencute.dialects import arith, builtin, cute, func, gpu, llvm, math, ptx, ptx_compute, scf, vector
+from opencute.dialects import (
+    arith,
+    builtin,
+    cute,
+    func,
+    gpu,
+    llvm,
+    math,
+    ptx,
+    ptx_compute,
+    ptx_memory,
+    ptx_warp,
+    scf,
+    smem,
+    vector,
+)
 
 __all__ = [
-    "arith", "builtin", "cute", "func", "gpu", "llvm", "math", "ptx", "ptx_compute", "scf", "vector",
-]  # fmt: skip
+    "arith",
+    "builtin",
+    "cute",
+    "func",
+    "gpu",
+    "llvm",
+    "math",
+    "ptx",
+    "ptx_compute",
+    "ptx_memory",
+    "ptx_warp",
+    "scf",
+    "smem",
+    "vector",
+]
