@@ -34,6 +34,7 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, IntegerType, Type, VectorType
 from opencute.sim import semantics
+from opencute.sim.asm.expand import expand_asm
 from opencute.sim.inline import inline_calls
 from opencute.sim.lanes import Lanes
 from opencute.sim.machine import run_program
@@ -151,7 +152,7 @@ class Simulator:
         known = self._programs.get(key)
         if known is None or known[0] is not function:
             inlined = inline_calls(function, lambda name: _find(module, name))
-            program = compile_function(inlined, loose_arguments=loose)
+            program = compile_function(expand_asm(inlined), loose_arguments=loose)
             known = self._programs[key] = (function, program)
         return known[1]
 
