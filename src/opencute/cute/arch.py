@@ -9,16 +9,19 @@ from opencute.base.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        name: "opencute.lang.arch"
-        for name in (
-            "FULL_MASK",
-            "WARP_SIZE",
-            "block_dim",
-            "block_idx",
-            "grid_dim",
-            "lane_idx",
-            "thread_idx",
-            "warp_idx",
-        )
+        **{name: "opencute.lang.asm.inline" for name in ("inline_asm", "inline_ptx")},
+        **{
+            name: "opencute.lang.arch"
+            for name in (
+                "FULL_MASK",
+                "WARP_SIZE",
+                "block_dim",
+                "block_idx",
+                "grid_dim",
+                "lane_idx",
+                "thread_idx",
+                "warp_idx",
+            )
+        },
     },
 )
