@@ -23,6 +23,7 @@ from __future__ import annotations
 import fnmatch
 import logging
 import re
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,8 +31,10 @@ from functools import cached_property
 from pathlib import Path
 
 from opencute.arch.target import target
-from opencute.base.errors import CompileError
+from opencute.base import log
+from opencute.base.errors import CompileError, ToolchainError
 from opencute.base.knobs import KNOBS
+from opencute.codegen.asm.origin import number_assembly, place
 from opencute.codegen.device import DeviceCode, assemble, compile_to_ptx, llvm_to_ptx
 from opencute.codegen.host import HostCode, compile_host_text
 from opencute.compiler.cached import cached_device_code
@@ -76,6 +79,7 @@ class Artefacts:
     """
 
     def __init__(self, name: str, module: Op, arch: str, options: Options) -> None:
+        log.configure()
         self.name = name
         self.module = module
         self.target = target(arch)
@@ -84,6 +88,7 @@ class Artefacts:
         self.dump_dir: Path | None = None
         self._passed = 0
         self._given: dict[str, str | bytes] = {}
+        self._assembly = number_assembly(module)
         if KNOBS.dump_dir is not None or KNOBS.dump_override is not None:
             self._dump_and_override(KNOBS.dump_dir, KNOBS.dump_override)
         self._verify()
@@ -113,6 +118,12 @@ class Artefacts:
         """Write the stages that the options ask for."""
         options = self.options
         folder = Path(options.dump_dir or ".")
+        if KNOBS.print_ir:
+            print(self.cute)
+        if options.keep_ir_debug:
+            _write(folder / f"{self.name}-debug.mlir", print_op(self.module, locations=True))
+        if options.keep_ir:
+            _write(folder / f"{self.name}.mlir", self.lowered)
         for stage in ("ptx", "cubin", "sass"):
             if getattr(options, f"keep_{stage}"):
                 _write(folder / f"{self.name}-kernels{_SUFFIXES[stage]}", getattr(self, stage))
@@ -203,13 +214,16 @@ class Artefacts:
         if isinstance(ptx, str):
             code = DeviceCode("", ptx)
         elif isinstance(ir, str):
-            code = llvm_to_ptx(ir, self.target)
+            code = llvm_to_ptx(ir, self.target, isolated=bool(self._assembly))
         else:
             module = self.module.clone({})
             start = time.perf_counter()
             self._lower(module)
             lowered = (time.perf_counter() - start) * 1e3
-            code = compile_to_ptx(module, self.target, line_info=self.options.line_info)
+            code = compile_to_ptx(
+                module, self.target, line_info=self.options.line_info,
+                isolated=bool(self._assembly),
+            )  # fmt: skip
             code = replace(code, timings={"lower": lowered, **code.timings})
         self._dump("llvm", code.llvm_ir)
         self._dump("ptx", code.ptx)
@@ -234,10 +248,22 @@ class Artefacts:
 
         def compile_() -> DeviceCode:
             done.append(True)
-            return assemble(
-                self._emit, self.target, self.options.opt_level, self.options.line_info,
-                meanwhile=meanwhile,
-            )  # fmt: skip
+            made: list[str] = []
+
+            def emit() -> DeviceCode:
+                code = self._emit()
+                made.append(code.ptx)
+                return code
+
+            try:
+                return assemble(
+                    emit, self.target, self.options.opt_level, self.options.line_info,
+                    meanwhile=meanwhile, extra=self.options.ptxas_arguments,
+                )  # fmt: skip
+            except ToolchainError as e:
+                if made and self._assembly:
+                    raise place(e, made[0], self._assembly) from None
+                raise
 
         cubin = self._given.get("cubin")
         if isinstance(cubin, bytes):
@@ -280,7 +306,7 @@ class Artefacts:
         """
         from opencute.codegen.sass import disassemble
 
-        return disassemble(self.cubin)
+        return disassemble(self.cubin, tuple(shlex.split(self.options.nvdisasm_options)))
 
 
 def _write(path: Path, data: str | bytes) -> None:
