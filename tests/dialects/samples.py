@@ -23,6 +23,7 @@ from opencute.dialects import (
     math,
     ptx,
     ptx_compute,
+    ptx_math,
     ptx_memory,
     ptx_warp,
     scf,
@@ -446,3 +447,16 @@ _add(
 )
 _add("ptx.cp_async_commit", lambda arg: ptx_memory.cp_async_commit())
 _add("ptx.cp_async_wait", *[lambda arg, n=n: ptx_memory.cp_async_wait(n) for n in (-1, 0, 3)])
+
+_add("ptx.smem_base", lambda arg: smem.smem_base())
+_add("ptx.rcp_approx", lambda arg: ptx_math.rcp_approx(arg(F32)))
+_add("ptx.prmt", lambda arg: ptx_math.prmt(arg(I32), arg(I32), arg(I32)))
+for _name in ptx_math.ROUNDED:
+    for _rnd in ptx_math.ROUNDINGS:
+        for _t in (F32, VectorType(2, F32)):
+            _add(
+                "ptx.rounded",
+                lambda arg, n=_name, r=_rnd, t=_t: ptx_math.rounded(
+                    n, r, *[arg(t) for _ in range(3 if n == "fma" else 2)], ftz=r == "rz"
+                ),
+            )

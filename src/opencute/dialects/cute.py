@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from opencute.base.errors import VerificationError
@@ -86,14 +86,18 @@ class PtrType(Type):
         element: what it points to.
         space: one of SPACES.
         align: known alignment of the address, in bytes.
+        swizzle: (bits, base, shift), or () for none. An access goes to the address that this
+            swizzle makes of the pointer's own, in bytes; arithmetic knows nothing of it.
     """
 
     element: Type
     space: str = "gmem"
     align: int = 1
+    swizzle: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return f"!cute.ptr<{self.element}, {self.space}, align<{self.align}>>"
+        tail = f", S<{','.join(map(str, self.swizzle))}>" if self.swizzle else ""
+        return f"!cute.ptr<{self.element}, {self.space}, align<{self.align}>{tail}>"
 
 
 POINTER = type_is(PtrType, "cute pointer")
@@ -232,6 +236,7 @@ def _parse_pointer(s: Syntax) -> PtrType:
     s.expect("<")
     align = s.integer()
     s.expect(">")
+    swizzle = _parse_swizzle(s) if s.accept(",") else ()
     s.expect(">")
     if not hasattr(element, "width"):
         raise ValueError(f"{element} is no element of memory")
@@ -239,7 +244,19 @@ def _parse_pointer(s: Syntax) -> PtrType:
         raise ValueError(f"{space} is no memory space; one of {', '.join(SPACES)}")
     if align < 1 or align & (align - 1):
         raise ValueError(f"alignment {align} is no power of two")
-    return PtrType(element, space, align)
+    return PtrType(element, space, align, swizzle)
+
+
+def _parse_swizzle(s: Syntax) -> tuple[int, ...]:
+    s.expect("S")
+    s.expect("<")
+    numbers = [s.integer()]
+    while s.accept(","):
+        numbers.append(s.integer())
+    s.expect(">")
+    if len(numbers) != 3 or min(numbers[:2]) < 0 or numbers[2] < numbers[0]:
+        raise ValueError(f"S<{numbers}> is no swizzle of addresses: bits, base, shift >= bits")
+    return tuple(numbers)
 
 
 def _parse_layout(s: Syntax) -> LayoutAttr:
@@ -293,16 +310,16 @@ class PtrAddOp(Op):
     def verify(self) -> None:
         src, dst = self.ptr.type, self.out.type
         assert isinstance(src, PtrType) and isinstance(dst, PtrType)
-        if (src.element, src.space) != (dst.element, dst.space):
+        if replace(src, align=1) != replace(dst, align=1):
             raise VerificationError(
-                "cute.ptr_add: element and space stay as they are",
+                "cute.ptr_add: element, space and swizzle stay as they are",
                 code="OC1446", loc=self.loc, expected=src, found=dst,
             )  # fmt: skip
 
 
 @op("cute.recast", Trait.PURE)
 class RecastOp(Op):
-    """The same address with another element type, space or alignment."""
+    """The same address with another element type, space, alignment or swizzle."""
 
     ptr = operand(POINTER)
     out = result(POINTER)
@@ -468,7 +485,8 @@ def ptr_add(ptr: Value, offset: Value, align: int) -> OpResult:
     """`ptr` moved by `offset` elements; `align` is what is known of the result, in bytes."""
     t = ptr.type
     assert isinstance(t, PtrType)
-    return build1("cute.ptr_add", (ptr, offset), PtrType(t.element, t.space, align))
+    type = PtrType(t.element, t.space, align, t.swizzle)
+    return build1("cute.ptr_add", (ptr, offset), type)
 
 
 def recast(ptr: Value, type: PtrType) -> OpResult:

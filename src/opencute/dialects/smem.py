@@ -14,13 +14,22 @@ from __future__ import annotations
 
 from opencute.base.errors import VerificationError
 from opencute.dialects.cute import POINTER, PtrType
+from opencute.dialects.llvm import PTR, SHARED, LLVMPointerType
 from opencute.ir.attributes import IntAttr
 from opencute.ir.builder import build1
 from opencute.ir.core import Op, OpResult
 from opencute.ir.declare import SCALAR_INT, Trait, attr, op, result
 from opencute.ir.types import I8, I32, I64
 
-__all__ = ["BASE_ALIGN", "SmemAllocOp", "SmemSizeOp", "smem_alloc", "smem_size"]
+__all__ = [
+    "BASE_ALIGN",
+    "SmemAllocOp",
+    "SmemBaseOp",
+    "SmemSizeOp",
+    "smem_alloc",
+    "smem_base",
+    "smem_size",
+]
 
 BASE_ALIGN = 1024
 """Alignment of a block's shared memory, in bytes: what the widest swizzles and TMA ask for."""
@@ -58,6 +67,13 @@ class SmemSizeOp(Op):
     out = result(SCALAR_INT)
 
 
+@op("ptx.smem_base", Trait.PURE)
+class SmemBaseOp(Op):
+    """Where the block's shared memory begins; what cute.smem_alloc is lowered to."""
+
+    out = result(PTR)
+
+
 def smem_alloc(offset: int, bytes: int, align: int = 16) -> OpResult:
     """A pointer to `bytes` of the block's shared memory from `offset` on."""
     attrs = {"offset": IntAttr(offset, I64), "bytes": IntAttr(bytes, I64)}
@@ -67,3 +83,8 @@ def smem_alloc(offset: int, bytes: int, align: int = 16) -> OpResult:
 def smem_size() -> OpResult:
     """Dynamic shared memory of this launch, in bytes."""
     return build1("cute.smem_size", (), I32)
+
+
+def smem_base() -> OpResult:
+    """The address of the block's shared memory."""
+    return build1("ptx.smem_base", (), LLVMPointerType(SHARED))

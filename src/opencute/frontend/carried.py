@@ -393,11 +393,14 @@ def _vector(objs: tuple[Any, ...]) -> Plan:
 
 def _pointer(objs: tuple[Any, ...]) -> Plan:
     types: list[Any] = [o.value.type if isinstance(o, Pointer) else None for o in objs]
-    if any(t is None or (t.element, t.space) != (types[0].element, types[0].space) for t in types):
+    if any(
+        t is None or dataclasses.replace(t, align=1) != dataclasses.replace(types[0], align=1)
+        for t in types
+    ):
         raise NoJoin("pointers of different types cannot be joined", expected=_show(objs[0]),
                      found=_show(objs[-1]))  # fmt: skip
     align = math.gcd(*(t.align for t in types))
-    return Ptr(PtrType(types[0].element, types[0].space, align), objs[0].dtype)
+    return Ptr(dataclasses.replace(types[0], align=align), objs[0].dtype)
 
 
 def _parts(objs: tuple[Any, ...], dynamic: bool) -> Plan:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute import layout as la
-from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.base.errors import TypeMismatchError
 from opencute.lang.numbers import Numeric, NumericMeta
 from opencute.lang.pointers import Pointer, element_bits
 from opencute.lang.tensors import Tensor, TracedTensor, offset_coord
@@ -283,13 +283,9 @@ def recast_ptr(
     ptr: Pointer, swizzle_: Any = None, dtype: NumericMeta | None = None,
     *, loc: Any = None, ip: Any = None,
 ) -> Pointer:  # fmt: skip
-    """The same address as a pointer to another element type."""
-    if swizzle_ is not None:
-        raise LayoutError(
-            "swizzled pointers are not part of this version", code="OC1359", found=swizzle_,
-            hint="put the swizzle into the layout with make_composed_layout",
-        )  # fmt: skip
-    return ptr if dtype is None else ptr.recast(dtype)
+    """The same address as a pointer to another element type, with a swizzle of byte addresses."""
+    out = ptr if dtype is None else ptr.recast(dtype)
+    return out if swizzle_ is None else out.swizzled(swizzle_)
 
 
 def recast_tensor(src: Any, dtype: NumericMeta, *, loc: Any = None, ip: Any = None) -> Any:

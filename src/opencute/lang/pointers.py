@@ -13,6 +13,7 @@ from opencute.dialects import cute, interop
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
 from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type
+from opencute.layout import Swizzle
 from opencute.numeric.literals import check_fits
 
 __all__ = ["AddressSpace", "Pointer", "element_bits", "offset_alignment", "pointer_type"]
@@ -34,9 +35,11 @@ def element_bits(dtype: NumericMeta) -> int:
     return dtype.dtype.memory_bits
 
 
-def pointer_type(dtype: NumericMeta, space: AddressSpace, align: int) -> PtrType:
+def pointer_type(
+    dtype: NumericMeta, space: AddressSpace, align: int, swizzle: tuple[int, ...] = ()
+) -> PtrType:
     """The IR type of a pointer."""
-    return PtrType(ir_type(dtype.dtype), space.name, align)
+    return PtrType(ir_type(dtype.dtype), space.name, align, swizzle)
 
 
 def offset_alignment(align: int, offset: Any, bits: int) -> int:
@@ -118,13 +121,35 @@ class Pointer:
         """The same pointer, promised to have an alignment in bytes (a power of two)."""
         if alignment <= 0 or alignment & (alignment - 1):
             raise LayoutError("alignment must be a power of two", code="OC1350", found=alignment)
-        type = pointer_type(self._dtype, self.memspace, alignment)
+        type = pointer_type(self._dtype, self.memspace, alignment, self._ptr.swizzle)
         return Pointer(cute.recast(self.value, type), self._dtype)
 
     def recast(self, dtype: NumericMeta) -> Pointer:
         """The same address as a pointer to another element type."""
-        type = pointer_type(dtype, self.memspace, self.alignment)
+        type = pointer_type(dtype, self.memspace, self.alignment, self._ptr.swizzle)
         return Pointer(cute.recast(self.value, type), dtype)
+
+    @property
+    def swizzle(self) -> tuple[int, ...]:
+        """(bits, base, shift) of the swizzle that accesses put on the address; () for none."""
+        return self._ptr.swizzle
+
+    def swizzled(self, swizzle: Swizzle) -> Pointer:
+        """The same address, with a swizzle (of byte addresses) put on every access.
+
+        Raises:
+            LayoutError: not shared memory, or a swizzle that reads bits below those it changes.
+        """
+        if swizzle.bits == 0:
+            return self
+        if self.memspace != AddressSpace.smem or swizzle.shift < 0:
+            raise LayoutError(
+                "this pointer cannot have this swizzle", code="OC1359", found=swizzle,
+                expected="a pointer to shared memory, and a shift that is not negative",
+            )  # fmt: skip
+        numbers = (swizzle.bits, swizzle.base, swizzle.shift)
+        type = pointer_type(self._dtype, self.memspace, self.alignment, numbers)
+        return Pointer(cute.recast(self.value, type), self._dtype)
 
     def __add__(self, offset: Any) -> Pointer:
         if isinstance(offset, int) and offset == 0:
@@ -156,7 +181,8 @@ class Pointer:
     def __str__(self) -> str:
         natural = max(element_bits(self._dtype) // 8, 1)
         align = f", align<{self.alignment}>" if self.alignment != natural else ""
-        return f"ptr<{self._dtype.dtype.name}, {self._ptr.space}{align}>"
+        swizzle = f", S<{','.join(map(str, self.swizzle))}>" if self.swizzle else ""
+        return f"ptr<{self._dtype.dtype.name}, {self._ptr.space}{align}{swizzle}>"
 
     __repr__ = __str__
 

@@ -80,10 +80,12 @@ def report(lanes: Any, taint: Taint, op: Op, what: str) -> None:
 
 
 _ALLOCAS = ("cute.alloca", "llvm.alloca")
+_SHARED = ("cute.smem_alloc", "ptx.smem_base")
+_SOURCES = (*_ALLOCAS, *_SHARED, "ptx.shfl_sync")
 _MOVES = {
     "cute.ptr_add", "cute.recast", "llvm.getelementptr", "llvm.addrspacecast",
 }  # fmt: skip
-_READS = {"cute.load", "cute.tile_load", "llvm.load"}
+_READS = {"cute.load", "cute.tile_load", "llvm.load", "ptx.load"}
 _RAW = {"cute.int_to_ptr", "llvm.inttoptr"}
 
 
@@ -115,7 +117,7 @@ class Tracked:
         self.pointers: set[Value] = set(body.args) if loose_arguments else set()
         self.raw_is_loose = loose_arguments
         if not loose_arguments and not any(
-            op.name in _ALLOCAS for top in body.ops for op in top.walk()
+            op.name in _SOURCES for top in body.ops for op in top.walk()
         ):
             return
         before = (-1, -1)
@@ -173,6 +175,13 @@ class Tracked:
             self.raw_is_loose = True
             if op.results[0] not in self.pointers and not written_first(op):
                 self.pointers.add(op.results[0])
+            return
+        if op.name in _SHARED:
+            self.raw_is_loose = True
+            self.pointers.update(op.results)
+            return
+        if op.name == "ptx.shfl_sync":
+            self.values.update(op.results)
             return
         if op.name in _READS:
             if op.operands[0] in self.pointers:

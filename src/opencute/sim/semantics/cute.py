@@ -23,7 +23,14 @@ from opencute.sim.numbers.rounding import convert_floats
 from opencute.sim.printf import Format
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.casts import on_arrays
-from opencute.sim.semantics.llvm import address_of, moved, new_registers, to_pointer
+from opencute.sim.semantics.llvm import (
+    address_of,
+    moved,
+    new_registers,
+    shared_address,
+    to_pointer,
+    to_shared_pointer,
+)
 from opencute.sim.taint import Taint, report
 from opencute.sim.tiles import Tile, int_attr
 
@@ -80,13 +87,15 @@ def recast(op: Op) -> Function:
 @semantics("cute.ptr_to_int", lanes=True)
 def ptr_to_int(op: Op) -> Function:
     """The address."""
-    return address_of
+    return shared_address if _pointer(op.operands[0]).space == "smem" else address_of
 
 
-@semantics("cute.int_to_ptr")
+@semantics("cute.int_to_ptr", lanes=True)
 def int_to_ptr(op: Op) -> Function:
     """An address whose buffer is found when it is used."""
-    return to_pointer
+    if _pointer(op.results[0]).space == "smem":
+        return to_shared_pointer
+    return lambda lanes, value: to_pointer(value)
 
 
 @semantics("cute.alloca", lanes=True)
@@ -102,7 +111,7 @@ def alloca(op: Op) -> Function:
 def load(op: Op) -> Function:
     """One element."""
     type = _pointer(op.operands[0])
-    access = Access(op, type.element, vector=False, align=type.align)
+    access = Access(op, type.element, vector=False, align=type.align, swizzle=type.swizzle)
 
     def run(lanes: Lanes, ptr: SimPointer, taints: Any = (), track: bool = False) -> Any:
         value = access.read(lanes, ptr)
@@ -115,7 +124,7 @@ def load(op: Op) -> Function:
 def store(op: Op) -> Function:
     """Write one element."""
     type = _pointer(op.operands[1])
-    access = Access(op, type.element, vector=False, align=type.align)
+    access = Access(op, type.element, vector=False, align=type.align, swizzle=type.swizzle)
 
     def run(lanes: Lanes, value: Any, ptr: SimPointer, taints: Any = (None,)) -> None:
         access.write(lanes, value, ptr)
@@ -139,8 +148,9 @@ class _TileAccess:
         widest = bits // 8 if bits else 16
         align = widest if bits else type.align
         self.access = Access(
-            op, type.element, vector=True, run=self.run, align=align, widest=widest
-        )
+            op, type.element, vector=True, run=self.run, align=align, widest=widest,
+            swizzle=type.swizzle,
+        )  # fmt: skip
         self.single = self.tile.length == self.run
         inner = np.arange(0, self.tile.run, self.run, dtype=np.int64)
         self._inner = inner
