@@ -7,6 +7,8 @@ from opencute.cute.arch import WARP_SIZE as WARP_SIZE
 from opencute.cute.arch import block_dim as block_dim
 from opencute.cute.arch import block_idx as block_idx
 from opencute.cute.arch import grid_dim as grid_dim
+from opencute.cute.arch import inline_asm as inline_asm
+from opencute.cute.arch import inline_ptx as inline_ptx
 from opencute.cute.arch import lane_idx as lane_idx
 from opencute.cute.arch import thread_idx as thread_idx
 from opencute.cute.arch import warp_idx as warp_idx
@@ -17,6 +19,8 @@ __all__ = [
     "block_dim",
     "block_idx",
     "grid_dim",
+    "inline_asm",
+    "inline_ptx",
     "lane_idx",
     "thread_idx",
     "warp_idx",

@@ -10,6 +10,8 @@ from opencute.lang.arch import grid_dim as grid_dim
 from opencute.lang.arch import lane_idx as lane_idx
 from opencute.lang.arch import thread_idx as thread_idx
 from opencute.lang.arch import warp_idx as warp_idx
+from opencute.lang.asm.inline import inline_asm as inline_asm
+from opencute.lang.asm.inline import inline_ptx as inline_ptx
 
 __all__ = [
     "FULL_MASK",
@@ -17,6 +19,8 @@ __all__ = [
     "block_dim",
     "block_idx",
     "grid_dim",
+    "inline_asm",
+    "inline_ptx",
     "lane_idx",
     "thread_idx",
     "warp_idx",
