@@ -29,10 +29,19 @@ _LINE = re.compile(r"line (\d+)[;:]?\s*(.*)")
 
 
 def number_assembly(module: Op) -> list[Op]:
-    """The user's assembly in a module, each piece with its number as an attribute."""
-    found = [op for op in module.walk() if op.name == "llvm.inline_asm"]
-    for i, op in enumerate(found):
-        op.attributes[MARK] = IntAttr(i, I64)
+    """The user's assembly in a module, each piece with its number as an attribute.
+
+    Pieces with one text have one number, so that equal ones can be merged; the first stands for all.
+    """
+    found: list[Op] = []
+    numbers: dict[str, int] = {}
+    for op in module.walk():
+        if op.name == "llvm.inline_asm":
+            text = f"{op.attributes['asm_string']}{op.attributes['constraints']}"
+            number = numbers.setdefault(text, len(found))
+            if number == len(found):
+                found.append(op)
+            op.attributes[MARK] = IntAttr(number, I64)
     return found
 
 

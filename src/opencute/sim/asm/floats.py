@@ -156,6 +156,12 @@ def _sum(a: Array, b: Array) -> Array:
     return round_to_odd(total, np.where(np.isfinite(total), np.sign(np.nan_to_num(error)), 0))
 
 
+def _zero_down(total: Array, a: Array, b: Array) -> Array:
+    """A sum that is exactly zero is negative when rounding down, unless both terms are +0."""
+    same = (a == 0) & (b == 0) & (np.signbit(a) == np.signbit(b))
+    return np.where((total == 0) & ~same, -0.0, total)
+
+
 def float_binary(p: list[str]) -> Compute | None:
     """``add``, ``sub`` and ``mul``."""
     f = format_of(p[-1])
@@ -172,9 +178,8 @@ def float_binary(p: list[str]) -> Compute | None:
         else:
             b = -b if p[0] == "sub" else b
             exact = a + b if dtype.name == "f64" else _sum(a, b)
-        if mode == "rd" and p[0] != "mul":  # an exact zero is negative when rounding down
-            plain = (exact == 0) & ~((a == 0) & (b == 0) & (np.signbit(a) == np.signbit(b)))
-            exact = np.where(plain, -0.0, exact)
+        if mode == "rd" and p[0] != "mul":
+            exact = _zero_down(exact, a, b)
         return _rounded(exact, dtype, mode)
 
     return f.compute(2, _finished(run, f, words))
@@ -194,7 +199,9 @@ def fused(p: list[str]) -> Compute | None:
         a, b, c = np.broadcast_arrays(*(_wide(v, dtype) for v in (x, y, z)))
         if dtype.name == "f64":
             return np.ascontiguousarray(fma(a, b, c, np.dtype(np.float64))).view(np.uint64)
-        return _rounded(_sum(a * b, c), dtype, mode)
+        product = a * b
+        exact = _sum(product, c)
+        return _rounded(_zero_down(exact, product, c) if mode == "rd" else exact, dtype, mode)
 
     return f.compute(3, _finished(run, f, words))
 
