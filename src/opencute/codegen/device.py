@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from opencute.arch.target import Target
+from opencute.codegen.debug.inlined import chains_of, with_chains
 from opencute.codegen.llvm_text import device_module_text
 from opencute.codegen.ptxas import AsmReport, Assembler
 from opencute.ir.core import Op
@@ -74,7 +75,7 @@ def llvm_to_ptx(ir: str, target: Target, *, isolated: bool = False) -> DeviceCod
     run = to_ptx_isolated if isolated else to_ptx
     result = run(ir, target.name, ptx_version_for(target.name, target.ptx))
     timings = {f"llvm {k}": v for k, v in result.timings.items()}
-    return DeviceCode(ir, result.ptx, timings=timings)
+    return DeviceCode(ir, with_chains(result.ptx, chains_of(ir)), timings=timings)
 
 
 def compile_device(
