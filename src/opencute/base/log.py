@@ -15,7 +15,12 @@ from collections.abc import Callable
 
 from opencute.base.knobs import KNOBS, unknown_aliases
 
-__all__ = ["configure"]
+__all__ = ["PerformanceWarning", "configure"]
+
+
+class PerformanceWarning(UserWarning):
+    """Code that works and is slow; OPENCUTE_ADVISORIES=0 leaves these out."""
+
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _handlers: dict[str, logging.Handler] = {}

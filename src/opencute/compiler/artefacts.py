@@ -25,6 +25,7 @@ import logging
 import re
 import shlex
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -35,7 +36,10 @@ from opencute.base import log
 from opencute.base.errors import CompileError, ToolchainError
 from opencute.base.knobs import KNOBS
 from opencute.codegen.asm.origin import number_assembly, place
+from opencute.codegen.debug.advisories import advisories
+from opencute.codegen.debug.explain import KernelFacts, explain
 from opencute.codegen.device import DeviceCode, assemble, compile_to_ptx, llvm_to_ptx
+from opencute.codegen.ptxas import FunctionReport
 from opencute.codegen.host import HostCode, compile_host_text
 from opencute.compiler.cached import cached_device_code
 from opencute.compiler.options import Options
@@ -276,7 +280,28 @@ class Artefacts:
             meanwhile()
         self.__dict__["device"] = code
         self._dump("cubin", code.cubin)
+        if KNOBS.advisories:
+            for advisory in advisories(code.report, self.module):
+                warnings.warn(str(advisory), log.PerformanceWarning, stacklevel=3)
         return code
+
+    @property
+    def kernel_info(self) -> dict[str, FunctionReport]:
+        """Registers, stack, spills and shared memory of each kernel, by its name."""
+        return {f.name: f for f in self.device.report.functions}
+
+    def explain(self) -> list[KernelFacts]:
+        """What each kernel costs, with source lines; compiles once more to have them.
+
+        Raises:
+            MissingPieceError: there is no ptxas or no disassembler.
+        """
+        options = replace(self.options, line_info=True)
+        lined = self if self.options.line_info else Artefacts(
+            self.name, self.module, self.target.name, options
+        )  # fmt: skip
+        code = lined.device
+        return explain(code.cubin, code.report)
 
     def _made(self) -> DeviceCode:
         made = self.__dict__.get("device")
