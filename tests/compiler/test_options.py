@@ -55,7 +55,7 @@ def test_option_strings(text: str, field: str, value: Any) -> None:
         ("keep-ptx", "there is no compile option 'keep-ptx'"),
         ("--gpu-arch sm_1", "compile option --gpu-arch"),
         ("--keep-ptx=maybe", "takes a flag"),
-        ("--ptxas-options \"'\"", "ptxas-options"),
+        ('--ptxas-options "\'"', "ptxas-options"),
         ("--opt-level '", "compile options"),
         ("-O3", "there is no compile option '-O3'"),
     ],
@@ -155,9 +155,7 @@ def test_unknown_variables_are_warned_about_once(monkeypatch: pytest.MonkeyPatch
         log.configure()
 
 
-def test_the_log_goes_where_it_is_asked_to(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
+def test_the_log_goes_where_it_is_asked_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     import logging
 
     monkeypatch.chdir(tmp_path)

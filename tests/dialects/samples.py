@@ -324,7 +324,9 @@ _add(
 )
 _add("llvm.extractvalue", lambda arg: llvm.extractvalue(arg(PAIR), 1))
 _add("ptx.compute", lambda arg: ptx_compute.compute("add.u32", (arg(I32), arg(I32)), I32))
-_add("cute.to_llvm", lambda arg: interop.to_llvm(arg(G16)), lambda arg: interop.to_llvm(arg(G16), 0))
+_add(
+    "cute.to_llvm", lambda arg: interop.to_llvm(arg(G16)), lambda arg: interop.to_llvm(arg(G16), 0)
+)
 _add("cute.from_llvm", lambda arg: interop.from_llvm(arg(GLOBAL), G16))
 _add(
     "ptx.bar_sync",

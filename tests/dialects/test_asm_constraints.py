@@ -8,7 +8,20 @@ import pytest
 
 from opencute.dialects.asm_constraints import check_asm, parse_constraints, template_parts
 from opencute.dialects.llvm import LLVMPointerType
-from opencute.ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, IntegerType, Type, VectorType
+from opencute.ir.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    IntegerType,
+    Type,
+    VectorType,
+)
 
 pytestmark = pytest.mark.t0
 

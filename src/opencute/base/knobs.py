@@ -193,7 +193,10 @@ class Knobs:
         alias="CUTE_DSL_EFC_LOG_LEVEL",
     )  # fmt: skip
     cache_dir = Knob(
-        "OPENCUTE_CACHE_DIR", None, _path, "where compiled kernels are kept (default: user cache)",
+        "OPENCUTE_CACHE_DIR",
+        None,
+        _path,
+        "where compiled kernels are kept (default: user cache)",
         alias="CUTE_DSL_CACHE_DIR",
     )
     user_cache = Knob("XDG_CACHE_HOME", None, _path, "the user's cache folder, by the XDG rules")

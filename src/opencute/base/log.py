@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where OpenCuTe's log goes, by the knobs; and a word about variables that mean nothing.
 
-`configure` is called before every compilation. It changes the logger ``opencute`` only if a knob asks
-for it, so that a program's own logging stays as it is.
+`configure` is called before every compilation. It changes the logger ``opencute`` only if a knob
+asks for it, so that a program's own logging stays as it is.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def configure() -> None:
         logger.setLevel(level)
 
 
-def _switch(logger: logging.Logger, name: str, on: bool, make: Callable[[], logging.Handler]) -> None:
+def _switch(
+    logger: logging.Logger, name: str, on: bool, make: Callable[[], logging.Handler]
+) -> None:
     known = _handlers.get(name)
     if on and known is None:
         handler = make()

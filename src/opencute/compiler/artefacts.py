@@ -39,8 +39,8 @@ from opencute.codegen.asm.origin import number_assembly, place
 from opencute.codegen.debug.advisories import advisories
 from opencute.codegen.debug.explain import KernelFacts, explain
 from opencute.codegen.device import DeviceCode, assemble, compile_to_ptx, llvm_to_ptx
-from opencute.codegen.ptxas import FunctionReport
 from opencute.codegen.host import HostCode, compile_host_text
+from opencute.codegen.ptxas import FunctionReport
 from opencute.compiler.cached import cached_device_code
 from opencute.compiler.options import Options
 from opencute.ir.core import Op

@@ -47,7 +47,11 @@ class Arch(enum.Enum):
     sm_121f = (12, 1, "f")
 
     def __lt__(self, other: object) -> bool:
-        return self.value < other.value if isinstance(other, Arch) else NotImplemented
+        if not isinstance(other, Arch):
+            return NotImplemented
+        mine: tuple[int, int, str] = self.value
+        theirs: tuple[int, int, str] = other.value
+        return mine < theirs
 
     @property
     def major(self) -> int:

@@ -53,8 +53,8 @@ class Options:
         opt_level: level of ptxas, 0 to 3.
         line_info: keep source lines for profilers.
         assertions: check `assert_` on the device.
-        keep_ir, keep_ir_debug, keep_ptx, keep_cubin, keep_sass: write the stage next to the program,
-            or to `dump_dir`; ir-debug is the module as it was traced.
+        keep_ir, keep_ir_debug, keep_ptx, keep_cubin, keep_sass: write the stage next to the
+            program, or to `dump_dir`; ir-debug is the module as it was traced.
         gpu_arch: architecture such as sm_90a; the target's own when empty.
         ptxas_options: further flags for ptxas.
         nvdisasm_options: flags of the disassembler.

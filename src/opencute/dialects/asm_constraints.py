@@ -10,8 +10,8 @@ these mistakes, so nothing unchecked may reach it::
     >>> [c.letter for c in s.outputs], [c.letter for c in s.inputs], s.inputs[1].tied
     (['r', 'r'], ['l', 'r'], 0)
 
-The letters are NVPTX's: ``b`` predicate, ``c`` and ``h`` 16 bits, ``r`` 32, ``l`` 64, ``q`` 128, ``f``
-and ``d`` floats; ``n`` and ``i`` take a constant. An integer narrower than its register comes in
+The letters are NVPTX's: ``b`` predicate, ``c`` and ``h`` 16 bits, ``r`` 32, ``l`` 64, ``q`` 128,
+``f`` and ``d`` floats; ``n`` and ``i`` take a constant. An integer narrower than its register comes in
 with zeros above it, and a narrower result is the lower bits of its register.
 """
 
@@ -108,9 +108,7 @@ def _output(item: str) -> AsmOperand:
     return AsmOperand(letter, early=item[1] == "&")
 
 
-def _tied(
-    item: str, outputs: Sequence[AsmOperand], inputs: Sequence[AsmOperand]
-) -> AsmOperand:
+def _tied(item: str, outputs: Sequence[AsmOperand], inputs: Sequence[AsmOperand]) -> AsmOperand:
     number = int(item)
     if number >= len(outputs):
         raise ValueError(f"{item!r} ties an input to output {number}; there are {len(outputs)}")

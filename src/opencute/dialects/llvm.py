@@ -212,13 +212,9 @@ class InlineAsmOp(Op):
         return traits or Trait.PURE
 
     def verify(self) -> None:
-        operands = [
-            (v.type, v.op is not None and v.op.name == "arith.constant") for v in self.args
-        ]
+        operands = [(v.type, v.op is not None and v.op.name == "arith.constant") for v in self.args]
         try:
-            check_asm(
-                self.asm_string.value, self.constraints.value, operands, asm_results(self)
-            )
+            check_asm(self.asm_string.value, self.constraints.value, operands, asm_results(self))
         except ValueError as e:
             raise VerificationError(
                 f"inline assembly: {e}", code="OC1480", loc=self.loc,

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """LLVM IR to PTX in a child process, for IR that holds assembly written by a user.
 
-In and out: as `opencute.native.nvptx.to_ptx`. LLVM ends its process where it cannot go on; here that
-is the child, and the caller gets a ToolchainError with what LLVM said. One child serves all calls of
-a process; it is started when it is first needed, and again after it has died.
+In and out: as `opencute.native.nvptx.to_ptx`. LLVM ends its process where it cannot go on; here
+that is the child, and the caller gets a ToolchainError with what LLVM said. One child serves all
+calls of a process; it is started when it is first needed, and again after it has died.
 """
 
 from __future__ import annotations
@@ -91,9 +91,7 @@ def _end() -> None:
 atexit.register(_end)
 
 
-def to_ptx_isolated(
-    ir_text: str, sm: str, ptx_version: int, passes: Passes = "small"
-) -> PtxResult:
+def to_ptx_isolated(ir_text: str, sm: str, ptx_version: int, passes: Passes = "small") -> PtxResult:
     """Compile LLVM IR text to PTX in another process.
 
     Args:
@@ -105,9 +103,7 @@ def to_ptx_isolated(
     global _child
     request = {"ir": ir_text, "sm": sm, "ptx": ptx_version, "passes": passes}
     with _lock:
-        if _child is not None and (
-            _child.pid != os.getpid() or _child.process.poll() is not None
-        ):
+        if _child is not None and (_child.pid != os.getpid() or _child.process.poll() is not None):
             _end()
         if _child is None:
             _child = _Child()

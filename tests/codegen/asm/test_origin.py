@@ -37,7 +37,11 @@ def _module() -> Op:
     with insert_at(kernels):
         _, entry = gpu.gpu_func("k", [])
     with insert_at(entry):
-        for line, text in ((3, "bar.sync 0;"), (4, "mov.b32 a, 0;\nmov.b33 b, 0;"), (5, "bar.sync 0;")):
+        for line, text in (
+            (3, "bar.sync 0;"),
+            (4, "mov.b32 a, 0;\nmov.b33 b, 0;"),
+            (5, "bar.sync 0;"),
+        ):
             with at_loc(Location("k.py", line)):
                 llvm.inline_asm(text, "", (), ())
         gpu.return_()

@@ -14,6 +14,7 @@ import pytest
 import opencute as cutlass
 from opencute import cute
 from opencute.base.knobs import KNOBS
+from opencute.base.location import Location
 from opencute.base.log import PerformanceWarning
 from opencute.codegen.debug.advisories import advisories
 from opencute.codegen.debug.explain import parse_lined
@@ -22,7 +23,6 @@ from opencute.codegen.toolchain import find_disassembler
 from opencute.cute.runtime import from_dlpack
 from opencute.dialects import builtin, gpu
 from opencute.ir.builder import at_loc, insert_at
-from opencute.base.location import Location
 
 pytestmark = pytest.mark.t1
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import on_device
 
 import opencute as cutlass
+from compiled import on_device
 from opencute import cute
 from opencute.base.errors import (
     SimulationError,
@@ -110,9 +110,7 @@ def test_memory_is_read_and_written() -> None:
             "ld.global.nc.v2.b32 {$0, $1}, [$2+8];", (a.iterator + 4 * i).align(8),
             results=(cutlass.Int32, cutlass.Int32), reads=True,
         )  # fmt: skip
-        cute.arch.inline_ptx(
-            "st.global.b32 [$0], $1;", o.iterator + i, first - second, writes=True
-        )
+        cute.arch.inline_ptx("st.global.b32 [$0], $1;", o.iterator + i, first - second, writes=True)
 
     out = np.zeros(16, np.int32)
     on_device(body, X, out, block=(16, 1, 1))
@@ -175,7 +173,12 @@ def test_what_the_simulator_does_not_run(text: str, complaint: str) -> None:
 
 @pytest.mark.parametrize(
     ("constraints", "complaint"),
-    [("=r,z", "no constraint"), ("=r", "0 inputs"), ("=r,l,l", "2 inputs"), ("=d,r", "cannot hold")],
+    [
+        ("=r,z", "no constraint"),
+        ("=r", "0 inputs"),
+        ("=r,l,l", "2 inputs"),
+        ("=d,r", "cannot hold"),
+    ],
 )
 def test_wrong_constraints_are_errors_on_the_users_line(constraints: str, complaint: str) -> None:
     with pytest.raises(VerificationError, match=complaint) as e:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import on_device
 
 import cutlass
+from compiled import on_device
 from cutlass import cute
 from cutlass._mlir import ir
 from cutlass._mlir._mlir_libs._cutlass_ir._mlir.ir import IntegerType
@@ -53,7 +53,9 @@ def test_types() -> None:
     assert isinstance(T.i32(), ir.IntegerType) and not isinstance(T.f32(), ir.IntegerType)
     assert str(llvm.PointerType.get(cute.AddressSpace.gmem)) == "!llvm.ptr<1>"
     assert str(llvm.PointerType.get()) == "!llvm.ptr"
-    assert llvm.StructType.get_literal([T.i32()] * 3) == ir.Type.parse("!llvm.struct<(i32, i32, i32)>")
+    assert llvm.StructType.get_literal([T.i32()] * 3) == ir.Type.parse(
+        "!llvm.struct<(i32, i32, i32)>"
+    )
     assert llvm.AsmDialect.AD_ATT == 0
     assert (FULL_MASK, WARP_SIZE) == (0xFFFFFFFF, 32)
 

@@ -98,7 +98,9 @@ def check(name: str, fmt: str, args: int, oracle: Callable[..., int | None]) -> 
 
 def special(a: float, b: float, c: float, fmt: str, mode: str) -> int | None:
     """``a * b + c`` where something is not finite: as f64 has it."""
-    product = a * b if not (math.isinf(a) and b == 0) and not (math.isinf(b) and a == 0) else math.nan
+    product = (
+        a * b if not (math.isinf(a) and b == 0) and not (math.isinf(b) and a == 0) else math.nan
+    )
     out = product + c
     if math.isnan(out):
         return None
@@ -357,5 +359,7 @@ def test_narrow_pairs() -> None:
         got = run(f"cvt.rn.satfinite.{name}x2.f32", [bits, bits[::-1]])
         assert got == [int(h) << 8 | int(v) for h, v in zip(want, want[::-1], strict=True)]
         back = run(f"cvt.rn.f16x2.{name}x2", [got])
-        assert [w >> 16 for w in back] == [int(v.view(np.uint16)) for v in want.view(cls).astype(np.float16)]
+        assert [w >> 16 for w in back] == [
+            int(v.view(np.uint16)) for v in want.view(cls).astype(np.float16)
+        ]
     assert find("cvt.rn.e4m3x2.f32") is None  # PTX wants satfinite there

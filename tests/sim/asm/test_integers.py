@@ -268,16 +268,14 @@ def test_byte_permutation() -> None:
     check("prmt.b32.f4e", [e, e, [0, 1, 2, 3, 7]],
           lambda a, b, c: modes(a, b, c, lambda k: [k, k + 1, k + 2, k + 3]))  # fmt: skip
     check("prmt.b32.b4e", [e, e, [0, 1, 2, 3]],
-          lambda a, b, c: modes(a, b, c, lambda k: [k, (k - 1) % 8, (k - 2) % 8, (k - 3) % 8]))  # fmt: skip
+          lambda a, b, c: modes(a, b, c, lambda k: [(k - i) % 8 for i in range(4)]))  # fmt: skip
     check("prmt.b32.rc8", [e, e, [0, 1, 2, 3]],
           lambda a, b, c: modes(a, b, c, lambda k: [k] * 4))  # fmt: skip
 
 
 def test_dot_products() -> None:
     def oracle(a: int, b: int, c: int) -> int:
-        return c + sum(
-            signed(a >> 8 * i & 255, 8) * signed(b >> 8 * i & 255, 8) for i in range(4)
-        )
+        return c + sum(signed(a >> 8 * i & 255, 8) * signed(b >> 8 * i & 255, 8) for i in range(4))
 
     check("dp4a.s32.s32", [EDGES[32], EDGES[32], [0, 5, 0x7FFFFFFF]], oracle)
 

@@ -92,9 +92,7 @@ def _inline_asm(e: Emitter, op: Op) -> None:
         _results(e, op, ret, e.assign(call), list(zip(registers, types, strict=True)))
 
 
-def _results(
-    e: Emitter, op: Op, ret: str, name: str, members: Sequence[tuple[str, Type]]
-) -> None:
+def _results(e: Emitter, op: Op, ret: str, name: str, members: Sequence[tuple[str, Type]]) -> None:
     same = all(register == llvm_type(type) for register, type in members)
     if not ret.startswith("{"):
         e.names[op.results[0]] = _narrowed(e, name, *members[0])

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assembly that a user wrote: which there is in a module, and which a line of PTX came from.
 
-In: a module, before it is lowered. `number_assembly` gives each piece a number, which codegen writes
-into the PTX as a comment; `place` finds the user's line for an error of ptxas::
+In: a module, before it is lowered. `number_assembly` gives each piece a number, which codegen
+writes into the PTX as a comment; `place` finds the user's line for an error of ptxas::
 
     // begin inline asm
     // opencute.asm 0
@@ -31,7 +31,8 @@ _LINE = re.compile(r"line (\d+)[;:]?\s*(.*)")
 def number_assembly(module: Op) -> list[Op]:
     """The user's assembly in a module, each piece with its number as an attribute.
 
-    Pieces with one text have one number, so that equal ones can be merged; the first stands for all.
+    Pieces with one text have one number, so that equal ones can be merged; the first stands for
+    all.
     """
     found: list[Op] = []
     numbers: dict[str, int] = {}

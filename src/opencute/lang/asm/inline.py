@@ -8,9 +8,9 @@
     lo, hi = cute.arch.inline_ptx("mov.b64 {$0, $1}, $2;", x, results=(Int32, Int32))
     cute.arch.inline_ptx("st.global.cs.b32 [$0], $1;", pointer, value, writes=True)
 
-Register classes follow from the types: Boolean is a predicate, 16-bit types ``h``, 32 ``r`` or ``f``,
-64 ``l`` or ``d``, 128 ``q``; pointers are addresses (32 bits in shared memory, else 64). Without any
-effect the text may be moved, merged, and dropped if its results are not used.
+Register classes follow from the types: Boolean is a predicate, 16-bit types ``h``, 32 ``r`` or
+``f``, 64 ``l`` or ``d``, 128 ``q``; pointers are addresses (32 bits in shared memory, else 64).
+Without any effect the text may be moved, merged, and dropped if its results are not used.
 """
 
 from __future__ import annotations

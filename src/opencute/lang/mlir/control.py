@@ -27,7 +27,11 @@ __all__ = ["WhileGenerator", "and_", "if_generate", "not_", "or_", "while_genera
 
 
 def _boolean(value: Any) -> Any:
-    return value if isinstance(value, Boolean) else Boolean(as_number(value) if isinstance(value, Value) else value)
+    return (
+        value
+        if isinstance(value, Boolean)
+        else Boolean(as_number(value) if isinstance(value, Value) else value)
+    )
 
 
 def not_(lhs: Any, *, loc: Any = None, ip: Any = None) -> Any:
@@ -97,7 +101,10 @@ def if_generate(
     for body in (then_body, else_body):
         region, block = new_block()
         with insert_at(block):
-            values = [_converted(v, c) for v, c in _pairs(_listed(body(*inputs) if body else None), classes)]
+            values = [
+                _converted(v, c)
+                for v, c in _pairs(_listed(body(*inputs) if body else None), classes)
+            ]
             scf.yield_(values)
         regions.append(region)
         types.append([v.type for v in values])
@@ -216,5 +223,3 @@ def yield_out(args: Sequence[Any] = (), *, loc: Any = None, ip: Any = None) -> N
     if not _OPEN:
         raise LanguageError("yield_out stands in a block of while_generate", code="OC1141")
     _OPEN[-1].take(args)
-
-

@@ -94,11 +94,11 @@ class T:
         return types.FLOATS["tf32"]
 
     @staticmethod
-    def f8E4M3FN() -> types.Type:  # noqa: N802 - MLIR's spelling
+    def f8E4M3FN() -> types.Type:
         """Eight bits, four of them exponent."""
         return types.FLOATS["f8E4M3FN"]
 
     @staticmethod
-    def f8E5M2() -> types.Type:  # noqa: N802 - MLIR's spelling
+    def f8E5M2() -> types.Type:
         """Eight bits, five of them exponent."""
         return types.FLOATS["f8E5M2"]

@@ -58,7 +58,7 @@ def _cvt(p: list[str]) -> Compute | None:
     if source.endswith("x2"):
         return None
     dst, src = _dtype(to), _dtype(source)
-    if dst is None or src is None or dst.width < 8 or "tf32" == source:
+    if dst is None or src is None or dst.width < 8 or source == "tf32":
         return None
     fn = _scalar(words, dst, src)
     return Compute((src.width,), dst.width, fn, to[0] == "s") if fn is not None else None
@@ -69,7 +69,8 @@ def _scalar(words: list[str], dst: DType, src: DType) -> Callable[[Array], Array
     modes = [w for w in words if w in ROUNDINGS or w in _INTEGRAL]
     if any(w not in known for w in words) or len(modes) > 1:
         return None
-    mode = {**ROUNDINGS, **_INTEGRAL}[modes[0]] if modes else None
+    every: dict[str, Rounding] = {**ROUNDINGS, **_INTEGRAL}
+    mode = every[modes[0]] if modes else None
     integral = bool(modes) and modes[0] in _INTEGRAL
     if not src.is_float and not dst.is_float:
         return None if modes else _between_integers(dst, src, "sat" in words)
@@ -82,7 +83,7 @@ def _scalar(words: list[str], dst: DType, src: DType) -> Callable[[Array], Array
     if integral and not (src.is_float and src is dst):
         return None
     narrows = not src.is_float or dst.width < src.width or dst.name == "tf32"
-    if narrows and mode is None or (not narrows and mode is not None and src is not dst):
+    if (narrows and mode is None) or (not narrows and mode is not None and src is not dst):
         return None
     return _to_float(words, dst, src, mode, integral)
 

@@ -116,7 +116,9 @@ def _loaded(
     size = element.width // 8 * access.lanes
     if access.space != "smem" and access.sem in ("", "weak"):
         space = llvm.GLOBAL if access.space == "gmem" else llvm.GENERIC
-        return llvm.load(llvm.inttoptr(_address(registers, operand, access.space), space), type, size)
+        return llvm.load(
+            llvm.inttoptr(_address(registers, operand, access.space), space), type, size
+        )
     ptr = _pointer(registers, operand, element, access.space, size)
     sem = access.sem or "weak"
     scope = access.scope if sem in ("relaxed", "acquire", "release") else ""
@@ -168,7 +170,9 @@ def _atomic(registers: Registers, i: Instruction) -> None:
     type = _ATOMIC_TYPES.get(word, IntegerType(width))
     element = type.element if isinstance(type, VectorType) else type
     ptr = _pointer(registers, operands[0], element, access.space, width // 8)
-    values = [from_bits(registers.read(o, word), type) for o in operands[1 : 3 if op == "cas" else 2]]
+    values = [
+        from_bits(registers.read(o, word), type) for o in operands[1 : 3 if op == "cas" else 2]
+    ]
     sem, scope = access.sem or "relaxed", access.scope or "gpu"
     unsigned = word[0] == "u" and op in ("min", "max")
     if reduces:
@@ -361,5 +365,3 @@ def _elect(registers: Registers, i: Instruction) -> None:
 def _nanosleep(registers: Registers, i: Instruction) -> None:
     _count(i, 1)
     ptx.nanosleep(registers.read(i.operands[0], "u32"))
-
-

@@ -4,8 +4,8 @@
 
 Arithmetic on f16, bf16 and f32 is done in f64 rounded to odd and then rounded once, as the
 instruction says; f64 is rounded to nearest only. Approximations (``ex2.approx`` and the like) are
-correctly rounded here: the hardware may differ by the ulps that the PTX ISA allows. A NaN that comes
-out of arithmetic is the hardware's (0x7fffffff, 0x7fff).
+correctly rounded here: the hardware may differ by the ulps that the PTX ISA allows. A NaN that
+comes out of arithmetic is the hardware's (0x7fffffff, 0x7fff).
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.

@@ -181,7 +181,11 @@ def _division(kind: str, width: int, remainder: bool) -> Callable[..., Array]:
         if kind == "s":
             fix = (r != 0) & ((x < 0) != (y < 0))
             q, r = q + fix.astype(q.dtype), np.where(fix, r - y, r)
-        out = np.where(zero, x, r) if remainder else np.where(zero, q.dtype.type(-1) if kind == "s" else ~q.dtype.type(0), q)
+        out = (
+            np.where(zero, x, r)
+            if remainder
+            else np.where(zero, q.dtype.type(-1) if kind == "s" else ~q.dtype.type(0), q)
+        )
         return _bits(out.view(uint(width)), width)
 
     return run
@@ -214,7 +218,9 @@ def _sad(p: list[str]) -> Compute | None:
 def _abs(p: list[str]) -> Compute | None:
     from opencute.sim.asm.floats import float_sign
 
-    found = _integer(p, 1, "s", (16, 32, 64), lambda k, w: lambda a: np.abs(signed(a)).view(uint(w)))
+    found = _integer(
+        p, 1, "s", (16, 32, 64), lambda k, w: lambda a: np.abs(signed(a)).view(uint(w))
+    )
     return found or float_sign(p)
 
 
@@ -414,7 +420,9 @@ def _prmt_bytes(a: Array, b: Array, select: Array) -> Array:
     out = np.zeros((), np.uint32)
     for i in range(4):
         nibble = (select >> np.uint32(4 * i)) & np.uint32(15)
-        byte = (whole >> ((nibble & np.uint32(7)).astype(np.uint64) * np.uint64(8))).astype(np.uint8)
+        byte = (whole >> ((nibble & np.uint32(7)).astype(np.uint64) * np.uint64(8))).astype(
+            np.uint8
+        )
         sign = np.where(byte & np.uint8(0x80), np.uint8(0xFF), np.uint8(0))
         picked = np.where(nibble & np.uint32(8) != 0, sign, byte)
         out = out | (picked.astype(np.uint32) << np.uint32(8 * i))

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a PTX instruction computes, as a function of bits.
 
-A `Compute` maps arrays of unsigned integers (bool for predicates) to one such array. A *family* is a
-function from an instruction's parts to a `Compute`, or None if the parts mean nothing::
+A `Compute` maps arrays of unsigned integers (bool for predicates) to one such array. A *family* is
+a function from an instruction's parts to a `Compute`, or None if the parts mean nothing::
 
-    >>> find("add.u32").args
+    >>> FAMILIES["add"](["add", "u32"]).args
     (32, 32)
 """
 

@@ -90,7 +90,13 @@ class Registers:
         """
         width = self.widths.get(name)
         if width is None:
-            what = "operand" if name.startswith("$") else "special register" if name[0] == "%" else "register"
+            what = (
+                "operand"
+                if name.startswith("$")
+                else "special register"
+                if name[0] == "%"
+                else "register"
+            )
             raise AsmError(f"there is no {what} {name}")
         return width
 
@@ -230,5 +236,3 @@ def _float_bits(operand: Immediate, word: str) -> int:
     except OverflowError:
         raise AsmError(f"{number} does not fit in {word}") from None
     return int.from_bytes(data, "little")
-
-
