@@ -20,10 +20,12 @@ from opencute.dialects import (
     ptx,
     ptx_compute,
     ptx_math,
+    ptx_matrix,
     ptx_memory,
     ptx_warp,
     scf,
     smem,
+    tiled,
     vector,
 )
 
@@ -39,9 +41,11 @@ __all__ = [
     "ptx",
     "ptx_compute",
     "ptx_math",
+    "ptx_matrix",
     "ptx_memory",
     "ptx_warp",
     "scf",
     "smem",
+    "tiled",
     "vector",
 ]

@@ -43,9 +43,10 @@ from opencute.sim.memory import RAW, AddressTable, Buffer, SimPointer
 from opencute.sim.printf import Format
 from opencute.sim.program import Program, compile_function
 from opencute.sim.report import RunReport
+from opencute.sim.sync.checker import Checker
 from opencute.sim.sync.group import Group
 from opencute.sim.values import dtype_of, wrap
-from opencute.sim.watch import Races, Transactions, Watcher
+from opencute.sim.watch import Transactions, Watcher
 
 __all__ = ["LaunchHook", "Simulator"]
 
@@ -63,8 +64,8 @@ class Simulator:
     Args:
         target: the architecture that is simulated.
         seed: seed of everything that may happen in any order; with 0, whoever is behind runs first.
-        check: also look for races on global memory, in kernels in which nothing waits, and run the
-            blocks of other kernels one by one (slower).
+        check: also look for races, for copies that are not waited for, and for barriers that not
+            all threads reach (slower).
         out: where prints go; standard output by default.
         count_transactions: also count sectors and lines of global memory (slower).
     """
@@ -250,6 +251,7 @@ class _Run:
         self.checker: Any = None
         self.host = True
         self.order = np.random.default_rng(sim.seed) if sim.seed else None
+        self.turns: Any = None
         rng = random.Random(sim.seed)
         self.pick = (lambda ready: rng.randrange(len(ready))) if sim.seed else None
         self.root = Lanes(self, 1, 1, 0, 0)
@@ -338,8 +340,9 @@ class _Run:
         self.watchers = []
         if self.sim.count_transactions:
             self.watchers.append(Transactions(self.report))
-        if self.sim.check and not program.blocking:
-            self.watchers.append(Races())
+        self.checker = Checker() if self.sim.check else None
+        if self.checker is not None:
+            self.watchers.append(self.checker)
         try:
             self._blocks(program, args, _cooperative(attributes))
         except OpenCuTeError as e:
@@ -347,7 +350,7 @@ class _Run:
         finally:
             self._flush()
             self.grid, self.block, self.lanes, self.host, self.group, self.threads = before
-            self.watchers = []
+            self.watchers, self.checker = [], None
 
     def _blocks(self, program: Program, args: Sequence[Any], together: bool) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]
@@ -361,6 +364,8 @@ class _Run:
             self.lanes = (count, threads)
             self.group = Group(count, threads, self.smem)
             self.table.replace(self.group.arena.whole)
+            if self.checker is not None:
+                self.checker.start(self.group, first)
             self.report.threads += count * threads
             self.report.max_lanes = max(self.report.max_lanes, count * threads)
             run_program(program, Lanes(self, count, threads, tid, bid), args, self.pick)

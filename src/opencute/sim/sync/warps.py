@@ -80,11 +80,12 @@ def meet(
         tables = [lanes.full(v).reshape(shape) if _varies(v) else v for v in values]
         part = _everyone(shape[0])
         out = compute(tables, part)
-        _order(lanes, None)
+        if name:
+            _order(lanes, None)
         return tuple(np.broadcast_to(t, shape).reshape(lanes.P, lanes.Q) for t in out)
     group: Group = lanes.run.group
     key = name or f"warp {id(op)}"
-    meeting = group.state(key, lambda g: _Meeting(g, compute, len(values)))
+    meeting = group.state(key, lambda g: _Meeting(g, compute, len(values), name != ""))
     return meeting.come(op, lanes, mask, values)
 
 
@@ -115,10 +116,12 @@ class _Meeting:
         group: the blocks that run together.
         compute: what comes of what they bring.
         count: how many values each brings.
+        orders: whether the meeting orders memory accesses.
     """
 
-    def __init__(self, group: Group, compute: Compute, count: int) -> None:
-        self.group, self.compute = group, compute
+    def __init__(self, group: Group, compute: Compute, count: int, orders: bool) -> None:
+        self.group, self.compute, self.run = group, compute, None
+        self.orders = orders
         self.shape = (group.blocks * group.warps, WARP)
         self.here = np.zeros(self.shape, np.bool_)
         self.masks = np.zeros(self.shape, np.uint32)
@@ -146,7 +149,8 @@ class _Meeting:
             table[at] = flat
         before = self.visit[at]
         group.version += 1
-        self.settle(lanes)
+        self.run: Any = lanes.run
+        self.settle()
 
         def ready() -> Any:
             out = (self.visit[at] != before).reshape(lanes.P, lanes.Q)
@@ -178,7 +182,7 @@ class _Meeting:
         alive[:, : group.threads] = ~group.ended.reshape(group.blocks, group.threads)
         return alive.reshape(self.shape)
 
-    def settle(self, lanes: Lanes | None = None) -> None:
+    def settle(self) -> None:
         """Let those meet who are complete."""
         rows = np.flatnonzero(self.here.any(axis=1))
         if rows.size == 0:
@@ -199,6 +203,7 @@ class _Meeting:
             for table, t in zip(out, got, strict=True):
                 np.copyto(table, t, where=part)
             done |= part
+            self._order(rows, part)
         if out is None:
             return
         if not self.results:
@@ -210,10 +215,13 @@ class _Meeting:
         self.visit[rows] += done
         self.here[rows] &= ~done
         self.group.version += 1
-        if lanes is not None:
+
+    def _order(self, rows: Array, part: Array) -> None:
+        """Tell the checker who has met: the threads of one mask in each warp."""
+        if self.orders and self.run is not None and self.run.checker is not None:
             whole = np.zeros(self.shape, np.bool_)
-            whole[rows] = done
-            _order(lanes, whole)
+            whole[rows] = part
+            self.run.checker.warp_met(None, whole)
 
     def _missing(self, at: Any, before: Array) -> Array:
         group = self.group
