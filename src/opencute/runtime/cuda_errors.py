@@ -22,11 +22,12 @@ def check_cuda_errors(result: Any) -> Any:
         result: a tuple ``(error, *values)`` as the CUDA bindings return.
 
     Raises:
-        DeviceError: OC4010, the call failed.
+        DeviceError: the call failed; its code is ``OC4`` and CUDA's number of the error.
     """
     error, *values = result if isinstance(result, tuple) else (result,)
-    if int(getattr(error, "value", error) or 0) != 0:
-        raise DeviceError(f"a CUDA call failed: {error}", code="OC4010", found=str(error))
+    number = int(getattr(error, "value", error) or 0)
+    if number != 0:
+        raise DeviceError(f"a CUDA call failed: {error}", code=f"OC4{number:03d}")
     if not values:
         return None
     return values[0] if len(values) == 1 else tuple(values)

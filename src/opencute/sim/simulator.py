@@ -27,7 +27,7 @@ from opencute.arch.target import (
     Target,
     target,
 )
-from opencute.base.errors import ArgumentError, OpenCuTeError, SimulationError
+from opencute.base.errors import ArgumentError, DeviceError, OpenCuTeError, SimulationError
 from opencute.dialects.cute import PtrType
 from opencute.dialects.gpu import KERNELS
 from opencute.dialects.llvm import LLVMPointerType
@@ -329,6 +329,8 @@ class _Run:
             return  # nothing to do; compiled host code leaves such a launch out too
         _check_launch(op, name, grid, block)
         _check_resources(op, name, grid, cluster, smem, target(self.sim.target))
+        if _cooperative(attributes):
+            _check_resident(op, name, grid, block, target(self.sim.target))
         program = self.sim.program(self.module, kernel, self.loose)
         before = (self.grid, self.block, self.lanes, self.host, self.group, self.threads)
         self.grid, self.block = _three(grid), _three(block)
@@ -395,6 +397,21 @@ _ARENA_BYTES = 1 << 23
 def _cooperative(attributes: dict[str, Any]) -> bool:
     value = attributes.get("cute.cooperative")
     return value is not None and bool(getattr(value, "value", True))
+
+
+def _check_resident(
+    op: Op, name: str, grid: Sequence[Any], block: Sequence[Any], arch: Target
+) -> None:
+    """Whether all blocks of a cooperative launch can be on the device at once."""
+    threads = -(-block[0] * block[1] * block[2] // 32) * 32
+    most = _PROCESSORS * (arch.max_threads_per_sm // threads)
+    blocks = grid[0] * grid[1] * grid[2]
+    if blocks > most:
+        raise DeviceError(
+            f"{name}: a cooperative launch of {blocks} blocks does not fit the device",
+            code="OC4720", loc=op.loc, expected=f"at most {most} blocks of {threads} threads",
+            hint="all blocks have to be resident at once: use a smaller grid",
+        )  # fmt: skip
 
 
 def _static_smem(kernel: Op) -> int:
