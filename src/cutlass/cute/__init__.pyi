@@ -25,8 +25,11 @@ from opencute.cute import Float8E8M0FNU as Float8E8M0FNU
 from opencute.cute import Float16 as Float16
 from opencute.cute import Float32 as Float32
 from opencute.cute import Float64 as Float64
+from opencute.cute import FrontendNext as FrontendNext
 from opencute.cute import GenerateLineInfo as GenerateLineInfo
 from opencute.cute import GPUArch as GPUArch
+from opencute.cute import HostTarget as HostTarget
+from opencute.cute import Iket as Iket
 from opencute.cute import Int as Int
 from opencute.cute import Int4 as Int4
 from opencute.cute import Int8 as Int8
@@ -36,11 +39,13 @@ from opencute.cute import Int64 as Int64
 from opencute.cute import Integer as Integer
 from opencute.cute import IntTuple as IntTuple
 from opencute.cute import KeepCUBIN as KeepCUBIN
+from opencute.cute import KeepIR as KeepIR
 from opencute.cute import KeepPTX as KeepPTX
 from opencute.cute import KeepSASS as KeepSASS
 from opencute.cute import Layout as Layout
 from opencute.cute import MmaAtom as MmaAtom
 from opencute.cute import Numeric as Numeric
+from opencute.cute import NvdisasmOptions as NvdisasmOptions
 from opencute.cute import OptLevel as OptLevel
 from opencute.cute import Pointer as Pointer
 from opencute.cute import PtxasOptions as PtxasOptions
@@ -213,8 +218,11 @@ __all__ = [
     "Float16",
     "Float32",
     "Float64",
+    "FrontendNext",
     "GPUArch",
     "GenerateLineInfo",
+    "HostTarget",
+    "Iket",
     "Int",
     "Int4",
     "Int8",
@@ -224,11 +232,13 @@ __all__ = [
     "IntTuple",
     "Integer",
     "KeepCUBIN",
+    "KeepIR",
     "KeepPTX",
     "KeepSASS",
     "Layout",
     "MmaAtom",
     "Numeric",
+    "NvdisasmOptions",
     "OptLevel",
     "Pointer",
     "PtxasOptions",

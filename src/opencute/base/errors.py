@@ -186,6 +186,11 @@ class DeviceError(OpenCuTeError):
 
     default_code = "OC4000"
 
+    @property
+    def error_code(self) -> int:
+        """CUDA's number of the error, 0 if it has none."""
+        return int(self.code[3:])
+
 
 class MissingPieceError(OpenCuTeError):
     """Something that this call needs is not installed."""

@@ -305,3 +305,47 @@ def test_values_of_an_object_and_back() -> None:
     x = np.array([[1, 2], [30, 4]], np.int32)
     assert fn(from_dlpack(x).mark_layout_dynamic(), 100) == 133
     assert seen[0] == seen[1] == seen[2] and seen[3] == 3
+
+
+def test_the_names_of_mlirs_bindings_take_structures() -> None:
+    from opencute._mlir import ir
+    from opencute._mlir.dialects import llvm
+
+    i32 = ir.IntegerType.get_signless(32)
+    inner = llvm.StructType.get_literal([i32] * 2)
+    types = [llvm.PointerType.get(), inner, ir.IntegerType.get_signless(64)]
+
+    class View(ir.Value):
+        def __init__(self, v: Any) -> None:
+            super().__init__(v)
+
+        @property
+        def tensor(self) -> Any:
+            pointer = llvm.extractvalue(types[0], self, [0])
+            shape = llvm.extractvalue(inner, self, [1])
+            extents = tuple(llvm.extractvalue(i32, shape, [i]) for i in range(2))
+            step = llvm.extractvalue(types[2], self, [2])
+            layout = cute.make_layout(extents, stride=(step, 1))
+            return cute.make_tensor(cute.make_ptr(cutlass.Float32, pointer), layout)
+
+    class Passed(Foreign):
+        def __get_mlir_types__(self) -> list[Any]:
+            return [llvm.StructType.get_literal(types)]
+
+        def __new_from_mlir_values__(self, values: list[Any]) -> Any:
+            return View(values[0])
+
+    @cute.jit
+    def sum_of(view):
+        t = view.tensor
+        with pytest.raises(TypeMismatchError, match="OC1273"):
+            llvm.extractvalue(types[2], view, [0])
+        out = cutlass.Float32(0)
+        for i in range(t.shape[0]):
+            out += t[i, 1]
+        return out
+
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    compiled = cute.compile(sum_of, Passed(x))
+    assert compiled(Passed(x)) == x[:, 1].sum()
+    assert compiled(Passed(x[1:])) == x[1:, 1].sum()
