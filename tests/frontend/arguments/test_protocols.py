@@ -19,7 +19,7 @@ from opencute.base.errors import ArgumentError, ArgumentTypeError, TypeMismatchE
 from opencute.cute.runtime import from_dlpack, make_ptr
 from opencute.dialects.llvm import LLVMPointerType
 from opencute.frontend.arguments import adapters
-from opencute.frontend.arguments.protocols import extract_mlir_values, new_from_mlir_values
+from opencute.frontend.structured import extract_mlir_values, new_from_mlir_values
 from opencute.ir.types import I8, I16, I32, I64
 from opencute.lang.arguments.aggregates import memory_layout, read_value
 
@@ -298,7 +298,7 @@ def test_values_of_an_object_and_back() -> None:
         again = new_from_mlir_values(pair, values)
         own = t.__new_from_mlir_values__(t.__extract_mlir_values__())
         seen.extend([str(t), str(again[0]), str(own), again[2], len(values)])
-        with pytest.raises(TypeMismatchError, match="OC1267"):
+        with pytest.raises(TypeMismatchError, match="OC1276"):
             new_from_mlir_values(pair, values[:-1])
         return again[3]["y"] + again[0][1, 0] + own[0, 1]
 

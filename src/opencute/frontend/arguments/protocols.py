@@ -13,7 +13,7 @@ language have all of them, so that a class can pass the question on to its parts
         def __get_mlir_types__(self): ...
         def __new_from_mlir_values__(self, values): return Batch(*values)
 
-`extract_mlir_values` and `new_from_mlir_values` do the same for any object.
+`opencute.frontend.structured` does the same for any object.
 """
 
 # pyright: reportUnknownArgumentType=false
@@ -24,20 +24,19 @@ language have all of them, so that a class can pass the question on to its parts
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from opencute.base.errors import TypeMismatchError
 from opencute.frontend.arguments.declared import CallCheck
 from opencute.frontend.arguments.kinds import Spec
-from opencute.frontend.carried import plan_for
 from opencute.ir.core import Value
 from opencute.ir.types import Type
 from opencute.lang.arguments.aggregates import leaf_types, read_value, wrap_value
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.lang.numbers import Numeric
 
-__all__ = ["ProtocolSpec", "extract_mlir_values", "has_protocol", "new_from_mlir_values"]
+__all__ = ["ProtocolSpec", "has_protocol"]
 
 
 def has_protocol(obj: Any) -> bool:
@@ -145,31 +144,3 @@ def _static_state(obj: Any) -> Any:
         # Anything else may change inside: never equal, so that the function is traced again.
         state.append((name, type(value), value if plain else object()))
     return tuple(state)
-
-
-def extract_mlir_values(obj: Any, structured: bool = False) -> list[Value]:
-    """The SSA values in an object, in a fixed order.
-
-    Args:
-        obj: a number, tensor, container, or an object with ``__extract_mlir_values__``.
-        structured: accepted; values are given in one list.
-    """
-    return plan_for(obj).values(obj)
-
-
-def new_from_mlir_values(obj: Any, values: Sequence[Any], structured: bool = False) -> Any:
-    """An object like `obj` around other SSA values.
-
-    Args:
-        obj: the example.
-        values: as `extract_mlir_values` gives them.
-        structured: accepted; values are given in one list.
-    """
-    plan = plan_for(obj)
-    raw = [v if isinstance(v, Value) else v.ir_value() for v in values]
-    if len(raw) != len(plan.types()):
-        raise TypeMismatchError(
-            "new_from_mlir_values: other than the number of values in the object", code="OC1267",
-            expected=len(plan.types()), found=len(raw),
-        )  # fmt: skip
-    return plan.rebuild(iter(raw))
