@@ -9,6 +9,8 @@ from cutlass.cute import runtime as runtime
 from cutlass.cute import testing as testing
 from cutlass.cute import typing as typing
 from opencute.cute import AddressSpace as AddressSpace
+from opencute.cute import BFloat16 as BFloat16
+from opencute.cute import Boolean as Boolean
 from opencute.cute import ComposedLayout as ComposedLayout
 from opencute.cute import Coord as Coord
 from opencute.cute import CopyAtom as CopyAtom
@@ -17,16 +19,34 @@ from opencute.cute import E as E
 from opencute.cute import EnableAssertions as EnableAssertions
 from opencute.cute import EnableTVMFFI as EnableTVMFFI
 from opencute.cute import FastDivmodDivisor as FastDivmodDivisor
+from opencute.cute import Float4E2M1FN as Float4E2M1FN
+from opencute.cute import Float8E4M3FN as Float8E4M3FN
+from opencute.cute import Float8E5M2 as Float8E5M2
+from opencute.cute import Float8E8M0FNU as Float8E8M0FNU
+from opencute.cute import Float16 as Float16
+from opencute.cute import Float32 as Float32
+from opencute.cute import Float64 as Float64
+from opencute.cute import FrontendNext as FrontendNext
 from opencute.cute import GenerateLineInfo as GenerateLineInfo
 from opencute.cute import GPUArch as GPUArch
+from opencute.cute import HostTarget as HostTarget
+from opencute.cute import Iket as Iket
 from opencute.cute import Int as Int
+from opencute.cute import Int4 as Int4
+from opencute.cute import Int8 as Int8
+from opencute.cute import Int16 as Int16
+from opencute.cute import Int32 as Int32
+from opencute.cute import Int64 as Int64
+from opencute.cute import Integer as Integer
 from opencute.cute import IntTuple as IntTuple
 from opencute.cute import KeepCUBIN as KeepCUBIN
+from opencute.cute import KeepIR as KeepIR
 from opencute.cute import KeepPTX as KeepPTX
 from opencute.cute import KeepSASS as KeepSASS
 from opencute.cute import Layout as Layout
 from opencute.cute import MmaAtom as MmaAtom
 from opencute.cute import Numeric as Numeric
+from opencute.cute import NvdisasmOptions as NvdisasmOptions
 from opencute.cute import OptLevel as OptLevel
 from opencute.cute import Pointer as Pointer
 from opencute.cute import PtxasOptions as PtxasOptions
@@ -35,14 +55,21 @@ from opencute.cute import ScaledBasis as ScaledBasis
 from opencute.cute import Shape as Shape
 from opencute.cute import Stride as Stride
 from opencute.cute import Swizzle as Swizzle
+from opencute.cute import SymInt as SymInt
 from opencute.cute import Tensor as Tensor
 from opencute.cute import TensorSSA as TensorSSA
+from opencute.cute import TFloat32 as TFloat32
 from opencute.cute import ThrCopy as ThrCopy
 from opencute.cute import ThrMma as ThrMma
 from opencute.cute import Tile as Tile
 from opencute.cute import TiledCopy as TiledCopy
 from opencute.cute import TiledMma as TiledMma
 from opencute.cute import Tiler as Tiler
+from opencute.cute import Uint4 as Uint4
+from opencute.cute import Uint8 as Uint8
+from opencute.cute import Uint16 as Uint16
+from opencute.cute import Uint32 as Uint32
+from opencute.cute import Uint64 as Uint64
 from opencute.cute import XTuple as XTuple
 from opencute.cute import acos as acos
 from opencute.cute import all_ as all_
@@ -171,6 +198,9 @@ from opencute.cute import slice_ as slice_
 from opencute.cute import slice_and_offset as slice_and_offset
 from opencute.cute import sqrt as sqrt
 from opencute.cute import struct as struct
+from opencute.cute import sym_int as sym_int
+from opencute.cute import sym_int32 as sym_int32
+from opencute.cute import sym_int64 as sym_int64
 from opencute.cute import tan as tan
 from opencute.cute import tanh as tanh
 from opencute.cute import tile_to_shape as tile_to_shape
@@ -190,6 +220,8 @@ from opencute.cute import zipped_product as zipped_product
 
 __all__ = [
     "AddressSpace",
+    "BFloat16",
+    "Boolean",
     "ComposedLayout",
     "Coord",
     "CopyAtom",
@@ -198,16 +230,34 @@ __all__ = [
     "EnableAssertions",
     "EnableTVMFFI",
     "FastDivmodDivisor",
+    "Float4E2M1FN",
+    "Float8E4M3FN",
+    "Float8E5M2",
+    "Float8E8M0FNU",
+    "Float16",
+    "Float32",
+    "Float64",
+    "FrontendNext",
     "GPUArch",
     "GenerateLineInfo",
+    "HostTarget",
+    "Iket",
     "Int",
+    "Int4",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
     "IntTuple",
+    "Integer",
     "KeepCUBIN",
+    "KeepIR",
     "KeepPTX",
     "KeepSASS",
     "Layout",
     "MmaAtom",
     "Numeric",
+    "NvdisasmOptions",
     "OptLevel",
     "Pointer",
     "PtxasOptions",
@@ -216,6 +266,8 @@ __all__ = [
     "Shape",
     "Stride",
     "Swizzle",
+    "SymInt",
+    "TFloat32",
     "Tensor",
     "TensorSSA",
     "ThrCopy",
@@ -224,6 +276,11 @@ __all__ = [
     "TiledCopy",
     "TiledMma",
     "Tiler",
+    "Uint4",
+    "Uint8",
+    "Uint16",
+    "Uint32",
+    "Uint64",
     "XTuple",
     "acos",
     "all_",
@@ -356,6 +413,9 @@ __all__ = [
     "slice_and_offset",
     "sqrt",
     "struct",
+    "sym_int",
+    "sym_int32",
+    "sym_int64",
     "tan",
     "tanh",
     "testing",

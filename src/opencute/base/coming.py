@@ -15,7 +15,7 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 
 # Names in modules that exist, by the module's name after "opencute.".
 NAMES: dict[str, frozenset[str]] = {
-    "cute": frozenset("make_layout_image_mask prefetch sym_int sym_int32 sym_int64".split()),
+    "cute": frozenset("make_layout_image_mask prefetch".split()),
     "cute.arch": frozenset(
         "alloc_tmem cluster_arrive cluster_arrive_relaxed cluster_wait "
         "cp_async_bulk_commit_group cp_async_bulk_wait_group dealloc_tmem "
@@ -27,10 +27,6 @@ NAMES: dict[str, frozenset[str]] = {
     ),
     "cute.nvgpu": frozenset(
         "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05 warpgroup".split()
-    ),
-    "cute.runtime": frozenset(
-        "find_runtime_libraries load_module make_fake_compact_tensor make_fake_stream "
-        "make_fake_tensor".split()
     ),
     "pipeline": frozenset(
         "Agent CooperativeGroup PipelineAsync PipelineAsyncUmma PipelineClcFetchAsync "

@@ -10,6 +10,7 @@
     │   ├── VerificationError     an operation breaks a rule of its dialect
     │   └── ToolchainError        LLVM or ptxas refused what we gave them
     ├── ArgumentError             (also ValueError) a call's arguments do not fit what was compiled
+    │   └── ArgumentTypeError     (also TypeError) an argument is of another type
     ├── SimulationError           the simulator found a fault while running a kernel
     │   ├── OutOfBoundsError
     │   ├── MisalignedError
@@ -29,6 +30,7 @@ from opencute.base.location import Location
 
 __all__ = [
     "ArgumentError",
+    "ArgumentTypeError",
     "CompileError",
     "DeadlockError",
     "DeviceError",
@@ -141,6 +143,10 @@ class ArgumentError(OpenCuTeError, ValueError):
     default_code = "OC2000"
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of a call is of another type than what was compiled for."""
+
+
 class SimulationError(OpenCuTeError):
     """The simulator found a fault while it ran a kernel."""
 
@@ -187,6 +193,11 @@ class DeviceError(OpenCuTeError):
     """The CUDA driver reported an error."""
 
     default_code = "OC4000"
+
+    @property
+    def error_code(self) -> int:
+        """CUDA's number of the error, 0 if it has none."""
+        return int(self.code[3:])
 
 
 class MissingPieceError(OpenCuTeError):

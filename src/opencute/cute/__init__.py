@@ -88,13 +88,26 @@ _TABLE = {
     **{
         name: _OPTIONS
         for name in (
-            "DumpDir", "EnableAssertions", "EnableTVMFFI", "GPUArch", "GenerateLineInfo",
-            "KeepCUBIN", "KeepPTX", "KeepSASS", "OptLevel", "PtxasOptions",
+            "DumpDir", "EnableAssertions", "EnableTVMFFI", "FrontendNext", "GPUArch",
+            "GenerateLineInfo", "HostTarget", "Iket", "KeepCUBIN", "KeepIR", "KeepPTX", "KeepSASS",
+            "NvdisasmOptions", "OptLevel", "PtxasOptions",
         )
     },
     **{
         name: _TYPING
         for name in ("Coord", "Int", "IntTuple", "Shape", "Stride", "Tile", "Tiler", "XTuple")
+    },
+    **{
+        name: "opencute.lang.numbers"
+        for name in (
+            "BFloat16", "Boolean", "Float16", "Float32", "Float4E2M1FN", "Float64",
+            "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU", "Int16", "Int32", "Int4", "Int64",
+            "Int8", "Integer", "TFloat32", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8",
+        )
+    },
+    **{
+        name: "opencute.lang.arguments.symbols"
+        for name in ("SymInt", "sym_int", "sym_int32", "sym_int64")
     },
     "AddressSpace": "opencute.lang.pointers",
     "CopyAtom": "opencute.lang.tiled.atoms",

@@ -7,11 +7,16 @@ from typing import Any
 from opencute.compiler.options import DumpDir as DumpDir
 from opencute.compiler.options import EnableAssertions as EnableAssertions
 from opencute.compiler.options import EnableTVMFFI as EnableTVMFFI
+from opencute.compiler.options import FrontendNext as FrontendNext
 from opencute.compiler.options import GenerateLineInfo as GenerateLineInfo
 from opencute.compiler.options import GPUArch as GPUArch
+from opencute.compiler.options import HostTarget as HostTarget
+from opencute.compiler.options import Iket as Iket
 from opencute.compiler.options import KeepCUBIN as KeepCUBIN
+from opencute.compiler.options import KeepIR as KeepIR
 from opencute.compiler.options import KeepPTX as KeepPTX
 from opencute.compiler.options import KeepSASS as KeepSASS
+from opencute.compiler.options import NvdisasmOptions as NvdisasmOptions
 from opencute.compiler.options import OptLevel as OptLevel
 from opencute.compiler.options import PtxasOptions as PtxasOptions
 from opencute.cute import arch as arch
@@ -74,6 +79,10 @@ from opencute.lang.algebra import tiled_divide as tiled_divide
 from opencute.lang.algebra import tiled_product as tiled_product
 from opencute.lang.algebra import zipped_divide as zipped_divide
 from opencute.lang.algebra import zipped_product as zipped_product
+from opencute.lang.arguments.symbols import SymInt as SymInt
+from opencute.lang.arguments.symbols import sym_int as sym_int
+from opencute.lang.arguments.symbols import sym_int32 as sym_int32
+from opencute.lang.arguments.symbols import sym_int64 as sym_int64
 from opencute.lang.block.structs import struct as struct
 from opencute.lang.block.structs import union as union
 from opencute.lang.external import make_ptr as make_ptr
@@ -100,7 +109,28 @@ from opencute.lang.mathfns import sin as sin
 from opencute.lang.mathfns import sqrt as sqrt
 from opencute.lang.mathfns import tan as tan
 from opencute.lang.mathfns import tanh as tanh
+from opencute.lang.numbers import BFloat16 as BFloat16
+from opencute.lang.numbers import Boolean as Boolean
+from opencute.lang.numbers import Float4E2M1FN as Float4E2M1FN
+from opencute.lang.numbers import Float8E4M3FN as Float8E4M3FN
+from opencute.lang.numbers import Float8E5M2 as Float8E5M2
+from opencute.lang.numbers import Float8E8M0FNU as Float8E8M0FNU
+from opencute.lang.numbers import Float16 as Float16
+from opencute.lang.numbers import Float32 as Float32
+from opencute.lang.numbers import Float64 as Float64
+from opencute.lang.numbers import Int4 as Int4
+from opencute.lang.numbers import Int8 as Int8
+from opencute.lang.numbers import Int16 as Int16
+from opencute.lang.numbers import Int32 as Int32
+from opencute.lang.numbers import Int64 as Int64
+from opencute.lang.numbers import Integer as Integer
 from opencute.lang.numbers import Numeric as Numeric
+from opencute.lang.numbers import TFloat32 as TFloat32
+from opencute.lang.numbers import Uint4 as Uint4
+from opencute.lang.numbers import Uint8 as Uint8
+from opencute.lang.numbers import Uint16 as Uint16
+from opencute.lang.numbers import Uint32 as Uint32
+from opencute.lang.numbers import Uint64 as Uint64
 from opencute.lang.pointers import AddressSpace as AddressSpace
 from opencute.lang.pointers import Pointer as Pointer
 from opencute.lang.printing import print_tensor as print_tensor
@@ -195,6 +225,8 @@ XTuple = Any
 
 __all__ = [
     "AddressSpace",
+    "BFloat16",
+    "Boolean",
     "ComposedLayout",
     "Coord",
     "CopyAtom",
@@ -203,16 +235,34 @@ __all__ = [
     "EnableAssertions",
     "EnableTVMFFI",
     "FastDivmodDivisor",
+    "Float4E2M1FN",
+    "Float8E4M3FN",
+    "Float8E5M2",
+    "Float8E8M0FNU",
+    "Float16",
+    "Float32",
+    "Float64",
+    "FrontendNext",
     "GPUArch",
     "GenerateLineInfo",
+    "HostTarget",
+    "Iket",
     "Int",
+    "Int4",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
     "IntTuple",
+    "Integer",
     "KeepCUBIN",
+    "KeepIR",
     "KeepPTX",
     "KeepSASS",
     "Layout",
     "MmaAtom",
     "Numeric",
+    "NvdisasmOptions",
     "OptLevel",
     "Pointer",
     "PtxasOptions",
@@ -221,6 +271,8 @@ __all__ = [
     "Shape",
     "Stride",
     "Swizzle",
+    "SymInt",
+    "TFloat32",
     "Tensor",
     "TensorSSA",
     "ThrCopy",
@@ -229,6 +281,11 @@ __all__ = [
     "TiledCopy",
     "TiledMma",
     "Tiler",
+    "Uint4",
+    "Uint8",
+    "Uint16",
+    "Uint32",
+    "Uint64",
     "XTuple",
     "acos",
     "all_",
@@ -361,6 +418,9 @@ __all__ = [
     "slice_and_offset",
     "sqrt",
     "struct",
+    "sym_int",
+    "sym_int32",
+    "sym_int64",
     "tan",
     "tanh",
     "testing",

@@ -97,6 +97,7 @@ class Numeric(metaclass=NumericMeta):
         self.div = 1
         self.nonneg = False
         self.is_index = False
+        value = getattr(value, "__opencute_value__", value)
         if isinstance(value, Value):
             expected = ir_type(self.dtype)
             if value.type != expected:
@@ -137,6 +138,17 @@ class Numeric(metaclass=NumericMeta):
         if isinstance(self.value, Value):
             return self.value
         return arith.constant(self.value, ir_type(self.dtype))
+
+    def __c_pointers__(self) -> list[Any]:
+        return [self]
+
+    __get_mlir_types__ = __c_pointers__
+
+    def __extract_mlir_values__(self) -> list[Value]:
+        return [self.ir_value()]
+
+    def __new_from_mlir_values__(self, values: Any) -> Any:
+        return type(self)(values[0])
 
     def to(
         self,

@@ -168,6 +168,38 @@ def layout_operands(layout: Layout) -> tuple[LayoutAttr, tuple[Value, ...]]:
     return LayoutAttr(shape, _map(leaf, layout.stride)), tuple(values)
 
 
+def _dynamic_parts(x: Any) -> list[Any]:
+    """The pointers and dynamic integers in a tensor, a layout or a tuple, in a fixed order."""
+    if isinstance(x, TracedTensor):
+        return [*_dynamic_parts(x.iterator), *_dynamic_parts(x.layout)]
+    if isinstance(x, Layout):
+        return [*_dynamic_parts(x.shape), *_dynamic_parts(x.stride)]
+    if isinstance(x, ComposedLayout):
+        return [*_dynamic_parts(x.offset), *_dynamic_parts(x.outer)]
+    if is_sequence(x):
+        return [n for item in x for n in _dynamic_parts(item)]
+    return [x] if isinstance(x, Pointer) or (isinstance(x, Numeric) and x.is_dynamic) else []
+
+
+def _with_values(x: Any, values: Any) -> Any:
+    """The same with the next values in the place of its dynamic parts."""
+    if isinstance(x, Pointer):
+        return x.__new_from_mlir_values__([next(values)])
+    if isinstance(x, Layout):
+        return Layout(_with_values(x.shape, values), _with_values(x.stride, values))
+    if isinstance(x, ComposedLayout):
+        return ComposedLayout(
+            x.inner, _with_values(x.offset, values), _with_values(x.outer, values)
+        )
+    if is_sequence(x):
+        return tuple(_with_values(item, values) for item in x)
+    if not (isinstance(x, Numeric) and x.is_dynamic):
+        return x
+    out = type(x)(next(values))
+    out.div, out.nonneg, out.is_index = x.div, x.nonneg, x.is_index
+    return out
+
+
 class TracedTensor(Tensor):
     """A tensor inside compiled code.
 
@@ -188,6 +220,17 @@ class TracedTensor(Tensor):
             "a tensor is neither true nor false", code="OC1262",
             hint="compare an element, or write `is not None`",
         )  # fmt: skip
+
+    # ---- as a part of a user's object that crosses a region
+    def __extract_mlir_values__(self) -> list[Value]:
+        return [n.ir_value() for n in _dynamic_parts(self)]
+
+    def __new_from_mlir_values__(self, values: Any) -> Any:
+        if len(values) == 1 and isinstance(values[0], TracedTensor):
+            return values[0]
+        it = iter(values)
+        iterator = _with_values(self.iterator, it)
+        return TracedTensor(iterator, _with_values(self.layout, it))
 
     # ---- facts
     @property
