@@ -136,7 +136,9 @@ def test_the_gpu_agrees(text: str) -> None:
     if text not in CLOSE:
         bad = np.flatnonzero(simulated != real)
         first = bad[:5]
-        assert not bad.size, [(hex(a[i]), hex(b[i]), hex(simulated[i]), hex(real[i])) for i in first]
+        assert not bad.size, [
+            (hex(a[i]), hex(b[i]), hex(simulated[i]), hex(real[i])) for i in first
+        ]
         return
     want, got = simulated.view(np.float32), real.view(np.float32)
     finite = np.isfinite(want) & np.isfinite(got) & (np.abs(want) > 1e-37)
