@@ -196,7 +196,7 @@ def test_values_of_objects() -> None:
         o[2] = new_from_mlir_values(a[2], tree["x"], structured=True)
         with pytest.raises(TypeMismatchError) as e:
             new_from_mlir_values(pair, values[:1])
-        assert e.value.code == "OC1276"
+        assert e.value.code == "OC1296"
 
     out = np.zeros(3, np.int32)
     on_device(body, X, out)
@@ -240,10 +240,10 @@ def test_mistakes_have_codes() -> None:
         llvm.inline_asm(T.i32(), ["x"], "mov.b32 $0, $1;", "=r,r")
 
     for body, error, code in (
-        (wrong_member, TypeMismatchError, "OC1273"),
-        (wrong_count, VerificationError, "OC1480"),
-        (wrong_size, TypeMismatchError, "OC1274"),
-        (no_value, TypeMismatchError, "OC1270"),
+        (wrong_member, TypeMismatchError, "OC1293"),
+        (wrong_count, VerificationError, "OC1490"),
+        (wrong_size, TypeMismatchError, "OC1294"),
+        (no_value, TypeMismatchError, "OC1290"),
     ):
         with pytest.raises(error) as e:
             on_device(body, X)
