@@ -110,7 +110,7 @@ def extractvalue(
     """A member of a struct: a number for a scalar.
 
     Raises:
-        TypeMismatchError: OC1293, the struct has no such member, or one of another type.
+        TypeMismatchError: OC1215, the struct has no such member, or one of another type.
     """
     value = as_value(container)
     where = [int(p) for p in position]
@@ -118,12 +118,12 @@ def extractvalue(
     for p in where:
         if not isinstance(type, LLVMStructType) or not 0 <= p < len(type.members):
             raise TypeMismatchError(
-                "there is no such member", code="OC1293", expected=value.type, found=where
+                "there is no such member", code="OC1215", expected=value.type, found=where
             )
         type = type.members[p]
     if res is not None and as_type(res) != type:
         raise TypeMismatchError(
-            "the member has another type", code="OC1293", expected=as_type(res), found=type
+            "the member has another type", code="OC1215", expected=as_type(res), found=type
         )
     for p in where:
         value = dialect.extractvalue(value, p)
@@ -141,7 +141,7 @@ def bitcast(res: Any, arg: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """The same bits as another type.
 
     Raises:
-        TypeMismatchError: OC1294, the types differ in size.
+        TypeMismatchError: OC1216, the types differ in size.
     """
     value, type = as_value(arg), as_type(res)
     return as_number(rebits(value, type))
@@ -153,7 +153,7 @@ def rebits(value: Value, type: Type) -> Value:
         return value
     if _bits(value.type) != _bits(type) or _bits(type) == 0:
         raise TypeMismatchError(
-            "a bitcast keeps the number of bits", code="OC1294", expected=type, found=value.type
+            "a bitcast keeps the number of bits", code="OC1216", expected=type, found=value.type
         )
     if isinstance(type, VectorType):
         source = value if isinstance(value.type, VectorType) else vector.broadcast(value, 1)

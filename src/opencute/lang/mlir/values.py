@@ -56,7 +56,7 @@ def as_value(item: Any, type: Type | None = None) -> Value:
         type: the type that a Python number is to have.
 
     Raises:
-        TypeMismatchError: OC1290, it is none of these.
+        TypeMismatchError: OC1212, it is none of these.
     """
     if isinstance(item, Value):
         return interop.to_llvm(item) if isinstance(item.type, PtrType) else item
@@ -69,7 +69,7 @@ def as_value(item: Any, type: Type | None = None) -> Value:
     if isinstance(item, bool | int | float):
         return as_numeric(item).ir_value() if type is None else arith.constant(item, type)
     raise TypeMismatchError(
-        "this is no value of compiled code", code="OC1290", found=repr(item)[:80],
+        "this is no value of compiled code", code="OC1212", found=repr(item)[:80],
         expected="a number, a pointer, a vector or an SSA value",
     )  # fmt: skip
 
@@ -91,11 +91,11 @@ def as_type(item: Any) -> Type:
     """A type from itself or from a numeric class.
 
     Raises:
-        TypeMismatchError: OC1291, it is no type.
+        TypeMismatchError: OC1213, it is no type.
     """
     if isinstance(item, Type):
         return item
     found = getattr(item, "mlir_type", None)
     if isinstance(found, Type):
         return found
-    raise TypeMismatchError("this is no type of the IR", code="OC1291", found=repr(item)[:80])
+    raise TypeMismatchError("this is no type of the IR", code="OC1213", found=repr(item)[:80])
