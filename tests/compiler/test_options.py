@@ -52,12 +52,12 @@ def test_option_strings(text: str, field: str, value: Any) -> None:
         ("--opt-level 7", "opt level is 0 to 3"),
         ("--opt-level two", "takes int"),
         ("--opt-level", "takes a value"),
-        ("keep-ptx", "there is no compile option 'keep-ptx'"),
+        ("keep-ptx", "there is no option 'keep-ptx'"),
         ("--gpu-arch sm_1", "compile option --gpu-arch"),
         ("--keep-ptx=maybe", "takes a flag"),
         ('--ptxas-options "\'"', "ptxas-options"),
         ("--opt-level '", "compile options"),
-        ("-O3", "there is no compile option '-O3'"),
+        ("-O3", "there is no option '-O3'"),
     ],
 )
 def test_mistakes_in_strings(text: str, complaint: str) -> None:

@@ -58,6 +58,6 @@ def test_names_that_are_empty() -> None:
 
     with pytest.raises(ArgumentError) as e:
         host.set_name_prefix("", remove_cutlass_symbol=True, keep_mangled_name=False)
-    assert e.value.code == "OC2161"
+    assert e.value.code == "OC2195"
     with pytest.raises(ArgumentError):
         host.set_name_prefix(3)

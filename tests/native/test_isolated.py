@@ -32,7 +32,7 @@ def test_a_crash_is_an_error_and_the_next_call_works(constraint: str, text: str)
     bad = _GOOD.replace("=r,r", constraint).replace("add.u32 $0, $1, 1;", text)
     with pytest.raises(ToolchainError, match="LLVM gave up") as e:
         to_ptx_isolated(bad, "sm_90a", 86)
-    assert e.value.code == "OC1518" and "error" in str(e.value.found).lower()
+    assert e.value.code == "OC1565" and "error" in str(e.value.found).lower()
     assert "add.u32" in to_ptx_isolated(_GOOD, "sm_90a", 86).ptx
 
 

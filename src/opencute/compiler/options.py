@@ -279,6 +279,6 @@ def _unknown(word: str) -> ArgumentError:
     known = [f"--{w}" for w in _WORDS] + list(_PLAIN)
     close = difflib.get_close_matches(word.partition("=")[0], known, n=1)
     return ArgumentError(
-        f"there is no compile option {word!r}", code="OC2120", expected=", ".join(known),
+        f"compile options: there is no option {word!r}", code="OC2120", expected=", ".join(known),
         hint=f"did you mean {close[0]}?" if close else None,
     )  # fmt: skip

@@ -11,8 +11,8 @@ these mistakes, so nothing unchecked may reach it::
     (['r', 'r'], ['l', 'r'], 0)
 
 The letters are NVPTX's: ``b`` predicate, ``c`` and ``h`` 16 bits, ``r`` 32, ``l`` 64, ``q`` 128,
-``f`` and ``d`` floats; ``n`` and ``i`` take a constant. An integer narrower than its register comes in
-with zeros above it, and a narrower result is the lower bits of its register.
+``f`` and ``d`` floats; ``n`` and ``i`` take a constant. An integer narrower than its register comes
+in with zeros above it, and a narrower result is the lower bits of its register.
 """
 
 from __future__ import annotations

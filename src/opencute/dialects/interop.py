@@ -22,7 +22,7 @@ def _check(op_: Op, cute_type: object, llvm_type: object) -> None:
     wanted = LLVM_SPACES.get(cute_type.space)
     if llvm_type.space not in (wanted, GENERIC):
         raise VerificationError(
-            f"{op_.name}: wrong address space", code="OC1482", loc=op_.loc,
+            f"{op_.name}: wrong address space", code="OC1492", loc=op_.loc,
             expected=wanted, found=llvm_type.space,
         )  # fmt: skip
 

@@ -217,7 +217,7 @@ class InlineAsmOp(Op):
             check_asm(self.asm_string.value, self.constraints.value, operands, asm_results(self))
         except ValueError as e:
             raise VerificationError(
-                f"inline assembly: {e}", code="OC1480", loc=self.loc,
+                f"inline assembly: {e}", code="OC1490", loc=self.loc,
                 found=self.constraints.value,
             ) from None  # fmt: skip
 
@@ -244,12 +244,12 @@ class ExtractValueOp(Op):
         if len(where) != 1 or not 0 <= where[0] < len(type.members):
             raise VerificationError(
                 f"llvm.extractvalue: there is no member {list(where)}",
-                code="OC1481", loc=self.loc, expected=f"0 to {len(type.members) - 1}",
+                code="OC1491", loc=self.loc, expected=f"0 to {len(type.members) - 1}",
             )  # fmt: skip
         if self.out.type != type.members[where[0]]:
             raise VerificationError(
                 "llvm.extractvalue: the result has another type than the member",
-                code="OC1481", loc=self.loc, expected=type.members[where[0]], found=self.out.type,
+                code="OC1491", loc=self.loc, expected=type.members[where[0]], found=self.out.type,
             )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def _leaves(tree: Any) -> Iterator[Value]:
         for item in tree:
             yield from _leaves(item)
     elif tree is not None:
-        raise TypeMismatchError("not an SSA value", code="OC1276", found=repr(tree)[:80])
+        raise TypeMismatchError("not an SSA value", code="OC1218", found=repr(tree)[:80])
 
 
 def new_from_mlir_values(obj: Any, values: Any, *, structured: bool = False) -> Any:
@@ -69,7 +69,7 @@ def new_from_mlir_values(obj: Any, values: Any, *, structured: bool = False) -> 
         values: as many as `extract_mlir_values` gives for it, in the same shape if `structured`.
 
     Raises:
-        TypeMismatchError: OC1276, their number is another.
+        TypeMismatchError: OC1218, their number is another.
     """
     own = getattr(obj, "__new_from_mlir_values__", None)
     if structured and own is not None:
@@ -79,7 +79,7 @@ def new_from_mlir_values(obj: Any, values: Any, *, structured: bool = False) -> 
     wanted = len(plan.types())
     if len(flat) != wanted:
         raise TypeMismatchError(
-            "another number of values", code="OC1276", expected=wanted, found=len(flat)
+            "another number of values", code="OC1218", expected=wanted, found=len(flat)
         )
     return plan.rebuild(iter(flat))
 

@@ -96,13 +96,13 @@ class _Decorated:
             keep_mangled_name: whether the function's name follows the prefix.
 
         Raises:
-            ArgumentError: OC2161, nothing is left of the name.
+            ArgumentError: OC2195, nothing is left of the name.
         """
         if not isinstance(prefix, str):
-            raise ArgumentError("a name's prefix is text", code="OC2161", found=repr(prefix))
+            raise ArgumentError("a name's prefix is text", code="OC2195", found=repr(prefix))
         if not prefix and not keep_mangled_name:
             raise ArgumentError(
-                "a name without a prefix and without the function's name is empty", code="OC2161",
+                "a name without a prefix and without the function's name is empty", code="OC2195",
                 hint="give a prefix, or keep the name",
             )  # fmt: skip
         self.prefix = prefix or None

@@ -441,6 +441,7 @@ class ExternalPointer:
         self.alignment = alignment
 
     value_type = property(lambda self: self.dtype)
+    _pointer = property(lambda self: self.address)  # as examples free what they allocated
 
     def __c_pointers__(self) -> list[Any]:
         return [self]

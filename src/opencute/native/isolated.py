@@ -98,7 +98,7 @@ def to_ptx_isolated(ir_text: str, sm: str, ptx_version: int, passes: Passes = "s
         ir_text, sm, ptx_version, passes: as for `to_ptx`.
 
     Raises:
-        ToolchainError: what `to_ptx` raises; OC1518 if LLVM ended the process.
+        ToolchainError: what `to_ptx` raises; OC1565 if LLVM ended the process.
     """
     global _child
     request = {"ir": ir_text, "sm": sm, "ptx": ptx_version, "passes": passes}
@@ -112,7 +112,7 @@ def to_ptx_isolated(ir_text: str, sm: str, ptx_version: int, passes: Passes = "s
             words = _child.last_words()
             _end()
             raise ToolchainError(
-                "LLVM gave up on the code of this kernel", code="OC1518",
+                "LLVM gave up on the code of this kernel", code="OC1565",
                 found=words.splitlines()[0] if words else "no message",
                 hint="inline assembly is the likely cause: look at its constraints",
             )  # fmt: skip

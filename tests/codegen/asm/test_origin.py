@@ -67,7 +67,7 @@ def test_an_error_moves_to_the_users_line() -> None:
     pieces = number_assembly(_module())
     error = ToolchainError("ptxas rejects: line 6; error : Unknown modifier '.b33'", code="OC1531")
     placed = place(error, _PTX, pieces)
-    assert placed.code == "OC1533" and placed.loc == Location("k.py", 4)
+    assert placed.code == "OC1566" and placed.loc == Location("k.py", 4)
     assert placed.found == "mov.b33 b, 0;" and "Unknown modifier" in placed.message
     other = ToolchainError("ptxas rejects: line 8; error : no", code="OC1531")
     assert place(other, _PTX, pieces) is other

@@ -72,5 +72,5 @@ def place(error: ToolchainError, ptx: str, pieces: list[Op]) -> ToolchainError:
     shown = lines[where[1] - 1].strip() if 0 < where[1] <= len(lines) else text.value.strip()
     loc: Location | None = op.loc or error.loc
     return ToolchainError(
-        f"inline PTX: ptxas says {number[2]}", code="OC1533", loc=loc, found=shown
+        f"inline PTX: ptxas says {number[2]}", code="OC1566", loc=loc, found=shown
     )

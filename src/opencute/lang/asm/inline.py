@@ -45,7 +45,7 @@ def _letter(type: Type) -> str:
     if isinstance(type, llvm.LLVMPointerType):
         width = 64
     if width not in _LETTERS:
-        raise TypeMismatchError("no register holds this type", code="OC1277", found=type)
+        raise TypeMismatchError("no register holds this type", code="OC1219", found=type)
     return _LETTERS[width]
 
 
@@ -64,7 +64,7 @@ def _class(item: Any) -> tuple[Type, Any]:
     plain = {int: IntegerType(32), float: FloatType("f32", 32), bool: IntegerType(1)}
     if isinstance(item, type) and item in plain:
         return plain[item], None
-    raise TypeMismatchError("results are numeric classes", code="OC1277", found=repr(item)[:80])
+    raise TypeMismatchError("results are numeric classes", code="OC1219", found=repr(item)[:80])
 
 
 def inline_ptx(
@@ -95,8 +95,8 @@ def inline_ptx(
         A number, a tuple of several, or None without results.
 
     Raises:
-        VerificationError: OC1480, text, constraints and types do not fit together.
-        TypeMismatchError: OC1277, an operand or result that no register holds.
+        VerificationError: OC1490, text, constraints and types do not fit together.
+        TypeMismatchError: OC1219, an operand or result that no register holds.
     """
     single = not isinstance(results, tuple | list)
     wanted: Sequence[Any] = (results,) if single else results

@@ -93,7 +93,7 @@ def if_generate(
         The result, a tuple of several, or None.
 
     Raises:
-        LanguageError: OC1140, a branch returns another number of values, or types, than the other.
+        LanguageError: OC1195, a branch returns another number of values, or types, than the other.
     """
     classes, inputs = list(return_types or ()), list(input_args or ())
     regions: list[Any] = []
@@ -110,7 +110,7 @@ def if_generate(
         types.append([v.type for v in values])
     if types[0] != types[1]:
         raise LanguageError(
-            "the branches of if_generate differ", code="OC1140", expected=types[0], found=types[1]
+            "the branches of if_generate differ", code="OC1195", expected=types[0], found=types[1]
         )
     op = scf.if_(_boolean(cond).ir_value(), types[0], regions[0], regions[1])
     return _results(op, classes)
@@ -121,7 +121,7 @@ def _pairs(values: list[Any], classes: list[Any]) -> list[tuple[Any, Any]]:
         return []
     if len(values) != len(classes):
         raise LanguageError(
-            "a branch of if_generate returns another number of values", code="OC1140",
+            "a branch of if_generate returns another number of values", code="OC1195",
             expected=len(classes), found=len(values),
         )  # fmt: skip
     return list(zip(values, classes, strict=True))
@@ -186,7 +186,7 @@ class WhileGenerator:
         if given is None or len(given) != len(self._inits):
             raise LanguageError(
                 "the body of while_generate ends with yield_out of every carried value",
-                code="OC1141", expected=len(self._inits), found=0 if given is None else len(given),
+                code="OC1196", expected=len(self._inits), found=0 if given is None else len(given),
             )  # fmt: skip
         values = [
             as_value(v) if cls is None else _converted(v, cls)
@@ -218,8 +218,8 @@ def yield_out(args: Sequence[Any] = (), *, loc: Any = None, ip: Any = None) -> N
     """End the body of a `while_generate` block with the values of the next turn.
 
     Raises:
-        LanguageError: OC1141, outside of such a block.
+        LanguageError: OC1196, outside of such a block.
     """
     if not _OPEN:
-        raise LanguageError("yield_out stands in a block of while_generate", code="OC1141")
+        raise LanguageError("yield_out stands in a block of while_generate", code="OC1196")
     _OPEN[-1].take(args)

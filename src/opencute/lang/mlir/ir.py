@@ -119,7 +119,7 @@ class VectorType(Type):
         """
         if len(shape) != 1:
             raise TypeMismatchError(
-                "vectors have one dimension here", code="OC1272", found=list(shape)
+                "vectors have one dimension here", code="OC1214", found=list(shape)
             )
         return types.VectorType(int(shape[0]), as_type(element_type))
 

@@ -91,7 +91,7 @@ def inline_asm(
         The result: a number, a struct to take apart with `extractvalue`, or None.
 
     Raises:
-        VerificationError: OC1480, text, constraints and types do not fit together.
+        VerificationError: OC1490, text, constraints and types do not fit together.
     """
     attrs: dict[str, Attribute] = {
         "asm_string": StringAttr(str(asm_string)),
@@ -111,7 +111,7 @@ def extractvalue(
     """A member of a struct: a number for a scalar.
 
     Raises:
-        TypeMismatchError: OC1273, the struct has no such member, or one of another type.
+        TypeMismatchError: OC1215, the struct has no such member, or one of another type.
     """
     inner = getattr(container, "_value", container)
     value = inner if isinstance(inner, Aggregate) else as_value(container)
@@ -120,12 +120,12 @@ def extractvalue(
     for p in where:
         if not isinstance(type, LLVMStructType) or not 0 <= p < len(type.members):
             raise TypeMismatchError(
-                "there is no such member", code="OC1273", expected=value.type, found=where
+                "there is no such member", code="OC1215", expected=value.type, found=where
             )
         type = type.members[p]
     if res is not None and as_type(res) != type:
         raise TypeMismatchError(
-            "the member has another type", code="OC1273", expected=as_type(res), found=type
+            "the member has another type", code="OC1215", expected=as_type(res), found=type
         )
     if isinstance(value, Aggregate):
         return value.member(where)
@@ -145,7 +145,7 @@ def bitcast(res: Any, arg: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """The same bits as another type.
 
     Raises:
-        TypeMismatchError: OC1274, the types differ in size.
+        TypeMismatchError: OC1216, the types differ in size.
     """
     value, type = as_value(arg), as_type(res)
     return as_number(rebits(value, type))
@@ -157,7 +157,7 @@ def rebits(value: Value, type: Type) -> Value:
         return value
     if _bits(value.type) != _bits(type) or _bits(type) == 0:
         raise TypeMismatchError(
-            "a bitcast keeps the number of bits", code="OC1274", expected=type, found=value.type
+            "a bitcast keeps the number of bits", code="OC1216", expected=type, found=value.type
         )
     if isinstance(type, VectorType):
         source = value if isinstance(value.type, VectorType) else vector.broadcast(value, 1)

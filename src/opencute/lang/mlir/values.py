@@ -59,7 +59,7 @@ def as_value(item: Any, type: Type | None = None) -> Value:
         type: the type that a Python number is to have.
 
     Raises:
-        TypeMismatchError: OC1270, it is none of these.
+        TypeMismatchError: OC1212, it is none of these.
     """
     if isinstance(item, Value):
         return interop.to_llvm(item) if isinstance(item.type, PtrType) else item
@@ -72,7 +72,7 @@ def as_value(item: Any, type: Type | None = None) -> Value:
     if isinstance(item, bool | int | float):
         return as_numeric(item).ir_value() if type is None else arith.constant(item, type)
     raise TypeMismatchError(
-        "this is no value of compiled code", code="OC1270", found=repr(item)[:80],
+        "this is no value of compiled code", code="OC1212", found=repr(item)[:80],
         expected="a number, a pointer, a vector or an SSA value",
     )  # fmt: skip
 
@@ -94,11 +94,11 @@ def as_type(item: Any) -> Type:
     """A type from itself or from a numeric class.
 
     Raises:
-        TypeMismatchError: OC1271, it is no type.
+        TypeMismatchError: OC1213, it is no type.
     """
     if isinstance(item, Type):
         return item
     found = getattr(item, "mlir_type", None)
     if isinstance(found, Type):
         return found
-    raise TypeMismatchError("this is no type of the IR", code="OC1271", found=repr(item)[:80])
+    raise TypeMismatchError("this is no type of the IR", code="OC1213", found=repr(item)[:80])

@@ -20,14 +20,14 @@ __all__ = ["bitcast", "broadcast", "extract", "from_elements", "insert"]
 def _vector(item: Any) -> Value:
     value = as_value(item)
     if not isinstance(value.type, VectorType):
-        raise TypeMismatchError("this is no vector", code="OC1275", found=value.type)
+        raise TypeMismatchError("this is no vector", code="OC1217", found=value.type)
     return value
 
 
 def _position(static: Sequence[int], dynamic: Sequence[Any]) -> int:
     if len(static) != 1 or dynamic:
         raise TypeMismatchError(
-            "a position is one static number here", code="OC1275", found=list(static)
+            "a position is one static number here", code="OC1217", found=list(static)
         )
     return int(static[0])
 
@@ -62,14 +62,14 @@ def from_elements(res: Any, elements: Sequence[Any], *, loc: Any = None, ip: Any
     """A vector of scalars.
 
     Raises:
-        TypeMismatchError: OC1275, the scalars do not make that type.
+        TypeMismatchError: OC1217, the scalars do not make that type.
     """
     values = [as_value(e) for e in elements]
     type = as_type(res)
     want = VectorType(len(values), values[0].type) if values else None
     if want != type or any(v.type != values[0].type for v in values):
         raise TypeMismatchError(
-            "the elements do not make this vector", code="OC1275", expected=type, found=want
+            "the elements do not make this vector", code="OC1217", expected=type, found=want
         )
     return dialect.from_elements(values)
 

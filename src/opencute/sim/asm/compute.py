@@ -49,7 +49,7 @@ def compute(op: Op) -> Function:
     assert isinstance(name, StringAttr)
     known = find(name.value)
     if known is None:
-        raise SimulationError(f"the simulator does not run {name.value}", code="OC3020", loc=op.loc)
+        raise SimulationError(f"the simulator does not run {name.value}", code="OC3090", loc=op.loc)
     dtype = dtype_of(op.results[0].type, op.loc)
     widths, fn = known.args, known.fn
 

@@ -56,7 +56,7 @@ def expand_asm(function: Op) -> Op:
         function: a `func.func` or `gpu.func`.
 
     Raises:
-        SimulationError: OC3020, an instruction that the simulator does not run, on the user's line.
+        SimulationError: OC3090, an instruction that the simulator does not run, on the user's line.
     """
     if not any(op.name == "llvm.inline_asm" for op in function.walk()):
         return function
@@ -107,7 +107,7 @@ def _inline_asm(op: Op, rw: Rewriter) -> Replacement:
         parts = [from_bits(registers.get(f"${i}"), type) for i, type in enumerate(types)]
     except AsmError as e:
         raise SimulationError(
-            f"inline PTX: {e}", code="OC3020", loc=op.loc, found=e.text or None,
+            f"inline PTX: {e}", code="OC3090", loc=op.loc, found=e.text or None,
             hint="the simulator runs a part of PTX; on a GPU all of it runs",
         ) from None  # fmt: skip
     if len(op.results) == 1 and isinstance(op.results[0].type, llvm.LLVMStructType):
