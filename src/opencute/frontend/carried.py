@@ -318,7 +318,9 @@ def plan_for(*objs: Any, dynamic: bool = False) -> Plan:
     if isinstance(first, Stream):
         return StreamPlan()
     is_ours = isinstance(first, TracedTensor | Numeric)
-    custom = hasattr(first, "__extract_mlir_values__") and not is_ours
+    custom = (
+        hasattr(first, "__extract_mlir_values__") and not is_ours and not isinstance(first, type)
+    )
     if custom and hasattr(first, "__new_from_mlir_values__"):
         return Custom(first, [_raw(v).type for v in first.__extract_mlir_values__()])
     split = _split(first)
