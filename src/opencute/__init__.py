@@ -16,8 +16,10 @@ _TABLE = {
     **{
         name: _N
         for name in (
-            "BFloat16", "Boolean", "Float16", "Float32", "Float4E2M1FN", "Float64",
-            "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU", "Int128", "Int16", "Int32", "Int4",
+            "BFloat16", "Boolean", "Float", "Float16", "Float32", "Float4E2M1FN", "Float6E2M3FN",
+            "Float6E3M2FN", "Float64", "Float8E3M4", "Float8E4M3", "Float8E4M3B11FNUZ",
+            "Float8E4M3FN", "Float8E4M3FNUZ", "Float8E5M2", "Float8E5M2FNUZ",
+            "Float8E8M0FNU", "Int128", "Int16", "Int32", "Int4",
             "Int64", "Int8", "Integer", "Numeric", "TFloat32", "Uint128", "Uint16", "Uint32",
             "Uint4", "Uint64", "Uint8",
         )
@@ -25,15 +27,20 @@ _TABLE = {
     "AddressSpace": "opencute.lang.pointers",
     "Constexpr": "opencute.lang.typing",
     "CopyAtom": "opencute.lang.tiled.atoms",
+    "Float4E2M1FNx2": "opencute.lang.values.packed",
     "as_numeric": _N,
     "const_expr": "opencute.lang.hints",
+    "base_dsl": "opencute.base_dsl:",
     "cuda": "opencute.cuda:",
     "cute": "opencute.cute:",
+    "cutlass_dsl": "opencute.cutlass_dsl:",
     "dsl_user_op": "opencute.lang.hints",
     "dtype": "opencute.lang.typing",
     "dynamic_expr": "opencute.lang.hints",
+    "extract_mlir_values": "opencute.frontend.structured",
     "max": "opencute.lang.mathfns",
     "min": "opencute.lang.mathfns",
+    "new_from_mlir_values": "opencute.frontend.structured",
     "pipeline": "opencute.pipeline:",
     "range": "opencute.frontend.ranges:range_",
     "range_constexpr": "opencute.frontend.ranges",

@@ -354,6 +354,24 @@ def swizzled_addresses(a, out, tid):
         out[i * 64 + tid] = plain[i, tid]
 
 
+@case(np.arange(256, dtype=F32), np.arange(256, dtype=F32).reshape(64, 4)[T ^ (T // 8)].ravel())
+def swizzled_instructions(a, out, tid):
+    """cp.async and loads with hints put the swizzle of their pointers on, too."""
+    plain = utils.SmemAllocator().allocate_tensor(cutlass.Float32, 256, 1024)
+    s = cute.recast_ptr(plain.iterator, cute.make_swizzle(3, 4, 3))
+    to = (s + tid * 4).align(16)
+    arch.cp_async(to, (a.iterator + tid * 4).align(16), 16)
+    arch.cp_async_commit_group()
+    arch.cp_async_wait_all()
+    arch.sync_threads()
+    v = arch.load(to, num_elements=4)
+    arch.atomic_add(to, 1.0, scope="cta")
+    arch.atomic_add(to, -1.0, scope="cta")
+    arch.sync_threads()
+    for i in cutlass.range_constexpr(4):
+        out[tid * 4 + i] = plain[tid * 4 + i] + (v[i] - a[tid * 4 + i])
+
+
 # ---------------------------------------------------------------- atomics
 @case(SMALL, np.bincount(SMALL, minlength=4).astype(I32))
 def histogram(a, out, tid):

@@ -9,6 +9,8 @@ from cutlass.cute import runtime as runtime
 from cutlass.cute import testing as testing
 from cutlass.cute import typing as typing
 from opencute.cute import AddressSpace as AddressSpace
+from opencute.cute import BFloat16 as BFloat16
+from opencute.cute import Boolean as Boolean
 from opencute.cute import ComposedLayout as ComposedLayout
 from opencute.cute import Coord as Coord
 from opencute.cute import CopyAtom as CopyAtom
@@ -16,16 +18,35 @@ from opencute.cute import DumpDir as DumpDir
 from opencute.cute import E as E
 from opencute.cute import EnableAssertions as EnableAssertions
 from opencute.cute import EnableTVMFFI as EnableTVMFFI
+from opencute.cute import FastDivmodDivisor as FastDivmodDivisor
+from opencute.cute import Float4E2M1FN as Float4E2M1FN
+from opencute.cute import Float8E4M3FN as Float8E4M3FN
+from opencute.cute import Float8E5M2 as Float8E5M2
+from opencute.cute import Float8E8M0FNU as Float8E8M0FNU
+from opencute.cute import Float16 as Float16
+from opencute.cute import Float32 as Float32
+from opencute.cute import Float64 as Float64
+from opencute.cute import FrontendNext as FrontendNext
 from opencute.cute import GenerateLineInfo as GenerateLineInfo
 from opencute.cute import GPUArch as GPUArch
+from opencute.cute import HostTarget as HostTarget
+from opencute.cute import Iket as Iket
 from opencute.cute import Int as Int
+from opencute.cute import Int4 as Int4
+from opencute.cute import Int8 as Int8
+from opencute.cute import Int16 as Int16
+from opencute.cute import Int32 as Int32
+from opencute.cute import Int64 as Int64
+from opencute.cute import Integer as Integer
 from opencute.cute import IntTuple as IntTuple
 from opencute.cute import KeepCUBIN as KeepCUBIN
+from opencute.cute import KeepIR as KeepIR
 from opencute.cute import KeepPTX as KeepPTX
 from opencute.cute import KeepSASS as KeepSASS
 from opencute.cute import Layout as Layout
 from opencute.cute import MmaAtom as MmaAtom
 from opencute.cute import Numeric as Numeric
+from opencute.cute import NvdisasmOptions as NvdisasmOptions
 from opencute.cute import OptLevel as OptLevel
 from opencute.cute import Pointer as Pointer
 from opencute.cute import PtxasOptions as PtxasOptions
@@ -34,20 +55,31 @@ from opencute.cute import ScaledBasis as ScaledBasis
 from opencute.cute import Shape as Shape
 from opencute.cute import Stride as Stride
 from opencute.cute import Swizzle as Swizzle
+from opencute.cute import SymInt as SymInt
 from opencute.cute import Tensor as Tensor
 from opencute.cute import TensorSSA as TensorSSA
+from opencute.cute import TFloat32 as TFloat32
 from opencute.cute import ThrCopy as ThrCopy
 from opencute.cute import ThrMma as ThrMma
 from opencute.cute import Tile as Tile
 from opencute.cute import TiledCopy as TiledCopy
 from opencute.cute import TiledMma as TiledMma
 from opencute.cute import Tiler as Tiler
+from opencute.cute import Uint4 as Uint4
+from opencute.cute import Uint8 as Uint8
+from opencute.cute import Uint16 as Uint16
+from opencute.cute import Uint32 as Uint32
+from opencute.cute import Uint64 as Uint64
 from opencute.cute import XTuple as XTuple
+from opencute.cute import acos as acos
 from opencute.cute import all_ as all_
 from opencute.cute import any_ as any_
 from opencute.cute import append as append
 from opencute.cute import append_ones as append_ones
+from opencute.cute import asin as asin
 from opencute.cute import assume as assume
+from opencute.cute import atan as atan
+from opencute.cute import atan2 as atan2
 from opencute.cute import autovec_copy as autovec_copy
 from opencute.cute import basic_copy as basic_copy
 from opencute.cute import basic_copy_if as basic_copy_if
@@ -63,6 +95,7 @@ from opencute.cute import composition as composition
 from opencute.cute import congruent as congruent
 from opencute.cute import copy as copy
 from opencute.cute import copy_atom_call as copy_atom_call
+from opencute.cute import cos as cos
 from opencute.cute import coshape as coshape
 from opencute.cute import cosize as cosize
 from opencute.cute import crd2idx as crd2idx
@@ -71,6 +104,10 @@ from opencute.cute import dice as dice
 from opencute.cute import domain_offset as domain_offset
 from opencute.cute import elem_less as elem_less
 from opencute.cute import empty_like as empty_like
+from opencute.cute import erf as erf
+from opencute.cute import exp as exp
+from opencute.cute import exp2 as exp2
+from opencute.cute import fast_divmod_create_divisor as fast_divmod_create_divisor
 from opencute.cute import filter as filter
 from opencute.cute import filter_zeros as filter_zeros
 from opencute.cute import find as find
@@ -97,6 +134,9 @@ from opencute.cute import kernel as kernel
 from opencute.cute import left_inverse as left_inverse
 from opencute.cute import local_partition as local_partition
 from opencute.cute import local_tile as local_tile
+from opencute.cute import log as log
+from opencute.cute import log2 as log2
+from opencute.cute import log10 as log10
 from opencute.cute import logical_divide as logical_divide
 from opencute.cute import logical_product as logical_product
 from opencute.cute import make_composed_layout as make_composed_layout
@@ -148,14 +188,22 @@ from opencute.cute import repeat_like as repeat_like
 from opencute.cute import replace as replace
 from opencute.cute import right_inverse as right_inverse
 from opencute.cute import round_up as round_up
+from opencute.cute import rsqrt as rsqrt
 from opencute.cute import select as select
 from opencute.cute import shape as shape
 from opencute.cute import shape_div as shape_div
+from opencute.cute import sin as sin
 from opencute.cute import size as size
 from opencute.cute import size_in_bytes as size_in_bytes
 from opencute.cute import slice_ as slice_
 from opencute.cute import slice_and_offset as slice_and_offset
+from opencute.cute import sqrt as sqrt
 from opencute.cute import struct as struct
+from opencute.cute import sym_int as sym_int
+from opencute.cute import sym_int32 as sym_int32
+from opencute.cute import sym_int64 as sym_int64
+from opencute.cute import tan as tan
+from opencute.cute import tanh as tanh
 from opencute.cute import tile_to_shape as tile_to_shape
 from opencute.cute import tiled_divide as tiled_divide
 from opencute.cute import tiled_product as tiled_product
@@ -173,6 +221,8 @@ from opencute.cute import zipped_product as zipped_product
 
 __all__ = [
     "AddressSpace",
+    "BFloat16",
+    "Boolean",
     "ComposedLayout",
     "Coord",
     "CopyAtom",
@@ -180,16 +230,35 @@ __all__ = [
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "FastDivmodDivisor",
+    "Float4E2M1FN",
+    "Float8E4M3FN",
+    "Float8E5M2",
+    "Float8E8M0FNU",
+    "Float16",
+    "Float32",
+    "Float64",
+    "FrontendNext",
     "GPUArch",
     "GenerateLineInfo",
+    "HostTarget",
+    "Iket",
     "Int",
+    "Int4",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
     "IntTuple",
+    "Integer",
     "KeepCUBIN",
+    "KeepIR",
     "KeepPTX",
     "KeepSASS",
     "Layout",
     "MmaAtom",
     "Numeric",
+    "NvdisasmOptions",
     "OptLevel",
     "Pointer",
     "PtxasOptions",
@@ -198,6 +267,8 @@ __all__ = [
     "Shape",
     "Stride",
     "Swizzle",
+    "SymInt",
+    "TFloat32",
     "Tensor",
     "TensorSSA",
     "ThrCopy",
@@ -206,13 +277,22 @@ __all__ = [
     "TiledCopy",
     "TiledMma",
     "Tiler",
+    "Uint4",
+    "Uint8",
+    "Uint16",
+    "Uint32",
+    "Uint64",
     "XTuple",
+    "acos",
     "all_",
     "any_",
     "append",
     "append_ones",
     "arch",
+    "asin",
     "assume",
+    "atan",
+    "atan2",
     "autovec_copy",
     "basic_copy",
     "basic_copy_if",
@@ -228,6 +308,7 @@ __all__ = [
     "congruent",
     "copy",
     "copy_atom_call",
+    "cos",
     "coshape",
     "cosize",
     "crd2idx",
@@ -236,6 +317,10 @@ __all__ = [
     "domain_offset",
     "elem_less",
     "empty_like",
+    "erf",
+    "exp",
+    "exp2",
+    "fast_divmod_create_divisor",
     "filter",
     "filter_zeros",
     "find",
@@ -262,6 +347,9 @@ __all__ = [
     "left_inverse",
     "local_partition",
     "local_tile",
+    "log",
+    "log2",
+    "log10",
     "logical_divide",
     "logical_product",
     "make_composed_layout",
@@ -315,15 +403,23 @@ __all__ = [
     "replace",
     "right_inverse",
     "round_up",
+    "rsqrt",
     "runtime",
     "select",
     "shape",
     "shape_div",
+    "sin",
     "size",
     "size_in_bytes",
     "slice_",
     "slice_and_offset",
+    "sqrt",
     "struct",
+    "sym_int",
+    "sym_int32",
+    "sym_int64",
+    "tan",
+    "tanh",
     "testing",
     "tile_to_shape",
     "tiled_divide",

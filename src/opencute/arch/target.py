@@ -121,6 +121,16 @@ class Target:
         return self.number >= 89
 
     @property
+    def has_bf16_cvt(self) -> bool:
+        """Conversions between bf16 and integers that round once."""
+        return self.number >= 90
+
+    @property
+    def has_narrow_cvt(self) -> bool:
+        """Conversions between f32 or f16 and the formats of 6 and 4 bits."""
+        return self.number >= 100 and self.arch_specific
+
+    @property
     def has_pdl(self) -> bool:
         """Programmatic dependent launch."""
         return self.number >= 90

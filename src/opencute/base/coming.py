@@ -15,10 +15,7 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 
 # Names in modules that exist, by the module's name after "opencute.".
 NAMES: dict[str, frozenset[str]] = {
-    "cute": frozenset(
-        "fast_divmod_create_divisor make_layout_image_mask prefetch sym_int sym_int32 "
-        "sym_int64".split()
-    ),
+    "cute": frozenset("make_layout_image_mask prefetch".split()),
     "cute.arch": frozenset(
         "alloc_tmem cluster_arrive cluster_arrive_relaxed cluster_wait "
         "cp_async_bulk_commit_group cp_async_bulk_wait_group dealloc_tmem "
@@ -29,12 +26,7 @@ NAMES: dict[str, frozenset[str]] = {
         "warpgroup_reg_alloc warpgroup_reg_dealloc".split()
     ),
     "cute.nvgpu": frozenset(
-        "make_tiled_tma_atom_A make_tiled_tma_atom_B "
-        "tcgen05 warpgroup".split()
-    ),
-    "cute.runtime": frozenset(
-        "find_runtime_libraries load_module make_fake_compact_tensor make_fake_stream "
-        "make_fake_tensor".split()
+        "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05 warpgroup".split()
     ),
     "pipeline": frozenset(
         "Agent CooperativeGroup PipelineAsync PipelineAsyncUmma PipelineClcFetchAsync "
@@ -49,18 +41,17 @@ NAMES: dict[str, frozenset[str]] = {
         "StaticPersistentGroupTileScheduler StaticPersistentRuntimeTileScheduler "
         "StaticPersistentTileScheduler TensorMapManager TmemAllocator WorkTileInfo "
         "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape "
-        "create_initial_search_state distributed gemm "
-        "get_num_tmem_alloc_cols hardware_info hopper_helpers "
-        "mixed_input_helpers sm100".split()
+        "create_initial_search_state distributed gemm get_num_tmem_alloc_cols hardware_info "
+        "hopper_helpers mixed_input_helpers sm100".split()
     ),
     "": frozenset("experimental jax".split()),
 }  # fmt: skip
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.tcgen05 cute.nvgpu.warpgroup "
-    "experimental jax utils.blackwell_helpers utils.blockscaled_layout utils.distributed "
-    "utils.gemm utils.hardware_info utils.hopper_helpers utils.mixed_input_helpers utils.sm100 "
+    "cute.experimental cute.nvgpu.tcgen05 cute.nvgpu.warpgroup experimental jax "
+    "utils.blackwell_helpers utils.blockscaled_layout utils.distributed utils.gemm "
+    "utils.hardware_info utils.hopper_helpers utils.mixed_input_helpers utils.sm100 "
     "utils.tensor_helpers".split()
 )
 

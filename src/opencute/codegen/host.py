@@ -8,11 +8,12 @@ points to 8-byte slots, all little-endian, a value in the low bytes of its slot:
     slot 0      CUstream: used by launches that name no stream of their own
     slot 1      pointer to an array of CUfunction, one per launch in the order of the text
     slot 2 + i  argument i of the function: a pointer, integer or float
+    then        the function's results, which the call writes
 
-The result is the first CUresult that is not 0; later launches are then skipped. A launch whose
-run-time amount of shared memory is more than a block may have gives `TOO_MUCH_SMEM` plus that. A
-launch with an empty grid is left out, because the driver calls it an error where it is only nothing
-to do.
+The call itself gives the first CUresult that is not 0; later launches are then skipped. A launch
+whose run-time amount of shared memory is more than a block may have gives `TOO_MUCH_SMEM` plus
+that. A launch with an empty grid is left out, because the driver calls it an error where it is only
+nothing to do.
 `launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx``; whoever
 compiles it (`opencute.native.jit.compile_host`) gives its address.
 """
@@ -29,6 +30,7 @@ from opencute.codegen.llvm_types import llvm_type
 from opencute.dialects.gpu import LaunchFuncOp
 from opencute.ir.attributes import Attribute, BoolAttr, IntAttr, UnitAttr
 from opencute.ir.core import Op, Value
+from opencute.ir.types import Type
 
 __all__ = [
     "ARGUMENT_SLOT",
@@ -51,6 +53,22 @@ _COOPERATIVE, _CLUSTER_DIMENSION, _PDL, _PREFERRED_CLUSTER, _CARVEOUT = 2, 4, 6,
 TOO_MUCH_SMEM = 1 << 30
 """Set in a result that says how much shared memory a launch asked for in vain."""
 
+# What LLVM calls to make a bfloat on CPUs without the instruction: rounds to nearest even.
+_TO_BFLOAT = """define weak bfloat @__truncsfbf2(float %x) {
+  %bits = bitcast float %x to i32
+  %high = lshr i32 %bits, 16
+  %odd = and i32 %high, 1
+  %half = add i32 %odd, 32767
+  %sum = add i32 %bits, %half
+  %rounded = lshr i32 %sum, 16
+  %quiet = or i32 %high, 64
+  %nan = fcmp uno float %x, %x
+  %word = select i1 %nan, i32 %quiet, i32 %rounded
+  %short = trunc i32 %word to i16
+  %y = bitcast i16 %short to bfloat
+  ret bfloat %y
+}"""
+
 
 @dataclass(frozen=True)
 class HostCode:
@@ -61,12 +79,14 @@ class HostCode:
         llvm_ir: the module that defines it.
         launches: names of the kernels it launches, in order; one CUfunction each.
         slots: number of 8-byte slots that a call passes.
+        results: types of the last of them, into which the function writes its results.
     """
 
     name: str
     llvm_ir: str
     launches: tuple[str, ...]
     slots: int
+    results: tuple[Type, ...] = ()
 
 
 def compile_host_text(module: Op, name: str | None = None) -> HostCode:
@@ -87,8 +107,11 @@ def compile_host_text(module: Op, name: str | None = None) -> HostCode:
     shared = printer.module
     lines = [f"{n} = {body}" for body, n in shared.globals.items()]
     lines += [text, *shared.declarations]
-    slots = ARGUMENT_SLOT + len(function.regions[0].block.args)
-    return HostCode(symbol, "\n".join(lines) + "\n", tuple(printer.launches), slots)
+    if "bfloat" in text:
+        lines.append(_TO_BFLOAT)
+    results = printer.results
+    slots = ARGUMENT_SLOT + len(function.regions[0].block.args) + len(results)
+    return HostCode(symbol, "\n".join(lines) + "\n", tuple(printer.launches), slots, results)
 
 
 def _function(module: Op, name: str | None) -> Op:
@@ -111,6 +134,7 @@ class _HostPrinter:
         self.name = name
         self.module = ModuleText()
         self.launches: list[str] = []
+        self.results: tuple[Type, ...] = ()
         table: dict[str, OpPrinter] = {**HOST_OPS, "gpu.launch_func": self._launch}
         self.e = Emitter(self.module, table)
         self.slot_of: dict[Value, str] = {}
@@ -122,11 +146,9 @@ class _HostPrinter:
             slot = self.slot_of[arg] = self._slot(ARGUMENT_SLOT + i)
             e.emit(arg, f"load {llvm_type(arg.type)}, ptr {slot}, align 8")
         last = e.ops(block)
-        if last.operands:
-            raise ToolchainError(
-                "a host function cannot return values yet to its caller in machine code",
-                code="OC1527", loc=last.loc, found=[str(v.type) for v in last.operands],
-            )  # fmt: skip
+        self.results = tuple(v.type for v in last.operands)
+        for i, value in enumerate(last.operands, ARGUMENT_SLOT + len(block.args)):
+            e.void(f"store {e.typed(value)}, ptr {self._slot(i)}, align 8")
         e.void("ret i32 0")
         head = f'define i32 @"{self.name}"(ptr %call) {{'
         return "\n".join([head, "entry:", *e.allocas, *e.lines, "}"])

@@ -13,6 +13,7 @@ _FILLS = "opencute.lang.fills"
 _VECTORS = "opencute.lang.vectors"
 _CALLS = "opencute.lang.tiled.calls"
 _COPYING = "opencute.lang.tiled.copying"
+_MATH = "opencute.lang.mathfns"
 _OPTIONS = "opencute.compiler.options"
 _TYPING = "opencute.lang.typing"
 
@@ -78,18 +79,39 @@ _TABLE = {
         )
     },
     **{
+        name: _MATH
+        for name in (
+            "acos", "asin", "atan", "atan2", "cos", "erf", "exp", "exp2", "log", "log10", "log2",
+            "rsqrt", "sin", "sqrt", "tan", "tanh",
+        )
+    },
+    **{
         name: _OPTIONS
         for name in (
-            "DumpDir", "EnableAssertions", "EnableTVMFFI", "GPUArch", "GenerateLineInfo",
-            "KeepCUBIN", "KeepPTX", "KeepSASS", "OptLevel", "PtxasOptions",
+            "DumpDir", "EnableAssertions", "EnableTVMFFI", "FrontendNext", "GPUArch",
+            "GenerateLineInfo", "HostTarget", "Iket", "KeepCUBIN", "KeepIR", "KeepPTX", "KeepSASS",
+            "NvdisasmOptions", "OptLevel", "PtxasOptions",
         )
     },
     **{
         name: _TYPING
         for name in ("Coord", "Int", "IntTuple", "Shape", "Stride", "Tile", "Tiler", "XTuple")
     },
+    **{
+        name: "opencute.lang.numbers"
+        for name in (
+            "BFloat16", "Boolean", "Float16", "Float32", "Float4E2M1FN", "Float64",
+            "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU", "Int16", "Int32", "Int4", "Int64",
+            "Int8", "Integer", "TFloat32", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8",
+        )
+    },
+    **{
+        name: "opencute.lang.arguments.symbols"
+        for name in ("SymInt", "sym_int", "sym_int32", "sym_int64")
+    },
     "AddressSpace": "opencute.lang.pointers",
     "CopyAtom": "opencute.lang.tiled.atoms",
+    "FastDivmodDivisor": "opencute.lang.values.fast_divmod",
     "MmaAtom": "opencute.lang.tiled.atoms",
     "Numeric": "opencute.lang.numbers",
     "Pointer": "opencute.lang.pointers",
@@ -98,6 +120,7 @@ _TABLE = {
     "arch": "opencute.cute.arch:",
     "compile": "opencute.jit.calls",
     "compile_many": "opencute.jit.pool",
+    "fast_divmod_create_divisor": "opencute.lang.values.fast_divmod",
     "jit": "opencute.jit.functions",
     "kernel": "opencute.jit.functions",
     "make_copy_atom": "opencute.lang.tiled.atoms",
@@ -122,7 +145,6 @@ _RENAMED = {
     "cp_async_commit_group": "cute.arch.cp_async_commit_group",
     "cp_async_wait": "cute.arch.cp_async_wait_group",
     "cp_async_wait_group": "cute.arch.cp_async_wait_group",
-    "exp": "cute.math.exp",
     "from_dlpack": "cute.runtime.from_dlpack",
     "grid_dim": "cute.arch.grid_dim",
     "make_reg_tensor": "cute.make_rmem_tensor",

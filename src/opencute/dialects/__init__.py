@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rank 3: the operations that kernels are made of, one file per dialect.
 
-``arith``, ``math``, ``scf``, ``vector``, ``func``, ``gpu`` and ``llvm`` conform to MLIR's dialects
-of the same names; ``cute`` and ``ptx`` are ours. Importing this package declares all of them.
+``arith``, ``cf``, ``math``, ``scf``, ``vector``, ``func``, ``gpu`` and ``llvm`` conform to MLIR's
+dialects of the same names; ``cute`` and ``ptx`` are ours. Importing this package declares all.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from __future__ import annotations
 from opencute.dialects import (
     arith,
     builtin,
+    cf,
     cute,
     func,
     gpu,
+    interop,
     llvm,
     math,
     ptx,
+    ptx_compute,
     ptx_math,
     ptx_matrix,
     ptx_memory,
@@ -30,12 +33,15 @@ from opencute.dialects import (
 __all__ = [
     "arith",
     "builtin",
+    "cf",
     "cute",
     "func",
     "gpu",
+    "interop",
     "llvm",
     "math",
     "ptx",
+    "ptx_compute",
     "ptx_math",
     "ptx_matrix",
     "ptx_memory",

@@ -43,7 +43,7 @@ from opencute.ir.declare import (
     variadic,
 )
 from opencute.ir.syntax import Syntax, register_attr_parser, register_type_parser
-from opencute.ir.types import I64, IntegerType, Type, VectorType, lanes
+from opencute.ir.types import I32, I64, IntegerType, Type, VectorType, lanes, with_lanes
 
 __all__ = [
     "POINTER",
@@ -69,7 +69,7 @@ __all__ = [
     "tile_store",
 ]
 
-ROUNDINGS = ("rn", "rz", "rna", "rs")
+ROUNDINGS = ("rn", "rz", "rna", "rm", "rp", "rs")
 SPACES = ("generic", "gmem", "smem", "rmem", "tmem")
 
 
@@ -467,17 +467,25 @@ class AssumeOp(Op):
 class ConvertOp(Op):
     """A float conversion that arith cannot state: another rounding, saturation, or a narrow type.
 
-    `rounding` is one of ROUNDINGS; `saturate` clamps to the largest finite value.
+    `rounding` is one of ROUNDINGS: nearest even, toward zero, nearest with ties away from zero,
+    down, up, or stochastic, which takes an i32 of random bits for each element and adds as many of
+    its low bits as are dropped. `saturate` clamps to the largest finite value.
     """
 
     value = operand(ANY)
+    random = variadic()
     rounding = attr(StringAttr)
     saturate = attr(IntAttr)
     out = result(ANY)
 
     def verify(self) -> None:
         src, dst = self.value.type, self.out.type
-        if lanes(src) != lanes(dst) or self.rounding.value not in ROUNDINGS:
+        random = [with_lanes(I32, src)] if self.rounding.value == "rs" else []
+        if (
+            lanes(src) != lanes(dst)
+            or self.rounding.value not in ROUNDINGS
+            or [v.type for v in self.random] != random
+        ):
             raise VerificationError(
                 f"cute.convert: no conversion {self.rounding.value!r} from {src} to {dst}",
                 code="OC1447", loc=self.loc, expected=f"equal lanes, one of {ROUNDINGS}",
@@ -576,13 +584,21 @@ def assume(value: Value, divby: int) -> OpResult:
     return build1("cute.assume", (value,), value.type, {"divby": IntAttr(divby, I64)})
 
 
-def convert(value: Value, type: Type, rounding: str = "rn", *, saturate: bool = False) -> OpResult:
-    """`value` as another float type (scalar or vector)."""
+def convert(
+    value: Value,
+    type: Type,
+    rounding: str = "rn",
+    *,
+    saturate: bool = False,
+    random: Value | None = None,
+) -> OpResult:
+    """`value` as another float type (scalar or vector); `random` bits are for rounding ``rs``."""
     attrs: dict[str, Attribute] = {
         "rounding": StringAttr(rounding),
         "saturate": IntAttr(int(saturate), I64),
     }
-    return build1("cute.convert", (value,), type, attrs)
+    operands = (value,) if random is None else (value, random)
+    return build1("cute.convert", operands, type, attrs)
 
 
 def print_(format: str, args: Sequence[Value] = ()) -> Op:

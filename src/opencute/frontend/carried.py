@@ -317,7 +317,11 @@ def plan_for(*objs: Any, dynamic: bool = False) -> Plan:
         return _pointer(objs)
     if isinstance(first, Stream):
         return StreamPlan()
-    if hasattr(first, "__extract_mlir_values__") and hasattr(first, "__new_from_mlir_values__"):
+    is_ours = isinstance(first, TracedTensor | Numeric)
+    custom = (
+        hasattr(first, "__extract_mlir_values__") and not is_ours and not isinstance(first, type)
+    )
+    if custom and hasattr(first, "__new_from_mlir_values__"):
         return Custom(first, [_raw(v).type for v in first.__extract_mlir_values__()])
     split = _split(first)
     if split is not None:

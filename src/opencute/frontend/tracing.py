@@ -31,13 +31,14 @@ from opencute.arch.target import (
 from opencute.base.errors import ArgumentError, LanguageError, TypeMismatchError
 from opencute.base.location import Location
 from opencute.dialects import arith, builtin, func, gpu, llvm
+from opencute.frontend.arguments.returns import Returned
 from opencute.frontend.carried import NoJoin, Plan, plan_for
 from opencute.frontend.escapes import check_escapes
 from opencute.frontend.locations import here, place_error, traced, without_end
-from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr
+from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, TypeAttr
 from opencute.ir.builder import insert_at, locating
 from opencute.ir.core import Block, Op, Value
-from opencute.ir.types import I64, Type
+from opencute.ir.types import I64, FunctionType, Type
 from opencute.lang.block.smem import SmemPlan, planning
 from opencute.lang.numbers import Int32, Int64, Numeric
 from opencute.lang.streams import Stream
@@ -95,7 +96,7 @@ def trace_host(
     build_args: Callable[[list[Value]], tuple[tuple[Any, ...], dict[str, Any]]],
     target: str,
     functions: dict[int, Any] | None = None,
-) -> Op:
+) -> tuple[Op, Returned]:
     """Trace a host function.
 
     Args:
@@ -107,7 +108,7 @@ def trace_host(
         functions: where the decorated functions that run are noted, by identity.
 
     Returns:
-        The module.
+        The module, and what the function gives back to Python.
 
     Raises:
         LanguageError: among others, a kernel was called and never launched.
@@ -116,7 +117,6 @@ def trace_host(
     with insert_at(body), locating(here):
         host_op, host = func.func(re.sub(r"\W", "_", name), arg_types)
         _, device = gpu.gpu_module()
-    del host_op
     trace = Trace(module, host, device, target)
     if functions is not None:
         trace.functions = functions
@@ -125,9 +125,10 @@ def trace_host(
     try:
         with insert_at(host), locating(here):
             args, kwargs = build_args(list(host.args))
-            result = traced(fn, *args, **kwargs)
-            func.return_()
-        _check_result(result, fn, name)
+            returned = _returned(traced(fn, *args, **kwargs), fn, name)
+            func.return_(returned.values)
+            types = FunctionType(tuple(arg_types), tuple(v.type for v in returned.values))
+            host_op.attributes["function_type"] = TypeAttr(types)
         check_escapes(module)
         if trace.pending:
             call = trace.pending[0]
@@ -143,16 +144,17 @@ def trace_host(
     finally:
         _count_traces(-1)
         _STATE.trace = before
-    return module
+    returned.forget_values()
+    return module, returned
 
 
-def _check_result(result: Any, fn: Callable[..., Any], name: str) -> None:
-    if result is not None:
-        raise LanguageError(
-            f"{name!r} returns a value", code="OC1131", found=type(result).__name__,
-            loc=Location(fn.__code__.co_filename, fn.__code__.co_firstlineno, function=name),
-            hint="store it to a tensor; a host function called from Python returns nothing",
-        )  # fmt: skip
+def _returned(result: Any, fn: Callable[..., Any], name: str) -> Returned:
+    try:
+        return Returned(result)
+    except LanguageError as e:
+        code = fn.__code__
+        e.at(Location(code.co_filename, code.co_firstlineno, function=name))
+        raise
 
 
 class KernelCall:

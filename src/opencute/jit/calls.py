@@ -16,17 +16,19 @@ from opencute.base.counters import COUNTERS
 from opencute.base.errors import LanguageError
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.cached import pack, unpack
-from opencute.compiler.options import Options, parse_options
+from opencute.compiler.options import Options, default_options, parse_options
 from opencute.compiler.targets import RunTarget, run_target
+from opencute.frontend.arguments.adapters import adapted
+from opencute.frontend.arguments.declared import CallCheck
 from opencute.frontend.locations import place_error
-from opencute.frontend.signature import Spec, StaticSpec, spec_of
+from opencute.frontend.signature import EnvStreamSpec, Spec, StaticSpec, spec_of
 from opencute.frontend.tracing import trace_host
 from opencute.ir.builder import paused_gc
 from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
 from opencute.jit.learning import learn_call
-from opencute.jit.runners import Runner, make_runner
+from opencute.jit.runners import ReturningRunner, Runner, make_runner
 from opencute.lang.pointers import AddressSpace
 
 __all__ = [
@@ -73,10 +75,40 @@ class Request:
                 self.arguments[name] = None
 
     def like(self, arguments: dict[str, Any]) -> Request:
-        """The same function, options and target with other arguments."""
+        """The same function, options and target with the arguments of a call.
+
+        Raises:
+            ArgumentError: one of them breaks what the example promised.
+        """
         new = object.__new__(Request)
-        new._set(self.fn, self.options, self.target, arguments)
+        new.fn, new.options, new.target = self.fn, self.options, self.target
+        new.arguments = arguments
+        space = AddressSpace.gmem if self.target.kind == "sim" else None
+        static, notes = self.fn.static_parameters, self.fn.argument_notes
+        call = CallCheck(self.fn.symbol, spec_of, self.positions, self._describe)
+        new.specs = {}
+        for n, v in arguments.items():
+            spec = self.specs.get(n)
+            if n in static:
+                new.specs[n] = StaticSpec(v)
+            elif spec is None:
+                new.specs[n] = spec_of(v, notes.get(n), n, space)
+            else:
+                new.specs[n] = spec.like(adapted(v), call, n, notes.get(n), space)
         return new
+
+    def _describe(self, call: CallCheck) -> list[str]:
+        return [f"{n}: {self.specs[n].describe(call)}" for n in self.positions]
+
+    @functools.cached_property
+    def positions(self) -> dict[str, int]:
+        """The arguments that calls pass, numbered."""
+        static = self.fn.static_parameters
+        names = [
+            n for n, s in self.specs.items()
+            if n not in static and not isinstance(s, EnvStreamSpec)
+        ]  # fmt: skip
+        return {n: i for i, n in enumerate(names)}
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -98,15 +130,16 @@ class Request:
             return bound.args, bound.kwargs
 
         self.functions = {id(self.fn): self.fn}
-        return trace_host(
+        module, self.returned = trace_host(
             self.fn.rewritten, self.fn.symbol, types, build, self.target.arch, self.functions
         )
+        return module
 
     def values(self, arguments: dict[str, Any]) -> list[Any]:
         """The run-time values of arguments, in the order of the parameters."""
         out: list[Any] = []
         for name, spec in self.specs.items():
-            spec.extract(arguments[name], out)
+            spec.extract(adapted(arguments[name]), out)
         return out
 
 
@@ -124,7 +157,13 @@ def runner_for(request: Request) -> Runner:
             runner.artefacts.keep()
     with _making_lock:
         _making.pop(key, None)
-    return runner
+    return _returning(request, runner)
+
+
+def _returning(request: Request, runner: Runner) -> Runner:
+    """Code that requests share, with what the function of this one gives back."""
+    returned = request.returned
+    return runner if returned.nothing else ReturningRunner(runner, returned)
 
 
 def runner_key(module: Any, request: Request) -> tuple[str, RunTarget, Options]:
@@ -144,7 +183,7 @@ def adopt(request: Request, module: Any, artefacts: Artefacts) -> Runner:
     runner = make_runner(artefacts, request.target)
     _runners[runner_key(module, request)] = runner
     artefacts.keep()
-    return runner
+    return _returning(request, runner)
 
 
 def compiled_artefacts() -> list[Artefacts]:
@@ -160,15 +199,15 @@ class _Version:
     guard: Guard
 
 
-def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Compile a function for its arguments and run it.
 
     Code made for an equal request is used again if nothing that its trace read has changed. Where
     that cannot be told (`fn.retraced_because` says why) the function is traced on each call; equal
     traces still share machine code.
     """
-    request = Request(fn, args, kwargs, Options())
-    key = (request.key, request.target)
+    request = Request(fn, args, kwargs, default_options())
+    key = (request.key, request.target, request.options)
     version = fn.versions.get(key)
     if version is None or not version.guard.holds():
         runner, guard = _trace_and_guard(request)
@@ -183,9 +222,11 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     else:
         runner = version.runner
     run = runner.prepare(request.values(request.arguments))
-    if version is not None and request.target.kind == "cuda" and not kwargs:
+    native = runner.reusable and request.target.kind == "cuda" and not kwargs
+    if native and version is not None:
         learn_call(fn, args, request, run, version.guard)
-    run()
+    result = run()
+    return result if isinstance(runner, ReturningRunner) else None
 
 
 def _trace_and_guard(request: Request) -> tuple[Runner, Guard | str]:
@@ -261,6 +302,8 @@ def restored(state: dict[str, Any], blobs: dict[str, bytes] | None) -> Executor:
         if blobs is not None:
             artefacts.take_device_code(unpack(blobs))
         runner = adopt(request, module, artefacts)
+    else:
+        runner = _returning(request, runner)
     return executor_for(request, runner)
 
 
@@ -269,7 +312,7 @@ def pickled(executor: Executor) -> tuple[Any, ...]:
     some. The function is traced again where it is restored."""
     request = executor.request
     code = executor.artefacts.__dict__.get("device")
-    state = {k: v for k, v in vars(request).items() if k != "functions"}
+    state = {k: v for k, v in vars(request).items() if k not in ("functions", "returned")}
     return restored, (state, None if code is None else pack(code))
 
 

@@ -34,7 +34,7 @@ from opencute.runtime.memory import DeviceBuffer
 from opencute.runtime.module import Module
 from opencute.runtime.stream import current_stream, raw_stream_reader
 
-__all__ = ["CudaRunner", "PreparedCall", "StagedArray"]
+__all__ = ["CudaRunner", "PreparedCall", "StagedArray", "dynamic_smem"]
 
 _CPU = 1  # DLPack's device kind
 _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
@@ -56,6 +56,7 @@ class CudaRunner:
         host = artefacts.host
         self.launches = host.launches
         self.address = self._native.address(host.name)
+        self.results = host.results
         self.call: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.address)
         self.several_devices = device_count() > 1
         self.coherent = properties().host_memory
@@ -68,7 +69,7 @@ class CudaRunner:
         )
         self._types = [a.type for a in function.regions[0].block.args]
         self._host_memory = _host_memory(function)
-        self.prints = _prints(artefacts.module)
+        self.prints = _prints(artefacts.module, artefacts.options.assertions)
         if self.prints:
             _sync_at_exit()
         self._device(driver.ensure_context())
@@ -100,13 +101,15 @@ class CudaRunner:
                     most = properties(ordinal).smem_per_block_optin
                     for i, name in enumerate(self.launches):
                         function = module.function(name)
-                        function.set_max_dynamic_smem(_smem(self.artefacts.module, name, most))
+                        function.set_max_dynamic_smem(
+                            dynamic_smem(self.artefacts.module, name, most)
+                        )
                         array[i] = function.handle
                 found = self._loaded[ordinal] = (module, array)  # type: ignore[assignment]
         return found[1]
 
-    def __call__(self, values: list[Any]) -> None:
-        self.prepare(values)()
+    def __call__(self, values: list[Any]) -> list[Any]:
+        return self.prepare(values)()
 
     def prepare(self, values: list[Any]) -> PreparedCall:
         """A call with these arguments; running it reads the current stream and launches.
@@ -233,7 +236,7 @@ class PreparedCall:
             keep: what these words point to.
         """
         runner = self.runner
-        if self.staged or runner.prints:
+        if self.staged or runner.prints or runner.results:
             return None
         several = driver.function_address("cuCtxGetDevice") if runner.several_devices else 0
         return NativeVersion(
@@ -242,10 +245,10 @@ class PreparedCall:
             (runner, keep),
         )  # fmt: skip
 
-    def __call__(self) -> None:
+    def __call__(self) -> list[Any]:
         if not self.staged:
             self._run()
-            return
+            return self._results()
         _tell_of_copies()
         with driver.use_device(self.device):
             for array in self.staged:
@@ -254,6 +257,14 @@ class PreparedCall:
             driver.call("cuStreamSynchronize", self.slots[0])
             for array in self.staged:
                 array.copy_out()
+        return self._results()
+
+    def _results(self) -> list[Any]:
+        """What the host function returned: integers as bits, floats as numbers."""
+        types = self.runner.results
+        if not types:
+            return []
+        return [_number(bits, t) for bits, t in zip(self.slots[-len(types) :], types, strict=True)]
 
     def _run(self) -> None:
         runner = self.runner
@@ -293,7 +304,7 @@ def _stream_source(reader: Callable[[int], int]) -> Stream:
     return Stream(reader=reader)
 
 
-def _smem(module: Op, kernel: str, most: int) -> int:
+def dynamic_smem(module: Op, kernel: str, most: int) -> int:
     """The most dynamic shared memory that launches of a kernel ask for; all of it if they decide
     that at run time."""
     found = 0
@@ -327,8 +338,10 @@ def _check_host_memory(value: ExternalTensor) -> None:
         )  # fmt: skip
 
 
-def _prints(module: Op) -> bool:
-    return any(op.name == "cute.print" for op in module.walk())
+def _prints(module: Op, assertions: bool = True) -> bool:
+    """Whether code tells something at run time; assertions do where they are kept."""
+    told = ("cute.print", "cf.assert") if assertions else ("cute.print",)
+    return any(op.name in told for op in module.walk())
 
 
 def _symbols(module: Op) -> dict[str, int]:
@@ -350,6 +363,16 @@ def _sync_at_exit() -> None:
             driver.call("cuCtxSynchronize")
 
     atexit.register(flush)
+
+
+def _number(bits: int, type: Any) -> int | float:
+    if not isinstance(type, FloatType):
+        return bits
+    from opencute.numeric.dtypes import DTYPES
+    from opencute.numeric.scalars import decode_scalar
+
+    dtype = DTYPES[type.name]
+    return decode_scalar(bits & (1 << dtype.width) - 1, dtype)
 
 
 def _float_bits(value: float, type: FloatType) -> int:

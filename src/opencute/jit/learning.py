@@ -14,6 +14,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from opencute.base.knobs import KNOBS
+from opencute.compiler.options import OPTION_KNOBS
 from opencute.jit.entry.versions import describe
 from opencute.jit.entry.words import Check
 from opencute.jit.functions import JitFunction
@@ -68,15 +69,18 @@ def _version(
     if arguments is None or guarded is None:
         return None
     checks, keep = guarded
-    words, places = _target_words()
+    words, places = _environment_words()
     return prepared.native(arguments, (*words, *checks), (keep, places, guard))
 
 
-def _target_words() -> tuple[list[int], list[Any]]:
-    """That calls still go where this one went."""
+def _environment_words() -> tuple[list[int], list[Any]]:
+    """That calls still go where this one went, with the same default options."""
     words: list[int] = []
     keep: list[Any] = []
-    for space, key in KNOBS.places("target"):
-        PlaceCheck(Item(space, key)).native(words, keep)
-    assert all(w == Check.DICT for w in words[::4])
+    for space, key in KNOBS.places("target", *OPTION_KNOBS):
+        if space or space is not KNOBS.overrides:
+            PlaceCheck(Item(space, key)).native(words, keep)
+    if not KNOBS.overrides:  # one check for all knobs
+        words += [Check.LENGTH, id(KNOBS.overrides), 0, 0]
+        keep.append(KNOBS.overrides)
     return words, keep

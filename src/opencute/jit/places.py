@@ -143,7 +143,7 @@ def equal(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(map(equal, a, b))
-    if isinstance(a, dict):
+    if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(equal(v, b[k]) for k, v in a.items())
     return a is b or bool(a == b)
 

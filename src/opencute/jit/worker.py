@@ -69,7 +69,8 @@ def main() -> None:
     # Whatever prints in here must not come between messages.
     target = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    KNOBS.overrides["cache_enabled"] = False  # the parent keeps the cache
+    # The parent keeps the cache, and warns of what it is given.
+    KNOBS.overrides.update(cache_enabled=False, advisories=False)
     while (message := read(source)) is not None:
         header, blobs = message
         try:

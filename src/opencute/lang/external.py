@@ -21,6 +21,7 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 from opencute.dialects.cute import Dyn, LayoutAttr
+from opencute.lang.arguments.packed import counted_in_elements
 from opencute.lang.numbers import NumericMeta, numeric_class
 from opencute.lang.pointers import AddressSpace, element_bits
 from opencute.lang.tensors import Tensor
@@ -29,11 +30,12 @@ from opencute.numeric.dtypes import from_dlpack_code
 from opencute.runtime.capsule import pack, unpack
 from opencute.runtime.dlpack import export
 from opencute.runtime.external import ExternalArray
+from opencute.runtime.phantom import without_memory
 
 __all__ = [
     "MARKS", "MARK_ALIGN", "MARK_LEAD", "ExternalPointer", "ExternalTensor", "fill", "from_dlpack",
-    "make_native", "make_ptr", "mark_word", "plain_marks", "slow_from_dlpack", "slow_mark",
-    "use_native",
+    "make_native", "make_ptr", "mark_word", "nullptr", "plain_marks", "slow_from_dlpack",
+    "slow_mark", "use_native",
 ]  # fmt: skip
 
 MARKS = ctypes.c_int64(0)
@@ -74,7 +76,7 @@ class ExternalTensor(Tensor):
 
     __slots__ = (
         "__weakref__", "_dtype", "_native_marks", "_order", "_record", "_storage", "_stride32",
-        "array", "assumed_align", "owner", "prepared", "state", "version",
+        "array", "assumed_align", "owner", "prepared", "promised", "state", "version",
     )  # fmt: skip
     __hash__ = object.__hash__
 
@@ -85,8 +87,9 @@ class ExternalTensor(Tensor):
         use_32bit_stride: bool = False,
         owner: Any = None,
     ) -> None:
-        self.array = array
+        self.array = array = counted_in_elements(array)
         self.owner = owner
+        self.promised: tuple[int, ...] | None = None  # facts that hold in every call
         self._dtype: Any = None
         self._order: list[int] | None = None  # stride order of earlier marks
         self._stride32 = use_32bit_stride
@@ -376,6 +379,8 @@ class ExternalTensor(Tensor):
         16, at least what is assumed), then for each dynamic stride the elements that divide it (at
         most 16 bytes' worth)."""
         address = self.array.address
+        if self.promised is not None:
+            return self.promised
         align = max(self.assumed_align, math.gcd(address, _FACT_BYTES) if address else _FACT_BYTES)
         per = max(align * 8 // element_bits(self.element_type), 1)
         out = [align]
@@ -402,6 +407,15 @@ class ExternalTensor(Tensor):
         reaches = [(n - 1) * d for n, d in zip(self.shape, self.stride, strict=True)]
         low, high = sum(min(r, 0) for r in reaches), sum(max(r, 0) for r in reaches)
         return low * bits // 8, ((high - low + 1) * bits + 7) // 8
+
+    # ---- as a part of a user's argument; see `opencute.frontend.arguments.protocols`
+    def __c_pointers__(self) -> list[Any]:
+        return [self]
+
+    __get_mlir_types__ = __c_pointers__
+
+    def __new_from_mlir_values__(self, values: Any) -> Any:
+        return values[0]
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         return self.owner.__dlpack__(**kwargs)
@@ -430,21 +444,25 @@ def from_dlpack(
     """
     if _native and not use_32bit_stride:
         return _native[0](tensor_dlpack, assumed_align)
-    array = export(tensor_dlpack)
+    array = without_memory(tensor_dlpack) or export(tensor_dlpack)
     return ExternalTensor(array, assumed_align, use_32bit_stride, tensor_dlpack)
 
 
 def slow_from_dlpack(tensor: Any, assumed_align: int | None) -> ExternalTensor:
     """What native code calls for what it does not know."""
-    return ExternalTensor(export(tensor), assumed_align, False, tensor)
+    array = without_memory(tensor) or export(tensor)
+    return ExternalTensor(array, assumed_align, False, tensor)
 
 
 slow_mark = ExternalTensor.mark_layout_dynamic
 """The method in Python, which native code calls for what it does not know."""
 _native: list[Any] = []
 _FILLED_LATER = frozenset(
-    {"_dtype", "_order", "_stride32", "array", "assumed_align", "prepared", "state", "version"}
-)
+    {
+        "_dtype", "_order", "_stride32", "array", "assumed_align", "prepared", "promised", "state",
+        "version",
+    }
+)  # fmt: skip
 
 
 def use_native(make: Any, mark: Any) -> None:
@@ -518,6 +536,15 @@ class ExternalPointer:
         self.alignment = alignment
 
     value_type = property(lambda self: self.dtype)
+    _pointer = property(lambda self: self.address)  # as examples free what they allocated
+
+    def __c_pointers__(self) -> list[Any]:
+        return [self]
+
+    __get_mlir_types__ = __c_pointers__
+
+    def __new_from_mlir_values__(self, values: Any) -> Any:
+        return values[0]
 
     def __str__(self) -> str:
         return f"ptr<{self.dtype.dtype.name}, {self.memspace.name}, align<{self.alignment}>>"
@@ -553,6 +580,10 @@ def make_ptr(
         from opencute.lang.numbers import Int64
         from opencute.lang.pointers import Pointer, pointer_type
 
+        if isinstance(value, Pointer):
+            space = value.memspace if mem_space == AddressSpace.generic else mem_space
+            type = pointer_type(dtype, space, assumed_align or max(align, value.alignment))
+            return Pointer(cute.recast(value.value, type), dtype)
         type = pointer_type(dtype, mem_space, align)
         return Pointer(cute.int_to_ptr(Int64(value).ir_value(), type), dtype)
     address = int(getattr(value, "value", value) or 0)
@@ -562,3 +593,15 @@ def make_ptr(
             expected=f"a multiple of {align}", found=f"0x{address:x}",
         )  # fmt: skip
     return ExternalPointer(dtype, address, mem_space, align)
+
+
+def nullptr(
+    dtype: Any,
+    mem_space: AddressSpace = AddressSpace.generic,
+    assumed_align: int | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """The pointer to nowhere; see `make_ptr`."""
+    return make_ptr(dtype, 0, mem_space, assumed_align)

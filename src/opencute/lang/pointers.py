@@ -10,7 +10,7 @@ import operator
 from typing import Any
 
 from opencute.base.errors import LayoutError, TypeMismatchError
-from opencute.dialects import cute
+from opencute.dialects import cute, interop
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
 from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type
@@ -109,6 +109,15 @@ class Pointer:
         address.nonneg, address.div = True, self.alignment
         return address.to(Int32) if self.memspace == AddressSpace.smem else address
 
+    @property
+    def llvm_ptr(self) -> Value:
+        """The address as an llvm pointer, as MLIR's bindings take it."""
+        return interop.to_llvm(self.value)
+
+    def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Value:
+        """The address as an llvm pointer, as MLIR's bindings take it."""
+        return self.llvm_ptr
+
     def align(self, alignment: int, *, loc: Any = None, ip: Any = None) -> Pointer:
         """The same pointer, promised to have an alignment in bytes (a power of two)."""
         if alignment <= 0 or alignment & (alignment - 1):
@@ -171,6 +180,13 @@ class Pointer:
         numeric: Any = self._dtype
         check_fits(value, numeric.dtype)
         cute.store(numeric(value).ir_value(), self.value)
+
+    def __extract_mlir_values__(self) -> list[Value]:
+        return [self.value]
+
+    def __new_from_mlir_values__(self, values: Any) -> Pointer:
+        value = values[0]
+        return value if isinstance(value, Pointer) else Pointer(value, self._dtype)
 
     def __str__(self) -> str:
         natural = max(element_bits(self._dtype) // 8, 1)

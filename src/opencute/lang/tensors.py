@@ -26,8 +26,18 @@ from opencute.dialects.smem import BASE_ALIGN, SmemAllocOp
 from opencute.ir.attributes import IntAttr
 from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Value
-from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, as_numeric, class_of
+from opencute.lang.numbers import (
+    Int32,
+    Int64,
+    Integer,
+    Numeric,
+    NumericMeta,
+    Uint8,
+    as_numeric,
+    class_of,
+)
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
+from opencute.lang.values.packed_access import is_packed, load_element, store_element
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import (
     ComposedLayout,
@@ -158,6 +168,38 @@ def layout_operands(layout: Layout) -> tuple[LayoutAttr, tuple[Value, ...]]:
     return LayoutAttr(shape, _map(leaf, layout.stride)), tuple(values)
 
 
+def _dynamic_parts(x: Any) -> list[Any]:
+    """The pointers and dynamic integers in a tensor, a layout or a tuple, in a fixed order."""
+    if isinstance(x, TracedTensor):
+        return [*_dynamic_parts(x.iterator), *_dynamic_parts(x.layout)]
+    if isinstance(x, Layout):
+        return [*_dynamic_parts(x.shape), *_dynamic_parts(x.stride)]
+    if isinstance(x, ComposedLayout):
+        return [*_dynamic_parts(x.offset), *_dynamic_parts(x.outer)]
+    if is_sequence(x):
+        return [n for item in x for n in _dynamic_parts(item)]
+    return [x] if isinstance(x, Pointer) or (isinstance(x, Numeric) and x.is_dynamic) else []
+
+
+def _with_values(x: Any, values: Any) -> Any:
+    """The same with the next values in the place of its dynamic parts."""
+    if isinstance(x, Pointer):
+        return x.__new_from_mlir_values__([next(values)])
+    if isinstance(x, Layout):
+        return Layout(_with_values(x.shape, values), _with_values(x.stride, values))
+    if isinstance(x, ComposedLayout):
+        return ComposedLayout(
+            x.inner, _with_values(x.offset, values), _with_values(x.outer, values)
+        )
+    if is_sequence(x):
+        return tuple(_with_values(item, values) for item in x)
+    if not (isinstance(x, Numeric) and x.is_dynamic):
+        return x
+    out = type(x)(next(values))
+    out.div, out.nonneg, out.is_index = x.div, x.nonneg, x.is_index
+    return out
+
+
 class TracedTensor(Tensor):
     """A tensor inside compiled code.
 
@@ -178,6 +220,17 @@ class TracedTensor(Tensor):
             "a tensor is neither true nor false", code="OC1262",
             hint="compare an element, or write `is not None`",
         )  # fmt: skip
+
+    # ---- as a part of a user's object that crosses a region
+    def __extract_mlir_values__(self) -> list[Value]:
+        return [n.ir_value() for n in _dynamic_parts(self)]
+
+    def __new_from_mlir_values__(self, values: Any) -> Any:
+        if len(values) == 1 and isinstance(values[0], TracedTensor):
+            return values[0]
+        it = iter(values)
+        iterator = _with_values(self.iterator, it)
+        return TracedTensor(iterator, _with_values(self.layout, it))
 
     # ---- facts
     @property
@@ -257,9 +310,14 @@ class TracedTensor(Tensor):
             hint="loop over range(cute.size(tensor)) and index it",
         )  # fmt: skip
 
+    def _offset(self, crd: Any) -> Any:
+        return self.layout(offset_coord(crd, self.layout, wide=True))
+
     def __getitem__(self, crd: Any) -> Any:
         if _keeps(crd):
             return self._at(crd)
+        if is_packed(self.iterator):
+            return load_element(self.iterator, self._offset(crd))
         element = self._element(crd)
         return element.load() if isinstance(element, Pointer) else element
 
@@ -267,6 +325,10 @@ class TracedTensor(Tensor):
         self._pointer()
         if _keeps(crd):
             self._at(crd).store(value)
+        elif is_packed(self.iterator):
+            number = _scalar(value, self)
+            check_fits(number, self.element_type.dtype)
+            store_element(self.iterator, self._offset(crd), number)
         else:
             self._element(crd).store(_scalar(value, self))
 
@@ -464,8 +526,15 @@ def make_rmem_tensor(
         raise LayoutError("registers need at least one element", code="OC1367", found=layout)
     bits = 8 if dtype.dtype.is_bool else dtype.width
     align = min(max(16, bits // 8), 32)
-    value = cute.alloca(dtype.mlir_type, cosize(layout), align)
-    return TracedTensor(Pointer(value, dtype), layout)
+    count = cosize(layout)
+    if dtype.dtype.is_subbyte:  # whole bytes, whose other bits are known when one is written
+        unit = math.lcm(bits, 8) // bits
+        count = -(-count // unit) * unit
+    pointer = Pointer(cute.alloca(dtype.mlir_type, count, align), dtype)
+    if dtype.dtype.is_subbyte:
+        zeros = TracedTensor(pointer.recast(Uint8), Layout(count * bits // 8, 1))
+        zeros.fill(0)
+    return TracedTensor(pointer, layout)
 
 
 def make_fragment_like(

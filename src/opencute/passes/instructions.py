@@ -44,6 +44,7 @@ from opencute.ir.types import (
     element_type,
     lanes,
 )
+from opencute.passes.tiled.swizzle import swizzled
 
 __all__ = ["instruction_rules", "need"]
 
@@ -107,6 +108,8 @@ def _smem_size(op: Op, rw: Rewriter) -> Replacement:
 def _address(ptr: Value, type: Type) -> tuple[Value, str, str]:
     """The operand, its constraint letter, and the state space of an address."""
     assert isinstance(type, PtrType)
+    if type.swizzle:
+        ptr = swizzled(ptr, type.swizzle)
     if type.space == "smem":
         return llvm.ptrtoint(ptr, I32), "r", ".shared"
     return ptr, "l", _SPACE[type.space]

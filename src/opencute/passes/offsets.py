@@ -155,13 +155,14 @@ def _pieces(
     """
     out: list[Access] = []
     best = min(base, max_bits)
+    unit = math.lcm(bits, 8) // bits if bits < 8 else 1  # elements that make whole bytes
     i = 0
     while i < len(elements):
         known = min(best, _power((start + i) * bits))
         count = 1 << ((len(elements) - i).bit_length() - 1)
         if single or known < best:  # up to the next better aligned place
-            count = min(count, max(known // bits, 1))
-        align = max(min(known, count * bits) // 8, 1)
+            count = min(count, max(known // bits, unit))
+        align = max(min(known, 1 << (count * bits).bit_length() - 1) // 8, 1)
         out.append(Access(terms, start + i, align, tuple(elements[i : i + count])))
         i += count
     return out

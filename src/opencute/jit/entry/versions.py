@@ -27,12 +27,14 @@ from opencute.frontend.signature import (
     StaticSpec,
     StreamSpec,
     TensorSpec,
+    as_tensor,
     is_adapted,
 )
 from opencute.jit.entry.words import Arg, Kind, Version
 from opencute.lang.external import ExternalPointer, ExternalTensor, mark_word, plain_marks
-from opencute.lang.numbers import Numeric
+from opencute.lang.numbers import Numeric, numeric_class
 from opencute.lang.pointers import element_bits
+from opencute.numeric.dtypes import from_dlpack_code
 
 __all__ = ["Described", "NativeVersion", "Stream", "describe"]
 
@@ -91,7 +93,7 @@ def _argument(spec: Spec, obj: Any, slot: int, kept: list[Any]) -> list[int] | N
         words = _static(obj, kept)
     elif isinstance(spec, TensorSpec):
         words = _tensor(spec, obj, kept)
-    elif isinstance(spec, ScalarSpec):
+    elif type(spec) is ScalarSpec:  # a symbol's value is compared with extents
         words = _number(spec, obj, kept)
     elif isinstance(spec, StreamSpec):
         words = _stream(obj, kept)
@@ -122,6 +124,8 @@ def _tensor(spec: TensorSpec, obj: Any, kept: list[Any]) -> list[int] | None:
     array = tensor.array
     if type(obj) is not ExternalTensor and array.framework != "torch":
         return None
+    if not _checked_natively(spec, obj):
+        return None
     shape, stride = tensor.marked()
     per = max(spec.facts[0] * 8 // element_bits(tensor.element_type), 1)
     plain = plain_marks(tensor)
@@ -141,6 +145,22 @@ def _tensor(spec: TensorSpec, obj: Any, kept: list[Any]) -> list[int] | None:
     marks = mark_word(dynamic, lead, 1) | per << 8
     return [Kind.TENSOR, kind | ordinal << 32, dtype, len(shape), ctypes.addressof(memory),
             spec.facts[0], marks]  # fmt: skip
+
+
+def _checked_natively(spec: TensorSpec, obj: Any) -> bool:
+    """Whether native code checks all that was promised when the tensor was compiled for.
+
+    It compares the marks that the tensor of a call has. Where the call's tensor gets those of the
+    compiled one (a fake tensor, or a plain array for a static or compact example), Python checks.
+    """
+    tensor: ExternalTensor = spec.tensor
+    array, own = tensor.array, tensor.array.dtype
+    if spec.declared.fake or tensor.promised is not None or array.padded:
+        return False
+    if numeric_class(from_dlpack_code(own.code, own.bits, own.lanes)) is not spec.dtype:
+        return False  # native code looks at the framework's type
+    given = as_tensor(obj)
+    return given is not None and given.marked() == tensor.marked()
 
 
 def _number(spec: ScalarSpec, obj: Any, kept: list[Any]) -> list[int] | None:

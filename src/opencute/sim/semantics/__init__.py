@@ -7,6 +7,7 @@ from __future__ import annotations
 from opencute.sim.semantics import (
     arith,
     casts,
+    cf,
     cute,
     gpu,
     llvm,
@@ -23,6 +24,7 @@ from opencute.sim.semantics import (
 __all__ = [
     "arith",
     "casts",
+    "cf",
     "cute",
     "gpu",
     "llvm",

@@ -20,7 +20,7 @@ from opencute.ir.core import Op, Value
 from opencute.sim.access import Access
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RowBuffer, SimPointer
-from opencute.sim.numbers.rounding import convert_floats
+from opencute.sim.numbers.rounding import convert_floats, convert_randomly
 from opencute.sim.printf import Format
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.casts import on_arrays
@@ -36,6 +36,7 @@ from opencute.sim.semantics.tile_access import TileAccess
 from opencute.sim.semantics.tiled import AsyncTile, MatrixTile
 from opencute.sim.taint import Taint, report
 from opencute.sim.tiles import Tile, int_attr
+from opencute.sim.values import as_array, dtype_of, scalar_of
 
 __all__: list[str] = []
 
@@ -81,7 +82,7 @@ def ptr_add(op: Op) -> Function:
     return lambda lanes, p, i: moved(p, i, size)
 
 
-@semantics("cute.recast")
+@semantics("cute.recast", "cute.to_llvm", "cute.from_llvm")
 def recast(op: Op) -> Function:
     """The same address."""
     return lambda p: p
@@ -334,6 +335,16 @@ def convert(op: Op) -> Function:
     """A float conversion with a rounding mode."""
     rounding = op.attributes["rounding"]
     assert isinstance(rounding, StringAttr)
+    if rounding.value == "rs":
+        types = (op.operands[0].type, op.results[0].type)
+        random = convert_randomly(op, *types, bool(int_attr(op, "saturate")))
+        source, target = (dtype_of(t, op.loc) for t in types)
+
+        def run(x: Any, bits: Any) -> Any:
+            out = random(as_array(x, source), as_array(bits, np.dtype(np.int32)))
+            return out if type(x) is nd or type(bits) is nd else scalar_of(out[0, 0], target)
+
+        return run
     fn = convert_floats(
         op, op.operands[0].type, op.results[0].type, rounding.value, bool(int_attr(op, "saturate"))
     )
