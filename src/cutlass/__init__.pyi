@@ -4,7 +4,10 @@
 
 from cutlass import cuda as cuda
 from cutlass import cute as cute
+from cutlass import pipeline as pipeline
+from cutlass import testing as testing
 from cutlass import torch as torch
+from cutlass import utils as utils
 from opencute import AddressSpace as AddressSpace
 from opencute import BFloat16 as BFloat16
 from opencute import Boolean as Boolean
@@ -35,6 +38,7 @@ from opencute import Uint128 as Uint128
 from opencute import as_numeric as as_numeric
 from opencute import const_expr as const_expr
 from opencute import dsl_user_op as dsl_user_op
+from opencute import dtype as dtype
 from opencute import dynamic_expr as dynamic_expr
 from opencute import max as max
 from opencute import min as min
@@ -78,12 +82,16 @@ __all__ = [
     "cuda",
     "cute",
     "dsl_user_op",
+    "dtype",
     "dynamic_expr",
     "max",
     "min",
+    "pipeline",
     "range",
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "testing",
     "torch",
+    "utils",
 ]

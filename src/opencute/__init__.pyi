@@ -6,12 +6,14 @@ from typing import Annotated, TypeVar
 
 from opencute import cuda as cuda
 from opencute import cute as cute
+from opencute import pipeline as pipeline
 from opencute import torch as torch
+from opencute import utils as utils
+from opencute.cute import testing as testing
 from opencute.frontend.ranges import range_ as range
 from opencute.frontend.ranges import range_ as range_dynamic
 from opencute.frontend.ranges import range_constexpr as range_constexpr
 from opencute.frontend.signature import register_jit_arg_adapter as register_jit_arg_adapter
-from opencute.lang.copies import CopyAtom as CopyAtom
 from opencute.lang.hints import const_expr as const_expr
 from opencute.lang.hints import dsl_user_op as dsl_user_op
 from opencute.lang.hints import dynamic_expr as dynamic_expr
@@ -43,6 +45,8 @@ from opencute.lang.numbers import Uint64 as Uint64
 from opencute.lang.numbers import Uint128 as Uint128
 from opencute.lang.numbers import as_numeric as as_numeric
 from opencute.lang.pointers import AddressSpace as AddressSpace
+from opencute.lang.tiled.atoms import CopyAtom as CopyAtom
+from opencute.lang.typing import dtype as dtype
 
 __version__: str
 
@@ -82,12 +86,16 @@ __all__ = [
     "cuda",
     "cute",
     "dsl_user_op",
+    "dtype",
     "dynamic_expr",
     "max",
     "min",
+    "pipeline",
     "range",
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "testing",
     "torch",
+    "utils",
 ]

@@ -24,6 +24,7 @@ from opencute.cute import KeepCUBIN as KeepCUBIN
 from opencute.cute import KeepPTX as KeepPTX
 from opencute.cute import KeepSASS as KeepSASS
 from opencute.cute import Layout as Layout
+from opencute.cute import MmaAtom as MmaAtom
 from opencute.cute import Numeric as Numeric
 from opencute.cute import OptLevel as OptLevel
 from opencute.cute import Pointer as Pointer
@@ -36,8 +37,10 @@ from opencute.cute import Swizzle as Swizzle
 from opencute.cute import Tensor as Tensor
 from opencute.cute import TensorSSA as TensorSSA
 from opencute.cute import ThrCopy as ThrCopy
+from opencute.cute import ThrMma as ThrMma
 from opencute.cute import Tile as Tile
 from opencute.cute import TiledCopy as TiledCopy
+from opencute.cute import TiledMma as TiledMma
 from opencute.cute import Tiler as Tiler
 from opencute.cute import XTuple as XTuple
 from opencute.cute import all_ as all_
@@ -58,6 +61,7 @@ from opencute.cute import complement as complement
 from opencute.cute import composition as composition
 from opencute.cute import congruent as congruent
 from opencute.cute import copy as copy
+from opencute.cute import copy_atom_call as copy_atom_call
 from opencute.cute import coshape as coshape
 from opencute.cute import cosize as cosize
 from opencute.cute import crd2idx as crd2idx
@@ -77,6 +81,7 @@ from opencute.cute import flatten_to_tuple as flatten_to_tuple
 from opencute.cute import front as front
 from opencute.cute import full as full
 from opencute.cute import full_like as full_like
+from opencute.cute import gemm as gemm
 from opencute.cute import get as get
 from opencute.cute import group_modes as group_modes
 from opencute.cute import has_none as has_none
@@ -95,6 +100,7 @@ from opencute.cute import logical_divide as logical_divide
 from opencute.cute import logical_product as logical_product
 from opencute.cute import make_composed_layout as make_composed_layout
 from opencute.cute import make_copy_atom as make_copy_atom
+from opencute.cute import make_cotiled_copy as make_cotiled_copy
 from opencute.cute import make_fragment as make_fragment
 from opencute.cute import make_fragment_like as make_fragment_like
 from opencute.cute import make_identity_layout as make_identity_layout
@@ -102,6 +108,7 @@ from opencute.cute import make_identity_tensor as make_identity_tensor
 from opencute.cute import make_layout as make_layout
 from opencute.cute import make_layout_like as make_layout_like
 from opencute.cute import make_layout_tv as make_layout_tv
+from opencute.cute import make_mma_atom as make_mma_atom
 from opencute.cute import make_ordered_layout as make_ordered_layout
 from opencute.cute import make_ptr as make_ptr
 from opencute.cute import make_rmem_tensor as make_rmem_tensor
@@ -109,9 +116,17 @@ from opencute.cute import make_rmem_tensor_like as make_rmem_tensor_like
 from opencute.cute import make_swizzle as make_swizzle
 from opencute.cute import make_tensor as make_tensor
 from opencute.cute import make_tiled_copy as make_tiled_copy
+from opencute.cute import make_tiled_copy_A as make_tiled_copy_A
+from opencute.cute import make_tiled_copy_B as make_tiled_copy_B
+from opencute.cute import make_tiled_copy_C as make_tiled_copy_C
+from opencute.cute import make_tiled_copy_C_atom as make_tiled_copy_C_atom
+from opencute.cute import make_tiled_copy_D as make_tiled_copy_D
+from opencute.cute import make_tiled_copy_S as make_tiled_copy_S
 from opencute.cute import make_tiled_copy_tv as make_tiled_copy_tv
+from opencute.cute import make_tiled_mma as make_tiled_mma
 from opencute.cute import max_common_layout as max_common_layout
 from opencute.cute import max_common_vector as max_common_vector
+from opencute.cute import mma_atom_call as mma_atom_call
 from opencute.cute import nullspace as nullspace
 from opencute.cute import ones_like as ones_like
 from opencute.cute import prefix_product as prefix_product
@@ -139,11 +154,13 @@ from opencute.cute import size as size
 from opencute.cute import size_in_bytes as size_in_bytes
 from opencute.cute import slice_ as slice_
 from opencute.cute import slice_and_offset as slice_and_offset
+from opencute.cute import struct as struct
 from opencute.cute import tile_to_shape as tile_to_shape
 from opencute.cute import tiled_divide as tiled_divide
 from opencute.cute import tiled_product as tiled_product
 from opencute.cute import transform_leaf as transform_leaf
 from opencute.cute import tuple_max as tuple_max
+from opencute.cute import union as union
 from opencute.cute import unwrap as unwrap
 from opencute.cute import weakly_congruent as weakly_congruent
 from opencute.cute import where as where
@@ -170,6 +187,7 @@ __all__ = [
     "KeepPTX",
     "KeepSASS",
     "Layout",
+    "MmaAtom",
     "Numeric",
     "OptLevel",
     "Pointer",
@@ -182,8 +200,10 @@ __all__ = [
     "Tensor",
     "TensorSSA",
     "ThrCopy",
+    "ThrMma",
     "Tile",
     "TiledCopy",
+    "TiledMma",
     "Tiler",
     "XTuple",
     "all_",
@@ -205,6 +225,7 @@ __all__ = [
     "composition",
     "congruent",
     "copy",
+    "copy_atom_call",
     "coshape",
     "cosize",
     "crd2idx",
@@ -224,6 +245,7 @@ __all__ = [
     "front",
     "full",
     "full_like",
+    "gemm",
     "get",
     "group_modes",
     "has_none",
@@ -242,6 +264,7 @@ __all__ = [
     "logical_product",
     "make_composed_layout",
     "make_copy_atom",
+    "make_cotiled_copy",
     "make_fragment",
     "make_fragment_like",
     "make_identity_layout",
@@ -249,6 +272,7 @@ __all__ = [
     "make_layout",
     "make_layout_like",
     "make_layout_tv",
+    "make_mma_atom",
     "make_ordered_layout",
     "make_ptr",
     "make_rmem_tensor",
@@ -256,10 +280,18 @@ __all__ = [
     "make_swizzle",
     "make_tensor",
     "make_tiled_copy",
+    "make_tiled_copy_A",
+    "make_tiled_copy_B",
+    "make_tiled_copy_C",
+    "make_tiled_copy_C_atom",
+    "make_tiled_copy_D",
+    "make_tiled_copy_S",
     "make_tiled_copy_tv",
+    "make_tiled_mma",
     "math",
     "max_common_layout",
     "max_common_vector",
+    "mma_atom_call",
     "nullspace",
     "nvgpu",
     "ones_like",
@@ -289,6 +321,7 @@ __all__ = [
     "size_in_bytes",
     "slice_",
     "slice_and_offset",
+    "struct",
     "testing",
     "tile_to_shape",
     "tiled_divide",
@@ -296,6 +329,7 @@ __all__ = [
     "transform_leaf",
     "tuple_max",
     "typing",
+    "union",
     "unwrap",
     "weakly_congruent",
     "where",

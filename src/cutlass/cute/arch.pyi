@@ -4,20 +4,182 @@
 
 from opencute.cute.arch import FULL_MASK as FULL_MASK
 from opencute.cute.arch import WARP_SIZE as WARP_SIZE
+from opencute.cute.arch import ProxyKind as ProxyKind
+from opencute.cute.arch import SharedSpace as SharedSpace
+from opencute.cute.arch import activemask as activemask
+from opencute.cute.arch import add_packed_f32x2 as add_packed_f32x2
+from opencute.cute.arch import alloc_smem as alloc_smem
+from opencute.cute.arch import atomic_add as atomic_add
+from opencute.cute.arch import atomic_and as atomic_and
+from opencute.cute.arch import atomic_cas as atomic_cas
+from opencute.cute.arch import atomic_dec as atomic_dec
+from opencute.cute.arch import atomic_exch as atomic_exch
+from opencute.cute.arch import atomic_fmax as atomic_fmax
+from opencute.cute.arch import atomic_fmin as atomic_fmin
+from opencute.cute.arch import atomic_inc as atomic_inc
+from opencute.cute.arch import atomic_max as atomic_max
+from opencute.cute.arch import atomic_min as atomic_min
+from opencute.cute.arch import atomic_or as atomic_or
+from opencute.cute.arch import atomic_xor as atomic_xor
+from opencute.cute.arch import barrier as barrier
+from opencute.cute.arch import barrier_arrive as barrier_arrive
+from opencute.cute.arch import barrier_red as barrier_red
 from opencute.cute.arch import block_dim as block_dim
 from opencute.cute.arch import block_idx as block_idx
+from opencute.cute.arch import block_idx_in_cluster as block_idx_in_cluster
+from opencute.cute.arch import block_in_cluster_dim as block_in_cluster_dim
+from opencute.cute.arch import block_in_cluster_idx as block_in_cluster_idx
+from opencute.cute.arch import clock as clock
+from opencute.cute.arch import clock64 as clock64
+from opencute.cute.arch import cluster_dim as cluster_dim
+from opencute.cute.arch import cluster_idx as cluster_idx
+from opencute.cute.arch import cluster_size as cluster_size
+from opencute.cute.arch import clz as clz
+from opencute.cute.arch import cp_async as cp_async
+from opencute.cute.arch import cp_async_commit_group as cp_async_commit_group
+from opencute.cute.arch import cp_async_wait_all as cp_async_wait_all
+from opencute.cute.arch import cp_async_wait_group as cp_async_wait_group
+from opencute.cute.arch import dynamic_smem_size as dynamic_smem_size
+from opencute.cute.arch import elect_one as elect_one
+from opencute.cute.arch import fence_acq_rel_cluster as fence_acq_rel_cluster
+from opencute.cute.arch import fence_acq_rel_cta as fence_acq_rel_cta
+from opencute.cute.arch import fence_acq_rel_gpu as fence_acq_rel_gpu
+from opencute.cute.arch import fence_acq_rel_sys as fence_acq_rel_sys
+from opencute.cute.arch import fence_proxy as fence_proxy
+from opencute.cute.arch import fence_sc as fence_sc
+from opencute.cute.arch import fence_view_async_shared as fence_view_async_shared
+from opencute.cute.arch import fma_packed_f32x2 as fma_packed_f32x2
+from opencute.cute.arch import fmax as fmax
+from opencute.cute.arch import fmin as fmin
+from opencute.cute.arch import get_dyn_smem as get_dyn_smem
+from opencute.cute.arch import get_dyn_smem_size as get_dyn_smem_size
+from opencute.cute.arch import globaltimer as globaltimer
 from opencute.cute.arch import grid_dim as grid_dim
 from opencute.cute.arch import lane_idx as lane_idx
+from opencute.cute.arch import lanemask_eq as lanemask_eq
+from opencute.cute.arch import lanemask_ge as lanemask_ge
+from opencute.cute.arch import lanemask_gt as lanemask_gt
+from opencute.cute.arch import lanemask_le as lanemask_le
+from opencute.cute.arch import lanemask_lt as lanemask_lt
+from opencute.cute.arch import load as load
+from opencute.cute.arch import make_warp_uniform as make_warp_uniform
+from opencute.cute.arch import match_all_sync as match_all_sync
+from opencute.cute.arch import match_any_sync as match_any_sync
+from opencute.cute.arch import mul_packed_f32x2 as mul_packed_f32x2
+from opencute.cute.arch import nanosleep as nanosleep
+from opencute.cute.arch import popc as popc
+from opencute.cute.arch import prmt as prmt
+from opencute.cute.arch import rcp_approx as rcp_approx
+from opencute.cute.arch import red_add as red_add
+from opencute.cute.arch import shuffle_sync as shuffle_sync
+from opencute.cute.arch import shuffle_sync_bfly as shuffle_sync_bfly
+from opencute.cute.arch import shuffle_sync_down as shuffle_sync_down
+from opencute.cute.arch import shuffle_sync_op as shuffle_sync_op
+from opencute.cute.arch import shuffle_sync_up as shuffle_sync_up
+from opencute.cute.arch import smid as smid
+from opencute.cute.arch import store as store
+from opencute.cute.arch import sub_packed_f32x2 as sub_packed_f32x2
+from opencute.cute.arch import sync_threads as sync_threads
+from opencute.cute.arch import sync_warp as sync_warp
 from opencute.cute.arch import thread_idx as thread_idx
+from opencute.cute.arch import vote_all_sync as vote_all_sync
+from opencute.cute.arch import vote_any_sync as vote_any_sync
+from opencute.cute.arch import vote_ballot_sync as vote_ballot_sync
+from opencute.cute.arch import vote_uni_sync as vote_uni_sync
 from opencute.cute.arch import warp_idx as warp_idx
+from opencute.cute.arch import warp_reduction as warp_reduction
+from opencute.cute.arch import warp_reduction_max as warp_reduction_max
+from opencute.cute.arch import warp_reduction_sum as warp_reduction_sum
+from opencute.cute.arch import warp_redux_sync as warp_redux_sync
 
 __all__ = [
     "FULL_MASK",
     "WARP_SIZE",
+    "ProxyKind",
+    "SharedSpace",
+    "activemask",
+    "add_packed_f32x2",
+    "alloc_smem",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_dec",
+    "atomic_exch",
+    "atomic_fmax",
+    "atomic_fmin",
+    "atomic_inc",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xor",
+    "barrier",
+    "barrier_arrive",
+    "barrier_red",
     "block_dim",
     "block_idx",
+    "block_idx_in_cluster",
+    "block_in_cluster_dim",
+    "block_in_cluster_idx",
+    "clock",
+    "clock64",
+    "cluster_dim",
+    "cluster_idx",
+    "cluster_size",
+    "clz",
+    "cp_async",
+    "cp_async_commit_group",
+    "cp_async_wait_all",
+    "cp_async_wait_group",
+    "dynamic_smem_size",
+    "elect_one",
+    "fence_acq_rel_cluster",
+    "fence_acq_rel_cta",
+    "fence_acq_rel_gpu",
+    "fence_acq_rel_sys",
+    "fence_proxy",
+    "fence_sc",
+    "fence_view_async_shared",
+    "fma_packed_f32x2",
+    "fmax",
+    "fmin",
+    "get_dyn_smem",
+    "get_dyn_smem_size",
+    "globaltimer",
     "grid_dim",
     "lane_idx",
+    "lanemask_eq",
+    "lanemask_ge",
+    "lanemask_gt",
+    "lanemask_le",
+    "lanemask_lt",
+    "load",
+    "make_warp_uniform",
+    "match_all_sync",
+    "match_any_sync",
+    "mul_packed_f32x2",
+    "nanosleep",
+    "popc",
+    "prmt",
+    "rcp_approx",
+    "red_add",
+    "shuffle_sync",
+    "shuffle_sync_bfly",
+    "shuffle_sync_down",
+    "shuffle_sync_op",
+    "shuffle_sync_up",
+    "smid",
+    "store",
+    "sub_packed_f32x2",
+    "sync_threads",
+    "sync_warp",
     "thread_idx",
+    "vote_all_sync",
+    "vote_any_sync",
+    "vote_ballot_sync",
+    "vote_uni_sync",
     "warp_idx",
+    "warp_reduction",
+    "warp_reduction_max",
+    "warp_reduction_sum",
+    "warp_redux_sync",
 ]

@@ -111,6 +111,11 @@ class Target:
         return self.number >= 100 and self.number < 120
 
     @property
+    def has_redux_f32(self) -> bool:
+        """Minimum and maximum of floats over a warp in one instruction."""
+        return self.number == 100 and self.arch_specific
+
+    @property
     def has_f8_cvt(self) -> bool:
         """Conversions between f8 and f16 or f32."""
         return self.number >= 89

@@ -9,8 +9,10 @@ points to 8-byte slots, all little-endian, a value in the low bytes of its slot:
     slot 1      pointer to an array of CUfunction, one per launch in the order of the text
     slot 2 + i  argument i of the function: a pointer, integer or float
 
-The result is the first CUresult that is not 0; later launches are then skipped. A launch with an
-empty grid is left out, because the driver calls it an error where it is only nothing to do.
+The result is the first CUresult that is not 0; later launches are then skipped. A launch whose
+run-time amount of shared memory is more than a block may have gives `TOO_MUCH_SMEM` plus that. A
+launch with an empty grid is left out, because the driver calls it an error where it is only nothing
+to do.
 `launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx``; whoever
 compiles it (`opencute.native.jit.compile_host`) gives its address.
 """
@@ -28,7 +30,14 @@ from opencute.dialects.gpu import LaunchFuncOp
 from opencute.ir.attributes import Attribute, BoolAttr, IntAttr, UnitAttr
 from opencute.ir.core import Op, Value
 
-__all__ = ["ARGUMENT_SLOT", "FUNCTIONS_SLOT", "STREAM_SLOT", "HostCode", "compile_host_text"]
+__all__ = [
+    "ARGUMENT_SLOT",
+    "FUNCTIONS_SLOT",
+    "STREAM_SLOT",
+    "TOO_MUCH_SMEM",
+    "HostCode",
+    "compile_host_text",
+]
 
 STREAM_SLOT, FUNCTIONS_SLOT, ARGUMENT_SLOT = 0, 1, 2
 
@@ -36,7 +45,11 @@ STREAM_SLOT, FUNCTIONS_SLOT, ARGUMENT_SLOT = 0, 1, 2
 _CONFIG_BYTES, _STREAM_AT, _ATTRS_AT, _COUNT_AT = 56, 32, 40, 48
 # CUlaunchAttribute: an id, padding, and a value of 64 bytes.
 _ATTRIBUTE_BYTES, _VALUE_AT = 72, 8
-_COOPERATIVE, _CLUSTER_DIMENSION, _PDL, _PREFERRED_CLUSTER = 2, 4, 6, 11
+_COOPERATIVE, _CLUSTER_DIMENSION, _PDL, _PREFERRED_CLUSTER, _CARVEOUT = 2, 4, 6, 11, 14
+
+
+TOO_MUCH_SMEM = 1 << 30
+"""Set in a result that says how much shared memory a launch asked for in vain."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +155,7 @@ class _HostPrinter:
             empty = e.assign(f"or i1 {empty}, {zero}")
         e.branch(empty, done, go)
         e.start(go)
+        self._check_smem(op)
         config = self._config(op, grid)
         functions = e.assign(f"load ptr, ptr {self._slot(FUNCTIONS_SLOT)}, align 8")
         place = e.assign(f"getelementptr ptr, ptr {functions}, i32 {len(self.launches)}")
@@ -155,6 +169,23 @@ class _HostPrinter:
         e.start(failed)
         e.void(f"ret i32 {status}")
         e.start(done)
+
+    def _check_smem(self, op: LaunchFuncOp) -> None:
+        """Return early if a run-time amount of shared memory is more than a block may have."""
+        e, limit, smem = self.e, op.attributes.get("cute.smem_limit"), op.smem
+        if smem is None or not isinstance(limit, IntAttr):
+            return
+        type = llvm_type(smem.type)
+        large = e.assign(f"icmp ugt {type} {e.ref(smem)}, {limit.value}")
+        bad, fine = e.label("toomuch"), e.label("fits")
+        e.branch(large, bad, fine)
+        e.start(bad)
+        most = TOO_MUCH_SMEM - 1
+        over = e.assign(f"icmp ugt {type} {e.ref(smem)}, {most}")
+        found = e.assign(f"select i1 {over}, {type} {most}, {type} {e.ref(smem)}")
+        small = found if type == "i32" else e.assign(f"trunc {type} {found} to i32")
+        e.void(f"ret i32 {e.assign(f'or i32 {small}, {TOO_MUCH_SMEM}')}")
+        e.start(fine)
 
     def _config(self, op: LaunchFuncOp, grid: Sequence[Value]) -> str:
         config = self.e.alloca("i8", _CONFIG_BYTES, 8)
@@ -187,6 +218,9 @@ class _HostPrinter:
             out.append((_PDL, ["1"]))
         if _is_set(op.attributes.get("cute.cooperative")):
             out.append((_COOPERATIVE, ["1"]))
+        carveout = op.attributes.get("cute.carveout")
+        if isinstance(carveout, IntAttr):
+            out.append((_CARVEOUT, [str(carveout.value)]))
         return out
 
     def _params(self, args: Sequence[Value]) -> str:

@@ -16,8 +16,10 @@ from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
 from opencute.codegen.libdevice import libdevice_text
 from opencute.codegen.llvm_types import llvm_type
 from opencute.codegen.ops_arith import ARITH
+from opencute.codegen.ops_block import BLOCK_OPS
 from opencute.codegen.ops_convert import CONVERT
 from opencute.codegen.ops_math import MATH
+from opencute.codegen.ops_matrix import MATRIX
 from opencute.codegen.ops_memory import MEMORY
 from opencute.codegen.ops_vector import VECTOR_OPS
 from opencute.codegen.predication import print_predicated
@@ -27,7 +29,15 @@ from opencute.ir.core import Op
 
 __all__ = ["TABLE", "device_module_text"]
 
-TABLE: dict[str, OpPrinter] = {**ARITH, **CONVERT, **MATH, **MEMORY, **VECTOR_OPS}
+TABLE: dict[str, OpPrinter] = {
+    **ARITH,
+    **BLOCK_OPS,
+    **CONVERT,
+    **MATH,
+    **MATRIX,
+    **MEMORY,
+    **VECTOR_OPS,
+}
 
 _LAUNCH = (("cute.reqntid", "nvvm.reqntid"), ("cute.maxntid", "nvvm.maxntid"),
            ("cute.minctasm", "nvvm.minctasm"), ("cute.cluster_dim", "nvvm.cluster_dim"),

@@ -14,7 +14,9 @@ from opencute.arch.sregs import SREG_BOUNDS
 from opencute.base.errors import ToolchainError
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type
+from opencute.codegen.ops_block import sreg_intrinsic
 from opencute.dialects.llvm import LLVMPointerType
+from opencute.dialects.ptx import SRegOp
 from opencute.ir.attributes import DenseI32Attr, IntAttr, StringAttr, TypeAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.types import F64, FloatType, IntegerType, Type
@@ -108,12 +110,12 @@ def _as_i32(value: int) -> int:
 
 
 def _sreg(e: Emitter, op: Op) -> None:
-    reg = _text(op, "reg")
-    name = f"llvm.nvvm.read.ptx.sreg.{reg}"
-    e.module.declare(f"declare i32 @{name}()")
+    assert isinstance(op, SRegOp)
+    reg, name, type = op.reg.value, sreg_intrinsic(op), llvm_type(op.out.type)
+    e.module.declare(f"declare {type} @{name}()")
     bounds = SREG_BOUNDS.get(reg)
     fact = f"range(i32 {bounds[0]}, {_as_i32(bounds[1] + 1)}) " if bounds else ""
-    e.emit(op.results[0], f"call {fact}i32 @{name}()")
+    e.emit(op.results[0], f"call {fact}{type} @{name}()")
 
 
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([a-zA-Z%])")

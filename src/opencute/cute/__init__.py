@@ -11,7 +11,8 @@ _LAYOUT = "opencute.layout"
 _TENSORS = "opencute.lang.tensors"
 _FILLS = "opencute.lang.fills"
 _VECTORS = "opencute.lang.vectors"
-_COPIES = "opencute.lang.copies"
+_CALLS = "opencute.lang.tiled.calls"
+_COPYING = "opencute.lang.tiled.copying"
 _OPTIONS = "opencute.compiler.options"
 _TYPING = "opencute.lang.typing"
 
@@ -62,10 +63,18 @@ _TABLE = {
         )
     },
     **{
-        name: _COPIES
+        name: _CALLS
         for name in (
-            "CopyAtom", "ThrCopy", "TiledCopy", "autovec_copy", "basic_copy", "basic_copy_if",
-            "copy", "make_copy_atom", "make_tiled_copy", "make_tiled_copy_tv",
+            "autovec_copy", "basic_copy", "basic_copy_if", "copy", "copy_atom_call", "gemm",
+            "mma_atom_call",
+        )
+    },
+    **{
+        name: _COPYING
+        for name in (
+            "ThrCopy", "TiledCopy", "make_cotiled_copy", "make_tiled_copy", "make_tiled_copy_A",
+            "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_C_atom",
+            "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv",
         )
     },
     **{
@@ -80,21 +89,30 @@ _TABLE = {
         for name in ("Coord", "Int", "IntTuple", "Shape", "Stride", "Tile", "Tiler", "XTuple")
     },
     "AddressSpace": "opencute.lang.pointers",
+    "CopyAtom": "opencute.lang.tiled.atoms",
+    "MmaAtom": "opencute.lang.tiled.atoms",
     "Numeric": "opencute.lang.numbers",
     "Pointer": "opencute.lang.pointers",
+    "ThrMma": "opencute.lang.tiled.multiplying",
+    "TiledMma": "opencute.lang.tiled.multiplying",
     "arch": "opencute.cute.arch:",
     "compile": "opencute.jit.calls",
     "jit": "opencute.jit.functions",
     "kernel": "opencute.jit.functions",
+    "make_copy_atom": "opencute.lang.tiled.atoms",
     "make_fragment": "opencute.lang.tensors:make_rmem_tensor",
+    "make_mma_atom": "opencute.lang.tiled.atoms",
     "make_ptr": "opencute.lang.external",
+    "make_tiled_mma": "opencute.lang.tiled.multiplying",
     "math": "opencute.cute.math:",
     "nvgpu": "opencute.cute.nvgpu:",
     "print_tensor": "opencute.lang.printing",
     "printf": "opencute.lang.printing",
     "runtime": "opencute.cute.runtime:",
+    "struct": "opencute.lang.block.structs",
     "testing": "opencute.cute.testing:",
     "typing": "opencute.cute.typing:",
+    "union": "opencute.lang.block.structs",
 }  # fmt: skip
 
 _RENAMED = {
@@ -107,7 +125,7 @@ _RENAMED = {
     "from_dlpack": "cute.runtime.from_dlpack",
     "grid_dim": "cute.arch.grid_dim",
     "make_reg_tensor": "cute.make_rmem_tensor",
-    "make_smem_tensor": "allocate_tensor of utils.SmemAllocator, which is not in OpenCuTe yet",
+    "make_smem_tensor": "allocate_tensor of utils.SmemAllocator",
     "print": "cute.printf",
     "sync_threads": "cute.arch.sync_threads",
     "syncthreads": "cute.arch.sync_threads",

@@ -74,16 +74,8 @@ from opencute.lang.algebra import tiled_divide as tiled_divide
 from opencute.lang.algebra import tiled_product as tiled_product
 from opencute.lang.algebra import zipped_divide as zipped_divide
 from opencute.lang.algebra import zipped_product as zipped_product
-from opencute.lang.copies import CopyAtom as CopyAtom
-from opencute.lang.copies import ThrCopy as ThrCopy
-from opencute.lang.copies import TiledCopy as TiledCopy
-from opencute.lang.copies import autovec_copy as autovec_copy
-from opencute.lang.copies import basic_copy as basic_copy
-from opencute.lang.copies import basic_copy_if as basic_copy_if
-from opencute.lang.copies import copy as copy
-from opencute.lang.copies import make_copy_atom as make_copy_atom
-from opencute.lang.copies import make_tiled_copy as make_tiled_copy
-from opencute.lang.copies import make_tiled_copy_tv as make_tiled_copy_tv
+from opencute.lang.block.structs import struct as struct
+from opencute.lang.block.structs import union as union
 from opencute.lang.external import make_ptr as make_ptr
 from opencute.lang.fills import all_ as all_
 from opencute.lang.fills import any_ as any_
@@ -104,6 +96,31 @@ from opencute.lang.tensors import make_rmem_tensor as make_fragment
 from opencute.lang.tensors import make_rmem_tensor as make_rmem_tensor
 from opencute.lang.tensors import make_rmem_tensor_like as make_rmem_tensor_like
 from opencute.lang.tensors import make_tensor as make_tensor
+from opencute.lang.tiled.atoms import CopyAtom as CopyAtom
+from opencute.lang.tiled.atoms import MmaAtom as MmaAtom
+from opencute.lang.tiled.atoms import make_copy_atom as make_copy_atom
+from opencute.lang.tiled.atoms import make_mma_atom as make_mma_atom
+from opencute.lang.tiled.calls import autovec_copy as autovec_copy
+from opencute.lang.tiled.calls import basic_copy as basic_copy
+from opencute.lang.tiled.calls import basic_copy_if as basic_copy_if
+from opencute.lang.tiled.calls import copy as copy
+from opencute.lang.tiled.calls import copy_atom_call as copy_atom_call
+from opencute.lang.tiled.calls import gemm as gemm
+from opencute.lang.tiled.calls import mma_atom_call as mma_atom_call
+from opencute.lang.tiled.copying import ThrCopy as ThrCopy
+from opencute.lang.tiled.copying import TiledCopy as TiledCopy
+from opencute.lang.tiled.copying import make_cotiled_copy as make_cotiled_copy
+from opencute.lang.tiled.copying import make_tiled_copy as make_tiled_copy
+from opencute.lang.tiled.copying import make_tiled_copy_A as make_tiled_copy_A
+from opencute.lang.tiled.copying import make_tiled_copy_B as make_tiled_copy_B
+from opencute.lang.tiled.copying import make_tiled_copy_C as make_tiled_copy_C
+from opencute.lang.tiled.copying import make_tiled_copy_C_atom as make_tiled_copy_C_atom
+from opencute.lang.tiled.copying import make_tiled_copy_D as make_tiled_copy_D
+from opencute.lang.tiled.copying import make_tiled_copy_S as make_tiled_copy_S
+from opencute.lang.tiled.copying import make_tiled_copy_tv as make_tiled_copy_tv
+from opencute.lang.tiled.multiplying import ThrMma as ThrMma
+from opencute.lang.tiled.multiplying import TiledMma as TiledMma
+from opencute.lang.tiled.multiplying import make_tiled_mma as make_tiled_mma
 from opencute.lang.vectors import ReductionOp as ReductionOp
 from opencute.lang.vectors import TensorSSA as TensorSSA
 from opencute.lang.vectors import where as where
@@ -173,6 +190,7 @@ __all__ = [
     "KeepPTX",
     "KeepSASS",
     "Layout",
+    "MmaAtom",
     "Numeric",
     "OptLevel",
     "Pointer",
@@ -185,8 +203,10 @@ __all__ = [
     "Tensor",
     "TensorSSA",
     "ThrCopy",
+    "ThrMma",
     "Tile",
     "TiledCopy",
+    "TiledMma",
     "Tiler",
     "XTuple",
     "all_",
@@ -208,6 +228,7 @@ __all__ = [
     "composition",
     "congruent",
     "copy",
+    "copy_atom_call",
     "coshape",
     "cosize",
     "crd2idx",
@@ -227,6 +248,7 @@ __all__ = [
     "front",
     "full",
     "full_like",
+    "gemm",
     "get",
     "group_modes",
     "has_none",
@@ -245,6 +267,7 @@ __all__ = [
     "logical_product",
     "make_composed_layout",
     "make_copy_atom",
+    "make_cotiled_copy",
     "make_fragment",
     "make_fragment_like",
     "make_identity_layout",
@@ -252,6 +275,7 @@ __all__ = [
     "make_layout",
     "make_layout_like",
     "make_layout_tv",
+    "make_mma_atom",
     "make_ordered_layout",
     "make_ptr",
     "make_rmem_tensor",
@@ -259,10 +283,18 @@ __all__ = [
     "make_swizzle",
     "make_tensor",
     "make_tiled_copy",
+    "make_tiled_copy_A",
+    "make_tiled_copy_B",
+    "make_tiled_copy_C",
+    "make_tiled_copy_C_atom",
+    "make_tiled_copy_D",
+    "make_tiled_copy_S",
     "make_tiled_copy_tv",
+    "make_tiled_mma",
     "math",
     "max_common_layout",
     "max_common_vector",
+    "mma_atom_call",
     "nullspace",
     "nvgpu",
     "ones_like",
@@ -292,6 +324,7 @@ __all__ = [
     "size_in_bytes",
     "slice_",
     "slice_and_offset",
+    "struct",
     "testing",
     "tile_to_shape",
     "tiled_divide",
@@ -299,6 +332,7 @@ __all__ = [
     "transform_leaf",
     "tuple_max",
     "typing",
+    "union",
     "unwrap",
     "weakly_congruent",
     "where",

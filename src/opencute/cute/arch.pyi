@@ -10,14 +10,176 @@ from opencute.lang.arch import grid_dim as grid_dim
 from opencute.lang.arch import lane_idx as lane_idx
 from opencute.lang.arch import thread_idx as thread_idx
 from opencute.lang.arch import warp_idx as warp_idx
+from opencute.lang.block.access import cp_async as cp_async
+from opencute.lang.block.access import cp_async_commit_group as cp_async_commit_group
+from opencute.lang.block.access import cp_async_wait_all as cp_async_wait_all
+from opencute.lang.block.access import cp_async_wait_group as cp_async_wait_group
+from opencute.lang.block.access import load as load
+from opencute.lang.block.access import store as store
+from opencute.lang.block.arithmetic import add_packed_f32x2 as add_packed_f32x2
+from opencute.lang.block.arithmetic import clz as clz
+from opencute.lang.block.arithmetic import fma_packed_f32x2 as fma_packed_f32x2
+from opencute.lang.block.arithmetic import fmax as fmax
+from opencute.lang.block.arithmetic import fmin as fmin
+from opencute.lang.block.arithmetic import mul_packed_f32x2 as mul_packed_f32x2
+from opencute.lang.block.arithmetic import popc as popc
+from opencute.lang.block.arithmetic import prmt as prmt
+from opencute.lang.block.arithmetic import rcp_approx as rcp_approx
+from opencute.lang.block.arithmetic import sub_packed_f32x2 as sub_packed_f32x2
+from opencute.lang.block.atomics import atomic_add as atomic_add
+from opencute.lang.block.atomics import atomic_and as atomic_and
+from opencute.lang.block.atomics import atomic_cas as atomic_cas
+from opencute.lang.block.atomics import atomic_dec as atomic_dec
+from opencute.lang.block.atomics import atomic_exch as atomic_exch
+from opencute.lang.block.atomics import atomic_fmax as atomic_fmax
+from opencute.lang.block.atomics import atomic_fmin as atomic_fmin
+from opencute.lang.block.atomics import atomic_inc as atomic_inc
+from opencute.lang.block.atomics import atomic_max as atomic_max
+from opencute.lang.block.atomics import atomic_min as atomic_min
+from opencute.lang.block.atomics import atomic_or as atomic_or
+from opencute.lang.block.atomics import atomic_xor as atomic_xor
+from opencute.lang.block.atomics import red_add as red_add
+from opencute.lang.block.barriers import ProxyKind as ProxyKind
+from opencute.lang.block.barriers import SharedSpace as SharedSpace
+from opencute.lang.block.barriers import barrier as barrier
+from opencute.lang.block.barriers import barrier_arrive as barrier_arrive
+from opencute.lang.block.barriers import barrier_red as barrier_red
+from opencute.lang.block.barriers import fence_acq_rel_cluster as fence_acq_rel_cluster
+from opencute.lang.block.barriers import fence_acq_rel_cta as fence_acq_rel_cta
+from opencute.lang.block.barriers import fence_acq_rel_gpu as fence_acq_rel_gpu
+from opencute.lang.block.barriers import fence_acq_rel_sys as fence_acq_rel_sys
+from opencute.lang.block.barriers import fence_proxy as fence_proxy
+from opencute.lang.block.barriers import fence_sc as fence_sc
+from opencute.lang.block.barriers import fence_view_async_shared as fence_view_async_shared
+from opencute.lang.block.barriers import nanosleep as nanosleep
+from opencute.lang.block.barriers import sync_threads as sync_threads
+from opencute.lang.block.barriers import sync_warp as sync_warp
+from opencute.lang.block.registers import block_idx_in_cluster as block_idx_in_cluster
+from opencute.lang.block.registers import block_in_cluster_dim as block_in_cluster_dim
+from opencute.lang.block.registers import block_in_cluster_idx as block_in_cluster_idx
+from opencute.lang.block.registers import clock as clock
+from opencute.lang.block.registers import clock64 as clock64
+from opencute.lang.block.registers import cluster_dim as cluster_dim
+from opencute.lang.block.registers import cluster_idx as cluster_idx
+from opencute.lang.block.registers import cluster_size as cluster_size
+from opencute.lang.block.registers import globaltimer as globaltimer
+from opencute.lang.block.registers import lanemask_eq as lanemask_eq
+from opencute.lang.block.registers import lanemask_ge as lanemask_ge
+from opencute.lang.block.registers import lanemask_gt as lanemask_gt
+from opencute.lang.block.registers import lanemask_le as lanemask_le
+from opencute.lang.block.registers import lanemask_lt as lanemask_lt
+from opencute.lang.block.registers import smid as smid
+from opencute.lang.block.smem import alloc_smem as alloc_smem
+from opencute.lang.block.smem import dynamic_smem_size as dynamic_smem_size
+from opencute.lang.block.smem import get_dyn_smem as get_dyn_smem
+from opencute.lang.block.smem import get_dyn_smem_size as get_dyn_smem_size
+from opencute.lang.block.warps import activemask as activemask
+from opencute.lang.block.warps import elect_one as elect_one
+from opencute.lang.block.warps import make_warp_uniform as make_warp_uniform
+from opencute.lang.block.warps import match_all_sync as match_all_sync
+from opencute.lang.block.warps import match_any_sync as match_any_sync
+from opencute.lang.block.warps import shuffle_sync as shuffle_sync
+from opencute.lang.block.warps import shuffle_sync_bfly as shuffle_sync_bfly
+from opencute.lang.block.warps import shuffle_sync_down as shuffle_sync_down
+from opencute.lang.block.warps import shuffle_sync_op as shuffle_sync_op
+from opencute.lang.block.warps import shuffle_sync_up as shuffle_sync_up
+from opencute.lang.block.warps import vote_all_sync as vote_all_sync
+from opencute.lang.block.warps import vote_any_sync as vote_any_sync
+from opencute.lang.block.warps import vote_ballot_sync as vote_ballot_sync
+from opencute.lang.block.warps import vote_uni_sync as vote_uni_sync
+from opencute.lang.block.warps import warp_reduction as warp_reduction
+from opencute.lang.block.warps import warp_reduction_max as warp_reduction_max
+from opencute.lang.block.warps import warp_reduction_sum as warp_reduction_sum
+from opencute.lang.block.warps import warp_redux_sync as warp_redux_sync
 
 __all__ = [
     "FULL_MASK",
     "WARP_SIZE",
+    "ProxyKind",
+    "SharedSpace",
+    "activemask",
+    "add_packed_f32x2",
+    "alloc_smem",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_dec",
+    "atomic_exch",
+    "atomic_fmax",
+    "atomic_fmin",
+    "atomic_inc",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xor",
+    "barrier",
+    "barrier_arrive",
+    "barrier_red",
     "block_dim",
     "block_idx",
+    "block_idx_in_cluster",
+    "block_in_cluster_dim",
+    "block_in_cluster_idx",
+    "clock",
+    "clock64",
+    "cluster_dim",
+    "cluster_idx",
+    "cluster_size",
+    "clz",
+    "cp_async",
+    "cp_async_commit_group",
+    "cp_async_wait_all",
+    "cp_async_wait_group",
+    "dynamic_smem_size",
+    "elect_one",
+    "fence_acq_rel_cluster",
+    "fence_acq_rel_cta",
+    "fence_acq_rel_gpu",
+    "fence_acq_rel_sys",
+    "fence_proxy",
+    "fence_sc",
+    "fence_view_async_shared",
+    "fma_packed_f32x2",
+    "fmax",
+    "fmin",
+    "get_dyn_smem",
+    "get_dyn_smem_size",
+    "globaltimer",
     "grid_dim",
     "lane_idx",
+    "lanemask_eq",
+    "lanemask_ge",
+    "lanemask_gt",
+    "lanemask_le",
+    "lanemask_lt",
+    "load",
+    "make_warp_uniform",
+    "match_all_sync",
+    "match_any_sync",
+    "mul_packed_f32x2",
+    "nanosleep",
+    "popc",
+    "prmt",
+    "rcp_approx",
+    "red_add",
+    "shuffle_sync",
+    "shuffle_sync_bfly",
+    "shuffle_sync_down",
+    "shuffle_sync_op",
+    "shuffle_sync_up",
+    "smid",
+    "store",
+    "sub_packed_f32x2",
+    "sync_threads",
+    "sync_warp",
     "thread_idx",
+    "vote_all_sync",
+    "vote_any_sync",
+    "vote_ballot_sync",
+    "vote_uni_sync",
     "warp_idx",
+    "warp_reduction",
+    "warp_reduction_max",
+    "warp_reduction_sum",
+    "warp_redux_sync",
 ]

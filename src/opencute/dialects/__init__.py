@@ -18,10 +18,12 @@ from opencute.dialects import (
     math,
     ptx,
     ptx_math,
+    ptx_matrix,
     ptx_memory,
     ptx_warp,
     scf,
     smem,
+    tiled,
     vector,
 )
 
@@ -35,9 +37,11 @@ __all__ = [
     "math",
     "ptx",
     "ptx_math",
+    "ptx_matrix",
     "ptx_memory",
     "ptx_warp",
     "scf",
     "smem",
+    "tiled",
     "vector",
 ]

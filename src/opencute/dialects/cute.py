@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from opencute.arch.copies import COPY_ATOMS
 from opencute.base.errors import VerificationError
 from opencute.ir.attributes import (
     Attribute,
@@ -436,11 +437,21 @@ class CopyOp(Op):
             )
         if self.pred is not None:
             _check_dyns(self, "pred_layout", self.pred_dyns)
-        if src.static_size() != dst.static_size():
+        if self._units(src, self.src, 0) != self._units(dst, self.dst, 1):
             raise VerificationError(
                 "cute.copy: source and destination differ in size",
                 code="OC1443", loc=self.loc, expected=src.text(), found=dst.text(),
             )  # fmt: skip
+
+    def _units(self, layout: LayoutAttr, ptr: Value, side: int) -> Any:
+        """How often the atom is used, by what one side has; elements where it moves plain runs."""
+        record = COPY_ATOMS.get(self.atom.value)
+        size, own = layout.static_size(), None if record is None else (record.src, record.dst)[side]
+        if record is None or own is None or size is None:
+            return size
+        assert isinstance(ptr.type, PtrType)
+        bits = own.size() // record.threads * record.grain
+        return size * storage_bits(ptr.type.element) / bits
 
 
 @op("cute.assume", Trait.PURE | Trait.SAME_TYPE)

@@ -26,6 +26,7 @@ from opencute.frontend.ranges import LoopRange, dynamic_range
 from opencute.ir.builder import current_block, insert_at, new_block
 from opencute.ir.core import Block, Op, Region, Value
 from opencute.ir.types import I64, FloatType, IntegerType, Type, element_type
+from opencute.lang.block.smem import branches, mark, rewind
 from opencute.lang.numbers import Boolean, Int32, Int64, Numeric
 from opencute.lang.tensors import Tensor
 
@@ -172,11 +173,13 @@ def if_(
     rows: list[Values] = []
     regions: list[Region] = []
     changes: list[dict[Key, Any]] = []
-    for branch in (then, orelse):
-        regions.append(_region(lambda _, b=branch: rows.append(at_run_time(b, *current))))
-        changes.append(watch.changes())
-        _check_size(watch, changes[-1], "a dynamic 'if'")
-        watch.restore()
+    with branches() as begin:
+        for branch in (then, orelse):
+            begin()
+            regions.append(_region(lambda _, b=branch: rows.append(at_run_time(b, *current))))
+            changes.append(watch.changes())
+            _check_size(watch, changes[-1], "a dynamic 'if'")
+            watch.restore()
     keys = list(dict.fromkeys([*changes[0], *changes[1]]))
     rows = [
         (*row, *(_present(c.get(k, watch.old(k)), watch, k) for k in keys))
@@ -338,7 +341,9 @@ class _Loop:
     def run_for(self, loop: LoopRange, body: Callable[..., Values]) -> Values:
         """Build an `scf.for`."""
         lower, upper, step, item = loop.bounds()
+        smem = mark()
         for _ in range(_TURNS):
+            rewind(smem)
             region, block = new_block([lower.type, *_types(self.plans)])
             with insert_at(block):
                 out = at_run_time(body, item(block.args[0]), *self._enter(block.args[1:]))
@@ -380,7 +385,9 @@ class _Loop:
         runs: bool = False,
     ) -> Any:
         """Build an `scf.while`; or the condition's value, if it is known while tracing."""
+        smem = mark()
         for _ in range(_TURNS):
+            rewind(smem)
             types = _types(self.plans)
             before, before_block = new_block(types)
             with insert_at(before_block):
@@ -391,6 +398,7 @@ class _Loop:
                 if self._admit(changes):
                     continue
                 if test is True or test is False:
+                    rewind(smem)
                     return test
                 row = self._with_items(start, changes)
                 scf.condition(test.ir_value(), _flatten(self.plans, row))

@@ -209,6 +209,9 @@ def _resolve(fn: Any, args: tuple[Any, ...]) -> tuple[JitFunction, tuple[Any, ..
             "cute.compile takes a host function, not a kernel", code="OC1135", found=repr(fn),
             hint="write a @cute.jit function that launches the kernel, and compile that",
         )  # fmt: skip
+    inner = getattr(fn, "__wrapped__", None)
+    if isinstance(inner, JitFunction):  # a decorator on top of @cute.jit, such as autotune_jit
+        return inner, args
     method = getattr(type(fn), "__call__", None)  # noqa: B004 - the method itself is wanted
     if isinstance(method, JitFunction):
         return method, (fn, *args)

@@ -14,14 +14,18 @@ from typing import Any
 
 from opencute.base.counters import LAUNCHES
 from opencute.base.errors import ArgumentError, DeviceError
+from opencute.codegen.host import TOO_MUCH_SMEM
 from opencute.compiler.artefacts import Artefacts
 from opencute.dialects.cute import PtrType
+from opencute.dialects.gpu import LaunchFuncOp
+from opencute.ir.attributes import IntAttr
 from opencute.ir.core import BlockArgument, Op, Value
 from opencute.ir.types import FloatType
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.native.jit import compile_host
 from opencute.runtime import driver
 from opencute.runtime.device import count as device_count
+from opencute.runtime.device import properties
 from opencute.runtime.memory import DeviceBuffer
 from opencute.runtime.module import Module
 from opencute.runtime.stream import raw_stream_reader
@@ -75,8 +79,11 @@ class CudaRunner:
                 module = None
                 if self.launches:
                     module = Module(self.artefacts.cubin, ordinal)
+                    most = properties(ordinal).smem_per_block_optin
                     for i, name in enumerate(self.launches):
-                        array[i] = module.function(name).handle
+                        function = module.function(name)
+                        function.set_max_dynamic_smem(_smem(self.artefacts.module, name, most))
+                        array[i] = function.handle
                 found = self._loaded[ordinal] = (module, array)  # type: ignore[assignment]
         return found[1]
 
@@ -214,8 +221,26 @@ class PreparedCall:
         if code == _NO_CONTEXT:  # a thread that has not used the device yet
             driver.ensure_context()
             code = runner.call(self.address)
+        if code & TOO_MUCH_SMEM:
+            raise ArgumentError(
+                f"{runner.artefacts.name} launches a kernel with more shared memory than a block "
+                f"may have on {runner.artefacts.target}", code="OC2129",
+                expected=f"at most {runner.artefacts.target.max_smem} bytes",
+                found=f"{code & (TOO_MUCH_SMEM - 1)} bytes",
+            )  # fmt: skip
         if code:
             driver.check(code, f"launching {runner.artefacts.name}")
+
+
+def _smem(module: Op, kernel: str, most: int) -> int:
+    """The most dynamic shared memory that launches of a kernel ask for; all of it if they decide
+    that at run time."""
+    found = 0
+    for op in module.walk():
+        if isinstance(op, LaunchFuncOp) and op.kernel.path[-1] == kernel and op.smem is not None:
+            size = op.smem.op.attributes.get("value") if op.smem.op is not None else None
+            found = max(found, size.value if isinstance(size, IntAttr) else most)
+    return found
 
 
 def _host_memory(function: Op) -> set[int]:

@@ -163,6 +163,8 @@ class Executor:
                     f"{first.fn.symbol}() misses argument {name!r}", code="OC2130",
                     expected=", ".join(self._runtime),
                 )  # fmt: skip
+            elif name in self._runtime:
+                arguments[name] = defaults[name].default
             else:
                 arguments[name] = first.arguments[name]
         return first.like(arguments)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import enum
 import math
+import operator
 from typing import Any
 
 from opencute.base.errors import LayoutError, TypeMismatchError
@@ -145,10 +146,12 @@ class Pointer:
     def __add__(self, offset: Any) -> Pointer:
         if isinstance(offset, int) and offset == 0:
             return self
-        align = offset_alignment(self.alignment, offset, element_bits(self._dtype))
-        steps = offset if isinstance(offset, Numeric) else _constant(int(offset))
+        steps: Any = offset
+        if not isinstance(offset, Numeric) and hasattr(offset, "__index__"):
+            steps = _constant(operator.index(offset))
         if not isinstance(steps, Integer):
             raise TypeMismatchError("a pointer moves by integers", code="OC1211", found=offset)
+        align = offset_alignment(self.alignment, offset, element_bits(self._dtype))
         if steps.dtype.width < 32 or not steps.dtype.signed:
             steps = steps.to(Int64 if steps.dtype.width >= 32 else Int32)
         return Pointer(cute.ptr_add(self.value, steps.ir_value(), max(align, 1)), self._dtype)

@@ -15,19 +15,24 @@ A tensor whose iterator is a coordinate is an identity tensor: its elements are 
 
 from __future__ import annotations
 
+import math
 from abc import ABCMeta
 from typing import Any
 
 from opencute.base.errors import LanguageError, LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.cute import Dyn, LayoutAttr
+from opencute.dialects.smem import BASE_ALIGN, SmemAllocOp
+from opencute.ir.attributes import IntAttr
+from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Value
 from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, as_numeric, class_of
-from opencute.lang.pointers import AddressSpace, Pointer
+from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import (
     ComposedLayout,
     Layout,
+    Swizzle,
     coord_add,
     cosize,
     is_static,
@@ -44,6 +49,7 @@ from opencute.numeric.literals import check_fits, plain_kind
 __all__ = [
     "Tensor",
     "TracedTensor",
+    "addressed",
     "layout_operands",
     "make_fragment_like",
     "make_identity_tensor",
@@ -236,6 +242,10 @@ class TracedTensor(Tensor):
 
     def _element(self, crd: Any) -> Any:
         wide = isinstance(self.iterator, Pointer)
+        if _is_swizzled(self.layout) and isinstance(self.iterator, Pointer):
+            layout = self.layout
+            place = layout.outer(offset_coord(crd, layout.outer, wide=False))
+            return _swizzled(self.iterator, layout.inner) + coord_add(layout.offset, place)
         offset = self.layout(offset_coord(crd, self.layout, wide=wide))
         if isinstance(self.iterator, Pointer):
             return self.iterator + offset
@@ -266,14 +276,9 @@ class TracedTensor(Tensor):
         Raises:
             LayoutError: the shape is not static.
         """
-        pointer = self._pointer()
         self._static_shape("load")
-        if isinstance(self.layout, ComposedLayout):
-            raise LayoutError(
-                "load() needs a plain layout", code="OC1355", found=self.layout,
-                hint="copy the tensor into registers first",
-            )  # fmt: skip
-        attr, dyns = layout_operands(self.layout)
+        pointer, layout = addressed(self, "load")
+        attr, dyns = layout_operands(layout)
         return TensorSSA(
             cute.tile_load(pointer.value, attr, dyns), self.layout.shape, pointer.dtype
         )
@@ -287,8 +292,8 @@ class TracedTensor(Tensor):
         Raises:
             LayoutError: the sizes differ, or the shape is not static.
         """
-        pointer = self._pointer()
         self._static_shape("store")
+        pointer, layout = addressed(self, "store")
         if isinstance(data, TracedTensor):
             data = data.load()
         if not isinstance(data, TensorSSA):
@@ -298,7 +303,7 @@ class TracedTensor(Tensor):
                 "a vector is stored to a tensor of another size", code="OC1356",
                 expected=to_str(self.shape), found=to_str(data.shape),
             )  # fmt: skip
-        attr, dyns = layout_operands(self.layout)
+        attr, dyns = layout_operands(layout)
         cute.tile_store(data.to(pointer.dtype).value, pointer.value, attr, dyns)
 
     def fill(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
@@ -346,8 +351,74 @@ def _scalar(value: Any, target: TracedTensor) -> Any:
 
 def tile(tensor: TracedTensor) -> cute.Tile:
     """A tensor as the operand of a copy."""
-    attr, dyns = layout_operands(tensor.layout)
-    return cute.Tile(tensor.iterator.value, attr, dyns)
+    pointer, layout = addressed(tensor, "copy")
+    attr, dyns = layout_operands(layout)
+    return cute.Tile(pointer.value, attr, dyns)
+
+
+def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:
+    """A tensor in memory as a pointer, which may have a swizzle, and a plain layout.
+
+    Raises:
+        LayoutError: a composed layout that is no swizzle of shared memory.
+    """
+    pointer, layout = tensor._pointer(), tensor.layout
+    if not isinstance(layout, ComposedLayout):
+        return pointer, layout
+    if not _is_swizzled(layout):
+        raise LayoutError(
+            f"{what} needs a plain layout, or a swizzled one in shared memory", code="OC1355",
+            found=layout, hint="copy the elements one by one",
+        )  # fmt: skip
+    return _swizzled(pointer, layout.inner) + layout.offset, layout.outer
+
+
+def _is_swizzled(layout: Any) -> bool:
+    return isinstance(layout, ComposedLayout) and isinstance(layout.inner, Swizzle)
+
+
+def _swizzled(pointer: Pointer, swizzle: Swizzle) -> Pointer:
+    """A pointer whose accesses put a swizzle of element offsets on the address.
+
+    Raises:
+        LayoutError: the pointer has a swizzle of its own, or is not aligned as this one needs.
+    """
+    if swizzle.bits == 0:
+        return pointer
+    if pointer.swizzle:
+        raise LayoutError(
+            "both pointer and layout have a swizzle", code="OC1383", found=str(pointer),
+            expected=f"a pointer without one, or the outer part of the layout, for {swizzle}",
+        )  # fmt: skip
+    shift = element_bits(pointer.dtype).bit_length() - 1 - 3
+    window = 1 << (swizzle.base + swizzle.bits + shift)
+    known = _alignment_in_block(pointer.value)
+    if known < window:
+        raise LayoutError(
+            "a swizzled tensor starts at an address that its swizzle would leave", code="OC1384",
+            expected=f"align<{window}>", found=f"align<{known}>",
+            hint=f"allocate it with an alignment of {window} bytes",
+        )  # fmt: skip
+    return pointer.swizzled(Swizzle(swizzle.bits, swizzle.base + shift, swizzle.shift))
+
+
+def _alignment_in_block(value: Value) -> int:
+    """Alignment of an address in shared memory: where its allocation lies may say more than the
+    type, which has what was asked for."""
+    op, type = value.op, value.type
+    known = type.align if isinstance(type, cute.PtrType) else 1
+    if op is None:
+        return known
+    if isinstance(op, SmemAllocOp):
+        return max(known, math.gcd(op.offset.value, BASE_ALIGN))
+    if op.name == "cute.recast":
+        return max(known, _alignment_in_block(op.operands[0]))
+    if op.name == "cute.ptr_add" and isinstance(type, cute.PtrType):
+        steps = constant_of(op.operands[1])
+        if isinstance(steps, IntAttr):
+            bytes_ = steps.value * cute.storage_bits(type.element) // 8
+            return max(known, math.gcd(bytes_, _alignment_in_block(op.operands[0])))
+    return known
 
 
 def make_tensor(iterator: Any, layout: Any = None, *, loc: Any = None, ip: Any = None) -> Any:

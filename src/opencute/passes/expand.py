@@ -35,6 +35,7 @@ from opencute.ir.types import F32, FloatType, Type, element_type, with_lanes
 from opencute.passes.converts import expand_convert
 from opencute.passes.folding import int_of
 from opencute.passes.ranges import is_nonnegative
+from opencute.passes.substitutes import substitute_rules
 
 __all__ = ["expand"]
 
@@ -47,7 +48,7 @@ def expand(function: Op, target: Target) -> None:
     def convert(op: Op, rw: Rewriter) -> Replacement:
         return expand_convert(op, target)
 
-    (_RULES | {"cute.convert": convert}).apply(function)
+    (_RULES | {"cute.convert": convert} | substitute_rules(target)).apply(function)
 
 
 # ---------------------------------------------------------------- integers

@@ -357,9 +357,7 @@ class Access:
         buffer.written[bad[..., None] + np.arange(self.width)] = False
 
     # ------------------------------------------------------------------ atomics
-    def update(
-        self, lanes: Lanes, ptr: SimPointer, do: Callable[..., Any], *values: Any
-    ) -> Any:
+    def update(self, lanes: Lanes, ptr: SimPointer, do: Callable[..., Any], *values: Any) -> Any:
         """Change memory in place: ``do(items, index, values, lanes, buffer)`` gives the old values.
 
         `index` has the element of each lane, (P, Q), and `items` is the memory as elements.

@@ -180,6 +180,9 @@ class _Compiler(SourceWriter):
         source = f"lambda L, R: fn(L{args})"
         run = eval(source, {**self.names, "fn": rule.factory(op)})
         self.steps.append(Step("wait", op, run, uses, defs))
+        if rule.taint != "memory":  # what came in was checked, so what comes out is initialised
+            clean = [self.t(r) for r in op.results if r in self.tracked]
+            self.assign(clean, ["None"] * len(clean))
 
     def _read(self, name: str) -> str:
         """Source of what a register or constant holds, outside of a segment."""

@@ -52,7 +52,7 @@ def _finish(report: dict[str, Any], status: int) -> None:
 
 def _must_exist(file: Path) -> None:
     if file.is_dir():
-        raise click.UsageError(f"{str(file)!r} is a folder; name its files, as in {file}/*.py")
+        raise click.UsageError(f"{str(file)!r} is a folder; name a file in it, as in {file}/*.py")
     if not file.is_file():
         raise click.UsageError(f"there is no file {str(file)!r}")
 
@@ -136,13 +136,18 @@ def benchmark(
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.argument("file", type=_FILE)
-@click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def run(file: Path, args: tuple[str, ...]) -> None:
+@click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
+@click.argument("words", metavar="FILE [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def run(module: str | None, words: tuple[str, ...]) -> None:
     """Run a script or a notebook; with no GPU, in the simulator."""
-    from opencute.tools.run import run_file
+    from opencute.tools.run import run_file, run_module
 
-    raise SystemExit(run_file(file, list(args)))
+    if module is not None:
+        raise SystemExit(run_module(module, list(words)))
+    if not words:
+        raise click.UsageError("name the file to run, or a module after -m")
+    _must_exist(Path(words[0]))
+    raise SystemExit(run_file(Path(words[0]), list(words[1:])))
 
 
 @main.command()
@@ -177,6 +182,18 @@ def doctor(as_json: bool) -> None:
     tool.show(facts)
 
 
+@main.command()
+@click.argument("code", metavar="CODE")
+def error(code: str) -> None:
+    """Say what an error code means, and what to change."""
+    from opencute.tools import error_pages
+
+    entry = error_pages.catalogue().get(code.upper())
+    if entry is None:
+        raise click.UsageError(f"no error has the code {code!r}; codes look like OC1114")
+    click.echo(error_pages.page(entry, []), nl=False)
+
+
 @main.group()
 def cache() -> None:
     """The disk cache of compiled kernels."""
@@ -207,12 +224,14 @@ def cache_clear() -> None:
 
 
 @main.command()
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Table to write.")
+@click.option(
+    "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder of page and record."
+)
 @click.option("--commit", default="", help="Commit of the upstream copy, where git cannot tell.")
 @click.option("--timeout", type=_SECONDS, default=300.0, show_default=True, help="Per example.")
-@click.option("--only", default="*", show_default=True, help="Glob on the example's path.")
+@click.option("--only", default="*", show_default=True, help="Glob on the file's name.")
 def compat(output: Path | None, commit: str, timeout: float, only: str) -> None:
-    """Run published CUTLASS examples and write the table docs/compatibility.md."""
+    """Run published CUTLASS examples and write docs/compatibility.md."""
     from opencute.tools import compat as tool
 
     raise SystemExit(tool.main(output, commit=commit, timeout=timeout, only=only))

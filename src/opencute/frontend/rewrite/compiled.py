@@ -21,7 +21,8 @@ from opencute.frontend.source import function_tree
 
 __all__ = ["rewritten"]
 
-_cache: dict[types.CodeType, types.CodeType] = {}
+# By identity, with the key kept alive: code objects that differ only in their file are equal.
+_cache: dict[int, tuple[types.CodeType, types.CodeType]] = {}
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -148,10 +149,11 @@ def rewritten(fn: types.FunctionType) -> Callable[..., Any]:
     Raises:
         LanguageError: the source is not available, or has a construct that is not accepted.
     """
-    code = _cache.get(fn.__code__)
-    if code is None:
-        code = _cache[fn.__code__] = _compile(fn)
-        note_rewritten(code)
+    found = _cache.get(id(fn.__code__))
+    if found is None:
+        found = _cache[id(fn.__code__)] = (fn.__code__, _compile(fn))
+        note_rewritten(found[1])
+    code = found[1]
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
     cells[RUNTIME] = types.CellType(generated)
     closure = tuple(cells[name] for name in code.co_freevars)

@@ -16,7 +16,22 @@ from opencute.sim.semantics import (
     ptx_memory,
     ptx_warp,
     smem,
+    tiled,
     vector,
 )
 
-__all__ = ["arith", "casts", "cute", "gpu", "llvm", "math", "ptx", "ptx_math", "ptx_memory", "ptx_warp", "smem", "vector"]
+__all__ = [
+    "arith",
+    "casts",
+    "cute",
+    "gpu",
+    "llvm",
+    "math",
+    "ptx",
+    "ptx_math",
+    "ptx_memory",
+    "ptx_warp",
+    "smem",
+    "tiled",
+    "vector",
+]

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from opencute.arch.copies import COPY_ATOMS
 from opencute.base.errors import MisalignedError, SimulationError
-from opencute.dialects.cute import CopyOp, LayoutAttr, PtrType, storage_bits
+from opencute.dialects.cute import CopyOp, PtrType, storage_bits
 from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op, Value
 from opencute.sim.access import Access
@@ -31,6 +32,8 @@ from opencute.sim.semantics.llvm import (
     to_pointer,
     to_shared_pointer,
 )
+from opencute.sim.semantics.tile_access import TileAccess
+from opencute.sim.semantics.tiled import AsyncTile, MatrixTile
 from opencute.sim.taint import Taint, report
 from opencute.sim.tiles import Tile, int_attr
 
@@ -133,54 +136,6 @@ def store(op: Op) -> Function:
     return run
 
 
-class _TileAccess:
-    """A tile of memory: its layout, and how its runs are accessed."""
-
-    def __init__(self, op: Op, pointer: Value, key: str, *, bits: int = 0, run: int = 0) -> None:
-        layout = op.attributes[key]
-        assert isinstance(layout, LayoutAttr)
-        type = _pointer(pointer)
-        self.tile = Tile(op, layout)
-        self.bits = storage_bits(type.element)
-        if run and self.tile.run % run:
-            run = 1
-        self.run = run or self.tile.run
-        widest = bits // 8 if bits else 16
-        align = widest if bits else type.align
-        self.access = Access(
-            op, type.element, vector=True, run=self.run, align=align, widest=widest,
-            swizzle=type.swizzle,
-        )  # fmt: skip
-        self.single = self.tile.length == self.run
-        inner = np.arange(0, self.tile.run, self.run, dtype=np.int64)
-        self._inner = inner
-        self._fixed: Any = None
-        if self.tile.fixed is not None and not self.single:
-            self._fixed = self._spread(self.tile.fixed)
-
-    def _spread(self, starts: Any) -> Any:
-        """Byte offsets of the runs of an access, from the starts of the tile's runs."""
-        if self._inner.size > 1:
-            starts = (starts[..., None] + self._inner).reshape(*starts.shape[:-1], -1)
-        bits = starts * self.bits
-        if self.bits % 8 and (bits & 7).any():
-            raise MisalignedError(
-                f"{self.access.op.name}: runs of the tile begin in the middle of a byte",
-                code="OC3202",
-                loc=self.access.op.loc,
-                hint="let tiles of sub-byte elements begin and end at whole bytes",
-            )
-        return bits >> 3
-
-    def starts(self, dyns: Any) -> Any:
-        """Byte offsets of the runs; None for a single run at the pointer."""
-        if self.single:
-            return None
-        if self._fixed is not None:
-            return self._fixed
-        return self._spread(self.tile.starts(dyns))
-
-
 def _dyn_sinks(first: int, address: int) -> Any:
     def sinks(op: Op) -> list[tuple[int, str]]:
         return [(i, "an address") for i in (address, *range(first, len(op.operands)))]
@@ -191,7 +146,7 @@ def _dyn_sinks(first: int, address: int) -> Any:
 @semantics("cute.tile_load", lanes=True, taint="memory", sinks=_dyn_sinks(1, 0))
 def tile_load(op: Op) -> Function:
     """All elements of a tile."""
-    tile = _TileAccess(op, op.operands[0], "layout")
+    tile = TileAccess(op, op.operands[0], "layout")
     access = tile.access
 
     def run(
@@ -207,7 +162,7 @@ def tile_load(op: Op) -> Function:
 @semantics("cute.tile_store", lanes=True, taint="memory", sinks=_dyn_sinks(2, 1))
 def tile_store(op: Op) -> Function:
     """Write all elements of a tile."""
-    tile = _TileAccess(op, op.operands[1], "layout")
+    tile = TileAccess(op, op.operands[1], "layout")
     access = tile.access
 
     def run(lanes: Lanes, value: Any, ptr: SimPointer, *dyns: Any, taints: Any = (None,)) -> None:
@@ -228,6 +183,11 @@ def _copy_sinks(op: Op) -> list[tuple[int, str]]:
 def copy(op: Op) -> Function:
     """Copy a tile, where a predicate holds if there is one."""
     assert isinstance(op, CopyOp)
+    atom = COPY_ATOMS.get(op.atom.value)
+    if atom is not None and atom.grain:
+        return MatrixTile(op).run
+    if atom is not None and atom.cache:
+        return AsyncTile(op, _Copy(op)).run
     return _Copy(op).run
 
 
@@ -247,22 +207,22 @@ class _Copy:
         first = Tile(op, op.src_layout).first or 1
         if self.has_pred:
             assert op.pred is not None and op.pred_layout is not None
-            self.pred = _TileAccess(op, op.pred, "pred_layout")
+            self.pred = TileAccess(op, op.pred, "pred_layout")
             count = self.pred.tile.length
             total = Tile(op, op.src_layout).length
             per = first if count != total else 1
             run = min(*runs, per)
             self.repeat = per // run if per % run == 0 else 1
             run = per // self.repeat
-            self.src = _TileAccess(op, op.src, "src_layout", bits=bits, run=run)
-            self.dst = _TileAccess(op, op.dst, "dst_layout", bits=bits, run=run)
+            self.src = TileAccess(op, op.src, "src_layout", bits=bits, run=run)
+            self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits, run=run)
             if self.src.run != run or self.dst.run != run:
-                self.src = _TileAccess(op, op.src, "src_layout", run=1)
-                self.dst = _TileAccess(op, op.dst, "dst_layout", run=1)
+                self.src = TileAccess(op, op.src, "src_layout", run=1)
+                self.dst = TileAccess(op, op.dst, "dst_layout", run=1)
                 self.repeat = per
         else:
-            self.src = _TileAccess(op, op.src, "src_layout", bits=bits)
-            self.dst = _TileAccess(op, op.dst, "dst_layout", bits=bits)
+            self.src = TileAccess(op, op.src, "src_layout", bits=bits)
+            self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits)
         self.recode = src.element != dst.element
         self.dtype = self.dst.access.dtype
 
@@ -270,17 +230,25 @@ class _Copy:
         self, lanes: Lanes, src: SimPointer, dst: SimPointer, *rest: Any, taints: Any = ()
     ) -> None:
         """Copy for these lanes."""
+        from_, to, mask = self.parts(lanes, rest)
+        if mask is not None:
+            self.masked(lanes, src, from_, dst, to, mask)
+        else:
+            self.plain(lanes, src, from_, dst, to)
+
+    def parts(self, lanes: Lanes, rest: Any) -> tuple[Any, Any, Any]:
+        """Offsets of the runs on both sides, and the mask of those to copy, from the operands
+        after the two pointers."""
         at = 1 if self.has_pred else 0
         src_dyns = rest[at : at + self.n_src]
         dst_dyns = rest[at + self.n_src : at + self.n_src + self.n_dst]
-        from_, to = self.src.starts(src_dyns), self.dst.starts(dst_dyns)
+        mask = None
         if self.has_pred:
-            pred, pred_dyns = rest[0], rest[at + self.n_src + self.n_dst :]
-            self._masked(lanes, src, from_, dst, to, self._mask(lanes, pred, pred_dyns))
-        else:
-            self._plain(lanes, src, from_, dst, to)
+            mask = self._mask(lanes, rest[0], rest[at + self.n_src + self.n_dst :])
+        return self.src.starts(src_dyns), self.dst.starts(dst_dyns), mask
 
-    def _plain(self, lanes: Lanes, src: SimPointer, from_: Any, dst: SimPointer, to: Any) -> None:
+    def plain(self, lanes: Lanes, src: SimPointer, from_: Any, dst: SimPointer, to: Any) -> None:
+        """Copy all runs now."""
         value = self.src.access.read(lanes, src, from_)
         garbage = self._garbage(lanes, src, from_)
         self.dst.access.write(lanes, self._recoded(value), dst, to)
@@ -300,11 +268,12 @@ class _Copy:
             report(lanes, garbage, self.op, "a predicate")
         return np.repeat(mask, self.repeat, axis=2) if self.repeat > 1 else mask
 
-    def _masked(
+    def masked(
         self, lanes: Lanes, src: SimPointer, from_: Any, dst: SimPointer, to: Any, mask: Any
     ) -> None:
+        """Copy the runs in `mask` now."""
         if mask.all():
-            self._plain(lanes, src, from_, dst, to)
+            self.plain(lanes, src, from_, dst, to)
             return
         if not mask.any():
             return
@@ -317,7 +286,7 @@ class _Copy:
             first = mask[:, :, 0]
             part, pick, _ = lanes.sub(first)
             args = (pick(src), _picked(pick, from_), pick(dst), _picked(pick, to))
-            self._plain(part, *args)
+            self.plain(part, *args)
             return
         runs = mask.shape[2]
         from_ = np.zeros(runs, np.int64) if from_ is None else from_

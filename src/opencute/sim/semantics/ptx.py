@@ -107,7 +107,9 @@ def _lane_mask(lane: Any, which: str) -> Any:
     bits = {"eq": one, "lt": one - 1, "le": 2 * one - 1}.get(which)
     if bits is None:
         bits = full - (2 * one - 1) if which == "gt" else full - (one - 1)
-    return wrap_array(bits.astype(np.uint32).view(np.int32), 32) if type(bits) is np.ndarray else bits
+    return (
+        wrap_array(bits.astype(np.uint32).view(np.int32), 32) if type(bits) is np.ndarray else bits
+    )
 
 
 @semantics("ptx.sreg", lanes=True)

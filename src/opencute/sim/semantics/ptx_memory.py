@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from opencute.base.errors import SimulationError
+from opencute.dialects.cute import PtrType
 from opencute.ir.attributes import StringAttr
-from opencute.ir.core import Op
+from opencute.ir.core import Op, Value
 from opencute.ir.types import F32, I8, VectorType, element_type
 from opencute.sim.access import Access
 from opencute.sim.lanes import Lanes
@@ -36,12 +37,17 @@ def _word(op: Op, key: str) -> str:
     return found.value
 
 
+def _swizzle(pointer: Value) -> tuple[int, ...]:
+    return pointer.type.swizzle if isinstance(pointer.type, PtrType) else ()
+
+
 # ---------------------------------------------------------------------- loads and stores
 def _access(op: Op, type: Any) -> Access:
     vector = isinstance(type, VectorType)
     run = type.length if isinstance(type, VectorType) else 1
     element = element_type(type)
-    access = Access(op, element, vector=vector, run=run, align=256, widest=32)
+    swizzle = _swizzle(op.operands[0])
+    access = Access(op, element, vector=vector, run=run, align=256, widest=32, swizzle=swizzle)
     access.order = (_word(op, "sem"), _word(op, "scope"))
     return access
 
@@ -119,8 +125,9 @@ class _Atomic:
         vector = isinstance(type, VectorType)
         self.count = type.length if isinstance(type, VectorType) else 1
         self.access = Access(
-            op, element_type(type), vector=vector, run=self.count, align=256, widest=16
-        )
+            op, element_type(type), vector=vector, run=self.count, align=256, widest=16,
+            swizzle=_swizzle(op.operands[0]),
+        )  # fmt: skip
         self.access.order = (_word(op, "sem"), _word(op, "scope"))
         self.word = word
         self.flushes = word == "add" and element_type(type) == F32
@@ -212,12 +219,14 @@ class _AsyncCopy:
     def __init__(self, op: Op, size: int) -> None:
         self.op, self.size = op, size
         self.access = Access(op, I8, vector=True, run=size, align=size)
+        swizzle = _swizzle(op.operands[0])
+        self.target = Access(op, I8, vector=True, run=size, align=size, swizzle=swizzle)
         self.bytewise = Access(op, I8, vector=True)
 
     def __call__(self, lanes: Lanes, dst: SimPointer, src: SimPointer, count: Any = None) -> None:
         if count is not None:
             self._check_count(lanes, count)
-        self.access.begin(lanes, dst)
+        self.target.begin(lanes, dst)
         copies_of(lanes.run.group).start(self.op, lanes, self.perform, (dst, src, count))
 
     def _check_count(self, lanes: Lanes, count: Any) -> None:
@@ -238,8 +247,8 @@ class _AsyncCopy:
         else:
             value = self._filled(lanes, src, count)
             taint = None
-        self.access.write(lanes, value, dst)
-        self.access.leave(lanes, dst, taint)
+        self.target.write(lanes, value, dst)
+        self.target.leave(lanes, dst, taint)
 
     def _filled(self, lanes: Lanes, src: SimPointer, count: Any) -> Array:
         count = lanes.full(np.atleast_2d(np.asarray(count)))[..., None]

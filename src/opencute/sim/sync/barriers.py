@@ -227,9 +227,7 @@ class Arrival:
         count: threads that the barrier waits for.
     """
 
-    def __init__(
-        self, barriers: Barriers, lanes: Lanes, who: Array, name: int, count: int
-    ) -> None:
+    def __init__(self, barriers: Barriers, lanes: Lanes, who: Array, name: int, count: int) -> None:
         self.barriers, self.who, self.name, self.count = barriers, who, name, count
         self.blocks = lanes.full(lanes.bid - lanes.run.first_block)[who].astype(np.int64)
         self.before = barriers.generation[name].copy()
