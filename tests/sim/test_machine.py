@@ -140,7 +140,9 @@ def test_deadlock_names_every_waiter() -> None:
 
 def test_a_thread_that_has_ended_is_missed() -> None:
     with pytest.raises(DeadlockError, match="32 of 64"):
-        launch(kernel_module([], lambda: when(warp_is(0), lambda: (barrier(0, 64), None)[1])), 1, 64)
+        launch(
+            kernel_module([], lambda: when(warp_is(0), lambda: (barrier(0, 64), None)[1])), 1, 64
+        )
 
 
 def test_one_deadlocked_block_of_several() -> None:

@@ -333,9 +333,7 @@ def test_copies_see_what_the_source_holds_when_they_take_place() -> None:
 @given(st.data())
 def test_zero_fill(size: int, data: st.DataObject) -> None:
     """Of each copy, src_bytes are read and the rest is zero; what is not read may be anything."""
-    counts = np.array(
-        data.draw(st.lists(st.integers(0, size), min_size=8, max_size=8)), np.int32
-    )
+    counts = np.array(data.draw(st.lists(st.integers(0, size), min_size=8, max_size=8)), np.int32)
     per = size // 4
 
     def body(x: Any, n: Any, out: Any) -> None:
@@ -368,7 +366,7 @@ def test_copies_in_branches_and_by_some() -> None:
         s = shared(256)
         me = mul(tid(), const(4))
         when(lt(tid(), 20), lambda: (start(s, x, me), ptx_memory.cp_async_commit()))
-        when(lt(tid(), 40), lambda: (start(s, x, add(me, const(0))) if False else None))
+        when(lt(tid(), 40), lambda: start(s, x, add(me, const(0))) if False else None)
         ptx_memory.cp_async_commit()
         ptx_memory.cp_async_wait(0)
         when(lt(tid(), 20), lambda: store(load(s, me), out, tid()))
@@ -516,9 +514,7 @@ def test_swizzled_pointers(element: Type) -> None:
             value = add(me, const(i))
             value = value if element == I32 else arith.cast("trunci", value, element)
             store(value, swizzled, add(me, const(i)))
-        whole = cute.tile_load(
-            cute.ptr_add(swizzled, me, size), LayoutAttr((per,), (1,))
-        )
+        whole = cute.tile_load(cute.ptr_add(swizzled, me, size), LayoutAttr((per,), (1,)))
         cute.tile_store(whole, cute.ptr_add(out, me, size), LayoutAttr((per,), (1,)))
         sync()
         raw = cute.tile_load(cute.ptr_add(plain, me, size), LayoutAttr((per,), (1,)))

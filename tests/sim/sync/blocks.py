@@ -49,8 +49,12 @@ def store(value: Value, p: Value, index: Value) -> None:
     cute.store(value, at(p, index))
 
 
-def flag_store(value: Value, p: Value, index: Value, sem: str = "release", scope: str = "gpu") -> None:
-    ptx_memory.store(at(p, index), value, sem=sem, scope="" if sem in ("weak", "volatile") else scope)
+def flag_store(
+    value: Value, p: Value, index: Value, sem: str = "release", scope: str = "gpu"
+) -> None:
+    ptx_memory.store(
+        at(p, index), value, sem=sem, scope="" if sem in ("weak", "volatile") else scope
+    )
 
 
 def flag_load(p: Value, index: Value, sem: str = "acquire", scope: str = "gpu") -> Value:

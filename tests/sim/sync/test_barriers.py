@@ -69,7 +69,9 @@ def test_threads_that_ended_are_not_waited_for() -> None:
         run([P], body(n), [out], check=False)
         assert out.sum() == n
     run([P], body(64), [zeros()])
-    with pytest.raises(SimulationError, match=r"thread \(32, 0, 0\) to .*\(63, 0, 0\) \(32 thr") as e:
+    with pytest.raises(
+        SimulationError, match=r"thread \(32, 0, 0\) to .*\(63, 0, 0\) \(32 thr"
+    ) as e:
         run([P], body(32), [zeros()])
     assert e.value.code == "OC3018" and e.value.loc is not None and e.value.loc.line == 10
     with pytest.raises(SimulationError, match="OC301[78]"):
@@ -92,7 +94,9 @@ def test_one_block_of_several() -> None:
     def body(bad: bool) -> Any:
         def build() -> None:
             stays = arith.binary("andi", eq(bid(), 2), lt(tid(), 32))
-            when(stays, lambda: sync(1, 32 if not bad else 64), lambda: sync(2, 64) if bad else None)
+            when(
+                stays, lambda: sync(1, 32 if not bad else 64), lambda: sync(2, 64) if bad else None
+            )
 
         return build
 

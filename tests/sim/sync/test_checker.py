@@ -274,7 +274,9 @@ PAIRS: list[tuple[Case, int, str]] = [
 
 @pytest.mark.parametrize("seed", [0, 1, 7])
 @pytest.mark.parametrize("grid", [1, 3])
-@pytest.mark.parametrize(("case", "threads", "text"), PAIRS, ids=lambda p: getattr(p, "__name__", ""))
+@pytest.mark.parametrize(
+    ("case", "threads", "text"), PAIRS, ids=lambda p: getattr(p, "__name__", "")
+)
 def test_races_in_a_block(case: Case, threads: int, text: str, grid: int, seed: int) -> None:
     """With several blocks, each has shared memory of its own; global memory needs its own too."""
     own = "global" in case.__name__ or "atomics" in case.__name__
@@ -390,7 +392,9 @@ def test_races_between_blocks(case: Case, grid: int, threads: int, seed: int) ->
     run([P], lambda o: case(True, o), [out], grid=grid, block=threads, smem_bytes=64, seed=seed)
     out[:] = 0
     with pytest.raises(RaceError, match="with no order between them"):
-        run([P], lambda o: case(False, o), [out], grid=grid, block=threads, smem_bytes=64, seed=seed)
+        run(
+            [P], lambda o: case(False, o), [out], grid=grid, block=threads, smem_bytes=64, seed=seed
+        )
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,9 @@ class Checker:
             if everyone[block]:
                 continue
             warps = np.flatnonzero(syncs[block]).tolist()
-            slots = np.concatenate([self._warp_slots(block, w) for w in warps] or [np.zeros(0, int)])
+            slots = np.concatenate(
+                [self._warp_slots(block, w) for w in warps] or [np.zeros(0, int)]
+            )
             if slots.size == 0:
                 continue
             now = clocks.tick()
@@ -362,7 +364,9 @@ class _Check:
             wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block[bad], EVERYBODY << LEVEL)
             shadow.reader[self.pieces[bad[order]]] = (wide + self.time)[order]
         shadow.read_op[self.pieces] = self.checker._number(self.access.op)  # pyright: ignore[reportPrivateUsage]
-        shadow.blocks.update(np.unique(block).tolist() if self.clocks.blocks > 1 else block[:1].tolist())
+        shadow.blocks.update(
+            np.unique(block).tolist() if self.clocks.blocks > 1 else block[:1].tolist()
+        )
 
     def _against_readers(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
@@ -433,7 +437,9 @@ class _Check:
             )
         if mine % threads // WARP == who % threads // WARP:
             return "the threads are in one warp: sync_warp() or a barrier between the accesses"
-        return "the threads are in one block: a barrier, such as sync_threads(), between the accesses"
+        return (
+            "the threads are in one block: a barrier, such as sync_threads(), between the accesses"
+        )
 
     def _not_waited(self, i: int, who: int) -> None:
         me, place, name = self._where(i)

@@ -84,9 +84,7 @@ class Row:
         block, inner = divmod(thread, clocks.threads)
         get = self.times.get
         warp = block * clocks.warps + inner // WARP
-        return max(
-            get(key(BLOCK, block), 0), get(key(WARPS, warp), 0), get(key(THREAD, thread), 0)
-        )
+        return max(get(key(BLOCK, block), 0), get(key(WARPS, warp), 0), get(key(THREAD, thread), 0))
 
 
 NOTHING = Row({})
