@@ -23,8 +23,8 @@ from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
 from opencute.jit.runners import Runner, SimRunner, make_runner
-from opencute.sim import RunReport
 from opencute.lang.pointers import AddressSpace
+from opencute.sim import RunReport
 
 __all__ = [
     "CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts", "simulated",

@@ -309,7 +309,7 @@ def test_a_copy_into_what_others_still_read() -> None:
 
     x, out = np.arange(256, dtype=np.float32), np.zeros(64, np.float32)
     run([ptr(F32)] * 2, body(True), [x, out], smem_bytes=1024)
-    with pytest.raises(RaceError, match="writes byte .* read at"):
+    with pytest.raises(RaceError, match=r"writes byte .* read at"):
         run([ptr(F32)] * 2, body(False), [x, out], smem_bytes=1024)
 
 
@@ -424,7 +424,7 @@ def test_bounds_of_an_allocation(grid: int) -> None:
         return build
 
     run([], body(0), [], block=32, grid=grid, smem_bytes=256)
-    with pytest.raises(OutOfBoundsError, match="outside of 'shared memory from kernel.py:7'") as e:
+    with pytest.raises(OutOfBoundsError, match=r"outside of 'shared memory from kernel.py:7'") as e:
         run([], body(1), [], block=32, grid=grid, smem_bytes=256)
     assert "thread (31, 0, 0)" in str(e.value)
 
