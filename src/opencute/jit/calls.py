@@ -24,10 +24,13 @@ from opencute.ir.builder import paused_gc
 from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
-from opencute.jit.runners import ReturningRunner, Runner, make_runner
+from opencute.jit.runners import ReturningRunner, Runner, SimRunner, make_runner
 from opencute.lang.pointers import AddressSpace
+from opencute.sim import RunReport
 
-__all__ = ["CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts"]
+__all__ = [
+    "CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts", "simulated",
+]  # fmt: skip
 
 _runners: dict[tuple[str, RunTarget, Options], Runner] = {}
 
@@ -147,6 +150,15 @@ def runner_for(request: Request) -> Runner:
         artefacts.keep()
     returned = request.returned
     return runner if returned.nothing else ReturningRunner(runner, returned)
+
+
+def simulated() -> RunReport:
+    """What the simulator has counted in this process, over all kernels."""
+    total = RunReport()
+    for runner in _runners.values():
+        if isinstance(runner, SimRunner):
+            total.add(runner.simulator.report)
+    return total
 
 
 def compiled_artefacts() -> list[Artefacts]:

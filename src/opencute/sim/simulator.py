@@ -270,6 +270,10 @@ class _Run:
         report = self.report
         total = accesses * width
         (report.read_bytes if verb == "read" else report.written_bytes)[space] += total
+        if verb == "update":
+            report.atomics[space] += accesses
+        elif verb == "write":
+            self.group.version += 1
         wide = min(width, widest)
         report.accesses[verb, space, wide] += total // wide
 
@@ -280,6 +284,7 @@ class _Run:
     def waited(self, lanes: Lanes, op: Op) -> None:
         """Record that lanes have to wait at an operation."""
         self.report.waits += 1
+        self.report.waits_by_line[f"{op.loc} ({op.name})"] += 1
 
     def printed(self, lanes: Lanes, format: Format, values: Sequence[Any]) -> None:
         """Keep the text of each lane until the launch ends; the host prints at once."""
