@@ -226,6 +226,17 @@ def one_of_each_warp(a, out, tid):
         arch.atomic_add(out.iterator, 1)
 
 
+@case(N32, np.array([1, 1], I32))
+def what_one_lane_assigns(a, out, tid):
+    x = 0
+    for _ in range(1):
+        with arch.elect_one():
+            x = 7
+            if a[tid] == 123456789:
+                continue
+    out[tid // 32] = arch.popc(arch.vote_ballot_sync(x == 7))
+
+
 # ---------------------------------------------------------------- barriers and shared memory
 @case(X32, X32[::-1])
 def reversed_through_shared_memory(a, out, tid):
