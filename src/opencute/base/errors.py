@@ -176,9 +176,15 @@ class DeadlockError(SimulationError):
 
 
 class DeviceError(OpenCuTeError):
-    """The CUDA driver reported an error."""
+    """The CUDA driver reported an error, or the simulator one that the driver would report."""
 
     default_code = "OC4000"
+
+    @property
+    def error_code(self) -> int:
+        """The driver's number of the error, which is also the CUDA runtime's; 0 if it has none."""
+        digits = self.code.removeprefix("OC4")
+        return int(digits) if digits.isdigit() else 0
 
 
 class MissingPieceError(OpenCuTeError):

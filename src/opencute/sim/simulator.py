@@ -27,7 +27,7 @@ from opencute.arch.target import (
     Target,
     target,
 )
-from opencute.base.errors import ArgumentError, OpenCuTeError, SimulationError
+from opencute.base.errors import ArgumentError, DeviceError, OpenCuTeError, SimulationError
 from opencute.dialects.cute import PtrType
 from opencute.dialects.gpu import KERNELS
 from opencute.dialects.llvm import LLVMPointerType
@@ -328,6 +328,8 @@ class _Run:
             return  # nothing to do; compiled host code leaves such a launch out too
         _check_launch(op, name, grid, block)
         _check_resources(op, name, grid, cluster, smem, target(self.sim.target))
+        if _cooperative(attributes):
+            _check_cooperative(op, name, grid, block, smem, target(self.sim.target))
         program = self.sim.program(self.module, kernel, self.loose)
         before = (self.grid, self.block, self.lanes, self.host, self.group, self.threads)
         self.grid, self.block = _three(grid), _three(block)
@@ -394,6 +396,23 @@ _ARENA_BYTES = 1 << 23
 def _cooperative(attributes: dict[str, Any]) -> bool:
     value = attributes.get("cute.cooperative")
     return value is not None and bool(getattr(value, "value", True))
+
+
+def _check_cooperative(
+    op: Op, name: str, grid: Sequence[Any], block: Sequence[Any], smem: int, arch: Target
+) -> None:
+    """All blocks of a cooperative launch are on the device at the same time."""
+    threads = block[0] * block[1] * block[2]
+    each = min(arch.max_threads_per_sm // threads, arch.max_blocks_per_sm)
+    if smem:
+        each = min(each, max(arch.max_smem // smem, 1))
+    most, found = max(each, 1) * _PROCESSORS, grid[0] * grid[1] * grid[2]
+    if found > most:
+        raise DeviceError(
+            f"{name}: the grid of a cooperative launch is too large", code="OC4720", loc=op.loc,
+            expected=f"at most {most} blocks, {max(each, 1)} on each of {_PROCESSORS} "
+            "multiprocessors", found=f"{found} blocks of {threads} threads",
+        )  # fmt: skip
 
 
 def _static_smem(kernel: Op) -> int:
