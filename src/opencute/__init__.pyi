@@ -4,8 +4,10 @@
 
 from typing import Annotated, TypeVar
 
+from opencute import base_dsl as base_dsl
 from opencute import cuda as cuda
 from opencute import cute as cute
+from opencute import cutlass_dsl as cutlass_dsl
 from opencute import pipeline as pipeline
 from opencute import torch as torch
 from opencute import utils as utils
@@ -14,6 +16,8 @@ from opencute.frontend.ranges import range_ as range
 from opencute.frontend.ranges import range_ as range_dynamic
 from opencute.frontend.ranges import range_constexpr as range_constexpr
 from opencute.frontend.signature import register_jit_arg_adapter as register_jit_arg_adapter
+from opencute.frontend.structured import extract_mlir_values as extract_mlir_values
+from opencute.frontend.structured import new_from_mlir_values as new_from_mlir_values
 from opencute.lang.hints import const_expr as const_expr
 from opencute.lang.hints import dsl_user_op as dsl_user_op
 from opencute.lang.hints import dynamic_expr as dynamic_expr
@@ -82,14 +86,18 @@ __all__ = [
     "Uint64",
     "Uint128",
     "as_numeric",
+    "base_dsl",
     "const_expr",
     "cuda",
     "cute",
+    "cutlass_dsl",
     "dsl_user_op",
     "dtype",
     "dynamic_expr",
+    "extract_mlir_values",
     "max",
     "min",
+    "new_from_mlir_values",
     "pipeline",
     "range",
     "range_constexpr",

@@ -18,9 +18,11 @@ from opencute.dialects import (
     cute,
     func,
     gpu,
+    interop,
     llvm,
     math,
     ptx,
+    ptx_compute,
     ptx_math,
     ptx_memory,
     ptx_warp,
@@ -68,6 +70,7 @@ G16 = cute.PtrType(F16, "gmem", 16)
 G32 = cute.PtrType(F32, "gmem", 4)
 PRED = cute.PtrType(I1, "rmem", 1)
 GLOBAL = llvm.LLVMPointerType(llvm.GLOBAL)
+PAIR = llvm.LLVMStructType((I32, I32))
 LAYOUT = cute.LayoutAttr((8, 1), (1, cute.Dyn(64, 8)))
 
 SAMPLES: dict[str, list[Sample]] = {}
@@ -317,7 +320,14 @@ _add(
         "add.u32 $0, $1, $2;", "=r,r,r", (arg(I32), arg(I32)), (I32,), pure=True
     ),
     lambda arg: llvm.inline_asm("bar.sync 0;", "", (), ()),
+    lambda arg: llvm.inline_asm("mov.b64 {$0, $1}, $2;", "=r,=r,l", (arg(I64),), (PAIR,)),
 )
+_add("llvm.extractvalue", lambda arg: llvm.extractvalue(arg(PAIR), 1))
+_add("ptx.compute", lambda arg: ptx_compute.compute("add.u32", (arg(I32), arg(I32)), I32))
+_add(
+    "cute.to_llvm", lambda arg: interop.to_llvm(arg(G16)), lambda arg: interop.to_llvm(arg(G16), 0)
+)
+_add("cute.from_llvm", lambda arg: interop.from_llvm(arg(GLOBAL), G16))
 _add(
     "ptx.bar_sync",
     lambda arg: ptx.bar_sync(arg(I32)),

@@ -454,6 +454,15 @@ def atomic_counters(a, out, tid):
         out[2] = 99
 
 
+@case(N32, np.array([64, 7], I32))
+def through_llvm_pointers(a, out, tid):
+    arch.atomic_add(out.iterator.llvm_ptr, cutlass.Int32(1))
+    if tid == 0:
+        arch.store((out.iterator + 1).llvm_ptr, cutlass.Int32(7), sem="relaxed", scope="gpu")
+        v = arch.load((out.iterator + 1).llvm_ptr, cutlass.Int32, sem="relaxed", scope="sys")
+        out[1] = v
+
+
 @case(np.ones(64, F16), np.array([64.0], F16))
 def atomic_half(a, out, tid):
     arch.atomic_add(out.iterator, a[tid])

@@ -57,7 +57,7 @@ def test_blocks_meet():
 
 
 def test_a_grid_that_cannot_be_resident_is_refused():
-    with pytest.raises(DeviceError, match="cooperative launch is too large") as caught:
+    with pytest.raises(DeviceError, match="does not fit the device") as caught:
         _run("sim:sm_90a", 10000, 1024)
     assert caught.value.code == "OC4720" and caught.value.error_code == 720
 

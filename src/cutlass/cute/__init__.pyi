@@ -16,16 +16,21 @@ from opencute.cute import DumpDir as DumpDir
 from opencute.cute import E as E
 from opencute.cute import EnableAssertions as EnableAssertions
 from opencute.cute import EnableTVMFFI as EnableTVMFFI
+from opencute.cute import FrontendNext as FrontendNext
 from opencute.cute import GenerateLineInfo as GenerateLineInfo
 from opencute.cute import GPUArch as GPUArch
+from opencute.cute import HostTarget as HostTarget
+from opencute.cute import Iket as Iket
 from opencute.cute import Int as Int
 from opencute.cute import IntTuple as IntTuple
 from opencute.cute import KeepCUBIN as KeepCUBIN
+from opencute.cute import KeepIR as KeepIR
 from opencute.cute import KeepPTX as KeepPTX
 from opencute.cute import KeepSASS as KeepSASS
 from opencute.cute import Layout as Layout
 from opencute.cute import MmaAtom as MmaAtom
 from opencute.cute import Numeric as Numeric
+from opencute.cute import NvdisasmOptions as NvdisasmOptions
 from opencute.cute import OptLevel as OptLevel
 from opencute.cute import Pointer as Pointer
 from opencute.cute import PtxasOptions as PtxasOptions
@@ -179,16 +184,21 @@ __all__ = [
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "FrontendNext",
     "GPUArch",
     "GenerateLineInfo",
+    "HostTarget",
+    "Iket",
     "Int",
     "IntTuple",
     "KeepCUBIN",
+    "KeepIR",
     "KeepPTX",
     "KeepSASS",
     "Layout",
     "MmaAtom",
     "Numeric",
+    "NvdisasmOptions",
     "OptLevel",
     "Pointer",
     "PtxasOptions",

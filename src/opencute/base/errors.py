@@ -182,9 +182,8 @@ class DeviceError(OpenCuTeError):
 
     @property
     def error_code(self) -> int:
-        """The driver's number of the error, which is also the CUDA runtime's; 0 if it has none."""
-        digits = self.code.removeprefix("OC4")
-        return int(digits) if digits.isdigit() else 0
+        """CUDA's number of the error, 0 if it has none."""
+        return int(self.code[3:])
 
 
 class MissingPieceError(OpenCuTeError):

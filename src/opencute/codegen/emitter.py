@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from opencute.base.errors import ToolchainError
 from opencute.base.location import Location
+from opencute.codegen.debug.inlined import within
 from opencute.codegen.debug_info import DebugInfo
 from opencute.codegen.llvm_types import constant_text, llvm_type
 from opencute.ir.core import Block, Op, Value
@@ -62,14 +63,20 @@ class Emitter:
         module: what it shares with the other functions.
         table: what prints each operation.
         scope: the function's debug scope, None without line information.
+        outer: where a kernel is launched; positions are given without it.
     """
 
     def __init__(
-        self, module: ModuleText, table: Mapping[str, OpPrinter], scope: int | None = None
+        self,
+        module: ModuleText,
+        table: Mapping[str, OpPrinter],
+        scope: int | None = None,
+        outer: Location | None = None,
     ) -> None:
         self.module = module
         self.table = table
         self.scope = scope
+        self.outer = outer
         self.predicate: Callable[[Emitter, Op], bool] | None = None
         self.lines: list[str] = []
         self.allocas: list[str] = []
@@ -156,7 +163,8 @@ class Emitter:
         """Give the instructions that follow a source position."""
         debug = self.module.debug
         if debug is not None and self.scope is not None:
-            self._dbg = f", !dbg !{debug.location(loc, self.scope)}"
+            here = within(loc, self.outer)
+            self._dbg = f", !dbg !{debug.location(here, self.scope)}"
 
     def start(self, name: str) -> None:
         """Begin a basic block."""

@@ -80,8 +80,9 @@ _TABLE = {
     **{
         name: _OPTIONS
         for name in (
-            "DumpDir", "EnableAssertions", "EnableTVMFFI", "GPUArch", "GenerateLineInfo",
-            "KeepCUBIN", "KeepPTX", "KeepSASS", "OptLevel", "PtxasOptions",
+            "DumpDir", "EnableAssertions", "EnableTVMFFI", "FrontendNext", "GPUArch",
+            "GenerateLineInfo", "HostTarget", "Iket", "KeepCUBIN", "KeepIR", "KeepPTX", "KeepSASS",
+            "NvdisasmOptions", "OptLevel", "PtxasOptions",
         )
     },
     **{

@@ -7,11 +7,16 @@ from typing import Any
 from opencute.compiler.options import DumpDir as DumpDir
 from opencute.compiler.options import EnableAssertions as EnableAssertions
 from opencute.compiler.options import EnableTVMFFI as EnableTVMFFI
+from opencute.compiler.options import FrontendNext as FrontendNext
 from opencute.compiler.options import GenerateLineInfo as GenerateLineInfo
 from opencute.compiler.options import GPUArch as GPUArch
+from opencute.compiler.options import HostTarget as HostTarget
+from opencute.compiler.options import Iket as Iket
 from opencute.compiler.options import KeepCUBIN as KeepCUBIN
+from opencute.compiler.options import KeepIR as KeepIR
 from opencute.compiler.options import KeepPTX as KeepPTX
 from opencute.compiler.options import KeepSASS as KeepSASS
+from opencute.compiler.options import NvdisasmOptions as NvdisasmOptions
 from opencute.compiler.options import OptLevel as OptLevel
 from opencute.compiler.options import PtxasOptions as PtxasOptions
 from opencute.cute import arch as arch
@@ -182,16 +187,21 @@ __all__ = [
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "FrontendNext",
     "GPUArch",
     "GenerateLineInfo",
+    "HostTarget",
+    "Iket",
     "Int",
     "IntTuple",
     "KeepCUBIN",
+    "KeepIR",
     "KeepPTX",
     "KeepSASS",
     "Layout",
     "MmaAtom",
     "Numeric",
+    "NvdisasmOptions",
     "OptLevel",
     "Pointer",
     "PtxasOptions",

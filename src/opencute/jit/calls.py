@@ -13,7 +13,7 @@ from typing import Any
 from opencute.base.counters import COUNTERS
 from opencute.base.errors import LanguageError
 from opencute.compiler.artefacts import Artefacts
-from opencute.compiler.options import Options, parse_options
+from opencute.compiler.options import Options, default_options, parse_options
 from opencute.compiler.targets import RunTarget, run_target
 from opencute.frontend.locations import place_error
 from opencute.frontend.signature import Spec, StaticSpec, spec_of
@@ -135,8 +135,8 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     that cannot be told (`fn.retraced_because` says why) the function is traced on each call; equal
     traces still share machine code.
     """
-    request = Request(fn, args, kwargs, Options())
-    key = (request.key, request.target)
+    request = Request(fn, args, kwargs, default_options())
+    key = (request.key, request.target, request.options)
     version = fn.versions.get(key)
     if version is None or not version.guard():
         runner = runner_for(request)

@@ -204,6 +204,11 @@ class Executor:
     def __sass__(self) -> str:
         return self.artefacts.sass
 
+    @property
+    def kernel_info(self) -> Any:
+        """For each kernel by name: `registers`, `stack`, `spill_stores`, `spill_loads`, `smem`."""
+        return self.artefacts.kernel_info
+
     def __repr__(self) -> str:
         return f"<compiled {self._request.fn.symbol} for {self._request.target}>"
 

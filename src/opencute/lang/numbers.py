@@ -89,6 +89,7 @@ class Numeric(metaclass=NumericMeta):
         self.div = 1
         self.nonneg = False
         self.is_index = False
+        value = getattr(value, "__opencute_value__", value)
         if isinstance(value, Value):
             expected = ir_type(self.dtype)
             if value.type != expected:

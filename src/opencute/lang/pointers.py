@@ -10,7 +10,7 @@ import operator
 from typing import Any
 
 from opencute.base.errors import LayoutError, TypeMismatchError
-from opencute.dialects import cute
+from opencute.dialects import cute, interop
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
 from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type
@@ -108,6 +108,15 @@ class Pointer:
         address = Int64(cute.ptr_to_int(self.value))
         address.nonneg, address.div = True, self.alignment
         return address.to(Int32) if self.memspace == AddressSpace.smem else address
+
+    @property
+    def llvm_ptr(self) -> Value:
+        """The address as an llvm pointer, as MLIR's bindings take it."""
+        return interop.to_llvm(self.value)
+
+    def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Value:
+        """The address as an llvm pointer, as MLIR's bindings take it."""
+        return self.llvm_ptr
 
     def align(self, alignment: int, *, loc: Any = None, ip: Any = None) -> Pointer:
         """The same pointer, promised to have an alignment in bytes (a power of two)."""

@@ -178,6 +178,15 @@ def _recast(op: Op, rw: Rewriter) -> Replacement:
     return llvm.addrspacecast(value, SPACE[_pointer(op.result.type).space])
 
 
+@_RULES.on("cute.to_llvm", "cute.from_llvm")
+def _interop(op: Op, rw: Rewriter) -> Replacement:
+    value, want = op.operands[0], convert_type(op.result.type)
+    if value.type == want:
+        return value
+    assert isinstance(want, llvm.LLVMPointerType)
+    return llvm.addrspacecast(value, want.space)
+
+
 @_RULES.on("cute.ptr_to_int")
 def _ptr_to_int(op: Op, rw: Rewriter) -> Replacement:
     return llvm.ptrtoint(op.operands[0], op.result.type)

@@ -35,6 +35,7 @@ from opencute.ir.attributes import DenseI32Attr, IntAttr
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, IntegerType, Type, VectorType
 from opencute.sim import semantics
+from opencute.sim.asm.expand import expand_asm
 from opencute.sim.inline import inline_calls
 from opencute.sim.lanes import Lanes
 from opencute.sim.machine import run_program
@@ -162,7 +163,7 @@ class Simulator:
         known = self._programs.get(key)
         if known is None or known[0] is not function:
             inlined = inline_calls(function, lambda name: _find(module, name))
-            program = compile_function(inlined, loose_arguments=loose)
+            program = compile_function(expand_asm(inlined), loose_arguments=loose)
             known = self._programs[key] = (function, program)
         return known[1]
 
@@ -329,7 +330,7 @@ class _Run:
         _check_launch(op, name, grid, block)
         _check_resources(op, name, grid, cluster, smem, target(self.sim.target))
         if _cooperative(attributes):
-            _check_cooperative(op, name, grid, block, smem, target(self.sim.target))
+            _check_resident(op, name, grid, block, smem, target(self.sim.target))
         program = self.sim.program(self.module, kernel, self.loose)
         before = (self.grid, self.block, self.lanes, self.host, self.group, self.threads)
         self.grid, self.block = _three(grid), _three(block)
@@ -398,20 +399,21 @@ def _cooperative(attributes: dict[str, Any]) -> bool:
     return value is not None and bool(getattr(value, "value", True))
 
 
-def _check_cooperative(
+def _check_resident(
     op: Op, name: str, grid: Sequence[Any], block: Sequence[Any], smem: int, arch: Target
 ) -> None:
-    """All blocks of a cooperative launch are on the device at the same time."""
-    threads = block[0] * block[1] * block[2]
+    """Whether all blocks of a cooperative launch can be on the device at once."""
+    threads = -(-block[0] * block[1] * block[2] // 32) * 32
     each = min(arch.max_threads_per_sm // threads, arch.max_blocks_per_sm)
     if smem:
-        each = min(each, max(arch.max_smem // smem, 1))
-    most, found = max(each, 1) * _PROCESSORS, grid[0] * grid[1] * grid[2]
-    if found > most:
+        each = min(each, arch.max_smem // smem)
+    most = _PROCESSORS * each
+    blocks = grid[0] * grid[1] * grid[2]
+    if blocks > most:
         raise DeviceError(
-            f"{name}: the grid of a cooperative launch is too large", code="OC4720", loc=op.loc,
-            expected=f"at most {most} blocks, {max(each, 1)} on each of {_PROCESSORS} "
-            "multiprocessors", found=f"{found} blocks of {threads} threads",
+            f"{name}: a cooperative launch of {blocks} blocks does not fit the device",
+            code="OC4720", loc=op.loc, expected=f"at most {most} blocks of {threads} threads",
+            hint="all blocks have to be resident at once: use a smaller grid",
         )  # fmt: skip
 
 

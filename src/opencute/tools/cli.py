@@ -171,6 +171,25 @@ def show(file: Path, stages: tuple[str, ...], arch: str) -> None:
 
 
 @main.command()
+@click.argument("file", type=_FILE)
+@click.option("--sm", "arch", default="sm_90a", show_default=True, help="Architecture.")
+def explain(file: Path, arch: str) -> None:
+    """Say what the kernels of FILE cost: registers, spills, memory accesses with source lines.
+
+    FILE is a kernel file or any script; it runs in the simulator.
+    """
+    from opencute.base.errors import OpenCuTeError
+    from opencute.lab.kernel_file import UserError
+    from opencute.tools import show as tool
+
+    try:
+        for text in tool.explain(file, arch):
+            click.echo(text)
+    except (OpenCuTeError, UserError) as e:
+        raise click.ClickException(str(e)) from None
+
+
+@main.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(as_json: bool) -> None:
     """Say what is installed, what is missing, and what to do."""

@@ -81,7 +81,7 @@ def ptr_add(op: Op) -> Function:
     return lambda lanes, p, i: moved(p, i, size)
 
 
-@semantics("cute.recast")
+@semantics("cute.recast", "cute.to_llvm", "cute.from_llvm")
 def recast(op: Op) -> Function:
     """The same address."""
     return lambda p: p

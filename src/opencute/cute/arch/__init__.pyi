@@ -10,6 +10,8 @@ from opencute.lang.arch import grid_dim as grid_dim
 from opencute.lang.arch import lane_idx as lane_idx
 from opencute.lang.arch import thread_idx as thread_idx
 from opencute.lang.arch import warp_idx as warp_idx
+from opencute.lang.asm.inline import inline_asm as inline_asm
+from opencute.lang.asm.inline import inline_ptx as inline_ptx
 from opencute.lang.block.access import cp_async as cp_async
 from opencute.lang.block.access import cp_async_commit_group as cp_async_commit_group
 from opencute.lang.block.access import cp_async_wait_all as cp_async_wait_all
@@ -146,6 +148,8 @@ __all__ = [
     "get_dyn_smem_size",
     "globaltimer",
     "grid_dim",
+    "inline_asm",
+    "inline_ptx",
     "lane_idx",
     "lanemask_eq",
     "lanemask_ge",

@@ -10,6 +10,7 @@ _ARCH = "opencute.lang.arch"
 _BLOCK = "opencute.lang.block."
 
 _TABLE = {
+    **{name: "opencute.lang.asm.inline" for name in ("inline_asm", "inline_ptx")},
     **{
         name: _ARCH
         for name in (

@@ -55,6 +55,8 @@ from opencute.cute.arch import get_dyn_smem as get_dyn_smem
 from opencute.cute.arch import get_dyn_smem_size as get_dyn_smem_size
 from opencute.cute.arch import globaltimer as globaltimer
 from opencute.cute.arch import grid_dim as grid_dim
+from opencute.cute.arch import inline_asm as inline_asm
+from opencute.cute.arch import inline_ptx as inline_ptx
 from opencute.cute.arch import lane_idx as lane_idx
 from opencute.cute.arch import lanemask_eq as lanemask_eq
 from opencute.cute.arch import lanemask_ge as lanemask_ge
@@ -146,6 +148,8 @@ __all__ = [
     "get_dyn_smem_size",
     "globaltimer",
     "grid_dim",
+    "inline_asm",
+    "inline_ptx",
     "lane_idx",
     "lanemask_eq",
     "lanemask_ge",
