@@ -223,9 +223,6 @@ class Knobs:
         "OPENCUTE_SIM_STEP_LIMIT", 50_000_000, int,
         "turns of one loop after which the simulator takes it for endless; 0: no limit",
     )  # fmt: skip
-    log_autotune = Knob(
-        "OPENCUTE_LOG_AUTOTUNE", False, _flag, "say on standard error what autotuning tries"
-    )
     upstream = Knob(
         "OPENCUTE_UPSTREAM", None, _path, "path of the public CUTLASS examples and tests"
     )

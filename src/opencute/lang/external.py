@@ -427,6 +427,7 @@ class ExternalPointer:
         self.alignment = alignment
 
     value_type = property(lambda self: self.dtype)
+    _pointer = property(lambda self: self.address)  # as examples free what they allocated
 
     def __str__(self) -> str:
         return f"ptr<{self.dtype.dtype.name}, {self.memspace.name}, align<{self.alignment}>>"
