@@ -335,7 +335,7 @@ class _Run:
         _check_launch(op, name, grid, block)
         _check_resources(op, name, grid, cluster, smem, target(self.sim.target))
         if _cooperative(attributes):
-            _check_resident(op, name, grid, block, target(self.sim.target))
+            _check_resident(op, name, grid, block, smem, target(self.sim.target))
         program = self.sim.program(self.module, kernel, self.loose)
         before = (self.grid, self.block, self.lanes, self.host, self.group, self.threads)
         self.grid, self.block = _three(grid), _three(block)
@@ -405,11 +405,14 @@ def _cooperative(attributes: dict[str, Any]) -> bool:
 
 
 def _check_resident(
-    op: Op, name: str, grid: Sequence[Any], block: Sequence[Any], arch: Target
+    op: Op, name: str, grid: Sequence[Any], block: Sequence[Any], smem: int, arch: Target
 ) -> None:
     """Whether all blocks of a cooperative launch can be on the device at once."""
     threads = -(-block[0] * block[1] * block[2] // 32) * 32
-    most = _PROCESSORS * (arch.max_threads_per_sm // threads)
+    each = min(arch.max_threads_per_sm // threads, arch.max_blocks_per_sm)
+    if smem:
+        each = min(each, arch.max_smem // smem)
+    most = _PROCESSORS * each
     blocks = grid[0] * grid[1] * grid[2]
     if blocks > most:
         raise DeviceError(
