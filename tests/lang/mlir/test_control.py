@@ -46,7 +46,7 @@ def test_without_carried_values():
 
 def test_with_carried_values():
     def body(out: Any, n: Any) -> None:
-        for i, total, last in cutlass.for_generate(1, n, 2, [cutlass.Int32(10)]):
+        for i, total, last in cutlass.for_generate(1, n, 2, [cutlass.Int32(10)]):  # noqa: B007
             out[i] = total
             cutlass.yield_out([total + i])
         out[0] = last
