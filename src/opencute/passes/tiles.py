@@ -34,7 +34,7 @@ from opencute.ir.core import Op, Value
 from opencute.ir.rewrite import Replacement, Rewriter, Rule, Rules
 from opencute.ir.types import Type, VectorType
 from opencute.passes.copies import lower_copy
-from opencute.passes.folding import int_of
+from opencute.passes.folding import split_constant
 from opencute.passes.fragments import FragmentAccess, Fragments
 from opencute.passes.instructions import instruction_rules
 from opencute.passes.memory import SPACE, advance, convert_type, load_run, memory_type, store_run
@@ -126,10 +126,12 @@ def _accesses(target: Target, fragments: Fragments) -> dict[str, Rule]:
         if fragments.forwarded(ptr):
             return op.result
         type = _pointer(rw.source_type(0))
-        moved = advance(ptr, offset, type.element)
-        known = int_of(offset)
-        if type.swizzle and known is not None:
-            swizzles.moved(ptr, known * storage_bits(type.element) // 8, moved)
+        whole_bytes = storage_bits(type.element) >= 8
+        rest, known = split_constant(offset) if whole_bytes else (offset, 0)
+        base = ptr if rest is None else advance(ptr, rest, type.element)
+        moved = base if known == 0 else advance(base, known, type.element)
+        if type.swizzle and known:
+            swizzles.moved(base, known * storage_bits(type.element) // 8, moved)
         return moved
 
     def recast(op: Op, rw: Rewriter) -> Replacement:

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opencute.arch.copies import CopyAtom
-from opencute.dialects import llvm, ptx_matrix, vector
+from opencute.dialects import arith, llvm, ptx_matrix, vector
 from opencute.dialects.cute import CopyOp, storage_bits
 from opencute.ir.core import Value
-from opencute.ir.types import VectorType
+from opencute.ir.types import I32, VectorType
 from opencute.passes.tile_access import Lane, TileAccess, gather
 
 if TYPE_CHECKING:
@@ -46,17 +46,18 @@ def _async(
     per = bits // storage_bits(src.element)
     for i in range((op.src_layout.static_size() or 0) // per):
         to, to_offset = dst.split_address(i * per)
+        to = llvm.ptrtoint(to, I32)
         from_, from_offset = src.split_address(i * per)
         text = (
             f"cp.async.{atom.cache}.shared.global {_place(0, to_offset)}, "
             f"{_place(1, from_offset)}, {bits // 8};"
         )
         if guards is None:
-            llvm.inline_asm(text, "l,l,~{memory}", (to, from_), ())
+            llvm.inline_asm(text, "r,l,~{memory}", (to, from_), ())
         else:
             guarded = f"{{ .reg .pred p; setp.ne.b32 p, $2, 0; @p {text} }}"
             flag = _as_int(guards[i])
-            llvm.inline_asm(guarded, "l,l,r,~{memory}", (to, from_, flag), ())
+            llvm.inline_asm(guarded, "r,l,r,~{memory}", (to, from_, flag), ())
 
 
 def _place(operand: int, offset: int) -> str:
@@ -64,9 +65,6 @@ def _place(operand: int, offset: int) -> str:
 
 
 def _as_int(flag: Value) -> Value:
-    from opencute.dialects import arith
-    from opencute.ir.types import I32
-
     return arith.cast("extui", flag, I32)
 
 
@@ -93,8 +91,6 @@ def _matrices(op: CopyOp, atom: CopyAtom, src: Side, dst: Side) -> None:
 
 
 def _packed(lanes: Sequence[Lane], registers: int) -> Value:
-    from opencute.ir.types import I32
-
     value = gather(lanes)
     if not isinstance(value.type, VectorType):
         value = vector.broadcast(value, 1)
