@@ -196,3 +196,77 @@ def test_universal_fma(where: str, dtype: Any, numpy: Any) -> None:
         args = tuple(map(from_dlpack, (a, b, c)))
         cute.compile(fma, *args, dtype)(*args)
     np.testing.assert_array_equal(c, want)
+
+
+@cute.kernel
+def masked_async_kernel(src: cute.Tensor, dst: cute.Tensor, zero: cutlass.Constexpr) -> None:
+    tid, _, _ = cute.arch.thread_idx()
+    smem = utils.SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(32), 16)
+    atom = cute.make_copy_atom(cpasync.CopyG2SOp(), cutlass.Float32, num_bits_per_copy=32)
+    pred = cute.make_rmem_tensor(1, cutlass.Boolean)
+    pred[0] = tid < 20
+    parts = [cute.make_tensor(t.iterator + tid, cute.make_layout(1)) for t in (src, smem)]
+    cute.copy(atom, parts[0], parts[1], pred=pred)
+    cute.arch.cp_async_commit_group()
+    if cutlass.const_expr(zero):
+        cute.arch.cp_async_wait_group(0)
+    dst[tid] = smem[tid]
+
+
+@cute.jit
+def masked_async(src: cute.Tensor, dst: cute.Tensor, zero: cutlass.Constexpr) -> None:
+    masked_async_kernel(src, dst, zero).launch(grid=1, block=32)
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_a_masked_asynchronous_copy_leaves_zeros(where: str) -> None:
+    # 20 elements only: what the predicate forbids is not read.
+    src, dst = np.arange(1, 21, dtype=np.float32), np.full(32, -1, np.float32)
+    with KNOBS.override(target=where):
+        args = from_dlpack(src), from_dlpack(dst)
+        cute.compile(masked_async, *args, True)(*args)
+    np.testing.assert_array_equal(dst, [*range(1, 21), *[0] * 12])
+
+
+@pytest.mark.t0
+def test_an_asynchronous_copy_that_nobody_waits_for_is_found() -> None:
+    from opencute.base.errors import UninitializedError
+
+    src, dst = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    with KNOBS.override(target="sim"), pytest.raises(UninitializedError):
+        args = from_dlpack(src), from_dlpack(dst)
+        cute.compile(masked_async, *args, False)(*args)
+
+
+@cute.kernel
+def lost_operand_kernel(dst: cute.Tensor, fill: cutlass.Constexpr) -> None:
+    tid, _, _ = cute.arch.thread_idx()
+    mma = cute.make_tiled_mma(warp.MmaF16BF16Op(cutlass.Float16, cutlass.Float32, (16, 8, 16)))
+    thr = mma.get_slice(tid)
+    a = cute.make_rmem_tensor((8, 1, 1), cutlass.Float16)
+    b = cute.make_rmem_tensor((4, 1, 1), cutlass.Float16)
+    part = thr.partition_C(dst)
+    c = mma.make_fragment_C(part)
+    a.fill(1.0)
+    c.fill(0.0)
+    if cutlass.const_expr(fill):
+        b.fill(2.0)
+    cute.gemm(mma, c, a, b, c)
+    cute.autovec_copy(c, part)
+
+
+@cute.jit
+def lost_operand(dst: cute.Tensor, fill: cutlass.Constexpr) -> None:
+    lost_operand_kernel(dst, fill).launch(grid=1, block=32)
+
+
+@pytest.mark.t0
+def test_an_operand_that_nothing_wrote_is_found() -> None:
+    from opencute.base.errors import UninitializedError
+
+    dst = np.zeros((16, 8), np.float32)
+    with KNOBS.override(target="sim"):
+        cute.compile(lost_operand, from_dlpack(dst), True)(from_dlpack(dst))
+        np.testing.assert_array_equal(dst, np.full((16, 8), 32))
+        with pytest.raises(UninitializedError):
+            cute.compile(lost_operand, from_dlpack(dst), False)(from_dlpack(dst))

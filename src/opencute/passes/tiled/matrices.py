@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How `tiles` lowers ``cute.copy`` by an instruction: cp.async, ldmatrix, stmatrix.
 
-One instruction for each coordinate of rest. cp.async stands as predicated assembly, with static
-offsets in its addresses::
+One instruction for each coordinate of rest. cp.async stands as assembly, with static offsets in its
+addresses; a predicate is the number of bytes to read, 0 of which leaves zeros::
 
-    @p cp.async.cg.shared.global [dst + 2048], [src + 64], 16;
+    cp.async.cg.shared.global [dst + 2048], [src + 64], 16, bytes;
 """
 
 from __future__ import annotations
@@ -50,22 +50,21 @@ def _async(
         from_, from_offset = src.split_address(i * per)
         text = (
             f"cp.async.{atom.cache}.shared.global {_place(0, to_offset)}, "
-            f"{_place(1, from_offset)}, {bits // 8};"
+            f"{_place(1, from_offset)}, {bits // 8}"
         )
         if guards is None:
-            llvm.inline_asm(text, "r,l,~{memory}", (to, from_), ())
+            llvm.inline_asm(f"{text};", "r,l,~{memory}", (to, from_), ())
         else:
-            guarded = f"{{ .reg .pred p; setp.ne.b32 p, $2, 0; @p {text} }}"
-            flag = _as_int(guards[i])
-            llvm.inline_asm(guarded, "r,l,r,~{memory}", (to, from_, flag), ())
+            size = arith.select(guards[i], _int(bits // 8), _int(0))
+            llvm.inline_asm(f"{text}, $2;", "r,l,r,~{memory}", (to, from_, size), ())
 
 
 def _place(operand: int, offset: int) -> str:
     return f"[${operand}+{offset}]" if offset else f"[${operand}]"
 
 
-def _as_int(flag: Value) -> Value:
-    return arith.cast("extui", flag, I32)
+def _int(value: int) -> Value:
+    return arith.constant(value, I32)
 
 
 def _matrices(op: CopyOp, atom: CopyAtom, src: Side, dst: Side) -> None:
