@@ -3,9 +3,9 @@
 """How `tiles` lowers ``cute.copy`` by an instruction: cp.async, ldmatrix, stmatrix.
 
 One instruction for each coordinate of rest. cp.async stands as assembly, with static offsets in its
-addresses; a predicate is the number of bytes to read, 0 of which leaves zeros::
+addresses; what a predicate forbids is not read, and zeros are written::
 
-    cp.async.cg.shared.global [dst + 2048], [src + 64], 16, bytes;
+    cp.async.cg.shared.global [dst + 2048], [src + 64], 16, ignore;
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from opencute.arch.copies import CopyAtom
 from opencute.dialects import arith, llvm, ptx_matrix, vector
 from opencute.dialects.cute import CopyOp, storage_bits
 from opencute.ir.core import Value
-from opencute.ir.types import I32, VectorType
+from opencute.ir.types import I1, I32, VectorType
 from opencute.passes.tile_access import Lane, TileAccess, gather
 
 if TYPE_CHECKING:
@@ -55,16 +55,12 @@ def _async(
         if guards is None:
             llvm.inline_asm(f"{text};", "r,l,~{memory}", (to, from_), ())
         else:
-            size = arith.select(guards[i], _int(bits // 8), _int(0))
-            llvm.inline_asm(f"{text}, $2;", "r,l,r,~{memory}", (to, from_, size), ())
+            ignore = arith.binary("xori", guards[i], arith.constant(1, I1))
+            llvm.inline_asm(f"{text}, $2;", "r,l,b,~{memory}", (to, from_, ignore), ())
 
 
 def _place(operand: int, offset: int) -> str:
     return f"[${operand}+{offset}]" if offset else f"[${operand}]"
-
-
-def _int(value: int) -> Value:
-    return arith.constant(value, I32)
 
 
 def _matrices(op: CopyOp, atom: CopyAtom, src: Side, dst: Side) -> None:
