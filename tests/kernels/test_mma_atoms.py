@@ -16,7 +16,6 @@ import pytest
 
 import opencute as cutlass
 from opencute import cute
-from opencute.arch.copies import COPY_ATOMS
 from opencute.arch.mma import ELEMENT_BITS, MMA_ATOMS, MmaAtom, mma_atom
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack

@@ -52,14 +52,15 @@ def tiles(function: Op, target: Target) -> None:
     entry = function.regions[0].block
     align = [a.type.align if isinstance(a.type, PtrType) else 0 for a in entry.args]
     fragments = Fragments(function)
-    rules = _RULES | _accesses(target, fragments) | fragments.rules | instruction_rules(target)
+    swizzles = Swizzles()
+    own = _accesses(target, fragments, swizzles) | _pointers(fragments, swizzles)
+    rules = _RULES | own | fragments.rules | instruction_rules(target)
     rules.apply(function, convert_type=convert_type)
     function.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
 
 
-def _accesses(target: Target, fragments: Fragments) -> dict[str, Rule]:
+def _accesses(target: Target, fragments: Fragments, swizzles: Swizzles) -> dict[str, Rule]:
     """The rules for memory; a pointer into a forwarded fragment stands for values."""
-    swizzles = Swizzles()
 
     def tile(
         op: Op, rw: Rewriter, place: int, key: str = "layout", dyns: Sequence[Value] | None = None
@@ -115,6 +116,27 @@ def _accesses(target: Target, fragments: Fragments) -> dict[str, Rule]:
             store_run(value, final(ptr, type), type.element, 1, _alignment(type.element))
         return ()
 
+    def matrix(op: Op, rw: Rewriter) -> Replacement:
+        type = rw.source_type(0)
+        if isinstance(type, PtrType) and type.swizzle:
+            op.operands = [final(op.operands[0], type), *op.operands[1:]]
+        return None
+
+    return {
+        "cute.tile_load": tile_load,
+        "cute.tile_store": tile_store,
+        "cute.copy": copy,
+        "cute.gemm": gemm,
+        "ptx.ldmatrix": matrix,
+        "ptx.stmatrix": matrix,
+        "cute.load": load,
+        "cute.store": store,
+    }
+
+
+def _pointers(fragments: Fragments, swizzles: Swizzles) -> dict[str, Rule]:
+    """The rules for pointers; constant offsets stay apart, to end up in immediates."""
+
     def alloca(op: Op, rw: Rewriter) -> Replacement:
         if fragments.forwarded(op.result):
             fragments.begin(op.result)
@@ -137,25 +159,7 @@ def _accesses(target: Target, fragments: Fragments) -> dict[str, Rule]:
     def recast(op: Op, rw: Rewriter) -> Replacement:
         return op.result if fragments.forwarded(op.operands[0]) else _recast(op, rw)
 
-    def matrix(op: Op, rw: Rewriter) -> Replacement:
-        type = rw.source_type(0)
-        if isinstance(type, PtrType) and type.swizzle:
-            op.operands = [final(op.operands[0], type), *op.operands[1:]]
-        return None
-
-    return {
-        "cute.tile_load": tile_load,
-        "cute.tile_store": tile_store,
-        "cute.copy": copy,
-        "cute.gemm": gemm,
-        "cute.recast": recast,
-        "ptx.ldmatrix": matrix,
-        "ptx.stmatrix": matrix,
-        "cute.load": load,
-        "cute.store": store,
-        "cute.alloca": alloca,
-        "cute.ptr_add": ptr_add,
-    }
+    return {"cute.alloca": alloca, "cute.ptr_add": ptr_add, "cute.recast": recast}
 
 
 def _as_vector(lanes: list[Lane]) -> Value:
