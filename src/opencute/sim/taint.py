@@ -128,10 +128,15 @@ class Tracked:
         self.values: set[Value] = set()
         self.pointers: set[Value] = set(body.args) if loose_arguments else set()
         self.raw_is_loose = loose_arguments
+        self._mixed = loose_arguments
         if not loose_arguments and not any(
             op.name in _SOURCES for top in body.ops for op in top.walk()
         ):
             return
+        # A copy from memory that may be uninitialised makes any fragment such memory again.
+        self._mixed = any(
+            op.name in _SHARED or op.name == "cute.gemm" for top in body.ops for op in top.walk()
+        )
         before = (-1, -1)
         while before != (len(self.values), len(self.pointers)):
             before = (len(self.values), len(self.pointers))
@@ -185,7 +190,7 @@ class Tracked:
     def _plain(self, op: Op) -> None:
         if op.name in _ALLOCAS:
             self.raw_is_loose = True
-            if op.results[0] not in self.pointers and not written_first(op):
+            if op.results[0] not in self.pointers and (self._mixed or not written_first(op)):
                 self.pointers.add(op.results[0])
             return
         if op.name in _SHARED:
