@@ -52,6 +52,7 @@ from opencute import dsl_user_op as dsl_user_op
 from opencute import dtype as dtype
 from opencute import dynamic_expr as dynamic_expr
 from opencute import extract_mlir_values as extract_mlir_values
+from opencute import for_generate as for_generate
 from opencute import max as max
 from opencute import min as min
 from opencute import new_from_mlir_values as new_from_mlir_values
@@ -59,6 +60,7 @@ from opencute import range as range
 from opencute import range_constexpr as range_constexpr
 from opencute import range_dynamic as range_dynamic
 from opencute import register_jit_arg_adapter as register_jit_arg_adapter
+from opencute import yield_out as yield_out
 
 __version__: str
 
@@ -109,6 +111,7 @@ __all__ = [
     "dtype",
     "dynamic_expr",
     "extract_mlir_values",
+    "for_generate",
     "max",
     "min",
     "new_from_mlir_values",
@@ -120,4 +123,5 @@ __all__ = [
     "testing",
     "torch",
     "utils",
+    "yield_out",
 ]

@@ -38,6 +38,7 @@ _TABLE = {
     "dtype": "opencute.lang.typing",
     "dynamic_expr": "opencute.lang.hints",
     "extract_mlir_values": "opencute.frontend.structured",
+    "for_generate": "opencute.lang.mlir.control",
     "max": "opencute.lang.mathfns",
     "min": "opencute.lang.mathfns",
     "new_from_mlir_values": "opencute.frontend.structured",
@@ -49,6 +50,7 @@ _TABLE = {
     "testing": "opencute.cute.testing:",
     "torch": "opencute.torch:",
     "utils": "opencute.utils:",
+    "yield_out": "opencute.lang.mlir.control",
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _TABLE)

@@ -23,6 +23,8 @@ from opencute.lang.hints import dsl_user_op as dsl_user_op
 from opencute.lang.hints import dynamic_expr as dynamic_expr
 from opencute.lang.mathfns import max as max
 from opencute.lang.mathfns import min as min
+from opencute.lang.mlir.control import for_generate as for_generate
+from opencute.lang.mlir.control import yield_out as yield_out
 from opencute.lang.numbers import BFloat16 as BFloat16
 from opencute.lang.numbers import Boolean as Boolean
 from opencute.lang.numbers import Float as Float
@@ -113,6 +115,7 @@ __all__ = [
     "dtype",
     "dynamic_expr",
     "extract_mlir_values",
+    "for_generate",
     "max",
     "min",
     "new_from_mlir_values",
@@ -124,4 +127,5 @@ __all__ = [
     "testing",
     "torch",
     "utils",
+    "yield_out",
 ]

@@ -15,11 +15,14 @@ from opencute.dialects import arith, builtin, cute, gpu, ptx, ptx_memory, smem
 from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.attributes import TypeAttr
 from opencute.ir.builder import insert_at
-from opencute.ir.core import Block, Op, Value
+from opencute.ir.core import Block, Op, Value, op_class
 from opencute.ir.types import BF16, F32, I8, I32, FunctionType, VectorType
 
 pytestmark = pytest.mark.t1
-NAMES = sorted(n for n in SAMPLES if n.startswith("ptx.") or "smem" in n)
+_DIALECTS = tuple(f"opencute.dialects.{m}" for m in ("ptx", "ptx_math", "ptx_memory", "ptx_warp"))
+NAMES = sorted(
+    n for n in SAMPLES if "smem" in n or getattr(op_class(n), "__module__", "") in _DIALECTS
+)
 
 
 def _keep(value: Value, body: Block) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from opencute.arch.mma import MMA_ATOMS
 from opencute.base.location import Location
 from opencute.dialects import (
     arith,
@@ -25,10 +26,12 @@ from opencute.dialects import (
     ptx,
     ptx_compute,
     ptx_math,
+    ptx_matrix,
     ptx_memory,
     ptx_warp,
     scf,
     smem,
+    tiled,
     vector,
 )
 from opencute.ir.attributes import (
@@ -465,3 +468,50 @@ for _name in ptx_math.ROUNDED:
                     n, r, *[arg(t) for _ in range(3 if n == "fma" else 2)], ftz=r == "rz"
                 ),
             )
+
+
+# matrices of a warp
+
+S16 = cute.PtrType(F16, "smem", 16, (3, 4, 3))
+for _n in (1, 2, 4):
+    for _trans in (False, True):
+        _add(
+            "ptx.ldmatrix",
+            lambda arg, n=_n, t=_trans: ptx_matrix.ldmatrix(arg(S16), n, trans=t),
+        )
+        _add(
+            "ptx.stmatrix",
+            lambda arg, n=_n, t=_trans: ptx_matrix.stmatrix(
+                arg(S16), arg(VectorType(n, I32)), n, trans=t
+            ),
+        )
+
+
+def _mma(name: str) -> Sample:
+    types = ptx_matrix.register_types(MMA_ATOMS[name])
+    return lambda arg: ptx_matrix.mma(name, *map(arg, types))
+
+
+_add("ptx.mma", *[_mma(name) for name, r in MMA_ATOMS.items() if r.threads > 1])
+
+
+def _fragment(element: Type, *shape: int) -> cute.Tile:
+    layout, size = cute.LayoutAttr(shape, tuple(_strides(shape))), 1
+    for n in shape:
+        size *= n
+    return cute.Tile(cute.alloca(element, size), layout)
+
+
+def _strides(shape: Sequence[int]) -> list[int]:
+    out = [1]
+    for n in shape[:-1]:
+        out.append(out[-1] * n)
+    return out
+
+
+def _gemm(arg: Callable[[Type], Value]) -> object:
+    d, a, b = _fragment(F32, 4, 2, 3), _fragment(F16, 8, 2, 2), _fragment(F16, 4, 3, 2)
+    return tiled.gemm("m16n8k16.f32.f16.f16.f32", d, a, b, d)
+
+
+_add("cute.gemm", _gemm)

@@ -274,8 +274,8 @@ def test_launches_that_no_device_takes_are_refused() -> None:
         ({"max_number_threads": (64, 64, 1)}, "OC2112"),
         ({"cluster": (32, 1, 1)}, "OC2125"),
         ({"cluster": (2, 1, 1)}, "OC3012"),
-        ({"smem": 1 << 20}, "OC3011"),
-        ({"smem": -1}, "OC3011"),
+        ({"smem": 1 << 20}, "OC2129"),
+        ({"smem": -1}, "OC2129"),
         ({"preferred_smem_carveout": 101}, "OC2124"),
     ]
     for options, code in bad:

@@ -226,6 +226,17 @@ def one_of_each_warp(a, out, tid):
         arch.atomic_add(out.iterator, 1)
 
 
+@case(N32, np.array([1, 1], I32))
+def what_one_lane_assigns(a, out, tid):
+    x = 0
+    for _ in range(1):
+        with arch.elect_one():
+            x = 7
+            if a[tid] == 123456789:
+                continue
+    out[tid // 32] = arch.popc(arch.vote_ballot_sync(x == 7))
+
+
 # ---------------------------------------------------------------- barriers and shared memory
 @case(X32, X32[::-1])
 def reversed_through_shared_memory(a, out, tid):
@@ -441,6 +452,15 @@ def atomic_counters(a, out, tid):
     old = arch.atomic_cas(out.iterator + 2, 0, 1)
     if old > 1:
         out[2] = 99
+
+
+@case(N32, np.array([64, 7], I32))
+def through_llvm_pointers(a, out, tid):
+    arch.atomic_add(out.iterator.llvm_ptr, cutlass.Int32(1))
+    if tid == 0:
+        arch.store((out.iterator + 1).llvm_ptr, cutlass.Int32(7), sem="relaxed", scope="gpu")
+        v = arch.load((out.iterator + 1).llvm_ptr, cutlass.Int32, sem="relaxed", scope="sys")
+        out[1] = v
 
 
 @case(np.ones(64, F16), np.array([64.0], F16))

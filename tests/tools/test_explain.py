@@ -27,8 +27,6 @@ def test_it_says_what_a_kernel_costs() -> None:
 
 def test_a_file_without_kernels_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "empty.py"
-    file.write_text(
-        "def kernel_fn(): ...\ndef reference_fn(): ...\ndef get_inputs(): return []\n"
-    )
+    file.write_text("def kernel_fn(): ...\ndef reference_fn(): ...\ndef get_inputs(): return []\n")
     run = CliRunner().invoke(main, ["explain", str(file)])
     assert run.exit_code == 1 and "compiles no function" in run.output

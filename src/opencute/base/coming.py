@@ -51,8 +51,7 @@ NAMES: dict[str, frozenset[str]] = {
 MODULES = frozenset(
     "cute.experimental cute.nvgpu.tcgen05 cute.nvgpu.warpgroup experimental jax "
     "utils.blackwell_helpers utils.blockscaled_layout utils.distributed utils.gemm "
-    "utils.hardware_info utils.hopper_helpers utils.mixed_input_helpers utils.sm100 "
-    "utils.tensor_helpers".split()
+    "utils.hardware_info utils.hopper_helpers utils.mixed_input_helpers utils.sm100".split()
 )
 
 

@@ -190,7 +190,7 @@ class FailedAssertionError(SimulationError, AssertionError):
 
 
 class DeviceError(OpenCuTeError):
-    """The CUDA driver reported an error."""
+    """The CUDA driver reported an error, or the simulator one that the driver would report."""
 
     default_code = "OC4000"
 

@@ -231,6 +231,14 @@ class Knobs:
         in_cache_key=True,
     )  # fmt: skip
     sim_seed = Knob("OPENCUTE_SIM_SEED", 0, int, "seed of the simulator's scheduling order")
+    sim_check = Knob(
+        "OPENCUTE_SIM_CHECK", False, _flag,
+        "let the simulator look for races, early reads of copies and barriers that not all reach",
+    )  # fmt: skip
+    sim_profile = Knob(
+        "OPENCUTE_SIM_PROFILE", False, _flag,
+        "let the simulator count sectors and bank conflicts for each source line",
+    )  # fmt: skip
     sim_step_limit = Knob(
         "OPENCUTE_SIM_STEP_LIMIT", 50_000_000, int,
         "turns of one loop after which the simulator takes it for endless; 0: no limit",

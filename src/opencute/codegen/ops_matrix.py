@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How operations on small matrices are printed as LLVM IR.
 
-ldmatrix and stmatrix are LLVM's intrinsics, which fold offsets into the address. mma is inline
-assembly made from its record, so that every instruction that ptxas knows can be used::
+ldmatrix and stmatrix are LLVM's intrinsics, which fold offsets into the address; so are the common
+forms of mma, which LLVM handles twice as fast as assembly. Every other mma is inline assembly made
+from its record, so that all that ptxas knows can be used::
 
     call { float, float, float, float } asm "mma.sync.aligned.m16n8k16... {$0,$1,$2,$3}, ...",
         "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f"(...)
@@ -11,9 +12,7 @@ assembly made from its record, so that every instruction that ptxas knows can be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from opencute.arch.mma import mma_atom
+from opencute.arch.mma import MmaAtom, mma_atom
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type
 from opencute.dialects.ptx_matrix import LdMatrixOp, MmaOp, StMatrixOp
@@ -28,21 +27,6 @@ _CONSTRAINT = {"float": "f", "double": "d", "i32": "r"}
 def _vector(value: Value) -> VectorType:
     assert isinstance(value.type, VectorType)
     return value.type
-
-
-def _parts(e: Emitter, value: Value) -> list[str]:
-    """The registers of a vector."""
-    typed = e.typed(value)
-    return [e.assign(f"extractelement {typed}, i32 {i}") for i in range(_vector(value).length)]
-
-
-def _pack(e: Emitter, result: Value, parts: Sequence[str]) -> None:
-    """Registers as the vector that an operation gives."""
-    type = _vector(result)
-    whole, element, out = llvm_type(type), llvm_type(type.element), "poison"
-    for i, part in enumerate(parts):
-        out = e.assign(f"insertelement {whole} {out}, {element} {part}, i32 {i}")
-    e.names[result] = out
 
 
 def _fields(e: Emitter, call: str, element: str, count: int) -> list[str]:
@@ -68,7 +52,7 @@ def _ldmatrix(e: Emitter, op: Op) -> None:
     n, name = op.num.value, _intrinsic("ldmatrix", op)
     ret = _result("i32", n)
     e.module.declare(f"declare {ret} @{name}(ptr addrspace(3))")
-    _pack(e, op.out, _fields(e, f"call {ret} @{name}({e.typed(op.ptr)})", "i32", n))
+    e.parts[op.out] = _fields(e, f"call {ret} @{name}({e.typed(op.ptr)})", "i32", n)
 
 
 def _stmatrix(e: Emitter, op: Op) -> None:
@@ -76,32 +60,76 @@ def _stmatrix(e: Emitter, op: Op) -> None:
     n, name = op.num.value, _intrinsic("stmatrix", op)
     types = ", ".join(["ptr addrspace(3)", *["i32"] * n])
     e.module.declare(f"declare void @{name}({types})")
-    args = ", ".join([e.typed(op.ptr), *(f"i32 {p}" for p in _parts(e, op.registers))])
+    args = ", ".join([e.typed(op.ptr), *(f"i32 {p}" for p in e.elements(op.registers))])
     e.void(f"call void @{name}({args})")
+
+
+def _mma_intrinsic(atom: MmaAtom) -> str:
+    """LLVM's name for an instruction, empty if it is to be assembly."""
+    d, a, b, c = atom.types
+    m, n, k = atom.mnk
+    if atom.bit_op or atom.since > 80:
+        return ""
+    if a == "f16":
+        tail = f"{d}.{c}"
+    elif a in ("bf16", "tf32", "f64") or a == b:
+        tail = a
+    else:
+        tail = f"{a}.{b}"
+    return f"llvm.nvvm.mma.m{m}n{n}k{k}.row.col.{tail}"
 
 
 def _mma(e: Emitter, op: Op) -> None:
     assert isinstance(op, MmaOp)
     atom = mma_atom(op.atom.value)
-    result = _vector(op.out)
-    element, count = llvm_type(result.element), result.length
-    out = _CONSTRAINT[element]
-    groups = [[f"${i}" for i in range(count)]]
-    constraints, args, at = [f"={out}"] * count, list[str](), count
-    for value in (op.a, op.b, op.c):
-        type = llvm_type(_vector(value).element)
-        parts = _parts(e, value)
-        groups.append([f"${at + i}" for i in range(len(parts))])
+    name = _mma_intrinsic(atom)
+    element, count = llvm_type(_vector(op.out).element), _vector(op.out).length
+    groups = [
+        (llvm_type(_vector(value).element), e.elements(value)) for value in (op.a, op.b, op.c)
+    ]
+    group = e.module.attribute_group("convergent nounwind memory(none)")
+    if name:
+        _call_mma(e, op, name, groups, group)
+        return
+    out, at = _CONSTRAINT[element], count
+    names = [[f"${i}" for i in range(count)]]
+    constraints, args = [f"={out}"] * count, list[str]()
+    for type, parts in groups:
+        names.append([f"${at + i}" for i in range(len(parts))])
         at += len(parts)
         constraints += [_CONSTRAINT[type]] * len(parts)
         args += [f"{type} {p}" for p in parts]
-    operands = ", ".join("{" + ", ".join(g) + "}" for g in groups)
-    group = e.module.attribute_group("convergent nounwind memory(none)")
+    operands = ", ".join("{" + ", ".join(g) + "}" for g in names)
     call = (
         f'call {_result(element, count)} asm "{atom.instruction} {operands};", '
         f'"{",".join(constraints)}"({", ".join(args)}) {group}'
     )
-    _pack(e, op.out, _fields(e, call, element, count))
+    e.parts[op.out] = _fields(e, call, element, count)
+
+
+_PAIR = "<2 x half>"
+
+
+def _call_mma(
+    e: Emitter, op: MmaOp, name: str, groups: list[tuple[str, list[str]]], group: str
+) -> None:
+    """An intrinsic; those on f16 take and give pairs where we have registers."""
+    types = mma_atom(op.atom.value).types
+    args: list[tuple[str, str]] = []
+    for (type, parts), element in zip(groups, types[1:], strict=True):
+        if element == "f16":
+            args += [(_PAIR, e.assign(f"bitcast i32 {p} to {_PAIR}")) for p in parts]
+        else:
+            args += [(type, p) for p in parts]
+    element, count = llvm_type(_vector(op.out).element), _vector(op.out).length
+    given = _PAIR if types[0] == "f16" else element
+    ret = _result(given, count)
+    e.module.declare(f"declare {ret} @{name}({', '.join(t for t, _ in args)})")
+    call = f"call {ret} @{name}({', '.join(f'{t} {v}' for t, v in args)}) {group}"
+    fields = _fields(e, call, given, count)
+    if given != element:
+        fields = [e.assign(f"bitcast {given} {f} to {element}") for f in fields]
+    e.parts[op.out] = fields
 
 
 MATRIX: dict[str, OpPrinter] = {

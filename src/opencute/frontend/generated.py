@@ -16,6 +16,7 @@ from opencute.frontend.expressions import (
     or_,
 )
 from opencute.frontend.leaving import go_on, raised, static_go_on, unrolled
+from opencute.lang.block.warps import elected
 
 __all__ = [
     "and_",
@@ -23,6 +24,7 @@ __all__ = [
     "chain",
     "compare",
     "contains",
+    "elected",
     "for_",
     "go_on",
     "if_",

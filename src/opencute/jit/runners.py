@@ -125,6 +125,9 @@ class SimRunner:
         def run() -> list[Any]:
             args = [self._argument(v) for v in values]
             COUNTERS.launches += self.launches
+            self.simulator.seed = KNOBS.sim_seed
+            self.simulator.check = KNOBS.sim_check
+            self.simulator.count_transactions = KNOBS.sim_profile
             results = self.simulator.run_host(self.module, self.artefacts.name, args)
             for value, arg in zip(values, args, strict=True):
                 if isinstance(value, ExternalTensor):

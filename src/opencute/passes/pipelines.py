@@ -19,10 +19,10 @@ from opencute.arch.target import Target
 from opencute.ir.core import Op
 from opencute.ir.passes import Pipeline
 from opencute.ir.verifier import verify
+from opencute.passes.check_atoms import check_atoms
 from opencute.passes.contract_fma import contract_fma
 from opencute.passes.expand import expand
 from opencute.passes.simplify import simplify
-from opencute.passes.tiled.check import check_atoms
 from opencute.passes.tiles import tiles
 from opencute.passes.unroll import unroll
 

@@ -34,7 +34,7 @@ from opencute.ir.core import Op, Value
 from opencute.ir.rewrite import Replacement, Rewriter, Rule, Rules
 from opencute.ir.types import Type, VectorType
 from opencute.passes.copies import lower_copy
-from opencute.passes.folding import int_of
+from opencute.passes.folding import split_constant
 from opencute.passes.fragments import FragmentAccess, Fragments
 from opencute.passes.instructions import instruction_rules
 from opencute.passes.memory import SPACE, advance, convert_type, load_run, memory_type, store_run
@@ -52,14 +52,15 @@ def tiles(function: Op, target: Target) -> None:
     entry = function.regions[0].block
     align = [a.type.align if isinstance(a.type, PtrType) else 0 for a in entry.args]
     fragments = Fragments(function)
-    rules = _RULES | _accesses(target, fragments) | fragments.rules | instruction_rules(target)
+    swizzles = Swizzles()
+    own = _accesses(target, fragments, swizzles) | _pointers(fragments, swizzles)
+    rules = _RULES | own | fragments.rules | instruction_rules(target)
     rules.apply(function, convert_type=convert_type)
     function.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
 
 
-def _accesses(target: Target, fragments: Fragments) -> dict[str, Rule]:
+def _accesses(target: Target, fragments: Fragments, swizzles: Swizzles) -> dict[str, Rule]:
     """The rules for memory; a pointer into a forwarded fragment stands for values."""
-    swizzles = Swizzles()
 
     def tile(
         op: Op, rw: Rewriter, place: int, key: str = "layout", dyns: Sequence[Value] | None = None
@@ -115,26 +116,6 @@ def _accesses(target: Target, fragments: Fragments) -> dict[str, Rule]:
             store_run(value, final(ptr, type), type.element, 1, _alignment(type.element))
         return ()
 
-    def alloca(op: Op, rw: Rewriter) -> Replacement:
-        if fragments.forwarded(op.result):
-            fragments.begin(op.result)
-            return op.result  # no use of it is left
-        return _alloca(op)
-
-    def ptr_add(op: Op, rw: Rewriter) -> Replacement:
-        ptr, offset = op.operands
-        if fragments.forwarded(ptr):
-            return op.result
-        type = _pointer(rw.source_type(0))
-        moved = advance(ptr, offset, type.element)
-        known = int_of(offset)
-        if type.swizzle and known is not None:
-            swizzles.moved(ptr, known * storage_bits(type.element) // 8, moved)
-        return moved
-
-    def recast(op: Op, rw: Rewriter) -> Replacement:
-        return op.result if fragments.forwarded(op.operands[0]) else _recast(op, rw)
-
     def matrix(op: Op, rw: Rewriter) -> Replacement:
         type = rw.source_type(0)
         if isinstance(type, PtrType) and type.swizzle:
@@ -146,14 +127,39 @@ def _accesses(target: Target, fragments: Fragments) -> dict[str, Rule]:
         "cute.tile_store": tile_store,
         "cute.copy": copy,
         "cute.gemm": gemm,
-        "cute.recast": recast,
         "ptx.ldmatrix": matrix,
         "ptx.stmatrix": matrix,
         "cute.load": load,
         "cute.store": store,
-        "cute.alloca": alloca,
-        "cute.ptr_add": ptr_add,
     }
+
+
+def _pointers(fragments: Fragments, swizzles: Swizzles) -> dict[str, Rule]:
+    """The rules for pointers; constant offsets stay apart, to end up in immediates."""
+
+    def alloca(op: Op, rw: Rewriter) -> Replacement:
+        if fragments.forwarded(op.result):
+            fragments.begin(op.result)
+            return op.result  # no use of it is left
+        return _alloca(op)
+
+    def ptr_add(op: Op, rw: Rewriter) -> Replacement:
+        ptr, offset = op.operands
+        if fragments.forwarded(ptr):
+            return op.result
+        type = _pointer(rw.source_type(0))
+        whole_bytes = storage_bits(type.element) >= 8
+        rest, known = split_constant(offset) if whole_bytes else (offset, 0)
+        base = ptr if rest is None else advance(ptr, rest, type.element)
+        moved = base if known == 0 else advance(base, known, type.element)
+        if type.swizzle and known:
+            swizzles.moved(base, known * storage_bits(type.element) // 8, moved)
+        return moved
+
+    def recast(op: Op, rw: Rewriter) -> Replacement:
+        return op.result if fragments.forwarded(op.operands[0]) else _recast(op, rw)
+
+    return {"cute.alloca": alloca, "cute.ptr_add": ptr_add, "cute.recast": recast}
 
 
 def _as_vector(lanes: list[Lane]) -> Value:

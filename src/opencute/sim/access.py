@@ -355,6 +355,7 @@ class Access:
             watcher(lanes, self, "begin", buffer, places, mask)
         bad = places if mask is None else places[mask]
         buffer.written[bad[..., None] + np.arange(self.width)] = False
+        buffer.arena.spoilt += 1
 
     # ------------------------------------------------------------------ atomics
     def update(self, lanes: Lanes, ptr: SimPointer, do: Callable[..., Any], *values: Any) -> Any:
@@ -379,7 +380,8 @@ class Access:
         if buffer.written is not None:
             bad = self._unwritten(buffer, offsets)
             if bad is not None:
-                report(lanes, Taint(bad.any(axis=-1), None), self.op, "an atomic operation")
+                some: Array = np.asarray(bad.any(axis=-1))
+                report(lanes, Taint(some, None), self.op, "an atomic operation")
         old = do(buffer.items(self.dtype), offsets >> self.shift, values, lanes, buffer)
         return old if self.decode is None or old is None else self.decode(old)
 
@@ -450,11 +452,16 @@ class Access:
         elif buffer.written is None:
             return None
         else:
+            shared = type(buffer) is SharedBuffer
+            if shared and buffer.clean(False):
+                return None
             offsets = self._offsets(buffer, ptr.offset, starts)
-            if type(buffer) is SharedBuffer:
+            if shared:
                 offsets = buffer.places(lanes, offsets)
             unwritten = self._unwritten(buffer, offsets)
             if unwritten is None:
+                if shared:
+                    buffer.clean(True)
                 return None
             bad = unwritten.reshape(*offsets.shape, self.run, self.size).any(axis=-1)
             mask = bad.reshape(*offsets.shape[:2], -1)
@@ -500,6 +507,7 @@ class Access:
         mask = np.repeat(mask.reshape(lanes.P, lanes.Q, runs, self.run), self.size, axis=3)
         every = np.broadcast_to(places[..., None] + np.arange(self.width), mask.shape)
         buffer.written[every[mask]] = False
+        buffer.arena.spoilt += 1
 
 
 def _is_item(width: int, low: int) -> bool:

@@ -25,6 +25,7 @@ import numpy as np
 from opencute.ir.core import Op
 from opencute.sim.control import endless, step_limit
 from opencute.sim.lanes import Lanes, merge_value
+from opencute.sim.memory import SimPointer
 from opencute.sim.program import Program, Step
 from opencute.sim.sync.deadlock import deadlock
 from opencute.sim.values import Array
@@ -320,9 +321,8 @@ def _equal(a: Any, b: Any) -> bool:
         return True
     if type(a) is np.ndarray and type(b) is np.ndarray:
         return a.shape == b.shape and a.tobytes() == b.tobytes()
-    offset = getattr(a, "offset", None)
-    if offset is not None and type(a) is type(b):
-        return a.buffer is b.buffer and _equal(offset, b.offset)
+    if type(a) is SimPointer and type(b) is SimPointer:
+        return a.buffer is b.buffer and _equal(a.offset, b.offset)
     same = type(a) is type(b) and a == b
     return same if type(same) is bool else False
 

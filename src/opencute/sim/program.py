@@ -318,8 +318,8 @@ class _Compiler(SourceWriter):
         text = self._source()
         widest = max((_bytes(r.type) for op in self.op.walk() for r in op.results), default=8)
         return Program(
-            self.op.symbol or "", self.steps, arguments, returns, is_blocking(self.op), text, widest,
-            any(step.kind == "spin" for step in self.steps),
+            self.op.symbol or "", self.steps, arguments, returns, is_blocking(self.op), text,
+            widest, any(step.kind == "spin" for step in self.steps),
         )  # fmt: skip
 
     def _liveness(self) -> None:

@@ -270,6 +270,10 @@ class _Run:
         report = self.report
         total = accesses * width
         (report.read_bytes if verb == "read" else report.written_bytes)[space] += total
+        if verb == "update":
+            report.atomics[space] += accesses
+        elif verb == "write":
+            self.group.version += 1
         wide = min(width, widest)
         report.accesses[verb, space, wide] += total // wide
 
@@ -280,6 +284,7 @@ class _Run:
     def waited(self, lanes: Lanes, op: Op) -> None:
         """Record that lanes have to wait at an operation."""
         self.report.waits += 1
+        self.report.waits_by_line[f"{op.loc} ({op.name})"] += 1
 
     def printed(self, lanes: Lanes, format: Format, values: Sequence[Any]) -> None:
         """Keep the text of each lane until the launch ends; the host prints at once."""
@@ -330,7 +335,7 @@ class _Run:
         _check_launch(op, name, grid, block)
         _check_resources(op, name, grid, cluster, smem, target(self.sim.target))
         if _cooperative(attributes):
-            _check_resident(op, name, grid, block, target(self.sim.target))
+            _check_resident(op, name, grid, block, smem, target(self.sim.target))
         program = self.sim.program(self.module, kernel, self.loose)
         before = (self.grid, self.block, self.lanes, self.host, self.group, self.threads)
         self.grid, self.block = _three(grid), _three(block)
@@ -400,11 +405,14 @@ def _cooperative(attributes: dict[str, Any]) -> bool:
 
 
 def _check_resident(
-    op: Op, name: str, grid: Sequence[Any], block: Sequence[Any], arch: Target
+    op: Op, name: str, grid: Sequence[Any], block: Sequence[Any], smem: int, arch: Target
 ) -> None:
     """Whether all blocks of a cooperative launch can be on the device at once."""
     threads = -(-block[0] * block[1] * block[2] // 32) * 32
-    most = _PROCESSORS * (arch.max_threads_per_sm // threads)
+    each = min(arch.max_threads_per_sm // threads, arch.max_blocks_per_sm)
+    if smem:
+        each = min(each, arch.max_smem // smem)
+    most = _PROCESSORS * each
     blocks = grid[0] * grid[1] * grid[2]
     if blocks > most:
         raise DeviceError(

@@ -48,7 +48,12 @@ def _spread(lanes: Lanes, offsets: Array, mask: Any) -> tuple[Array, Array, Arra
 
 
 class Transactions:
-    """Counts the 32-byte sectors and 128-byte lines that each instruction of a warp touches."""
+    """Counts what the instructions of a warp ask of memory, in all and for each source line.
+
+    Of global memory: the 32-byte sectors and 128-byte lines that an instruction touches. Of shared
+    memory: the *passes* that its 32 banks of 4 bytes need, and how few would do without conflicts.
+    An instruction of 8 bytes a thread goes in two halves of the warp, one of 16 in four quarters.
+    """
 
     def __init__(self, report: Any) -> None:
         self.report = report
@@ -57,15 +62,55 @@ class Transactions:
         self, lanes: Lanes, access: Any, verb: str, buffer: Any, offsets: Array, mask: Any
     ) -> None:
         """Count one access."""
+        if verb == "begin" or lanes.run.host:
+            return
         who, which, where = _spread(lanes, offsets, mask)
+        if who.size == 0:
+            return
         threads = lanes.run.threads
-        warps = -(-threads // 32)
-        warp = who // threads * warps + who % threads // 32
+        lane = who % threads % 32
+        warp = who // threads * -(-threads // 32) + who % threads // 32
         wide = min(access.width, access.need)
-        pieces = access.width // wide
-        for piece in range(pieces):
-            address = buffer.base + where + piece * wide
-            instruction = warp * int(which.max(initial=0) + 1) + which
-            for size, counter in ((32, self.report.sectors), (128, self.report.lines)):
-                keys = np.stack([instruction, address // size])
-                counter[verb, buffer.space] += np.unique(keys, axis=1).shape[1]
+        instruction = warp * int(which.max(initial=0) + 1) + which
+        line = self.report.line(access.op, verb, buffer.space, wide)
+        for piece in range(access.width // wide):
+            place = where + piece * wide
+            line.instructions += np.unique(instruction).size
+            line.bytes += place.size * wide
+            if buffer.space == "smem":
+                self._banks(line, verb, instruction, lane, place % buffer.arena.stride, wide)
+            else:
+                self._sectors(line, verb, buffer.space, instruction, buffer.base + place)
+
+    def _sectors(
+        self, line: Any, verb: str, space: str, instruction: Array, address: Array
+    ) -> None:
+        found: list[int] = []
+        for size, counter in ((32, self.report.sectors), (128, self.report.lines)):
+            keys = np.stack([instruction, address // size])
+            found.append(np.unique(keys, axis=1).shape[1])
+            counter[verb, space] += found[-1]
+        line.sectors += found[0]
+
+    def _banks(
+        self, line: Any, verb: str, instruction: Array, lane: Array, place: Array, wide: int
+    ) -> None:
+        words = max(wide // 4, 1)
+        phase = instruction * words + lane // (32 // words)
+        word = place[:, None] // 4 + np.arange(words)
+        # One word is read once in a phase, however many lanes ask for it.
+        span = int(word.max()) + 1
+        asked = np.unique(phase[:, None] * span + word)
+        _, most = _largest(asked // span * 32 + asked % span % 32)
+        passes, ideal = int(most.sum()), int(most.size)
+        self.report.passes[verb] += passes
+        self.report.conflicts[verb] += passes - ideal
+        line.passes += passes
+        line.conflicts += passes - ideal
+
+
+def _largest(key: Array) -> tuple[Array, Array]:
+    """For keys ``group * 32 + bank``: the groups, and the most keys that are equal in each."""
+    keys, counts = np.unique(key, return_counts=True)
+    groups, start = np.unique(keys // 32, return_index=True)
+    return groups, np.maximum.reduceat(counts, start)

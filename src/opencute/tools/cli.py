@@ -150,6 +150,39 @@ def run(module: str | None, words: tuple[str, ...]) -> None:
     raise SystemExit(run_file(Path(words[0]), list(words[1:])))
 
 
+_FORWARDED = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+@main.command(context_settings=_FORWARDED)
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Orders.")
+@click.option("--counters", is_flag=True, help="Show what each line asks of memory.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def check(seeds: int, counters: bool, file: Path, args: tuple[str, ...]) -> None:
+    """Run FILE in the simulator and look for races, early reads and barriers that not all reach.
+
+    It runs once for each of several orders of its threads; a fault is an error on its line. What is
+    found does not depend on the order in which the simulator happens to run threads.
+    """
+    from opencute.tools import check as tool
+
+    _must_exist(file)
+    raise SystemExit(tool.check(file, list(args), seeds=seeds, show=counters))
+
+
+@main.command(context_settings=_FORWARDED)
+@click.option("--simulate", is_flag=True, required=True, help="Count in the simulator.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def profile(simulate: bool, file: Path, args: tuple[str, ...]) -> None:
+    """Run FILE and show what each line asks of memory: sectors, bank conflicts, waits."""
+    from opencute.tools import check as tool
+
+    assert simulate
+    _must_exist(file)
+    raise SystemExit(tool.profile(file, list(args)))
+
+
 @main.command()
 @click.argument("file", type=_FILE)
 @click.option(

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -181,8 +182,18 @@ def test_enumerations_of_other_spellings_are_taken():
     assert text.count('kind = "async.shared::cta"') == 2 and 'kind = "alias"' in text
 
 
-def test_a_value_of_the_elected_lane_does_not_get_out():
+def test_what_the_elected_lane_assigns_is_joined():
     @cute.jit
+    def body(f: Any, i: Any) -> None:
+        x = cutlass.Int32(0)
+        with arch.elect_one():
+            x = i[0] + 1
+        i[1] = x
+
+    assert "scf.if" in _trace(body)
+
+
+def test_without_rewriting_a_value_of_the_elected_lane_does_not_get_out():
     def body(f: Any, i: Any) -> None:
         x = cutlass.Int32(0)
         with arch.elect_one():
@@ -192,6 +203,20 @@ def test_a_value_of_the_elected_lane_does_not_get_out():
     with pytest.raises(OpenCuTeError) as caught:
         _trace(body)
     assert caught.value.code == "OC1116"
+
+
+def test_another_function_of_that_name_is_refused():
+    def elect_one() -> Any:
+        return contextlib.nullcontext()
+
+    @cute.jit
+    def body(f: Any, i: Any) -> None:
+        with elect_one():
+            i[0] = 1
+
+    with pytest.raises(OpenCuTeError) as caught:
+        _trace(body)
+    assert caught.value.code == "OC1286"
 
 
 def test_facts_of_uniform_values_are_kept():

@@ -216,3 +216,35 @@ def test_too_little_is_a_warning():
 def test_too_much_at_run_time_is_an_error_before_the_launch():
     with pytest.raises(SimulationError, match="shared memory"):
         _size(dynamic_size, 1 << 33)
+
+
+@cute.kernel
+def printing_kernel():
+    smem = cute.arch.alloc_smem(cutlass.Float32, 4)
+    cute.printf("%f", smem.load())
+
+
+@cute.jit
+def printing():
+    printing_kernel().launch(grid=1, block=1)
+
+
+def test_printing_what_nothing_wrote_is_a_warning():
+    note = pytest.warns(RuntimeWarning, match="uninitialised data reaches a print")
+    with KNOBS.override(target="sim:sm_90a"), note:
+        printing()
+
+
+@cute.kernel
+def storing_kernel(out: cute.Tensor):
+    out[0] = cute.arch.alloc_smem(cutlass.Int32, 4).load()
+
+
+@cute.jit
+def storing(out: cute.Tensor):
+    storing_kernel(out).launch(grid=1, block=1)
+
+
+def test_storing_what_nothing_wrote_is_an_error():
+    with KNOBS.override(target="sim:sm_90a"), pytest.raises(SimulationError, match="uninitialised"):
+        storing(from_dlpack(np.zeros(1, np.int32)))

@@ -139,7 +139,7 @@ def test_retile_and_spellings_of_the_atom() -> None:
         view = part.retile(f)
         assert cute.size(view) == 4 and cute.size(view, mode=[0]) == 4
         cute.copy(t.atom, f, part.partition_D(d))
-        assert t.tiler_mn is not None and str(t).startswith("Tiled Copy<Copy Atom<Universal copy")
+        assert t.tiler_mn is not None and str(t).startswith("Tiled Copy\n  Tiler MN:")
         assert t.atom.num_values == 2 and t.layout_tv_tiled == t.layout_tv
 
     on_device(body, src, dst, block=4)

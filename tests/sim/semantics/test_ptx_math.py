@@ -44,10 +44,12 @@ def _exact(op: str, a: float, b: float, c: float) -> Fraction:
 def _rounded(exact: Fraction, rnd: str) -> float:
     """The float32 that `exact` rounds to, by search around the nearest double."""
     try:
-        near = np.float32(float(exact))
+        with np.errstate(over="ignore"):
+            near = np.float32(float(exact))
     except OverflowError:
         near = np.float32(math.copysign(math.inf, exact))
-    around = [near, *(np.nextafter(near, np.float32(d)) for d in (-math.inf, math.inf))]
+    with np.errstate(over="ignore"):
+        around = [near, *(np.nextafter(near, np.float32(d)) for d in (-math.inf, math.inf))]
     finite = [x for x in around if np.isfinite(x)]
     below = [x for x in finite if Fraction(float(x)) <= exact]
     above = [x for x in finite if Fraction(float(x)) >= exact]

@@ -74,7 +74,7 @@ def test_threads_that_ended_are_not_waited_for() -> None:
     ) as e:
         run([P], body(32), [zeros()])
     assert e.value.code == "OC3018" and e.value.loc is not None and e.value.loc.line == 10
-    with pytest.raises(SimulationError, match="OC301[78]"):
+    with pytest.raises(SimulationError, match=r"OC301[78]"):
         run([P], body(40), [zeros()])
 
 
@@ -183,7 +183,7 @@ def test_counts_that_differ() -> None:
         return lambda: when(lt(tid(), 32), lambda: sync(1, 96), lambda: sync(1, other))
 
     run([], body(True), [], block=96)
-    with pytest.raises(SimulationError, match="used with (64|96) threads while others wait") as e:
+    with pytest.raises(SimulationError, match=r"used with (64|96) threads while others wait") as e:
         run([], body(False), [], block=96)
     assert e.value.code == "OC3014"
 
@@ -333,7 +333,7 @@ def test_blocks_wait_for_blocks(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("threads", [1, 32, 64])
+@pytest.mark.parametrize("threads", [1, 33])
 def test_a_lock(threads: int, seed: int) -> None:
     """All threads take one lock in turn, also those of one warp."""
 

@@ -385,7 +385,10 @@ def blocks_that_share(good: bool, out: Any) -> None:
 @pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize(
     ("case", "grid", "threads"),
-    [(fences, 2, 1), (last_block, 4, 64), (counter_without_release, 4, 64), (blocks_that_share, 4, 64)],
+    [
+        (fences, 2, 1), (last_block, 4, 64), (counter_without_release, 4, 64),
+        (blocks_that_share, 4, 64),
+    ],
 )  # fmt: skip
 def test_races_between_blocks(case: Case, grid: int, threads: int, seed: int) -> None:
     out = np.zeros(1024, np.int32)

@@ -14,6 +14,7 @@ from opencute.frontend import generated
 from opencute.frontend.hints import note_rewritten
 from opencute.frontend.rewrite.accepted import check
 from opencute.frontend.rewrite.conditionals import rewrite_if
+from opencute.frontend.rewrite.elections import Elections
 from opencute.frontend.rewrite.expressions import rewrite_expression, state_of
 from opencute.frontend.rewrite.leaving import leaves_of, lower_exits, runs_in_python
 from opencute.frontend.rewrite.loops import is_trace_time, rewrite_for, rewrite_while
@@ -167,7 +168,7 @@ def rewritten(fn: types.FunctionType) -> Callable[..., Any]:
 def _compile(fn: types.FunctionType) -> types.CodeType:
     tree, filename = function_tree(fn)
     check(tree, filename)
-    tree = _mangled(tree, fn)
+    tree = Elections().visit(_mangled(tree, fn))
     tree = _Rewriter(filename, fn.__name__).visit(tree)
     # locals() must be called in the frame whose variables it shows, so it cannot hide in a helper.
     tree = _Locals().visit(tree)

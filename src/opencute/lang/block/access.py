@@ -91,7 +91,7 @@ def load(
     Raises:
         ArgumentError: there is no such instruction.
     """
-    where = pointer_of(ptr, "load")
+    where = pointer_of(ptr, "load", None if dtype is None else class_of(dtype))
     cls: Any = where.dtype if dtype is None else class_of(dtype)
     order, among = _order(sem, scope, ptx_memory.LOAD_SEMS)
     element = _memory_type(cls)
@@ -137,7 +137,7 @@ def store(
     Raises:
         ArgumentError: there is no such instruction.
     """
-    where = pointer_of(ptr, "store")
+    where = pointer_of(ptr, "store", val)
     number: Any = val if isinstance(val, TensorSSA) else as_numeric(val, where.dtype)
     cls: Any = number.dtype if isinstance(number, TensorSSA) else type(number)
     order, among = _order(sem, scope, ptx_memory.STORE_SEMS)

@@ -14,10 +14,12 @@ from typing import Any
 from opencute.base.errors import ArgumentError, TypeMismatchError
 from opencute.dialects import arith, ptx, ptx_memory, scf
 from opencute.dialects.cute import PtrType
+from opencute.dialects.interop import LLVM_SPACES, from_llvm
+from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Region, Value
 from opencute.ir.types import I32, I64, IntegerType, Type
-from opencute.lang.numbers import NumericMeta, as_numeric, ir_type
+from opencute.lang.numbers import NUMERIC_CLASSES, Numeric, NumericMeta, as_numeric, ir_type
 from opencute.lang.pointers import AddressSpace, Pointer
 from opencute.lang.tensors import TracedTensor
 from opencute.lang.vectors import TensorSSA
@@ -40,20 +42,60 @@ __all__ = [
 ]
 
 
-def pointer_of(ptr: Any, what: str) -> Pointer:
-    """The pointer that an operation works on: a pointer, or a tensor's first element.
+def pointer_of(ptr: Any, what: str, like: Any = None) -> Pointer:
+    """The pointer that an operation works on.
+
+    Args:
+        ptr: a pointer, also as an llvm pointer or address (``p.llvm_ptr``), a tensor (its first
+            element) or a member of a struct.
+        what: the operation, for messages.
+        like: a number whose type an address without one points to.
 
     Raises:
-        TypeMismatchError: neither, or a pointer to registers.
+        TypeMismatchError: none of these, or a pointer to registers.
     """
     if isinstance(ptr, TracedTensor):
         ptr = ptr.iterator
+    raw = getattr(ptr, "__opencute_value__", ptr)
+    if isinstance(raw, Value):
+        ptr = _from_value(raw, like, what)
     found = getattr(ptr, "ptr", ptr)
     if not isinstance(found, Pointer) or found.memspace in (AddressSpace.rmem, AddressSpace.tmem):
         raise TypeMismatchError(
             f"{what} needs a pointer to global or shared memory", code="OC1292", found=str(ptr)
         )
     return found
+
+
+_LLVM_SPACES = {number: name for name, number in LLVM_SPACES.items() if name != "rmem"}
+
+
+def _from_value(raw: Value, like: Any, what: str) -> Any:
+    """A pointer from an SSA value: a cute or llvm pointer."""
+    while raw.op is not None and raw.op.name == "cute.to_llvm":
+        raw = raw.op.operands[0]
+    dtype: Any = like if isinstance(like, NumericMeta) else None
+    if dtype is None and isinstance(like, Numeric | TensorSSA):
+        dtype = type(like) if isinstance(like, Numeric) else like.dtype
+    if isinstance(raw.type, PtrType):
+        own: Any = _class_of(raw.type.element)
+        pointer = Pointer(raw, own)
+        if dtype is None or dtype.dtype.width != own.dtype.width:
+            return pointer
+        return pointer.recast(dtype)
+    if isinstance(raw.type, LLVMPointerType) and dtype is not None:
+        space = _LLVM_SPACES.get(raw.type.space, "generic")
+        align = max(dtype.dtype.memory_bits // 8, 1)
+        return Pointer(from_llvm(raw, PtrType(ir_type(dtype.dtype), space, align)), dtype)
+    raise TypeMismatchError(
+        f"{what} needs a pointer to global or shared memory", code="OC1292", found=raw.type,
+        hint="an llvm pointer says nothing of its elements: pass a number with a type",
+    )  # fmt: skip
+
+
+def _class_of(element: Type) -> NumericMeta:
+    """The (signed) class of numbers of an element type."""
+    return next(c for c in NUMERIC_CLASSES.values() if ir_type(c.dtype) == element)
 
 
 def _order(sem: Any, scope: Any, sems: tuple[str, ...]) -> tuple[str, str]:
@@ -92,7 +134,7 @@ def _atomic(name: str, what: str) -> Callable[..., Any]:
     def atomic(
         ptr: Any, val: Any, *, sem: Any = None, scope: Any = None, loc: Any = None, ip: Any = None
     ) -> Any:
-        where = pointer_of(ptr, f"atomic_{name}")
+        where = pointer_of(ptr, f"atomic_{name}", val)
         operand, result = _value(where, val, name)
         order, among = _order(sem, scope, ptx_memory.ATOMIC_SEMS)
         unsigned = name in ("min", "max") and not where.dtype.dtype.signed
@@ -120,7 +162,7 @@ def red_add(
     ptr: Any, val: Any, *, sem: Any = None, scope: Any = None, loc: Any = None, ip: Any = None
 ) -> None:
     """Add to memory in one step, without asking what was there."""
-    where = pointer_of(ptr, "red_add")
+    where = pointer_of(ptr, "red_add", val)
     operand, _ = _value(where, val, "add")
     order, among = _order(sem, scope, ptx_memory.RED_SEMS)
     ptx_memory.red("add", where.value, operand, order, among)
@@ -145,7 +187,7 @@ def atomic_cas(
     Raises:
         TypeMismatchError: not a type of 16, 32 or 64 bits.
     """
-    where = pointer_of(ptr, "atomic_cas")
+    where = pointer_of(ptr, "atomic_cas", val)
     dtype: Any = where.dtype
     width = dtype.dtype.width
     if width not in (16, 32, 64):
@@ -189,7 +231,7 @@ def _float_extreme(name: str) -> Callable[..., Any]:
         loc: Any = None,
         ip: Any = None,
     ) -> Any:
-        where = pointer_of(ptr, f"atomic_{name}")
+        where = pointer_of(ptr, f"atomic_{name}", val)
         dtype: Any = where.dtype
         width = dtype.dtype.width
         if not dtype.dtype.is_float or width not in (32, 64):

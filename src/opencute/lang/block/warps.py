@@ -22,6 +22,7 @@ from opencute.lang.numbers import Boolean, Float32, Int32, Integer, Uint32, as_n
 __all__ = [
     "activemask",
     "elect_one",
+    "elected",
     "make_warp_uniform",
     "match_all_sync",
     "match_any_sync",
@@ -288,3 +289,13 @@ class elect_one:
             with insert_at(empty):
                 scf.yield_()
             scf.if_(self._condition.ir_value(), (), self._region, orelse)
+
+
+def elected(election: Any) -> Any:
+    """The condition of a rewritten ``with elect_one():``."""
+    if not isinstance(election, elect_one):
+        raise TypeMismatchError(
+            "a function called elect_one has to be that of cute.arch", code="OC1286",
+            found=type(election).__name__, hint="give it another name",
+        )  # fmt: skip
+    return election.elected

@@ -12,7 +12,7 @@ What a rewritten ``if`` or ``while`` says in Python is said with functions here:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -20,10 +20,20 @@ from opencute.base.errors import LanguageError
 from opencute.dialects import scf
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Block, Op, Value
+from opencute.ir.types import I32
 from opencute.lang.mlir.values import as_number, as_value
-from opencute.lang.numbers import Boolean, Numeric
+from opencute.lang.numbers import Boolean, Int32, Numeric
 
-__all__ = ["WhileGenerator", "and_", "if_generate", "not_", "or_", "while_generate", "yield_out"]
+__all__ = [
+    "WhileGenerator",
+    "and_",
+    "for_generate",
+    "if_generate",
+    "not_",
+    "or_",
+    "while_generate",
+    "yield_out",
+]
 
 
 def _boolean(value: Any) -> Any:
@@ -199,7 +209,7 @@ class WhileGenerator:
         self._yielded = list(values)
 
 
-_OPEN: list[WhileGenerator] = []
+_OPEN: list[WhileGenerator | _Turn] = []
 
 
 def while_generate(
@@ -223,3 +233,70 @@ def yield_out(args: Sequence[Any] = (), *, loc: Any = None, ip: Any = None) -> N
     if not _OPEN:
         raise LanguageError("yield_out stands in a block of while_generate", code="OC1196")
     _OPEN[-1].take(args)
+
+
+class _Turn:
+    """What the body of a `for_generate` hands to the next turn."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def take(self, values: Sequence[Any]) -> None:
+        """What the next turn starts with."""
+        self.values = list(values)
+
+
+def for_generate(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    iter_args: Sequence[Any] | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Generator[Any]:
+    """A run-time loop over a range whose body is that of a Python ``for``, which runs once.
+
+    Args:
+        start, stop, step: as of `range`.
+        iter_args: values that the loop carries.
+
+    Yields:
+        The index; with carried values also these and, for use after the loop, its results.
+
+    Raises:
+        LanguageError: OC1141, the body does not end with yield_out of every carried value.
+    """
+    lower, upper = (0, start) if stop is None else (start, stop)
+    bounds = [Int32(b).ir_value() for b in (lower, upper, 1 if step is None else step)]
+    carried = list(iter_args or ())
+    classes = [type(v) if isinstance(v, Numeric) else None for v in carried]
+    inits = [as_value(v) for v in carried]
+    region, block = new_block([I32, *[v.type for v in inits]])
+    op = scf.for_(bounds[0], bounds[1], bounds[2], inits, region)
+    turn = _Turn()
+    _OPEN.append(turn)
+    try:
+        with insert_at(block):
+            index, *args = block.args
+            inside = [_typed(a, c) for a, c in zip(args, classes, strict=True)]
+            results = [_typed(r, c) for r, c in zip(op.results, classes, strict=True)]
+            if not carried:
+                yield Int32(index)
+            elif len(carried) == 1:
+                yield Int32(index), inside[0], results[0]
+            else:
+                yield Int32(index), tuple(inside), tuple(results)
+            if len(turn.values) != len(inits):
+                raise LanguageError(
+                    "the body of for_generate ends with yield_out of every carried value",
+                    code="OC1141", expected=len(inits), found=len(turn.values),
+                )  # fmt: skip
+            scf.yield_(
+                [
+                    as_value(v) if c is None else _converted(v, c)
+                    for v, c in zip(turn.values, classes, strict=True)
+                ]
+            )
+    finally:
+        _OPEN.remove(turn)

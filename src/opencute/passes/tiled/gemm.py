@@ -72,11 +72,34 @@ def _fma(m: int, n: int, k: int, a: Side, b: Side, acc: dict[int, Lane]) -> None
 
 def _registers(lanes: Sequence[Lane], type: Type) -> Value:
     """Elements as the registers that an instruction takes."""
+    assert isinstance(type, VectorType)
+    held = _held(lanes, type)
+    if held is not None:
+        return held
     value = gather(lanes)
     if not isinstance(value.type, VectorType):
         value = vector.broadcast(value, 1)
-    assert isinstance(type, VectorType)
     return value if value.type == type else vector.bitcast(value, type)
+
+
+def _held(lanes: Sequence[Lane], type: VectorType) -> Value | None:
+    """The registers themselves, where the elements are what a matrix load put into them."""
+    cast = lanes[0].value.op
+    if cast is None or cast.name != "vector.bitcast":
+        return None
+    source = cast.operands[0]
+    if not isinstance(source.type, VectorType) or source.type.element != type.element:
+        return None
+    per = len(lanes) // type.length
+    first = lanes[0].index or 0
+    if first % per or any(
+        lane.value is not cast.result or lane.index != first + i for i, lane in enumerate(lanes)
+    ):
+        return None
+    at = first // per
+    if source.type == type:
+        return source
+    return vector.shuffle(source, source, range(at, at + type.length))
 
 
 def _mma(atom: MmaAtom, mnk: tuple[int, int, int], a: Side, b: Side, acc: dict[int, Lane]) -> None:

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How `tiles` lowers ``cute.copy`` by an instruction: cp.async, ldmatrix, stmatrix.
 
-One instruction for each coordinate of rest. cp.async stands as predicated assembly, with static
-offsets in its addresses::
+One instruction for each coordinate of rest. cp.async stands as assembly, with static offsets in its
+addresses; what a predicate forbids is not read, and zeros are written::
 
-    @p cp.async.cg.shared.global [dst + 2048], [src + 64], 16;
+    cp.async.cg.shared.global [dst + 2048], [src + 64], 16, ignore;
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opencute.arch.copies import CopyAtom
-from opencute.dialects import llvm, ptx_matrix, vector
+from opencute.dialects import arith, llvm, ptx_matrix, vector
 from opencute.dialects.cute import CopyOp, storage_bits
 from opencute.ir.core import Value
-from opencute.ir.types import VectorType
+from opencute.ir.types import I1, I32, VectorType
 from opencute.passes.tile_access import Lane, TileAccess, gather
 
 if TYPE_CHECKING:
@@ -46,28 +46,21 @@ def _async(
     per = bits // storage_bits(src.element)
     for i in range((op.src_layout.static_size() or 0) // per):
         to, to_offset = dst.split_address(i * per)
+        to = llvm.ptrtoint(to, I32)
         from_, from_offset = src.split_address(i * per)
         text = (
             f"cp.async.{atom.cache}.shared.global {_place(0, to_offset)}, "
-            f"{_place(1, from_offset)}, {bits // 8};"
+            f"{_place(1, from_offset)}, {bits // 8}"
         )
         if guards is None:
-            llvm.inline_asm(text, "l,l,~{memory}", (to, from_), ())
+            llvm.inline_asm(f"{text};", "r,l,~{memory}", (to, from_), ())
         else:
-            guarded = f"{{ .reg .pred p; setp.ne.b32 p, $2, 0; @p {text} }}"
-            flag = _as_int(guards[i])
-            llvm.inline_asm(guarded, "l,l,r,~{memory}", (to, from_, flag), ())
+            ignore = arith.binary("xori", guards[i], arith.constant(1, I1))
+            llvm.inline_asm(f"{text}, $2;", "r,l,b,~{memory}", (to, from_, ignore), ())
 
 
 def _place(operand: int, offset: int) -> str:
     return f"[${operand}+{offset}]" if offset else f"[${operand}]"
-
-
-def _as_int(flag: Value) -> Value:
-    from opencute.dialects import arith
-    from opencute.ir.types import I32
-
-    return arith.cast("extui", flag, I32)
 
 
 def _matrices(op: CopyOp, atom: CopyAtom, src: Side, dst: Side) -> None:
@@ -93,8 +86,6 @@ def _matrices(op: CopyOp, atom: CopyAtom, src: Side, dst: Side) -> None:
 
 
 def _packed(lanes: Sequence[Lane], registers: int) -> Value:
-    from opencute.ir.types import I32
-
     value = gather(lanes)
     if not isinstance(value.type, VectorType):
         value = vector.broadcast(value, 1)

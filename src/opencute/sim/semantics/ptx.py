@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -156,8 +156,8 @@ def _arrivals(
 ) -> list[Arrival] | None:
     """Arrive, at one barrier or several; None if everybody is there."""
     barriers = barriers_of(lanes.run.group)
-    agree = type(name) is not np.ndarray and type(count) is not np.ndarray
-    if agree:
+    if type(name) is not np.ndarray and type(count) is not np.ndarray:
+        name, count = cast("tuple[int, int | None]", (name, count))
         _checked_name(op, lanes, name, count)
         if pred is None and barriers.meet(op, lanes, name, count):
             return None

@@ -208,7 +208,7 @@ def _float_reduction(word: str, absolute: bool, nan: bool) -> Callable[[Array, A
             zero = np.where((used & ~np.signbit(value) & (value == 0)).any(axis=1), 0.0, -0.0)
         out = np.where(best == 0, zero[:, None].astype(np.float32), best)
         lost = (part & missing).any(axis=1) if nan else ~used.any(axis=1)
-        return np.where(lost[:, None], _NAN, out).astype(np.float32)
+        return np.where(np.asarray(lost)[:, None], _NAN, out).astype(np.float32)
 
     return run
 

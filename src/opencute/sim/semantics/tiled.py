@@ -262,12 +262,9 @@ class AsyncTile:
         """Start the copy for these lanes."""
         copy = self.copy
         from_, to, mask = copy.parts(lanes, rest)
-        if mask is not None and not mask.any():
-            return
-        if mask is None or mask.all():
+        if mask is not None and mask.all():
             mask = None
-        copy.dst.access.begin(lanes, dst, np.zeros(1, np.int64) if to is None and mask is not None
-                              else to, mask)  # fmt: skip
+        copy.dst.access.begin(lanes, dst, to)
         # What is the same for all lanes does not follow them.
         fixed = [x if x is None or x.ndim < 3 else None for x in (from_, to)]
         own = tuple(x for x in (from_, to) if x is not None and x.ndim == 3)
@@ -278,11 +275,21 @@ class AsyncTile:
             b = next(rest) if to is not None and to.ndim == 3 else fixed[1]
             if mask is None:
                 copy.plain(lanes, src, a, dst, b)
-            else:
-                copy.masked(lanes, src, a, dst, b, mask)
+                return
+            copy.masked(lanes, src, a, dst, b, mask)
+            self._zeros(lanes, dst, b, ~mask)
 
         copies = copies_of(lanes.run.group)
         copies.start(self.op, lanes, perform, (src, dst, mask, *own))
+
+    def _zeros(self, lanes: Lanes, dst: SimPointer, to: Any, mask: Array) -> None:
+        """What a predicate forbids becomes zero."""
+        if not mask.any():
+            return
+        access = self.copy.dst.access
+        starts = np.zeros(mask.shape[2], np.int64) if to is None else to
+        zeros = np.zeros((1, 1, mask.shape[2] * access.run), access.dtype)
+        access.write_where(lanes, zeros, dst, starts, mask)
 
 
 # ---------------------------------------------------------------------- products

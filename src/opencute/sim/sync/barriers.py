@@ -89,7 +89,7 @@ class Barriers:
         group, self.run, self.checker = self.group, lanes.run, lanes.run.checker
         flat = group.warp_of(lanes)[who.ravel()]
         counts = np.bincount(flat, minlength=group.alive.size).reshape(group.alive.shape)
-        blocks = counts.any(axis=1)
+        blocks: Array = np.asarray(counts.any(axis=1))
         want = group.warps * WARP if count is None else count
         self._check(op, name, counts, blocks, want, pred is not None)
         if self.checker is not None:

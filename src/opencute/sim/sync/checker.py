@@ -136,7 +136,8 @@ class Checker:
         self.messages.fence(lanes)
 
     # ------------------------------------------------------------------ accesses
-    def _number(self, op: Op) -> int:
+    def number(self, op: Op) -> int:
+        """The number of an operation in shadows."""
         n = self.known.get(id(op))
         if n is None:
             n = self.known[id(op)] = len(self.ops)
@@ -264,7 +265,7 @@ class _Check:
         if self.verb == "begin":
             mine = (mine & ~PENDING) | PENDING
         shadow.writer[self.pieces] = mine
-        shadow.write_op[self.pieces] = self.checker._number(self.access.op)  # pyright: ignore[reportPrivateUsage]
+        shadow.write_op[self.pieces] = self.checker.number(self.access.op)
         if self.verb == "update" and self.strength == 2:
             return
         found = shadow.writer.take(self.pieces)
@@ -282,7 +283,7 @@ class _Check:
         shadow, threads = self.shadow, self.clocks.threads
         inner = self.slots % threads if self.clocks.blocks > 1 else self.slots
         warp, lane = inner >> 5, inner & 31
-        at = self.pieces * shadow.columns + warp
+        at = warp * shadow.writer.size + self.pieces
         mine = lane + ((self.clocks.now << 8) + (self.strength << 6))
         flat = shadow.reader.reshape(-1)
         flat[at] = mine
@@ -290,16 +291,17 @@ class _Check:
         shared = np.flatnonzero(found != mine)
         if shared.size:
             flat[at[shared]] = (found[shared] & ~63) | _SEVERAL
-        shadow.read_time[self.pieces] = self.clocks.now
-        shadow.read_op[self.pieces] = self.checker._number(self.access.op)  # pyright: ignore[reportPrivateUsage]
+        shadow.last_read[self.pieces] = (self.clocks.now << 32) + self.checker.number(
+            self.access.op
+        )
 
     def _against_readers_of_shared(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
-        latest = shadow.read_time.take(self.pieces)
+        latest = shadow.last_read.take(self.pieces) >> 32
         at = np.flatnonzero(latest > self.floor)
         if at.size == 0:
             return
-        words = shadow.reader[self.pieces[at]]
+        words = shadow.reader[:, self.pieces[at]].T
         floor = self.clocks.floor[self.slots[at]]
         place, warp = np.nonzero((words >> 8) > floor[:, None])
         if place.size == 0:
@@ -324,18 +326,21 @@ class _Check:
             bad = left[~known]
             if bad.size:
                 j = int(bad[0])
-                op = self.checker.ops[shadow.read_op[self.pieces[at[place[j]]]]]
+                op = self._last_reader(int(at[place[j]]))
                 self._race(int(at[place[j]]), int(other[j]) + i, "read", op)
         bad = np.flatnonzero(~ok)
         if bad.size:
             j = int(bad[0])
-            op = self.checker.ops[shadow.read_op[self.pieces[at[place[j]]]]]
+            op = self._last_reader(int(at[place[j]]))
             self._race(int(at[place[j]]), int(other[j]), "read", op)
+
+    def _last_reader(self, i: int) -> Op:
+        return self.checker.ops[int(self.shadow.last_read[self.pieces[i]]) & 0xFFFFFFFF]
 
     # ------------------------------------------------------------------ readers of global memory
     def _remember_readers(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
-        before = shadow.reader.take(self.pieces)
+        before = shadow.reader[0].take(self.pieces)
         mine = self._mine()
         block = (self.slots + self.first) // threads
         new = mine
@@ -352,8 +357,8 @@ class _Check:
                 past[ask] = self.clocks.knows(self.slots[ask], who[ask], time)
             wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL) + self.time
             new = np.where((before == 0) | own | past, mine, wide)
-        shadow.reader[self.pieces] = new
-        found = shadow.reader.take(self.pieces)
+        shadow.reader[0][self.pieces] = new
+        found = shadow.reader[0].take(self.pieces)
         bad = np.flatnonzero(found != new)
         if bad.size:
             theirs = np.where((found[bad] >> LEVEL) & 3 == ONE, (found[bad] & WHO) // threads,
@@ -362,15 +367,15 @@ class _Check:
             # A place that several blocks meet at in one operation must end as everybody's.
             order = np.argsort(~same, kind="stable")
             wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block[bad], EVERYBODY << LEVEL)
-            shadow.reader[self.pieces[bad[order]]] = (wide + self.time)[order]
-        shadow.read_op[self.pieces] = self.checker._number(self.access.op)  # pyright: ignore[reportPrivateUsage]
+            shadow.reader[0][self.pieces[bad[order]]] = (wide + self.time)[order]
+        shadow.last_read[self.pieces] = self.checker.number(self.access.op)
         shadow.blocks.update(
             np.unique(block).tolist() if self.clocks.blocks > 1 else block[:1].tolist()
         )
 
     def _against_readers(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
-        before = shadow.reader.take(self.pieces)
+        before = shadow.reader[0].take(self.pieces)
         if not before.any():
             return
         level, who, time = (before >> LEVEL) & 3, before & WHO, before >> TIME
@@ -403,7 +408,7 @@ class _Check:
                 self._read_race(i, -1)
 
     def _read_race(self, i: int, who: int) -> None:
-        self._race(i, who, "read", self.checker.ops[self.shadow.read_op[self.pieces[i]]])
+        self._race(i, who, "read", self._last_reader(i))
 
     # ------------------------------------------------------------------ reports
     def _where(self, i: int) -> tuple[str, int, str]:

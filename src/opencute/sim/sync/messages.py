@@ -73,7 +73,7 @@ class Messages:
                 self._one(slot, (owner, place), sem, verb, releases)
         if releases:
             self.clocks.tick()
-        return 1 if (scope in ("cta", "") and buffer.space == "smem") or scope == "cta" else 2
+        return 1 if scope == "cta" or (scope == "" and buffer.space == "smem") else 2
 
     def _one(self, slot: int, place: tuple[int, int], sem: str, verb: str, releases: bool) -> None:
         found = self.left.get(place)

@@ -44,9 +44,8 @@ class Shadow:
         n = -(-size // 4)
         self.writer = np.zeros(n, np.int64)
         self.write_op = np.zeros(n, np.int32)
-        self.read_op = np.zeros(n, np.int32)
-        self.read_time = np.zeros(n if columns else 0, np.int64)
-        self.reader = np.zeros((n, columns) if columns else n, np.int64)
+        self.last_read = np.zeros(n, np.int64)  # time << 32 | operation
+        self.reader = np.zeros((max(columns, 1), n), np.int64)
         self.blocks: set[int] = set()
 
     def pieces(self, places: Array, width: int) -> Array:
@@ -63,6 +62,6 @@ class Shadow:
     def _refine(self, grain: int) -> None:
         """Cut the pieces smaller."""
         factor = (1 << self.shift) // grain
-        for name in ("writer", "write_op", "read_op", "read_time", "reader"):
-            setattr(self, name, np.repeat(getattr(self, name), factor, axis=0))
+        for name in ("writer", "write_op", "last_read", "reader"):
+            setattr(self, name, np.repeat(getattr(self, name), factor, axis=-1))
         self.shift = grain.bit_length() - 1

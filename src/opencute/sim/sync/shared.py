@@ -44,7 +44,8 @@ class Arena:
         self.views: dict[Any, Array] = {}
         self.allocations: dict[tuple[int, int], SharedBuffer] = {}
         self.whole = SharedBuffer(self, 0, size, "shared memory")
-        self.pending = 0  # copies in flight
+        self.spoilt = 0
+        """Goes up whenever bytes become unknown again."""
 
     def allocation(self, start: int, size: int, name: str) -> SharedBuffer:
         """The buffer of the allocation at `start`."""
@@ -72,7 +73,7 @@ class SharedBuffer:
         name: what messages call it.
     """
 
-    __slots__ = ("arena", "base", "name", "size", "start", "written")
+    __slots__ = ("_clean", "_reads", "arena", "base", "name", "size", "start", "written")
     space = "smem"
     read_only = False
 
@@ -83,6 +84,25 @@ class SharedBuffer:
         self.name = name
         self.base = WINDOW + SHARED_BASE + start
         self.written = arena.written
+        self._clean = -1
+        self._reads = 0
+
+    def clean(self, asked: bool) -> bool:
+        """Whether all bytes are known to be written; from time to time that is found out anew.
+
+        Args:
+            asked: whether some bytes have just been found to be written.
+        """
+        arena = self.arena
+        if self._clean == arena.spoilt:
+            return True
+        if asked:
+            self._reads += 1
+            if self._reads & (self._reads - 1) == 0 and arena.stride:
+                part = self.written.reshape(arena.blocks, arena.stride)
+                if part[:, self.start : self.start + self.size].all():
+                    self._clean, self._reads = arena.spoilt, 0
+        return False
 
     @property
     def raw(self) -> Array:
