@@ -14,9 +14,23 @@ from opencute.frontend.hints import note_rewritten
 from opencute.frontend.rewrite.accepted import check
 from opencute.frontend.rewrite.conditionals import rewrite_if
 from opencute.frontend.rewrite.expressions import rewrite_expression, state_of
-from opencute.frontend.rewrite.leaving import leaves_of, lower_exits, runs_in_python
+from opencute.frontend.rewrite.leaving import (
+    keep_generator,
+    leaves_of,
+    lower_exits,
+    runs_in_python,
+)
 from opencute.frontend.rewrite.loops import is_trace_time, rewrite_for, rewrite_while
-from opencute.frontend.rewrite.scope import RUNTIME, call, is_constexpr, shared, walrus
+from opencute.frontend.rewrite.matches import lower_match
+from opencute.frontend.rewrite.scope import (
+    RUNTIME,
+    assigned,
+    call,
+    is_constexpr,
+    parameters,
+    shared,
+    walrus,
+)
 from opencute.frontend.source import function_tree
 
 __all__ = ["rewritten"]
@@ -45,7 +59,8 @@ class _Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         if any(map(_is_ours, node.decorator_list)):
             return node  # the decorator reads its source again
-        node.body = lower_exits(node.body, self._next)
+        if not keep_generator(node):
+            node.body = lower_exits(node.body, self._next)
         node.returns = None
         for arg in [*node.args.args, *node.args.posonlyargs, *node.args.kwonlyargs]:
             arg.annotation = None
@@ -54,12 +69,16 @@ class _Rewriter(ast.NodeTransformer):
                 arg.annotation = None
         before = self.shared
         expressions = walrus(node)
+        _declare(node, shared(node))
         self.shared = list(dict.fromkeys([*shared(node), *expressions]))
         self.generic_visit(node)
         if self.shared:
             head = self._place(state_of(self.shared, expressions), node)
             node.body = [*_scopes(node.body), *head, *_rest(node.body)]
         self.shared = before
+        if not isinstance(node.body[-1], ast.Return):
+            last = ast.Expr(call("given", ast.Constant(None)))
+            node.body.append(ast.fix_missing_locations(ast.copy_location(last, node.body[-1])))
         return node
 
     def _shared(self, node: ast.stmt) -> list[str]:
@@ -73,10 +92,24 @@ class _Rewriter(ast.NodeTransformer):
             )  # fmt: skip
         return ast.copy_location(ast.Assign([node.target], node.value), node)
 
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> Any:
+        self.generic_visit(node)
+        node.name = node.name or "__oc_error"
+        seen = ast.Expr(call("caught", ast.Name(node.name, ast.Load())))
+        node.body = [_locate(seen, node), *node.body]
+        return node
+
     def visit_Raise(self, node: ast.Raise) -> Any:
         self.generic_visit(node)
         if node.exc is not None:
             node.exc = _locate(call("raised", node.exc), node)
+        return node
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        self.generic_visit(node)
+        if node.value is not None and not isinstance(node.value, ast.Constant):
+            at = node.value if hasattr(node.value, "lineno") else node
+            node.value = _locate(call("given", node.value), at)
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
@@ -90,13 +123,13 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
-        if is_trace_time(node.iter) and not leaves_of(node):
+        if runs_in_python(node) or (is_trace_time(node.iter) and not leaves_of(node)):
             return node
         return self._place(rewrite_for(node, self._next(), self._shared(node)), node.iter)
 
     def visit_While(self, node: ast.While) -> Any:
         self.generic_visit(node)
-        if is_constexpr(node.test) or runs_in_python(node):
+        if runs_in_python(node):
             return node
         return self._place(rewrite_while(node, self._next(), self._shared(node)), node.test)
 
@@ -128,6 +161,15 @@ def _scopes(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def _rest(body: list[ast.stmt]) -> list[ast.stmt]:
     return body[len(_scopes(body)) :]
+
+
+def _declare(fn: ast.FunctionDef, names: list[str]) -> None:
+    """Make a function say that variables which functions in it assign are not its own."""
+    own = {*assigned(fn.body), *parameters(fn)}
+    declared = {n for s in fn.body if isinstance(s, ast.Nonlocal) for n in s.names}
+    free = [n for n in names if n not in own and n not in declared]
+    if free:
+        fn.body = [*_scopes(fn.body), ast.Nonlocal(free), *_rest(fn.body)]
 
 
 def _declares(stmt: ast.stmt) -> bool:
@@ -164,7 +206,7 @@ def rewritten(fn: types.FunctionType) -> Callable[..., Any]:
 def _compile(fn: types.FunctionType) -> types.CodeType:
     tree, filename = function_tree(fn)
     check(tree, filename)
-    tree = _mangled(tree, fn)
+    tree = _Matches(tree).visit(_mangled(tree, fn))
     tree = _Rewriter(filename, fn.__name__).visit(tree)
     # locals() must be called in the frame whose variables it shows, so it cannot hide in a helper.
     tree = _Locals().visit(tree)
@@ -201,6 +243,30 @@ def _mangled(tree: ast.FunctionDef, fn: types.FunctionType) -> ast.FunctionDef:
             if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
                 setattr(node, field, f"_{owner}{name}")
     return tree
+
+
+class _Matches(ast.NodeTransformer):
+    """Replaces `match` first, so that everything else sees `if`."""
+
+    def __init__(self, root: ast.FunctionDef) -> None:
+        self.root = root
+        self.count = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        if node is self.root or not any(map(_is_ours, node.decorator_list)):
+            self.generic_visit(node)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        return node
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        self.generic_visit(node)
+        return lower_match(node, self._next)
+
+    def _next(self) -> int:
+        self.count += 1
+        return self.count
 
 
 class _Locals(ast.NodeTransformer):
