@@ -52,7 +52,7 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "list grows": ("OC1117", "x = []\nif i > 0:  # here\n    x.append(i)"),
     "truth of a vector": ("OC1221", "v = cute.full((2,), 1.0)\nif v > 0:  # here\n    pass"),
-    "kinds differ": ("OC1250", "x = 1\nif i > 0:  # here\n    x = 'a'"),
+    "kinds differ": ("OC1250", "x = 1\nif i > 0:  # here\n    x = 'a'\nt[0] = x + 1"),
     "float range": ("OC1253", "for k in range(1.5):  # here\n    pass"),
     "sizes of a copy": (
         "OC1363",

@@ -61,7 +61,10 @@ def ifexp(cond: Any, then: Thunk, orelse: Thunk, state: State = _NO_STATE) -> An
     def arm(value: Thunk) -> Callable[..., tuple[Any, ...]]:
         def run(_: Any, *variables: Any) -> tuple[Any, ...]:
             put(*variables)
-            return value(), *get()
+            out = value()
+            if isinstance(out, Unbound):
+                bool(out)
+            return out, *get()
 
         return run
 
@@ -154,7 +157,9 @@ def _ordered(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 
 def contains(item: Any, container: Any) -> Any:
     """`item in container`: with run-time numbers in a list or tuple, one comparison for each."""
-    if isinstance(container, LoopRange | range) and _dynamic(item):
+    if isinstance(container, LoopRange | range) and any(
+        map(_dynamic, (item, container.start, container.stop, container.step))
+    ):
         return _in_range(item, container)
     if isinstance(container, set | frozenset | dict) and _dynamic(item):
         container = tuple(container)  # pyright: ignore[reportUnknownVariableType]

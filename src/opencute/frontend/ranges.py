@@ -235,7 +235,7 @@ class Zipped(LoopRange):
                 out.append(p._item(turn))
             elif isinstance(p, LoopRange):
                 numeric: Any = p._class()
-                out.append((p.start + turn * p.step).to(numeric))
+                out.append(numeric(p.start + turn * p.step))
             else:
                 out.append(p[int(turn)])
         return tuple(out)
@@ -245,14 +245,14 @@ class Zipped(LoopRange):
         return lower, upper, step, lambda v: self._item(turn(v))
 
     def items(self) -> Iterable[Any]:
-        return map(self._item, super().items())
+        return map(self._item, self.concrete())
 
     def guarded(self) -> Iterable[Any]:
         for k in range(min(map(len, self.beside))):
-            yield Guarded(self._item(Int32(k)), self.stop > k)
+            yield Guarded(self._item(k), self.stop > k)
 
     def __iter__(self) -> Any:
-        return iter([self._item(Int32(k)) for k in self.concrete()])
+        return iter([self._item(k) for k in self.concrete()])
 
 
 @dataclass

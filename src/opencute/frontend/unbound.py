@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from opencute.base.errors import LanguageError
+from opencute.base.errors import LanguageError, OpenCuTeError
 from opencute.base.location import Location
 
-__all__ = ["MaybeUnboundError", "Partial", "Unbound"]
+__all__ = ["MaybeUnboundError", "Mixed", "Partial", "Unbound"]
 
 
 class MaybeUnboundError(LanguageError, UnboundLocalError):
@@ -45,11 +45,36 @@ class Unbound:
     def __getattr__(self, name: str) -> Any:
         return self._fail()
 
-    __call__ = __getitem__ = __setitem__ = __iter__ = __len__ = __bool__ = __index__ = _fail
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _fail
-    __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = _fail
-    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __xor__ = __rand__ = _fail
-    __ror__ = __rxor__ = __str__ = __invert__ = __float__ = __int__ = _fail
+    def _use(self, *args: Any, **kwargs: Any) -> Any:
+        return type(self)._fail(self)
+
+    __call__ = __getitem__ = __setitem__ = __iter__ = __len__ = __bool__ = __index__ = _use
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _use
+    __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = _use
+    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __xor__ = __rand__ = _use
+    __ror__ = __rxor__ = __str__ = __invert__ = __float__ = __int__ = __setattr__ = _use
+    __eq__ = __ne__ = __contains__ = __pow__ = __rpow__ = __abs__ = __enter__ = __exit__ = _use
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __divmod__ = __round__ = _use
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Mixed(Unbound):
+    """What a variable holds that has values of different kinds on the paths that meet.
+
+    Args:
+        error: what a use of it raises.
+        loc: where the paths meet.
+    """
+
+    def __init__(self, error: OpenCuTeError, loc: Location | None) -> None:
+        super().__init__("", loc)
+        object.__setattr__(self, "_error", error.at(loc))
+
+    def _fail(self, *args: Any, **kwargs: Any) -> Any:
+        raise object.__getattribute__(self, "_error")
+
+    def __getattr__(self, name: str) -> Any:
+        return self._fail()
 
 
 class Partial(Unbound):

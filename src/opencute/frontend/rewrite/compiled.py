@@ -15,6 +15,7 @@ from opencute.frontend.rewrite.accepted import check
 from opencute.frontend.rewrite.conditionals import rewrite_if
 from opencute.frontend.rewrite.expressions import rewrite_expression, state_of
 from opencute.frontend.rewrite.leaving import (
+    RESULT,
     keep_generator,
     leaves_of,
     lower_exits,
@@ -46,6 +47,7 @@ class _Rewriter(ast.NodeTransformer):
         self.function = function
         self.count = 0
         self.shared: list[str] = []
+        self.owner = ""  # the first parameter of the function that is being rewritten
 
     def _next(self) -> int:
         self.count += 1
@@ -67,7 +69,8 @@ class _Rewriter(ast.NodeTransformer):
         for arg in (node.args.vararg, node.args.kwarg):
             if arg is not None:
                 arg.annotation = None
-        before = self.shared
+        before, owner = self.shared, self.owner
+        self.owner = next(iter(parameters(node)), "")
         expressions = walrus(node)
         _declare(node, shared(node))
         self.shared = list(dict.fromkeys([*shared(node), *expressions]))
@@ -75,7 +78,7 @@ class _Rewriter(ast.NodeTransformer):
         if self.shared:
             head = self._place(state_of(self.shared, expressions), node)
             node.body = [*_scopes(node.body), *head, *_rest(node.body)]
-        self.shared = before
+        self.shared, self.owner = before, owner
         if not isinstance(node.body[-1], ast.Return):
             last = ast.Expr(call("given", ast.Constant(None)))
             node.body.append(ast.fix_missing_locations(ast.copy_location(last, node.body[-1])))
@@ -99,6 +102,14 @@ class _Rewriter(ast.NodeTransformer):
         node.body = [_locate(seen, node), *node.body]
         return node
 
+    def visit_Call(self, node: ast.Call) -> Any:
+        f = node.func
+        if isinstance(f, ast.Name) and f.id == "super" and not (node.args or node.keywords):
+            # Bodies become functions, where super() does not know its method.
+            node.args = [ast.Name("__class__", ast.Load()), ast.Name(self.owner, ast.Load())]
+            _locate(node, node)
+        return self.generic_visit(node)
+
     def visit_Raise(self, node: ast.Raise) -> Any:
         self.generic_visit(node)
         if node.exc is not None:
@@ -107,6 +118,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Return(self, node: ast.Return) -> Any:
         self.generic_visit(node)
+        if isinstance(node.value, ast.Name) and node.value.id == RESULT:
+            return node
         if node.value is not None and not isinstance(node.value, ast.Constant):
             at = node.value if hasattr(node.value, "lineno") else node
             node.value = _locate(call("given", node.value), at)

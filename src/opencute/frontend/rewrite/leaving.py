@@ -229,6 +229,8 @@ class _Lowering:
             if isinstance(stmt, ast.Return):
                 if self.valued:
                     value = stmt.value or ast.Constant(None)
+                    if not isinstance(value, ast.Constant):
+                        value = ast.copy_location(call("given", value), value)
                     out.append(_assign(RESULT, value, stmt))
                 return [*out, _set(RETURNED, True, stmt)]
             if isinstance(stmt, ast.Break | ast.Continue):

@@ -100,7 +100,7 @@ def _cases(
     head = ast.Assign([ast.Name(found, ast.Store())], test)
     out: list[ast.stmt] = [_at(head, case.pattern)]
     if case.guard is not None:
-        guard = f"__ocr_guard_{number()}"
+        guard = f"__ocv_guard_{number()}"
         keep = ast.Assign([ast.Name(guard, ast.Store())], call("truth", case.guard))
         fail = ast.Assign([ast.Name(guard, ast.Store())], ast.Constant(False))
         out.append(_at(ast.If(holds, [*take(), _at(keep, case.guard)], [fail]), case.guard))

@@ -25,7 +25,7 @@ from opencute.frontend.carried import NoJoin, Plan, Session, Static, plan_for
 from opencute.frontend.locations import here
 from opencute.frontend.state.links import link
 from opencute.frontend.state.watch import MISSING, Key, Watch
-from opencute.frontend.unbound import Partial, Unbound
+from opencute.frontend.unbound import Mixed, Partial, Unbound
 from opencute.ir.core import Value
 from opencute.ir.types import I64, FloatType, IntegerType, Type, element_type
 
@@ -77,10 +77,11 @@ def join(
             else:
                 plans.append(plan_for(*column, dynamic=dynamic, session=session))
         except NoJoin as e:
-            if any(x is None for x in column) and name != RESULT:
-                plans.append(Static(_nothing(name)))
-                continue
-            raise _error(e, name, what) from None
+            if name == RESULT or name.startswith("the "):
+                raise _error(e, name, what) from None
+            # Only an error where it is used.
+            none = any(x is None for x in column)
+            plans.append(Static(_nothing(name) if none else Mixed(_error(e, name, what), here())))
     return plans
 
 

@@ -25,6 +25,7 @@ from opencute.base.errors import LanguageError
 from opencute.base.location import Location
 from opencute.frontend.locations import here, is_internal, is_traced
 from opencute.frontend.state.objects import parts_of, state_of
+from opencute.frontend.unbound import Unbound
 
 __all__ = ["check", "clear", "given", "link"]
 
@@ -91,7 +92,14 @@ def check() -> None:
 
 
 def given(value: Any) -> Any:
-    """What a function returns; its variables are still there to be looked at."""
+    """What a function returns; its variables are still there to be looked at.
+
+    Raises:
+        MaybeUnboundError: it is a variable that some paths do not bind.
+        LanguageError: as `check`.
+    """
+    if isinstance(value, Unbound):
+        bool(value)
     check()
     return value
 

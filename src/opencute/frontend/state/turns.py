@@ -11,6 +11,7 @@ an `scf` op, and the variables after::
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
 from opencute.base.errors import TypeMismatchError
@@ -133,7 +134,7 @@ class Loop:
         read unless it has been set."""
         before = list(self.before)
         for i, (old, new) in enumerate(zip(self.before, out, strict=True)):
-            if not self.plans[i].unbound() or isinstance(new, Unbound):
+            if not self.plans[i].unbound() or isinstance(new, Unbound | FunctionType):
                 continue
             if not (runs or self.names[i] == RESULT):
                 continue
