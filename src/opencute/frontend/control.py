@@ -38,7 +38,7 @@ from opencute.frontend.state.joins import (
     types_of,
     write_back,
 )
-from opencute.frontend.state.links import check
+from opencute.frontend.state.links import check, cut, mark
 from opencute.frontend.state.objects import is_mutable
 from opencute.frontend.state.turns import Loop, truth
 from opencute.frontend.state.watch import Key, Watch
@@ -110,6 +110,7 @@ def if_(
     if cond is False:
         return orelse(*current)
     check()
+    links = mark()
     if guard:
         # The branch that goes on has what paths that left do not bind.
         on = tuple(Partial.under(x, guard) for x in current)
@@ -122,7 +123,7 @@ def if_(
     shapes: list[dict[int, tuple[Any, ...]]] = []
     for branch in (then, orelse):
         regions.append(_region(lambda _, b=branch: rows.append(at_run_time(b, *current))))
-        check()
+        cut(links)
         changes.append(watch.changes())
         shapes.append(shapes_of(watch, changes[-1]))
         watch.restore()

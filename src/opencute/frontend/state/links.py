@@ -27,7 +27,7 @@ from opencute.frontend.locations import here, is_internal, is_traced
 from opencute.frontend.state.objects import parts_of, state_of
 from opencute.frontend.unbound import Unbound
 
-__all__ = ["check", "clear", "given", "link"]
+__all__ = ["check", "clear", "cut", "given", "link", "mark"]
 
 
 @dataclass(eq=False)
@@ -49,6 +49,22 @@ _STATE = _State()
 def clear() -> None:
     """Forget all links, as before each tracing run."""
     _STATE.links.clear()
+
+
+def mark() -> int:
+    """Where to `cut` after a branch or body: its own objects end with it."""
+    return len(_STATE.links)
+
+
+def cut(to: int) -> None:
+    """Check, and forget the links since `mark`; what the branch gives back gets links of its own
+    where paths meet.
+
+    Raises:
+        LanguageError: as `check`.
+    """
+    check()
+    del _STATE.links[to:]
 
 
 def link(a: Any, b: Any, name: str) -> None:

@@ -34,7 +34,7 @@ from opencute.frontend.state.joins import (
     write_back,
     zeros_of,
 )
-from opencute.frontend.state.links import check
+from opencute.frontend.state.links import check, cut, mark
 from opencute.frontend.state.watch import Key, Watch
 from opencute.frontend.unbound import Unbound
 from opencute.ir.builder import insert_at, new_block
@@ -61,6 +61,8 @@ class Loop:
         self.before = current
         self.watch = Watch((*current, *reached))
         self.keys: list[Key] = []
+        check()
+        self.links = mark()
         self.session = Session(self.watch.known)
         self.plans = join(
             names, [current], "cannot be carried through a loop", self.session, dynamic=True
@@ -87,7 +89,7 @@ class Loop:
 
     def _leave(self, row: Values) -> tuple[Values, bool]:
         """The variables at the end of a turn, and whether the plans have been found to fit."""
-        check()
+        cut(self.links)
         changes = self.watch.changes()
         check_shapes(self.watch, [{}, shapes_of(self.watch, changes)], "a run-time loop")
         self.watch.restore()
@@ -164,6 +166,7 @@ class Loop:
             with insert_at(before_block):
                 test, start = cond(*self._enter(before_block.args))
                 test = truth(test)
+                cut(self.links)
                 changes = self.watch.changes()
                 self.watch.restore()
                 if self._admit(changes):
