@@ -89,6 +89,7 @@ _TABLE = {
     "make_fragment": "opencute.lang.tensors:make_rmem_tensor",
     "make_ptr": "opencute.lang.external",
     "math": "opencute.cute.math:",
+    "native_struct": "opencute.lang.records.native",
     "nvgpu": "opencute.cute.nvgpu:",
     "print_tensor": "opencute.lang.printing",
     "printf": "opencute.lang.printing",
