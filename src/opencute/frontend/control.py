@@ -138,9 +138,9 @@ def if_(
         with insert_at(region.block):
             scf.yield_(flatten(plans, row))
     op = scf.if_(cond.ir_value(), types_of(plans), *regions)
-    out = rebuild(plans, op.results)
+    out = write_back(watch, keys, rebuild(plans, op.results), shapes[0])
     link_all(session, names, plans)
-    return write_back(watch, keys, out, shapes[0])
+    return out
 
 
 def for_(

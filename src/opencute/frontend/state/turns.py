@@ -76,9 +76,9 @@ class Loop:
 
     def _enter(self, args: Iterable[Value]) -> Values:
         """The variables at the start of a turn; changed items are set."""
-        row = rebuild(self.plans, args)
+        row = write_back(self.watch, self.keys, rebuild(self.plans, args), {})
         link_all(self.session, self._names(), self.plans)
-        return write_back(self.watch, self.keys, row, {})
+        return row
 
     def _admit(self, changes: dict[Key, Any]) -> bool:
         """Carry changed items from now on; whether there are new ones."""
