@@ -196,12 +196,19 @@ class Custom(Plan):
 
     example: Any
     value_types: list[Type]
+    session: Session
 
     def types(self) -> list[Type]:
         return self.value_types
 
     def values(self, obj: Any) -> list[Value]:
-        return [_raw(v) for v in obj.__extract_mlir_values__()]
+        if not is_mutable(obj):
+            return [_raw(v) for v in obj.__extract_mlir_values__()]
+        before = state_of(obj) or {}
+        fill(obj, self.session.state(obj, self.session.path))
+        out = [_raw(v) for v in obj.__extract_mlir_values__()]
+        fill(obj, before)
+        return out
 
     def rebuild(self, values: Iterator[Value]) -> Any:
         return self.example.__new_from_mlir_values__([next(values) for _ in self.value_types])
@@ -229,6 +236,8 @@ class Built(Plan):
     met again, the same new one stands for it."""
 
     sources: tuple[Any, ...]
+    session: Session
+    paths: tuple[int, ...]
     keys: tuple[Any, ...] = ()
     plans: list[Plan] = dataclasses.field(default_factory=list[Plan])
     made: Any = None
@@ -237,8 +246,7 @@ class Built(Plan):
         return [t for p in self.plans for t in p.types()]
 
     def values(self, obj: Any) -> list[Value]:
-        state = state_of(obj)
-        assert state is not None
+        state = self.session.state(obj, self.session.path)
         return [v for k, p in zip(self.keys, self.plans, strict=True) for v in p.values(state[k])]
 
     def facts(self) -> tuple[Any, ...]:
@@ -271,14 +279,27 @@ class Session:
 
     def __init__(self, known: frozenset[int] | set[int] = frozenset()) -> None:
         self.known = known
-        self.made: dict[tuple[int, ...], Built] = {}
+        self.made: dict[Any, Built] = {}
+        self.states: list[dict[int, dict[Any, Any]]] = []
+        """For each path, the items of old objects that it changed, by identity."""
+        self.paths: tuple[int, ...] | None = None
+        """The paths of the objects that `plan_for` is given; None: all of them."""
+        self.path = 0
+        """The path whose values are wanted."""
+
+    def state(self, obj: Any, path: int) -> dict[Any, Any]:
+        """The items of a mutable object at the end of a path."""
+        changed = self.states[path].get(id(obj)) if path < len(self.states) else None
+        state = changed if changed is not None else state_of(obj)
+        assert state is not None
+        return state
 
     def links(self) -> Iterator[tuple[Any, Any, Built]]:
         """Pairs of objects that may be one: a new object and an old one that it stands for on some
         path, and two new ones that have a path where they are the same."""
         homes: dict[tuple[int, int], Built] = {}
         for plan in self.made.values():
-            for path, obj in enumerate(plan.sources):
+            for path, obj in zip(plan.paths, plan.sources, strict=True):
                 if id(obj) in self.known:
                     yield plan.made, obj, plan
                 other = homes.setdefault((path, id(obj)), plan)
@@ -382,7 +403,7 @@ def plan_for(*objs: Any, dynamic: bool = False, session: Session | None = None) 
     if isinstance(first, Value):
         return _raw_values(objs)
     if hasattr(first, "__extract_mlir_values__") and hasattr(first, "__new_from_mlir_values__"):
-        return _custom(objs)
+        return _custom(objs, session)
     split = _split(first)
     if split is not None:
         return _parts(objs, dynamic, session)
@@ -396,13 +417,13 @@ def plan_for(*objs: Any, dynamic: bool = False, session: Session | None = None) 
     )  # fmt: skip
 
 
-def _custom(objs: tuple[Any, ...]) -> Plan:
+def _custom(objs: tuple[Any, ...], session: Session) -> Plan:
     types = [[_raw(v).type for v in o.__extract_mlir_values__()] for o in objs
              if hasattr(o, "__extract_mlir_values__")]  # fmt: skip
     if len(types) != len(objs) or any(t != types[0] for t in types):
         raise NoJoin("objects of different structure cannot be joined", expected=_show(objs[0]),
                      found=_show(objs[-1]))  # fmt: skip
-    return Custom(objs[0], types[0])
+    return Custom(objs[0], types[0], session)
 
 
 def _raw_values(objs: tuple[Any, ...]) -> Plan:
@@ -419,17 +440,18 @@ def _heap(objs: tuple[Any, ...], dynamic: bool, session: Session) -> Plan:
     same = all(o is first for o in objs)
     if same and id(first) in session.known:
         return Static(first)
-    key = tuple(map(id, objs))
+    paths = session.paths if session.paths is not None else tuple(range(len(objs)))
+    key = paths, tuple(map(id, objs))
     if key in session.made:
         return Again(session.made[key])
     if hasattr(first, "__extract_mlir_values__") and hasattr(first, "__new_from_mlir_values__"):
-        return _custom(objs)
-    states: list[dict[Any, Any]] = [state_of(o) or {} for o in objs]
+        return _custom(objs, session)
+    states = [session.state(o, p) if is_mutable(o) else {} for p, o in zip(paths, objs, strict=True)]
     for o, state in zip(objs, states, strict=True):
         if type(o) is not type(first) or list(state) != list(states[0]):
             raise NoJoin("objects of different structure cannot be joined",
                          expected=_show(first), found=_show(o))  # fmt: skip
-    plan = session.made[key] = Built(objs, tuple(states[0]))
+    plan = session.made[key] = Built(objs, session, paths, tuple(states[0]))
     inner = dynamic and isinstance(first, list | dict)
     plan.plans = [
         plan_for(*(s[k] for s in states), dynamic=inner, session=session) for k in plan.keys

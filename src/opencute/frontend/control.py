@@ -35,6 +35,7 @@ from opencute.frontend.state.joins import (
     link_all,
     rebuild,
     shapes_of,
+    states_of,
     types_of,
     write_back,
 )
@@ -121,20 +122,23 @@ def if_(
     regions: list[Region] = []
     changes: list[dict[Key, Any]] = []
     shapes: list[dict[int, tuple[Any, ...]]] = []
+    states: list[dict[int, dict[Any, Any]]] = []
     for branch in (then, orelse):
         regions.append(_region(lambda _, b=branch: rows.append(at_run_time(b, *current))))
         cut(links)
         changes.append(watch.changes())
         shapes.append(shapes_of(watch, changes[-1]))
+        states.append(states_of(watch, changes[-1]))
         watch.restore()
     check_shapes(watch, shapes, "a dynamic 'if'")
     keys = keys_of(watch, changes, shapes[0])
     rows = [(*row, *item_values(watch, keys, c)) for row, c in zip(rows, changes, strict=True)]
     names = (*names, *map(watch.describe, keys))
     session = Session(watch.known)
+    session.states = states
     plans = join(names, rows, "has different kinds of values in the branches of a dynamic 'if'",
                  session, fill=fill)  # fmt: skip
-    for region, row in zip(regions, rows, strict=True):
+    for session.path, (region, row) in enumerate(zip(regions, rows, strict=True)):
         with insert_at(region.block):
             scf.yield_(flatten(plans, row))
     op = scf.if_(cond.ir_value(), types_of(plans), *regions)

@@ -24,6 +24,7 @@ from opencute.dialects.cute import PtrType
 from opencute.frontend.carried import NoJoin, Plan, Session, Static, plan_for
 from opencute.frontend.locations import here
 from opencute.frontend.state.links import link
+from opencute.frontend.state.objects import state_of
 from opencute.frontend.state.watch import MISSING, Key, Watch
 from opencute.frontend.unbound import Mixed, Partial, Unbound
 from opencute.ir.core import Value
@@ -31,7 +32,7 @@ from opencute.ir.types import I64, FloatType, IntegerType, Type, element_type
 
 __all__ = [
     "RESULT", "Names", "Values", "check_shapes", "flatten", "item_values", "join", "keys_of",
-    "link_all", "rebuild", "shapes_of", "types_of", "write_back", "zeros_of",
+    "link_all", "rebuild", "shapes_of", "states_of", "types_of", "write_back", "zeros_of",
 ]  # fmt: skip
 
 Names = tuple[str, ...]
@@ -134,10 +135,19 @@ def _filled(column: list[Any], dynamic: bool, session: Session) -> Plan:
     bound = [x for x in column if not isinstance(x, Unbound)]
     if not bound or len(bound) == len(column):
         return plan_for(*column, dynamic=dynamic, session=session)
-    plan = plan_for(*bound, dynamic=dynamic, session=session)
+    plan = _plan_of(column, session, dynamic)
     if _have_zeros(plan.types()):
         return _Filled(plan)
     return plan_for(*column, dynamic=dynamic, session=session)
+
+
+def _plan_of(column: list[Any], session: Session, dynamic: bool = False) -> Plan:
+    """A plan for the values of those paths that have one."""
+    session.paths = tuple(p for p, x in enumerate(column) if not isinstance(x, Unbound))
+    try:
+        return plan_for(*(column[p] for p in session.paths), dynamic=dynamic, session=session)
+    finally:
+        session.paths = None
 
 
 def _partial(
@@ -145,7 +155,6 @@ def _partial(
 ) -> Plan:
     """A plan for a variable that is not bound on some paths; those may be ones that leave."""
     need = frozenset[frozenset[str]]()
-    bound: list[Any] = []
     for x, left in zip(column, flags, strict=True):
         if isinstance(x, Partial):
             need |= Partial.flags(x)
@@ -153,11 +162,10 @@ def _partial(
             if not left:
                 return Static(x if len(column) == 1 else Unbound(name, here()))
             need |= {left}
-            continue
-        bound.append(Partial.value(x))
-    if not bound:
+    values = [Partial.value(x) for x in column]
+    if all(isinstance(x, Unbound) for x in values):
         return Static(column[0])
-    plan = plan_for(*bound, session=session)
+    plan = _plan_of(values, session)
     if not _have_zeros(plan.types()):
         return Static(Unbound(name, here()))
     return _Partial(plan, name, need)
@@ -222,6 +230,12 @@ def check_shapes(watch: Watch, paths: list[dict[int, tuple[Any, ...]]], what: st
             "way on every path, decide with const_expr(), loop over range_constexpr(), or use a "
             "register tensor",
         )  # fmt: skip
+
+
+def states_of(watch: Watch, changes: dict[Key, Any]) -> dict[int, dict[Any, Any]]:
+    """The items of the objects that a path changed, by identity; before they are put back."""
+    objects = (watch.objects[i] for i in dict.fromkeys(i for i, _ in changes))
+    return {id(obj): state_of(obj) or {} for obj in objects}
 
 
 def item_values(watch: Watch, keys: list[Key], changes: dict[Key, Any]) -> Values:

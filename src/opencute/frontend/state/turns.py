@@ -30,6 +30,7 @@ from opencute.frontend.state.joins import (
     link_all,
     rebuild,
     shapes_of,
+    states_of,
     types_of,
     write_back,
     zeros_of,
@@ -92,11 +93,13 @@ class Loop:
         cut(self.links)
         changes = self.watch.changes()
         check_shapes(self.watch, [{}, shapes_of(self.watch, changes)], "a run-time loop")
+        states = [{}, states_of(self.watch, changes)]
         self.watch.restore()
         fresh = self._admit(changes)
         after = self._with_items(row, changes)
         start = self._with_items(self.before, {})
         session = Session(self.watch.known)
+        session.states = states
         new = join(
             self._names(), [start, after], "changes its kind in a loop", session, dynamic=True
         )
@@ -106,9 +109,11 @@ class Loop:
         if not fits:
             self.session = session
             self.plans = new
+        self.session.states, self.session.path = states, 1
         return after, fits
 
     def _start(self) -> list[Value]:
+        self.session.path = 0
         return flatten(self.plans, self._with_items(self.before, {}))
 
     def _finish(self, op: Op) -> Values:
@@ -142,9 +147,12 @@ class Loop:
                 continue
             del old
             try:
+                self.session.paths = (1,)
                 plan = plan_for(new, dynamic=True, session=self.session)
             except NoJoin:
                 continue
+            finally:
+                self.session.paths = None
             zeros = zeros_of(plan.types())
             if zeros is not None:
                 self.plans[i], before[i] = plan, plan.rebuild(iter(zeros))
