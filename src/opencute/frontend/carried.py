@@ -446,7 +446,9 @@ def _heap(objs: tuple[Any, ...], dynamic: bool, session: Session) -> Plan:
         return Again(session.made[key])
     if hasattr(first, "__extract_mlir_values__") and hasattr(first, "__new_from_mlir_values__"):
         return _custom(objs, session)
-    states = [session.state(o, p) if is_mutable(o) else {} for p, o in zip(paths, objs, strict=True)]
+    states = [
+        session.state(o, p) if is_mutable(o) else {} for p, o in zip(paths, objs, strict=True)
+    ]
     for o, state in zip(objs, states, strict=True):
         if type(o) is not type(first) or list(state) != list(states[0]):
             raise NoJoin("objects of different structure cannot be joined",

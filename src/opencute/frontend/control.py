@@ -58,8 +58,7 @@ _MOST = 1 << 16  # turns of a loop that runs while tracing
 def values(names: Names, scope: dict[str, Any]) -> Values:
     """The variables of `names` in a function's locals, unbound ones as `Unbound`."""
     return tuple(
-        scope[n] if n in scope else Unbound("the return value" if n == RESULT else n)
-        for n in names
+        scope[n] if n in scope else Unbound("the return value" if n == RESULT else n) for n in names
     )
 
 

@@ -25,7 +25,7 @@ INTS = [
 ]  # fmt: skip
 FLOATS = ["f32", "f16", "f64"]
 
-HEADER = '''
+HEADER = """
 import contextlib, dataclasses, functools, types
 from typing import Any, NamedTuple
 
@@ -161,7 +161,7 @@ def program(a, b, c):
         o.n = (o.n + by) % 83
         return o
     twice = functools.partial(helper, q=4)
-'''
+"""
 
 
 class Writer:

@@ -300,8 +300,11 @@ class _Lowering:
         static = static or (isinstance(stmt, ast.While) and is_constexpr(stmt.test))
         loop = _Loop(f"__ocr_broken_{n}", f"__ocr_skipped_{n}")
         turn = None
-        if static and isinstance(stmt, ast.While) and exits - {"continue"} and (
-            "continue" not in exits
+        if (
+            static
+            and isinstance(stmt, ast.While)
+            and exits - {"continue"}
+            and ("continue" not in exits)
         ):
             # The next turn stands where this one goes on, so that what is static there stays so.
             turn = ast.Assign([ast.Tuple([], ast.Store())], call("next_turn"))

@@ -81,9 +81,7 @@ def lower_match(node: ast.Match, number: Callable[[], int]) -> list[ast.stmt]:
     return out
 
 
-def _cases(
-    subject: str, cases: list[ast.match_case], number: Callable[[], int]
-) -> list[ast.stmt]:
+def _cases(subject: str, cases: list[ast.match_case], number: Callable[[], int]) -> list[ast.stmt]:
     if not cases:
         return []
     case, *others = cases

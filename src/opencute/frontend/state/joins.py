@@ -150,9 +150,7 @@ def _plan_of(column: list[Any], session: Session, dynamic: bool = False) -> Plan
         session.paths = None
 
 
-def _partial(
-    name: str, column: list[Any], flags: list[frozenset[str]], session: Session
-) -> Plan:
+def _partial(name: str, column: list[Any], flags: list[frozenset[str]], session: Session) -> Plan:
     """A plan for a variable that is not bound on some paths; those may be ones that leave."""
     need = frozenset[frozenset[str]]()
     for x, left in zip(column, flags, strict=True):
@@ -160,7 +158,8 @@ def _partial(
             need |= Partial.flags(x)
         elif isinstance(x, Unbound):
             if not left:
-                return Static(x if len(column) == 1 else Unbound(name, here()))
+                known = len(column) == 1 or isinstance(x, Mixed)
+                return Static(x if known else Unbound(name, here()))
             need |= {left}
     values = [Partial.value(x) for x in column]
     if all(isinstance(x, Unbound) for x in values):
