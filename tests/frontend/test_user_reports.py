@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""What users of the field ran into: control flow and errors. Numbers are issues of NVIDIA/cutlass."""
+"""What users of the field ran into in control flow and errors; numbers are of NVIDIA/cutlass."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_3201_a_name_that_shares_its_scope_with_the_loop_variable() -> None:
         for acc_i in range(4):
             acc = acc + acc_i
             k = acc_i
-        for k in range(2):  # noqa: B007
+        for k in range(2):
             acc += k
         return acc * 10 + k
 

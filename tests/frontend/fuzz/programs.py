@@ -237,11 +237,11 @@ class Writer:
                 ("u32", "Uint32"), ("n64", "Int64"))),
             f"n16 = n16 {shift} cutlass.Int16({n % 5})", f"u32 = u32 {shift} cutlass.Uint32({n})",
             f"u8 = u8 // cutlass.Uint8({n + 1})", f"n8 = n8 % cutlass.Int8({n + 1})",
-            f"n64 = n64 * cutlass.Int64({v}) + n64", f"n8 = cutlass.Int8(n16)", "n64 = -n64",
-            f"n16 = cutlass.Int16(u32)", "u16 = ~u16", f"n64 = n64.to(cutlass.Int64) - {n}",
-            f"f32 = f32 + cutlass.Float32({v})", f"f32 = f32 * 0.5 - {n}", f"f32 = -f32 / 4",
+            f"n64 = n64 * cutlass.Int64({v}) + n64", "n8 = cutlass.Int8(n16)", "n64 = -n64",
+            "n16 = cutlass.Int16(u32)", "u16 = ~u16", f"n64 = n64.to(cutlass.Int64) - {n}",
+            f"f32 = f32 + cutlass.Float32({v})", f"f32 = f32 * 0.5 - {n}", "f32 = -f32 / 4",
             f"f16 = f16 * 0.25 + cutlass.Float16({v})", f"f64 = f64 - cutlass.Float64({v}) / 8",
-            f"f32 = abs(f32) if f32 < {v} else f32 + 1", f"f32 = cutlass.Float32(n8)",
+            f"f32 = abs(f32) if f32 < {v} else f32 + 1", "f32 = cutlass.Float32(n8)",
             f"f32 = max(f32, {n} * 0.5)", "f64 = cutlass.Float64(f32) * 3", "f32 = f16.to(cutlass.Float32)",
         )  # fmt: skip
 
@@ -256,14 +256,14 @@ class Writer:
             f"slot.a = ({v}) % 33", f"slot.b += ({v}) % 7", f"box.kids[0].n = ({v}) % 21",
             f"state['j'][0] += ({v}) % 5", f"nest[1][1] = ({v}) % 12", f"nest[1][0] -= ({v}) % 3",
             f"nest = (2, [({v}) % 15, nest[1][0]])", f"items = [({v}) % 20, y % 9, 1]",
-            f"items.append(items.pop(0))", f"items[:] = items[::-1]", f"twin = [({v}) % 10, 1]",
+            "items.append(items.pop(0))", "items[:] = items[::-1]", f"twin = [({v}) % 10, 1]",
             f"swap(twin, {self.test(0)})", f"items, twin = [*twin, 1], [items[0], ({v}) % 6]",
             f"box = Box(({v}) % 17, box.kids)", f"box.kids = [Box(({v}) % 8), box.kids[1]]",
             f"obj = types.SimpleNamespace(n=({v}) % 14)", f"acc = Acc(({v}) % 25)",
-            f"acc.log[1] = ({v}) % 19", f"box.kids[0], box.kids[1] = box.kids[1], box.kids[0]",
+            f"acc.log[1] = ({v}) % 19", "box.kids[0], box.kids[1] = box.kids[1], box.kids[0]",
             f"state = {{'k': ({v}) % 11, 'j': [z]}}", f"[x, *twin] = [({v}) % 99, *twin]",
-            f"twin = items[:2]", f"{name} = sum(items) % 90", f"bump(({v}) % 30)",
-            f"alias = twin; alias[1] = ({v}) % 16", f"sub.log = acc.log[:]",
+            "twin = items[:2]", f"{name} = sum(items) % 90", f"bump(({v}) % 30)",
+            f"alias = twin; alias[1] = ({v}) % 16", "sub.log = acc.log[:]",
         )  # fmt: skip
 
     def statement(self, indent: int, depth: int) -> None:
@@ -311,7 +311,7 @@ class Writer:
             self.emit(indent, f"match {subject}:")
             for case in self.rng.sample([
                 "0", "1 | 2", "(0, q)", "Point(a=1, b=q)", "Point(q, 4)", f"q if q == {self.atom()}",
-                "[q, 1, *_]", "(1 | 3 as q, _)", "int(q)",
+                "[q, 1, *_]", "(1 | 3 as q, _)", "str(q)",
             ], 2):  # fmt: skip
                 self.emit(indent + 1, f"case {case}:")
                 self.block(indent + 2, depth - 1)
@@ -343,7 +343,7 @@ class Writer:
             self.emit(indent, "else:")
             self.block(indent + 1, depth - 1)
         else:
-            self.emit(indent, f"assert SCALE == 3, f'{{SCALE}}'")
+            self.emit(indent, "assert SCALE == 3, f'{SCALE}'")
             self.emit(indent, f"y = [(w := u) * 2 for u in (1, {self.atom()})][1] % 70 + w % 3")
 
     def name(self) -> str:
