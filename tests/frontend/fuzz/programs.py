@@ -242,7 +242,8 @@ class Writer:
             f"f32 = f32 + cutlass.Float32({v})", f"f32 = f32 * 0.5 - {n}", "f32 = -f32 / 4",
             f"f16 = f16 * 0.25 + cutlass.Float16({v})", f"f64 = f64 - cutlass.Float64({v}) / 8",
             f"f32 = abs(f32) if f32 < {v} else f32 + 1", "f32 = cutlass.Float32(n8)",
-            f"f32 = max(f32, {n} * 0.5)", "f64 = cutlass.Float64(f32) * 3", "f32 = f16.to(cutlass.Float32)",
+            f"f32 = max(f32, {n} * 0.5)", "f64 = cutlass.Float64(f32) * 3",
+            "f32 = f16.to(cutlass.Float32)",
         )  # fmt: skip
 
     def assignment(self) -> str:
@@ -310,7 +311,8 @@ class Writer:
                                 f"[{self.atom()}, 1, *twin]")  # fmt: skip
             self.emit(indent, f"match {subject}:")
             for case in self.rng.sample([
-                "0", "1 | 2", "(0, q)", "Point(a=1, b=q)", "Point(q, 4)", f"q if q == {self.atom()}",
+                "0", "1 | 2", "(0, q)", "Point(a=1, b=q)", "Point(q, 4)",
+                f"q if q == {self.atom()}",
                 "[q, 1, *_]", "(1 | 3 as q, _)", "str(q)",
             ], 2):  # fmt: skip
                 self.emit(indent + 1, f"case {case}:")
@@ -319,7 +321,8 @@ class Writer:
             self.block(indent + 2, depth - 1)
         elif kind == 1:
             cm = self.pick("Scope(box)", f"region(twin, {self.atom()})",
-                           "contextlib.nullcontext()", "Scope(obj), Scope(box.kids[0])")  # fmt: skip
+                           "contextlib.nullcontext()",
+                           "Scope(obj), Scope(box.kids[0])")  # fmt: skip
             self.emit(indent, f"with {cm}:")
             self.block(indent + 1, depth - 1)
         elif kind == 2:

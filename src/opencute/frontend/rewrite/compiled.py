@@ -72,8 +72,11 @@ class _Rewriter(ast.NodeTransformer):
         before, owner = self.shared, self.owner
         self.owner = next(iter(parameters(node)), "")
         expressions = walrus(node)
-        _declare(node, shared(node))
-        self.shared = list(dict.fromkeys([*shared(node), *expressions]))
+        # Functions beside this one, which it may call, assign those of the function around.
+        own = {*assigned(node.body), *parameters(node)}
+        names = [*shared(node), *(n for n in before if n not in own)]
+        _declare(node, names)
+        self.shared = list(dict.fromkeys([*names, *expressions]))
         self.generic_visit(node)
         if self.shared:
             head = self._place(state_of(self.shared, expressions), node)

@@ -312,7 +312,8 @@ class _Lowering:
         stmt.body = [_set(loop.skipped, False, stmt), *self.block(stmt.body, loop)]
         if turn is not None:
             stmt.oc_next = turn  # type: ignore[union-attr]
-            names = [*assigned([stmt.test, *stmt.body]), loop.broken]
+            test = stmt.test if isinstance(stmt, ast.While) else stmt.iter
+            names = [*assigned([test, *stmt.body]), loop.broken]
             names += [RETURNED, RESULT] if "return" in exits else []
             turn.targets = [target_tuple(list(dict.fromkeys(names)))]
             _placed(turn, stmt)
