@@ -10,67 +10,24 @@ calls (events around 20 calls), and of single calls with the L2 overwritten befo
 
 import argparse
 import json
-import statistics
 import sys
-import time
 from pathlib import Path
 
 import torch
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "examples")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "examples"), str(ROOT / "benchmarks")]
 
 import add_2d  # noqa: E402
 import add_tiled_copy  # noqa: E402
 import relu_2d  # noqa: E402
 import scale_inplace  # noqa: E402
+from timing import burst, copy_bandwidth, flushed  # noqa: E402
 
 import cutlass.cute as cute  # noqa: E402 - after the path is set
 from cutlass.cute.runtime import from_dlpack  # noqa: E402
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-
-
-def burst(functions, iters=20, rounds=9):
-    """Median microseconds per call, the functions interleaved."""
-    samples = {n: [] for n in functions}
-    names = list(functions)
-    for r in range(rounds):
-        for name in names[r % len(names) :] + names[: r % len(names)]:
-            fn = functions[name]
-            for _ in range(3):
-                fn()
-            torch.cuda.synchronize()
-            time.sleep(0.02)
-            a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            fn()
-            a.record()
-            for _ in range(iters):
-                fn()
-            b.record()
-            torch.cuda.synchronize()
-            samples[name].append(a.elapsed_time(b) * 1e3 / iters)
-    return {n: statistics.median(v) for n, v in samples.items()}
-
-
-def flushed(functions, iters=10, rounds=3):
-    """Median microseconds per call with the L2 overwritten before each call."""
-    flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
-    samples = {n: [] for n in functions}
-    names = list(functions)
-    for r in range(rounds):
-        for name in names[r % len(names) :] + names[: r % len(names)]:
-            pairs = []
-            for _ in range(iters):
-                flush.zero_()
-                a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                a.record()
-                functions[name]()
-                b.record()
-                pairs.append((a, b))
-            torch.cuda.synchronize()
-            samples[name] += [a.elapsed_time(b) * 1e3 for a, b in pairs]
-    return {n: statistics.median(v) for n, v in samples.items()}
 
 
 def prepared(fn, tensors, *more, dynamic=True, align=16):
@@ -126,9 +83,7 @@ def main():
     parser.add_argument("--size", type=int, default=8192)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    src, dst = (torch.empty(1 << 30, dtype=torch.int8, device="cuda") for _ in range(2))
-    copy = burst({"copy": lambda: dst.copy_(src)})["copy"]
-    bandwidth = 2 * (1 << 30) / copy  # bytes per microsecond
+    bandwidth = copy_bandwidth()
     print(f"{torch.cuda.get_device_name()}, copy {bandwidth / 1e6:.2f} TB/s")
     rows = []
     for name, dtype in DTYPES.items():

@@ -4,24 +4,40 @@
 
 from typing import Annotated, TypeVar
 
+from opencute import base_dsl as base_dsl
 from opencute import cuda as cuda
 from opencute import cute as cute
+from opencute import cutlass_dsl as cutlass_dsl
+from opencute import pipeline as pipeline
 from opencute import torch as torch
+from opencute import utils as utils
+from opencute.cute import testing as testing
 from opencute.frontend.ranges import range_ as range
 from opencute.frontend.ranges import range_ as range_dynamic
 from opencute.frontend.ranges import range_constexpr as range_constexpr
 from opencute.frontend.signature import register_jit_arg_adapter as register_jit_arg_adapter
-from opencute.lang.copies import CopyAtom as CopyAtom
+from opencute.frontend.structured import extract_mlir_values as extract_mlir_values
+from opencute.frontend.structured import new_from_mlir_values as new_from_mlir_values
 from opencute.lang.hints import const_expr as const_expr
 from opencute.lang.hints import dsl_user_op as dsl_user_op
 from opencute.lang.hints import dynamic_expr as dynamic_expr
 from opencute.lang.mathfns import max as max
 from opencute.lang.mathfns import min as min
+from opencute.lang.mlir.control import for_generate as for_generate
+from opencute.lang.mlir.control import yield_out as yield_out
 from opencute.lang.numbers import BFloat16 as BFloat16
 from opencute.lang.numbers import Boolean as Boolean
+from opencute.lang.numbers import Float as Float
 from opencute.lang.numbers import Float4E2M1FN as Float4E2M1FN
+from opencute.lang.numbers import Float6E2M3FN as Float6E2M3FN
+from opencute.lang.numbers import Float6E3M2FN as Float6E3M2FN
+from opencute.lang.numbers import Float8E3M4 as Float8E3M4
+from opencute.lang.numbers import Float8E4M3 as Float8E4M3
+from opencute.lang.numbers import Float8E4M3B11FNUZ as Float8E4M3B11FNUZ
 from opencute.lang.numbers import Float8E4M3FN as Float8E4M3FN
+from opencute.lang.numbers import Float8E4M3FNUZ as Float8E4M3FNUZ
 from opencute.lang.numbers import Float8E5M2 as Float8E5M2
+from opencute.lang.numbers import Float8E5M2FNUZ as Float8E5M2FNUZ
 from opencute.lang.numbers import Float8E8M0FNU as Float8E8M0FNU
 from opencute.lang.numbers import Float16 as Float16
 from opencute.lang.numbers import Float32 as Float32
@@ -43,6 +59,9 @@ from opencute.lang.numbers import Uint64 as Uint64
 from opencute.lang.numbers import Uint128 as Uint128
 from opencute.lang.numbers import as_numeric as as_numeric
 from opencute.lang.pointers import AddressSpace as AddressSpace
+from opencute.lang.tiled.atoms import CopyAtom as CopyAtom
+from opencute.lang.typing import dtype as dtype
+from opencute.lang.values.packed import Float4E2M1FNx2 as Float4E2M1FNx2
 
 __version__: str
 
@@ -55,9 +74,18 @@ __all__ = [
     "Boolean",
     "Constexpr",
     "CopyAtom",
+    "Float",
     "Float4E2M1FN",
+    "Float4E2M1FNx2",
+    "Float6E2M3FN",
+    "Float6E3M2FN",
+    "Float8E3M4",
+    "Float8E4M3",
+    "Float8E4M3B11FNUZ",
     "Float8E4M3FN",
+    "Float8E4M3FNUZ",
     "Float8E5M2",
+    "Float8E5M2FNUZ",
     "Float8E8M0FNU",
     "Float16",
     "Float32",
@@ -78,16 +106,26 @@ __all__ = [
     "Uint64",
     "Uint128",
     "as_numeric",
+    "base_dsl",
     "const_expr",
     "cuda",
     "cute",
+    "cutlass_dsl",
     "dsl_user_op",
+    "dtype",
     "dynamic_expr",
+    "extract_mlir_values",
+    "for_generate",
     "max",
     "min",
+    "new_from_mlir_values",
+    "pipeline",
     "range",
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "testing",
     "torch",
+    "utils",
+    "yield_out",
 ]

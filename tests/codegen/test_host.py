@@ -13,9 +13,9 @@ import pytest
 from codegen.samples import relu_2d
 from opencute.arch.target import target
 from opencute.base.errors import ToolchainError
-from opencute.codegen.host import compile_host_text
+from opencute.codegen.host import TOO_MUCH_SMEM, compile_host_text
 from opencute.dialects import arith, cute, func, gpu, llvm
-from opencute.ir.attributes import UNIT
+from opencute.ir.attributes import UNIT, IntAttr
 from opencute.ir.builder import insert_at
 from opencute.ir.core import Op, Value
 from opencute.ir.types import F16, F32, I32, I64
@@ -154,3 +154,23 @@ def test_float_arguments_and_conversions() -> None:
 def test_a_missing_function_is_named() -> None:
     with pytest.raises(ToolchainError, match="OC1526"):
         compile_host_text(relu_2d(F16, 8), "nothing")
+
+
+@pytest.mark.parametrize("asked", [0, 4096, 227 * 1024, 227 * 1024 + 1, 1 << 29, 1 << 40, -1])
+def test_an_amount_of_shared_memory_is_checked_before_the_launch(asked: int) -> None:
+    limit = 227 * 1024
+
+    def body(n: Value) -> None:
+        attributes = {"cute.smem_limit": IntAttr(limit, I64), "cute.carveout": IntAttr(50, I64)}
+        gpu.launch_func("relu", [const(1)] * 3, [const(32)] * 3, (), smem=n, attributes=attributes)
+
+    driver = Driver()
+    status = driver.call(with_host([I64], body), asked & ((1 << 64) - 1))
+    if 0 <= asked <= limit:
+        assert status == 0 and driver.calls[0]["smem"] == asked
+        assert driver.calls[0]["attributes"][0][0] == 14
+        assert driver.calls[0]["attributes"][0][1][0] == 50
+    else:
+        assert driver.calls == []
+        assert status & TOO_MUCH_SMEM
+        assert status & (TOO_MUCH_SMEM - 1) == min(asked % (1 << 64), TOO_MUCH_SMEM - 1)

@@ -11,8 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from opencute.arch.mma import MMA_ATOMS
 from opencute.base.location import Location
-from opencute.dialects import arith, builtin, cute, func, gpu, llvm, math, ptx, scf, vector
+from opencute.dialects import (
+    arith,
+    builtin,
+    cf,
+    cute,
+    func,
+    gpu,
+    interop,
+    llvm,
+    math,
+    ptx,
+    ptx_compute,
+    ptx_math,
+    ptx_matrix,
+    ptx_memory,
+    ptx_warp,
+    scf,
+    smem,
+    tiled,
+    vector,
+)
 from opencute.ir.attributes import (
     UNIT,
     ArrayAttr,
@@ -53,6 +74,7 @@ G16 = cute.PtrType(F16, "gmem", 16)
 G32 = cute.PtrType(F32, "gmem", 4)
 PRED = cute.PtrType(I1, "rmem", 1)
 GLOBAL = llvm.LLVMPointerType(llvm.GLOBAL)
+PAIR = llvm.LLVMStructType((I32, I32))
 LAYOUT = cute.LayoutAttr((8, 1), (1, cute.Dyn(64, 8)))
 
 SAMPLES: dict[str, list[Sample]] = {}
@@ -265,7 +287,9 @@ _add(
     "cute.convert",
     lambda arg: cute.convert(arg(F32), FLOATS["f8E4M3FN"], saturate=True),
     lambda arg: cute.convert(arg(V4), VectorType(4, FLOATS["tf32"]), "rna"),
+    lambda arg: cute.convert(arg(F32), FLOATS["f4E2M1FN"], "rs", saturate=True, random=arg(I32)),
 )
+_add("cf.assert", lambda arg: cf.assert_(arg(I1), 'n is 100% "right"'))
 _add("cute.print", lambda arg: cute.print_('i = %d, "%s"\n\té', (arg(I32),)))
 
 
@@ -302,7 +326,14 @@ _add(
         "add.u32 $0, $1, $2;", "=r,r,r", (arg(I32), arg(I32)), (I32,), pure=True
     ),
     lambda arg: llvm.inline_asm("bar.sync 0;", "", (), ()),
+    lambda arg: llvm.inline_asm("mov.b64 {$0, $1}, $2;", "=r,=r,l", (arg(I64),), (PAIR,)),
 )
+_add("llvm.extractvalue", lambda arg: llvm.extractvalue(arg(PAIR), 1))
+_add("ptx.compute", lambda arg: ptx_compute.compute("add.u32", (arg(I32), arg(I32)), I32))
+_add(
+    "cute.to_llvm", lambda arg: interop.to_llvm(arg(G16)), lambda arg: interop.to_llvm(arg(G16), 0)
+)
+_add("cute.from_llvm", lambda arg: interop.from_llvm(arg(GLOBAL), G16))
 _add(
     "ptx.bar_sync",
     lambda arg: ptx.bar_sync(arg(I32)),
@@ -327,3 +358,160 @@ def _attributes(arg: Arg) -> None:
 
 
 _add("ptx.sreg", _attributes)
+
+
+# smem, barriers, warps, memory with an order
+
+S32 = cute.PtrType(F32, "smem", 16)
+_add("cute.smem_alloc", lambda arg: smem.smem_alloc(1024, 512, 1024))
+_add("cute.smem_size", lambda arg: smem.smem_size())
+_add("ptx.bar_arrive", lambda arg: ptx.bar_arrive(arg(I32), arg(I32)))
+for _name in ptx.BAR_REDUCTIONS:
+    _add(
+        "ptx.bar_red",
+        lambda arg, n=_name: ptx.bar_red(n, arg(I32), None, arg(I1)),
+        lambda arg, n=_name: ptx.bar_red(n, arg(I32), arg(I32), arg(I1)),
+    )
+_add("ptx.bar_warp_sync", lambda arg: ptx.bar_warp_sync(arg(I32)))
+_add("ptx.nanosleep", lambda arg: ptx.nanosleep(arg(I32)))
+for _sem in ptx.FENCE_SEMS:
+    _add("ptx.fence", *[lambda arg, s=s, m=_sem: ptx.fence(m, s) for s in ptx.SCOPES])
+for _name in ptx.FENCE_PROXIES:
+    _add(
+        "ptx.fence_proxy",
+        lambda arg, n=_name: ptx.fence_proxy(n, arg(G16) if "acquire" in n else None),
+    )
+for _name in ptx_warp.SHFL_MODES:
+    for _t in (I32, F32):
+        _add(
+            "ptx.shfl_sync",
+            lambda arg, n=_name, t=_t: ptx_warp.shfl_sync(n, arg(I32), arg(t), arg(I32), arg(I32)),
+        )
+for _name in ptx_warp.VOTE_MODES:
+    _add("ptx.vote_sync", lambda arg, n=_name: ptx_warp.vote_sync(n, arg(I32), arg(I1)))
+for _name in ptx_warp.MATCH_MODES:
+    for _t in (I32, I64):
+        _add("ptx.match_sync", lambda arg, n=_name, t=_t: ptx_warp.match_sync(n, arg(I32), arg(t)))
+for _name in ptx_warp.REDUX_OPS:
+    _t = F32 if _name[0] == "f" else I32
+    _add("ptx.redux_sync", lambda arg, n=_name, t=_t: ptx_warp.redux_sync(n, arg(I32), arg(t)))
+_add(
+    "ptx.redux_sync",
+    lambda arg: ptx_warp.redux_sync("max", arg(I32), arg(I32), unsigned=True),
+    lambda arg: ptx_warp.redux_sync("fmax", arg(I32), arg(F32), abs=True, nan=True),
+)
+_add("ptx.activemask", lambda arg: ptx_warp.activemask())
+_add("ptx.elect_sync", lambda arg: ptx_warp.elect_sync(arg(I32)))
+
+
+def _atomics(name: str, type: Type) -> list[Sample]:
+    element = type.element if isinstance(type, VectorType) else type
+    return [
+        lambda arg: ptx_memory.atomic(
+            name, arg(cute.PtrType(element, "gmem", 4)), arg(type), "relaxed", "gpu"
+        ),
+        lambda arg: ptx_memory.red(
+            name, arg(cute.PtrType(element, "smem", 4)), arg(type), "release", "cta"
+        ),
+    ]
+
+
+for _name, _kinds in ptx_memory.ATOMICS.items():
+    for _t in _kinds:
+        _atomic, _red = _atomics(_name, _t)
+        _add("ptx.atomic", _atomic)
+        if _name != "exch":
+            _add("ptx.red", _red)
+_add(
+    "ptx.atomic",
+    lambda arg: ptx_memory.atomic(
+        "max", arg(cute.PtrType(I64, "generic", 8)), arg(I64), "acq_rel", "sys", unsigned=True
+    ),
+)
+for _t in (I16, I32, I64):
+    _add(
+        "ptx.cas",
+        lambda arg, t=_t: ptx_memory.cas(
+            arg(cute.PtrType(t, "gmem", 8)), arg(t), arg(t), "acquire", "cluster"
+        ),
+    )
+_add(
+    "ptx.load",
+    lambda arg: ptx_memory.load(arg(G16), V8, cache="nc", evict="no_allocate", prefetch=256),
+    lambda arg: ptx_memory.load(arg(G32), F32, sem="acquire", scope="sys"),
+    lambda arg: ptx_memory.load(arg(S32), F32, sem="volatile"),
+    lambda arg: ptx_memory.load(arg(G32), F32, cache="cv"),
+)
+_add(
+    "ptx.store",
+    lambda arg: ptx_memory.store(arg(G16), arg(V8), evict="evict_first"),
+    lambda arg: ptx_memory.store(arg(G32), arg(F32), sem="release", scope="gpu"),
+    lambda arg: ptx_memory.store(arg(G32), arg(F32), cache="cs"),
+)
+_add(
+    "ptx.cp_async",
+    lambda arg: ptx_memory.cp_async(arg(S32), arg(G16), 16, cache="cg", prefetch=128),
+    lambda arg: ptx_memory.cp_async(arg(S32), arg(G32), 4, src_bytes=arg(I32)),
+)
+_add("ptx.cp_async_commit", lambda arg: ptx_memory.cp_async_commit())
+_add("ptx.cp_async_wait", *[lambda arg, n=n: ptx_memory.cp_async_wait(n) for n in (-1, 0, 3)])
+
+_add("ptx.smem_base", lambda arg: smem.smem_base())
+_add("ptx.rcp_approx", lambda arg: ptx_math.rcp_approx(arg(F32)))
+_add("ptx.prmt", lambda arg: ptx_math.prmt(arg(I32), arg(I32), arg(I32)))
+for _name in ptx_math.ROUNDED:
+    for _rnd in ptx_math.ROUNDINGS:
+        for _t in (F32, VectorType(2, F32)):
+            _add(
+                "ptx.rounded",
+                lambda arg, n=_name, r=_rnd, t=_t: ptx_math.rounded(
+                    n, r, *[arg(t) for _ in range(3 if n == "fma" else 2)], ftz=r == "rz"
+                ),
+            )
+
+
+# matrices of a warp
+
+S16 = cute.PtrType(F16, "smem", 16, (3, 4, 3))
+for _n in (1, 2, 4):
+    for _trans in (False, True):
+        _add(
+            "ptx.ldmatrix",
+            lambda arg, n=_n, t=_trans: ptx_matrix.ldmatrix(arg(S16), n, trans=t),
+        )
+        _add(
+            "ptx.stmatrix",
+            lambda arg, n=_n, t=_trans: ptx_matrix.stmatrix(
+                arg(S16), arg(VectorType(n, I32)), n, trans=t
+            ),
+        )
+
+
+def _mma(name: str) -> Sample:
+    types = ptx_matrix.register_types(MMA_ATOMS[name])
+    return lambda arg: ptx_matrix.mma(name, *map(arg, types))
+
+
+_add("ptx.mma", *[_mma(name) for name, r in MMA_ATOMS.items() if r.threads > 1])
+
+
+def _fragment(element: Type, *shape: int) -> cute.Tile:
+    layout, size = cute.LayoutAttr(shape, tuple(_strides(shape))), 1
+    for n in shape:
+        size *= n
+    return cute.Tile(cute.alloca(element, size), layout)
+
+
+def _strides(shape: Sequence[int]) -> list[int]:
+    out = [1]
+    for n in shape[:-1]:
+        out.append(out[-1] * n)
+    return out
+
+
+def _gemm(arg: Callable[[Type], Value]) -> object:
+    d, a, b = _fragment(F32, 4, 2, 3), _fragment(F16, 8, 2, 2), _fragment(F16, 4, 3, 2)
+    return tiled.gemm("m16n8k16.f32.f16.f16.f32", d, a, b, d)
+
+
+_add("cute.gemm", _gemm)

@@ -150,7 +150,7 @@ WHOLE: dict[str, tuple[str, str]] = {
         "OC1130",
         "@cute.kernel\ndef k(t):\n    t[0] = 1\n@cute.jit\ndef host(t):\n    k(t)  # here\n",
     ),
-    "returning a value": ("OC1131", "@cute.jit\ndef host(t):  # here\n    return t[0]\n"),
+    "returning a tensor": ("OC1131", "@cute.jit\ndef host(t):  # here\n    return t\n"),
     "kernel returns": (
         "OC1132",
         "@cute.kernel\ndef k(t):\n    return t[0]\n"
@@ -240,7 +240,7 @@ def test_tracebacks_show_the_users_frames(tmp_path: Path) -> None:
 
 def test_all_frames_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENCUTE_DIAG_FULL_TRACEBACK", "1")
-    error, _ = failing(WHOLE["returning a value"][1], tmp_path, tensor())
+    error, _ = failing(WHOLE["returning a tensor"][1], tmp_path, tensor())
     assert len(frames(error)) > 1
 
 

@@ -274,8 +274,8 @@ def test_launches_that_no_device_takes_are_refused() -> None:
         ({"max_number_threads": (64, 64, 1)}, "OC2112"),
         ({"cluster": (32, 1, 1)}, "OC2125"),
         ({"cluster": (2, 1, 1)}, "OC3012"),
-        ({"smem": 1 << 20}, "OC3011"),
-        ({"smem": -1}, "OC3011"),
+        ({"smem": 1 << 20}, "OC2129"),
+        ({"smem": -1}, "OC2129"),
         ({"preferred_smem_carveout": 101}, "OC2124"),
     ]
     for options, code in bad:
@@ -296,14 +296,15 @@ def test_a_tensor_has_no_truth_value() -> None:
         host(dynamic(array(4)))
 
 
-def test_a_result_is_refused_and_not_lost() -> None:
+def test_a_result_is_not_lost_or_refused() -> None:
     @cute.jit
-    def host(g: cute.Tensor) -> Any:
+    def host(g: cute.Tensor, all_of_it: opencute.Constexpr) -> Any:
         touch_kernel(g).launch(grid=1, block=32)
-        return (cute.size(g), 3)
+        return (cute.size(g), g if all_of_it else 3)
 
-    with pytest.raises(LanguageError, match="returns a value"):
-        host(dynamic(array(4)))
+    assert host(dynamic(array(4)), False) == (4, 3)
+    with pytest.raises(LanguageError, match="returns something"):
+        host(dynamic(array(4)), True)
 
 
 def test_open_ended_arguments_of_a_compiled_function() -> None:

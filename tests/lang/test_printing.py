@@ -50,15 +50,16 @@ def plain(text: str) -> str:
         (("%e|%g", 1.0, 0.5), "1.000000e+00|0.5\n"),
         (("%x %X %o %u", 255, 255, 8, 7), "ff FF 10 7\n"),
         (("%s and %%", "text"), "text and %\n"),
-        (("%d %f", 2.75, 3), "2 3.000000\n"),
+        (("%d %f", 2, 3), "2 3.000000\n"),
         (("{} {}", 1, 2.5), "1 2.500000\n"),
         (("{1} {0} {{x}}", 1, 2), "2 1 {x}\n"),
-        (("{:.2f} {:4d} {0:x}", 1.5, 10), "1.50   10 1\n"),
+        (("{:.2f} {:4d} {1:x}", 1.5, 10), "1.50   10 a\n"),
         (("{}", (1, (2, None))), "(1,(2,_))\n"),
         (("{} 5%", True), "1 5%\n"),
         (("{}", cutlass.Float16), "Float16\n"),
         (("line\n",), "line\n"),
         (("",), "\n"),
+        (("%p %c", 4096, 65), "0x1000 A\n"),
         ((3,), "3\n"),
     ],
 )  # fmt: skip
@@ -203,3 +204,101 @@ def test_print_tensor_needs_a_static_shape() -> None:
 def test_arguments_that_no_brace_prints_are_refused(fmt: str, capsys: Any) -> None:
     with pytest.raises(TypeMismatchError, match="more arguments than places"):
         printed(capsys, lambda: cute.printf(fmt, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("fmt", "args", "why"),
+    [
+        ("%d", (2.5,), "a float is printed as an integer"),
+        ("{:d}", (2.5,), "a float is printed as an integer"),
+        ("%x", (cutlass.Float16(1.0),), "a float is printed as an integer"),
+        ("%d %y", (1,), "no such conversion"),
+        ("%*d", (1,), "no such conversion"),
+        ("%d%", (1,), "no such conversion"),
+        ("%d %d", (1,), "more conversions than arguments"),
+        ("%d", (1, 2), "more arguments than conversions"),
+        ("{} {}", (1,), "more places than arguments"),
+    ],
+)
+def test_formats_that_do_not_fit_are_errors_of_the_trace(fmt: str, args: Any, why: str) -> None:
+    with pytest.raises(TypeMismatchError, match=f"(?s)OC1240.*{why}"):
+        on_device(lambda: cute.printf(fmt, *args))
+
+
+def test_more_values_than_one_call_takes(capsys: Any) -> None:
+    x = np.arange(70, dtype=np.int32)
+
+    def body(t: Any) -> None:
+        cute.printf(" ".join(["%d"] * 70) + " 100%%", *[t[i] for i in range(70)])
+        cute.printf("{}", t.load())
+
+    want = " ".join(map(str, range(70))) + " 100%\n(" + ",".join(map(str, range(70))) + ")\n"
+    assert printed(capsys, body, x) == want
+
+
+NARROW = [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.float8_e8m0fnu,
+          ml_dtypes.float8_e4m3b11fnuz, ml_dtypes.float8_e3m4]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_floats_in_memory(dtype: Any, capsys: Any) -> None:
+    """Also issue 3002 of the field: a crash on f8."""
+    x = np.array([[0.5, 2.0], [1.0, 4.0]]).astype(dtype)
+    got = printed(capsys, lambda t: (cute.print_tensor(t), cute.printf("{} %f", t[0, 1])), x[:1])
+    assert "[[ 0.500000,  2.000000, ]]" in got and got.endswith("2.000000 %f\n")
+
+
+@pytest.mark.parametrize("cls", [cutlass.Float4E2M1FN, cutlass.Float6E2M3FN, cutlass.Float6E3M2FN,
+                                 cutlass.Int4, cutlass.Uint4])  # fmt: skip
+def test_elements_narrower_than_a_byte(cls: Any, capsys: Any) -> None:
+    """Elements are read and written one by one, in every order of the layout."""
+
+    def body() -> None:
+        for layout in (cute.make_layout((2, 3), stride=(3, 1)), cute.make_layout((2, 3))):
+            t = cute.make_rmem_tensor(layout, cls)
+            for i in range(2):
+                for j in range(3):
+                    t[i, j] = cls(i + 2 * j % 5) if cls.is_integer else cls(float(i + j))
+            t[1, 1] = cls(4)
+            cute.print_tensor(t)
+
+    got = device_printed(capsys, body)
+    rows = re.findall(r"\[ *(?:\[)? ?([-\d., ]+), \]", got)
+    numbers = [[float(v) for v in r.split(",")] for r in rows]
+    want = [[0, 2, 4], [1, 4, 5]] if cls.is_integer else [[0, 1, 2], [1, 4, 3]]
+    assert numbers == want * 2
+
+
+def test_swizzled_tensors(capsys: Any) -> None:
+    """Issue 2695 of the field: an abort on a swizzled tensor."""
+    x = np.arange(32, dtype=np.float32)
+
+    def body(t: Any) -> None:
+        swizzled = cute.make_composed_layout(
+            cute.make_swizzle(1, 0, 2), 0, cute.make_layout((8, 4))
+        )
+        cute.print_tensor(cute.make_tensor(t.iterator, swizzled))
+
+    got = device_printed(capsys, body, x)
+    rows = [[float(v) for v in r.split(",")[:-1]] for r in re.findall(r"\[ ([-\d., ]+)\]", got)]
+    want = [[float(k ^ (k >> 2 & 1)) for k in range(i, 32, 8)] for i in range(8)]
+    assert rows == want
+
+
+def test_doubles_are_not_cut(capsys: Any) -> None:
+    x = np.array([1.0000000001, 1e300])
+    got = printed(
+        capsys, lambda t: cute.printf("%.10f {:.3e}".replace("{:.3e}", "%.3e"), t[0], t[1]), x
+    )
+    assert got == "1.0000000001 1.000e+300\n"
+
+
+def test_pointers(capsys: Any) -> None:
+    got = device_printed(capsys, lambda t: cute.printf("%p", t.iterator), np.zeros(2))
+    assert re.fullmatch(r"0x[0-9a-f]+\n", got)
+
+
+def test_vectors_of_truth_values(capsys: Any) -> None:
+    x = np.array([1.0, -1.0], np.float32)
+    got = printed(capsys, lambda t: (cute.print_tensor(t.load() > 0), cute.printf(t.load() > 0)), x)
+    assert got.endswith("data=\n        [ 1, ],\n        [ 0, ])\n(1,0)\n") or "[ 1, ]" in got

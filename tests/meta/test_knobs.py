@@ -62,8 +62,8 @@ def test_a_new_knob_makes_the_table_stale_and_a_bad_name_is_found() -> None:
         depth = Knob("OPENCUTE_SIM_DEPTH", 3, int, "how deep the simulator looks")
         wrong = Knob("WRONG", True, bool, "not one of ours", in_cache_key=True)
 
-    assert "| `OPENCUTE_SIM_DEPTH` | `3` | no | how deep the simulator looks |" in table(More)
-    assert "| `WRONG` | `1` | yes | not one of ours |" in table(More)
+    assert "| `OPENCUTE_SIM_DEPTH` | – | `3` | no | how deep the simulator looks |" in table(More)
+    assert "| `WRONG` | – | `1` | yes | not one of ours |" in table(More)
     assert misnamed(More) == ["WRONG"]
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from codegen.samples import kernel_module
-from opencute.base.errors import CompileError
 from opencute.dialects import cute
 from opencute.ir.core import Op, Value
 from opencute.ir.types import BF16, F16, F32, F64, FloatType
@@ -101,6 +100,9 @@ def test_tf32() -> None:
     assert np.array_equal(got, want, equal_nan=True)
 
 
-def test_other_roundings_to_f8_are_errors() -> None:
-    with pytest.raises(CompileError, match="OC1065"):
-        apply(convert(F32, E4M3, 4, "rz"), expand)
+@pytest.mark.parametrize(("dst", "rounding"), [(E4M3, "rz"), (F16, "rna"), (BF16, "rp")], ids=str)
+def test_a_rounding_without_an_instruction_becomes_integer_arithmetic(
+    dst: FloatType, rounding: str
+) -> None:
+    module = apply(convert(F32, dst, 4, rounding), expand)
+    assert not any(op.name == "cute.convert" for op in module.walk())

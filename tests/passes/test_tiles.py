@@ -163,12 +163,12 @@ def test_predicates_that_fit_nothing() -> None:
 
 
 def test_fragments_of_values_need_no_memory() -> None:
-    """Predicates are forwarded; a fragment that a masked copy fills stays an allocation."""
+    """Predicates are values, and so is what a masked copy fills: it keeps what was there."""
     module = apply(elementwise_add(F32, 4), simplify, unroll, tiles)
-    assert sum(op.name == "llvm.alloca" for op in module.walk()) == 2
+    assert not any(op.name == "llvm.alloca" for op in module.walk())
 
 
-def test_a_fragment_written_under_a_condition_is_memory() -> None:
+def test_a_fragment_written_under_a_condition_is_a_result() -> None:
     from codegen.samples import when
 
     def body(a: Value, c: Value) -> None:
@@ -187,7 +187,7 @@ def test_a_fragment_written_under_a_condition_is_memory() -> None:
     args = [np.ones(1, np.float32), np.zeros(4, np.float32)]
     lowered = check_pipeline(module, 1, 4, args)
     assert run(lowered, 1, 4, args)[1].tolist() == [-1, 1, 1, 1]
-    assert sum(op.name == "llvm.alloca" for op in lowered.walk()) == 1
+    assert not any(op.name == "llvm.alloca" for op in lowered.walk())
 
 
 def test_pointers_through_control_flow_change_type() -> None:

@@ -244,7 +244,7 @@ def pause(op: Op) -> Function:
 
     def run(lanes: Lanes) -> Wait | None:
         first = lanes.full(lanes.tid) % 2 == 0
-        gone = lanes.run.barriers.setdefault("gone", [])
+        gone = lanes.run.group.rest.setdefault("gone", [])
         mine = len(gone)
         gone.append(not first.any())
         return Wait(op, lambda: True if gone[mine] else first, lambda: "the others to go")
@@ -257,7 +257,7 @@ def go(op: Op) -> Function:
     """Whoever gets past a pause lets all others go."""
 
     def run(lanes: Lanes) -> None:
-        gone = lanes.run.barriers["gone"]
+        gone = lanes.run.group.rest["gone"]
         gone[:] = [True] * len(gone)
 
     return run

@@ -140,14 +140,16 @@ def test_deadlock_names_every_waiter() -> None:
 
 def test_a_thread_that_has_ended_is_missed() -> None:
     with pytest.raises(DeadlockError, match="32 of 64"):
-        launch(kernel_module([], lambda: when(warp_is(0), lambda: (barrier(), None)[1])), 1, 64)
+        launch(
+            kernel_module([], lambda: when(warp_is(0), lambda: (barrier(0, 64), None)[1])), 1, 64
+        )
 
 
 def test_one_deadlocked_block_of_several() -> None:
     def body() -> None:
         bad = arith.cmpi("eq", ptx.sreg("ctaid.x"), const(2))
         missing = arith.binary("andi", bad, warp_is(0))
-        when(missing, lambda: None, lambda: (barrier(), None)[1])
+        when(missing, lambda: None, lambda: (barrier(0, 64), None)[1])
 
     with pytest.raises(DeadlockError, match=r"block \(2, 0, 0\)"):
         launch(kernel_module([], body), 4, 64)

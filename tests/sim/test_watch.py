@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Transactions are counted by warp; races are found whoever comes first."""
+"""Transactions and bank conflicts are counted by warp; races are found whoever comes first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from opencute.base.errors import RaceError
-from opencute.dialects import arith, cute
+from opencute.dialects import arith, cute, ptx, ptx_memory, smem
 from opencute.dialects.cute import LayoutAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.types import F32
@@ -134,3 +134,48 @@ def test_each_launch_starts_anew() -> None:
     )
     launch(module, 1, 8, x, sim=sim)
     launch(module, 8, 1, x, sim=sim)
+
+
+@pytest.mark.parametrize(
+    ("stride", "vector", "passes", "conflicts"),
+    [
+        (1, 1, 1, 0), (2, 1, 2, 1), (3, 1, 1, 0), (8, 1, 8, 7), (32, 1, 32, 31), (33, 1, 1, 0),
+        (0, 1, 1, 0), (2, 2, 2, 0), (4, 4, 4, 0), (8, 4, 8, 4), (32, 4, 32, 28), (36, 4, 4, 0),
+    ],
+)  # fmt: skip
+def test_bank_conflicts(stride: int, vector: int, passes: int, conflicts: int) -> None:
+    """One warp reads vectors that are `stride` words apart; a bank gives one word at a time."""
+
+    def body() -> None:
+        raw = smem.smem_alloc(0, 32 * 36 * 4 + 16, 16)
+        s = cute.recast(raw, cute.PtrType(F32, "smem", 16))
+        at = cute.ptr_add(s, mul(thread(), const(stride)), 4 * vector)
+        with line(30):
+            cute.tile_load(at, LayoutAttr((vector,), (1,)))
+
+    sim = Simulator(count_transactions=True)
+    sim.run_kernel(kernel_module([], body), "kernel", (1,), (32,), [], smem=32 * 36 * 4 + 16)
+    assert (sim.report.passes["read"], sim.report.conflicts["read"]) == (passes, conflicts)
+    (row,) = sim.report.by_line.values()
+    assert row.loc is not None and row.loc.line == 30 and row.space == "smem"
+    assert (row.instructions, row.passes, row.width) == (1, passes, 4 * vector)
+    assert row.waste == passes / (passes - conflicts)
+
+
+def test_lines_atomics_and_waits_are_counted() -> None:
+    def body(a: Any) -> None:
+        with line(10):
+            ptx_memory.red("add", a, const(1.0, F32), "relaxed", "gpu")
+        with line(20):
+            ptx.bar_sync(arith.binary("divui", thread(), const(32)), const(32))
+
+    sim = Simulator(count_transactions=True)
+    launch(kernel_module([ptr(F32)], body), 1, 64, memory(64), sim=sim)
+    assert sim.report.atomics["gmem"] == 64
+    rows = {str(r.loc): r for r in sim.report.by_line.values()}
+    assert rows["kernel.py:10"].verb == "update" and rows["kernel.py:10"].sectors == 2
+    total = type(sim.report)()
+    total.add(sim.report)
+    total.add(sim.report)
+    assert total.atomics["gmem"] == 128 and total.launches == 2
+    assert sum(r.sectors for r in total.by_line.values()) == 4

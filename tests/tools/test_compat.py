@@ -32,18 +32,42 @@ def test_outcomes(upstream: Path) -> None:
     assert compat.run_example(upstream, ABSENT, 1.0).result == "absent"
 
 
-def test_the_page(
+def test_tests_run_under_pytest(upstream: Path) -> None:
+    (upstream / "test_right.py").write_text("def test_it(): pass\n", encoding="utf-8")
+    (upstream / "test_wrong.py").write_text("def test_it(): assert 1 > 2\n", encoding="utf-8")
+    assert compat.run_example(upstream, compat.Example("test_right.py"), 60.0).works
+    assert compat.run_example(upstream, compat.Example("test_wrong.py"), 60.0).result == "fails"
+
+
+def test_sizes_differ_between_targets() -> None:
+    example = compat.Example("x.py", ("--M", "9"), ("--M", "2"))
+    assert example.arguments_for("sim") == ("--M", "2")
+    assert example.arguments_for("gpu") == ("--M", "9")
+    assert WORKS.arguments_for("sim") == ()
+
+
+def test_the_page_and_its_record(
     upstream: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(compat, "EXAMPLES", (WORKS, ABSENT))
-    page = upstream / "page.md"
+    monkeypatch.setattr(compat.environment, "uses_simulator", lambda: True)
     with KNOBS.override(upstream=upstream):
-        assert compat.main(page, commit="abc123") == 1
-        assert compat.main(page, commit="abc123", only="works*") == 0
-    text = page.read_text(encoding="utf-8")
+        assert compat.main(upstream, commit="abc123") == 1
+        assert compat.main(upstream, only="works*") == 0
+    text = (upstream / "compatibility.md").read_text(encoding="utf-8")
     assert "Upstream commit: `abc123`" in text
-    assert "1 of 1 work" in text
-    assert text.strip() in capsys.readouterr().out
+    assert (
+        "1 of 2 work" in text and "| `no.py` | absent, 0.0 s: not in this copy | not run |" in text
+    )
+    assert "works.py" in capsys.readouterr().out
+
+    # The other target's results stay.
+    monkeypatch.setattr(compat.environment, "uses_simulator", lambda: False)
+    monkeypatch.setattr(compat, "_device", lambda target: "a card")
+    with KNOBS.override(upstream=upstream):
+        assert compat.main(upstream, only="works*") == 0
+    text = (upstream / "compatibility.md").read_text(encoding="utf-8")
+    assert "1 of 2 work" in text and "GPU (a card" in text and text.count("works, ") == 2
 
 
 def test_without_a_copy(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,11 +77,11 @@ def test_without_a_copy(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_list_names_what_the_project_promises() -> None:
-    commands = [e.command for e in compat.EXAMPLES]
-    assert any(c.endswith("elementwise_add.py --M 3 --N 12") for c in commands)
+    names = [e.name for e in compat.EXAMPLES]
+    assert any(n.endswith("elementwise_add.py --M 3 --N 12") for n in names)
     for name in ("hello_world", "composed_layout", "cute_layout_algebra", "elementwise_add"):
-        assert f"notebooks/{name}.ipynb" in commands
-    assert len(commands) == len(set(commands))
+        assert f"cute/notebooks/{name}.ipynb" in names
+    assert len(names) == len(set(names))
 
 
 @pytest.mark.upstream

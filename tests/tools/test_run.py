@@ -105,3 +105,18 @@ def test_a_notebook(tmp_path: Path) -> None:
     assert done.stdout == "2\ndef f(x):\n    return x + 1\n\n"
     path.write_text("{}", encoding="utf-8")
     assert run(path).returncode == 2
+
+
+def test_a_module_runs_on_the_simulated_device(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    test = tmp_path / "test_device.py"
+    test.write_text(
+        "import torch\n\ndef test_it():\n    assert torch.ones(3, device='cuda').is_cuda\n",
+        encoding="utf-8",
+    )
+    words = ("pytest", "-q", "-p", "no:cacheprovider", str(test))
+    done = run(Path("-m"), *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    test.write_text("def test_it(): assert 0\n", encoding="utf-8")
+    assert run(Path("-m"), *words).returncode == 1
+    assert run(Path("-m")).returncode == 2

@@ -9,6 +9,8 @@ from cutlass.cute import runtime as runtime
 from cutlass.cute import testing as testing
 from cutlass.cute import typing as typing
 from opencute.cute import AddressSpace as AddressSpace
+from opencute.cute import BFloat16 as BFloat16
+from opencute.cute import Boolean as Boolean
 from opencute.cute import ComposedLayout as ComposedLayout
 from opencute.cute import Coord as Coord
 from opencute.cute import CopyAtom as CopyAtom
@@ -16,15 +18,35 @@ from opencute.cute import DumpDir as DumpDir
 from opencute.cute import E as E
 from opencute.cute import EnableAssertions as EnableAssertions
 from opencute.cute import EnableTVMFFI as EnableTVMFFI
+from opencute.cute import FastDivmodDivisor as FastDivmodDivisor
+from opencute.cute import Float4E2M1FN as Float4E2M1FN
+from opencute.cute import Float8E4M3FN as Float8E4M3FN
+from opencute.cute import Float8E5M2 as Float8E5M2
+from opencute.cute import Float8E8M0FNU as Float8E8M0FNU
+from opencute.cute import Float16 as Float16
+from opencute.cute import Float32 as Float32
+from opencute.cute import Float64 as Float64
+from opencute.cute import FrontendNext as FrontendNext
 from opencute.cute import GenerateLineInfo as GenerateLineInfo
 from opencute.cute import GPUArch as GPUArch
+from opencute.cute import HostTarget as HostTarget
+from opencute.cute import Iket as Iket
 from opencute.cute import Int as Int
+from opencute.cute import Int4 as Int4
+from opencute.cute import Int8 as Int8
+from opencute.cute import Int16 as Int16
+from opencute.cute import Int32 as Int32
+from opencute.cute import Int64 as Int64
+from opencute.cute import Integer as Integer
 from opencute.cute import IntTuple as IntTuple
 from opencute.cute import KeepCUBIN as KeepCUBIN
+from opencute.cute import KeepIR as KeepIR
 from opencute.cute import KeepPTX as KeepPTX
 from opencute.cute import KeepSASS as KeepSASS
 from opencute.cute import Layout as Layout
+from opencute.cute import MmaAtom as MmaAtom
 from opencute.cute import Numeric as Numeric
+from opencute.cute import NvdisasmOptions as NvdisasmOptions
 from opencute.cute import OptLevel as OptLevel
 from opencute.cute import Pointer as Pointer
 from opencute.cute import PtxasOptions as PtxasOptions
@@ -33,18 +55,31 @@ from opencute.cute import ScaledBasis as ScaledBasis
 from opencute.cute import Shape as Shape
 from opencute.cute import Stride as Stride
 from opencute.cute import Swizzle as Swizzle
+from opencute.cute import SymInt as SymInt
 from opencute.cute import Tensor as Tensor
 from opencute.cute import TensorSSA as TensorSSA
+from opencute.cute import TFloat32 as TFloat32
 from opencute.cute import ThrCopy as ThrCopy
+from opencute.cute import ThrMma as ThrMma
 from opencute.cute import Tile as Tile
 from opencute.cute import TiledCopy as TiledCopy
+from opencute.cute import TiledMma as TiledMma
 from opencute.cute import Tiler as Tiler
+from opencute.cute import Uint4 as Uint4
+from opencute.cute import Uint8 as Uint8
+from opencute.cute import Uint16 as Uint16
+from opencute.cute import Uint32 as Uint32
+from opencute.cute import Uint64 as Uint64
 from opencute.cute import XTuple as XTuple
+from opencute.cute import acos as acos
 from opencute.cute import all_ as all_
 from opencute.cute import any_ as any_
 from opencute.cute import append as append
 from opencute.cute import append_ones as append_ones
+from opencute.cute import asin as asin
 from opencute.cute import assume as assume
+from opencute.cute import atan as atan
+from opencute.cute import atan2 as atan2
 from opencute.cute import autovec_copy as autovec_copy
 from opencute.cute import basic_copy as basic_copy
 from opencute.cute import basic_copy_if as basic_copy_if
@@ -58,6 +93,8 @@ from opencute.cute import complement as complement
 from opencute.cute import composition as composition
 from opencute.cute import congruent as congruent
 from opencute.cute import copy as copy
+from opencute.cute import copy_atom_call as copy_atom_call
+from opencute.cute import cos as cos
 from opencute.cute import coshape as coshape
 from opencute.cute import cosize as cosize
 from opencute.cute import crd2idx as crd2idx
@@ -66,6 +103,10 @@ from opencute.cute import dice as dice
 from opencute.cute import domain_offset as domain_offset
 from opencute.cute import elem_less as elem_less
 from opencute.cute import empty_like as empty_like
+from opencute.cute import erf as erf
+from opencute.cute import exp as exp
+from opencute.cute import exp2 as exp2
+from opencute.cute import fast_divmod_create_divisor as fast_divmod_create_divisor
 from opencute.cute import filter as filter
 from opencute.cute import filter_zeros as filter_zeros
 from opencute.cute import find as find
@@ -77,6 +118,7 @@ from opencute.cute import flatten_to_tuple as flatten_to_tuple
 from opencute.cute import front as front
 from opencute.cute import full as full
 from opencute.cute import full_like as full_like
+from opencute.cute import gemm as gemm
 from opencute.cute import get as get
 from opencute.cute import group_modes as group_modes
 from opencute.cute import has_none as has_none
@@ -91,10 +133,14 @@ from opencute.cute import kernel as kernel
 from opencute.cute import left_inverse as left_inverse
 from opencute.cute import local_partition as local_partition
 from opencute.cute import local_tile as local_tile
+from opencute.cute import log as log
+from opencute.cute import log2 as log2
+from opencute.cute import log10 as log10
 from opencute.cute import logical_divide as logical_divide
 from opencute.cute import logical_product as logical_product
 from opencute.cute import make_composed_layout as make_composed_layout
 from opencute.cute import make_copy_atom as make_copy_atom
+from opencute.cute import make_cotiled_copy as make_cotiled_copy
 from opencute.cute import make_fragment as make_fragment
 from opencute.cute import make_fragment_like as make_fragment_like
 from opencute.cute import make_identity_layout as make_identity_layout
@@ -102,6 +148,7 @@ from opencute.cute import make_identity_tensor as make_identity_tensor
 from opencute.cute import make_layout as make_layout
 from opencute.cute import make_layout_like as make_layout_like
 from opencute.cute import make_layout_tv as make_layout_tv
+from opencute.cute import make_mma_atom as make_mma_atom
 from opencute.cute import make_ordered_layout as make_ordered_layout
 from opencute.cute import make_ptr as make_ptr
 from opencute.cute import make_rmem_tensor as make_rmem_tensor
@@ -109,9 +156,18 @@ from opencute.cute import make_rmem_tensor_like as make_rmem_tensor_like
 from opencute.cute import make_swizzle as make_swizzle
 from opencute.cute import make_tensor as make_tensor
 from opencute.cute import make_tiled_copy as make_tiled_copy
+from opencute.cute import make_tiled_copy_A as make_tiled_copy_A
+from opencute.cute import make_tiled_copy_B as make_tiled_copy_B
+from opencute.cute import make_tiled_copy_C as make_tiled_copy_C
+from opencute.cute import make_tiled_copy_C_atom as make_tiled_copy_C_atom
+from opencute.cute import make_tiled_copy_D as make_tiled_copy_D
+from opencute.cute import make_tiled_copy_S as make_tiled_copy_S
 from opencute.cute import make_tiled_copy_tv as make_tiled_copy_tv
+from opencute.cute import make_tiled_mma as make_tiled_mma
 from opencute.cute import max_common_layout as max_common_layout
 from opencute.cute import max_common_vector as max_common_vector
+from opencute.cute import mma_atom_call as mma_atom_call
+from opencute.cute import native_struct as native_struct
 from opencute.cute import nullspace as nullspace
 from opencute.cute import ones_like as ones_like
 from opencute.cute import prefix_product as prefix_product
@@ -132,18 +188,28 @@ from opencute.cute import repeat_like as repeat_like
 from opencute.cute import replace as replace
 from opencute.cute import right_inverse as right_inverse
 from opencute.cute import round_up as round_up
+from opencute.cute import rsqrt as rsqrt
 from opencute.cute import select as select
 from opencute.cute import shape as shape
 from opencute.cute import shape_div as shape_div
+from opencute.cute import sin as sin
 from opencute.cute import size as size
 from opencute.cute import size_in_bytes as size_in_bytes
 from opencute.cute import slice_ as slice_
 from opencute.cute import slice_and_offset as slice_and_offset
+from opencute.cute import sqrt as sqrt
+from opencute.cute import struct as struct
+from opencute.cute import sym_int as sym_int
+from opencute.cute import sym_int32 as sym_int32
+from opencute.cute import sym_int64 as sym_int64
+from opencute.cute import tan as tan
+from opencute.cute import tanh as tanh
 from opencute.cute import tile_to_shape as tile_to_shape
 from opencute.cute import tiled_divide as tiled_divide
 from opencute.cute import tiled_product as tiled_product
 from opencute.cute import transform_leaf as transform_leaf
 from opencute.cute import tuple_max as tuple_max
+from opencute.cute import union as union
 from opencute.cute import unwrap as unwrap
 from opencute.cute import weakly_congruent as weakly_congruent
 from opencute.cute import where as where
@@ -155,6 +221,8 @@ from opencute.cute import zipped_product as zipped_product
 
 __all__ = [
     "AddressSpace",
+    "BFloat16",
+    "Boolean",
     "ComposedLayout",
     "Coord",
     "CopyAtom",
@@ -162,15 +230,35 @@ __all__ = [
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "FastDivmodDivisor",
+    "Float4E2M1FN",
+    "Float8E4M3FN",
+    "Float8E5M2",
+    "Float8E8M0FNU",
+    "Float16",
+    "Float32",
+    "Float64",
+    "FrontendNext",
     "GPUArch",
     "GenerateLineInfo",
+    "HostTarget",
+    "Iket",
     "Int",
+    "Int4",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
     "IntTuple",
+    "Integer",
     "KeepCUBIN",
+    "KeepIR",
     "KeepPTX",
     "KeepSASS",
     "Layout",
+    "MmaAtom",
     "Numeric",
+    "NvdisasmOptions",
     "OptLevel",
     "Pointer",
     "PtxasOptions",
@@ -179,19 +267,32 @@ __all__ = [
     "Shape",
     "Stride",
     "Swizzle",
+    "SymInt",
+    "TFloat32",
     "Tensor",
     "TensorSSA",
     "ThrCopy",
+    "ThrMma",
     "Tile",
     "TiledCopy",
+    "TiledMma",
     "Tiler",
+    "Uint4",
+    "Uint8",
+    "Uint16",
+    "Uint32",
+    "Uint64",
     "XTuple",
+    "acos",
     "all_",
     "any_",
     "append",
     "append_ones",
     "arch",
+    "asin",
     "assume",
+    "atan",
+    "atan2",
     "autovec_copy",
     "basic_copy",
     "basic_copy_if",
@@ -205,6 +306,8 @@ __all__ = [
     "composition",
     "congruent",
     "copy",
+    "copy_atom_call",
+    "cos",
     "coshape",
     "cosize",
     "crd2idx",
@@ -213,6 +316,10 @@ __all__ = [
     "domain_offset",
     "elem_less",
     "empty_like",
+    "erf",
+    "exp",
+    "exp2",
+    "fast_divmod_create_divisor",
     "filter",
     "filter_zeros",
     "find",
@@ -224,6 +331,7 @@ __all__ = [
     "front",
     "full",
     "full_like",
+    "gemm",
     "get",
     "group_modes",
     "has_none",
@@ -238,10 +346,14 @@ __all__ = [
     "left_inverse",
     "local_partition",
     "local_tile",
+    "log",
+    "log2",
+    "log10",
     "logical_divide",
     "logical_product",
     "make_composed_layout",
     "make_copy_atom",
+    "make_cotiled_copy",
     "make_fragment",
     "make_fragment_like",
     "make_identity_layout",
@@ -249,6 +361,7 @@ __all__ = [
     "make_layout",
     "make_layout_like",
     "make_layout_tv",
+    "make_mma_atom",
     "make_ordered_layout",
     "make_ptr",
     "make_rmem_tensor",
@@ -256,10 +369,19 @@ __all__ = [
     "make_swizzle",
     "make_tensor",
     "make_tiled_copy",
+    "make_tiled_copy_A",
+    "make_tiled_copy_B",
+    "make_tiled_copy_C",
+    "make_tiled_copy_C_atom",
+    "make_tiled_copy_D",
+    "make_tiled_copy_S",
     "make_tiled_copy_tv",
+    "make_tiled_mma",
     "math",
     "max_common_layout",
     "max_common_vector",
+    "mma_atom_call",
+    "native_struct",
     "nullspace",
     "nvgpu",
     "ones_like",
@@ -281,14 +403,23 @@ __all__ = [
     "replace",
     "right_inverse",
     "round_up",
+    "rsqrt",
     "runtime",
     "select",
     "shape",
     "shape_div",
+    "sin",
     "size",
     "size_in_bytes",
     "slice_",
     "slice_and_offset",
+    "sqrt",
+    "struct",
+    "sym_int",
+    "sym_int32",
+    "sym_int64",
+    "tan",
+    "tanh",
     "testing",
     "tile_to_shape",
     "tiled_divide",
@@ -296,6 +427,7 @@ __all__ = [
     "transform_leaf",
     "tuple_max",
     "typing",
+    "union",
     "unwrap",
     "weakly_congruent",
     "where",

@@ -4,19 +4,28 @@
 
 from opencute.cute.math import absf as absf
 from opencute.cute.math import acos as acos
+from opencute.cute.math import acosh as acosh
 from opencute.cute.math import asin as asin
+from opencute.cute.math import asinh as asinh
 from opencute.cute.math import atan as atan
 from opencute.cute.math import atan2 as atan2
+from opencute.cute.math import atanh as atanh
+from opencute.cute.math import cbrt as cbrt
 from opencute.cute.math import ceil as ceil
 from opencute.cute.math import copysign as copysign
 from opencute.cute.math import cos as cos
 from opencute.cute.math import cosh as cosh
 from opencute.cute.math import erf as erf
+from opencute.cute.math import erfc as erfc
 from opencute.cute.math import exp as exp
 from opencute.cute.math import exp2 as exp2
 from opencute.cute.math import expm1 as expm1
 from opencute.cute.math import floor as floor
 from opencute.cute.math import fma as fma
+from opencute.cute.math import fmod as fmod
+from opencute.cute.math import isfinite as isfinite
+from opencute.cute.math import isinf as isinf
+from opencute.cute.math import isnan as isnan
 from opencute.cute.math import log as log
 from opencute.cute.math import log1p as log1p
 from opencute.cute.math import log2 as log2
@@ -24,9 +33,11 @@ from opencute.cute.math import log10 as log10
 from opencute.cute.math import max as max
 from opencute.cute.math import min as min
 from opencute.cute.math import pow as pow
+from opencute.cute.math import powi as powi
 from opencute.cute.math import rcp as rcp
 from opencute.cute.math import relu as relu
 from opencute.cute.math import round as round
+from opencute.cute.math import roundeven as roundeven
 from opencute.cute.math import rsqrt as rsqrt
 from opencute.cute.math import sigmoid as sigmoid
 from opencute.cute.math import sin as sin
@@ -39,19 +50,28 @@ from opencute.cute.math import trunc as trunc
 __all__ = [
     "absf",
     "acos",
+    "acosh",
     "asin",
+    "asinh",
     "atan",
     "atan2",
+    "atanh",
+    "cbrt",
     "ceil",
     "copysign",
     "cos",
     "cosh",
     "erf",
+    "erfc",
     "exp",
     "exp2",
     "expm1",
     "floor",
     "fma",
+    "fmod",
+    "isfinite",
+    "isinf",
+    "isnan",
     "log",
     "log1p",
     "log2",
@@ -59,9 +79,11 @@ __all__ = [
     "max",
     "min",
     "pow",
+    "powi",
     "rcp",
     "relu",
     "round",
+    "roundeven",
     "rsqrt",
     "sigmoid",
     "sin",

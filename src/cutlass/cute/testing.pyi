@@ -4,12 +4,18 @@
 
 from opencute.cute.testing import CantImplementError as CantImplementError
 from opencute.cute.testing import JitArguments as JitArguments
+from opencute.cute.testing import assert_ as assert_
+from opencute.cute.testing import autotune_jit as autotune_jit
 from opencute.cute.testing import benchmark as benchmark
 from opencute.cute.testing import get_workspace_count as get_workspace_count
+from opencute.cute.testing import tune as tune
 
 __all__ = [
     "CantImplementError",
     "JitArguments",
+    "assert_",
+    "autotune_jit",
     "benchmark",
     "get_workspace_count",
+    "tune",
 ]

@@ -111,9 +111,24 @@ class Target:
         return self.number >= 100 and self.number < 120
 
     @property
+    def has_redux_f32(self) -> bool:
+        """Minimum and maximum of floats over a warp in one instruction."""
+        return self.number == 100 and self.arch_specific
+
+    @property
     def has_f8_cvt(self) -> bool:
         """Conversions between f8 and f16 or f32."""
         return self.number >= 89
+
+    @property
+    def has_bf16_cvt(self) -> bool:
+        """Conversions between bf16 and integers that round once."""
+        return self.number >= 90
+
+    @property
+    def has_narrow_cvt(self) -> bool:
+        """Conversions between f32 or f16 and the formats of 6 and 4 bits."""
+        return self.number >= 100 and self.arch_specific
 
     @property
     def has_pdl(self) -> bool:

@@ -10,12 +10,14 @@
     │   ├── VerificationError     an operation breaks a rule of its dialect
     │   └── ToolchainError        LLVM or ptxas refused what we gave them
     ├── ArgumentError             (also ValueError) a call's arguments do not fit what was compiled
+    │   └── ArgumentTypeError     (also TypeError) an argument is of another type
     ├── SimulationError           the simulator found a fault while running a kernel
     │   ├── OutOfBoundsError
     │   ├── MisalignedError
     │   ├── UninitializedError
     │   ├── RaceError
-    │   └── DeadlockError
+    │   ├── DeadlockError
+    │   └── FailedAssertionError  (also AssertionError) a condition that a program asserts is false
     ├── DeviceError               the CUDA driver reported an error
     └── MissingPieceError         something that is not installed; says what to install
 
@@ -28,9 +30,11 @@ from opencute.base.location import Location
 
 __all__ = [
     "ArgumentError",
+    "ArgumentTypeError",
     "CompileError",
     "DeadlockError",
     "DeviceError",
+    "FailedAssertionError",
     "LanguageError",
     "LayoutError",
     "MisalignedError",
@@ -139,6 +143,10 @@ class ArgumentError(OpenCuTeError, ValueError):
     default_code = "OC2000"
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of a call is of another type than what was compiled for."""
+
+
 class SimulationError(OpenCuTeError):
     """The simulator found a fault while it ran a kernel."""
 
@@ -175,10 +183,21 @@ class DeadlockError(SimulationError):
     default_code = "OC3500"
 
 
+class FailedAssertionError(SimulationError, AssertionError):
+    """A condition that the program asserts does not hold."""
+
+    default_code = "OC3013"
+
+
 class DeviceError(OpenCuTeError):
-    """The CUDA driver reported an error."""
+    """The CUDA driver reported an error, or the simulator one that the driver would report."""
 
     default_code = "OC4000"
+
+    @property
+    def error_code(self) -> int:
+        """CUDA's number of the error, 0 if it has none."""
+        return int(self.code[3:])
 
 
 class MissingPieceError(OpenCuTeError):

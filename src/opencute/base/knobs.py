@@ -13,8 +13,9 @@ The table in the documentation and the cache key are derived from the declaratio
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from opencute.base.errors import ArgumentError
 
-__all__ = ["KNOBS", "Knob", "Knobs", "table"]
+__all__ = ["KEEP", "KNOBS", "Knob", "Knobs", "table", "unknown_aliases"]
 
 T = TypeVar("T")
 
@@ -34,6 +35,29 @@ def _flag(text: str) -> bool:
     if value in ("", "0", "false", "no", "off"):
         return False
     raise ValueError(f"expected 0 or 1, got {text!r}")
+
+
+def _not(text: str) -> bool:
+    return not _flag(text)
+
+
+KEEP = ("ir", "ir-debug", "ptx", "cubin", "sass")
+"""What OPENCUTE_KEEP can name."""
+
+
+def _keep(text: str) -> tuple[str, ...]:
+    words = [w.strip() for w in text.split(",") if w.strip()]
+    for w in words:
+        if w not in (*KEEP, "all"):
+            raise ValueError(f"{w!r} is none of {', '.join(KEEP)}, all")
+    return KEEP if "all" in words else tuple(words)
+
+
+def _level(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= 50:
+        raise ValueError("a level is 0 (off), 1 (all), 10, 20, 30, 40 or 50")
+    return value
 
 
 def _path(text: str) -> Path | None:
@@ -50,6 +74,9 @@ class Knob(Generic[T]):
         parse: text to value; raises ValueError on bad text.
         help: one sentence for the documentation.
         in_cache_key: whether a change must recompile.
+        alias: the name that the field's own documents use; OpenCuTe's name wins.
+        alias_parse: how the alias's text is read, if otherwise.
+        debug: the default in debug mode (OPENCUTE_DEBUG), if another.
     """
 
     env: str
@@ -57,6 +84,9 @@ class Knob(Generic[T]):
     parse: Callable[[str], T]
     help: str
     in_cache_key: bool = False
+    alias: str = ""
+    alias_parse: Callable[[str], T] | None = None
+    debug: T | None = None
     name: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -71,15 +101,17 @@ class Knob(Generic[T]):
             return self
         if self.name in obj.overrides:
             return obj.overrides[self.name]
-        text = os.environ.get(self.env)
+        env, parse = self.env, self.parse
+        text = os.environ.get(env)
+        if text is None and self.alias:
+            env, parse = self.alias, self.alias_parse or self.parse
+            text = os.environ.get(env)
         if text is None:
-            return self.default
+            return self.debug if self.debug is not None and obj.debug else self.default
         try:
-            return self.parse(text)
+            return parse(text)
         except ValueError as e:
-            raise ArgumentError(
-                f"{self.env}={text!r}: {e}", code="OC2900", hint=self.help
-            ) from None
+            raise ArgumentError(f"{env}={text!r}: {e}", code="OC2900", hint=self.help) from None
 
 
 class Knobs:
@@ -96,11 +128,82 @@ class Knobs:
     )  # fmt: skip
     ptxas = Knob("OPENCUTE_PTXAS", "", str, "path of the ptxas to use", in_cache_key=True)
     cuda_home = Knob("CUDA_HOME", "", str, "where a CUDA toolkit is installed")
+    debug = Knob(
+        "OPENCUTE_DEBUG", False, _flag,
+        "debug mode: line info, full tracebacks and checks between passes become the default",
+        alias="CUTE_DSL_DEBUG",
+    )  # fmt: skip
+    line_info = Knob(
+        "OPENCUTE_LINE_INFO", False, _flag, "keep source lines for profilers in every kernel",
+        alias="CUTE_DSL_LINEINFO", debug=True,
+    )  # fmt: skip
+    options = Knob(
+        "OPENCUTE_OPTIONS", "", str, "compile options for every compilation, as a string",
+        alias="CUTE_DSL_COMPILER_OPT",
+    )  # fmt: skip
+    keep = Knob(
+        "OPENCUTE_KEEP", (), _keep, "stages to write as files: ir, ir-debug, ptx, cubin, sass, all",
+        alias="CUTE_DSL_KEEP",
+    )  # fmt: skip
+    keep_ptx = Knob(
+        "OPENCUTE_KEEP_PTX", False, _flag, "as OPENCUTE_KEEP=ptx", alias="CUTE_DSL_KEEP_PTX"
+    )
+    keep_dir = Knob(
+        "OPENCUTE_KEEP_DIR", None, _path, "where kept stages go (default: the current folder)",
+        alias="CUTE_DSL_DUMP_DIR",
+    )  # fmt: skip
+    print_ir = Knob(
+        "OPENCUTE_PRINT_IR", False, _flag, "print the IR of every compiled function",
+        alias="CUTE_DSL_PRINT_IR",
+    )  # fmt: skip
+    log_to_console = Knob(
+        "OPENCUTE_LOG_TO_CONSOLE", False, _flag, "log to standard error",
+        alias="CUTE_DSL_LOG_TO_CONSOLE",
+    )  # fmt: skip
+    log_to_file = Knob(
+        "OPENCUTE_LOG_TO_FILE", False, _flag, "log to opencute-PID.log in the current folder",
+        alias="CUTE_DSL_LOG_TO_FILE",
+    )  # fmt: skip
+    log_level = Knob(
+        "OPENCUTE_LOG_LEVEL", 1, _level, "0 off, 1 all, 10 debug, 20 info, 30 warning, 40 error",
+        alias="CUTE_DSL_LOG_LEVEL",
+    )  # fmt: skip
+    log_autotune = Knob(
+        "OPENCUTE_LOG_AUTOTUNE", False, _flag, "log every configuration that is tried in tuning",
+        alias="CUTE_DSL_LOG_AUTOTUNE",
+    )  # fmt: skip
+    enable_tvm_ffi = Knob(
+        "OPENCUTE_ENABLE_TVM_FFI", False, _flag, "as the compile option --enable-tvm-ffi",
+        alias="CUTE_DSL_ENABLE_TVM_FFI",
+    )  # fmt: skip
+    advisories = Knob(
+        "OPENCUTE_ADVISORIES", True, _flag,
+        "warn where ptxas reports spills or serialised matrix instructions",
+    )  # fmt: skip
+    lib_path = Knob(
+        "OPENCUTE_LIB_PATH", "", str, "accepted: folders of libraries, which code does not need",
+        alias="CUTE_DSL_LIB_PATH",
+    )  # fmt: skip
+    include_path = Knob(
+        "OPENCUTE_INCLUDE_PATH", "", str, "accepted: folders of headers, which code does not need",
+        alias="CUTE_DSL_INCLUDE_PATH",
+    )  # fmt: skip
+    efc_log_level = Knob(
+        "OPENCUTE_EFC_LOG_LEVEL", 0, int, "log level of epilogue fusion examples",
+        alias="CUTE_DSL_EFC_LOG_LEVEL",
+    )  # fmt: skip
     cache_dir = Knob(
-        "OPENCUTE_CACHE_DIR", None, _path, "where compiled kernels are kept (default: user cache)"
+        "OPENCUTE_CACHE_DIR",
+        None,
+        _path,
+        "where compiled kernels are kept (default: user cache)",
+        alias="CUTE_DSL_CACHE_DIR",
     )
     user_cache = Knob("XDG_CACHE_HOME", None, _path, "the user's cache folder, by the XDG rules")
-    cache_enabled = Knob("OPENCUTE_CACHE_ENABLED", True, _flag, "use the disk cache")
+    cache_enabled = Knob(
+        "OPENCUTE_CACHE_ENABLED", True, _flag, "use the disk cache",
+        alias="CUTE_DSL_DISABLE_FILE_CACHING", alias_parse=_not,
+    )  # fmt: skip
     cache_size_mb = Knob("OPENCUTE_CACHE_SIZE_MB", 1024, int, "size cap of the disk cache in MiB")
     dump_dir = Knob("OPENCUTE_DUMP_DIR", None, _path, "write every stage of every kernel here")
     dump_override = Knob(
@@ -109,12 +212,26 @@ class Knobs:
     )  # fmt: skip
     dump_match = Knob("OPENCUTE_DUMP_MATCH", "*", str, "dump only functions whose name matches")
     full_traceback = Knob(
-        "OPENCUTE_DIAG_FULL_TRACEBACK", False, _flag, "show frames inside OpenCuTe in tracebacks"
-    )
+        "OPENCUTE_DIAG_FULL_TRACEBACK", False, _flag, "show frames inside OpenCuTe in tracebacks",
+        debug=True,
+    )  # fmt: skip
     verify_passes = Knob(
-        "OPENCUTE_VERIFY_PASSES", False, _flag, "run the IR verifier after every pass"
+        "OPENCUTE_VERIFY_PASSES", False, _flag, "run the IR verifier after every pass", debug=True
     )
+    assertions = Knob(
+        "OPENCUTE_ASSERTIONS", False, _flag,
+        "check `cute.testing.assert_` in machine code too, as --enable-assertions does",
+        in_cache_key=True,
+    )  # fmt: skip
     sim_seed = Knob("OPENCUTE_SIM_SEED", 0, int, "seed of the simulator's scheduling order")
+    sim_check = Knob(
+        "OPENCUTE_SIM_CHECK", False, _flag,
+        "let the simulator look for races, early reads of copies and barriers that not all reach",
+    )  # fmt: skip
+    sim_profile = Knob(
+        "OPENCUTE_SIM_PROFILE", False, _flag,
+        "let the simulator count sectors and bank conflicts for each source line",
+    )  # fmt: skip
     sim_step_limit = Knob(
         "OPENCUTE_SIM_STEP_LIMIT", 50_000_000, int,
         "turns of one loop after which the simulator takes it for endless; 0: no limit",
@@ -151,6 +268,23 @@ class Knobs:
 
 
 KNOBS = Knobs()
+_ALIASES = "CUTE_DSL_"
+
+
+def unknown_aliases(environment: Mapping[str, str] | None = None) -> list[str]:
+    """A sentence for each variable that begins like the field's names and is none of them.
+
+    Args:
+        environment: the variables; those of the process by default.
+    """
+    known = {k.alias for k in Knobs.declared() if k.alias}
+    out: list[str] = []
+    for name in sorted(os.environ if environment is None else environment):
+        if name.startswith(_ALIASES) and name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            out.append(f"{name} is set, and means nothing to OpenCuTe{hint}")
+    return out
 
 
 def table(knobs: type[Knobs] = Knobs) -> str:
@@ -162,13 +296,17 @@ def table(knobs: type[Knobs] = Knobs) -> str:
     rows: list[str] = []
     for k in knobs.declared():
         changes = "yes" if k.in_cache_key else "no"
-        rows.append(f"| `{k.env}` | {_cell(k.default)} | {changes} | {k.help.replace('|', '/')} |")
+        alias = f"`{k.alias}`" if k.alias else "–"
+        meaning = k.help.replace("|", "/")
+        rows.append(f"| `{k.env}` | {alias} | {_cell(k.default)} | {changes} | {meaning} |")
     return "\n".join([
         "# Environment variables", "",
         "Generated by `python -m opencute.base.knobs`; edit `src/opencute/base/knobs.py` instead.",
-        "Flags take 1 or 0. A variable that changes generated code is part of the cache key.", "",
-        "| variable | default | changes generated code | meaning |",
-        "|---|---|---|---|",
+        "Flags take 1 or 0. A variable that changes generated code is part of the cache key.",
+        "The name in the second column works too; the first wins. Any other name that begins with "
+        "`CUTE_DSL_` is warned about.", "",
+        "| variable | also | default | changes generated code | meaning |",
+        "|---|---|---|---|---|",
         *rows, "",
     ])  # fmt: skip
 
@@ -176,7 +314,7 @@ def table(knobs: type[Knobs] = Knobs) -> str:
 def _cell(value: object) -> str:
     """A default as one would set it."""
     value = int(value) if isinstance(value, bool) else value
-    return f"`{value}`" if value not in (None, "") else "–"
+    return f"`{value}`" if value not in (None, "", ()) else "–"
 
 
 if __name__ == "__main__":

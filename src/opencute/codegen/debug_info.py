@@ -7,6 +7,7 @@ In: `Location` values with their call chains. Out: numbered metadata nodes::
     !7 = !DILocation(line: 12, column: 5, scope: !4, inlinedAt: !6)
 
 A helper that was traced into a kernel becomes an inlined function: its instructions keep its lines.
+Their column stands for the call chain, see `debug.inlined`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import os
 
 from opencute.base.location import Location
+from opencute.codegen.debug.inlined import CHAIN, MOST, chain_comment
 from opencute.ir.attributes import quote
 
 __all__ = ["DebugInfo"]
@@ -27,6 +29,7 @@ class DebugInfo:
         self._first = first
         self._numbers: dict[object, int] = {}
         self._unit = -1
+        self.chains: list[str] = []
 
     def _node(self, key: object, text: str) -> int:
         if key not in self._numbers:
@@ -72,11 +75,15 @@ class DebugInfo:
             return self._node(key, f"!DILocation({where}, scope: !{scope})")
         outer = self.location(loc.caller, scope)
         helper = self.subprogram(loc.function or "helper", loc.file, loc.line)
+        if len(self.chains) < MOST:
+            where = f"line: {loc.line}, column: {CHAIN + len(self.chains)}"
+            self.chains.append(chain_comment(loc))
         return self._node(key, f"!DILocation({where}, scope: !{helper}, inlinedAt: !{outer})")
 
     def lines(self) -> list[str]:
         """The metadata as text."""
-        out = [f"!{self._first + i} = {text}" for i, text in enumerate(self._nodes)]
+        out = [*self.chains]
+        out += [f"!{self._first + i} = {text}" for i, text in enumerate(self._nodes)]
         version = self._first + len(self._nodes)
         out.append(f'!{version} = !{{i32 2, !"Debug Info Version", i32 3}}')
         out.append(f"!llvm.module.flags = !{{!{version}}}")

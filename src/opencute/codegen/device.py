@@ -16,9 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from opencute.arch.target import Target
+from opencute.codegen.debug.inlined import chains_of, with_chains
 from opencute.codegen.llvm_text import device_module_text
 from opencute.codegen.ptxas import AsmReport, Assembler
 from opencute.ir.core import Op
+from opencute.native.isolated import to_ptx_isolated
 from opencute.native.nvptx import ptx_version_for, to_ptx
 
 __all__ = ["DeviceCode", "assemble", "compile_device", "compile_to_ptx", "llvm_to_ptx"]
@@ -43,13 +45,16 @@ class DeviceCode:
     timings: dict[str, float] = field(default_factory=dict[str, float])
 
 
-def compile_to_ptx(module: Op, target: Target, *, line_info: bool = False) -> DeviceCode:
+def compile_to_ptx(
+    module: Op, target: Target, *, line_info: bool = False, isolated: bool = False
+) -> DeviceCode:
     """Emit PTX.
 
     Args:
         module: a ``builtin.module`` whose kernels are at the llvm level.
         target: the processor.
         line_info: keep source lines.
+        isolated: run LLVM in another process, which it may end.
 
     Raises:
         ToolchainError: an operation that has no LLVM form, or IR that LLVM rejects.
@@ -57,19 +62,20 @@ def compile_to_ptx(module: Op, target: Target, *, line_info: bool = False) -> De
     start = time.perf_counter()
     ir = device_module_text(module, line_info=line_info)
     printed = (time.perf_counter() - start) * 1e3
-    code = llvm_to_ptx(ir, target)
+    code = llvm_to_ptx(ir, target, isolated=isolated)
     return replace(code, timings={"print": printed, **code.timings})
 
 
-def llvm_to_ptx(ir: str, target: Target) -> DeviceCode:
+def llvm_to_ptx(ir: str, target: Target, *, isolated: bool = False) -> DeviceCode:
     """Emit PTX for LLVM IR text.
 
     Raises:
         ToolchainError: LLVM rejects the text.
     """
-    result = to_ptx(ir, target.name, ptx_version_for(target.name, target.ptx))
+    run = to_ptx_isolated if isolated else to_ptx
+    result = run(ir, target.name, ptx_version_for(target.name, target.ptx))
     timings = {f"llvm {k}": v for k, v in result.timings.items()}
-    return DeviceCode(ir, result.ptx, timings=timings)
+    return DeviceCode(ir, with_chains(result.ptx, chains_of(ir)), timings=timings)
 
 
 def compile_device(
@@ -114,6 +120,7 @@ def assemble(
     line_info: bool = False,
     *,
     meanwhile: Callable[[], None] | None = None,
+    extra: tuple[str, ...] = (),
 ) -> DeviceCode:
     """Assemble PTX.
 
@@ -123,12 +130,13 @@ def assemble(
         opt_level: level of ptxas.
         line_info: keep source lines for profilers.
         meanwhile: called while ptxas assembles, for work that does not need its result.
+        extra: further options of ptxas.
 
     Raises:
         CompileError: ptxas rejects the PTX, or what `emit` raises.
         MissingPieceError: there is no ptxas.
     """
-    with Assembler(target, opt_level=opt_level, line_info=line_info) as asm:
+    with Assembler(target, opt_level=opt_level, line_info=line_info, extra=extra) as asm:
         code = emit()
         start = time.perf_counter()
         asm.feed(code.ptx)

@@ -17,10 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from opencute.base.errors import ToolchainError
 from opencute.base.location import Location
+from opencute.codegen.debug.inlined import within
 from opencute.codegen.debug_info import DebugInfo
 from opencute.codegen.llvm_types import constant_text, llvm_type
 from opencute.ir.core import Block, Op, Value
-from opencute.ir.types import Type
+from opencute.ir.types import Type, VectorType
 
 __all__ = ["Emitter", "ModuleText", "OpPrinter"]
 
@@ -62,18 +63,27 @@ class Emitter:
         module: what it shares with the other functions.
         table: what prints each operation.
         scope: the function's debug scope, None without line information.
+        outer: where a kernel is launched; positions are given without it.
     """
 
     def __init__(
-        self, module: ModuleText, table: Mapping[str, OpPrinter], scope: int | None = None
+        self,
+        module: ModuleText,
+        table: Mapping[str, OpPrinter],
+        scope: int | None = None,
+        outer: Location | None = None,
     ) -> None:
         self.module = module
         self.table = table
         self.scope = scope
+        self.outer = outer
         self.predicate: Callable[[Emitter, Op], bool] | None = None
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.names: dict[Value, str] = {}
+        # Vectors as the names of their elements, for those that nobody may need as a whole.
+        self.parts: dict[Value, list[str]] = {}
+        self._whole: dict[tuple[Value, str], str] = {}
         self.block_name = "entry"
         self._count = 0
         self._dbg = ""
@@ -92,12 +102,37 @@ class Emitter:
     def ref(self, value: Value) -> str:
         """How `value` is written as an operand, without its type."""
         name = self.names.get(value)
+        if name is None and value in self.parts:
+            return self._joined(value)
         if name is None:
             op = value.op
             if op is None or op.name != "arith.constant":
                 raise ToolchainError("a value is used before its definition", code="OC1521")
             name = self.names[value] = constant_text(op.attributes["value"])
         return name
+
+    def _joined(self, value: Value) -> str:
+        """A vector that stands as its elements, put together where it is used."""
+        key = (value, self.block_name)
+        name = self._whole.get(key)
+        if name is None:
+            assert isinstance(value.type, VectorType)
+            whole, element = llvm_type(value.type), llvm_type(value.type.element)
+            name = "poison"
+            for i, part in enumerate(self.parts[value]):
+                name = self.assign(f"insertelement {whole} {name}, {element} {part}, i32 {i}")
+            self._whole[key] = name
+        return name
+
+    def elements(self, value: Value) -> list[str]:
+        """The elements of a vector, each by a name."""
+        parts = self.parts.get(value)
+        if parts is None:
+            assert isinstance(value.type, VectorType)
+            typed = self.typed(value)
+            count = value.type.length
+            parts = [self.assign(f"extractelement {typed}, i32 {i}") for i in range(count)]
+        return parts
 
     def typed(self, value: Value) -> str:
         """How `value` is written as an operand, with its type."""
@@ -156,7 +191,8 @@ class Emitter:
         """Give the instructions that follow a source position."""
         debug = self.module.debug
         if debug is not None and self.scope is not None:
-            self._dbg = f", !dbg !{debug.location(loc, self.scope)}"
+            here = within(loc, self.outer)
+            self._dbg = f", !dbg !{debug.location(here, self.scope)}"
 
     def start(self, name: str) -> None:
         """Begin a basic block."""

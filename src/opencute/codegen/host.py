@@ -8,9 +8,12 @@ points to 8-byte slots, all little-endian, a value in the low bytes of its slot:
     slot 0      CUstream: used by launches that name no stream of their own
     slot 1      pointer to an array of CUfunction, one per launch in the order of the text
     slot 2 + i  argument i of the function: a pointer, integer or float
+    then        the function's results, which the call writes
 
-The result is the first CUresult that is not 0; later launches are then skipped. A launch with an
-empty grid is left out, because the driver calls it an error where it is only nothing to do.
+The call itself gives the first CUresult that is not 0; later launches are then skipped. A launch
+whose run-time amount of shared memory is more than a block may have gives `TOO_MUCH_SMEM` plus
+that. A launch with an empty grid is left out, because the driver calls it an error where it is only
+nothing to do.
 `launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx``; whoever
 compiles it (`opencute.native.jit.compile_host`) gives its address.
 """
@@ -27,8 +30,16 @@ from opencute.codegen.llvm_types import llvm_type
 from opencute.dialects.gpu import LaunchFuncOp
 from opencute.ir.attributes import Attribute, BoolAttr, IntAttr, UnitAttr
 from opencute.ir.core import Op, Value
+from opencute.ir.types import Type
 
-__all__ = ["ARGUMENT_SLOT", "FUNCTIONS_SLOT", "STREAM_SLOT", "HostCode", "compile_host_text"]
+__all__ = [
+    "ARGUMENT_SLOT",
+    "FUNCTIONS_SLOT",
+    "STREAM_SLOT",
+    "TOO_MUCH_SMEM",
+    "HostCode",
+    "compile_host_text",
+]
 
 STREAM_SLOT, FUNCTIONS_SLOT, ARGUMENT_SLOT = 0, 1, 2
 
@@ -36,7 +47,27 @@ STREAM_SLOT, FUNCTIONS_SLOT, ARGUMENT_SLOT = 0, 1, 2
 _CONFIG_BYTES, _STREAM_AT, _ATTRS_AT, _COUNT_AT = 56, 32, 40, 48
 # CUlaunchAttribute: an id, padding, and a value of 64 bytes.
 _ATTRIBUTE_BYTES, _VALUE_AT = 72, 8
-_COOPERATIVE, _CLUSTER_DIMENSION, _PDL, _PREFERRED_CLUSTER = 2, 4, 6, 11
+_COOPERATIVE, _CLUSTER_DIMENSION, _PDL, _PREFERRED_CLUSTER, _CARVEOUT = 2, 4, 6, 11, 14
+
+
+TOO_MUCH_SMEM = 1 << 30
+"""Set in a result that says how much shared memory a launch asked for in vain."""
+
+# What LLVM calls to make a bfloat on CPUs without the instruction: rounds to nearest even.
+_TO_BFLOAT = """define weak bfloat @__truncsfbf2(float %x) {
+  %bits = bitcast float %x to i32
+  %high = lshr i32 %bits, 16
+  %odd = and i32 %high, 1
+  %half = add i32 %odd, 32767
+  %sum = add i32 %bits, %half
+  %rounded = lshr i32 %sum, 16
+  %quiet = or i32 %high, 64
+  %nan = fcmp uno float %x, %x
+  %word = select i1 %nan, i32 %quiet, i32 %rounded
+  %short = trunc i32 %word to i16
+  %y = bitcast i16 %short to bfloat
+  ret bfloat %y
+}"""
 
 
 @dataclass(frozen=True)
@@ -48,12 +79,14 @@ class HostCode:
         llvm_ir: the module that defines it.
         launches: names of the kernels it launches, in order; one CUfunction each.
         slots: number of 8-byte slots that a call passes.
+        results: types of the last of them, into which the function writes its results.
     """
 
     name: str
     llvm_ir: str
     launches: tuple[str, ...]
     slots: int
+    results: tuple[Type, ...] = ()
 
 
 def compile_host_text(module: Op, name: str | None = None) -> HostCode:
@@ -74,8 +107,11 @@ def compile_host_text(module: Op, name: str | None = None) -> HostCode:
     shared = printer.module
     lines = [f"{n} = {body}" for body, n in shared.globals.items()]
     lines += [text, *shared.declarations]
-    slots = ARGUMENT_SLOT + len(function.regions[0].block.args)
-    return HostCode(symbol, "\n".join(lines) + "\n", tuple(printer.launches), slots)
+    if "bfloat" in text:
+        lines.append(_TO_BFLOAT)
+    results = printer.results
+    slots = ARGUMENT_SLOT + len(function.regions[0].block.args) + len(results)
+    return HostCode(symbol, "\n".join(lines) + "\n", tuple(printer.launches), slots, results)
 
 
 def _function(module: Op, name: str | None) -> Op:
@@ -98,6 +134,7 @@ class _HostPrinter:
         self.name = name
         self.module = ModuleText()
         self.launches: list[str] = []
+        self.results: tuple[Type, ...] = ()
         table: dict[str, OpPrinter] = {**HOST_OPS, "gpu.launch_func": self._launch}
         self.e = Emitter(self.module, table)
         self.slot_of: dict[Value, str] = {}
@@ -109,11 +146,9 @@ class _HostPrinter:
             slot = self.slot_of[arg] = self._slot(ARGUMENT_SLOT + i)
             e.emit(arg, f"load {llvm_type(arg.type)}, ptr {slot}, align 8")
         last = e.ops(block)
-        if last.operands:
-            raise ToolchainError(
-                "a host function cannot return values yet to its caller in machine code",
-                code="OC1527", loc=last.loc, found=[str(v.type) for v in last.operands],
-            )  # fmt: skip
+        self.results = tuple(v.type for v in last.operands)
+        for i, value in enumerate(last.operands, ARGUMENT_SLOT + len(block.args)):
+            e.void(f"store {e.typed(value)}, ptr {self._slot(i)}, align 8")
         e.void("ret i32 0")
         head = f'define i32 @"{self.name}"(ptr %call) {{'
         return "\n".join([head, "entry:", *e.allocas, *e.lines, "}"])
@@ -142,6 +177,7 @@ class _HostPrinter:
             empty = e.assign(f"or i1 {empty}, {zero}")
         e.branch(empty, done, go)
         e.start(go)
+        self._check_smem(op)
         config = self._config(op, grid)
         functions = e.assign(f"load ptr, ptr {self._slot(FUNCTIONS_SLOT)}, align 8")
         place = e.assign(f"getelementptr ptr, ptr {functions}, i32 {len(self.launches)}")
@@ -155,6 +191,23 @@ class _HostPrinter:
         e.start(failed)
         e.void(f"ret i32 {status}")
         e.start(done)
+
+    def _check_smem(self, op: LaunchFuncOp) -> None:
+        """Return early if a run-time amount of shared memory is more than a block may have."""
+        e, limit, smem = self.e, op.attributes.get("cute.smem_limit"), op.smem
+        if smem is None or not isinstance(limit, IntAttr):
+            return
+        type = llvm_type(smem.type)
+        large = e.assign(f"icmp ugt {type} {e.ref(smem)}, {limit.value}")
+        bad, fine = e.label("toomuch"), e.label("fits")
+        e.branch(large, bad, fine)
+        e.start(bad)
+        most = TOO_MUCH_SMEM - 1
+        over = e.assign(f"icmp ugt {type} {e.ref(smem)}, {most}")
+        found = e.assign(f"select i1 {over}, {type} {most}, {type} {e.ref(smem)}")
+        small = found if type == "i32" else e.assign(f"trunc {type} {found} to i32")
+        e.void(f"ret i32 {e.assign(f'or i32 {small}, {TOO_MUCH_SMEM}')}")
+        e.start(fine)
 
     def _config(self, op: LaunchFuncOp, grid: Sequence[Value]) -> str:
         config = self.e.alloca("i8", _CONFIG_BYTES, 8)
@@ -187,6 +240,9 @@ class _HostPrinter:
             out.append((_PDL, ["1"]))
         if _is_set(op.attributes.get("cute.cooperative")):
             out.append((_COOPERATIVE, ["1"]))
+        carveout = op.attributes.get("cute.carveout")
+        if isinstance(carveout, IntAttr):
+            out.append((_CARVEOUT, [str(carveout.value)]))
         return out
 
     def _params(self, args: Sequence[Value]) -> str:

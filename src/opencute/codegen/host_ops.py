@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type, mangled
-from opencute.codegen.ops_arith import ARITH, binary
+from opencute.codegen.ops_arith import ARITH, binary, per_lane
+from opencute.codegen.ops_assert import assert_on_host
+from opencute.codegen.ops_math import MATH
 from opencute.codegen.ops_memory import MEMORY, print_arguments
 from opencute.codegen.ops_vector import VECTOR_OPS
+from opencute.dialects import math
 from opencute.ir.core import Op
+from opencute.ir.types import element_type
 
 __all__ = ["HOST_OPS"]
 
@@ -39,10 +43,45 @@ def _print(e: Emitter, op: Op) -> None:
     e.assign("call i32 @fflush(ptr null)")
 
 
+# What C's mathematical library calls otherwise.
+_LIBM = {"absf": "fabs", "powf": "pow", "roundeven": "rint"}
+
+
+def _library(name: str) -> OpPrinter:
+    """A call of C's function for f32 or f64, lane by lane."""
+
+    def printer(e: Emitter, op: Op) -> None:
+        type = llvm_type(element_type(op.results[0].type))
+        stem = _LIBM.get(name, name)
+        symbol = stem if type == "double" else f"{stem}f"
+        places = ", ".join([type] * len(op.operands))
+
+        def one(args: list[str]) -> str:
+            if name == "rsqrt":
+                root = e.assign(f"call {type} @{'sqrt' if type == 'double' else 'sqrtf'}"
+                                f"({type} {args[0]})")  # fmt: skip
+                return e.assign(f"fdiv {type} {_ONE}, {root}")
+            operands = ", ".join(f"{type} {a}" for a in args)
+            return e.assign(f"call {type} @{symbol}({operands})")
+
+        if name == "rsqrt":
+            symbol = "sqrt" if type == "double" else "sqrtf"
+        e.module.declare(f"declare {type} @{symbol}({places})")
+        per_lane(e, op, one)
+
+    return printer
+
+
+_ONE = "0x3FF0000000000000"
+
 HOST_OPS: dict[str, OpPrinter] = {
     **{k: v for k, v in {**ARITH, **MEMORY, **VECTOR_OPS}.items() if k not in _DEVICE_ONLY},
     "arith.divf": binary("fdiv"),
+    "arith.remf": _library("fmod"),
+    **{f"math.{n}": _library(n) for n in (*math.UNARY, *math.BINARY, "fma")},
+    **{f"math.{n}": MATH[f"math.{n}"] for n in ("absi", "ctlz", "cttz", "ctpop")},
     "arith.fptosi": _saturating("fptosi"),
     "arith.fptoui": _saturating("fptoui"),
+    "cf.assert": assert_on_host,
     "cute.print": _print,
 }

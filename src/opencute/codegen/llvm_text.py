@@ -11,13 +11,19 @@ as::
 
 from __future__ import annotations
 
+from opencute.base.location import Location
+from opencute.codegen.asm.ops import ASM
+from opencute.codegen.debug.inlined import within
 from opencute.codegen.debug_info import DebugInfo
 from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
 from opencute.codegen.libdevice import libdevice_text
 from opencute.codegen.llvm_types import llvm_type
 from opencute.codegen.ops_arith import ARITH
+from opencute.codegen.ops_assert import assert_on_device
+from opencute.codegen.ops_block import BLOCK_OPS
 from opencute.codegen.ops_convert import CONVERT
 from opencute.codegen.ops_math import MATH
+from opencute.codegen.ops_matrix import MATRIX
 from opencute.codegen.ops_memory import MEMORY
 from opencute.codegen.ops_vector import VECTOR_OPS
 from opencute.codegen.predication import print_predicated
@@ -27,7 +33,17 @@ from opencute.ir.core import Op
 
 __all__ = ["TABLE", "device_module_text"]
 
-TABLE: dict[str, OpPrinter] = {**ARITH, **CONVERT, **MATH, **MEMORY, **VECTOR_OPS}
+TABLE: dict[str, OpPrinter] = {
+    **ARITH,
+    **ASM,
+    **BLOCK_OPS,
+    **CONVERT,
+    **MATH,
+    **MATRIX,
+    **MEMORY,
+    **VECTOR_OPS,
+    "cf.assert": assert_on_device,
+}
 
 _LAUNCH = (("cute.reqntid", "nvvm.reqntid"), ("cute.maxntid", "nvvm.maxntid"),
            ("cute.minctasm", "nvvm.minctasm"), ("cute.cluster_dim", "nvvm.cluster_dim"),
@@ -77,13 +93,25 @@ def _numbers(attr: Attribute) -> str:
     return str(attr.value)
 
 
+def _own_frame(kernel: Op) -> Location | None:
+    """The first position in the kernel's own text, whose file is the kernel's."""
+    for op in kernel.regions[0].block.ops:
+        at = within(op.loc, kernel.loc)
+        while at is not None and at.caller is not None:
+            at = at.caller
+        if at is not None:
+            return at
+    return None
+
+
 def _kernel(kernel: Op, text: ModuleText) -> str:
     name = kernel.symbol
     assert name is not None
     scope = None
     if text.debug is not None and kernel.loc is not None:
-        scope = text.debug.subprogram(name, kernel.loc.file, kernel.loc.line, name)
-    e = Emitter(text, TABLE, scope)
+        own = _own_frame(kernel) or kernel.loc
+        scope = text.debug.subprogram(name, own.file, own.line, name)
+    e = Emitter(text, TABLE, scope, kernel.loc)
     e.predicate = print_predicated
     block = kernel.regions[0].block
     align = kernel.attributes.get("cute.arg_align")

@@ -12,7 +12,7 @@ import struct
 from functools import lru_cache
 
 from opencute.base.errors import ToolchainError
-from opencute.dialects.llvm import LLVMPointerType
+from opencute.dialects.llvm import LLVMPointerType, LLVMStructType
 from opencute.ir.attributes import Attribute, DenseAttr, FloatAttr, IntAttr
 from opencute.ir.types import (
     BF16,
@@ -44,6 +44,8 @@ def llvm_type(type: Type) -> str:
         return f"<{type.length} x {llvm_type(type.element)}>"
     if isinstance(type, LLVMPointerType):
         return f"ptr addrspace({type.space})" if type.space else "ptr"
+    if isinstance(type, LLVMStructType):
+        return "{" + ", ".join(map(llvm_type, type.members)) + "}"
     if isinstance(type, IndexType):
         return "i64"
     raise ToolchainError(f"type {type} has no LLVM form", code="OC1520")

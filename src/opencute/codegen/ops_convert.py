@@ -20,7 +20,10 @@ from opencute.ir.types import F16, F32, FloatType, element_type, lanes
 __all__ = ["CONVERT"]
 
 Pair = tuple[str, str]
-_PAIR = {"f8E4M3FN": "e4m3x2", "f8E5M2": "e5m2x2"}
+_PAIR = {
+    "f8E4M3FN": "e4m3x2", "f8E5M2": "e5m2x2", "f6E3M2FN": "e3m2x2", "f6E2M3FN": "e2m3x2",
+    "f4E2M1FN": "e2m1x2",
+}  # fmt: skip
 
 
 def _convert(e: Emitter, op: Op) -> None:
@@ -28,12 +31,13 @@ def _convert(e: Emitter, op: Op) -> None:
     assert isinstance(src, FloatType) and isinstance(dst, FloatType)
     rounding, saturate = op.attributes["rounding"], op.attributes["saturate"]
     assert isinstance(rounding, StringAttr) and isinstance(saturate, IntAttr)
-    if src == F32 and dst.name in _PAIR:
-        _pairs(e, op, _to_f8, _PAIR[dst.name])
+    if src == F32 and dst.name in _PAIR and rounding.value == "rn" and saturate.value:
+        two = _to_f4 if dst.width == 4 else _to_bytes
+        _pairs(e, op, lambda e, name, pair: two(e, name, pair, dst.width), _PAIR[dst.name])
     elif src.name in _PAIR and dst == F16:
-        _pairs(e, op, _to_f16, _PAIR[src.name])
-    elif src == F32 and rounding.value in ("rna", "rn", "rz") and dst.name in _SCALAR:
-        _scalar(e, op, rounding.value, _SCALAR[dst.name], bool(saturate.value))
+        _pairs(e, op, _f4_to_f16 if src.width == 4 else _to_f16, _PAIR[src.name])
+    elif src == F32 and dst.name in _SCALAR and not saturate.value:
+        _scalar(e, op, rounding.value, _SCALAR[dst.name])
     else:
         raise ToolchainError(
             f"no instruction converts {src} to {dst} with {rounding.value}",
@@ -71,21 +75,43 @@ def _pairs(e: Emitter, op: Op, two: Callable[[Emitter, str, Pair], list[str]], n
     _define(e, op, out[: len(parts)])
 
 
-def _to_f8(e: Emitter, name: str, pair: Pair) -> list[str]:
+def _to_bytes(e: Emitter, name: str, pair: Pair, width: int) -> list[str]:
+    """Two formats of 8 or 6 bits, each in a byte of its own."""
     text = f"cvt.rn.satfinite.{name}.f32 $0, $1, $2;"
     both = e.assign(f'call i16 asm "{text}", "=h,f,f"(float {pair[1]}, float {pair[0]})')
-    low = e.assign(f"trunc i16 {both} to i8")
+    low = e.assign(f"trunc i16 {both} to i{width}")
     shifted = e.assign(f"lshr i16 {both}, 8")
-    return [low, e.assign(f"trunc i16 {shifted} to i8")]
+    return [low, e.assign(f"trunc i16 {shifted} to i{width}")]
+
+
+def _to_f4(e: Emitter, name: str, pair: Pair, width: int) -> list[str]:
+    """Two formats of 4 bits in one byte; asm has no byte registers, so it is widened inside."""
+    text = f"{{ .reg .b8 b; cvt.rn.satfinite.{name}.f32 b, $1, $2; mov.b16 $0, {{b, b}}; }}"
+    both = e.assign(f'call i16 asm "{text}", "=h,f,f"(float {pair[1]}, float {pair[0]})')
+    low = e.assign(f"trunc i16 {both} to i4")
+    shifted = e.assign(f"lshr i16 {both}, 4")
+    return [low, e.assign(f"trunc i16 {shifted} to i4")]
+
+
+def _halves(e: Emitter, packed: str) -> list[str]:
+    halves = e.assign(f"bitcast i32 {packed} to <2 x half>")
+    return [e.assign(f"extractelement <2 x half> {halves}, i32 {i}") for i in range(2)]
 
 
 def _to_f16(e: Emitter, name: str, pair: Pair) -> list[str]:
-    low, high = (e.assign(f"zext i8 {p} to i16") for p in pair)
+    width = 6 if name in ("e3m2x2", "e2m3x2") else 8
+    low, high = (e.assign(f"zext i{width} {p} to i16") for p in pair)
     shifted = e.assign(f"shl i16 {high}, 8")
     both = e.assign(f"or i16 {shifted}, {low}")
-    packed = e.assign(f'call i32 asm "cvt.rn.f16x2.{name} $0, $1;", "=r,h"(i16 {both})')
-    halves = e.assign(f"bitcast i32 {packed} to <2 x half>")
-    return [e.assign(f"extractelement <2 x half> {halves}, i32 {i}") for i in range(2)]
+    return _halves(e, e.assign(f'call i32 asm "cvt.rn.f16x2.{name} $0, $1;", "=r,h"(i16 {both})'))
+
+
+def _f4_to_f16(e: Emitter, name: str, pair: Pair) -> list[str]:
+    low, high = (e.assign(f"zext i4 {p} to i16") for p in pair)
+    shifted = e.assign(f"shl i16 {high}, 4")
+    both = e.assign(f"or i16 {shifted}, {low}")
+    text = f"{{ .reg .b8 b; .reg .b8 z; mov.b16 {{b, z}}, $1; cvt.rn.f16x2.{name} $0, b; }}"
+    return _halves(e, e.assign(f'call i32 asm "{text}", "=r,h"(i16 {both})'))
 
 
 # name of the type in PTX, register constraint, type of the register
@@ -94,10 +120,9 @@ _SCALAR = {
 }  # fmt: skip
 
 
-def _scalar(e: Emitter, op: Op, rounding: str, to: tuple[str, str, str], saturate: bool) -> None:
+def _scalar(e: Emitter, op: Op, rounding: str, to: tuple[str, str, str]) -> None:
     name, letter, register = to
-    suffix = ".satfinite" if saturate and name != "f16" else ""
-    text = f"cvt.{rounding}{suffix}.{name}.f32 $0, $1;"
+    text = f"cvt.{rounding}.{name}.f32 $0, $1;"
     element = llvm_type(element_type(op.results[0].type))
     out: list[str] = []
     for part in _elements(e, op):

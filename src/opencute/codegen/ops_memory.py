@@ -14,7 +14,9 @@ from opencute.arch.sregs import SREG_BOUNDS
 from opencute.base.errors import ToolchainError
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type
+from opencute.codegen.ops_block import sreg_intrinsic
 from opencute.dialects.llvm import LLVMPointerType
+from opencute.dialects.ptx import SRegOp
 from opencute.ir.attributes import DenseI32Attr, IntAttr, StringAttr, TypeAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.types import F64, FloatType, IntegerType, Type
@@ -79,41 +81,17 @@ def _cast(word: str) -> OpPrinter:
     return printer
 
 
-def _inline_asm(e: Emitter, op: Op) -> None:
-    text = _text(op, "asm_string").strip()
-    escaped = "".join(
-        c if 0x20 <= ord(c) < 0x7F and c not in '"\\' else f"\\{ord(c):02X}" for c in text
-    )
-    effects = "has_side_effects" in op.attributes
-    types = [llvm_type(r.type) for r in op.results]
-    ret = "void" if not types else types[0] if len(types) == 1 else "{" + ", ".join(types) + "}"
-    group = e.module.attribute_group("convergent nounwind") if effects else ""
-    call = (
-        f'call {ret} asm {"sideeffect " if effects else ""}"{escaped}", '
-        f'"{_text(op, "constraints")}"({", ".join(e.typed(v) for v in op.operands)})'
-        f"{' ' + group if group else ''}"
-    )
-    if not types:
-        e.void(call)
-    elif len(types) == 1:
-        e.emit(op.results[0], call)
-    else:
-        packed = e.assign(call)
-        for i, r in enumerate(op.results):
-            e.emit(r, f"extractvalue {ret} {packed}, {i}")
-
-
 def _as_i32(value: int) -> int:
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
 def _sreg(e: Emitter, op: Op) -> None:
-    reg = _text(op, "reg")
-    name = f"llvm.nvvm.read.ptx.sreg.{reg}"
-    e.module.declare(f"declare i32 @{name}()")
+    assert isinstance(op, SRegOp)
+    reg, name, type = op.reg.value, sreg_intrinsic(op), llvm_type(op.out.type)
+    e.module.declare(f"declare {type} @{name}()")
     bounds = SREG_BOUNDS.get(reg)
     fact = f"range(i32 {bounds[0]}, {_as_i32(bounds[1] + 1)}) " if bounds else ""
-    e.emit(op.results[0], f"call {fact}i32 @{name}()")
+    e.emit(op.results[0], f"call {fact}{type} @{name}()")
 
 
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([a-zA-Z%])")
@@ -176,7 +154,6 @@ MEMORY: dict[str, OpPrinter] = {
     "llvm.addrspacecast": _cast("addrspacecast"),
     "llvm.ptrtoint": _cast("ptrtoint"),
     "llvm.inttoptr": _cast("inttoptr"),
-    "llvm.inline_asm": _inline_asm,
     "ptx.sreg": _sreg,
     "cute.print": _print,
 }

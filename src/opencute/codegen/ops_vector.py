@@ -33,7 +33,11 @@ def _position(op: Op) -> int:
 
 
 def _extract(e: Emitter, op: Op) -> None:
-    e.emit(op.results[0], f"extractelement {e.typed(op.operands[0])}, i32 {_position(op)}")
+    source, at = op.operands[0], _position(op)
+    if source in e.parts:
+        e.names[op.results[0]] = e.parts[source][at]
+    else:
+        e.emit(op.results[0], f"extractelement {e.typed(source)}, i32 {at}")
 
 
 def _insert(e: Emitter, op: Op) -> None:
@@ -42,11 +46,7 @@ def _insert(e: Emitter, op: Op) -> None:
 
 
 def _from_elements(e: Emitter, op: Op) -> None:
-    result, type = op.results[0], llvm_type(op.results[0].type)
-    out = "poison"
-    for i, v in enumerate(op.operands):
-        out = e.assign(f"insertelement {type} {out}, {e.typed(v)}, i32 {i}")
-    e.names[result] = out
+    e.parts[op.results[0]] = e.refs(op.operands)
 
 
 def _shuffle(e: Emitter, op: Op) -> None:
@@ -54,6 +54,10 @@ def _shuffle(e: Emitter, op: Op) -> None:
     assert isinstance(mask, DenseI32Attr)
     a, b = op.operands
     assert isinstance(a.type, VectorType) and isinstance(b.type, VectorType)
+    if a in e.parts and b in e.parts and min(mask.values) >= 0:
+        both = e.parts[a] + e.parts[b]
+        e.parts[op.results[0]] = [both[m] for m in mask.values]
+        return
     first, second, values = e.typed(a), e.typed(b), list(mask.values)
     if a.type != b.type:  # LLVM wants one type: widen the shorter one
         n = max(a.type.length, b.type.length)

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masked accesses as predicated instructions instead of branches.
 
-In: an ``scf.if`` that moves one element, or one vector, between memory and a register fragment::
+In: an ``scf.if`` that moves one element, or one vector, between memory and registers::
 
-    scf.if %c { %v = llvm.load %p : !llvm.ptr<1> -> f32 ; llvm.store %v, %slot : !llvm.ptr }
+    %v = scf.if %c { %x = llvm.load %p : !llvm.ptr<1> -> f32 ; yield %x } else { yield %old }
 
-Out: straight-line code with ``@c ld.global.b32 v, [p];``, where v starts as what the slot held.
+Out: straight-line code with ``@c ld.global.b32 v, [p];``, where v starts as the old value.
 ptxas would form the same instruction from the branch, but a tile of 16 masked elements would
 first cost LLVM 16 basic blocks, which is most of the time of a small compile.
 """
@@ -65,7 +65,9 @@ def _shape(type: Type, align: int) -> _Shape | None:
 def print_predicated(e: Emitter, op: Op) -> bool:
     """Print an ``scf.if`` without branches if it is a masked access; whether it was one."""
     then, orelse = op.regions[0].block, op.regions[1].block
-    if op.results or len(orelse.ops) > 1:
+    if op.results:
+        return len(op.results) == 1 and _chosen(e, op)
+    if len(orelse.ops) > 1:
         return False
     *body, _ = then.ops
     memory = [x for x in body if x.name in ("llvm.load", "llvm.store")]
@@ -94,9 +96,34 @@ def print_predicated(e: Emitter, op: Op) -> bool:
     condition = e.ref(op.operands[0])
     if loads:
         assert load is not None
-        _load(e, condition, load, store, shape)
+        type = llvm_type(load.result.type)
+        slot = e.typed(store.operands[1])
+        align = store.attributes["alignment"].value  # type: ignore[attr-defined]
+        before = e.assign(f"load {type}, {slot}, align {align}")
+        e.names[load.result] = _load(e, condition, load, before, shape)
+        e.void(f"store {type} {e.names[load.result]}, {slot}, align {align}")
     else:
         _store(e, condition, value, store.operands[1], shape)
+    return True
+
+
+def _chosen(e: Emitter, op: Op) -> bool:
+    """Print an ``scf.if`` that gives what it loads, or else a value that is there already."""
+    *body, end = op.regions[0].block.ops
+    *others, last = op.regions[1].block.ops
+    load = end.operands[0].op
+    if load is None or load.name != "llvm.load" or load not in body:
+        return False
+    if any(x is not load and x.name not in _ANYWHERE for x in (*body, *others)):
+        return False
+    shape = _shape(load.result.type, int(load.attributes["alignment"].value))  # type: ignore[attr-defined]
+    if shape is None or _space(load.operands[0]) not in _STATE:
+        return False
+    for x in (*body, *others):
+        if x is not load:
+            e.op(x)
+    old = e.ref(last.operands[0])
+    e.names[op.result] = _load(e, e.ref(op.operands[0]), load, old, shape)
     return True
 
 
@@ -147,11 +174,9 @@ def _braces(names: list[str]) -> str:
     return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
 
 
-def _load(e: Emitter, condition: str, load: Op, store: Op, shape: _Shape) -> None:
+def _load(e: Emitter, condition: str, load: Op, before: str, shape: _Shape) -> str:
+    """Print a guarded load; without the condition the result is `before`."""
     type = llvm_type(load.result.type)
-    slot = e.typed(store.operands[1])
-    align = store.attributes["alignment"].value  # type: ignore[attr-defined]
-    before = e.assign(f"load {type}, {slot}, align {align}")
     old = _to_registers(e, before, type, shape)
     n, reg = shape.count, f"i{shape.register}"
     names = _braces([f"${i}" for i in range(n)])
@@ -166,8 +191,7 @@ def _load(e: Emitter, condition: str, load: Op, store: Op, shape: _Shape) -> Non
     args = ", ".join([address, f"i1 {condition}", *(f"{reg} {v}" for v in old)])
     got = e.assign(f'call {ret} asm sideeffect "{text}", "{constraints}"({args})')
     parts = [got] if n == 1 else [e.assign(f"extractvalue {ret} {got}, {i}") for i in range(n)]
-    e.names[load.result] = _from_registers(e, parts, type, shape)
-    e.void(f"store {type} {e.names[load.result]}, {slot}, align {align}")
+    return _from_registers(e, parts, type, shape)
 
 
 def _store(e: Emitter, condition: str, value: Value, pointer: Value, shape: _Shape) -> None:

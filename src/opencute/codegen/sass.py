@@ -69,8 +69,12 @@ def parse_sass(text: str) -> Sass:
     return Sass(text, tuple(body))
 
 
-def disassemble(cubin: bytes) -> str:
+def disassemble(cubin: bytes, options: tuple[str, ...] = ("-c",)) -> str:
     """The disassembler's text for a cubin.
+
+    Args:
+        cubin: machine code.
+        options: flags of nvdisasm; cuobjdump has its own.
 
     Raises:
         MissingPieceError: no disassembler is installed.
@@ -80,9 +84,9 @@ def disassemble(cubin: bytes) -> str:
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        options = ["-sass"] if tool.path.name == "cuobjdump" else ["-c"]
+        flags = ["-sass"] if tool.path.name == "cuobjdump" else list(options)
         run = subprocess.run(
-            [str(tool.path), *options, file.name], capture_output=True, text=True, check=False
+            [str(tool.path), *flags, file.name], capture_output=True, text=True, check=False
         )
     if run.returncode != 0:
         raise ToolchainError(

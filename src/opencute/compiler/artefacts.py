@@ -23,17 +23,24 @@ from __future__ import annotations
 import fnmatch
 import logging
 import re
+import shlex
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from opencute.arch.target import target
-from opencute.base.errors import CompileError
+from opencute.base import log
+from opencute.base.errors import CompileError, ToolchainError
 from opencute.base.knobs import KNOBS
+from opencute.codegen.asm.origin import number_assembly, place
+from opencute.codegen.debug.advisories import advisories
+from opencute.codegen.debug.explain import KernelFacts, explain
 from opencute.codegen.device import DeviceCode, assemble, compile_to_ptx, llvm_to_ptx
 from opencute.codegen.host import HostCode, compile_host_text
+from opencute.codegen.ptxas import FunctionReport
 from opencute.compiler.cached import cached_device_code
 from opencute.compiler.options import Options
 from opencute.ir.core import Op
@@ -41,6 +48,7 @@ from opencute.ir.parser import parse
 from opencute.ir.passes import PassRecord
 from opencute.ir.printer import print_op
 from opencute.ir.verifier import verify
+from opencute.passes.assertions import drop_assertions
 from opencute.passes.pipelines import (
     DEVICE,
     cute_pipeline,
@@ -76,6 +84,7 @@ class Artefacts:
     """
 
     def __init__(self, name: str, module: Op, arch: str, options: Options) -> None:
+        log.configure()
         self.name = name
         self.module = module
         self.target = target(arch)
@@ -84,6 +93,7 @@ class Artefacts:
         self.dump_dir: Path | None = None
         self._passed = 0
         self._given: dict[str, str | bytes] = {}
+        self._assembly = number_assembly(module)
         if KNOBS.dump_dir is not None or KNOBS.dump_override is not None:
             self._dump_and_override(KNOBS.dump_dir, KNOBS.dump_override)
         self._verify()
@@ -113,6 +123,12 @@ class Artefacts:
         """Write the stages that the options ask for."""
         options = self.options
         folder = Path(options.dump_dir or ".")
+        if KNOBS.print_ir:
+            print(self.cute)
+        if options.keep_ir_debug:
+            _write(folder / f"{self.name}-debug.mlir", print_op(self.module, locations=True))
+        if options.keep_ir:
+            _write(folder / f"{self.name}.mlir", self.lowered)
         for stage in ("ptx", "cubin", "sass"):
             if getattr(options, f"keep_{stage}"):
                 _write(folder / f"{self.name}-kernels{_SUFFIXES[stage]}", getattr(self, stage))
@@ -131,6 +147,10 @@ class Artefacts:
         new._take(file)
         new._verify()
         return new
+
+    def take_cubin(self, cubin: bytes) -> None:
+        """Use this machine code instead of compiling the kernels."""
+        self._given = {"cubin": cubin}
 
     def _take(self, file: Path) -> None:
         stage = next((s for s, name in _FILES.items() if name == file.name), None)
@@ -168,8 +188,14 @@ class Artefacts:
         host_pipeline(self.target).run(module)
         return module
 
+    def _check_or_drop(self, module: Op) -> None:
+        """Remove assertions from a module unless they are asked for."""
+        if not self.options.assertions:
+            drop_assertions(module)
+
     def _lower(self, module: Op) -> None:
         """Bring the kernels to the llvm level in place."""
+        self._check_or_drop(module)
         pipeline = device_pipeline(self.target)
         self.records = pipeline.run(module, dump_dir=self.dump_dir, start=self._passed)
 
@@ -182,6 +208,7 @@ class Artefacts:
     def host(self) -> HostCode:
         """The host function for this machine's processor, as LLVM IR."""
         module = self.module.clone({})
+        self._check_or_drop(module)
         host_pipeline(self.target).run(module)
         return compile_host_text(module, self.name)
 
@@ -203,13 +230,16 @@ class Artefacts:
         if isinstance(ptx, str):
             code = DeviceCode("", ptx)
         elif isinstance(ir, str):
-            code = llvm_to_ptx(ir, self.target)
+            code = llvm_to_ptx(ir, self.target, isolated=bool(self._assembly))
         else:
             module = self.module.clone({})
             start = time.perf_counter()
             self._lower(module)
             lowered = (time.perf_counter() - start) * 1e3
-            code = compile_to_ptx(module, self.target, line_info=self.options.line_info)
+            code = compile_to_ptx(
+                module, self.target, line_info=self.options.line_info,
+                isolated=bool(self._assembly),
+            )  # fmt: skip
             code = replace(code, timings={"lower": lowered, **code.timings})
         self._dump("llvm", code.llvm_ir)
         self._dump("ptx", code.ptx)
@@ -234,10 +264,22 @@ class Artefacts:
 
         def compile_() -> DeviceCode:
             done.append(True)
-            return assemble(
-                self._emit, self.target, self.options.opt_level, self.options.line_info,
-                meanwhile=meanwhile,
-            )  # fmt: skip
+            made: list[str] = []
+
+            def emit() -> DeviceCode:
+                code = self._emit()
+                made.append(code.ptx)
+                return code
+
+            try:
+                return assemble(
+                    emit, self.target, self.options.opt_level, self.options.line_info,
+                    meanwhile=meanwhile, extra=self.options.ptxas_arguments,
+                )  # fmt: skip
+            except ToolchainError as e:
+                if made and self._assembly:
+                    raise place(e, made[0], self._assembly) from None
+                raise
 
         cubin = self._given.get("cubin")
         if isinstance(cubin, bytes):
@@ -250,7 +292,28 @@ class Artefacts:
             meanwhile()
         self.__dict__["device"] = code
         self._dump("cubin", code.cubin)
+        if KNOBS.advisories:
+            for advisory in advisories(code.report, self.module):
+                warnings.warn(str(advisory), log.PerformanceWarning, stacklevel=3)
         return code
+
+    @property
+    def kernel_info(self) -> dict[str, FunctionReport]:
+        """Registers, stack, spills and shared memory of each kernel, by its name."""
+        return {f.name: f for f in self.device.report.functions}
+
+    def explain(self) -> list[KernelFacts]:
+        """What each kernel costs, with source lines; compiles once more to have them.
+
+        Raises:
+            MissingPieceError: there is no ptxas or no disassembler.
+        """
+        options = replace(self.options, line_info=True)
+        lined = self if self.options.line_info else Artefacts(
+            self.name, self.module, self.target.name, options
+        )  # fmt: skip
+        code = lined.device
+        return explain(code.cubin, code.report)
 
     def _made(self) -> DeviceCode:
         made = self.__dict__.get("device")
@@ -280,7 +343,7 @@ class Artefacts:
         """
         from opencute.codegen.sass import disassemble
 
-        return disassemble(self.cubin)
+        return disassemble(self.cubin, tuple(shlex.split(self.options.nvdisasm_options)))
 
 
 def _write(path: Path, data: str | bytes) -> None:

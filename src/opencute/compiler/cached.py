@@ -30,7 +30,10 @@ from opencute.runtime.cache import default_cache
 
 __all__ = ["cache_key", "cached_device_code"]
 
-_KEPT = ("keep_ptx", "keep_cubin", "keep_sass", "dump_dir", "enable_tvm_ffi")
+_KEPT = (
+    "keep_ir", "keep_ir_debug", "keep_ptx", "keep_cubin", "keep_sass", "dump_dir", "enable_tvm_ffi",
+    "nvdisasm_options", "host_target", "iket", "frontend_next",
+)  # fmt: skip
 
 
 def _source_digest() -> str:

@@ -11,7 +11,9 @@ _LAYOUT = "opencute.layout"
 _TENSORS = "opencute.lang.tensors"
 _FILLS = "opencute.lang.fills"
 _VECTORS = "opencute.lang.vectors"
-_COPIES = "opencute.lang.copies"
+_CALLS = "opencute.lang.tiled.calls"
+_COPYING = "opencute.lang.tiled.copying"
+_MATH = "opencute.lang.mathfns"
 _OPTIONS = "opencute.compiler.options"
 _TYPING = "opencute.lang.typing"
 
@@ -62,40 +64,79 @@ _TABLE = {
         )
     },
     **{
-        name: _COPIES
+        name: _CALLS
         for name in (
-            "CopyAtom", "ThrCopy", "TiledCopy", "autovec_copy", "basic_copy", "basic_copy_if",
-            "copy", "make_copy_atom", "make_tiled_copy", "make_tiled_copy_tv",
+            "autovec_copy", "basic_copy", "basic_copy_if", "copy", "copy_atom_call", "gemm",
+            "mma_atom_call",
+        )
+    },
+    **{
+        name: _COPYING
+        for name in (
+            "ThrCopy", "TiledCopy", "make_cotiled_copy", "make_tiled_copy", "make_tiled_copy_A",
+            "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_C_atom",
+            "make_tiled_copy_D", "make_tiled_copy_S", "make_tiled_copy_tv",
+        )
+    },
+    **{
+        name: _MATH
+        for name in (
+            "acos", "asin", "atan", "atan2", "cos", "erf", "exp", "exp2", "log", "log10", "log2",
+            "rsqrt", "sin", "sqrt", "tan", "tanh",
         )
     },
     **{
         name: _OPTIONS
         for name in (
-            "DumpDir", "EnableAssertions", "EnableTVMFFI", "GPUArch", "GenerateLineInfo",
-            "KeepCUBIN", "KeepPTX", "KeepSASS", "OptLevel", "PtxasOptions",
+            "DumpDir", "EnableAssertions", "EnableTVMFFI", "FrontendNext", "GPUArch",
+            "GenerateLineInfo", "HostTarget", "Iket", "KeepCUBIN", "KeepIR", "KeepPTX", "KeepSASS",
+            "NvdisasmOptions", "OptLevel", "PtxasOptions",
         )
     },
     **{
         name: _TYPING
         for name in ("Coord", "Int", "IntTuple", "Shape", "Stride", "Tile", "Tiler", "XTuple")
     },
+    **{
+        name: "opencute.lang.numbers"
+        for name in (
+            "BFloat16", "Boolean", "Float16", "Float32", "Float4E2M1FN", "Float64",
+            "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU", "Int16", "Int32", "Int4", "Int64",
+            "Int8", "Integer", "TFloat32", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8",
+        )
+    },
+    **{
+        name: "opencute.lang.arguments.symbols"
+        for name in ("SymInt", "sym_int", "sym_int32", "sym_int64")
+    },
     "AddressSpace": "opencute.lang.pointers",
+    "CopyAtom": "opencute.lang.tiled.atoms",
+    "FastDivmodDivisor": "opencute.lang.values.fast_divmod",
+    "MmaAtom": "opencute.lang.tiled.atoms",
     "Numeric": "opencute.lang.numbers",
     "Pointer": "opencute.lang.pointers",
+    "ThrMma": "opencute.lang.tiled.multiplying",
+    "TiledMma": "opencute.lang.tiled.multiplying",
     "arch": "opencute.cute.arch:",
     "compile": "opencute.jit.calls",
+    "fast_divmod_create_divisor": "opencute.lang.values.fast_divmod",
     "jit": "opencute.jit.functions",
     "kernel": "opencute.jit.functions",
+    "make_copy_atom": "opencute.lang.tiled.atoms",
     "make_fragment": "opencute.lang.tensors:make_rmem_tensor",
+    "make_mma_atom": "opencute.lang.tiled.atoms",
     "make_ptr": "opencute.lang.external",
+    "make_tiled_mma": "opencute.lang.tiled.multiplying",
     "math": "opencute.cute.math:",
     "native_struct": "opencute.lang.records.native",
     "nvgpu": "opencute.cute.nvgpu:",
     "print_tensor": "opencute.lang.printing",
     "printf": "opencute.lang.printing",
     "runtime": "opencute.cute.runtime:",
+    "struct": "opencute.lang.block.structs",
     "testing": "opencute.cute.testing:",
     "typing": "opencute.cute.typing:",
+    "union": "opencute.lang.block.structs",
 }  # fmt: skip
 
 _RENAMED = {
@@ -104,11 +145,10 @@ _RENAMED = {
     "cp_async_commit_group": "cute.arch.cp_async_commit_group",
     "cp_async_wait": "cute.arch.cp_async_wait_group",
     "cp_async_wait_group": "cute.arch.cp_async_wait_group",
-    "exp": "cute.math.exp",
     "from_dlpack": "cute.runtime.from_dlpack",
     "grid_dim": "cute.arch.grid_dim",
     "make_reg_tensor": "cute.make_rmem_tensor",
-    "make_smem_tensor": "allocate_tensor of utils.SmemAllocator, which is not in OpenCuTe yet",
+    "make_smem_tensor": "allocate_tensor of utils.SmemAllocator",
     "print": "cute.printf",
     "sync_threads": "cute.arch.sync_threads",
     "syncthreads": "cute.arch.sync_threads",

@@ -7,11 +7,16 @@ from typing import Any
 from opencute.compiler.options import DumpDir as DumpDir
 from opencute.compiler.options import EnableAssertions as EnableAssertions
 from opencute.compiler.options import EnableTVMFFI as EnableTVMFFI
+from opencute.compiler.options import FrontendNext as FrontendNext
 from opencute.compiler.options import GenerateLineInfo as GenerateLineInfo
 from opencute.compiler.options import GPUArch as GPUArch
+from opencute.compiler.options import HostTarget as HostTarget
+from opencute.compiler.options import Iket as Iket
 from opencute.compiler.options import KeepCUBIN as KeepCUBIN
+from opencute.compiler.options import KeepIR as KeepIR
 from opencute.compiler.options import KeepPTX as KeepPTX
 from opencute.compiler.options import KeepSASS as KeepSASS
+from opencute.compiler.options import NvdisasmOptions as NvdisasmOptions
 from opencute.compiler.options import OptLevel as OptLevel
 from opencute.compiler.options import PtxasOptions as PtxasOptions
 from opencute.cute import arch as arch
@@ -74,16 +79,12 @@ from opencute.lang.algebra import tiled_divide as tiled_divide
 from opencute.lang.algebra import tiled_product as tiled_product
 from opencute.lang.algebra import zipped_divide as zipped_divide
 from opencute.lang.algebra import zipped_product as zipped_product
-from opencute.lang.copies import CopyAtom as CopyAtom
-from opencute.lang.copies import ThrCopy as ThrCopy
-from opencute.lang.copies import TiledCopy as TiledCopy
-from opencute.lang.copies import autovec_copy as autovec_copy
-from opencute.lang.copies import basic_copy as basic_copy
-from opencute.lang.copies import basic_copy_if as basic_copy_if
-from opencute.lang.copies import copy as copy
-from opencute.lang.copies import make_copy_atom as make_copy_atom
-from opencute.lang.copies import make_tiled_copy as make_tiled_copy
-from opencute.lang.copies import make_tiled_copy_tv as make_tiled_copy_tv
+from opencute.lang.arguments.symbols import SymInt as SymInt
+from opencute.lang.arguments.symbols import sym_int as sym_int
+from opencute.lang.arguments.symbols import sym_int32 as sym_int32
+from opencute.lang.arguments.symbols import sym_int64 as sym_int64
+from opencute.lang.block.structs import struct as struct
+from opencute.lang.block.structs import union as union
 from opencute.lang.external import make_ptr as make_ptr
 from opencute.lang.fills import all_ as all_
 from opencute.lang.fills import any_ as any_
@@ -92,11 +93,49 @@ from opencute.lang.fills import full as full
 from opencute.lang.fills import full_like as full_like
 from opencute.lang.fills import ones_like as ones_like
 from opencute.lang.fills import zeros_like as zeros_like
+from opencute.lang.mathfns import acos as acos
+from opencute.lang.mathfns import asin as asin
+from opencute.lang.mathfns import atan as atan
+from opencute.lang.mathfns import atan2 as atan2
+from opencute.lang.mathfns import cos as cos
+from opencute.lang.mathfns import erf as erf
+from opencute.lang.mathfns import exp as exp
+from opencute.lang.mathfns import exp2 as exp2
+from opencute.lang.mathfns import log as log
+from opencute.lang.mathfns import log2 as log2
+from opencute.lang.mathfns import log10 as log10
+from opencute.lang.mathfns import rsqrt as rsqrt
+from opencute.lang.mathfns import sin as sin
+from opencute.lang.mathfns import sqrt as sqrt
+from opencute.lang.mathfns import tan as tan
+from opencute.lang.mathfns import tanh as tanh
+from opencute.lang.numbers import BFloat16 as BFloat16
+from opencute.lang.numbers import Boolean as Boolean
+from opencute.lang.numbers import Float4E2M1FN as Float4E2M1FN
+from opencute.lang.numbers import Float8E4M3FN as Float8E4M3FN
+from opencute.lang.numbers import Float8E5M2 as Float8E5M2
+from opencute.lang.numbers import Float8E8M0FNU as Float8E8M0FNU
+from opencute.lang.numbers import Float16 as Float16
+from opencute.lang.numbers import Float32 as Float32
+from opencute.lang.numbers import Float64 as Float64
+from opencute.lang.numbers import Int4 as Int4
+from opencute.lang.numbers import Int8 as Int8
+from opencute.lang.numbers import Int16 as Int16
+from opencute.lang.numbers import Int32 as Int32
+from opencute.lang.numbers import Int64 as Int64
+from opencute.lang.numbers import Integer as Integer
 from opencute.lang.numbers import Numeric as Numeric
+from opencute.lang.numbers import TFloat32 as TFloat32
+from opencute.lang.numbers import Uint4 as Uint4
+from opencute.lang.numbers import Uint8 as Uint8
+from opencute.lang.numbers import Uint16 as Uint16
+from opencute.lang.numbers import Uint32 as Uint32
+from opencute.lang.numbers import Uint64 as Uint64
 from opencute.lang.pointers import AddressSpace as AddressSpace
 from opencute.lang.pointers import Pointer as Pointer
 from opencute.lang.printing import print_tensor as print_tensor
 from opencute.lang.printing import printf as printf
+from opencute.lang.records.native import native_struct as native_struct
 from opencute.lang.tensors import Tensor as Tensor
 from opencute.lang.tensors import make_fragment_like as make_fragment_like
 from opencute.lang.tensors import make_identity_tensor as make_identity_tensor
@@ -104,6 +143,35 @@ from opencute.lang.tensors import make_rmem_tensor as make_fragment
 from opencute.lang.tensors import make_rmem_tensor as make_rmem_tensor
 from opencute.lang.tensors import make_rmem_tensor_like as make_rmem_tensor_like
 from opencute.lang.tensors import make_tensor as make_tensor
+from opencute.lang.tiled.atoms import CopyAtom as CopyAtom
+from opencute.lang.tiled.atoms import MmaAtom as MmaAtom
+from opencute.lang.tiled.atoms import make_copy_atom as make_copy_atom
+from opencute.lang.tiled.atoms import make_mma_atom as make_mma_atom
+from opencute.lang.tiled.calls import autovec_copy as autovec_copy
+from opencute.lang.tiled.calls import basic_copy as basic_copy
+from opencute.lang.tiled.calls import basic_copy_if as basic_copy_if
+from opencute.lang.tiled.calls import copy as copy
+from opencute.lang.tiled.calls import copy_atom_call as copy_atom_call
+from opencute.lang.tiled.calls import gemm as gemm
+from opencute.lang.tiled.calls import mma_atom_call as mma_atom_call
+from opencute.lang.tiled.copying import ThrCopy as ThrCopy
+from opencute.lang.tiled.copying import TiledCopy as TiledCopy
+from opencute.lang.tiled.copying import make_cotiled_copy as make_cotiled_copy
+from opencute.lang.tiled.copying import make_tiled_copy as make_tiled_copy
+from opencute.lang.tiled.copying import make_tiled_copy_A as make_tiled_copy_A
+from opencute.lang.tiled.copying import make_tiled_copy_B as make_tiled_copy_B
+from opencute.lang.tiled.copying import make_tiled_copy_C as make_tiled_copy_C
+from opencute.lang.tiled.copying import make_tiled_copy_C_atom as make_tiled_copy_C_atom
+from opencute.lang.tiled.copying import make_tiled_copy_D as make_tiled_copy_D
+from opencute.lang.tiled.copying import make_tiled_copy_S as make_tiled_copy_S
+from opencute.lang.tiled.copying import make_tiled_copy_tv as make_tiled_copy_tv
+from opencute.lang.tiled.multiplying import ThrMma as ThrMma
+from opencute.lang.tiled.multiplying import TiledMma as TiledMma
+from opencute.lang.tiled.multiplying import make_tiled_mma as make_tiled_mma
+from opencute.lang.values.fast_divmod import FastDivmodDivisor as FastDivmodDivisor
+from opencute.lang.values.fast_divmod import (
+    fast_divmod_create_divisor as fast_divmod_create_divisor,
+)
 from opencute.lang.vectors import ReductionOp as ReductionOp
 from opencute.lang.vectors import TensorSSA as TensorSSA
 from opencute.lang.vectors import where as where
@@ -158,6 +226,8 @@ XTuple = Any
 
 __all__ = [
     "AddressSpace",
+    "BFloat16",
+    "Boolean",
     "ComposedLayout",
     "Coord",
     "CopyAtom",
@@ -165,15 +235,35 @@ __all__ = [
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "FastDivmodDivisor",
+    "Float4E2M1FN",
+    "Float8E4M3FN",
+    "Float8E5M2",
+    "Float8E8M0FNU",
+    "Float16",
+    "Float32",
+    "Float64",
+    "FrontendNext",
     "GPUArch",
     "GenerateLineInfo",
+    "HostTarget",
+    "Iket",
     "Int",
+    "Int4",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
     "IntTuple",
+    "Integer",
     "KeepCUBIN",
+    "KeepIR",
     "KeepPTX",
     "KeepSASS",
     "Layout",
+    "MmaAtom",
     "Numeric",
+    "NvdisasmOptions",
     "OptLevel",
     "Pointer",
     "PtxasOptions",
@@ -182,19 +272,32 @@ __all__ = [
     "Shape",
     "Stride",
     "Swizzle",
+    "SymInt",
+    "TFloat32",
     "Tensor",
     "TensorSSA",
     "ThrCopy",
+    "ThrMma",
     "Tile",
     "TiledCopy",
+    "TiledMma",
     "Tiler",
+    "Uint4",
+    "Uint8",
+    "Uint16",
+    "Uint32",
+    "Uint64",
     "XTuple",
+    "acos",
     "all_",
     "any_",
     "append",
     "append_ones",
     "arch",
+    "asin",
     "assume",
+    "atan",
+    "atan2",
     "autovec_copy",
     "basic_copy",
     "basic_copy_if",
@@ -208,6 +311,8 @@ __all__ = [
     "composition",
     "congruent",
     "copy",
+    "copy_atom_call",
+    "cos",
     "coshape",
     "cosize",
     "crd2idx",
@@ -216,6 +321,10 @@ __all__ = [
     "domain_offset",
     "elem_less",
     "empty_like",
+    "erf",
+    "exp",
+    "exp2",
+    "fast_divmod_create_divisor",
     "filter",
     "filter_zeros",
     "find",
@@ -227,6 +336,7 @@ __all__ = [
     "front",
     "full",
     "full_like",
+    "gemm",
     "get",
     "group_modes",
     "has_none",
@@ -241,10 +351,14 @@ __all__ = [
     "left_inverse",
     "local_partition",
     "local_tile",
+    "log",
+    "log2",
+    "log10",
     "logical_divide",
     "logical_product",
     "make_composed_layout",
     "make_copy_atom",
+    "make_cotiled_copy",
     "make_fragment",
     "make_fragment_like",
     "make_identity_layout",
@@ -252,6 +366,7 @@ __all__ = [
     "make_layout",
     "make_layout_like",
     "make_layout_tv",
+    "make_mma_atom",
     "make_ordered_layout",
     "make_ptr",
     "make_rmem_tensor",
@@ -259,10 +374,19 @@ __all__ = [
     "make_swizzle",
     "make_tensor",
     "make_tiled_copy",
+    "make_tiled_copy_A",
+    "make_tiled_copy_B",
+    "make_tiled_copy_C",
+    "make_tiled_copy_C_atom",
+    "make_tiled_copy_D",
+    "make_tiled_copy_S",
     "make_tiled_copy_tv",
+    "make_tiled_mma",
     "math",
     "max_common_layout",
     "max_common_vector",
+    "mma_atom_call",
+    "native_struct",
     "nullspace",
     "nvgpu",
     "ones_like",
@@ -284,14 +408,23 @@ __all__ = [
     "replace",
     "right_inverse",
     "round_up",
+    "rsqrt",
     "runtime",
     "select",
     "shape",
     "shape_div",
+    "sin",
     "size",
     "size_in_bytes",
     "slice_",
     "slice_and_offset",
+    "sqrt",
+    "struct",
+    "sym_int",
+    "sym_int32",
+    "sym_int64",
+    "tan",
+    "tanh",
     "testing",
     "tile_to_shape",
     "tiled_divide",
@@ -299,6 +432,7 @@ __all__ = [
     "transform_leaf",
     "tuple_max",
     "typing",
+    "union",
     "unwrap",
     "weakly_congruent",
     "where",

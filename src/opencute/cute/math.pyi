@@ -4,19 +4,28 @@
 
 from opencute.lang.mathfns import absf as absf
 from opencute.lang.mathfns import acos as acos
+from opencute.lang.mathfns import acosh as acosh
 from opencute.lang.mathfns import asin as asin
+from opencute.lang.mathfns import asinh as asinh
 from opencute.lang.mathfns import atan as atan
 from opencute.lang.mathfns import atan2 as atan2
+from opencute.lang.mathfns import atanh as atanh
+from opencute.lang.mathfns import cbrt as cbrt
 from opencute.lang.mathfns import ceil as ceil
 from opencute.lang.mathfns import copysign as copysign
 from opencute.lang.mathfns import cos as cos
 from opencute.lang.mathfns import cosh as cosh
 from opencute.lang.mathfns import erf as erf
+from opencute.lang.mathfns import erfc as erfc
 from opencute.lang.mathfns import exp as exp
 from opencute.lang.mathfns import exp2 as exp2
 from opencute.lang.mathfns import expm1 as expm1
 from opencute.lang.mathfns import floor as floor
 from opencute.lang.mathfns import fma as fma
+from opencute.lang.mathfns import fmod as fmod
+from opencute.lang.mathfns import isfinite as isfinite
+from opencute.lang.mathfns import isinf as isinf
+from opencute.lang.mathfns import isnan as isnan
 from opencute.lang.mathfns import log as log
 from opencute.lang.mathfns import log1p as log1p
 from opencute.lang.mathfns import log2 as log2
@@ -24,9 +33,11 @@ from opencute.lang.mathfns import log10 as log10
 from opencute.lang.mathfns import max as max
 from opencute.lang.mathfns import min as min
 from opencute.lang.mathfns import pow as pow
+from opencute.lang.mathfns import powi as powi
 from opencute.lang.mathfns import rcp as rcp
 from opencute.lang.mathfns import relu as relu
 from opencute.lang.mathfns import round as round
+from opencute.lang.mathfns import roundeven as roundeven
 from opencute.lang.mathfns import rsqrt as rsqrt
 from opencute.lang.mathfns import sigmoid as sigmoid
 from opencute.lang.mathfns import sin as sin
@@ -39,19 +50,28 @@ from opencute.lang.mathfns import trunc as trunc
 __all__ = [
     "absf",
     "acos",
+    "acosh",
     "asin",
+    "asinh",
     "atan",
     "atan2",
+    "atanh",
+    "cbrt",
     "ceil",
     "copysign",
     "cos",
     "cosh",
     "erf",
+    "erfc",
     "exp",
     "exp2",
     "expm1",
     "floor",
     "fma",
+    "fmod",
+    "isfinite",
+    "isinf",
+    "isnan",
     "log",
     "log1p",
     "log2",
@@ -59,9 +79,11 @@ __all__ = [
     "max",
     "min",
     "pow",
+    "powi",
     "rcp",
     "relu",
     "round",
+    "roundeven",
     "rsqrt",
     "sigmoid",
     "sin",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""`cute.testing`: benchmarks of compiled functions."""
+"""`cute.testing`: assertions, benchmarks of compiled functions, the choice of parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "CantImplementError": "opencute.jit.bench",
         "JitArguments": "opencute.jit.bench",
+        "assert_": "opencute.lang.values.assertion",
+        "autotune_jit": "opencute.tune",
         "benchmark": "opencute.jit.bench",
         "get_workspace_count": "opencute.jit.bench",
+        "tune": "opencute.tune",
     },
 )

@@ -6,10 +6,16 @@ from opencute.jit.bench import CantImplementError as CantImplementError
 from opencute.jit.bench import JitArguments as JitArguments
 from opencute.jit.bench import benchmark as benchmark
 from opencute.jit.bench import get_workspace_count as get_workspace_count
+from opencute.lang.values.assertion import assert_ as assert_
+from opencute.tune import autotune_jit as autotune_jit
+from opencute.tune import tune as tune
 
 __all__ = [
     "CantImplementError",
     "JitArguments",
+    "assert_",
+    "autotune_jit",
     "benchmark",
     "get_workspace_count",
+    "tune",
 ]

@@ -2,12 +2,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rank 3: the operations that kernels are made of, one file per dialect.
 
-``arith``, ``math``, ``scf``, ``vector``, ``func``, ``gpu`` and ``llvm`` conform to MLIR's dialects
-of the same names; ``cute`` and ``ptx`` are ours. Importing this package declares all of them.
+``arith``, ``cf``, ``math``, ``scf``, ``vector``, ``func``, ``gpu`` and ``llvm`` conform to MLIR's
+dialects of the same names; ``cute`` and ``ptx`` are ours. Importing this package declares all.
 """
 
 from __future__ import annotations
 
-from opencute.dialects import arith, builtin, cute, func, gpu, llvm, math, ptx, scf, vector
+from opencute.dialects import (
+    arith,
+    builtin,
+    cf,
+    cute,
+    func,
+    gpu,
+    interop,
+    llvm,
+    math,
+    ptx,
+    ptx_compute,
+    ptx_math,
+    ptx_matrix,
+    ptx_memory,
+    ptx_warp,
+    scf,
+    smem,
+    tiled,
+    vector,
+)
 
-__all__ = ["arith", "builtin", "cute", "func", "gpu", "llvm", "math", "ptx", "scf", "vector"]
+__all__ = [
+    "arith",
+    "builtin",
+    "cf",
+    "cute",
+    "func",
+    "gpu",
+    "interop",
+    "llvm",
+    "math",
+    "ptx",
+    "ptx_compute",
+    "ptx_math",
+    "ptx_matrix",
+    "ptx_memory",
+    "ptx_warp",
+    "scf",
+    "smem",
+    "tiled",
+    "vector",
+]

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from opencute.arch.copies import COPY_ATOMS
 from opencute.base.errors import VerificationError
 from opencute.ir.attributes import (
     Attribute,
@@ -42,7 +43,7 @@ from opencute.ir.declare import (
     variadic,
 )
 from opencute.ir.syntax import Syntax, register_attr_parser, register_type_parser
-from opencute.ir.types import I64, IntegerType, Type, VectorType, lanes
+from opencute.ir.types import I32, I64, IntegerType, Type, VectorType, lanes, with_lanes
 
 __all__ = [
     "POINTER",
@@ -68,7 +69,7 @@ __all__ = [
     "tile_store",
 ]
 
-ROUNDINGS = ("rn", "rz", "rna", "rs")
+ROUNDINGS = ("rn", "rz", "rna", "rm", "rp", "rs")
 SPACES = ("generic", "gmem", "smem", "rmem", "tmem")
 
 
@@ -86,14 +87,18 @@ class PtrType(Type):
         element: what it points to.
         space: one of SPACES.
         align: known alignment of the address, in bytes.
+        swizzle: (bits, base, shift), or () for none. An access goes to the address that this
+            swizzle makes of the pointer's own, in bytes; arithmetic knows nothing of it.
     """
 
     element: Type
     space: str = "gmem"
     align: int = 1
+    swizzle: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return f"!cute.ptr<{self.element}, {self.space}, align<{self.align}>>"
+        tail = f", S<{','.join(map(str, self.swizzle))}>" if self.swizzle else ""
+        return f"!cute.ptr<{self.element}, {self.space}, align<{self.align}>{tail}>"
 
 
 POINTER = type_is(PtrType, "cute pointer")
@@ -232,6 +237,7 @@ def _parse_pointer(s: Syntax) -> PtrType:
     s.expect("<")
     align = s.integer()
     s.expect(">")
+    swizzle = _parse_swizzle(s) if s.accept(",") else ()
     s.expect(">")
     if not hasattr(element, "width"):
         raise ValueError(f"{element} is no element of memory")
@@ -239,7 +245,19 @@ def _parse_pointer(s: Syntax) -> PtrType:
         raise ValueError(f"{space} is no memory space; one of {', '.join(SPACES)}")
     if align < 1 or align & (align - 1):
         raise ValueError(f"alignment {align} is no power of two")
-    return PtrType(element, space, align)
+    return PtrType(element, space, align, swizzle)
+
+
+def _parse_swizzle(s: Syntax) -> tuple[int, ...]:
+    s.expect("S")
+    s.expect("<")
+    numbers = [s.integer()]
+    while s.accept(","):
+        numbers.append(s.integer())
+    s.expect(">")
+    if len(numbers) != 3 or min(numbers[:2]) < 0 or numbers[2] < numbers[0]:
+        raise ValueError(f"S<{numbers}> is no swizzle of addresses: bits, base, shift >= bits")
+    return tuple(numbers)
 
 
 def _parse_layout(s: Syntax) -> LayoutAttr:
@@ -293,16 +311,16 @@ class PtrAddOp(Op):
     def verify(self) -> None:
         src, dst = self.ptr.type, self.out.type
         assert isinstance(src, PtrType) and isinstance(dst, PtrType)
-        if (src.element, src.space) != (dst.element, dst.space):
+        if replace(src, align=1) != replace(dst, align=1):
             raise VerificationError(
-                "cute.ptr_add: element and space stay as they are",
+                "cute.ptr_add: element, space and swizzle stay as they are",
                 code="OC1446", loc=self.loc, expected=src, found=dst,
             )  # fmt: skip
 
 
 @op("cute.recast", Trait.PURE)
 class RecastOp(Op):
-    """The same address with another element type, space or alignment."""
+    """The same address with another element type, space, alignment or swizzle."""
 
     ptr = operand(POINTER)
     out = result(POINTER)
@@ -419,11 +437,21 @@ class CopyOp(Op):
             )
         if self.pred is not None:
             _check_dyns(self, "pred_layout", self.pred_dyns)
-        if src.static_size() != dst.static_size():
+        if self._units(src, self.src, 0) != self._units(dst, self.dst, 1):
             raise VerificationError(
                 "cute.copy: source and destination differ in size",
                 code="OC1443", loc=self.loc, expected=src.text(), found=dst.text(),
             )  # fmt: skip
+
+    def _units(self, layout: LayoutAttr, ptr: Value, side: int) -> Any:
+        """How often the atom is used, by what one side has; elements where it moves plain runs."""
+        record = COPY_ATOMS.get(self.atom.value)
+        size, own = layout.static_size(), None if record is None else (record.src, record.dst)[side]
+        if record is None or own is None or size is None:
+            return size
+        assert isinstance(ptr.type, PtrType)
+        bits = own.size() // record.threads * record.grain
+        return size * storage_bits(ptr.type.element) / bits
 
 
 @op("cute.assume", Trait.PURE | Trait.SAME_TYPE)
@@ -439,17 +467,25 @@ class AssumeOp(Op):
 class ConvertOp(Op):
     """A float conversion that arith cannot state: another rounding, saturation, or a narrow type.
 
-    `rounding` is one of ROUNDINGS; `saturate` clamps to the largest finite value.
+    `rounding` is one of ROUNDINGS: nearest even, toward zero, nearest with ties away from zero,
+    down, up, or stochastic, which takes an i32 of random bits for each element and adds as many of
+    its low bits as are dropped. `saturate` clamps to the largest finite value.
     """
 
     value = operand(ANY)
+    random = variadic()
     rounding = attr(StringAttr)
     saturate = attr(IntAttr)
     out = result(ANY)
 
     def verify(self) -> None:
         src, dst = self.value.type, self.out.type
-        if lanes(src) != lanes(dst) or self.rounding.value not in ROUNDINGS:
+        random = [with_lanes(I32, src)] if self.rounding.value == "rs" else []
+        if (
+            lanes(src) != lanes(dst)
+            or self.rounding.value not in ROUNDINGS
+            or [v.type for v in self.random] != random
+        ):
             raise VerificationError(
                 f"cute.convert: no conversion {self.rounding.value!r} from {src} to {dst}",
                 code="OC1447", loc=self.loc, expected=f"equal lanes, one of {ROUNDINGS}",
@@ -468,7 +504,8 @@ def ptr_add(ptr: Value, offset: Value, align: int) -> OpResult:
     """`ptr` moved by `offset` elements; `align` is what is known of the result, in bytes."""
     t = ptr.type
     assert isinstance(t, PtrType)
-    return build1("cute.ptr_add", (ptr, offset), PtrType(t.element, t.space, align))
+    type = PtrType(t.element, t.space, align, t.swizzle)
+    return build1("cute.ptr_add", (ptr, offset), type)
 
 
 def recast(ptr: Value, type: PtrType) -> OpResult:
@@ -547,13 +584,21 @@ def assume(value: Value, divby: int) -> OpResult:
     return build1("cute.assume", (value,), value.type, {"divby": IntAttr(divby, I64)})
 
 
-def convert(value: Value, type: Type, rounding: str = "rn", *, saturate: bool = False) -> OpResult:
-    """`value` as another float type (scalar or vector)."""
+def convert(
+    value: Value,
+    type: Type,
+    rounding: str = "rn",
+    *,
+    saturate: bool = False,
+    random: Value | None = None,
+) -> OpResult:
+    """`value` as another float type (scalar or vector); `random` bits are for rounding ``rs``."""
     attrs: dict[str, Attribute] = {
         "rounding": StringAttr(rounding),
         "saturate": IntAttr(int(saturate), I64),
     }
-    return build1("cute.convert", (value,), type, attrs)
+    operands = (value,) if random is None else (value, random)
+    return build1("cute.convert", operands, type, attrs)
 
 
 def print_(format: str, args: Sequence[Value] = ()) -> Op:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opencute.base.errors import VerificationError
+from opencute.dialects.asm_constraints import check_asm
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, StringAttr, TypeAttr
 from opencute.ir.builder import build, build1
 from opencute.ir.core import Op, OpResult, Value
@@ -27,8 +28,11 @@ __all__ = [
     "PTR",
     "SHARED",
     "LLVMPointerType",
+    "LLVMStructType",
     "addrspacecast",
     "alloca",
+    "asm_results",
+    "extractvalue",
     "gep",
     "inline_asm",
     "inttoptr",
@@ -65,6 +69,26 @@ def _parse_pointer(s: Syntax) -> LLVMPointerType:
 
 
 register_type_parser("llvm.ptr", _parse_pointer)
+
+
+@dataclass(frozen=True)
+class LLVMStructType(Type):
+    """Several values as one: what inline assembly with several outputs gives."""
+
+    members: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"!llvm.struct<({', '.join(map(str, self.members))})>"
+
+
+def _parse_struct(s: Syntax) -> LLVMStructType:
+    s.expect("<")
+    members = s.types_in_parentheses()
+    s.expect(">")
+    return LLVMStructType(members)
+
+
+register_type_parser("llvm.struct", _parse_struct)
 
 
 @op("llvm.getelementptr", Trait.PURE)
@@ -160,6 +184,12 @@ class IntToPtrOp(Op):
 
 
 _ASM = Trait.WRITES | Trait.READS | Trait.CONVERGENT
+_EFFECTS = {
+    "reads": Trait.READS,
+    "writes": Trait.WRITES,
+    "volatile": Trait.WRITES,
+    "convergent": Trait.CONVERGENT,
+}
 
 
 @op("llvm.inline_asm", _ASM, variadic_results=True)
@@ -171,8 +201,56 @@ class InlineAsmOp(Op):
     constraints = attr(StringAttr)
 
     def own_traits(self) -> Trait:
-        """Pure, unless it says that it has side effects."""
-        return _ASM if "has_side_effects" in self.attributes else Trait.PURE
+        """Pure, unless it says that it has side effects, or what they are in words."""
+        effects = self.attributes.get("opencute.effects")
+        if not isinstance(effects, StringAttr):
+            return _ASM if "has_side_effects" in self.attributes else Trait.PURE
+        words = effects.value.split()
+        traits = Trait.NONE
+        for word, trait in _EFFECTS.items():
+            traits |= trait if word in words else Trait.NONE
+        return traits or Trait.PURE
+
+    def verify(self) -> None:
+        operands = [(v.type, v.op is not None and v.op.name == "arith.constant") for v in self.args]
+        try:
+            check_asm(self.asm_string.value, self.constraints.value, operands, asm_results(self))
+        except ValueError as e:
+            raise VerificationError(
+                f"inline assembly: {e}", code="OC1490", loc=self.loc,
+                found=self.constraints.value,
+            ) from None  # fmt: skip
+
+
+def asm_results(op_: Op) -> list[Type]:
+    """The types of the outputs of inline assembly; a struct stands for several."""
+    types = [r.type for r in op_.results]
+    if len(types) == 1 and isinstance(types[0], LLVMStructType):
+        return list(types[0].members)
+    return types
+
+
+@op("llvm.extractvalue", Trait.PURE)
+class ExtractValueOp(Op):
+    """One member of a struct that inline assembly gave."""
+
+    container = operand(type_is(LLVMStructType, "struct"))
+    position = attr(DenseI32Attr)
+    out = result(ANY)
+
+    def verify(self) -> None:
+        type, where = self.container.type, self.position.values
+        assert isinstance(type, LLVMStructType)
+        if len(where) != 1 or not 0 <= where[0] < len(type.members):
+            raise VerificationError(
+                f"llvm.extractvalue: there is no member {list(where)}",
+                code="OC1491", loc=self.loc, expected=f"0 to {len(type.members) - 1}",
+            )  # fmt: skip
+        if self.out.type != type.members[where[0]]:
+            raise VerificationError(
+                "llvm.extractvalue: the result has another type than the member",
+                code="OC1491", loc=self.loc, expected=type.members[where[0]], found=self.out.type,
+            )  # fmt: skip
 
 
 def gep(base: Value, index: Value | int, element: Type) -> OpResult:
@@ -219,6 +297,14 @@ def ptrtoint(value: Value, type: Type = I64) -> OpResult:
 def inttoptr(value: Value, space: int = 0) -> OpResult:
     """The integer as an address."""
     return build1("llvm.inttoptr", (value,), LLVMPointerType(space))
+
+
+def extractvalue(struct: Value, position: int) -> OpResult:
+    """One member of a struct."""
+    assert isinstance(struct.type, LLVMStructType)
+    where = DenseI32Attr((position,), 64)
+    type = struct.type.members[position]
+    return build1("llvm.extractvalue", (struct,), type, {"position": where})
 
 
 def inline_asm(

@@ -18,8 +18,8 @@ __all__ = ["BINARY", "INT_UNARY", "UNARY", "binary", "fma", "int_unary", "unary"
 
 UNARY = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan",
-    "asin", "acos", "atan", "sinh", "cosh", "tanh", "erf", "erfc", "absf", "floor", "ceil", "trunc",
-    "round", "roundeven",
+    "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt", "erf",
+    "erfc", "absf", "floor", "ceil", "trunc", "round", "roundeven",
 )  # fmt: skip
 BINARY = ("atan2", "copysign", "powf")
 INT_UNARY = ("absi", "ctlz", "cttz", "ctpop")

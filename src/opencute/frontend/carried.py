@@ -402,7 +402,7 @@ def plan_for(*objs: Any, dynamic: bool = False, session: Session | None = None) 
         return StreamPlan()
     if isinstance(first, Value):
         return _raw_values(objs)
-    if hasattr(first, "__extract_mlir_values__") and hasattr(first, "__new_from_mlir_values__"):
+    if _is_custom(first):
         return _custom(objs, session)
     split = _split(first)
     if split is not None:
@@ -415,6 +415,13 @@ def plan_for(*objs: Any, dynamic: bool = False, session: Session | None = None) 
         hint="decide at compile time with const_expr(), or give the variable numbers or tensors "
         "of one structure on every path",
     )  # fmt: skip
+
+
+def _is_custom(x: Any) -> bool:
+    """Whether an object, not a class, says itself what it consists of."""
+    if isinstance(x, type | TracedTensor | Numeric):
+        return False
+    return hasattr(x, "__extract_mlir_values__") and hasattr(x, "__new_from_mlir_values__")
 
 
 def _custom(objs: tuple[Any, ...], session: Session) -> Plan:
@@ -444,7 +451,7 @@ def _heap(objs: tuple[Any, ...], dynamic: bool, session: Session) -> Plan:
     key = paths, tuple(map(id, objs))
     if key in session.made:
         return Again(session.made[key])
-    if hasattr(first, "__extract_mlir_values__") and hasattr(first, "__new_from_mlir_values__"):
+    if _is_custom(first):
         return _custom(objs, session)
     states = [
         session.state(o, p) if is_mutable(o) else {} for p, o in zip(paths, objs, strict=True)
@@ -522,11 +529,14 @@ def _vector(objs: tuple[Any, ...]) -> Plan:
 
 def _pointer(objs: tuple[Any, ...]) -> Plan:
     types: list[Any] = [o.value.type if isinstance(o, Pointer) else None for o in objs]
-    if any(t is None or (t.element, t.space) != (types[0].element, types[0].space) for t in types):
+    if any(
+        t is None or dataclasses.replace(t, align=1) != dataclasses.replace(types[0], align=1)
+        for t in types
+    ):
         raise NoJoin("pointers of different types cannot be joined", expected=_show(objs[0]),
                      found=_show(objs[-1]))  # fmt: skip
     align = math.gcd(*(t.align for t in types))
-    return Ptr(PtrType(types[0].element, types[0].space, align), objs[0].dtype)
+    return Ptr(dataclasses.replace(types[0], align=align), objs[0].dtype)
 
 
 def _parts(objs: tuple[Any, ...], dynamic: bool, session: Session) -> Plan:

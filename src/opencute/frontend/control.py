@@ -47,6 +47,7 @@ from opencute.frontend.unbound import Partial, Unbound
 from opencute.ir.builder import current_block, insert_at, new_block
 from opencute.ir.core import Block, Region
 from opencute.ir.types import I64
+from opencute.lang.block.smem import branches
 from opencute.lang.numbers import Int32, Int64
 from opencute.lang.tensors import Tensor
 
@@ -122,13 +123,15 @@ def if_(
     changes: list[dict[Key, Any]] = []
     shapes: list[dict[int, tuple[Any, ...]]] = []
     states: list[dict[int, dict[Any, Any]]] = []
-    for branch in (then, orelse):
-        regions.append(_region(lambda _, b=branch: rows.append(at_run_time(b, *current))))
-        cut(links)
-        changes.append(watch.changes())
-        shapes.append(shapes_of(watch, changes[-1]))
-        states.append(states_of(watch, changes[-1]))
-        watch.restore()
+    with branches() as begin:
+        for branch in (then, orelse):
+            begin()
+            regions.append(_region(lambda _, b=branch: rows.append(at_run_time(b, *current))))
+            cut(links)
+            changes.append(watch.changes())
+            shapes.append(shapes_of(watch, changes[-1]))
+            states.append(states_of(watch, changes[-1]))
+            watch.restore()
     check_shapes(watch, shapes, "a dynamic 'if'")
     keys = keys_of(watch, changes, shapes[0])
     rows = [(*row, *item_values(watch, keys, c)) for row, c in zip(rows, changes, strict=True)]

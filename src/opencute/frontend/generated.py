@@ -29,6 +29,7 @@ from opencute.frontend.expressions import (
 from opencute.frontend.leaving import caught, go_on, raised, unrolled
 from opencute.frontend.matching import match
 from opencute.frontend.state.links import given
+from opencute.lang.block.warps import elected
 
 __all__ = [
     "and_",
@@ -37,6 +38,7 @@ __all__ = [
     "chain",
     "compare",
     "contains",
+    "elected",
     "equal",
     "for_",
     "given",

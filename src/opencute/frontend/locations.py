@@ -22,17 +22,17 @@ __all__ = ["here", "is_internal", "is_traced", "place_error", "traced", "without
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(base.__file__))) + os.sep
 # functools calls the getter of a cached property.
 _SKIPPED = (_PACKAGE, "<frozen", functools.__file__)
-_ours: dict[types.CodeType, bool] = {}
-_locations: dict[tuple[Any, ...], Location] = {}
+# By the identity of code objects, which are kept alive: those of two files can be equal.
+_ours: dict[int, tuple[types.CodeType, bool]] = {}
+_locations: dict[tuple[tuple[int, int], ...], Location] = {}
 
 
 def is_internal(code: types.CodeType) -> bool:
     """Whether code is not the user's."""
-    found = _ours.get(code)
+    found = _ours.get(id(code))
     if found is None:
-        name = code.co_filename
-        found = _ours[code] = name.startswith(_SKIPPED)
-    return found
+        found = _ours[id(code)] = (code, code.co_filename.startswith(_SKIPPED))
+    return found[1]
 
 
 def traced(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -70,7 +70,7 @@ def here() -> Location | None:
         frame = frame.f_back
     if not chain:
         return None
-    key = tuple(chain)
+    key = tuple([(id(code), line) for code, line in chain])  # is_internal keeps the code
     found = _locations.get(key)
     if found is None:
         caller: Location | None = None

@@ -81,9 +81,9 @@ class LoopRange:
                 raise TypeMismatchError("a range is made of integers", code="OC1253", found=x)
 
     @classmethod
-    def from_python(cls, *args: Any) -> LoopRange:
-        """Python's `range(...)` in rewritten code."""
-        return cls(*args)
+    def from_python(cls, *args: Any, **options: Any) -> LoopRange:
+        """Python's `range(...)` in rewritten code; it takes the unroll options of `range_`."""
+        return cls(*args, **options)
 
     beside: tuple[Any, ...] = ()
     """Sequences known while tracing whose items the loop's items carry; see `zipped`."""

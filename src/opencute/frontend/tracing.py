@@ -17,23 +17,32 @@ import math
 import re
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencute.arch.target import MAX_BLOCK, MAX_BLOCKS_PER_SM, MAX_CLUSTER, MAX_THREADS
+from opencute.arch.target import (
+    MAX_BLOCK,
+    MAX_BLOCKS_PER_SM,
+    MAX_CLUSTER,
+    MAX_THREADS,
+    target,
+)
 from opencute.base.errors import ArgumentError, LanguageError, TypeMismatchError
 from opencute.base.location import Location
-from opencute.dialects import builtin, func, gpu, llvm
+from opencute.dialects import arith, builtin, func, gpu, llvm
+from opencute.frontend.arguments.returns import Returned
 from opencute.frontend.carried import NoJoin, Plan, plan_for
 from opencute.frontend.escapes import check_escapes
 from opencute.frontend.locations import here, place_error, traced, without_end
 from opencute.frontend.state.links import check, clear
-from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr
+from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, TypeAttr
 from opencute.ir.builder import insert_at, locating
 from opencute.ir.core import Block, Op, Value
-from opencute.ir.types import I64, Type
-from opencute.lang.numbers import Int32, Numeric
+from opencute.ir.types import I64, FunctionType, Type
+from opencute.lang.block.smem import SmemPlan, planning
+from opencute.lang.numbers import Int32, Int64, Numeric
 from opencute.lang.streams import Stream
 from opencute.layout.ints import is_sequence
 
@@ -80,7 +89,7 @@ def trace_host(
     build_args: Callable[[list[Value]], tuple[tuple[Any, ...], dict[str, Any]]],
     target: str,
     functions: dict[int, Any] | None = None,
-) -> Op:
+) -> tuple[Op, Returned]:
     """Trace a host function.
 
     Args:
@@ -92,7 +101,7 @@ def trace_host(
         functions: where the decorated functions that run are noted, by identity.
 
     Returns:
-        The module.
+        The module, and what the function gives back to Python.
 
     Raises:
         LanguageError: among others, a kernel was called and never launched.
@@ -101,7 +110,6 @@ def trace_host(
     with insert_at(body), locating(here):
         host_op, host = func.func(re.sub(r"\W", "_", name), arg_types)
         _, device = gpu.gpu_module()
-    del host_op
     trace = Trace(module, host, device, target)
     if functions is not None:
         trace.functions = functions
@@ -111,10 +119,11 @@ def trace_host(
         clear()
         with insert_at(host), locating(here):
             args, kwargs = build_args(list(host.args))
-            result = traced(fn, *args, **kwargs)
+            returned = _returned(traced(fn, *args, **kwargs), fn, name)
             check()
-            func.return_()
-        _check_result(result, fn, name)
+            func.return_(returned.values)
+            types = FunctionType(tuple(arg_types), tuple(v.type for v in returned.values))
+            host_op.attributes["function_type"] = TypeAttr(types)
         check_escapes(module)
         if trace.pending:
             call = trace.pending[0]
@@ -129,7 +138,8 @@ def trace_host(
         raise
     finally:
         _STATE.trace = before
-    return module
+    returned.forget_values()
+    return module, returned
 
 
 def _refuse_generator(fn: Callable[..., Any]) -> None:
@@ -144,13 +154,13 @@ def _refuse_generator(fn: Callable[..., Any]) -> None:
         )  # fmt: skip
 
 
-def _check_result(result: Any, fn: Callable[..., Any], name: str) -> None:
-    if result is not None:
-        raise LanguageError(
-            f"{name!r} returns a value", code="OC1131", found=type(result).__name__,
-            loc=Location(fn.__code__.co_filename, fn.__code__.co_firstlineno, function=name),
-            hint="store it to a tensor; a host function called from Python returns nothing",
-        )  # fmt: skip
+def _returned(result: Any, fn: Callable[..., Any], name: str) -> Returned:
+    try:
+        return Returned(result)
+    except LanguageError as e:
+        code = fn.__code__
+        e.at(Location(code.co_filename, code.co_firstlineno, function=name))
+        raise
 
 
 class KernelCall:
@@ -203,16 +213,18 @@ class KernelCall:
             min_blocks_per_mp: blocks that must fit on a multiprocessor together.
             use_pdl: programmatic dependent launch.
             cooperative: cooperative launch.
+            smem_merge_branch_allocs: branches of a run-time `if` allocate the same shared memory.
             preferred_smem_carveout: percent of the L1 that is to be shared memory.
 
         Raises:
             TypeMismatchError: a dimension is no integer.
+            ArgumentError: the launch cannot work, or the kernel needs too much shared memory.
         """
         if self in self.trace.pending:
             self.trace.pending.remove(self)
         attrs: dict[str, Attribute] = {}
         for key, on in (("use_pdl", use_pdl), ("cooperative", cooperative)):
-            if on is True:
+            if bool(on):
                 attrs[f"cute.{key}"] = UNIT
         if preferred_smem_carveout is not None:
             if not -1 <= int(preferred_smem_carveout) <= 100:
@@ -233,20 +245,50 @@ class KernelCall:
                 "a cluster is too large", code="OC2125", expected=f"at most {MAX_CLUSTER} blocks",
                 found=tuple(clusters),
             )  # fmt: skip
-        symbol, values = self._trace_kernel(bounds, clusters)
+        limit = target(self.trace.target).max_smem
+        with planning(limit, self.trace.target, merge_branches=smem_merge_branch_allocs) as plan:
+            symbol, values = self._trace_kernel(bounds, clusters, plan)
+        dynamic = self._smem(smem, plan)
+        if isinstance(dynamic, Numeric):
+            attrs["cute.smem_limit"] = IntAttr(limit, I64)
         gpu.launch_func(
             symbol,
             [_extent("grid", d) for d in dims[0]],
             [_extent("block", d) for d in dims[1]],
             values,
             cluster=[_extent("cluster", d) for d in clusters] if clusters else (),
-            smem=None if smem is None else Int32(smem).ir_value(),
+            smem=_amount(dynamic),
             stream=_stream(stream),
             attributes=attrs,
         )
 
+    def _smem(self, asked: Any, plan: SmemPlan) -> Any:
+        """Dynamic shared memory of the launch: what is asked for, or what the allocators use if
+        that is more; None if neither is."""
+        if asked is None:
+            return plan.used or None
+        if isinstance(asked, Numeric) and asked.is_dynamic:
+            # A number of another width is cut to 32 bits only once it is known to be small.
+            wide = asked.to(Int64)
+            return Int64(arith.binary("maxsi", wide.ir_value(), Int64(plan.used).ir_value()))
+        size = int(asked)
+        if not 0 <= size <= plan.limit:
+            raise ArgumentError(
+                f"kernel {self.name!r} asks for more shared memory than a block may have on "
+                f"{plan.where}" if size > 0 else f"kernel {self.name!r} asks for negative memory",
+                code="OC2129", expected=f"at most {plan.limit} bytes", found=f"{size} bytes",
+                hint="fewer pipeline stages or a smaller tile",
+            )  # fmt: skip
+        if size < plan.used:
+            warnings.warn(
+                f"kernel {self.name!r} is launched with smem={size}, but its allocators use "
+                f"{plan.used} bytes of shared memory: it gets those",
+                RuntimeWarning, stacklevel=3,
+            )  # fmt: skip
+        return max(size, plan.used)
+
     def _trace_kernel(
-        self, bounds: dict[str, Attribute], clusters: list[Any] | None
+        self, bounds: dict[str, Attribute], clusters: list[Any] | None, memory: SmemPlan
     ) -> tuple[str, list[Value]]:
         _refuse_generator(self.fn)
         bound = inspect.signature(self.fn).bind(*self.args, **self.kwargs)
@@ -265,7 +307,7 @@ class KernelCall:
         if clusters and all(isinstance(c, int) for c in clusters):
             bounds["cute.cluster_dim"] = DenseI32Attr(tuple(clusters))
         with insert_at(self.trace.device):
-            _, block = gpu.gpu_func(symbol, [v.type for v in values], bounds)
+            kernel, block = gpu.gpu_func(symbol, [v.type for v in values], bounds)
         before, self.trace.in_kernel = self.trace.in_kernel, True
         try:
             with insert_at(block):
@@ -276,12 +318,20 @@ class KernelCall:
                 gpu.return_()
         finally:
             self.trace.in_kernel = before
+        if memory.used:
+            kernel.attributes["cute.smem_bytes"] = IntAttr(memory.used, I64)
         if result is not None:
             raise LanguageError(
                 f"kernel {self.name!r} returns a value", code="OC1132", loc=self.loc,
                 hint="a kernel writes its results to tensors",
             )  # fmt: skip
         return symbol, values
+
+
+def _amount(smem: Any) -> Value | None:
+    if smem is None:
+        return None
+    return smem.ir_value() if isinstance(smem, Numeric) else Int32(smem).ir_value()
 
 
 def _extent(what: str, d: Any) -> Value:

@@ -54,6 +54,7 @@ class cudaError_t(enum.IntEnum):
     cudaErrorMemoryAllocation = 2
     cudaErrorNoDevice = 100
     cudaErrorInvalidDevice = 101
+    cudaErrorCooperativeLaunchTooLarge = 720
     cudaErrorNotSupported = 801
 
 

@@ -127,6 +127,7 @@ FLOATS = {
     for t in (
         F16, BF16, F32, F64, FloatType("tf32", 32), FloatType("f8E5M2", 8), FloatType("f8E4M3", 8),
         FloatType("f8E4M3FN", 8), FloatType("f8E4M3B11FNUZ", 8), FloatType("f8E8M0FNU", 8),
+        FloatType("f8E3M4", 8), FloatType("f8E5M2FNUZ", 8), FloatType("f8E4M3FNUZ", 8),
         FloatType("f6E3M2FN", 6), FloatType("f6E2M3FN", 6), FloatType("f4E2M1FN", 4),
     )
 }  # fmt: skip

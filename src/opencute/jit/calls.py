@@ -13,19 +13,24 @@ from typing import Any
 from opencute.base.counters import COUNTERS
 from opencute.base.errors import LanguageError
 from opencute.compiler.artefacts import Artefacts
-from opencute.compiler.options import Options, parse_options
+from opencute.compiler.options import Options, default_options, parse_options
 from opencute.compiler.targets import RunTarget, run_target
+from opencute.frontend.arguments.adapters import adapted
+from opencute.frontend.arguments.declared import CallCheck
 from opencute.frontend.locations import place_error
-from opencute.frontend.signature import Spec, StaticSpec, spec_of
+from opencute.frontend.signature import EnvStreamSpec, Spec, StaticSpec, spec_of
 from opencute.frontend.tracing import trace_host
 from opencute.ir.builder import paused_gc
 from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
-from opencute.jit.runners import Runner, make_runner
+from opencute.jit.runners import ReturningRunner, Runner, SimRunner, make_runner
 from opencute.lang.pointers import AddressSpace
+from opencute.sim import RunReport
 
-__all__ = ["CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts"]
+__all__ = [
+    "CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts", "simulated",
+]  # fmt: skip
 
 _runners: dict[tuple[str, RunTarget, Options], Runner] = {}
 
@@ -63,10 +68,40 @@ class Request:
                 self.arguments[name] = None
 
     def like(self, arguments: dict[str, Any]) -> Request:
-        """The same function, options and target with other arguments."""
+        """The same function, options and target with the arguments of a call.
+
+        Raises:
+            ArgumentError: one of them breaks what the example promised.
+        """
         new = object.__new__(Request)
-        new._set(self.fn, self.options, self.target, arguments)
+        new.fn, new.options, new.target = self.fn, self.options, self.target
+        new.arguments = arguments
+        space = AddressSpace.gmem if self.target.kind == "sim" else None
+        static, notes = self.fn.static_parameters, self.fn.argument_notes
+        call = CallCheck(self.fn.symbol, spec_of, self.positions, self._describe)
+        new.specs = {}
+        for n, v in arguments.items():
+            spec = self.specs.get(n)
+            if n in static:
+                new.specs[n] = StaticSpec(v)
+            elif spec is None:
+                new.specs[n] = spec_of(v, notes.get(n), n, space)
+            else:
+                new.specs[n] = spec.like(adapted(v), call, n, notes.get(n), space)
         return new
+
+    def _describe(self, call: CallCheck) -> list[str]:
+        return [f"{n}: {self.specs[n].describe(call)}" for n in self.positions]
+
+    @functools.cached_property
+    def positions(self) -> dict[str, int]:
+        """The arguments that calls pass, numbered."""
+        static = self.fn.static_parameters
+        names = [
+            n for n, s in self.specs.items()
+            if n not in static and not isinstance(s, EnvStreamSpec)
+        ]  # fmt: skip
+        return {n: i for i, n in enumerate(names)}
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -88,15 +123,16 @@ class Request:
             return bound.args, bound.kwargs
 
         self.functions = {id(self.fn): self.fn}
-        return trace_host(
+        module, self.returned = trace_host(
             self.fn.rewritten, self.fn.symbol, types, build, self.target.arch, self.functions
         )
+        return module
 
     def values(self, arguments: dict[str, Any]) -> list[Any]:
         """The run-time values of arguments, in the order of the parameters."""
         out: list[Any] = []
         for name, spec in self.specs.items():
-            spec.extract(arguments[name], out)
+            spec.extract(adapted(arguments[name]), out)
         return out
 
 
@@ -112,7 +148,17 @@ def runner_for(request: Request) -> Runner:
         artefacts = Artefacts(name, module, request.target.arch, request.options)
         runner = _runners[key] = make_runner(artefacts, request.target)
         artefacts.keep()
-    return runner
+    returned = request.returned
+    return runner if returned.nothing else ReturningRunner(runner, returned)
+
+
+def simulated() -> RunReport:
+    """What the simulator has counted in this process, over all kernels."""
+    total = RunReport()
+    for runner in _runners.values():
+        if isinstance(runner, SimRunner):
+            total.add(runner.simulator.report)
+    return total
 
 
 def compiled_artefacts() -> list[Artefacts]:
@@ -128,15 +174,15 @@ class _Version:
     guard: Guard
 
 
-def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Compile a function for its arguments and run it.
 
     Code made for an equal request is used again if nothing that its trace read has changed. Where
     that cannot be told (`fn.retraced_because` says why) the function is traced on each call; equal
     traces still share machine code.
     """
-    request = Request(fn, args, kwargs, Options())
-    key = (request.key, request.target)
+    request = Request(fn, args, kwargs, default_options())
+    key = (request.key, request.target, request.options)
     version = fn.versions.get(key)
     if version is None or not version.guard():
         runner = runner_for(request)
@@ -154,7 +200,8 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
             fn.versions[key] = _Version(runner, guard)
     else:
         runner = version.runner
-    runner(request.values(request.arguments))
+    result = runner(request.values(request.arguments))
+    return result if isinstance(runner, ReturningRunner) else None
 
 
 _MAX_VERSIONS = 256
@@ -209,6 +256,9 @@ def _resolve(fn: Any, args: tuple[Any, ...]) -> tuple[JitFunction, tuple[Any, ..
             "cute.compile takes a host function, not a kernel", code="OC1135", found=repr(fn),
             hint="write a @cute.jit function that launches the kernel, and compile that",
         )  # fmt: skip
+    inner = getattr(fn, "__wrapped__", None)
+    if isinstance(inner, JitFunction):  # a decorator on top of @cute.jit, such as autotune_jit
+        return inner, args
     method = getattr(type(fn), "__call__", None)  # noqa: B004 - the method itself is wanted
     if isinstance(method, JitFunction):
         return method, (fn, *args)

@@ -14,19 +14,23 @@ from typing import Any
 
 from opencute.base.counters import LAUNCHES
 from opencute.base.errors import ArgumentError, DeviceError
+from opencute.codegen.host import TOO_MUCH_SMEM
 from opencute.compiler.artefacts import Artefacts
 from opencute.dialects.cute import PtrType
+from opencute.dialects.gpu import LaunchFuncOp
+from opencute.ir.attributes import IntAttr
 from opencute.ir.core import BlockArgument, Op, Value
 from opencute.ir.types import FloatType
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.native.jit import compile_host
 from opencute.runtime import driver
 from opencute.runtime.device import count as device_count
+from opencute.runtime.device import properties
 from opencute.runtime.memory import DeviceBuffer
 from opencute.runtime.module import Module
 from opencute.runtime.stream import raw_stream_reader
 
-__all__ = ["CudaRunner", "PreparedCall", "StagedArray"]
+__all__ = ["CudaRunner", "PreparedCall", "StagedArray", "dynamic_smem"]
 
 _CPU = 1  # DLPack's device kind
 _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
@@ -47,6 +51,7 @@ class CudaRunner:
         host = artefacts.host
         self.launches = host.launches
         self.address = self._native.address(host.name)
+        self.results = host.results
         self.call: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.address)
         self.several_devices = device_count() > 1
         self._slots = ctypes.c_uint64 * host.slots
@@ -75,13 +80,18 @@ class CudaRunner:
                 module = None
                 if self.launches:
                     module = Module(self.artefacts.cubin, ordinal)
+                    most = properties(ordinal).smem_per_block_optin
                     for i, name in enumerate(self.launches):
-                        array[i] = module.function(name).handle
+                        function = module.function(name)
+                        function.set_max_dynamic_smem(
+                            dynamic_smem(self.artefacts.module, name, most)
+                        )
+                        array[i] = function.handle
                 found = self._loaded[ordinal] = (module, array)  # type: ignore[assignment]
         return found[1]
 
-    def __call__(self, values: list[Any]) -> None:
-        self.prepare(values)()
+    def __call__(self, values: list[Any]) -> list[Any]:
+        return self.prepare(values)()
 
     def prepare(self, values: list[Any]) -> PreparedCall:
         """A call with these arguments; running it reads the current stream and launches.
@@ -187,10 +197,10 @@ class PreparedCall:
         """Whether the call may be kept: arrays that are copied belong to one call."""
         return not self.staged
 
-    def __call__(self) -> None:
+    def __call__(self) -> list[Any]:
         if not self.staged:
             self._run()
-            return
+            return self._results()
         _tell_of_copies()
         with driver.use_device(self.device):
             for array in self.staged:
@@ -199,6 +209,14 @@ class PreparedCall:
             driver.call("cuStreamSynchronize", self.slots[0])
             for array in self.staged:
                 array.copy_out()
+        return self._results()
+
+    def _results(self) -> list[Any]:
+        """What the host function returned: integers as bits, floats as numbers."""
+        types = self.runner.results
+        if not types:
+            return []
+        return [_number(bits, t) for bits, t in zip(self.slots[-len(types) :], types, strict=True)]
 
     def _run(self) -> None:
         runner = self.runner
@@ -214,8 +232,26 @@ class PreparedCall:
         if code == _NO_CONTEXT:  # a thread that has not used the device yet
             driver.ensure_context()
             code = runner.call(self.address)
+        if code & TOO_MUCH_SMEM:
+            raise ArgumentError(
+                f"{runner.artefacts.name} launches a kernel with more shared memory than a block "
+                f"may have on {runner.artefacts.target}", code="OC2129",
+                expected=f"at most {runner.artefacts.target.max_smem} bytes",
+                found=f"{code & (TOO_MUCH_SMEM - 1)} bytes",
+            )  # fmt: skip
         if code:
             driver.check(code, f"launching {runner.artefacts.name}")
+
+
+def dynamic_smem(module: Op, kernel: str, most: int) -> int:
+    """The most dynamic shared memory that launches of a kernel ask for; all of it if they decide
+    that at run time."""
+    found = 0
+    for op in module.walk():
+        if isinstance(op, LaunchFuncOp) and op.kernel.path[-1] == kernel and op.smem is not None:
+            size = op.smem.op.attributes.get("value") if op.smem.op is not None else None
+            found = max(found, size.value if isinstance(size, IntAttr) else most)
+    return found
 
 
 def _host_memory(function: Op) -> set[int]:
@@ -242,7 +278,7 @@ def _check_host_memory(value: ExternalTensor) -> None:
 
 
 def _prints(module: Op) -> bool:
-    return any(op.name == "cute.print" for op in module.walk())
+    return any(op.name in ("cute.print", "cf.assert") for op in module.walk())
 
 
 def _symbols(module: Op) -> dict[str, int]:
@@ -264,6 +300,16 @@ def _sync_at_exit() -> None:
             driver.call("cuCtxSynchronize")
 
     atexit.register(flush)
+
+
+def _number(bits: int, type: Any) -> int | float:
+    if not isinstance(type, FloatType):
+        return bits
+    from opencute.numeric.dtypes import DTYPES
+    from opencute.numeric.scalars import decode_scalar
+
+    dtype = DTYPES[type.name]
+    return decode_scalar(bits & (1 << dtype.width) - 1, dtype)
 
 
 def _float_bits(value: float, type: FloatType) -> int:

@@ -15,7 +15,6 @@ from opencute.base.errors import ArgumentError
 from opencute.frontend.locations import place_error
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.lang.numbers import Numeric
-from opencute.lang.typing import is_constexpr
 
 if TYPE_CHECKING:
     from opencute.jit.calls import Request
@@ -89,21 +88,18 @@ class Executor:
         self.fast: Any = None
         self._first = runner
         signature = request.fn.signature
-        notes = request.fn.annotations
-        self._runtime = [
-            n for n in signature.parameters if n != "self" and not is_constexpr(notes.get(n))
-        ]
+        self._runtime = list(request.positions)
         self._all = [n for n in signature.parameters if n != "self"]
         self._open_ended = any(
             p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs:
             known = self._prepared.get(tuple(map(id, args)))
             if known is not None and known.same(args):
                 known.run()
-                return
+                return None
         try:
             request = self._bind(args, kwargs)
             runner = self._versions.get(request.key)
@@ -112,7 +108,9 @@ class Executor:
             run = runner.prepare(request.values(request.arguments))
             if not kwargs and runner.reusable and getattr(run, "reusable", True):
                 self._remember(args, run)
-            run()
+                run()
+                return None
+            return run()
         except Exception as e:
             place_error(e)
             raise
@@ -158,13 +156,17 @@ class Executor:
         for name in first.specs:
             if name in given:
                 arguments[name] = given[name]
-            elif name in self._runtime and defaults[name].default is defaults[name].empty:
+            elif name not in self._runtime:
+                arguments[name] = first.arguments[name]
+            elif defaults[name].default is defaults[name].empty:
                 raise ArgumentError(
                     f"{first.fn.symbol}() misses argument {name!r}", code="OC2130",
                     expected=", ".join(self._runtime),
                 )  # fmt: skip
+            elif name in self._runtime:
+                arguments[name] = defaults[name].default
             else:
-                arguments[name] = first.arguments[name]
+                arguments[name] = defaults[name].default
         return first.like(arguments)
 
     def _other_version(self, request: Request) -> Runner:
@@ -180,6 +182,30 @@ class Executor:
         with contextlib.redirect_stdout(io.StringIO()):  # the trace's prints were shown once
             runner = self._versions[request.key] = self._compile(request)
         return runner
+
+    def export_to_c(
+        self,
+        file_path: Any = ".",
+        file_name: str | None = None,
+        function_prefix: str | None = None,
+        *,
+        function_name: str | None = None,
+    ) -> None:
+        """Write the function as an object file and a C header.
+
+        Args:
+            file_path: a folder; or the object file itself, when `file_name` is left out.
+            file_name: the files' name without suffix.
+            function_prefix: what the symbols in them begin with; the file's name when omitted.
+            function_name: the same, as TVM-FFI's exports call it.
+
+        Raises:
+            ArgumentError: the function has arguments that cannot be exported.
+        """
+        from opencute.jit.export.writing import export
+
+        prefix = function_name or function_prefix
+        export(self._request, self.artefacts, file_path, file_name, prefix)
 
     @property
     def artefacts(self) -> Any:
@@ -201,6 +227,11 @@ class Executor:
     @property
     def __sass__(self) -> str:
         return self.artefacts.sass
+
+    @property
+    def kernel_info(self) -> Any:
+        """For each kernel by name: `registers`, `stack`, `spill_stores`, `spill_loads`, `smem`."""
+        return self.artefacts.kernel_info
 
     def __repr__(self) -> str:
         return f"<compiled {self._request.fn.symbol} for {self._request.target}>"

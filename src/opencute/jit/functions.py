@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from opencute.base.errors import LanguageError
+from opencute.base.errors import ArgumentError, LanguageError
 from opencute.frontend.locations import place_error
 from opencute.frontend.rewrite import rewritten
 from opencute.frontend.signature import annotations_of
@@ -35,6 +35,7 @@ class _Decorated:
         self.fn = fn
         self.preprocess = preprocess
         self.prefix: str | None = None
+        self.keeps_name = True
         wrapper: Any = self  # a callable of two kinds, which the stub cannot say
         functools.update_wrapper(wrapper, fn)
 
@@ -79,13 +80,33 @@ class _Decorated:
     @property
     def symbol(self) -> str:
         """The name that compiled code gets."""
-        return self.prefix or self.fn.__name__
+        name = self.fn.__name__
+        if not self.prefix:
+            return name
+        return f"{self.prefix}_{name}" if self.keeps_name else self.prefix
 
     def set_name_prefix(
-        self, prefix: str, *, remove_cutlass_symbol: bool = False, keep_mangled_name: bool = False
+        self, prefix: str, *, remove_cutlass_symbol: bool = False, keep_mangled_name: bool = True
     ) -> None:
-        """Choose the name of the compiled code; a kernel's also gets a number."""
-        self.prefix = prefix
+        """Choose the name of the compiled code; a kernel's also gets a number.
+
+        Args:
+            prefix: what the name begins with; empty restores the function's own name.
+            remove_cutlass_symbol: accepted; names of OpenCuTe have no such part.
+            keep_mangled_name: whether the function's name follows the prefix.
+
+        Raises:
+            ArgumentError: OC2195, nothing is left of the name.
+        """
+        if not isinstance(prefix, str):
+            raise ArgumentError("a name's prefix is text", code="OC2195", found=repr(prefix))
+        if not prefix and not keep_mangled_name:
+            raise ArgumentError(
+                "a name without a prefix and without the function's name is empty", code="OC2195",
+                hint="give a prefix, or keep the name",
+            )  # fmt: skip
+        self.prefix = prefix or None
+        self.keeps_name = keep_mangled_name
 
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         return self if obj is None else Bound(self, obj)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +16,14 @@ from opencute.ir.core import Op
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.sim import Buffer, Simulator
 
-__all__ = ["MemoryMarks", "Runner", "SimRunner", "make_runner", "use_memory_marks"]
+__all__ = [
+    "MemoryMarks",
+    "ReturningRunner",
+    "Runner",
+    "SimRunner",
+    "make_runner",
+    "use_memory_marks",
+]
 
 
 class Runner(Protocol):
@@ -26,10 +33,11 @@ class Runner(Protocol):
     reusable: bool
     """Whether a prepared call holds addresses only, and so may be kept for later."""
 
-    def __call__(self, values: list[Any]) -> None: ...
+    def __call__(self, values: list[Any]) -> Any: ...
 
-    def prepare(self, values: list[Any]) -> Callable[[], None]:
-        """A call with these arguments, to be run any number of times."""
+    def prepare(self, values: list[Any]) -> Callable[[], Any]:
+        """A call with these arguments, to be run any number of times; it gives the numbers that
+        the host function returns."""
         ...
 
 
@@ -41,6 +49,36 @@ def make_runner(artefacts: Artefacts, where: RunTarget) -> Runner:
     from opencute.jit.cuda_runner import CudaRunner
 
     return CudaRunner(artefacts)
+
+
+class Results(Protocol):
+    """From the numbers that host code returns to what the caller gets."""
+
+    def object(self, numbers: Sequence[Any], /) -> Any: ...
+
+
+class ReturningRunner:
+    """A compiled host function whose results become an object for the caller.
+
+    Args:
+        runner: what runs the code, which other functions may share.
+        returned: from its numbers to the object.
+    """
+
+    reusable = False
+
+    def __init__(self, runner: Runner, returned: Results) -> None:
+        self.runner = runner
+        self.artefacts = runner.artefacts
+        self.returned = returned
+
+    def __call__(self, values: list[Any]) -> Any:
+        return self.prepare(values)()
+
+    def prepare(self, values: list[Any]) -> Callable[[], Any]:
+        """A call with these arguments."""
+        run = self.runner.prepare(values)
+        return lambda: self.returned.object(run())
 
 
 def _launches(module: Op) -> int:
@@ -78,21 +116,25 @@ class SimRunner:
         self.launches = _launches(self.module)
         self.simulator = Simulator(artefacts.target.name, KNOBS.sim_seed)
 
-    def __call__(self, values: list[Any]) -> None:
-        self.prepare(values)()
+    def __call__(self, values: list[Any]) -> list[Any]:
+        return self.prepare(values)()
 
-    def prepare(self, values: list[Any]) -> Callable[[], None]:
+    def prepare(self, values: list[Any]) -> Callable[[], list[Any]]:
         """A call with these arguments."""
 
-        def run() -> None:
+        def run() -> list[Any]:
             args = [self._argument(v) for v in values]
             COUNTERS.launches += self.launches
-            self.simulator.run_host(self.module, self.artefacts.name, args)
+            self.simulator.seed = KNOBS.sim_seed
+            self.simulator.check = KNOBS.sim_check
+            self.simulator.count_transactions = KNOBS.sim_profile
+            results = self.simulator.run_host(self.module, self.artefacts.name, args)
             for value, arg in zip(values, args, strict=True):
                 if isinstance(value, ExternalTensor):
                     written = arg.buffer.written
                     if written is not None and _knows_marks(value) and written.all():
                         _marks[0].mark_initialized(value.owner)
+            return results
 
         return run
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute import layout as la
-from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.base.errors import TypeMismatchError
 from opencute.lang.numbers import Numeric, NumericMeta
 from opencute.lang.pointers import Pointer, element_bits
 from opencute.lang.tensors import Tensor, TracedTensor, offset_coord
@@ -231,8 +231,14 @@ def domain_offset(coord: Any, tensor: Any, *, loc: Any = None, ip: Any = None) -
     """The tensor whose origin is at `coord` of the given one."""
     if not isinstance(tensor, TracedTensor):
         return la.domain_offset(_tuples(coord), tensor)
-    layout, offset = la.domain_offset(offset_coord(coord, tensor.layout), tensor.layout)
+    coord = offset_coord(coord, tensor.layout, wide=_in_memory(tensor))
+    layout, offset = la.domain_offset(coord, tensor.layout)
     return _moved(tensor, layout, offset)
+
+
+def _in_memory(x: Any) -> bool:
+    """Whether offsets are addresses, which may need 64 bits; coordinates do not."""
+    return not isinstance(x, TracedTensor) or isinstance(x.iterator, Pointer)
 
 
 def _moved(tensor: TracedTensor, layout: Any, offset: Any) -> TracedTensor:
@@ -253,7 +259,8 @@ def local_tile(
         proj: None in the modes of tiler and coord to leave out, 1 in the others.
     """
     layout = _layout_of(input)
-    tile, offset = la.local_tile(layout, _tuples(tiler), offset_coord(coord, layout), _tuples(proj))
+    coord = offset_coord(coord, layout, wide=_in_memory(input))
+    tile, offset = la.local_tile(layout, _tuples(tiler), coord, _tuples(proj))
     return _moved(input, tile, offset) if isinstance(input, TracedTensor) else tile
 
 
@@ -262,7 +269,8 @@ def local_partition(
 ) -> Any:
     """What thread `index` of a thread layout owns of a tensor."""
     layout = _layout_of(target)
-    index = offset_coord(index, layout) if not is_tuple(index) else _tuples(index)
+    wide = _in_memory(target)
+    index = offset_coord(index, layout, wide=wide) if not is_tuple(index) else _tuples(index)
     part, offset = la.local_partition(layout, _tuples(tiler), index, _tuples(proj))
     return _moved(target, part, offset) if isinstance(target, TracedTensor) else part
 
@@ -283,13 +291,9 @@ def recast_ptr(
     ptr: Pointer, swizzle_: Any = None, dtype: NumericMeta | None = None,
     *, loc: Any = None, ip: Any = None,
 ) -> Pointer:  # fmt: skip
-    """The same address as a pointer to another element type."""
-    if swizzle_ is not None:
-        raise LayoutError(
-            "swizzled pointers are not part of this version", code="OC1359", found=swizzle_,
-            hint="put the swizzle into the layout with make_composed_layout",
-        )  # fmt: skip
-    return ptr if dtype is None else ptr.recast(dtype)
+    """The same address as a pointer to another element type, with a swizzle of byte addresses."""
+    out = ptr if dtype is None else ptr.recast(dtype)
+    return out if swizzle_ is None else out.swizzled(swizzle_)
 
 
 def recast_tensor(src: Any, dtype: NumericMeta, *, loc: Any = None, ip: Any = None) -> Any:

@@ -21,6 +21,7 @@ from opencute.dialects import math as math_dialect
 from opencute.ir.core import Value
 from opencute.ir.types import with_lanes
 from opencute.lang.numeric_meta import ir_type
+from opencute.lang.values.conversion import exact_float
 from opencute.numeric.dtypes import DTYPES, DType
 
 __all__ = [
@@ -31,6 +32,8 @@ __all__ = [
     "emit_math",
     "emit_minmax",
     "emit_negate",
+    "emit_reciprocal",
+    "emit_remainder",
 ]
 
 _INT = {
@@ -109,9 +112,23 @@ def emit_math(name: str, operands: tuple[Value, ...], dtype: DType, *, fast: boo
     def build(*values: Value) -> Value:
         if len(values) == 1:
             return math_dialect.unary(name, values[0], fast=fast)
-        return math_dialect.binary(name, *values)
+        return math_dialect.binary(name, *values, fast=fast)
 
     return _through_f32(build, dtype, *operands)
+
+
+def emit_remainder(a: Value, b: Value, dtype: DType) -> Value:
+    """Build the remainder of a truncated quotient of floats."""
+    return _through_f32(lambda x, y: arith.binary("remf", x, y), dtype, a, b)
+
+
+def emit_reciprocal(value: Value, dtype: DType) -> Value:
+    """Build ``1 / value`` with the hardware's approximation where there is one."""
+
+    def build(x: Value) -> Value:
+        return arith.binary("divf", arith.constant(1.0, x.type), x, fast=True)
+
+    return _through_f32(build, dtype, value)
 
 
 def emit_fma(a: Value, b: Value, c: Value, dtype: DType) -> Value:
@@ -141,9 +158,11 @@ def convert_value(value: Value, src: DType, dst: DType) -> Value:
         return arith.cast("fptosi" if dst.signed else "fptoui", _plain(value, src), to)
     unsigned = src.is_bool or not src.signed
     if dst.is_float:
-        wide = ir_type(dst if dst.name in _ARITH_FLOATS else _f32())
-        out = arith.cast("uitofp" if unsigned else "sitofp", value, wide)
-        return out if dst.name in _ARITH_FLOATS else _float_to_float(out, _f32(), dst)
+        if dst.name in _ARITH_FLOATS:
+            return arith.cast("uitofp" if unsigned else "sitofp", value, to)
+        out = exact_float(value, src, dst)  # so that there is one rounding
+        rounding, saturate = _how(dst)
+        return cute.convert(out, with_lanes(to, out.type), rounding, saturate=saturate)
     if src.width == dst.width:
         return value
     if src.width > dst.width:
@@ -167,6 +186,11 @@ def _float_to_float(value: Value, src: DType, dst: DType) -> Value:
         if src.width == dst.width:  # f16 and bf16: through f32, which holds both
             value, src = arith.cast("extf", value, ir_type(_f32())), _f32()
         return arith.cast("extf" if src.width < dst.width else "truncf", value, ir_type(dst))
-    rounding = "rna" if dst.name == "tf32" else "rn"
     to = with_lanes(ir_type(dst), value.type)
-    return cute.convert(value, to, rounding, saturate=dst.width < 16)
+    rounding, saturate = _how(dst)
+    return cute.convert(value, to, rounding, saturate=saturate)
+
+
+def _how(dst: DType) -> tuple[str, bool]:
+    """How a conversion that says nothing rounds, and whether it saturates."""
+    return ("rna" if dst.name == "tf32" else "rn"), dst.width < 16

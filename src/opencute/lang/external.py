@@ -18,6 +18,7 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 from opencute.dialects.cute import Dyn, LayoutAttr
+from opencute.lang.arguments.packed import counted_in_elements
 from opencute.lang.numbers import NumericMeta, numeric_class
 from opencute.lang.pointers import AddressSpace, element_bits
 from opencute.lang.tensors import Tensor
@@ -25,8 +26,9 @@ from opencute.layout.ints import is_sequence
 from opencute.numeric.dtypes import from_dlpack_code
 from opencute.runtime.dlpack import export
 from opencute.runtime.external import ExternalArray
+from opencute.runtime.phantom import without_memory
 
-__all__ = ["MARKS", "ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr"]
+__all__ = ["MARKS", "ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr", "nullptr"]
 
 MARKS = ctypes.c_int64(0)
 """How many times marks of a tensor were replaced by other ones, anywhere: calls that were prepared
@@ -66,7 +68,7 @@ class ExternalTensor(Tensor):
 
     __slots__ = (
         "__weakref__", "_dtype", "_order", "_stride32", "array", "assumed_align", "owner",
-        "prepared", "state", "version",
+        "prepared", "promised", "state", "version",
     )  # fmt: skip
     __hash__ = object.__hash__
 
@@ -77,8 +79,9 @@ class ExternalTensor(Tensor):
         use_32bit_stride: bool = False,
         owner: Any = None,
     ) -> None:
-        self.array = array
+        self.array = array = counted_in_elements(array)
         self.owner = owner
+        self.promised: tuple[int, ...] | None = None  # facts that hold in every call
         self._dtype: Any = None
         self._order: list[int] | None = None  # stride order of earlier marks
         self._stride32 = use_32bit_stride
@@ -359,6 +362,8 @@ class ExternalTensor(Tensor):
         16, at least what is assumed), then for each dynamic stride the elements that divide it (at
         most 16 bytes' worth)."""
         address = self.array.address
+        if self.promised is not None:
+            return self.promised
         align = max(self.assumed_align, math.gcd(address, _FACT_BYTES) if address else _FACT_BYTES)
         per = max(align * 8 // element_bits(self.element_type), 1)
         out = [align]
@@ -386,6 +391,15 @@ class ExternalTensor(Tensor):
         low, high = sum(min(r, 0) for r in reaches), sum(max(r, 0) for r in reaches)
         return low * bits // 8, ((high - low + 1) * bits + 7) // 8
 
+    # ---- as a part of a user's argument; see `opencute.frontend.arguments.protocols`
+    def __c_pointers__(self) -> list[Any]:
+        return [self]
+
+    __get_mlir_types__ = __c_pointers__
+
+    def __new_from_mlir_values__(self, values: Any) -> Any:
+        return values[0]
+
     def __dlpack__(self, **kwargs: Any) -> Any:
         return self.owner.__dlpack__(**kwargs)
 
@@ -411,7 +425,7 @@ def from_dlpack(
     Raises:
         ArgumentError: not a tensor, not aligned as assumed, or of a type the language lacks.
     """
-    array = export(tensor_dlpack)
+    array = without_memory(tensor_dlpack) or export(tensor_dlpack)
     return ExternalTensor(array, assumed_align, use_32bit_stride, tensor_dlpack)
 
 
@@ -427,6 +441,15 @@ class ExternalPointer:
         self.alignment = alignment
 
     value_type = property(lambda self: self.dtype)
+    _pointer = property(lambda self: self.address)  # as examples free what they allocated
+
+    def __c_pointers__(self) -> list[Any]:
+        return [self]
+
+    __get_mlir_types__ = __c_pointers__
+
+    def __new_from_mlir_values__(self, values: Any) -> Any:
+        return values[0]
 
     def __str__(self) -> str:
         return f"ptr<{self.dtype.dtype.name}, {self.memspace.name}, align<{self.alignment}>>"
@@ -462,6 +485,10 @@ def make_ptr(
         from opencute.lang.numbers import Int64
         from opencute.lang.pointers import Pointer, pointer_type
 
+        if isinstance(value, Pointer):
+            space = value.memspace if mem_space == AddressSpace.generic else mem_space
+            type = pointer_type(dtype, space, assumed_align or max(align, value.alignment))
+            return Pointer(cute.recast(value.value, type), dtype)
         type = pointer_type(dtype, mem_space, align)
         return Pointer(cute.int_to_ptr(Int64(value).ir_value(), type), dtype)
     address = int(getattr(value, "value", value) or 0)
@@ -471,3 +498,15 @@ def make_ptr(
             expected=f"a multiple of {align}", found=f"0x{address:x}",
         )  # fmt: skip
     return ExternalPointer(dtype, address, mem_space, align)
+
+
+def nullptr(
+    dtype: Any,
+    mem_space: AddressSpace = AddressSpace.generic,
+    assumed_align: int | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """The pointer to nowhere; see `make_ptr`."""
+    return make_ptr(dtype, 0, mem_space, assumed_align)

@@ -32,6 +32,12 @@ from opencute.lang.emission import (
     emit_minmax,
     emit_negate,
 )
+from opencute.lang.values.conversion import (
+    convert_concrete,
+    convert_rounded,
+    random_bits,
+    rounding_of,
+)
 from opencute.numeric.dtypes import DType
 from opencute.numeric.literals import decided, literal_kind, plain_kind, plain_type
 from opencute.numeric.promotion import promote
@@ -49,6 +55,7 @@ __all__ = [
     "common_kind",
     "compare",
     "convert",
+    "convert_as",
     "convert_value",
     "emit_binary",
     "emit_compare",
@@ -110,6 +117,29 @@ def common_kind(a: tuple[Any, Any], b: tuple[Any, Any], true_division: bool = Fa
 
 
 # ---------------------------------------------------------------- numbers
+def convert_as(
+    x: Numeric, cls: NumericMeta, rounding: Any = None, saturate: bool | None = None,
+    rbits: Any = None,
+) -> Numeric:  # fmt: skip
+    """`x` as another class, rounded and saturated as the caller says (`Numeric.to`)."""
+    how = rounding_of(rounding, cls.dtype, rbits)
+    same: Any = cls
+    if (how is None and saturate is None) or type(x) is same or cls.dtype.is_bool:
+        return convert(x, cls)
+    src, dst = x.dtype, cls.dtype
+    dynamic = rbits is not None and getattr(rbits, "is_dynamic", False)
+    if not x.is_dynamic and not dynamic:
+        out = _make(cls, 0)  # an infinity is one even where the type's own rule is to clamp
+        out.value = convert_concrete(x.value, src, dst, how, saturate, rbits)
+        return out
+    value = x.ir_value()
+    random = None if rbits is None else random_bits(_lang().as_numeric(rbits), value)
+    value = convert_rounded(value, src, dst, how, saturate, random)
+    if not src.is_float and not dst.is_float:
+        value = convert_value(value, src, dst)
+    return same(value)
+
+
 def convert(x: Numeric, cls: NumericMeta) -> Numeric:
     """`x` as another class."""
     same: Any = cls

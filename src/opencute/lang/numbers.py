@@ -34,9 +34,17 @@ __all__ = [
     "NUMERIC_CLASSES",
     "BFloat16",
     "Boolean",
+    "Float",
     "Float4E2M1FN",
+    "Float6E2M3FN",
+    "Float6E3M2FN",
+    "Float8E3M4",
+    "Float8E4M3",
+    "Float8E4M3B11FNUZ",
     "Float8E4M3FN",
+    "Float8E4M3FNUZ",
     "Float8E5M2",
+    "Float8E5M2FNUZ",
     "Float8E8M0FNU",
     "Float16",
     "Float32",
@@ -89,6 +97,7 @@ class Numeric(metaclass=NumericMeta):
         self.div = 1
         self.nonneg = False
         self.is_index = False
+        value = getattr(value, "__opencute_value__", value)
         if isinstance(value, Value):
             expected = ir_type(self.dtype)
             if value.type != expected:
@@ -130,15 +139,44 @@ class Numeric(metaclass=NumericMeta):
             return self.value
         return arith.constant(self.value, ir_type(self.dtype))
 
-    def to(self, dtype: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    def __c_pointers__(self) -> list[Any]:
+        return [self]
+
+    __get_mlir_types__ = __c_pointers__
+
+    def __extract_mlir_values__(self) -> list[Value]:
+        return [self.ir_value()]
+
+    def __new_from_mlir_values__(self, values: Any) -> Any:
+        return type(self)(values[0])
+
+    def to(
+        self,
+        dtype: Any,
+        *,
+        rounding: Any = None,
+        saturate: bool | None = None,
+        rbits: Any = None,
+        loc: Any = None,
+        ip: Any = None,
+    ) -> Any:
         """This number converted to another type.
 
         Args:
             dtype: a numeric class, or `int`, `float`, `bool`.
+            rounding: ``rn`` (nearest even), ``rz`` (toward zero), ``rna`` (nearest, ties away from
+                zero), ``rm`` (down), ``rp`` (up), ``rs`` (stochastic); if omitted, floats become
+                integers by ``rz``, TFloat32 by ``rna``, other floats by ``rn``.
+            saturate: clamp to the finite range. If omitted, so do floats to integers and to floats
+                of at most 8 bits; integers wrap at the new width.
+            rbits: 32 random bits, for ``rs``.
 
-        Floats to integers truncate and clamp; integers wrap; Boolean is "not zero".
+        Floats to integers always clamp, NaN becomes 0; Boolean is "not zero".
+
+        Raises:
+            TypeMismatchError: no such rounding.
         """
-        return ops.convert(self, class_of(dtype))
+        return ops.convert_as(self, class_of(dtype), rounding, saturate, rbits)
 
     def bitcast(self, dtype: NumericMeta) -> Any:
         """The same bits as another type of the same width."""
@@ -306,6 +344,13 @@ class Numeric(metaclass=NumericMeta):
         return ops.compare("ge", self, other)
 
 
+class Float(Numeric):
+    """Base of the floating-point types."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+
 class Integer(Numeric):
     """Base of the integer types; follows the layout algebra's protocol for dynamic integers."""
 
@@ -383,23 +428,37 @@ if TYPE_CHECKING:  # for type checkers these are classes, so that they can be an
 
     class Uint128(Integer): ...
 
-    class Float64(Numeric): ...
+    class Float64(Float): ...
 
-    class Float32(Numeric): ...
+    class Float32(Float): ...
 
-    class TFloat32(Numeric): ...
+    class TFloat32(Float): ...
 
-    class Float16(Numeric): ...
+    class Float16(Float): ...
 
-    class BFloat16(Numeric): ...
+    class BFloat16(Float): ...
 
-    class Float8E4M3FN(Numeric): ...
+    class Float8E4M3FN(Float): ...
 
-    class Float8E5M2(Numeric): ...
+    class Float8E5M2(Float): ...
 
-    class Float8E8M0FNU(Numeric): ...
+    class Float8E8M0FNU(Float): ...
 
-    class Float4E2M1FN(Numeric): ...
+    class Float4E2M1FN(Float): ...
+
+    class Float8E4M3(Float): ...
+
+    class Float8E3M4(Float): ...
+
+    class Float8E4M3B11FNUZ(Float): ...
+
+    class Float8E4M3FNUZ(Float): ...
+
+    class Float8E5M2FNUZ(Float): ...
+
+    class Float6E3M2FN(Float): ...
+
+    class Float6E2M3FN(Float): ...
 else:
     Boolean = _define("i1")
     Int4 = _define("i4", Integer)
@@ -414,22 +473,30 @@ else:
     Uint32 = _define("u32", Integer)
     Uint64 = _define("u64", Integer)
     Uint128 = _define("u128", Integer)
-    Float64 = _define("f64")
-    Float32 = _define("f32")
-    TFloat32 = _define("tf32")
-    Float16 = _define("f16")
-    BFloat16 = _define("bf16")
-    Float8E4M3FN = _define("f8e4m3fn")
-    Float8E5M2 = _define("f8e5m2")
-    Float8E8M0FNU = _define("f8e8m0fnu")
-    Float4E2M1FN = _define("f4e2m1fn")
+    Float64 = _define("f64", Float)
+    Float32 = _define("f32", Float)
+    TFloat32 = _define("tf32", Float)
+    Float16 = _define("f16", Float)
+    BFloat16 = _define("bf16", Float)
+    Float8E4M3FN = _define("f8e4m3fn", Float)
+    Float8E5M2 = _define("f8e5m2", Float)
+    Float8E8M0FNU = _define("f8e8m0fnu", Float)
+    Float4E2M1FN = _define("f4e2m1fn", Float)
+    Float8E4M3 = _define("f8e4m3", Float)
+    Float8E3M4 = _define("f8e3m4", Float)
+    Float8E4M3B11FNUZ = _define("f8e4m3b11fnuz", Float)
+    Float8E4M3FNUZ = _define("f8e4m3fnuz", Float)
+    Float8E5M2FNUZ = _define("f8e5m2fnuz", Float)
+    Float6E3M2FN = _define("f6e3m2fn", Float)
+    Float6E2M3FN = _define("f6e2m3fn", Float)
 
 NUMERIC_CLASSES: dict[str, NumericMeta] = {
     c.dtype.name: c
     for c in (
         Boolean, Int4, Int8, Int16, Int32, Int64, Int128, Uint4, Uint8, Uint16, Uint32, Uint64,
         Uint128, Float64, Float32, TFloat32, Float16, BFloat16, Float8E4M3FN, Float8E5M2,
-        Float8E8M0FNU, Float4E2M1FN,
+        Float8E8M0FNU, Float4E2M1FN, Float8E4M3, Float8E3M4, Float8E4M3B11FNUZ, Float8E4M3FNUZ,
+        Float8E5M2FNUZ, Float6E3M2FN, Float6E2M3FN,
     )
 }  # fmt: skip
 

@@ -62,6 +62,40 @@ class NumericMeta(type):
         return math.inf
 
     @property
+    def nan(cls) -> float:
+        """Not a number."""
+        return math.nan
+
+    @property
+    def bytes(cls) -> int:
+        """Bytes of one element on its own, rounded up."""
+        return cls.dtype.bytes
+
+    @property
+    def numpy_dtype(cls) -> Any:
+        """The NumPy type of arrays of such elements (of `ml_dtypes` where NumPy has none)."""
+        return cls.dtype.numpy_dtype
+
+    @property
+    def exponent_width(cls) -> int:
+        """Bits of the exponent; 0 for integers."""
+        return cls.dtype.exponent_bits
+
+    @property
+    def mantissa_width(cls) -> int:
+        """Bits of the fraction; 0 for integers."""
+        return cls.dtype.mantissa_bits
+
+    @property
+    def one(cls) -> Any:
+        """One of this type as a Python number."""
+        return 1.0 if cls.dtype.is_float else 1
+
+    def is_same_kind(cls, other: Any) -> bool:
+        """Whether both are floats, or both integers (Boolean counts as one)."""
+        return cls.is_float == getattr(other, "is_float", None)
+
+    @property
     def zero(cls) -> Any:
         """Zero of this type as a Python number."""
         return 0.0 if cls.dtype.is_float else 0

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import enum
 import math
+import operator
 from typing import Any
 
 from opencute.base.errors import LayoutError, TypeMismatchError
-from opencute.dialects import cute
+from opencute.dialects import cute, interop
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
 from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type
+from opencute.layout import Swizzle
 from opencute.numeric.literals import check_fits
 
 __all__ = ["AddressSpace", "Pointer", "element_bits", "offset_alignment", "pointer_type"]
@@ -34,9 +36,11 @@ def element_bits(dtype: NumericMeta) -> int:
     return dtype.dtype.memory_bits
 
 
-def pointer_type(dtype: NumericMeta, space: AddressSpace, align: int) -> PtrType:
+def pointer_type(
+    dtype: NumericMeta, space: AddressSpace, align: int, swizzle: tuple[int, ...] = ()
+) -> PtrType:
     """The IR type of a pointer."""
-    return PtrType(ir_type(dtype.dtype), space.name, align)
+    return PtrType(ir_type(dtype.dtype), space.name, align, swizzle)
 
 
 def offset_alignment(align: int, offset: Any, bits: int) -> int:
@@ -105,25 +109,58 @@ class Pointer:
         address.nonneg, address.div = True, self.alignment
         return address.to(Int32) if self.memspace == AddressSpace.smem else address
 
+    @property
+    def llvm_ptr(self) -> Value:
+        """The address as an llvm pointer, as MLIR's bindings take it."""
+        return interop.to_llvm(self.value)
+
+    def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Value:
+        """The address as an llvm pointer, as MLIR's bindings take it."""
+        return self.llvm_ptr
+
     def align(self, alignment: int, *, loc: Any = None, ip: Any = None) -> Pointer:
         """The same pointer, promised to have an alignment in bytes (a power of two)."""
         if alignment <= 0 or alignment & (alignment - 1):
             raise LayoutError("alignment must be a power of two", code="OC1350", found=alignment)
-        type = pointer_type(self._dtype, self.memspace, alignment)
+        type = pointer_type(self._dtype, self.memspace, alignment, self._ptr.swizzle)
         return Pointer(cute.recast(self.value, type), self._dtype)
 
     def recast(self, dtype: NumericMeta) -> Pointer:
         """The same address as a pointer to another element type."""
-        type = pointer_type(dtype, self.memspace, self.alignment)
+        type = pointer_type(dtype, self.memspace, self.alignment, self._ptr.swizzle)
         return Pointer(cute.recast(self.value, type), dtype)
+
+    @property
+    def swizzle(self) -> tuple[int, ...]:
+        """(bits, base, shift) of the swizzle that accesses put on the address; () for none."""
+        return self._ptr.swizzle
+
+    def swizzled(self, swizzle: Swizzle) -> Pointer:
+        """The same address, with a swizzle (of byte addresses) put on every access.
+
+        Raises:
+            LayoutError: not shared memory, or a swizzle that reads bits below those it changes.
+        """
+        if swizzle.bits == 0:
+            return self
+        if self.memspace != AddressSpace.smem or swizzle.shift < 0:
+            raise LayoutError(
+                "this pointer cannot have this swizzle", code="OC1359", found=swizzle,
+                expected="a pointer to shared memory, and a shift that is not negative",
+            )  # fmt: skip
+        numbers = (swizzle.bits, swizzle.base, swizzle.shift)
+        type = pointer_type(self._dtype, self.memspace, self.alignment, numbers)
+        return Pointer(cute.recast(self.value, type), self._dtype)
 
     def __add__(self, offset: Any) -> Pointer:
         if isinstance(offset, int) and offset == 0:
             return self
-        align = offset_alignment(self.alignment, offset, element_bits(self._dtype))
-        steps = offset if isinstance(offset, Numeric) else _constant(int(offset))
+        steps: Any = offset
+        if not isinstance(offset, Numeric) and hasattr(offset, "__index__"):
+            steps = _constant(operator.index(offset))
         if not isinstance(steps, Integer):
             raise TypeMismatchError("a pointer moves by integers", code="OC1211", found=offset)
+        align = offset_alignment(self.alignment, offset, element_bits(self._dtype))
         if steps.dtype.width < 32 or not steps.dtype.signed:
             steps = steps.to(Int64 if steps.dtype.width >= 32 else Int32)
         return Pointer(cute.ptr_add(self.value, steps.ir_value(), max(align, 1)), self._dtype)
@@ -144,10 +181,18 @@ class Pointer:
         check_fits(value, numeric.dtype)
         cute.store(numeric(value).ir_value(), self.value)
 
+    def __extract_mlir_values__(self) -> list[Value]:
+        return [self.value]
+
+    def __new_from_mlir_values__(self, values: Any) -> Pointer:
+        value = values[0]
+        return value if isinstance(value, Pointer) else Pointer(value, self._dtype)
+
     def __str__(self) -> str:
         natural = max(element_bits(self._dtype) // 8, 1)
         align = f", align<{self.alignment}>" if self.alignment != natural else ""
-        return f"ptr<{self._dtype.dtype.name}, {self._ptr.space}{align}>"
+        swizzle = f", S<{','.join(map(str, self.swizzle))}>" if self.swizzle else ""
+        return f"ptr<{self._dtype.dtype.name}, {self._ptr.space}{align}{swizzle}>"
 
     __repr__ = __str__
 

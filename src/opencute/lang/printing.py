@@ -36,8 +36,9 @@ from opencute.layout.ints import is_sequence, is_tuple
 
 __all__ = ["print_tensor", "printf"]
 
-# CUDA's printf takes 32 arguments at most.
-_MAX_ARGS = 24
+# CUDA's printf takes 32 arguments at most (CUDA C++ Programming Guide, "Formatted Output").
+_MAX_ARGS = 32
+_PIECE = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z])")
 _C_SPEC = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXeEfFgGcsp]))")
 
 _BRACES = re.compile(r"\{\{|\}\}|\{(\d*)(?::([-+ #0]*\d*(?:\.\d+)?)([diouxXeEfFgG]?))?\}")
@@ -57,13 +58,18 @@ class _Text:
         if not x.is_dynamic and spec is None:
             self.plain(f"{x.value:f}" if x.dtype.is_float else str(int(x.value)))
             return
+        if x.dtype.width > 64:  # C has no conversion for it
+            self.format += "0x%016llx%016llx"
+            self.args += [(x >> 64).to(Uint64).ir_value(), x.to(Uint64).ir_value()]
+            return
         wide, default = _widened(x)
         self.format += spec or default
         self.args.append(wide.ir_value())
 
     def element(self, x: Any) -> None:
         """Print an element of a tensor, with a blank where a sign would stand."""
-        if isinstance(x, Numeric) and x.is_dynamic and (x.dtype.is_float or x.dtype.signed):
+        blank = isinstance(x, Numeric) and x.is_dynamic and x.dtype.width <= 64
+        if blank and (x.dtype.is_float or x.dtype.signed):
             wide, default = _widened(x)
             self.format += f"% {default[1:]}"
             self.args.append(wide.ir_value())
@@ -124,13 +130,22 @@ class _Text:
         self.plain(")")
 
     def emit(self) -> None:
-        cute.print_(self.format, self.args)
+        """Print; in several parts where there are more values than one call takes."""
+        start = used = taken = 0
+        for match in _PIECE.finditer(self.format):
+            if match.group(0) == "%%":
+                continue
+            if used - taken == _MAX_ARGS:
+                cute.print_(self.format[start : match.start()], self.args[taken:used])
+                start, taken = match.start(), used
+            used += 1
+        cute.print_(self.format[start:], self.args[taken:])
 
 
 def _widened(x: Numeric) -> tuple[Numeric, str]:
     t = x.dtype
     if t.is_float:
-        return x.to(Float32).to(Float64), "%f"
+        return (x if t.width == 64 else x.to(Float32).to(Float64)), "%f"
     if t.is_bool:
         return x.to(Int32), "%d"
     if t.width <= 32:
@@ -143,7 +158,7 @@ def _c_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
     rest = list(args)
     last = 0
     for match in _C_SPEC.finditer(fmt):
-        text.format += fmt[last : match.start()]
+        text.format += _literal(fmt, last, match.start())
         last = match.end()
         kind = match.group(1)
         if kind is None:
@@ -154,27 +169,52 @@ def _c_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
                 "printf: more conversions than arguments", code="OC1240", found=fmt
             )
         _one(text, match.group(0), kind, rest.pop(0))
-    text.format += fmt[last:]
+    text.format += _literal(fmt, last, len(fmt))
     if rest:
         raise TypeMismatchError("printf: more arguments than conversions", code="OC1240", found=fmt)
 
 
+def _literal(fmt: str, start: int, stop: int) -> str:
+    """A part of a format that has no conversion."""
+    part = fmt[start:stop]
+    if "%" in part:
+        raise TypeMismatchError(
+            "printf: no such conversion", code="OC1240", found=part[part.index("%") :][:8],
+            expected="%d %i %u %x %X %o %c %e %f %g %s %p, with flags, width and precision",
+            hint="a percent sign is written as %%",
+        )  # fmt: skip
+    return part
+
+
+def _check_kind(number: Numeric, kind: str, spec: str) -> None:
+    """Refuse a float where a format asks for an integer; an integer may be printed as a float."""
+    if number.dtype.is_float and kind in "dioxXucp":
+        raise TypeMismatchError(
+            "printf: a float is printed as an integer", code="OC1240",
+            expected=f"an integer for {spec}", found=type(number).__name__,
+            hint="write %f, or convert the value: x.to(Int32)",
+        )  # fmt: skip
+
+
 def _one(text: _Text, spec: str, kind: str, x: Any) -> None:
+    if kind == "p" and isinstance(x, Pointer):
+        x = Int64(cute.ptr_to_int(x.value))
     if kind == "s" or not isinstance(x, Numeric | bool | int | float):
         text.any(x)
         return
     number = as_numeric(x)
+    _check_kind(number, kind, spec)
     head = re.match(r"%[-+ #0]*\d*(?:\.\d+)?", spec)
     assert head is not None
     if kind in "eEfFgG":
-        value: Any = (
-            number.to(Float64) if number.dtype.width == 64 else number.to(Float32).to(Float64)
-        )
+        wide = number.dtype.width >= 64 or not number.dtype.is_float
+        value: Any = number.to(Float64) if wide else number.to(Float32).to(Float64)
         text.number(_dynamic(value), head.group(0) + kind)
-    elif kind == "p" or number.dtype.width > 32:
-        text.number(
-            _dynamic(number.to(Int64)), head.group(0) + "ll" + ("x" if kind == "p" else kind)
-        )
+    elif kind == "p":
+        text.plain("0x")
+        text.number(_dynamic(number.to(Int64)), head.group(0) + "llx")
+    elif number.dtype.width > 32:
+        text.number(_dynamic(number.to(Int64)), head.group(0) + "ll" + kind)
     else:
         value = number.to(Int32) if kind in "dic" else number.to(Uint32)
         text.number(_dynamic(value), head.group(0) + kind)

@@ -15,19 +15,34 @@ A tensor whose iterator is a coordinate is an identity tensor: its elements are 
 
 from __future__ import annotations
 
+import math
 from abc import ABCMeta
 from typing import Any
 
 from opencute.base.errors import LanguageError, LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.cute import Dyn, LayoutAttr
+from opencute.dialects.smem import BASE_ALIGN, SmemAllocOp
+from opencute.ir.attributes import IntAttr
+from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Value
-from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, as_numeric, class_of
-from opencute.lang.pointers import AddressSpace, Pointer
+from opencute.lang.numbers import (
+    Int32,
+    Int64,
+    Integer,
+    Numeric,
+    NumericMeta,
+    Uint8,
+    as_numeric,
+    class_of,
+)
+from opencute.lang.pointers import AddressSpace, Pointer, element_bits
+from opencute.lang.values.packed_access import is_packed, load_element, store_element
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import (
     ComposedLayout,
     Layout,
+    Swizzle,
     coord_add,
     cosize,
     is_static,
@@ -44,6 +59,7 @@ from opencute.numeric.literals import check_fits, plain_kind
 __all__ = [
     "Tensor",
     "TracedTensor",
+    "addressed",
     "layout_operands",
     "make_fragment_like",
     "make_identity_tensor",
@@ -152,6 +168,38 @@ def layout_operands(layout: Layout) -> tuple[LayoutAttr, tuple[Value, ...]]:
     return LayoutAttr(shape, _map(leaf, layout.stride)), tuple(values)
 
 
+def _dynamic_parts(x: Any) -> list[Any]:
+    """The pointers and dynamic integers in a tensor, a layout or a tuple, in a fixed order."""
+    if isinstance(x, TracedTensor):
+        return [*_dynamic_parts(x.iterator), *_dynamic_parts(x.layout)]
+    if isinstance(x, Layout):
+        return [*_dynamic_parts(x.shape), *_dynamic_parts(x.stride)]
+    if isinstance(x, ComposedLayout):
+        return [*_dynamic_parts(x.offset), *_dynamic_parts(x.outer)]
+    if is_sequence(x):
+        return [n for item in x for n in _dynamic_parts(item)]
+    return [x] if isinstance(x, Pointer) or (isinstance(x, Numeric) and x.is_dynamic) else []
+
+
+def _with_values(x: Any, values: Any) -> Any:
+    """The same with the next values in the place of its dynamic parts."""
+    if isinstance(x, Pointer):
+        return x.__new_from_mlir_values__([next(values)])
+    if isinstance(x, Layout):
+        return Layout(_with_values(x.shape, values), _with_values(x.stride, values))
+    if isinstance(x, ComposedLayout):
+        return ComposedLayout(
+            x.inner, _with_values(x.offset, values), _with_values(x.outer, values)
+        )
+    if is_sequence(x):
+        return tuple(_with_values(item, values) for item in x)
+    if not (isinstance(x, Numeric) and x.is_dynamic):
+        return x
+    out = type(x)(next(values))
+    out.div, out.nonneg, out.is_index = x.div, x.nonneg, x.is_index
+    return out
+
+
 class TracedTensor(Tensor):
     """A tensor inside compiled code.
 
@@ -172,6 +220,17 @@ class TracedTensor(Tensor):
             "a tensor is neither true nor false", code="OC1262",
             hint="compare an element, or write `is not None`",
         )  # fmt: skip
+
+    # ---- as a part of a user's object that crosses a region
+    def __extract_mlir_values__(self) -> list[Value]:
+        return [n.ir_value() for n in _dynamic_parts(self)]
+
+    def __new_from_mlir_values__(self, values: Any) -> Any:
+        if len(values) == 1 and isinstance(values[0], TracedTensor):
+            return values[0]
+        it = iter(values)
+        iterator = _with_values(self.iterator, it)
+        return TracedTensor(iterator, _with_values(self.layout, it))
 
     # ---- facts
     @property
@@ -236,6 +295,10 @@ class TracedTensor(Tensor):
 
     def _element(self, crd: Any) -> Any:
         wide = isinstance(self.iterator, Pointer)
+        if _is_swizzled(self.layout) and isinstance(self.iterator, Pointer):
+            layout = self.layout
+            place = layout.outer(offset_coord(crd, layout.outer, wide=False))
+            return _swizzled(self.iterator, layout.inner) + coord_add(layout.offset, place)
         offset = self.layout(offset_coord(crd, self.layout, wide=wide))
         if isinstance(self.iterator, Pointer):
             return self.iterator + offset
@@ -247,9 +310,14 @@ class TracedTensor(Tensor):
             hint="loop over range(cute.size(tensor)) and index it",
         )  # fmt: skip
 
+    def _offset(self, crd: Any) -> Any:
+        return self.layout(offset_coord(crd, self.layout, wide=True))
+
     def __getitem__(self, crd: Any) -> Any:
         if _keeps(crd):
             return self._at(crd)
+        if is_packed(self.iterator):
+            return load_element(self.iterator, self._offset(crd))
         element = self._element(crd)
         return element.load() if isinstance(element, Pointer) else element
 
@@ -257,6 +325,10 @@ class TracedTensor(Tensor):
         self._pointer()
         if _keeps(crd):
             self._at(crd).store(value)
+        elif is_packed(self.iterator):
+            number = _scalar(value, self)
+            check_fits(number, self.element_type.dtype)
+            store_element(self.iterator, self._offset(crd), number)
         else:
             self._element(crd).store(_scalar(value, self))
 
@@ -266,14 +338,9 @@ class TracedTensor(Tensor):
         Raises:
             LayoutError: the shape is not static.
         """
-        pointer = self._pointer()
         self._static_shape("load")
-        if isinstance(self.layout, ComposedLayout):
-            raise LayoutError(
-                "load() needs a plain layout", code="OC1355", found=self.layout,
-                hint="copy the tensor into registers first",
-            )  # fmt: skip
-        attr, dyns = layout_operands(self.layout)
+        pointer, layout = addressed(self, "load")
+        attr, dyns = layout_operands(layout)
         return TensorSSA(
             cute.tile_load(pointer.value, attr, dyns), self.layout.shape, pointer.dtype
         )
@@ -287,8 +354,8 @@ class TracedTensor(Tensor):
         Raises:
             LayoutError: the sizes differ, or the shape is not static.
         """
-        pointer = self._pointer()
         self._static_shape("store")
+        pointer, layout = addressed(self, "store")
         if isinstance(data, TracedTensor):
             data = data.load()
         if not isinstance(data, TensorSSA):
@@ -298,7 +365,7 @@ class TracedTensor(Tensor):
                 "a vector is stored to a tensor of another size", code="OC1356",
                 expected=to_str(self.shape), found=to_str(data.shape),
             )  # fmt: skip
-        attr, dyns = layout_operands(self.layout)
+        attr, dyns = layout_operands(layout)
         cute.tile_store(data.to(pointer.dtype).value, pointer.value, attr, dyns)
 
     def fill(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
@@ -346,8 +413,74 @@ def _scalar(value: Any, target: TracedTensor) -> Any:
 
 def tile(tensor: TracedTensor) -> cute.Tile:
     """A tensor as the operand of a copy."""
-    attr, dyns = layout_operands(tensor.layout)
-    return cute.Tile(tensor.iterator.value, attr, dyns)
+    pointer, layout = addressed(tensor, "copy")
+    attr, dyns = layout_operands(layout)
+    return cute.Tile(pointer.value, attr, dyns)
+
+
+def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:
+    """A tensor in memory as a pointer, which may have a swizzle, and a plain layout.
+
+    Raises:
+        LayoutError: a composed layout that is no swizzle of shared memory.
+    """
+    pointer, layout = tensor._pointer(), tensor.layout
+    if not isinstance(layout, ComposedLayout):
+        return pointer, layout
+    if not _is_swizzled(layout):
+        raise LayoutError(
+            f"{what} needs a plain layout, or a swizzled one in shared memory", code="OC1355",
+            found=layout, hint="copy the elements one by one",
+        )  # fmt: skip
+    return _swizzled(pointer, layout.inner) + layout.offset, layout.outer
+
+
+def _is_swizzled(layout: Any) -> bool:
+    return isinstance(layout, ComposedLayout) and isinstance(layout.inner, Swizzle)
+
+
+def _swizzled(pointer: Pointer, swizzle: Swizzle) -> Pointer:
+    """A pointer whose accesses put a swizzle of element offsets on the address.
+
+    Raises:
+        LayoutError: the pointer has a swizzle of its own, or is not aligned as this one needs.
+    """
+    if swizzle.bits == 0:
+        return pointer
+    if pointer.swizzle:
+        raise LayoutError(
+            "both pointer and layout have a swizzle", code="OC1383", found=str(pointer),
+            expected=f"a pointer without one, or the outer part of the layout, for {swizzle}",
+        )  # fmt: skip
+    shift = element_bits(pointer.dtype).bit_length() - 1 - 3
+    window = 1 << (swizzle.base + swizzle.bits + shift)
+    known = _alignment_in_block(pointer.value)
+    if known < window:
+        raise LayoutError(
+            "a swizzled tensor starts at an address that its swizzle would leave", code="OC1384",
+            expected=f"align<{window}>", found=f"align<{known}>",
+            hint=f"allocate it with an alignment of {window} bytes",
+        )  # fmt: skip
+    return pointer.swizzled(Swizzle(swizzle.bits, swizzle.base + shift, swizzle.shift))
+
+
+def _alignment_in_block(value: Value) -> int:
+    """Alignment of an address in shared memory: where its allocation lies may say more than the
+    type, which has what was asked for."""
+    op, type = value.op, value.type
+    known = type.align if isinstance(type, cute.PtrType) else 1
+    if op is None:
+        return known
+    if isinstance(op, SmemAllocOp):
+        return max(known, math.gcd(op.offset.value, BASE_ALIGN))
+    if op.name == "cute.recast":
+        return max(known, _alignment_in_block(op.operands[0]))
+    if op.name == "cute.ptr_add" and isinstance(type, cute.PtrType):
+        steps = constant_of(op.operands[1])
+        if isinstance(steps, IntAttr):
+            bytes_ = steps.value * cute.storage_bits(type.element) // 8
+            return max(known, math.gcd(bytes_, _alignment_in_block(op.operands[0])))
+    return known
 
 
 def make_tensor(iterator: Any, layout: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
@@ -393,8 +526,15 @@ def make_rmem_tensor(
         raise LayoutError("registers need at least one element", code="OC1367", found=layout)
     bits = 8 if dtype.dtype.is_bool else dtype.width
     align = min(max(16, bits // 8), 32)
-    value = cute.alloca(dtype.mlir_type, cosize(layout), align)
-    return TracedTensor(Pointer(value, dtype), layout)
+    count = cosize(layout)
+    if dtype.dtype.is_subbyte:  # whole bytes, whose other bits are known when one is written
+        unit = math.lcm(bits, 8) // bits
+        count = -(-count // unit) * unit
+    pointer = Pointer(cute.alloca(dtype.mlir_type, count, align), dtype)
+    if dtype.dtype.is_subbyte:
+        zeros = TracedTensor(pointer.recast(Uint8), Layout(count * bits // 8, 1))
+        zeros.fill(0)
+    return TracedTensor(pointer, layout)
 
 
 def make_fragment_like(

@@ -17,6 +17,7 @@ __all__ = [
     "Tile",
     "Tiler",
     "XTuple",
+    "dtype",
     "is_constexpr",
 ]
 
@@ -77,3 +78,17 @@ ALGEBRA = _Algebra
 def is_constexpr(annotation: Any) -> bool:
     """Whether an annotation says that a parameter is known at compile time."""
     return isinstance(annotation, type) and issubclass(annotation, Constexpr)
+
+
+def dtype(name: str) -> Any:
+    """The numeric class of a name, such as ``"Float16"``; for command lines.
+
+    Raises:
+        ValueError: no class has this name.
+    """
+    from opencute.lang.numbers import NUMERIC_CLASSES
+
+    by_name = {c.__name__: c for c in NUMERIC_CLASSES.values()}
+    if name not in by_name:
+        raise ValueError(f"no type is called {name!r}; there are {', '.join(sorted(by_name))}")
+    return by_name[name]

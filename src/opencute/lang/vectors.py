@@ -33,6 +33,7 @@ from opencute.lang.numbers import (
     class_of,
     ir_type,
 )
+from opencute.lang.values.conversion import convert_rounded, random_bits, rounding_of
 from opencute.lang.vector_coords import check_range, has_none, plain_coord, reduced_modes
 from opencute.layout import make_layout, product, slice_and_offset, to_str
 from opencute.layout.ints import is_tuple
@@ -132,10 +133,10 @@ class TensorSSA:
         return TensorSSA(self.value, shape, self._dtype)
 
     def __iter__(self) -> Any:
-        raise TypeMismatchError(
-            "a vector cannot be iterated", code="OC1224", found=str(self),
-            hint="index it with compile-time integers: for i in cutlass.range_constexpr(...): v[i]",
-        )  # fmt: skip
+        """The elements of a vector of one mode; else, as NumPy, what the first mode enumerates."""
+        rest = (None,) * (len(self.shape) - 1) if is_tuple(self.shape) else ()
+        first: Any = product(self.shape[0]) if is_tuple(self.shape) else self.shape
+        return (self[(i, *rest)] if rest else self[i] for i in range(first))
 
     def __getitem__(self, crd: Any) -> Any:
         layout = make_layout(self.shape)
@@ -153,18 +154,58 @@ class TensorSSA:
         return numeric(vector.extract(self.value, layout(crd)))
 
     # ---- conversion
-    def to(self, dtype: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:
-        """Each element converted, as `Numeric.to` does."""
+    def to(
+        self,
+        dtype: Any,
+        *,
+        rounding: Any = None,
+        saturate: bool | None = None,
+        rbits: Any = None,
+        loc: Any = None,
+        ip: Any = None,
+    ) -> TensorSSA:
+        """Each element converted, as `Numeric.to` does; `rbits` has one number for each."""
         cls = class_of(dtype)
-        return TensorSSA(
-            ops.convert_value(self.value, self._dtype.dtype, cls.dtype), self.shape, cls
-        )
+        src, dst = self._dtype.dtype, cls.dtype
+        how = rounding_of(rounding, dst, rbits)
+        value = self.value
+        if (how is not None or saturate is not None) and src is not dst and not dst.is_bool:
+            random = None if rbits is None else random_bits(self._like(rbits), value)
+            value = convert_rounded(value, src, dst, how, saturate, random)
+            if src.is_float or dst.is_float:
+                src = dst
+        return TensorSSA(ops.convert_value(value, src, dst), self.shape, cls)
 
-    def bitcast(self, dtype: NumericMeta) -> TensorSSA:
-        """The same bits as elements of another type of the same width."""
-        to = VectorType(product(self.shape), ir_type(dtype.dtype))
+    def _like(self, x: Any) -> Any:
+        """A vector of this shape, or a number in each of its elements."""
+        return x if isinstance(x, TensorSSA) else splat(x, self.shape, type(as_numeric(x)))
+
+    def bitcast(self, dtype: NumericMeta, *, loc: Any = None, ip: Any = None) -> TensorSSA:
+        """The same bits as elements of another type.
+
+        Where the widths differ the first mode grows or shrinks, as it is the one whose elements
+        are neighbours.
+
+        Raises:
+            LayoutError: the bits of the first mode are no whole number of elements.
+        """
+        shape = self._recast_shape(self._dtype.width, dtype.width)
+        to = VectorType(product(shape), ir_type(dtype.dtype))
         value = self.value if self.value.type == to else vector.bitcast(self.value, to)
-        return TensorSSA(value, self.shape, dtype)
+        return TensorSSA(value, shape, dtype)
+
+    def _recast_shape(self, old: int, new: int) -> Any:
+        if old == new:
+            return self.shape
+        first = self.shape[0] if is_tuple(self.shape) else self.shape
+        bits = product(first) * old
+        if bits % new or is_tuple(first):
+            raise LayoutError(
+                "bitcast changes the first mode, which does not hold whole elements", code="OC1368",
+                expected=f"a multiple of {new} bits", found=f"{to_str(self.shape)} of {old} bits",
+                hint="reshape the vector to one mode first",
+            )  # fmt: skip
+        return (bits // new, *self.shape[1:]) if is_tuple(self.shape) else bits // new
 
     # ---- reductions
     def reduce(

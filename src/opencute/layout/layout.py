@@ -31,7 +31,9 @@ from opencute.layout.ints import (
     IntTuple,
     Shape,
     Stride,
+    divisibility,
     fail,
+    is_dynamic_int,
     is_sequence,
     is_static,
     is_static_int,
@@ -114,6 +116,18 @@ class Layout:
     def rank(self) -> int:
         """Number of top-level modes."""
         return len(self.shape) if is_tuple(self.shape) else 1
+
+    @property
+    def max_alignment(self) -> int:
+        """The largest number of elements that is known to move as one; see `max_alignment`.
+
+        Of a single run of unknown length, what is known to divide the length.
+        """
+        from opencute.layout.inverse import max_alignment
+
+        if is_dynamic_int(self.shape) and is_static_int(self.stride) and self.stride == 1:
+            return divisibility(self.shape)
+        return max_alignment(self)
 
     def __len__(self) -> int:
         return self.rank

@@ -21,6 +21,8 @@ import json
 import struct
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from opencute.base.errors import ToolchainError
@@ -185,7 +187,15 @@ def _exports(module: Any) -> tuple[str, ...]:
     )
 
 
+@lru_cache(maxsize=1)
+def _mathematics() -> None:
+    """Make C's mathematical library visible to LLVM; on Linux it is one of its own."""
+    with suppress(RuntimeError):
+        initialize().load_library_permanently("libm.so.6")
+
+
 def _check_declarations(llvm: Any, module: Any, symbols: Mapping[str, int]) -> None:
+    _mathematics()
     missing = [
         str(value.name)
         for values in (module.functions, module.global_variables)

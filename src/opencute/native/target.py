@@ -63,6 +63,8 @@ def initialize() -> Any:
             # The vectorizer is quadratic in the block size, and we emit vector accesses ourselves.
             # An option may be given to LLVM only once per process.
             llvm.set_option("opencute", "-disable-nvptx-load-store-vectorizer")
+            # Addresses of shared memory take one register, not two.
+            llvm.set_option("opencute", "-nvptx-short-ptr")
             _llvm = llvm
     return _llvm
 

@@ -294,6 +294,12 @@ def _records() -> list[DType]:
                mlir="f8E4M3", **ieee),
         _float("f8e4m3fn", "Float8E4M3FN", (4, 3, 7), "float8_e4m3fn", (10, 8), 0x7F,
                mlir="f8E4M3FN", **fn),
+        _float("f8e3m4", "Float8E3M4", (3, 4, 3), "float8_e3m4", (7, 8), 0x7F,
+               mlir="f8E3M4", **ieee),
+        _float("f8e5m2fnuz", "Float8E5M2FNUZ", (5, 2, 16), "float8_e5m2fnuz", (13, 8), 0x80,
+               mlir="f8E5M2FNUZ", **fnuz),
+        _float("f8e4m3fnuz", "Float8E4M3FNUZ", (4, 3, 8), "float8_e4m3fnuz", (11, 8), 0x80,
+               mlir="f8E4M3FNUZ", **fnuz),
         _float("f8e4m3b11fnuz", "Float8E4M3B11FNUZ", (4, 3, 11), "float8_e4m3b11fnuz", (9, 8), 0x80,
                mlir="f8E4M3B11FNUZ", **fnuz),
         _float("f8e8m0fnu", "Float8E8M0FNU", (8, 0, 127), "float8_e8m0fnu", (14, 8), 0xFF,
@@ -329,8 +335,8 @@ _BY_DLPACK = {r.dlpack: r for r in DTYPES.values() if r.dlpack is not None}
 # tf32 shares NumPy's float32 with f32, which must win.
 _BY_NUMPY = {r.numpy_name: r for r in DTYPES.values() if r.numpy_name and r.name != "tf32"}
 _BY_NUMPY["bool"] = BOOL  # NumPy's own name for its bool_
-_NOT_IN_TORCH = ("bool_", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e3m2fn", "float6_e2m3fn",
-                 "float4_e2m1fn")  # fmt: skip
+_NOT_IN_TORCH = ("bool_", "float8_e4m3", "float8_e3m4", "float8_e4m3b11fnuz", "float6_e3m2fn",
+                 "float6_e2m3fn", "float4_e2m1fn")  # fmt: skip
 _BY_TORCH = {n: r for n, r in _BY_NUMPY.items() if n not in _NOT_IN_TORCH} | {
     "float": F32,
     "double": F64,

@@ -28,29 +28,43 @@ from opencute.dialects.cute import CopyOp, LayoutAttr, PtrType, storage_bits
 from opencute.ir.builder import current_block, insert_at, new_block
 from opencute.ir.core import Region, Value
 from opencute.ir.rewrite import Rewriter
-from opencute.ir.types import I1, I32
+from opencute.ir.types import I1, I32, Type
 from opencute.passes.fragments import FragmentAccess, Fragments
 from opencute.passes.offsets import flatten
-from opencute.passes.tile_access import TileAccess
+from opencute.passes.tile_access import Lane, TileAccess, gather
+from opencute.passes.tiled.matrices import lower_by_instruction
+from opencute.passes.tiled.swizzle import Swizzles
 
 __all__ = ["lower_copy"]
 
 Side = TileAccess | FragmentAccess
+Loader = Callable[[], "dict[int, Lane]"]
 
 
-def lower_copy(op: CopyOp, rw: Rewriter, target: Target, fragments: Fragments) -> None:
+def lower_copy(
+    op: CopyOp, rw: Rewriter, target: Target, fragments: Fragments, swizzles: Swizzles
+) -> None:
     """Build what replaces `op`."""
+    atom = copy_atom(op.atom.value)
 
     def side(place: int, layout: LayoutAttr, dyns: Sequence[Value]) -> Side:
         ptr, type = op.operands[place], rw.source_type(place)
         if fragments.forwarded(ptr):
             return fragments.access(ptr, layout)
         assert isinstance(type, PtrType)
-        return TileAccess(ptr, type, layout, dyns, _bits(op, type, target))
+        return TileAccess(ptr, type, layout, dyns, _bits(op, type, target), swizzles)
 
     src = side(0, op.src_layout, op.src_dyns)
     dst = side(1, op.dst_layout, op.dst_dyns)
     size = op.src_layout.static_size() or 0
+    if atom.spaces:
+        guards = None
+        if op.pred is not None:
+            places = range(op.pred_layout.static_size() or 0)
+            lanes = side(2, op.pred_layout, op.pred_dyns).load(places)
+            guards = {i: lane.scalar() for i, lane in lanes.items()}
+        lower_by_instruction(op, atom, src, dst, guards)
+        return
     if op.pred is None:
         _move(src, dst, range(size))
         return
@@ -108,8 +122,32 @@ def _guarded(guard: Value, src: Side, dst: Side, elements: Sequence[int]) -> Non
     # Addresses are made outside, where several guarded accesses share them.
     for side in (src, dst):
         side.prepare(elements)
+    if isinstance(dst, FragmentAccess):
+        _choose(guard, lambda: src.load(elements), lambda: dst.load(elements), dst, elements)
+        return
     then = _region(lambda: _move(src, dst, elements))
     scf.if_(guard, (), then, _region(lambda: None))
+
+
+def _choose(
+    guard: Value, then: Loader, orelse: Loader, dst: FragmentAccess, elements: Sequence[int]
+) -> None:
+    """Elements of a fragment from one of two places."""
+    types: list[Type] = []
+
+    def side(load: Loader) -> Region:
+        region, block = new_block()
+        with insert_at(block):
+            lanes = load()
+            value = gather([lanes[i] for i in elements])
+            types[:] = [value.type]
+            scf.yield_([value])
+        return region
+
+    regions = side(then), side(orelse)
+    value = scf.if_(guard, types, *regions).results[0]
+    one = len(elements) == 1
+    dst.store({e: Lane(value, None if one else i) for i, e in enumerate(elements)})
 
 
 def _worth_widening(src: Side, dst: Side, size: int) -> bool:
@@ -138,6 +176,18 @@ def _versioned(guards: dict[int, Value], src: Side, dst: Side, size: int) -> Non
         for i in range(size):
             _guarded(_remake(guards[i], copies), src, dst, range(i, i + 1))
 
+    if isinstance(dst, FragmentAccess):
+        fragment = dst
+
+        def narrow() -> dict[int, Lane]:
+            before = fragment.load(range(size))
+            one_by_one()
+            after = fragment.load(range(size))
+            fragment.store(before)
+            return after
+
+        _choose(ok, lambda: wide_src.load(range(size)), narrow, fragment, range(size))
+        return
     wide = _region(lambda: _move(wide_src, wide_dst, range(size)))
     scf.if_(ok, (), wide, _region(one_by_one))
 

@@ -31,10 +31,13 @@ from opencute.dialects import arith, math
 from opencute.ir.builder import build1
 from opencute.ir.core import Op, Value
 from opencute.ir.rewrite import Replacement, Rewriter, Rule, Rules
-from opencute.ir.types import F32, FloatType, Type, element_type, with_lanes
+from opencute.ir.types import BF16, F32, I32, I64, FloatType, Type, element_type, with_lanes
 from opencute.passes.converts import expand_convert
 from opencute.passes.folding import int_of
+from opencute.passes.host_floats import HOST_RULES
+from opencute.passes.narrow import integer_to_bf16
 from opencute.passes.ranges import is_nonnegative
+from opencute.passes.substitutes import substitute_rules
 
 __all__ = ["expand"]
 
@@ -43,11 +46,16 @@ _RULES = Rules()
 
 def expand(function: Op, target: Target) -> None:
     """Expand the operations of one function."""
+    on_gpu = function.name != "func.func"  # the host's CPU has no instructions of PTX
 
     def convert(op: Op, rw: Rewriter) -> Replacement:
-        return expand_convert(op, target)
+        return expand_convert(op, target if on_gpu else None)
 
-    (_RULES | {"cute.convert": convert}).apply(function)
+    rules = _RULES | {"cute.convert": convert}
+    if not target.has_bf16_cvt:
+        own: dict[str, Rule] = {"arith.sitofp": _to_bf16, "arith.uitofp": _to_bf16}
+        rules = rules | own
+    (rules | substitute_rules(target) if on_gpu else rules | HOST_RULES).apply(function)
 
 
 # ---------------------------------------------------------------- integers
@@ -112,6 +120,13 @@ _RULES.on("arith.remsi")(_divide_nonnegative("remui"))
 
 
 # ---------------------------------------------------------------- floats
+def _to_bf16(op: Op, rw: Rewriter) -> Replacement:
+    src = element_type(op.operands[0].type)
+    if element_type(op.results[0].type) != BF16 or src not in (I32, I64):
+        return None
+    return integer_to_bf16(op.operands[0], op.name == "arith.sitofp")
+
+
 def _float(value: float, like: Value) -> Value:
     return arith.constant(value, like.type)
 

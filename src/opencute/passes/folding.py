@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from opencute.dialects import arith
 from opencute.dialects.arith import CMPI
 from opencute.ir.attributes import Attribute, DenseAttr, IntAttr
 from opencute.ir.cleanup import Folder, constant_of, folder
 from opencute.ir.core import Op, Value
 from opencute.ir.types import IntegerType, Type, VectorType, element_type
 
-__all__ = ["int_of", "wrap"]
+__all__ = ["int_of", "split_constant", "wrap"]
 
 _CMPI_NAMES = {v: k for k, v in CMPI.items()}
 
@@ -29,6 +30,27 @@ _CMPI_NAMES = {v: k for k, v in CMPI.items()}
 def int_of(value: Value) -> int | None:
     """The integer that a scalar or splat constant is; None for anything else."""
     return _int(constant_of(value))
+
+
+def split_constant(value: Value) -> tuple[Value | None, int]:
+    """An index as what is only known at run time (None: nothing) and a constant to add to it.
+
+    Index arithmetic is taken not to overflow, so that a constant may leave an extension.
+    """
+    known = int_of(value)
+    if known is not None:
+        return None, known
+    op = value.op
+    if op is not None and op.name == "arith.addi":
+        (a, x), (b, y) = map(split_constant, op.operands)
+        if a is None or b is None:
+            return (b if a is None else a), x + y
+        return (arith.binary("addi", a, b), x + y) if x or y else (value, 0)
+    if op is not None and op.name == "arith.extsi":
+        inner, x = split_constant(op.operands[0])
+        if x and inner is not None:
+            return arith.cast("extsi", inner, value.type), x
+    return value, 0
 
 
 def _int(attr: Attribute | None) -> int | None:

@@ -1,167 +1,232 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Register fragments whose contents are known values at every point, so that they need no memory.
+"""Register fragments as SSA values, so that they need no memory.
 
-In: a function. Out: the results of ``cute.alloca`` that `tiles` may forward: all their offsets
-are constant, every write stands in the block of the allocation and happens unconditionally, and
-no element is read before it is written::
+In: a function. Out: for the results of ``cute.alloca`` whose offsets are all constant, and while
+lowering walks on, what each element is::
 
     %p = cute.alloca ; cute.store %ok, %p ; cute.copy ... pred %p     ->   the copy uses %ok itself
 
-`FragmentAccess` then stands where a `TileAccess` stands.
+`FragmentAccess` then stands where a `TileAccess` stands. Loops carry the elements that they
+change, branches give them as results (`Fragments.rules`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from opencute.dialects.cute import AllocaOp, CopyOp, LayoutAttr
+from opencute.dialects import arith, vector
+from opencute.dialects.cute import LayoutAttr, PtrType, storage_bits
+from opencute.ir.builder import current_block
 from opencute.ir.core import Block, Op, Value
-from opencute.passes.folding import int_of
-from opencute.passes.offsets import element_offsets
-from opencute.passes.tile_access import Lane
+from opencute.ir.rewrite import Replacement, Rewriter, Rule
+from opencute.ir.types import I1, FloatType, Type, VectorType, element_type
+from opencute.passes.tile_access import Lane, gather
+from opencute.passes.tiled.liveness import Liveness, offsets_of
 
 __all__ = ["FragmentAccess", "Fragments"]
 
+Lanes = dict[int, Lane]
+Chunk = tuple[Value, tuple[int, ...]]
+
 
 class Fragments:
-    """Which fragments of a function are forwarded, and, while lowering walks on, what they hold.
+    """Which fragments of a function are values, and, while lowering walks on, what they hold.
 
     Args:
         function: a kernel or host function, before `tiles`.
     """
 
     def __init__(self, function: Op) -> None:
-        self._place: dict[Value, tuple[Value, int]] = {}
-        self._home: dict[Value, Block] = {}
-        self._count: dict[Value, int] = {}
-        self._written: dict[Value, set[int]] = {}
-        self._memory: set[Value] = set()
-        self._walk(function.regions[0].block)
-        self._lanes: dict[Value, dict[int, Lane]] = {
-            a: {} for a in self._home if a not in self._memory
-        }
+        self._live = Liveness(function)
+        self._lanes: dict[Value, Lanes] = {a: {} for a in self._live.count}
+        # Types are taken now: lowering changes those of the values that it keeps.
+        self._elements = {p: _pointee(p) for p in self._live.place}
+        self._ends: dict[Block, Callable[[Op], None]] = {}
 
     def forwarded(self, pointer: Value) -> bool:
         """Whether a pointer leads into a fragment that is no memory."""
-        place = self._place.get(pointer)
-        return place is not None and place[0] in self._lanes
+        return self._live.is_value(pointer)
 
     def access(self, pointer: Value, layout: LayoutAttr | None) -> FragmentAccess:
         """A tile of a forwarded fragment; `layout` None: one element."""
-        fragment, start = self._place[pointer]
-        return FragmentAccess(self._lanes[fragment], _offsets(start, layout))
+        fragment, start = self._live.place[pointer]
+        offsets = offsets_of(start, layout)
+        return FragmentAccess(self._lanes[fragment], offsets, self._elements[pointer])
 
-    # ---------------------------------------------------------------- analysis
-    def _walk(self, block: Block) -> None:
-        for op in block.ops:
-            visit = _VISIT.get(op.name)
-            if visit is not None:
-                visit(self, op, block)
-            else:
-                for v in op.operands:
-                    self._keep(v)
-            for region in op.regions:
-                for nested in region.blocks:
-                    self._walk(nested)
+    def begin(self, fragment: Value) -> None:
+        """The allocation is reached (again): nothing is written yet."""
+        self._lanes[fragment].clear()
 
-    def _keep(self, pointer: Value) -> None:
-        if pointer in self._place:
-            self._memory.add(self._place[pointer][0])
+    # ---------------------------------------------------------------- control flow
+    @property
+    def rules(self) -> dict[str, Rule]:
+        """Rules for control flow: what hands on elements of fragments."""
+        return {
+            "scf.if": self._if,
+            "scf.for": self._for,
+            "scf.while": self._while,
+            "scf.yield": self._end,
+            "scf.condition": self._end,
+        }
 
-    def alloca(self, op: Op, block: Block) -> None:
-        """A new fragment."""
-        assert isinstance(op, AllocaOp)
-        value = op.result
-        self._place[value] = (value, 0)
-        self._home[value] = block
-        self._count[value] = op.count.value
-        self._written[value] = set()
+    def _chunks(self, op: Op) -> list[Chunk]:
+        """What an operation hands on, as groups that one register holds."""
+        out: list[Chunk] = []
+        for fragment, mask in self._live.carried.get(op, {}).items():
+            element = self._elements[fragment]
+            group = max(32 // storage_bits(element), 1) if element != I1 else 1
+            count = self._live.count[fragment]
+            offset = 0
+            while mask >> offset:
+                members = tuple(range(offset, min(offset + group, count)))
+                if any(mask >> i & 1 for i in members):
+                    out.append((fragment, members))
+                offset += group
+        return out
 
-    def ptr_add(self, op: Op, block: Block) -> None:
-        """A place in a fragment, if the offset is constant."""
-        base, offset = op.operands
-        if base in self._place:
-            known = int_of(offset)
-            if known is None:
-                self._keep(base)
-            else:
-                fragment, start = self._place[base]
-                self._place[op.result] = (fragment, start + known)
+    def _take(self, chunks: Sequence[Chunk]) -> list[Value]:
+        """The elements of some chunks as they are now."""
+        return [
+            gather([lanes[o] if o in lanes else _undefined(element) for o in offsets])
+            for fragment, offsets in chunks
+            for lanes, element in ((self._lanes[fragment], self._elements[fragment]),)
+        ]
 
-    def writes(self, pointer: Value, layout: LayoutAttr | None, block: Block) -> None:
-        """Elements are written."""
-        if pointer not in self._place:
-            return
-        fragment, start = self._place[pointer]
-        if self._home[fragment] is not block or _is_dynamic(layout):
-            self._memory.add(fragment)
-            return
-        offsets = _offsets(start, layout)
-        if not all(0 <= o < self._count[fragment] for o in offsets):
-            self._memory.add(fragment)
-        self._written[fragment].update(offsets)
+    def _put(self, chunks: Sequence[Chunk], values: Sequence[Value]) -> None:
+        for (fragment, offsets), value in zip(chunks, values, strict=True):
+            lanes = self._lanes[fragment]
+            for i, o in enumerate(offsets):
+                lanes[o] = Lane(value, i if isinstance(value.type, VectorType) else None)
 
-    def reads(self, pointer: Value, layout: LayoutAttr | None) -> None:
-        """Elements are read."""
-        if pointer not in self._place:
-            return
-        fragment, start = self._place[pointer]
-        if _is_dynamic(layout) or not self._written[fragment].issuperset(_offsets(start, layout)):
-            self._memory.add(fragment)
+    def _save(self, op: Op) -> dict[Value, Lanes]:
+        written = self._live.written.get(op, {})
+        return {f: dict(self._lanes[f]) for f in written if f in self._lanes}
 
-    def copy(self, op: Op, block: Block) -> None:
-        """A copy reads its source and predicate and, without predicate, writes for sure."""
-        assert isinstance(op, CopyOp)
-        self.reads(op.src, op.src_layout)
-        if op.pred is None:
-            self.writes(op.dst, op.dst_layout, block)
-        else:
-            self.reads(op.pred, op.pred_layout)
-            self._keep(op.dst)
+    def _restore(self, saved: dict[Value, Lanes]) -> None:
+        for fragment, lanes in saved.items():
+            now = self._lanes[fragment]
+            now.clear()
+            now.update(lanes)
+
+    def _forget(self, op: Op, chunks: Sequence[Chunk]) -> None:
+        """Elements that were written inside but are not handed on: nobody will ask for them."""
+        kept = {(f, o) for f, offsets in chunks for o in offsets}
+        for fragment, mask in self._live.written.get(op, {}).items():
+            lanes = self._lanes.get(fragment)
+            if lanes is not None:
+                for o in [o for o in lanes if mask >> o & 1 and (fragment, o) not in kept]:
+                    del lanes[o]
+
+    def _end(self, op: Op, rw: Rewriter) -> Replacement:
+        block = current_block()
+        at_end = self._ends.pop(block, None) if block is not None else None
+        if at_end is not None:
+            at_end(op)
+        return None
+
+    def _if(self, op: Op, rw: Rewriter) -> Replacement:
+        if not self._live.written.get(op):
+            return None
+        chunks, saved = self._chunks(op), self._save(op)
+        types = [v.type for v in self._types(chunks)]
+        new = Op.make(
+            op.name, op.operands, [*(r.type for r in op.results), *types], op.attributes,
+            op.regions, op.loc,
+        )  # fmt: skip
+
+        def at_end(end: Op) -> None:
+            end.operands = [*end.operands, *self._take(chunks)]
+            self._restore(saved)
+
+        for region in new.regions:
+            self._ends[region.block] = at_end
+        results = rw.keep(new)
+        n = len(op.results)
+        self._put(chunks, results[n:])
+        self._forget(op, chunks)
+        return results[:n]
+
+    def _types(self, chunks: Sequence[Chunk]) -> list[Value]:
+        """One placeholder of each chunk's type."""
+        out: list[Value] = []
+        for fragment, offsets in chunks:
+            element = self._elements[fragment]
+            type = element if len(offsets) == 1 else VectorType(len(offsets), element)
+            out.append(Value(type))
+        return out
+
+    def _for(self, op: Op, rw: Rewriter) -> Replacement:
+        if not self._live.written.get(op):
+            return None
+        chunks = self._chunks(op)
+        inits = self._take(chunks)
+        new = Op.make(
+            op.name, [*op.operands, *inits],
+            [*(r.type for r in op.results), *(v.type for v in inits)], op.attributes, op.regions,
+            op.loc,
+        )  # fmt: skip
+        body = new.regions[0].block
+        self._put(chunks, [body.add_argument(v.type) for v in inits])
+
+        def at_end(end: Op) -> None:
+            end.operands = [*end.operands, *self._take(chunks)]
+
+        self._ends[body] = at_end
+        results = rw.keep(new)
+        n = len(op.results)
+        self._put(chunks, results[n:])
+        self._forget(op, chunks)
+        return results[:n]
+
+    def _while(self, op: Op, rw: Rewriter) -> Replacement:
+        if not self._live.written.get(op):
+            return None
+        chunks = self._chunks(op)
+        inits = self._take(chunks)
+        new = Op.make(
+            op.name, [*op.operands, *inits],
+            [*(r.type for r in op.results), *(v.type for v in inits)], op.attributes, op.regions,
+            op.loc,
+        )  # fmt: skip
+        test, body = (r.block for r in new.regions)
+        self._put(chunks, [test.add_argument(v.type) for v in inits])
+        inside = [body.add_argument(v.type) for v in inits]
+
+        def at_condition(end: Op) -> None:
+            end.operands = [*end.operands, *self._take(chunks)]
+            self._put(chunks, inside)
+
+        def at_end(end: Op) -> None:
+            end.operands = [*end.operands, *self._take(chunks)]
+
+        self._ends[test], self._ends[body] = at_condition, at_end
+        results = rw.keep(new)
+        n = len(op.results)
+        self._put(chunks, results[n:])
+        self._forget(op, chunks)
+        return results[:n]
 
 
-def _layout(op: Op) -> LayoutAttr:
-    layout = op.attributes["layout"]
-    assert isinstance(layout, LayoutAttr)
-    return layout
+def _undefined(element: Type) -> Lane:
+    """An element that nothing wrote: any value will do."""
+    zero = 0.0 if isinstance(element, FloatType) else 0
+    return Lane(arith.constant(zero, element))
 
 
-def _store(f: Fragments, op: Op, block: Block) -> None:
-    f.writes(op.operands[1], None, block)
+def _pointee(pointer: Value) -> Type:
+    assert isinstance(pointer.type, PtrType)
+    return pointer.type.element
 
 
-def _load(f: Fragments, op: Op, block: Block) -> None:
-    f.reads(op.operands[0], None)
-
-
-def _tile_store(f: Fragments, op: Op, block: Block) -> None:
-    f.writes(op.operands[1], _layout(op), block)
-
-
-def _tile_load(f: Fragments, op: Op, block: Block) -> None:
-    f.reads(op.operands[0], _layout(op))
-
-
-_VISIT: dict[str, Callable[[Fragments, Op, Block], None]] = {
-    "cute.alloca": Fragments.alloca,
-    "cute.ptr_add": Fragments.ptr_add,
-    "cute.copy": Fragments.copy,
-    "cute.store": _store,
-    "cute.load": _load,
-    "cute.tile_store": _tile_store,
-    "cute.tile_load": _tile_load,
-}
-
-
-def _is_dynamic(layout: LayoutAttr | None) -> bool:
-    return layout is not None and bool(layout.dyns())
-
-
-def _offsets(start: int, layout: LayoutAttr | None) -> list[int]:
-    if layout is None:
-        return [start]
-    return [start + o.static for o in element_offsets(layout)]
+def _as_element(lane: Lane, element: Type) -> Lane:
+    """An element that was written as another type of the same width."""
+    type = lane.value.type
+    if element_type(type) == element:
+        return lane
+    if isinstance(type, VectorType):
+        return Lane(vector.bitcast(lane.value, VectorType(type.length, element)), lane.index)
+    return Lane(arith.cast("bitcast", lane.value, element))
 
 
 class FragmentAccess:
@@ -170,20 +235,31 @@ class FragmentAccess:
     Args:
         lanes: the fragment's contents by offset.
         offsets: the offset of each element of the tile.
+        element: type of the tile's elements.
     """
 
     space = "rmem"
     align = 16
 
-    def __init__(self, lanes: dict[int, Lane], offsets: Sequence[int]) -> None:
+    def __init__(self, lanes: Lanes, offsets: Sequence[int], element: Type) -> None:
         self._lanes = lanes
         self._offsets = offsets
+        self.element = element
 
-    def load(self, wanted: Sequence[int]) -> dict[int, Lane]:
-        """The wanted elements."""
-        return {i: self._lanes[self._offsets[i]] for i in wanted}
+    def load(self, wanted: Sequence[int]) -> Lanes:
+        """The wanted elements; those that nothing wrote are of any value."""
+        lanes, offsets, element = self._lanes, self._offsets, self.element
+        out: Lanes = {}
+        for i in wanted:
+            lane = lanes.get(offsets[i])
+            if lane is None:
+                lane = _undefined(element)
+            elif element_type(lane.value.type) != element:
+                lane = _as_element(lane, element)
+            out[i] = lane
+        return out
 
-    def store(self, values: dict[int, Lane]) -> None:
+    def store(self, values: Lanes) -> None:
         """Remember elements."""
         for i, lane in values.items():
             self._lanes[self._offsets[i]] = lane

@@ -98,6 +98,8 @@ def accesses(
     align: int,
     max_bits: int,
     supposed: int = 0,
+    *,
+    single: bool = False,
 ) -> list[Access]:
     """The accesses that reach the elements `wanted` of a tile.
 
@@ -108,6 +110,7 @@ def accesses(
         align: alignment of the tile's pointer in bytes.
         max_bits: widest access.
         supposed: alignment in bytes that dynamic strides are supposed to have.
+        single: whether no access may be wider than its alignment.
     """
     offsets = element_offsets(layout)
     leaves = _dynamic(layout)
@@ -121,7 +124,7 @@ def accesses(
         )
         base = _power(step)
         for start, elements in _runs(places):
-            out += _pieces(terms, start, elements, bits, base, max_bits)
+            out += _pieces(terms, start, elements, bits, base, max_bits, single)
     return out
 
 
@@ -143,21 +146,23 @@ def _power(n: int) -> int:
 
 
 def _pieces(
-    terms: Terms, start: int, elements: list[int], bits: int, base: int, max_bits: int
-) -> list[Access]:
+    terms: Terms, start: int, elements: list[int], bits: int, base: int, max_bits: int,
+    single: bool,
+) -> list[Access]:  # fmt: skip
     """Cut a run so that every piece has a power of two of elements and starts aligned.
 
     A piece may be wider than one instruction: its alignment then says how it is cut further.
     """
     out: list[Access] = []
     best = min(base, max_bits)
+    unit = math.lcm(bits, 8) // bits if bits < 8 else 1  # elements that make whole bytes
     i = 0
     while i < len(elements):
         known = min(best, _power((start + i) * bits))
         count = 1 << ((len(elements) - i).bit_length() - 1)
-        if known < best:  # up to the next better aligned place
-            count = min(count, max(known // bits, 1))
-        align = max(min(known, count * bits) // 8, 1)
+        if single or known < best:  # up to the next better aligned place
+            count = min(count, max(known // bits, unit))
+        align = max(min(known, 1 << (count * bits).bit_length() - 1) // 8, 1)
         out.append(Access(terms, start + i, align, tuple(elements[i : i + count])))
         i += count
     return out

@@ -19,6 +19,7 @@ from opencute.arch.target import Target
 from opencute.ir.core import Op
 from opencute.ir.passes import Pipeline
 from opencute.ir.verifier import verify
+from opencute.passes.check_atoms import check_atoms
 from opencute.passes.contract_fma import contract_fma
 from opencute.passes.expand import expand
 from opencute.passes.simplify import simplify
@@ -35,6 +36,7 @@ Pass = Callable[[Op, Target], None]
 """A pass changes one function in place."""
 
 CUTE: tuple[Pass, ...] = (
+    check_atoms,  # what the target does not have
     contract_fma,  # products that are added become fma; the simulator runs the result of this
 )
 

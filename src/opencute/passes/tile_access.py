@@ -22,6 +22,7 @@ from opencute.ir.core import Value
 from opencute.ir.types import I64, Type, VectorType
 from opencute.passes.memory import advance, load_run, store_run
 from opencute.passes.offsets import Access, Terms, accesses, element_offsets
+from opencute.passes.tiled.swizzle import Swizzles
 
 __all__ = ["Lane", "TileAccess", "gather", "lanes_of"]
 
@@ -35,7 +36,12 @@ class Lane:
 
     def scalar(self) -> Value:
         """The element as a value of its own."""
-        return self.value if self.index is None else vector.extract(self.value, self.index)
+        if self.index is None:
+            return self.value
+        made = self.value.op
+        if made is not None and made.name == "vector.from_elements":
+            return made.operands[self.index]
+        return vector.extract(self.value, self.index)
 
 
 def lanes_of(value: Value) -> list[Lane]:
@@ -96,16 +102,20 @@ class TileAccess:
     """
 
     def __init__(
-        self, base: Value, type: PtrType, layout: LayoutAttr, dyns: Sequence[Value], max_bits: int
-    ) -> None:
+        self, base: Value, type: PtrType, layout: LayoutAttr, dyns: Sequence[Value], max_bits: int,
+        swizzles: Swizzles | None = None,
+    ) -> None:  # fmt: skip
         self.base = base
+        self.type = type
+        self.swizzles = swizzles
         self.space = type.space
         self.element: Type = type.element
         # An element is always aligned to its own size: the hardware has no other access.
         self.align = max(type.align, storage_bits(type.element) // 8)
         self.layout = layout
         self.dyns = dyns
-        self.max_bits = max_bits
+        # A swizzle keeps runs of 2^base bytes together.
+        self.max_bits = min(max_bits, 8 << type.swizzle[1]) if type.swizzle else max_bits
         self.bits = storage_bits(type.element)
         self.supposed = 0
         self._bases: dict[Terms, Value] = {(): base}
@@ -117,13 +127,32 @@ class TileAccess:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = accesses(
-                self.layout, key, self.bits, self.align, self.max_bits, self.supposed
-            )
+                self.layout, key, self.bits, self.align, self.max_bits, self.supposed,
+                single=bool(self.type.swizzle),
+            )  # fmt: skip
         return plan
 
     def address(self, access: Access) -> Value:
         """The address of an access."""
-        return advance(self._dynamic(access.terms), access.static, self.element)
+        base = self._dynamic(access.terms)
+        if self.type.swizzle:
+            assert self.swizzles is not None
+            return self.swizzles.address(base, access.static * self.bits // 8, self.type)
+        return advance(base, access.static, self.element)
+
+    def place(self, element: int) -> Value:
+        """The address of one element."""
+        offset = element_offsets(self.layout)[element]
+        return self.address(Access(offset.terms, offset.static, self.align, (element,)))
+
+    def split_address(self, element: int) -> tuple[Value, int]:
+        """The address of one element as a base and an immediate offset in bytes."""
+        offset = element_offsets(self.layout)[element]
+        base, static = self._dynamic(offset.terms), offset.static * self.bits // 8
+        if self.type.swizzle:
+            assert self.swizzles is not None
+            return self.swizzles.split_address(base, static, self.type)
+        return base, static
 
     def _dynamic(self, terms: Terms) -> Value:
         """The pointer moved by dynamic strides; made once, where it is first needed."""

@@ -23,17 +23,24 @@ Cost: linear in the number of elements of all tiles.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opencute.arch.target import Target
 from opencute.dialects import cute, llvm, vector
 from opencute.dialects.cute import PtrType, storage_bits
+from opencute.dialects.tiled import GemmOp
 from opencute.ir.attributes import DenseI32Attr
 from opencute.ir.core import Op, Value
 from opencute.ir.rewrite import Replacement, Rewriter, Rule, Rules
 from opencute.ir.types import Type, VectorType
 from opencute.passes.copies import lower_copy
+from opencute.passes.folding import split_constant
 from opencute.passes.fragments import FragmentAccess, Fragments
+from opencute.passes.instructions import instruction_rules
 from opencute.passes.memory import SPACE, advance, convert_type, load_run, memory_type, store_run
 from opencute.passes.tile_access import Lane, TileAccess, gather, lanes_of
+from opencute.passes.tiled.gemm import lower_gemm
+from opencute.passes.tiled.swizzle import Swizzles
 
 __all__ = ["tiles"]
 
@@ -44,22 +51,32 @@ def tiles(function: Op, target: Target) -> None:
     """Lower the cute operations on memory of a kernel or host function."""
     entry = function.regions[0].block
     align = [a.type.align if isinstance(a.type, PtrType) else 0 for a in entry.args]
-    rules = _RULES | _accesses(target, Fragments(function))
+    fragments = Fragments(function)
+    swizzles = Swizzles()
+    own = _accesses(target, fragments, swizzles) | _pointers(fragments, swizzles)
+    rules = _RULES | own | fragments.rules | instruction_rules(target)
     rules.apply(function, convert_type=convert_type)
     function.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
 
 
-def _accesses(target: Target, fragments: Fragments) -> dict[str, Rule]:
+def _accesses(target: Target, fragments: Fragments, swizzles: Swizzles) -> dict[str, Rule]:
     """The rules for memory; a pointer into a forwarded fragment stands for values."""
 
-    def tile(op: Op, rw: Rewriter, place: int) -> TileAccess | FragmentAccess:
-        ptr, layout = op.operands[place], op.attributes["layout"]
+    def tile(
+        op: Op, rw: Rewriter, place: int, key: str = "layout", dyns: Sequence[Value] | None = None
+    ) -> TileAccess | FragmentAccess:
+        ptr, layout = op.operands[place], op.attributes[key]
         assert isinstance(layout, cute.LayoutAttr)
         if fragments.forwarded(ptr):
             return fragments.access(ptr, layout)
         type = _pointer(rw.source_type(place))
-        dyns = op.operands[place + 1 :]
-        return TileAccess(ptr, type, layout, dyns, target.max_access_bits(type.space))
+        if dyns is None:
+            dyns = op.operands[place + 1 :]
+        return TileAccess(ptr, type, layout, dyns, target.max_access_bits(type.space), swizzles)
+
+    def final(ptr: Value, type: PtrType) -> Value:
+        """The address that an access to a pointer goes to."""
+        return swizzles.address(ptr, 0, type) if type.swizzle else ptr
 
     def tile_load(op: Op, rw: Rewriter) -> Replacement:
         assert isinstance(op.result.type, VectorType)
@@ -74,27 +91,55 @@ def _accesses(target: Target, fragments: Fragments) -> dict[str, Rule]:
 
     def copy(op: Op, rw: Rewriter) -> Replacement:
         assert isinstance(op, cute.CopyOp)
-        lower_copy(op, rw, target, fragments)
+        lower_copy(op, rw, target, fragments, swizzles)
+        return ()
+
+    def gemm(op: Op, rw: Rewriter) -> Replacement:
+        assert isinstance(op, GemmOp)
+        d, a, b, c = (tile(op, rw, i, f"{'dabc'[i]}_layout", ()) for i in range(4))
+        lower_gemm(op, d, a, b, c)
         return ()
 
     def load(op: Op, rw: Rewriter) -> Replacement:
         ptr = op.operands[0]
         if fragments.forwarded(ptr):
             return fragments.access(ptr, None).load([0])[0].scalar()
-        element = _pointer(rw.source_type(0)).element
-        return load_run(ptr, element, 1, _alignment(element))
+        type = _pointer(rw.source_type(0))
+        return load_run(final(ptr, type), type.element, 1, _alignment(type.element))
 
     def store(op: Op, rw: Rewriter) -> Replacement:
         value, ptr = op.operands
         if fragments.forwarded(ptr):
             fragments.access(ptr, None).store({0: Lane(value)})
         else:
-            element = _pointer(rw.source_type(1)).element
-            store_run(value, ptr, element, 1, _alignment(element))
+            type = _pointer(rw.source_type(1))
+            store_run(value, final(ptr, type), type.element, 1, _alignment(type.element))
         return ()
+
+    def matrix(op: Op, rw: Rewriter) -> Replacement:
+        type = rw.source_type(0)
+        if isinstance(type, PtrType) and type.swizzle:
+            op.operands = [final(op.operands[0], type), *op.operands[1:]]
+        return None
+
+    return {
+        "cute.tile_load": tile_load,
+        "cute.tile_store": tile_store,
+        "cute.copy": copy,
+        "cute.gemm": gemm,
+        "ptx.ldmatrix": matrix,
+        "ptx.stmatrix": matrix,
+        "cute.load": load,
+        "cute.store": store,
+    }
+
+
+def _pointers(fragments: Fragments, swizzles: Swizzles) -> dict[str, Rule]:
+    """The rules for pointers; constant offsets stay apart, to end up in immediates."""
 
     def alloca(op: Op, rw: Rewriter) -> Replacement:
         if fragments.forwarded(op.result):
+            fragments.begin(op.result)
             return op.result  # no use of it is left
         return _alloca(op)
 
@@ -102,17 +147,19 @@ def _accesses(target: Target, fragments: Fragments) -> dict[str, Rule]:
         ptr, offset = op.operands
         if fragments.forwarded(ptr):
             return op.result
-        return advance(ptr, offset, _pointer(rw.source_type(0)).element)
+        type = _pointer(rw.source_type(0))
+        whole_bytes = storage_bits(type.element) >= 8
+        rest, known = split_constant(offset) if whole_bytes else (offset, 0)
+        base = ptr if rest is None else advance(ptr, rest, type.element)
+        moved = base if known == 0 else advance(base, known, type.element)
+        if type.swizzle and known:
+            swizzles.moved(base, known * storage_bits(type.element) // 8, moved)
+        return moved
 
-    return {
-        "cute.tile_load": tile_load,
-        "cute.tile_store": tile_store,
-        "cute.copy": copy,
-        "cute.load": load,
-        "cute.store": store,
-        "cute.alloca": alloca,
-        "cute.ptr_add": ptr_add,
-    }
+    def recast(op: Op, rw: Rewriter) -> Replacement:
+        return op.result if fragments.forwarded(op.operands[0]) else _recast(op, rw)
+
+    return {"cute.alloca": alloca, "cute.ptr_add": ptr_add, "cute.recast": recast}
 
 
 def _as_vector(lanes: list[Lane]) -> Value:
@@ -130,12 +177,20 @@ def _alignment(element: Type) -> int:
     return max(storage_bits(element) // 8, 1)
 
 
-@_RULES.on("cute.recast")
 def _recast(op: Op, rw: Rewriter) -> Replacement:
     value, want = op.operands[0], convert_type(op.result.type)
     if value.type == want:
         return value
     return llvm.addrspacecast(value, SPACE[_pointer(op.result.type).space])
+
+
+@_RULES.on("cute.to_llvm", "cute.from_llvm")
+def _interop(op: Op, rw: Rewriter) -> Replacement:
+    value, want = op.operands[0], convert_type(op.result.type)
+    if value.type == want:
+        return value
+    assert isinstance(want, llvm.LLVMPointerType)
+    return llvm.addrspacecast(value, want.space)
 
 
 @_RULES.on("cute.ptr_to_int")

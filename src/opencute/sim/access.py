@@ -34,6 +34,7 @@ from opencute.sim.numbers.packing import (
     mask_of_elements,
     to_bytes,
 )
+from opencute.sim.sync.shared import SharedBuffer
 from opencute.sim.taint import Taint, report
 from opencute.sim.values import Array, dtype_of, scalar_of
 
@@ -81,6 +82,7 @@ class Access:
         align: bytes that the pointer promises to be aligned to; a run is accessed as wide as this.
         widest: bytes of the widest single access.
         natural: whether an element's own size is promised too, as C does.
+        swizzle: (bits, base, shift) of the address that is accessed instead, or ().
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Access:
         align: int = 1,
         widest: int = 16,
         natural: bool = True,
+        swizzle: tuple[int, ...] = (),
     ) -> None:
         self.op = op
         self.dtype, self.packed = _storage(element, op)
@@ -107,12 +110,19 @@ class Access:
                     loc=op.loc,
                 )
             run = run * self.packed // 8
+        self.swizzle = swizzle
+        self.pieces: Array | None = None
+        if swizzle and run * self.size > 1 << swizzle[1]:
+            whole, run = run * self.size, (1 << swizzle[1]) // self.size
+            self.pieces = np.arange(0, whole, run * self.size)
         self.run = run
         self.width = run * self.size
         self.decode, self.encode = _codec(element, self.packed)
         power = self.width & -self.width
         self.need = max(min(power, align, widest), self.size if natural else 1)
         self.shift = self.size.bit_length() - 1
+        self.order: tuple[str, str] | None = None
+        """Memory order and scope, of accesses that have one."""
 
     # ------------------------------------------------------------------ reading
     def read(self, lanes: Lanes, ptr: SimPointer, starts: Any = None) -> Any:
@@ -122,10 +132,10 @@ class Access:
             value = registers.read(self, lanes, buffer, ptr.offset, starts)
         elif buffer is RAW:
             return self._by_buffer(lanes, ptr, lambda l, p, s: self.read(l, p, s), starts)
-        elif type(ptr.offset) is int and not self.vector:
+        elif type(ptr.offset) is int and not self.vector and self._one_place(buffer):
             value = self._read_one(lanes, buffer, ptr.offset)
         else:
-            value = self._gather(lanes, buffer, self._offsets(ptr.offset, starts), None)
+            value = self._gather(lanes, buffer, self._offsets(buffer, ptr.offset, starts), None)
         return value if self.decode is None else self.decode(value)
 
     def read_where(self, lanes: Lanes, ptr: SimPointer, starts: Any, mask: Array) -> Any:
@@ -137,17 +147,41 @@ class Access:
             return self._by_buffer(
                 lanes, ptr, lambda l, p, s, m: self.read_where(l, p, s, m), starts, mask
             )
-        return self._gather(lanes, buffer, self._offsets(ptr.offset, starts), mask)
+        return self._gather(
+            lanes, buffer, self._offsets(buffer, ptr.offset, starts), self._by_piece(mask)
+        )
 
-    def _offsets(self, offset: Any, starts: Any) -> Array:
+    def _offsets(self, buffer: Any, offset: Any, starts: Any) -> Array:
         """Byte offsets of all runs: (p, q) for one run each, else (p, q, runs)."""
         if type(offset) is not np.ndarray:
             offset = np.array([[offset]], np.int64)
-        return offset if starts is None else offset[..., None] + starts
+        if starts is not None:
+            offset = offset[..., None] + starts
+        return self._swizzled(buffer, offset) if self.swizzle else offset
+
+    def _swizzled(self, buffer: Any, offset: Array) -> Array:
+        """Where a swizzle sends runs, which fall into pieces that it keeps together."""
+        if self.pieces is not None:
+            offset = offset[..., None] + self.pieces
+            offset = offset.reshape(*offset.shape[:2], -1)
+        bits, base, shift = self.swizzle
+        address = offset + buffer.base
+        moved = (address >> shift) & (((1 << bits) - 1) << base)
+        return (address ^ moved) - buffer.base
+
+    def _by_piece(self, mask: Array) -> Array:
+        """A mask over runs as one over what a swizzle makes of them."""
+        return mask if self.pieces is None else np.repeat(mask, self.pieces.size, axis=2)
+
+    def _one_place(self, buffer: Any) -> bool:
+        """Whether an offset means the same bytes for all lanes, without a detour."""
+        return (type(buffer) is not SharedBuffer or buffer.arena.blocks == 1) and not self.swizzle
 
     def _read_one(self, lanes: Lanes, buffer: Any, offset: int) -> Any:
         if not 0 <= offset <= buffer.size - self.size or (buffer.base + offset) % self.need:
             self._check(lanes, buffer, np.array([[offset]]), None, "read")
+        if type(buffer) is SharedBuffer:
+            offset += buffer.start
         self._seen(lanes, "read", buffer, offset, None, 1)
         if offset % self.size == 0:
             return scalar_of(buffer.items(self.dtype)[offset >> self.shift], self.dtype)
@@ -158,14 +192,18 @@ class Access:
         if mask is not None:
             mask = np.broadcast_to(mask, (lanes.P, lanes.Q, mask.shape[2]))
             offsets = np.broadcast_to(offsets, mask.shape)
+            low = self._check(lanes, buffer, offsets[mask], (offsets, mask), "read")
+            if type(buffer) is SharedBuffer:
+                offsets, low = buffer.places(lanes, offsets), low | buffer.start
             picked = offsets[mask]
-            low = self._check(lanes, buffer, picked, (offsets, mask), "read")
             self._seen(lanes, "read", buffer, offsets, mask, 0)
             out = np.zeros((*mask.shape, self.width), np.uint8)
             out[mask] = self._take(buffer, picked, low)
             out = out.view(self.dtype)
             return out.reshape(lanes.P, lanes.Q, -1)
         low = self._check(lanes, buffer, offsets, None, "read")
+        if type(buffer) is SharedBuffer:
+            offsets, low = buffer.places(lanes, offsets), low | buffer.start
         runs = offsets.shape[2] if offsets.ndim == 3 else 1
         self._seen(lanes, "read", buffer, offsets, None, runs)
         if not self.vector:
@@ -201,7 +239,7 @@ class Access:
         elif buffer is RAW:
             self._by_buffer(lanes, ptr, lambda l, p, s, v: self.write(l, v, p, s), starts, value)
         else:
-            self._scatter(lanes, buffer, self._offsets(ptr.offset, starts), None, value)
+            self._scatter(lanes, buffer, self._offsets(buffer, ptr.offset, starts), None, value)
 
     def write_where(
         self, lanes: Lanes, value: Any, ptr: SimPointer, starts: Any, mask: Array
@@ -216,7 +254,8 @@ class Access:
                 starts, value, mask,
             )  # fmt: skip
         else:
-            self._scatter(lanes, buffer, self._offsets(ptr.offset, starts), mask, value)
+            offsets = self._offsets(buffer, ptr.offset, starts)
+            self._scatter(lanes, buffer, offsets, self._by_piece(mask), value)
 
     def _scatter(
         self, lanes: Lanes, buffer: Any, offsets: Array, mask: Array | None, value: Any
@@ -226,8 +265,10 @@ class Access:
         if mask is not None:
             mask = np.broadcast_to(mask, (lanes.P, lanes.Q, mask.shape[2]))
             offsets = np.broadcast_to(offsets, mask.shape)
+            low = self._check(lanes, buffer, offsets[mask], (offsets, mask), "write")
+            if type(buffer) is SharedBuffer:
+                offsets, low = buffer.places(lanes, offsets), low | buffer.start
             picked = offsets[mask]
-            low = self._check(lanes, buffer, picked, (offsets, mask), "write")
             self._seen(lanes, "write", buffer, offsets, mask, 0)
             value = np.broadcast_to(value, (lanes.P, lanes.Q, value.shape[2]))
             value = value.reshape(*mask.shape, self.run)[mask]
@@ -235,6 +276,8 @@ class Access:
             self._mark(buffer, picked)
             return
         low = self._check(lanes, buffer, offsets, None, "write")
+        if type(buffer) is SharedBuffer:
+            offsets, low = buffer.places(lanes, offsets), low | buffer.start
         if type(value) is not np.ndarray:
             value = np.full(offsets.shape, value, self.dtype)
         runs = offsets.shape[2] if offsets.ndim == 3 else 1
@@ -267,9 +310,80 @@ class Access:
         for j in range(width // grain):
             items[index + j if j else index] = pieces[..., j]
 
-    def _mark(self, buffer: Any, offsets: Array) -> None:
+    def _mark(self, buffer: Any, offsets: Array, clean: Any = True) -> None:
+        written = buffer.written
+        if written is None:
+            return
+        low = int(np.bitwise_or.reduce(offsets, axis=None)) if offsets.size else 0
+        if clean is True and _is_item(self.width, low):
+            item = _ITEM[self.width]
+            ones = np.ones(self.width, np.bool_).view(item)[0]
+            whole = written[: written.size & -self.width].view(item)
+            whole[offsets >> (self.width.bit_length() - 1)] = ones
+            return
+        written[offsets[..., None] + np.arange(self.width)] = clean
+
+    def _unwritten(self, buffer: Any, places: Array) -> Array | None:
+        """Which bytes of the runs at these places nothing wrote, None if all are written."""
+        written = buffer.written
+        low = int(np.bitwise_or.reduce(places, axis=None)) if places.size else 0
+        if _is_item(self.width, low):
+            item = _ITEM[self.width]
+            whole = written[: written.size & -self.width].view(item)
+            got = whole.take(places >> (self.width.bit_length() - 1))
+            got = got[..., None].view(np.bool_)
+        else:
+            got = written[places[..., None] + np.arange(self.width)]
+        return None if got.all() else np.invert(got)
+
+    # ------------------------------------------------------------------ copies in flight
+    def begin(self, lanes: Lanes, ptr: SimPointer, starts: Any = None, mask: Any = None) -> None:
+        """An asynchronous write to shared memory has been started: until then, no one knows."""
+        buffer = ptr.buffer
+        if type(buffer) is not SharedBuffer:
+            faults.not_shared(lanes, self.op)
+        offsets = self._offsets(buffer, ptr.offset, starts)
+        if mask is None:
+            self._check(lanes, buffer, offsets, None, "write")
+            places = lanes.full(buffer.places(lanes, offsets))
+        else:
+            mask = np.broadcast_to(mask, (lanes.P, lanes.Q, mask.shape[2]))
+            offsets = np.broadcast_to(offsets, mask.shape)
+            self._check(lanes, buffer, offsets[mask], (offsets, mask), "write")
+            places = buffer.places(lanes, offsets)
+        for watcher in lanes.run.watchers:
+            watcher(lanes, self, "begin", buffer, places, mask)
+        bad = places if mask is None else places[mask]
+        buffer.written[bad[..., None] + np.arange(self.width)] = False
+        buffer.arena.spoilt += 1
+
+    # ------------------------------------------------------------------ atomics
+    def update(self, lanes: Lanes, ptr: SimPointer, do: Callable[..., Any], *values: Any) -> Any:
+        """Change memory in place: ``do(items, index, values, lanes, buffer)`` gives the old values.
+
+        `index` has the element of each lane, (P, Q), and `items` is the memory as elements.
+        """
+        buffer = ptr.buffer
+        if buffer is RAW:
+            return self._by_buffer(lanes, ptr, lambda l, p, *v: self.update(l, p, do, *v), *values)
+        if type(buffer) is RowBuffer:
+            faults.not_shared(lanes, self.op)
+        if buffer.read_only:
+            faults.read_only(lanes, self.op, buffer)
+        offsets = self._offsets(buffer, ptr.offset, None)
+        self._check(lanes, buffer, offsets, None, "update")
+        if type(buffer) is SharedBuffer:
+            offsets = buffer.places(lanes, offsets)
+        offsets = lanes.full(offsets)
+        lanes.run.turns = lanes.run.shuffled(lanes.n)
+        self._seen(lanes, "update", buffer, offsets, None, 1)
         if buffer.written is not None:
-            buffer.written[offsets[..., None] + np.arange(self.width)] = True
+            bad = self._unwritten(buffer, offsets)
+            if bad is not None:
+                some: Array = np.asarray(bad.any(axis=-1))
+                report(lanes, Taint(some, None), self.op, "an atomic operation")
+        old = do(buffer.items(self.dtype), offsets >> self.shift, values, lanes, buffer)
+        return old if self.decode is None or old is None else self.decode(old)
 
     # ------------------------------------------------------------------ checks
     def _check(self, lanes: Lanes, buffer: Any, offsets: Array, where: Any, verb: str) -> int:
@@ -338,9 +452,18 @@ class Access:
         elif buffer.written is None:
             return None
         else:
-            offsets = self._offsets(ptr.offset, starts)
-            written = buffer.written[offsets[..., None] + np.arange(self.width)]
-            bad = ~written.reshape(*offsets.shape, self.run, self.size).all(axis=-1)
+            shared = type(buffer) is SharedBuffer
+            if shared and buffer.clean(False):
+                return None
+            offsets = self._offsets(buffer, ptr.offset, starts)
+            if shared:
+                offsets = buffer.places(lanes, offsets)
+            unwritten = self._unwritten(buffer, offsets)
+            if unwritten is None:
+                if shared:
+                    buffer.clean(True)
+                return None
+            bad = unwritten.reshape(*offsets.shape, self.run, self.size).any(axis=-1)
             mask = bad.reshape(*offsets.shape[:2], -1)
         if not mask.any():
             return None
@@ -369,5 +492,24 @@ class Access:
             taint = Taint(mask_of_bytes(taint.mask, count, self.packed), taint.origin)
         if type(buffer) is RowBuffer:
             registers.spoil(self, lanes, buffer, ptr.offset, starts, taint)
+        elif type(buffer) is SharedBuffer:
+            places = buffer.places(lanes, self._offsets(buffer, ptr.offset, starts))
+            self._spoil(lanes, buffer, places, taint)
         elif taint.mask.any():
             report(lanes, taint, self.op, "a store to memory")
+
+    def _spoil(self, lanes: Lanes, buffer: SharedBuffer, places: Array, taint: Taint) -> None:
+        """Mark what garbage was written to in shared memory."""
+        mask = taint.mask if taint.mask.ndim == 3 else taint.mask[..., None]
+        places = places if places.ndim == 3 else places[..., None]
+        runs = places.shape[2]
+        mask = lanes.full(np.broadcast_to(mask, (*mask.shape[:2], runs * self.run)))
+        mask = np.repeat(mask.reshape(lanes.P, lanes.Q, runs, self.run), self.size, axis=3)
+        every = np.broadcast_to(places[..., None] + np.arange(self.width), mask.shape)
+        buffer.written[every[mask]] = False
+        buffer.arena.spoilt += 1
+
+
+def _is_item(width: int, low: int) -> bool:
+    """Whether runs of this width at offsets with these low bits are items of NumPy."""
+    return width in _ITEM and low & (width - 1) == 0

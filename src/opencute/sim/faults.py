@@ -17,7 +17,7 @@ from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.values import Array
 
-__all__ = ["located", "misaligned", "out_of_bounds", "read_only"]
+__all__ = ["located", "misaligned", "not_shared", "out_of_bounds", "read_only"]
 
 
 def _first(lanes: Lanes, offsets: Array, where: Any, bad: Any) -> tuple[str, int, int]:
@@ -83,6 +83,16 @@ def read_only(lanes: Lanes, op: Op, buffer: Any) -> NoReturn:
         code="OC3103",
         loc=op.loc,
         hint="pass a writable array",
+    )
+
+
+def not_shared(lanes: Lanes, op: Op) -> NoReturn:
+    """An operation on memory that other threads see, on registers."""
+    raise OutOfBoundsError(
+        f"{op.name} on registers, {lanes.name((0, 0))}",
+        code="OC3104",
+        loc=op.loc,
+        expected="a pointer to global or shared memory",
     )
 
 

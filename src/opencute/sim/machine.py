@@ -22,15 +22,19 @@ from typing import Any
 
 import numpy as np
 
-from opencute.base.errors import DeadlockError
 from opencute.ir.core import Op
 from opencute.sim.control import endless, step_limit
 from opencute.sim.lanes import Lanes, merge_value
+from opencute.sim.memory import SimPointer
 from opencute.sim.program import Program, Step
+from opencute.sim.sync.deadlock import deadlock
 from opencute.sim.values import Array
 from opencute.sim.wait import Wait
 
 __all__ = ["Cohort", "run_program"]
+
+_PATIENCE = 64  # turns without news before a join is given up
+_CLOCK_TURNS = 20_000  # turns that a loop may take which looks at a clock
 
 
 @dataclass(eq=False)
@@ -55,6 +59,8 @@ class Cohort:
         lanes: who they are.
         registers: values by register name.
         wait: what they wait for, if they do.
+        turn: what a loop that waits for memory carries into its next turn.
+        before: as `turn`, when it was last allowed to go on without news.
         meetings: joins where they are expected, innermost last, with their positions there.
     """
 
@@ -63,6 +69,8 @@ class Cohort:
     registers: dict[str, Any]
     wait: Wait | None = None
     meetings: tuple[tuple[_Meeting, Array], ...] = ()
+    turn: tuple[Any, ...] | None = None
+    before: tuple[Any, ...] | None = None
 
 
 class _Machine:
@@ -74,6 +82,7 @@ class _Machine:
         self.meetings: list[_Meeting] = []
         self.ended: list[Cohort] = []
         self.limit = step_limit()
+        self.idle_turns = 0
         self.turns: Counter[int] = Counter()  # of loops, by the step that jumps back
 
     def run(self, root: Cohort) -> list[Cohort]:
@@ -84,9 +93,14 @@ class _Machine:
                 self._wake()
             if not self.parked and not self.meetings:
                 return self.ended
-            if self._release_some() or self._give_up():
+            if self._release_some():
                 continue
-            _deadlock(self.parked)
+            # A loop that still gets somewhere goes first, but not for ever: others may wait at a
+            # join for the very lanes that turn.
+            patient = self.idle_turns < _PATIENCE
+            if (patient and self._turn_again()) or self._give_up() or self._turn_again():
+                continue
+            deadlock(self.parked)
 
     def _next(self) -> Cohort:
         ready = self.ready
@@ -115,6 +129,10 @@ class _Machine:
             elif step.kind == "wait":
                 if not self._wait(cohort, step):
                     return
+            elif step.kind == "spin":
+                self._turn(cohort.pc, step)
+                self._spin(cohort, step)
+                return
             elif step.kind == "join":
                 joined = self._join(cohort, step)
                 if joined is None:
@@ -122,6 +140,7 @@ class _Machine:
                 cohort = joined
             else:
                 self.ended.append(cohort)
+                cohort.lanes.run.group.end(cohort.lanes)
                 return
 
     def _turn(self, at: int, step: Step) -> None:
@@ -163,8 +182,9 @@ class _Machine:
         kept = {r: pick(registers[r]) for r in self.steps[pc].live if r in registers}
         wait = cohort.wait
         if wait is not None:
-            wait = _narrowed(wait, pick)
-        return Cohort(pc, part, kept, wait, tuple((m, pick(p)) for m, p in meetings))
+            wait = wait.narrowed(pick)
+        turn = None if cohort.turn is None else tuple(map(pick, cohort.turn))
+        return Cohort(pc, part, kept, wait, tuple((m, pick(p)) for m, p in meetings), turn)
 
     def _join(self, cohort: Cohort, step: Step) -> Cohort | None:
         if cohort.meetings and cohort.meetings[-1][0].op is step.op:
@@ -199,17 +219,48 @@ class _Machine:
     # ------------------------------------------------------------------ waiting
     def _wait(self, cohort: Cohort, step: Step) -> bool:
         if cohort.wait is not None:
-            cohort.wait = None
+            wait, cohort.wait = cohort.wait, None
+            got = None if wait.results is None else wait.results()
         else:
             assert step.run is not None
-            wait = step.run(cohort.lanes, cohort.registers)
-            if wait is not None:
-                cohort.lanes.run.report.waits += 1
-                cohort.wait = wait
+            got = step.run(cohort.lanes, cohort.registers)
+            if type(got) is Wait:
+                cohort.lanes.run.waited(cohort.lanes, got.op)
+                cohort.wait = got
+                cohort.turn = None
                 self.parked.append(cohort)
                 return False
+        if step.defs:
+            assert got is not None
+            cohort.registers.update(zip(step.defs, got, strict=True))
         cohort.pc += 1
         return True
+
+    # ------------------------------------------------------------------ loops that wait for memory
+    def _spin(self, cohort: Cohort, step: Step) -> None:
+        """Let others run before the next turn of a loop that reads what they may write."""
+        cohort.pc = step.to
+        cohort.turn = tuple(cohort.registers.get(u) for u in step.uses)
+        group = cohort.lanes.run.group
+        seen = group.version
+        assert step.op is not None
+        cohort.wait = Wait(
+            step.op,
+            lambda: group.version != seen,
+            lambda: "a loop in which nothing changes",
+        )
+        self.parked.append(cohort)
+
+    def _turn_again(self) -> bool:
+        """Nothing else can run: loops whose values change from turn to turn go on."""
+        self.idle_turns += 1
+        timed = self.idle_turns < _CLOCK_TURNS
+        again = [c for c in self.parked if c.turn is not None and _gets_somewhere(c, timed)]
+        for cohort in again:
+            self.parked.remove(cohort)
+            cohort.wait = None
+            self.ready.append(cohort)
+        return bool(again)
 
     def _wake(self) -> None:
         if not self.parked:
@@ -219,6 +270,8 @@ class _Machine:
             assert cohort.wait is not None
             ready = cohort.wait.ready()
             done = ready.all() if type(ready) is np.ndarray else ready
+            if done and cohort.turn is not None:
+                cohort.wait = None  # the next turn begins; there is nothing to finish
             (self.ready if done else still).append(cohort)
         self.parked = still
 
@@ -241,6 +294,7 @@ class _Machine:
             if meeting.arrived:
                 self.meetings.remove(meeting)
                 meeting.open = False
+                self.idle_turns = 0
                 for _, cohort in meeting.arrived:
                     cohort.meetings = cohort.meetings[:-1]
                     cohort.pc += 1
@@ -249,9 +303,28 @@ class _Machine:
         return False
 
 
-def _narrowed(wait: Wait, pick: Callable[[Any], Any]) -> Wait:
-    """The wait of some of the lanes that wait."""
-    return Wait(wait.op, lambda: pick(wait.ready()), wait.text)
+def _gets_somewhere(cohort: Cohort, timed: bool) -> bool:
+    """Whether a loop carries something else than at its last turn without news, or, for a while,
+    looks at a clock."""
+    group = cohort.lanes.run.group
+    assert cohort.turn is not None
+    now = (group.version, cohort.lanes.n, *cohort.turn)
+    before, cohort.before = cohort.before, now
+    if before is None or (timed and group.clock_read) or before[:2] != now[:2]:
+        return True
+    return any(not _equal(a, b) for a, b in zip(before, now, strict=True))
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether a value is the same as before, as far as one can see cheaply."""
+    if a is b:
+        return True
+    if type(a) is np.ndarray and type(b) is np.ndarray:
+        return a.shape == b.shape and a.tobytes() == b.tobytes()
+    if type(a) is SimPointer and type(b) is SimPointer:
+        return a.buffer is b.buffer and _equal(a.offset, b.offset)
+    same = type(a) is type(b) and a == b
+    return same if type(same) is bool else False
 
 
 def _whole_warps(lanes: Lanes, cond: Array) -> bool:
@@ -277,26 +350,6 @@ def _flat(value: Any, grid: tuple[int, ...]) -> Any:
     return _mapped(
         value,
         lambda v: np.broadcast_to(v, (*grid, *v.shape[2:])).reshape(1, size, *v.shape[2:]),
-    )
-
-
-def _deadlock(parked: Sequence[Cohort]) -> None:
-    lines = []
-    for cohort in sorted(parked, key=lambda c: c.pc):
-        wait = cohort.wait
-        assert wait is not None
-        lanes = cohort.lanes
-        last = (lanes.P - 1, lanes.Q - 1)
-        who = lanes.name((0, 0))
-        if lanes.n > 1:
-            who += f" to {lanes.name(last)} ({lanes.n} threads)"
-        lines.append(f"{wait.op.name} at {wait.op.loc}: {who}: {wait.text()}")
-    first = parked[0].wait
-    assert first is not None
-    raise DeadlockError(
-        "no thread can make progress; waiting are\n    " + "\n    ".join(lines),
-        code="OC3501",
-        loc=first.op.loc,
     )
 
 

@@ -257,6 +257,13 @@ class AddressTable:
             return
         self._buffers[buffer.base] = buffer
 
+    def replace(self, buffer: Any) -> None:
+        """Make a buffer known in place of what was at its address."""
+        self._buffers.pop(buffer.base, None)
+        if buffer.base in self._bases:
+            self._bases.remove(buffer.base)
+        self.add(buffer)
+
     def reserve(self, size: int) -> int:
         """An address that nothing else has, for memory that is not an array of the caller."""
         base = self._next

@@ -26,7 +26,7 @@ from opencute.base.errors import SimulationError
 from opencute.ir.core import Block, Op, Value
 from opencute.ir.types import Type, element_type, lanes
 from opencute.sim.lanes import Kind
-from opencute.sim.registry import is_blocking, rule_of
+from opencute.sim.registry import is_blocking, rule_of, spins
 from opencute.sim.source import CONTROL, TERMINATORS, SourceWriter, kind_of
 
 __all__ = ["Program", "Step", "compile_function"]
@@ -37,7 +37,7 @@ class Step:
     """One step of a program.
 
     Args:
-        kind: segment, branch, jump, wait, join or end.
+        kind: segment, branch, jump, spin (a jump that lets others run first), wait, join or end.
         op: the operation it came from.
         run: what a segment or wait calls.
         uses: registers it reads.
@@ -71,6 +71,7 @@ class Program:
         arguments: registers of the arguments.
         returns: registers of the results.
         blocking: whether anything in it may have to wait.
+        spins: whether it has loops that wait for what other threads write.
         text: the generated source, for reading.
         widest: bytes of its widest value.
     """
@@ -82,6 +83,7 @@ class Program:
     blocking: bool
     text: str
     widest: int
+    spins: bool = False
 
 
 def compile_function(op: Op, *, loose_arguments: bool = False) -> Program:
@@ -165,10 +167,26 @@ class _Compiler(SourceWriter):
             self.emit(self.registers(self.both(op.operands)), [], lines)
         self.flush()
         names = [self.v(a) for a in op.operands]
-        args = "".join(f", R[{n!r}]" if n[0] == "v" else f", {n}" for n in names)
+        args = "".join(f", {self._read(n)}" for n in names)
+        defs = [self.v(r) for r in op.results]
+        uses = self.registers(names)
+        if rule.taint == "memory" and any(v in self.tracked for v in (*op.operands, *op.results)):
+            taints = [self.t(a) for a in op.operands]
+            args += f", taints=({''.join(self._read(t) + ', ' for t in taints)})"
+            uses += self.registers(taints)
+            if any(r in self.tracked for r in op.results):
+                args += ", track=True"
+                defs = [n for r in op.results for n in (self.v(r), self.t(r))]
         source = f"lambda L, R: fn(L{args})"
         run = eval(source, {**self.names, "fn": rule.factory(op)})
-        self.steps.append(Step("wait", op, run, self.registers(names)))
+        self.steps.append(Step("wait", op, run, uses, defs))
+        if rule.taint != "memory":  # what came in was checked, so what comes out is initialised
+            clean = [self.t(r) for r in op.results if r in self.tracked]
+            self.assign(clean, ["None"] * len(clean))
+
+    def _read(self, name: str) -> str:
+        """Source of what a register or constant holds, outside of a segment."""
+        return f"R[{name!r}]" if self.registers([name]) else name
 
     def _branch(self, op: Op, cond: str) -> Step:
         self.flush()
@@ -267,7 +285,10 @@ class _Compiler(SourceWriter):
         self.flat(after)
         self.assign(first, self.both(after.terminator.operands, before.args))
         self.flush()
-        self.steps.append(Step("jump", op, to=head))
+        if spins(op):
+            self.steps.append(Step("spin", op, to=head, uses=self.registers(first)))
+        else:
+            self.steps.append(Step("jump", op, to=head))
         branch.to = len(self.steps)
         self._join(op, branch, op.results)
 
@@ -297,8 +318,9 @@ class _Compiler(SourceWriter):
         text = self._source()
         widest = max((_bytes(r.type) for op in self.op.walk() for r in op.results), default=8)
         return Program(
-            self.op.symbol or "", self.steps, arguments, returns, is_blocking(self.op), text, widest
-        )
+            self.op.symbol or "", self.steps, arguments, returns, is_blocking(self.op), text,
+            widest, any(step.kind == "spin" for step in self.steps),
+        )  # fmt: skip
 
     def _liveness(self) -> None:
         steps = self.steps
@@ -308,7 +330,7 @@ class _Compiler(SourceWriter):
             for i in range(len(steps) - 1, -1, -1):
                 step = steps[i]
                 after: set[str] = set()
-                if step.kind not in ("jump", "end"):
+                if step.kind not in ("jump", "spin", "end"):
                     after |= steps[i + 1].live
                 if step.to >= 0:
                     after |= steps[step.to].live

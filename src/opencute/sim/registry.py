@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencute.base.errors import SimulationError
-from opencute.ir.core import Op
+from opencute.ir.core import Block, Op, Value
 
-__all__ = ["Factory", "Function", "Rule", "rule_of", "semantics"]
+__all__ = ["Factory", "Function", "Rule", "is_blocking", "rule_of", "semantics", "spins"]
 
 Function = Callable[..., Any]
 Factory = Callable[[Op], Function]
@@ -92,4 +92,56 @@ def is_blocking(op: Op) -> bool:
     rule = _RULES.get(op.name)
     if rule is not None and rule.blocking:
         return True
+    if op.name == "scf.while" and spins(op):
+        return True
     return any(is_blocking(o) for r in op.regions for b in r.blocks for o in b.ops)
+
+
+def spins(loop: Op) -> bool:
+    """Whether an `scf.while` may go on until another thread writes something.
+
+    That is so when its condition depends on what the loop reads from memory, or has changed there
+    by an atomic operation.
+    """
+    before, after = (r.block for r in loop.regions)
+    found = any(op.name in _OBSERVERS for r in loop.regions for o in r.block.ops for op in o.walk())
+    if not found:
+        return False
+    reads: set[Value] = set()
+    size = -1
+    while size != len(reads):
+        size = len(reads)
+        _flow(before, reads)
+        _pairs(before.terminator.operands[1:], after.args, reads)
+        _flow(after, reads)
+        _pairs(after.terminator.operands, before.args, reads)
+    return before.terminator.operands[0] in reads
+
+
+_OBSERVERS = frozenset(
+    ("cute.load", "cute.tile_load", "llvm.load", "ptx.load", "ptx.atomic", "ptx.cas")
+)
+
+
+def _pairs(sources: Sequence[Value], targets: Sequence[Value], reads: set[Value]) -> None:
+    reads.update(t for s, t in zip(sources, targets, strict=True) if s in reads)
+
+
+def _flow(block: Block, reads: set[Value]) -> None:
+    """Values that depend on what was read, within a block; regions count as a whole."""
+    for op in block.ops:
+        if _observes(op) or any(v in reads for v in op.operands):
+            reads.update(op.results)
+        for region in op.regions:
+            for inner in region.blocks:
+                reads.update(a for a in inner.args if any(v in reads for v in op.operands))
+                _flow(inner, reads)
+                if inner.ops and any(v in reads for v in inner.terminator.operands):
+                    reads.update(op.results)
+
+
+def _observes(op: Op) -> bool:
+    if op.name not in _OBSERVERS:
+        return False
+    type = op.operands[0].type
+    return getattr(type, "space", "") != "rmem"

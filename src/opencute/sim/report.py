@@ -7,7 +7,44 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-__all__ = ["RunReport"]
+from opencute.base.location import Location
+from opencute.ir.core import Op
+
+__all__ = ["LineReport", "RunReport"]
+
+
+@dataclass
+class LineReport:
+    """What one kind of access of one source line asked of memory.
+
+    Args:
+        loc: the line.
+        verb: read, write or update.
+        space: gmem or smem.
+        width: bytes that an instruction moves for each thread.
+        instructions: instructions of warps.
+        bytes: bytes moved.
+        sectors: 32-byte sectors of global memory.
+        passes: passes over the banks of shared memory.
+        conflicts: those of them that conflicts of banks cost.
+    """
+
+    loc: Location | None
+    verb: str
+    space: str
+    width: int
+    instructions: int = 0
+    bytes: int = 0
+    sectors: int = 0
+    passes: int = 0
+    conflicts: int = 0
+
+    @property
+    def waste(self) -> float:
+        """How many times more sectors or passes than needed."""
+        if self.space == "smem":
+            return self.passes / max(self.passes - self.conflicts, 1)
+        return self.sectors * 32 / max(self.bytes, 1)
 
 
 @dataclass
@@ -25,6 +62,11 @@ class RunReport:
         accesses: single reads and writes by (verb, space, bytes of the widest instruction).
         sectors: 32-byte sectors touched by warps, by (verb, space); only when asked for.
         lines: 128-byte lines touched by warps, likewise.
+        passes: passes over the banks of shared memory, by verb, likewise.
+        conflicts: those of them that conflicts of banks cost.
+        by_line: the same for each source line, likewise.
+        atomics: atomic operations of threads, by space.
+        waits_by_line: how often lanes had to wait, by the line of the operation.
         max_lanes: the most lanes that ran together.
     """
 
@@ -39,3 +81,35 @@ class RunReport:
     accesses: Counter[tuple[str, str, int]] = field(default_factory=Counter[tuple[str, str, int]])
     sectors: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     lines: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    passes: Counter[str] = field(default_factory=Counter[str])
+    conflicts: Counter[str] = field(default_factory=Counter[str])
+    atomics: Counter[str] = field(default_factory=Counter[str])
+    waits_by_line: Counter[str] = field(default_factory=Counter[str])
+    by_line: dict[tuple[str, str, str, int], LineReport] = field(
+        default_factory=dict[tuple[str, str, str, int], LineReport]
+    )
+
+    def line(self, op: Op, verb: str, space: str, width: int) -> LineReport:
+        """The counts of one kind of access of one line."""
+        key = (str(op.loc), verb, space, width)
+        found = self.by_line.get(key)
+        if found is None:
+            found = self.by_line[key] = LineReport(op.loc, verb, space, width)
+        return found
+
+    def add(self, other: RunReport) -> None:
+        """Add the counts of another run."""
+        for name in ("launches", "threads", "lane_ops", "splits", "waits"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.max_lanes = max(self.max_lanes, other.max_lanes)
+        for name in (
+            "read_bytes", "written_bytes", "accesses", "sectors", "lines", "passes", "conflicts",
+            "atomics", "waits_by_line",
+        ):  # fmt: skip
+            getattr(self, name).update(getattr(other, name))
+        for key, theirs in other.by_line.items():
+            mine = self.by_line.setdefault(
+                key, LineReport(theirs.loc, theirs.verb, theirs.space, theirs.width)
+            )
+            for name in ("instructions", "bytes", "sectors", "passes", "conflicts"):
+                setattr(mine, name, getattr(mine, name) + getattr(theirs, name))

@@ -27,13 +27,15 @@ from opencute.arch.target import (
     Target,
     target,
 )
-from opencute.base.errors import ArgumentError, OpenCuTeError, SimulationError
+from opencute.base.errors import ArgumentError, DeviceError, OpenCuTeError, SimulationError
 from opencute.dialects.cute import PtrType
 from opencute.dialects.gpu import KERNELS
 from opencute.dialects.llvm import LLVMPointerType
+from opencute.ir.attributes import DenseI32Attr, IntAttr
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, IntegerType, Type, VectorType
 from opencute.sim import semantics
+from opencute.sim.asm.expand import expand_asm
 from opencute.sim.inline import inline_calls
 from opencute.sim.lanes import Lanes
 from opencute.sim.machine import run_program
@@ -41,8 +43,10 @@ from opencute.sim.memory import RAW, AddressTable, Buffer, SimPointer
 from opencute.sim.printf import Format
 from opencute.sim.program import Program, compile_function
 from opencute.sim.report import RunReport
+from opencute.sim.sync.checker import Checker
+from opencute.sim.sync.group import Group
 from opencute.sim.values import dtype_of, wrap
-from opencute.sim.watch import Races, Transactions, Watcher
+from opencute.sim.watch import Transactions, Watcher
 
 __all__ = ["LaunchHook", "Simulator"]
 
@@ -60,8 +64,8 @@ class Simulator:
     Args:
         target: the architecture that is simulated.
         seed: seed of everything that may happen in any order; with 0, whoever is behind runs first.
-        check: also look for races on global memory, in kernels in which nothing waits, and run the
-            blocks of other kernels one by one (slower).
+        check: also look for races, for copies that are not waited for, and for barriers that not
+            all threads reach (slower).
         out: where prints go; standard output by default.
         count_transactions: also count sectors and lines of global memory (slower).
     """
@@ -137,13 +141,21 @@ class Simulator:
         grid: Sequence[int],
         block: Sequence[int],
         args: Sequence[Any],
+        *,
+        smem: int = 0,
+        cluster: Sequence[int] | None = None,
+        attributes: dict[str, Any] | None = None,
     ) -> None:
         """Run one kernel over a grid, without a host function."""
         kernel = _find_kernel(module, name)
         args = _arguments(kernel, args)
         run = _Run(self, module, None, args)
         with np.errstate(all="ignore"):
-            run.launch(kernel, name, _three(grid), _three(block), None, 0, None, args, {})
+            where = None if cluster is None else _three(cluster)
+            run.launch(
+                kernel, name, _three(grid), _three(block), where, smem, None, args,
+                attributes or {},
+            )  # fmt: skip
 
     def program(self, module: Op, function: Op, loose: bool) -> Program:
         """The compiled form of a function, kept as long as the simulator."""
@@ -151,7 +163,7 @@ class Simulator:
         known = self._programs.get(key)
         if known is None or known[0] is not function:
             inlined = inline_calls(function, lambda name: _find(module, name))
-            program = compile_function(inlined, loose_arguments=loose)
+            program = compile_function(expand_asm(inlined), loose_arguments=loose)
             known = self._programs[key] = (function, program)
         return known[1]
 
@@ -230,11 +242,16 @@ class _Run:
                 self.table.add(arg.buffer)
         self.loose = any(b.written is not None for b in self.table.buffers())
         self.lanes = (1, 1)
-        self.grid = self.block = (1, 1, 1)
+        self.grid = self.block = self.cluster = (1, 1, 1)
+        self.smem = 0
         self.threads = self.blocks = 1
         self.first_block = 0
-        self.barriers: dict[int, Any] = {}
+        self.clock = 0
+        self.group = Group(1, 1)
+        self.checker: Any = None
         self.host = True
+        self.order = np.random.default_rng(sim.seed) if sim.seed else None
+        self.turns: Any = None
         rng = random.Random(sim.seed)
         self.pick = (lambda ready: rng.randrange(len(ready))) if sim.seed else None
         self.root = Lanes(self, 1, 1, 0, 0)
@@ -253,8 +270,21 @@ class _Run:
         report = self.report
         total = accesses * width
         (report.read_bytes if verb == "read" else report.written_bytes)[space] += total
+        if verb == "update":
+            report.atomics[space] += accesses
+        elif verb == "write":
+            self.group.version += 1
         wide = min(width, widest)
         report.accesses[verb, space, wide] += total // wide
+
+    def shuffled(self, count: int) -> Any:
+        """The order in which lanes take turns, None for their own."""
+        return None if self.order is None else self.order.permutation(count)
+
+    def waited(self, lanes: Lanes, op: Op) -> None:
+        """Record that lanes have to wait at an operation."""
+        self.report.waits += 1
+        self.report.waits_by_line[f"{op.loc} ({op.name})"] += 1
 
     def printed(self, lanes: Lanes, format: Format, values: Sequence[Any]) -> None:
         """Keep the text of each lane until the launch ends; the host prints at once."""
@@ -304,41 +334,105 @@ class _Run:
             return  # nothing to do; compiled host code leaves such a launch out too
         _check_launch(op, name, grid, block)
         _check_resources(op, name, grid, cluster, smem, target(self.sim.target))
+        if _cooperative(attributes):
+            _check_resident(op, name, grid, block, smem, target(self.sim.target))
         program = self.sim.program(self.module, kernel, self.loose)
-        before = (self.grid, self.block, self.lanes, self.host)
+        before = (self.grid, self.block, self.lanes, self.host, self.group, self.threads)
         self.grid, self.block = _three(grid), _three(block)
+        self.cluster = _cluster(kernel, cluster)
+        self.smem = max(smem, _static_smem(kernel))
         self.threads = block[0] * block[1] * block[2]
         self.host = False
         self.report.launches += 1
         self.watchers = []
         if self.sim.count_transactions:
             self.watchers.append(Transactions(self.report))
-        if self.sim.check and not program.blocking:
-            self.watchers.append(Races())
+        self.checker = Checker() if self.sim.check else None
+        if self.checker is not None:
+            self.watchers.append(self.checker)
         try:
-            self._blocks(program, args)
+            self._blocks(program, args, _cooperative(attributes))
         except OpenCuTeError as e:
             raise e.at(kernel.loc) from None
         finally:
             self._flush()
-            self.grid, self.block, self.lanes, self.host = before
-            self.watchers = []
+            self.grid, self.block, self.lanes, self.host, self.group, self.threads = before
+            self.watchers, self.checker = [], None
 
-    def _blocks(self, program: Program, args: Sequence[Any]) -> None:
+    def _blocks(self, program: Program, args: Sequence[Any], together: bool) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]
         threads = self.threads
-        alone = program.blocking and self.sim.check
-        batch = 1 if alone else max(_lanes_for(program) // threads, 1)
+        batch = self._batch(program, together)
         tid: Any = np.arange(threads)[None] if threads > 1 else 0
         for first in range(0, total, batch):
             count = min(batch, total - first)
             bid: Any = first + np.arange(count)[:, None] if count > 1 else first
             self.first_block, self.blocks = first, count
             self.lanes = (count, threads)
-            self.barriers = {}
+            self.group = Group(count, threads, self.smem)
+            self.table.replace(self.group.arena.whole)
+            if self.checker is not None:
+                self.checker.start(self.group, first)
             self.report.threads += count * threads
             self.report.max_lanes = max(self.report.max_lanes, count * threads)
             run_program(program, Lanes(self, count, threads, tid, bid), args, self.pick)
+
+    def _batch(self, program: Program, together: bool) -> int:
+        """Blocks that run together."""
+        total = self.grid[0] * self.grid[1] * self.grid[2]
+        if together:
+            return total
+        arch = target(self.sim.target)
+        count = max(_lanes_for(program) // self.threads, 1)
+        if program.spins:
+            # Whoever waits for another block counts on it being there, as far as there is room.
+            resident = max(arch.max_threads_per_sm // self.threads, 1)
+            count = max(count, min(resident, arch.max_blocks_per_sm) * _PROCESSORS)
+        if self.smem:
+            count = min(count, max(_ARENA_BYTES // self.smem, 1))
+        x, y, z = self.cluster
+        # Blocks of a cluster run together; they follow each other only where they lie along x.
+        return total if y * z > 1 else max(count // x, 1) * x
+
+
+_PROCESSORS = 132
+_ARENA_BYTES = 1 << 23
+
+
+def _cooperative(attributes: dict[str, Any]) -> bool:
+    value = attributes.get("cute.cooperative")
+    return value is not None and bool(getattr(value, "value", True))
+
+
+def _check_resident(
+    op: Op, name: str, grid: Sequence[Any], block: Sequence[Any], smem: int, arch: Target
+) -> None:
+    """Whether all blocks of a cooperative launch can be on the device at once."""
+    threads = -(-block[0] * block[1] * block[2] // 32) * 32
+    each = min(arch.max_threads_per_sm // threads, arch.max_blocks_per_sm)
+    if smem:
+        each = min(each, arch.max_smem // smem)
+    most = _PROCESSORS * each
+    blocks = grid[0] * grid[1] * grid[2]
+    if blocks > most:
+        raise DeviceError(
+            f"{name}: a cooperative launch of {blocks} blocks does not fit the device",
+            code="OC4720", loc=op.loc, expected=f"at most {most} blocks of {threads} threads",
+            hint="all blocks have to be resident at once: use a smaller grid",
+        )  # fmt: skip
+
+
+def _static_smem(kernel: Op) -> int:
+    size = kernel.attributes.get("cute.smem_bytes")
+    return size.value if isinstance(size, IntAttr) else 0
+
+
+def _cluster(kernel: Op, asked: Sequence[Any] | None) -> tuple[int, int, int]:
+    """Blocks of a cluster: what the launch says, or the kernel."""
+    own = kernel.attributes.get("cute.cluster_dim")
+    if asked is None and isinstance(own, DenseI32Attr):
+        asked = own.values
+    return _three(asked) if asked is not None else (1, 1, 1)
 
 
 def _lanes_for(program: Program) -> int:

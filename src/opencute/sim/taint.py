@@ -11,6 +11,7 @@ each operation, and only for values that can come from storage that is not surel
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from opencute.base.errors import UninitializedError
+from opencute.dialects.cute import PtrType
 from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Block, Op, Value
 from opencute.sim.registry import rule_of
@@ -69,8 +71,13 @@ def report(lanes: Any, taint: Taint, op: Op, what: str) -> None:
     where = tuple(int(i) for i in np.argwhere(full)[0])
     element = f", element {where[2]}" if mask.ndim == 3 and mask.shape[2] > 1 else ""
     origin = taint.origin
+    message = f"uninitialised data reaches {what} in {op.name}: {lanes.name(where)}{element}"
+    if what == "a print" and origin is not None and _reads_shared(origin):
+        # People print shared memory to see what is in it; nothing comes of that but text.
+        warnings.warn(f"{message} ({op.loc})", RuntimeWarning, stacklevel=2)
+        return
     raise UninitializedError(
-        f"uninitialised data reaches {what} in {op.name}: {lanes.name(where)}{element}",
+        message,
         code="OC3301",
         loc=op.loc,
         hint=f"it was read by {origin.name} at {origin.loc}, from bytes that nothing wrote"
@@ -79,11 +86,18 @@ def report(lanes: Any, taint: Taint, op: Op, what: str) -> None:
     )
 
 
+def _reads_shared(op: Op) -> bool:
+    type = op.operands[0].type if op.operands else None
+    return isinstance(type, PtrType) and type.space == "smem"
+
+
 _ALLOCAS = ("cute.alloca", "llvm.alloca")
+_SHARED = ("cute.smem_alloc", "ptx.smem_base")
+_SOURCES = (*_ALLOCAS, *_SHARED, "ptx.shfl_sync")
 _MOVES = {
     "cute.ptr_add", "cute.recast", "llvm.getelementptr", "llvm.addrspacecast",
 }  # fmt: skip
-_READS = {"cute.load", "cute.tile_load", "llvm.load"}
+_READS = {"cute.load", "cute.tile_load", "llvm.load", "ptx.load"}
 _RAW = {"cute.int_to_ptr", "llvm.inttoptr"}
 
 
@@ -114,10 +128,15 @@ class Tracked:
         self.values: set[Value] = set()
         self.pointers: set[Value] = set(body.args) if loose_arguments else set()
         self.raw_is_loose = loose_arguments
+        self._mixed = loose_arguments
         if not loose_arguments and not any(
-            op.name in _ALLOCAS for top in body.ops for op in top.walk()
+            op.name in _SOURCES for top in body.ops for op in top.walk()
         ):
             return
+        # A copy from memory that may be uninitialised makes any fragment such memory again.
+        self._mixed = any(
+            op.name in _SHARED or op.name == "cute.gemm" for top in body.ops for op in top.walk()
+        )
         before = (-1, -1)
         while before != (len(self.values), len(self.pointers)):
             before = (len(self.values), len(self.pointers))
@@ -171,8 +190,15 @@ class Tracked:
     def _plain(self, op: Op) -> None:
         if op.name in _ALLOCAS:
             self.raw_is_loose = True
-            if op.results[0] not in self.pointers and not written_first(op):
+            if op.results[0] not in self.pointers and (self._mixed or not written_first(op)):
                 self.pointers.add(op.results[0])
+            return
+        if op.name in _SHARED:
+            self.raw_is_loose = True
+            self.pointers.update(op.results)
+            return
+        if op.name == "ptx.shfl_sync":
+            self.values.update(op.results)
             return
         if op.name in _READS:
             if op.operands[0] in self.pointers:

@@ -86,6 +86,8 @@ def dtype_of(type: Type, loc: Location | None = None) -> np.dtype[Any]:
             return np.dtype(np.bool_)
         bits = max(8, 1 << (element.width - 1).bit_length())
         return np.dtype(f"i{bits // 8}")
+    if isinstance(element, IntegerType) and element.width <= 128:
+        return np.dtype(object)  # Python ints
     if isinstance(element, FloatType) and element.name in _FLOATS:
         return np.dtype(_FLOATS[element.name])
     raise SimulationError(f"the simulator has no values of type {element}", code="OC3001", loc=loc)
@@ -112,7 +114,7 @@ def scalar_of(value: Any, dtype: np.dtype[Any]) -> Any:
     """An element of an array as the value that all lanes share."""
     if dtype.kind == "b":
         return bool(value)
-    return int(value) if dtype.kind == "i" else dtype.type(value)
+    return int(value) if dtype.kind in "iO" else dtype.type(value)
 
 
 def as_array(value: Any, dtype: np.dtype[Any]) -> Array:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Watchers see every access to global memory: one counts transactions, one finds races.
+"""Watchers see every access to memory that threads share: one counts transactions.
 
 A watcher is called after bounds and alignment are checked and before memory is touched, with the
 byte offsets of all runs (lanes x runs) and, for a predicated access, which of them happen.
@@ -16,12 +16,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opencute.base.errors import RaceError
-from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
 from opencute.sim.values import Array
 
-__all__ = ["Races", "Transactions", "Watcher"]
+__all__ = ["Transactions", "Watcher"]
 
 
 class Watcher(Protocol):
@@ -50,7 +48,12 @@ def _spread(lanes: Lanes, offsets: Array, mask: Any) -> tuple[Array, Array, Arra
 
 
 class Transactions:
-    """Counts the 32-byte sectors and 128-byte lines that each instruction of a warp touches."""
+    """Counts what the instructions of a warp ask of memory, in all and for each source line.
+
+    Of global memory: the 32-byte sectors and 128-byte lines that an instruction touches. Of shared
+    memory: the *passes* that its 32 banks of 4 bytes need, and how few would do without conflicts.
+    An instruction of 8 bytes a thread goes in two halves of the warp, one of 16 in four quarters.
+    """
 
     def __init__(self, report: Any) -> None:
         self.report = report
@@ -59,87 +62,55 @@ class Transactions:
         self, lanes: Lanes, access: Any, verb: str, buffer: Any, offsets: Array, mask: Any
     ) -> None:
         """Count one access."""
-        who, which, where = _spread(lanes, offsets, mask)
-        threads = lanes.run.threads
-        warps = -(-threads // 32)
-        warp = who // threads * warps + who % threads // 32
-        wide = min(access.width, access.need)
-        pieces = access.width // wide
-        for piece in range(pieces):
-            address = buffer.base + where + piece * wide
-            instruction = warp * int(which.max(initial=0) + 1) + which
-            for size, counter in ((32, self.report.sectors), (128, self.report.lines)):
-                keys = np.stack([instruction, address // size])
-                counter[verb, buffer.space] += np.unique(keys, axis=1).shape[1]
-
-
-class Races:
-    """Finds two threads of a launch of which one writes what the other one touches.
-
-    Only for kernels in which nothing waits: there no two accesses of different threads are ordered.
-    One word for each byte says who wrote it last, and one who read it, with the operation.
-    """
-
-    def __init__(self) -> None:
-        self.ops: list[Op] = []
-        self.known: dict[int, int] = {}
-        self.shadows: dict[int, tuple[Any, Array, Array]] = {}
-
-    def _number(self, op: Op) -> int:
-        n = self.known.get(id(op))
-        if n is None:
-            n = self.known[id(op)] = len(self.ops)
-            self.ops.append(op)
-        return n
-
-    def __call__(
-        self, lanes: Lanes, access: Any, verb: str, buffer: Any, offsets: Array, mask: Any
-    ) -> None:
-        """Compare one access with those before, and remember it."""
-        known = self.shadows.get(id(buffer))
-        if known is None:
-            known = (buffer, np.zeros(buffer.size, np.int64), np.zeros(buffer.size, np.int64))
-            self.shadows[id(buffer)] = known
-        _, writers, readers = known
-        who, _, where = _spread(lanes, offsets, mask)
-        index = where[:, None] + np.arange(access.width)
-        me = np.broadcast_to((who + 1)[:, None], index.shape)
-        mine = me | (self._number(access.op) << 40)
-        self._compare(lanes, access, verb, buffer, me, index, writers[index], "wrote")
-        if verb == "write":
-            self._compare(lanes, access, verb, buffer, me, index, readers[index], "read")
-            writers[index] = mine
-            self._compare(lanes, access, verb, buffer, me, index, writers[index], "wrote")
-        else:
-            # Of several readers one is enough: whoever writes next is another than one of them.
-            before = readers[index]
-            others = (before != 0) & ((before & _THREAD) != me)
-            readers[index] = np.where(others, before | _SEVERAL, mine)
-
-    def _compare(
-        self, lanes: Lanes, access: Any, verb: str, buffer: Any, me: Array, index: Array,
-        before: Array, did: str,
-    ) -> None:  # fmt: skip
-        other = before & _THREAD
-        bad = (before != 0) & ((other != me) | (before & _SEVERAL != 0))
-        if not bad.any():
+        if verb == "begin" or lanes.run.host:
             return
-        at = tuple(np.argwhere(bad)[0])
+        who, which, where = _spread(lanes, offsets, mask)
+        if who.size == 0:
+            return
         threads = lanes.run.threads
-        describe = lanes.run.describe
-        first, second = int(other[at]) - 1, int(me[at]) - 1
-        if first == second:
-            text = "other threads"
-        else:
-            text = describe(first // threads, first % threads)
-        op = self.ops[(int(before[at]) >> 40) & 0xFFFFF]
-        raise RaceError(
-            f"{describe(second // threads, second % threads)} {verb}s byte {int(index[at])} of "
-            f"{buffer.name!r}, which {text} {did} at {op.loc} with no order between them",
-            code="OC3401",
-            loc=access.op.loc,
-        )
+        lane = who % threads % 32
+        warp = who // threads * -(-threads // 32) + who % threads // 32
+        wide = min(access.width, access.need)
+        instruction = warp * int(which.max(initial=0) + 1) + which
+        line = self.report.line(access.op, verb, buffer.space, wide)
+        for piece in range(access.width // wide):
+            place = where + piece * wide
+            line.instructions += np.unique(instruction).size
+            line.bytes += place.size * wide
+            if buffer.space == "smem":
+                self._banks(line, verb, instruction, lane, place % buffer.arena.stride, wide)
+            else:
+                self._sectors(line, verb, buffer.space, instruction, buffer.base + place)
+
+    def _sectors(
+        self, line: Any, verb: str, space: str, instruction: Array, address: Array
+    ) -> None:
+        found: list[int] = []
+        for size, counter in ((32, self.report.sectors), (128, self.report.lines)):
+            keys = np.stack([instruction, address // size])
+            found.append(np.unique(keys, axis=1).shape[1])
+            counter[verb, space] += found[-1]
+        line.sectors += found[0]
+
+    def _banks(
+        self, line: Any, verb: str, instruction: Array, lane: Array, place: Array, wide: int
+    ) -> None:
+        words = max(wide // 4, 1)
+        phase = instruction * words + lane // (32 // words)
+        word = place[:, None] // 4 + np.arange(words)
+        # One word is read once in a phase, however many lanes ask for it.
+        span = int(word.max()) + 1
+        asked = np.unique(phase[:, None] * span + word)
+        _, most = _largest(asked // span * 32 + asked % span % 32)
+        passes, ideal = int(most.sum()), int(most.size)
+        self.report.passes[verb] += passes
+        self.report.conflicts[verb] += passes - ideal
+        line.passes += passes
+        line.conflicts += passes - ideal
 
 
-_THREAD = (1 << 40) - 1
-_SEVERAL = 1 << 62
+def _largest(key: Array) -> tuple[Array, Array]:
+    """For keys ``group * 32 + bank``: the groups, and the most keys that are equal in each."""
+    keys, counts = np.unique(key, return_counts=True)
+    groups, start = np.unique(keys // 32, return_index=True)
+    return groups, np.maximum.reduceat(counts, start)

@@ -52,7 +52,7 @@ def _finish(report: dict[str, Any], status: int) -> None:
 
 def _must_exist(file: Path) -> None:
     if file.is_dir():
-        raise click.UsageError(f"{str(file)!r} is a folder; name its files, as in {file}/*.py")
+        raise click.UsageError(f"{str(file)!r} is a folder; name a file in it, as in {file}/*.py")
     if not file.is_file():
         raise click.UsageError(f"there is no file {str(file)!r}")
 
@@ -136,13 +136,51 @@ def benchmark(
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.argument("file", type=_FILE)
-@click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def run(file: Path, args: tuple[str, ...]) -> None:
+@click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
+@click.argument("words", metavar="FILE [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def run(module: str | None, words: tuple[str, ...]) -> None:
     """Run a script or a notebook; with no GPU, in the simulator."""
-    from opencute.tools.run import run_file
+    from opencute.tools.run import run_file, run_module
 
-    raise SystemExit(run_file(file, list(args)))
+    if module is not None:
+        raise SystemExit(run_module(module, list(words)))
+    if not words:
+        raise click.UsageError("name the file to run, or a module after -m")
+    _must_exist(Path(words[0]))
+    raise SystemExit(run_file(Path(words[0]), list(words[1:])))
+
+
+_FORWARDED = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+@main.command(context_settings=_FORWARDED)
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Orders.")
+@click.option("--counters", is_flag=True, help="Show what each line asks of memory.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def check(seeds: int, counters: bool, file: Path, args: tuple[str, ...]) -> None:
+    """Run FILE in the simulator and look for races, early reads and barriers that not all reach.
+
+    It runs once for each of several orders of its threads; a fault is an error on its line. What is
+    found does not depend on the order in which the simulator happens to run threads.
+    """
+    from opencute.tools import check as tool
+
+    _must_exist(file)
+    raise SystemExit(tool.check(file, list(args), seeds=seeds, show=counters))
+
+
+@main.command(context_settings=_FORWARDED)
+@click.option("--simulate", is_flag=True, required=True, help="Count in the simulator.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def profile(simulate: bool, file: Path, args: tuple[str, ...]) -> None:
+    """Run FILE and show what each line asks of memory: sectors, bank conflicts, waits."""
+    from opencute.tools import check as tool
+
+    assert simulate
+    _must_exist(file)
+    raise SystemExit(tool.profile(file, list(args)))
 
 
 @main.command()
@@ -166,6 +204,25 @@ def show(file: Path, stages: tuple[str, ...], arch: str) -> None:
 
 
 @main.command()
+@click.argument("file", type=_FILE)
+@click.option("--sm", "arch", default="sm_90a", show_default=True, help="Architecture.")
+def explain(file: Path, arch: str) -> None:
+    """Say what the kernels of FILE cost: registers, spills, memory accesses with source lines.
+
+    FILE is a kernel file or any script; it runs in the simulator.
+    """
+    from opencute.base.errors import OpenCuTeError
+    from opencute.lab.kernel_file import UserError
+    from opencute.tools import show as tool
+
+    try:
+        for text in tool.explain(file, arch):
+            click.echo(text)
+    except (OpenCuTeError, UserError) as e:
+        raise click.ClickException(str(e)) from None
+
+
+@main.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(as_json: bool) -> None:
     """Say what is installed, what is missing, and what to do."""
@@ -175,6 +232,18 @@ def doctor(as_json: bool) -> None:
     if as_json:
         _finish(facts, 0)
     tool.show(facts)
+
+
+@main.command()
+@click.argument("code", metavar="CODE")
+def error(code: str) -> None:
+    """Say what an error code means, and what to change."""
+    from opencute.tools import error_pages
+
+    entry = error_pages.catalogue().get(code.upper())
+    if entry is None:
+        raise click.UsageError(f"no error has the code {code!r}; codes look like OC1114")
+    click.echo(error_pages.page(entry, []), nl=False)
 
 
 @main.group()
@@ -207,12 +276,14 @@ def cache_clear() -> None:
 
 
 @main.command()
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Table to write.")
+@click.option(
+    "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder of page and record."
+)
 @click.option("--commit", default="", help="Commit of the upstream copy, where git cannot tell.")
 @click.option("--timeout", type=_SECONDS, default=300.0, show_default=True, help="Per example.")
-@click.option("--only", default="*", show_default=True, help="Glob on the example's path.")
+@click.option("--only", default="*", show_default=True, help="Glob on the file's name.")
 def compat(output: Path | None, commit: str, timeout: float, only: str) -> None:
-    """Run published CUTLASS examples and write the table docs/compatibility.md."""
+    """Run published CUTLASS examples and write docs/compatibility.md."""
     from opencute.tools import compat as tool
 
     raise SystemExit(tool.main(output, commit=commit, timeout=timeout, only=only))

@@ -2,110 +2,96 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opencute compat`: run published CUTLASS examples and write down which of them work.
 
-In: a copy of the public CUTLASS repository, named by the knob `OPENCUTE_UPSTREAM`. Out: the table
-`docs/compatibility.md`, with the commit of that copy. Each example runs unmodified in a child
-process, as `opencute run` runs it. Nothing of the examples is kept here but their names.
+In: a copy of the public CUTLASS repository, named by the knob `OPENCUTE_UPSTREAM`. Out: the page
+`docs/compatibility.md` and the record that it is made from, `docs/compatibility.json`. A run fills
+in the results of its own target, simulator or GPU, and leaves those of the other as they are. Each
+file runs unmodified in a child process, as `opencute run` runs it.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
 from opencute.base.knobs import KNOBS, Knobs
 from opencute.integrations import environment
+from opencute.tools.compat_list import EXAMPLES, Example
 
-__all__ = ["EXAMPLES", "Example", "Outcome", "main", "run_example", "table"]
+__all__ = ["EXAMPLES", "Example", "Outcome", "main", "page", "run_example"]
 
 PAGE = Path("docs/compatibility.md")
-_CUTE = "examples/python/CuTeDSL/cute"
-_ELEMENTWISE = f"{_CUTE}/ampere/kernel/elementwise"
-
-
-@dataclass(frozen=True)
-class Example:
-    """A published file and the arguments to run it with."""
-
-    path: str
-    arguments: tuple[str, ...] = ()
-
-    @property
-    def command(self) -> str:
-        """How the table shows it."""
-        return " ".join((self.path.removeprefix(f"{_CUTE}/"), *self.arguments))
-
-
-_SMALL = ("--M", "256", "--N", "512")
-EXAMPLES: tuple[Example, ...] = (
-    Example(f"{_ELEMENTWISE}/elementwise_add.py"),
-    Example(f"{_ELEMENTWISE}/elementwise_add.py", ("--M", "3", "--N", "12")),
-    *(
-        Example(f"{_ELEMENTWISE}/elementwise_apply.py", ("--op", op, *_SMALL))
-        for op in ("add", "mul", "leaky_relu")
-    ),
-    *(
-        Example(f"{_CUTE}/notebooks/{name}.ipynb")
-        for name in (
-            "hello_world",
-            "print",
-            "data_types",
-            "tensor",
-            "tensorssa",
-            "composed_layout",
-            "cute_layout_algebra",
-            "elementwise_add",
-        )
-    ),
-)
+RECORD = Path("docs/compatibility.json")
+_TITLES = {"sim": "simulator", "gpu": "GPU"}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended."""
+    """How a run ended.
 
-    example: Example
+    Args:
+        result: works, fails, too slow, or absent from the copy.
+        seconds: wall clock of the child process.
+        remark: the last line of its errors.
+        date: when it ran.
+        device: what it ran on.
+    """
+
     result: str
     seconds: float
     remark: str = ""
+    date: str = ""
+    device: str = ""
 
     @property
     def works(self) -> bool:
+        """Whether the file ended without an error; its own checks are part of it."""
         return self.result == "works"
 
 
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:120].replace("|", "\\|") if lines else ""
+    last = re.sub(r"\s*\(?/\S+", "", lines[-1]) if lines else ""  # no paths of this machine
+    return last[:120].replace("|", "\\|")
 
 
-def run_example(upstream: Path, example: Example, timeout: float) -> Outcome:
+def _command(path: Path, arguments: tuple[str, ...]) -> list[str]:
+    run = [sys.executable, "-m", "opencute.tools", "run"]
+    if path.name.startswith("test_"):
+        plain = ("-q", "-p", "no:cacheprovider", "--noconftest", "--tb=line")
+        return [*run, "-m", "pytest", *plain, str(path), *arguments]
+    return [*run, str(path), *arguments]
+
+
+def run_example(upstream: Path, example: Example, timeout: float, target: str = "sim") -> Outcome:
     """Run one example in a child process."""
     path = (upstream / example.path).resolve()
     if not path.is_file():
-        return Outcome(example, "absent", 0.0, "not in this copy")
+        return Outcome("absent", 0.0, "not in this copy")
     root = str(environment.source_root())
     search_path = os.pathsep.join(p for p in (root, *map(os.path.abspath, sys.path)) if p)
-    command = [sys.executable, "-m", "opencute.tools", "run", str(path), *example.arguments]
     start = time.monotonic()
     try:
         with tempfile.TemporaryDirectory() as scratch:  # examples keep stages where they run
             done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", timeout=timeout,
-                check=False, env={**os.environ, "PYTHONPATH": search_path},
-                stdin=subprocess.DEVNULL, cwd=scratch,
+                _command(path, example.arguments_for(target)),
+                capture_output=True, text=True, errors="replace", timeout=timeout, check=False,
+                env={**os.environ, "PYTHONPATH": search_path}, stdin=subprocess.DEVNULL,
+                cwd=scratch,
             )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return Outcome(example, "too slow", timeout, f"more than {timeout:g} s")
-    seconds = time.monotonic() - start
+        return Outcome("too slow", timeout, f"more than {timeout:g} s")
+    seconds = round(time.monotonic() - start, 1)
     if done.returncode:
-        return Outcome(example, "fails", seconds, _last_line(done.stderr))
-    return Outcome(example, "works", seconds)
+        return Outcome("fails", seconds, _last_line(done.stderr) or _last_line(done.stdout))
+    return Outcome("works", seconds)
 
 
 def upstream_commit(upstream: Path) -> str:
@@ -119,38 +105,83 @@ def upstream_commit(upstream: Path) -> str:
     return done.stdout.strip()
 
 
-def table(outcomes: list[Outcome], commit: str, target: str) -> str:
-    """The page as Markdown."""
-    works = sum(o.works for o in outcomes)
-    rows = [
-        f"| `{o.example.command}` | {o.result} | {o.seconds:.1f} | {o.remark} |" for o in outcomes
-    ]
+def _cell(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "not run"
+    shown = f"{outcome.result}, {outcome.seconds:.1f} s"
+    return shown if outcome.works or not outcome.remark else f"{shown}: {outcome.remark}"
+
+
+def page(results: dict[str, dict[str, Outcome]], commit: str) -> str:
+    """The page as Markdown.
+
+    Args:
+        results: outcomes by target and the example's name.
+        commit: of the copy.
+    """
+    facts: list[str] = []
+    for target, outcomes in results.items():
+        if outcomes:
+            devices = sorted({f"{o.device}, {o.date}" for o in outcomes.values()})
+            works = sum(o.works for o in outcomes.values())
+            facts.append(
+                f"- {_TITLES[target]} ({'; '.join(devices)}): {works} of {len(outcomes)} work"
+            )
+    rows: list[str] = []
+    for e in EXAMPLES:
+        sim, gpu = (_cell(results[target].get(e.name)) for target in ("sim", "gpu"))
+        rows.append(f"| `{e.name}` | {sim} | {gpu} |")
     return "\n".join([
         "# Compatibility with the published CUTLASS examples",
         "",
         "Written by `opencute compat`; do not edit. Each file is run unmodified, from a copy of",
-        f"the public repository named by `{Knobs.upstream.env}`.",
+        f"the public repository named by `{Knobs.upstream.env}`; it works when it ends without an",
+        "error, its own checks of results included. Arguments are those of the GPU run; in the",
+        "simulator sizes are smaller.",
         "",
         f"- Upstream commit: `{commit or 'unknown'}`",
-        f"- Target: {target}",
-        f"- Date: {time.strftime('%Y-%m-%d', time.gmtime())}",
-        f"- {works} of {len(outcomes)} work",
+        *facts,
         "",
-        "| example | result | seconds | remark |",
-        "|---|---|---|---|",
+        "| file | simulator | GPU |",
+        "|---|---|---|",
         *rows,
         "",
     ])  # fmt: skip
 
 
-def main(output: Path | None, *, commit: str = "", timeout: float = 300.0, only: str = "*") -> int:
-    """Run the examples, write the page, and print it.
+def _read(record: Path) -> tuple[str, dict[str, dict[str, Outcome]]]:
+    if not record.is_file():
+        return "", {"sim": {}, "gpu": {}}
+    found = json.loads(record.read_text(encoding="utf-8"))
+    names = {e.name for e in EXAMPLES}
+    return found["commit"], {
+        target: {n: Outcome(**o) for n, o in found[target].items() if n in names}
+        for target in _TITLES
+    }
+
+
+def _write(record: Path, commit: str, results: dict[str, dict[str, Outcome]]) -> None:
+    kept = {t: {n: asdict(o) for n, o in rows.items()} for t, rows in results.items()}
+    text = json.dumps({"commit": commit, **kept}, indent=1, ensure_ascii=False)
+    record.write_text(text + "\n", encoding="utf-8")
+
+
+def _device(target: str) -> str:
+    if target == "sim":
+        return "sm_90a"
+    from opencute.runtime import device
+
+    return device.properties().name
+
+
+def main(folder: Path | None, *, commit: str = "", timeout: float = 300.0, only: str = "*") -> int:
+    """Run the examples, write the page and its record, and print a line for each.
 
     Args:
-        output: where to write; None for the project's page, if all examples run and it is near.
-        commit: the copy's commit, where it is no git checkout.
+        folder: where page and record are; None for the project's `docs`, if it is near.
+        commit: the copy's commit, where it is no git checkout; else the one that was run before.
         timeout: seconds for each example.
-        only: glob on the examples' commands.
+        only: glob on the examples' names.
 
     Returns:
         0 when all of them work, 1 when one does not, 2 when there is no copy to run.
@@ -159,16 +190,22 @@ def main(output: Path | None, *, commit: str = "", timeout: float = 300.0, only:
     if upstream is None or not upstream.is_dir():
         print(f"opencute: set {Knobs.upstream.env} to a copy of CUTLASS", file=sys.stderr)
         return 2
-    outcomes: list[Outcome] = []
+    folder = folder or (PAGE.parent if PAGE.parent.is_dir() else None)
+    target = "sim" if environment.uses_simulator() else "gpu"
+    before, results = _read(folder / RECORD.name) if folder else ("", {"sim": {}, "gpu": {}})
+    commit = commit or upstream_commit(upstream) or before
+    today, device = time.strftime("%Y-%m-%d", time.gmtime()), _device(target)
+    good = True
     for example in EXAMPLES:
-        if fnmatch(example.command, only):
-            outcomes.append(run_example(upstream, example, timeout))
-            print(f"{outcomes[-1].result:>8}  {example.command}", file=sys.stderr)
-    target = "simulator (sm_90a)" if environment.uses_simulator() else "GPU"
-    page = table(outcomes, commit or upstream_commit(upstream), target)
-    if output is None and only == "*" and PAGE.parent.is_dir():
-        output = PAGE
-    if output is not None:
-        output.write_text(page, encoding="utf-8")
-    print(page)
-    return 0 if all(o.works for o in outcomes) else 1
+        if not fnmatch(example.name, only):
+            continue
+        done = run_example(upstream, example, timeout, target)
+        results[target][example.name] = Outcome(
+            done.result, done.seconds, done.remark, today, device
+        )
+        good = good and done.works
+        print(f"{done.result:>8} {done.seconds:6.1f} s  {example.name}  {done.remark}", flush=True)
+        if folder is not None:  # kept after each, so that a run that is stopped loses nothing
+            _write(folder / RECORD.name, commit, results)
+            (folder / PAGE.name).write_text(page(results, commit), encoding="utf-8")
+    return 0 if good else 1

@@ -9,6 +9,7 @@ In: a path and the arguments of the script. Out: whatever it does, and its exit 
 
 from __future__ import annotations
 
+import runpy
 import sys
 import traceback
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from opencute.base.knobs import KNOBS
 from opencute.integrations import environment
 from opencute.tools.notebook import NotebookError, run_notebook
 
-__all__ = ["run_file"]
+__all__ = ["run_file", "run_module"]
 
 
 def _main_module(path: Path) -> ModuleType:
@@ -54,7 +55,7 @@ def _status(code: object) -> int:
     return 1
 
 
-def _guarded(run: Callable[[], None]) -> int:
+def _guarded(run: Callable[[], object]) -> int:
     try:
         run()
     except SystemExit as stop:
@@ -71,13 +72,17 @@ def _guarded(run: Callable[[], None]) -> int:
     return 0
 
 
-def prepare(path: Path) -> None:
-    """Set up this process: our `cutlass`, and the simulated device where there is no GPU."""
+def prepare(folder: Path) -> None:
+    """Set up this process: our `cutlass`, and the simulated device where there is no GPU.
+
+    Args:
+        folder: where imports of the script look first.
+    """
     if environment.uses_simulator():
         if not KNOBS.target:
             print("opencute: no GPU found, kernels run in the simulator (sm_90a)", file=sys.stderr)
         environment.prepare()
-    sys.path[0] = str(path.resolve().parent)
+    sys.path[0] = str(folder.resolve())
     environment.own_cutlass_first()
 
 
@@ -91,8 +96,23 @@ def run_file(path: Path, arguments: list[str]) -> int:
     Returns:
         The exit status.
     """
-    prepare(path)
+    prepare(path.parent)
     sys.argv = [str(path), *arguments]
     module = _main_module(path)
     runner = run_notebook if path.suffix == ".ipynb" else _run_script
     return _guarded(lambda: runner(path, module.__dict__))
+
+
+def run_module(name: str, arguments: list[str]) -> int:
+    """Run a module as ``python -m`` does, such as ``pytest`` on a file of tests.
+
+    Args:
+        name: the module.
+        arguments: what it finds in `sys.argv[1:]`.
+
+    Returns:
+        The exit status.
+    """
+    prepare(Path())
+    sys.argv = [name, *arguments]
+    return _guarded(lambda: runpy.run_module(name, run_name="__main__", alter_sys=True))

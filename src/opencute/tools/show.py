@@ -18,7 +18,7 @@ from opencute.integrations import environment
 from opencute.jit.calls import compiled_artefacts
 from opencute.lab.kernel_file import KernelFile
 
-__all__ = ["STAGES", "show"]
+__all__ = ["STAGES", "explain", "show"]
 
 STAGES: dict[str, Callable[[Artefacts], str]] = {
     "cute": lambda a: a.cute,
@@ -81,3 +81,28 @@ def show(file: Path, stages: list[str], arch: str) -> Iterator[str]:
                     yield f"{line}\n"
             except MissingPieceError as e:
                 yield f"(not available here)\n{e}\n"
+
+
+def explain(file: Path, arch: str) -> Iterator[str]:
+    """What the kernels cost that a file compiles: registers, spills, accesses with source lines.
+
+    Args:
+        file: a kernel file.
+        arch: architecture, such as sm_90a.
+
+    Yields:
+        A text for each kernel.
+
+    Raises:
+        ArgumentError: the file compiles nothing.
+        MissingPieceError: there is no ptxas or no disassembler.
+    """
+    found = _artefacts(file, arch)
+    if not found:
+        raise ArgumentError(
+            f"{file} compiles no function of ours", code="OC2160",
+            hint="kernel_fn must call a @cute.jit function",
+        )  # fmt: skip
+    for artefacts in found:
+        for facts in artefacts.explain():
+            yield facts.text()

@@ -78,6 +78,14 @@ def _entry(name: str, where: str) -> str:
     return f"from {path} import {attribute or name} as {name}"
 
 
+def _wrapped(line: str) -> str:
+    """An import as formatters write it where it is too long."""
+    if len(line) <= 100:
+        return line
+    head, _, name = line.partition(" import ")
+    return f"{head} import (\n    {name},\n)"
+
+
 def _text(entries: dict[str, str], aliases: list[str], version: bool) -> str:
     lines = [_HEAD]
     generic = "Constexpr" in aliases
@@ -85,7 +93,7 @@ def _text(entries: dict[str, str], aliases: list[str], version: bool) -> str:
         typing = ["Any"] * any(_ALIASES[n] == "Any" for n in aliases)
         typing += ["Annotated", "TypeVar"] * generic
         lines.append(f"from typing import {', '.join(sorted(typing))}\n")
-    lines += sorted(entries.values(), key=_import_key)
+    lines += [_wrapped(line) for line in sorted(entries.values(), key=_import_key)]
     if version:
         lines.append("\n__version__: str")
     if aliases:

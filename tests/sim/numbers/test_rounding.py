@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opencute.base.errors import SimulationError
 from opencute.dialects import arith, cute
 from opencute.ir.types import BF16, F16, F32, FloatType
 from opencute.sim import Simulator
@@ -61,9 +60,8 @@ def test_saturation() -> None:
     assert converted([1e6], F16, "rn", True).tolist() == [65504]
 
 
-def test_scalars_and_unknown_roundings() -> None:
+def test_scalars_and_other_roundings() -> None:
     module = function_module([F32], [BF16], lambda v: [cute.convert(v, BF16, "rz")])
     assert float(Simulator().run_function(module, "f", [1.0077])) == 1.0
-    module = function_module([F32], [BF16], lambda v: [cute.convert(v, BF16, "rs")])
-    with pytest.raises(SimulationError, match="rounding rs is not simulated"):
-        Simulator().run_function(module, "f", [1.0])
+    module = function_module([F32], [BF16], lambda v: [cute.convert(v, BF16, "rp")])
+    assert float(Simulator().run_function(module, "f", [1.0079])) == 1.015625

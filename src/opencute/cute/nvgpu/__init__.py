@@ -6,4 +6,17 @@ from __future__ import annotations
 
 from opencute.base.lazy import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, {"CopyUniversalOp": "opencute.lang.copies"})
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        **{
+            name: "opencute.lang.tiled.operations"
+            for name in (
+                "CopyG2ROp", "CopyR2GOp", "CopyUniversalOp", "LoadCacheMode", "MmaUniversalOp",
+            )
+        },
+        "OperandMajorMode": "opencute.lang.block.majors",
+        "cpasync": "opencute.cute.nvgpu.cpasync:",
+        "warp": "opencute.cute.nvgpu.warp:",
+    },
+)  # fmt: skip

@@ -13,6 +13,7 @@ from opencute.frontend import generated
 from opencute.frontend.hints import note_rewritten
 from opencute.frontend.rewrite.accepted import check
 from opencute.frontend.rewrite.conditionals import rewrite_if
+from opencute.frontend.rewrite.elections import Elections
 from opencute.frontend.rewrite.expressions import rewrite_expression, state_of
 from opencute.frontend.rewrite.leaving import (
     RESULT,
@@ -36,7 +37,8 @@ from opencute.frontend.source import function_tree
 
 __all__ = ["rewritten"]
 
-_cache: dict[types.CodeType, types.CodeType] = {}
+# By identity, with the key kept alive: code objects that differ only in their file are equal.
+_cache: dict[int, tuple[types.CodeType, types.CodeType]] = {}
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -206,10 +208,11 @@ def rewritten(fn: types.FunctionType) -> Callable[..., Any]:
     Raises:
         LanguageError: the source is not available, or has a construct that is not accepted.
     """
-    code = _cache.get(fn.__code__)
-    if code is None:
-        code = _cache[fn.__code__] = _compile(fn)
-        note_rewritten(code)
+    found = _cache.get(id(fn.__code__))
+    if found is None:
+        found = _cache[id(fn.__code__)] = (fn.__code__, _compile(fn))
+        note_rewritten(found[1])
+    code = found[1]
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
     cells[RUNTIME] = types.CellType(generated)
     closure = tuple(cells[name] for name in code.co_freevars)
@@ -222,7 +225,7 @@ def rewritten(fn: types.FunctionType) -> Callable[..., Any]:
 def _compile(fn: types.FunctionType) -> types.CodeType:
     tree, filename = function_tree(fn)
     check(tree, filename)
-    tree = _Matches(tree).visit(_mangled(tree, fn))
+    tree = _Matches(tree).visit(Elections().visit(_mangled(tree, fn)))
     tree = _Rewriter(filename, fn.__name__).visit(tree)
     # locals() must be called in the frame whose variables it shows, so it cannot hide in a helper.
     tree = _Locals().visit(tree)

@@ -40,6 +40,7 @@ from opencute.frontend.state.watch import Key, Watch
 from opencute.frontend.unbound import Unbound
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Op, Value
+from opencute.lang.block import smem
 from opencute.lang.numbers import Boolean, Numeric
 
 __all__ = ["Loop", "truth"]
@@ -122,7 +123,9 @@ class Loop:
     def run_for(self, loop: LoopRange, body: Callable[..., Values]) -> Values:
         """Build an `scf.for`."""
         lower, upper, step, item = loop.bounds()
+        memory = smem.mark()
         for _ in range(_TURNS):
+            smem.rewind(memory)
             region, block = new_block([lower.type, *types_of(self.plans)])
             with insert_at(block):
                 out = at_run_time(body, item(block.args[0]), *self._enter(block.args[1:]))
@@ -168,7 +171,9 @@ class Loop:
         runs: bool = False,
     ) -> Any:
         """Build an `scf.while`; or the condition's value, if it is known while tracing."""
+        memory = smem.mark()
         for _ in range(_TURNS):
+            smem.rewind(memory)
             types = types_of(self.plans)
             before, before_block = new_block(types)
             with insert_at(before_block):
@@ -180,6 +185,7 @@ class Loop:
                 if self._admit(changes):
                     continue
                 if test is True or test is False:
+                    smem.rewind(memory)
                     return test
                 row = self._with_items(start, changes)
                 scf.condition(test.ir_value(), flatten(self.plans, row))

@@ -107,7 +107,7 @@ def compared(fn: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., Any]
 def blend(cond: Array, a: Any, b: Any) -> Array:
     """`np.where` of two values of one type; on bits, as branches cost more than passes."""
     a, b = np.asarray(a), np.asarray(b)
-    if cond.size < 4096 and a.size < 4096 and b.size < 4096:
+    if a.dtype.kind == "O" or max(cond.size, a.size, b.size) < 4096:
         return np.where(cond, a, b)
     dtype = a.dtype
     bits = unsigned_dtype(dtype)

@@ -20,12 +20,12 @@ import numpy as np
 from opencute.sim.numbers.bulk import from_f32, to_f32
 from opencute.sim.values import Array
 
-__all__ = ["fma", "narrow", "round_to_odd_f64"]
+__all__ = ["fma", "narrow", "round_to_odd", "round_to_odd_f64", "two_product", "two_sum"]
 
 _BITS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
-def _odd(rounded: Array, error_sign: Array) -> Array:
+def round_to_odd(rounded: Array, error_sign: Array) -> Array:
     """`rounded` (to nearest) corrected to odd, given the sign of exact minus rounded."""
     bits = rounded.view(_BITS[rounded.dtype.itemsize])
     fix = (error_sign != 0) & (bits & 1 == 0)
@@ -49,7 +49,7 @@ def narrow(x: Array, dtype: np.dtype[Any]) -> Array:
         single = x.astype(np.float32)
         finite = np.isfinite(single)
         error = np.where(finite, np.sign(x - np.where(finite, single, 0)), 0)
-        x = _odd(single, error)
+        x = round_to_odd(single, error)
     if x.dtype == np.float32:
         return from_f32(x, dtype)
     return to_f32(x) if dtype == np.float32 else x.astype(dtype)
@@ -64,10 +64,11 @@ def round_to_odd_f64(x: Array) -> Array:
     back = np.where(top, 0.0, out).astype(x.dtype)
     # 2^63 (2^64) itself is beyond the type: whatever rounded up to it is smaller.
     sign = np.where(top, -1, np.where(x > back, 1, np.where(x < back, -1, 0)))
-    return _odd(out, sign)
+    return round_to_odd(out, sign)
 
 
-def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The sum and its rounding error."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
@@ -81,12 +82,13 @@ def fma(a: Any, b: Any, c: Any, dtype: np.dtype[Any]) -> Array:
     wide = [v.astype(np.float64) for v in (a, b, c)]
     # At most 24 + 24 bits: the product is exact in 53, and its exponent fits.
     product = wide[0] * wide[1]
-    total, error = _two_sum(product, wide[2])
+    total, error = two_sum(product, wide[2])
     error = np.where(np.isfinite(total), np.nan_to_num(error), 0)
-    return narrow(_odd(np.asarray(total), np.sign(error)), dtype)
+    return narrow(round_to_odd(np.asarray(total), np.sign(error)), dtype)
 
 
-def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
+def two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """The product and its rounding error."""
     split = 134217729.0  # 2^27 + 1
     p = a * b
     x = a * split
@@ -111,11 +113,11 @@ def _fma64(a: Array, b: Array, c: Array) -> Array:
     out = plain.copy()
     if safe.any():
         x, y, z = a[safe], b[safe], c[safe]
-        uh, ul = _two_product(x, y)
-        th, tl = _two_sum(z, ul)
-        vh, vl = _two_sum(uh, th)
-        s, e = _two_sum(tl, vl)
-        out[safe] = vh + _odd(s, np.sign(e))
+        uh, ul = two_product(x, y)
+        th, tl = two_sum(z, ul)
+        vh, vl = two_sum(uh, th)
+        s, e = two_sum(tl, vl)
+        out[safe] = vh + round_to_odd(s, np.sign(e))
     rest = ~safe & np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
     for i in np.flatnonzero(rest):
         out[i] = _fma_exact(float(a[i]), float(b[i]), float(c[i]))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, Type, element_type
@@ -17,9 +19,11 @@ from opencute.numeric.dtypes import DTYPES, DType
 from opencute.numeric.rounding import Rounding
 from opencute.sim.values import Array
 
-__all__ = ["convert_floats"]
+__all__ = ["convert_floats", "convert_randomly"]
 
-_ROUNDINGS: dict[str, Rounding] = {"rn": "rne", "rz": "rtz", "rna": "rna"}
+_ROUNDINGS: dict[str, Rounding] = {
+    "rn": "rne", "rz": "rtz", "rna": "rna", "rm": "rd", "rp": "ru",
+}  # fmt: skip
 
 
 def _dtype(op: Op, type: Type) -> DType:
@@ -36,8 +40,7 @@ def convert_floats(
     """A function from an array of one float type to an array of another.
 
     Raises:
-        SimulationError: the rounding is not one the simulator knows (``rs`` depends on random bits
-            that the operation does not have).
+        SimulationError: the rounding is not one the simulator knows.
     """
     mode = _ROUNDINGS.get(rounding)
     if mode is None:
@@ -49,3 +52,34 @@ def convert_floats(
         )
     src, dst = _dtype(op, source), _dtype(op, target)
     return lambda x: convert(x, src, dst, mode, saturate)
+
+
+def convert_randomly(op: Op, source: Type, target: Type, saturate: bool) -> Callable[..., Array]:
+    """A function of numbers and of random bits, 32 for each number: stochastic rounding.
+
+    As many low bits of them as the format drops are added to the significand, and the sum is cut.
+    """
+    src, dst = _dtype(op, source), _dtype(op, target)
+
+    def run(x: Array, random: Array) -> Array:
+        wide = np.float64 if src.width == 64 else np.float32
+        fraction, kind = (52, np.uint64) if src.width == 64 else (23, np.uint32)
+        bits = convert(x, src, DTYPES["f64" if src.width == 64 else "f32"]).view(kind)
+        with np.errstate(invalid="ignore"):
+            size = np.abs(bits.view(wide)).astype(np.float64)
+        exponent = np.frexp(size)[1].astype(np.int64) - 1
+        exponent = np.maximum(exponent, -1022 if src.width == 64 else -126)
+        lowest = 1 - dst.bias if dst.has_zero else -dst.bias
+        drop = fraction - dst.mantissa_bits + np.maximum(lowest - exponent, 0)
+        drop = np.minimum(drop, fraction + 2)
+        low = random.astype(np.uint32).astype(np.int64) & ((np.int64(1) << drop) - 1)
+        finite = np.isfinite(size)
+        step = np.exp2((exponent - fraction).astype(np.float64))
+        # The sum is exact: it is cut to the bits of the significand before it is put together.
+        units = np.where(finite, np.where(finite, size, 0) / step, 0).astype(np.int64)
+        cut = ((units + low) >> drop << drop).astype(np.float64) * step
+        near = np.where(finite, np.copysign(cut, bits.view(wide)), bits.view(wide))
+        mode: Rounding = "rne"  # exact, but for what is too large, which becomes infinity
+        return convert(near, DTYPES["f64"], dst, mode, saturate)
+
+    return run

@@ -4,6 +4,36 @@
 
 from __future__ import annotations
 
-from opencute.sim.semantics import arith, casts, cute, gpu, llvm, math, ptx, vector
+from opencute.sim.semantics import (
+    arith,
+    casts,
+    cf,
+    cute,
+    gpu,
+    llvm,
+    math,
+    ptx,
+    ptx_math,
+    ptx_memory,
+    ptx_warp,
+    smem,
+    tiled,
+    vector,
+)
 
-__all__ = ["arith", "casts", "cute", "gpu", "llvm", "math", "ptx", "vector"]
+__all__ = [
+    "arith",
+    "casts",
+    "cf",
+    "cute",
+    "gpu",
+    "llvm",
+    "math",
+    "ptx",
+    "ptx_math",
+    "ptx_memory",
+    "ptx_warp",
+    "smem",
+    "tiled",
+    "vector",
+]

@@ -27,6 +27,8 @@ from opencute.ir.types import IntegerType, Type, VectorType, element_type
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
 from opencute.sim.numbers.bulk import blend, compared, through_f32
+from opencute.sim.numbers.wide import is_wide, wide_binary
+from opencute.sim.numbers.wide import unsigned as wide_unsigned
 from opencute.sim.registry import Function, semantics
 from opencute.sim.taint import Taint, join
 from opencute.sim.values import (
@@ -149,6 +151,8 @@ def int_binary(name: str, type: Type) -> Callable[[Any, Any], Any]:
     dtype = dtype_of(type)
     if width == 1:
         return _bit_binary(name)
+    if is_wide(width):
+        return wide_binary(name, width)
     unsigned = unsigned_dtype(dtype)
     mask = (1 << width) - 1
     full = width == dtype.itemsize * 8
@@ -286,11 +290,20 @@ def cmpi(op: Op) -> Function:
         "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b,
         "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
     }[relation]  # fmt: skip
+    if is_wide(width):  # comparing Python ints gives an array of objects
+        exact = compare
+
+        def compare(a: Any, b: Any) -> Any:
+            r = exact(a, b)
+            return r.astype(np.bool_) if type(r) is nd else r
+
     if relation == name or (name[0] == "s" and width > 1):
         return compare
     if width == 1:
         # As a signed integer, a set bit is -1; as an unsigned one, NumPy's order is right.
         return compare if name[0] == "u" else lambda a, b: compare(b, a)
+    if is_wide(width):
+        return lambda a, b: compare(wide_unsigned(a, width), wide_unsigned(b, width))
     unsigned = unsigned_dtype(dtype_of(type_of))
     mask = (1 << width) - 1
     full = width == unsigned.itemsize * 8

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from opencute.ir.core import Op
-from opencute.ir.types import VectorType
+from opencute.ir.types import IntegerType, VectorType, element_type
 from opencute.sim.numbers.exact import narrow, round_to_odd_f64
+from opencute.sim.numbers.wide import is_wide, resized, to_float
 from opencute.sim.registry import Function, semantics
 from opencute.sim.values import (
     Array,
@@ -73,6 +74,8 @@ def resize(op: Op) -> Function:
     width = int_width(op.operands[0].type)
     new = int_width(op.results[0].type)
     dtype = dtype_of(op.results[0].type, op.loc)
+    if is_wide(width) or is_wide(new):
+        return resized(width, new, dtype, zero=op.name == "arith.extui")
     if op.name == "arith.extui":
         return on_arrays(op, lambda x: _to_int(_unsigned(x, width), dtype, new))
     return on_arrays(op, lambda x: _to_int(_signed(x), dtype, new))
@@ -91,6 +94,8 @@ def int_to_float(op: Op) -> Function:
     width = int_width(op.operands[0].type)
     dtype = dtype_of(op.results[0].type, op.loc)
     signed = op.name == "arith.sitofp"
+    if is_wide(width):
+        return on_arrays(op, to_float(op.results[0].type, width, dtype, signed=signed))
 
     def convert(x: Array) -> Array:
         i = _signed(x) if signed else _unsigned(x, width)
@@ -109,6 +114,9 @@ def float_to_int(op: Op) -> Function:
     signed = op.name == "arith.fptosi"
     low = -(1 << (width - 1)) if signed else 0
     high = (1 << (width - 1)) - 1 if signed else (1 << width) - 1
+    if is_wide(width):
+        each = np.frompyfunc(lambda x: _clamped_whole(x, low, high), 1, 1)
+        return on_arrays(op, lambda x: each(x.astype(np.float64)))
     wide = np.dtype(np.int64) if signed else np.dtype(np.uint64)
 
     def convert(x: Array) -> Array:
@@ -122,12 +130,26 @@ def float_to_int(op: Op) -> Function:
     return on_arrays(op, convert)
 
 
+def _clamped_whole(x: float, low: int, high: int) -> int:
+    """A float as a Python int in a range; NaN gives 0."""
+    if x != x:
+        return 0
+    return high if x >= high else low if x <= low else int(x)
+
+
 @semantics("arith.bitcast")
 def bitcast(op: Op) -> Function:
     """The same bits as another type of the same width."""
     target = dtype_of(op.results[0].type, op.loc)
     if target == dtype_of(op.operands[0].type, op.loc):
         return lambda x: x
+    kept = isinstance(element_type(op.results[0].type), IntegerType)
+    width = int_width(op.results[0].type) if kept else 0
+
+    def view(x: Array) -> Array:
+        out = (x if x.dtype.kind != "b" else x.view(np.uint8)).view(target)
+        return wrap_array(out, width) if width > 1 else out
+
     if isinstance(op.results[0].type, VectorType):
-        return on_arrays(op, lambda x: np.ascontiguousarray(x).view(target))
-    return on_arrays(op, lambda x: x.view(target))
+        return on_arrays(op, lambda x: view(np.ascontiguousarray(x)))
+    return on_arrays(op, view)

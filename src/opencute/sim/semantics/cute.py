@@ -12,20 +12,31 @@ from typing import Any
 
 import numpy as np
 
+from opencute.arch.copies import COPY_ATOMS
 from opencute.base.errors import MisalignedError, SimulationError
-from opencute.dialects.cute import CopyOp, LayoutAttr, PtrType, storage_bits
+from opencute.dialects.cute import CopyOp, PtrType, storage_bits
 from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op, Value
 from opencute.sim.access import Access
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RowBuffer, SimPointer
-from opencute.sim.numbers.rounding import convert_floats
+from opencute.sim.numbers.rounding import convert_floats, convert_randomly
 from opencute.sim.printf import Format
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.casts import on_arrays
-from opencute.sim.semantics.llvm import address_of, moved, new_registers, to_pointer
+from opencute.sim.semantics.llvm import (
+    address_of,
+    moved,
+    new_registers,
+    shared_address,
+    to_pointer,
+    to_shared_pointer,
+)
+from opencute.sim.semantics.tile_access import TileAccess
+from opencute.sim.semantics.tiled import AsyncTile, MatrixTile
 from opencute.sim.taint import Taint, report
 from opencute.sim.tiles import Tile, int_attr
+from opencute.sim.values import as_array, dtype_of, scalar_of
 
 __all__: list[str] = []
 
@@ -71,7 +82,7 @@ def ptr_add(op: Op) -> Function:
     return lambda lanes, p, i: moved(p, i, size)
 
 
-@semantics("cute.recast")
+@semantics("cute.recast", "cute.to_llvm", "cute.from_llvm")
 def recast(op: Op) -> Function:
     """The same address."""
     return lambda p: p
@@ -80,13 +91,15 @@ def recast(op: Op) -> Function:
 @semantics("cute.ptr_to_int", lanes=True)
 def ptr_to_int(op: Op) -> Function:
     """The address."""
-    return address_of
+    return shared_address if _pointer(op.operands[0]).space == "smem" else address_of
 
 
-@semantics("cute.int_to_ptr")
+@semantics("cute.int_to_ptr", lanes=True)
 def int_to_ptr(op: Op) -> Function:
     """An address whose buffer is found when it is used."""
-    return to_pointer
+    if _pointer(op.results[0]).space == "smem":
+        return to_shared_pointer
+    return lambda lanes, value: to_pointer(value)
 
 
 @semantics("cute.alloca", lanes=True)
@@ -102,7 +115,7 @@ def alloca(op: Op) -> Function:
 def load(op: Op) -> Function:
     """One element."""
     type = _pointer(op.operands[0])
-    access = Access(op, type.element, vector=False, align=type.align)
+    access = Access(op, type.element, vector=False, align=type.align, swizzle=type.swizzle)
 
     def run(lanes: Lanes, ptr: SimPointer, taints: Any = (), track: bool = False) -> Any:
         value = access.read(lanes, ptr)
@@ -115,60 +128,13 @@ def load(op: Op) -> Function:
 def store(op: Op) -> Function:
     """Write one element."""
     type = _pointer(op.operands[1])
-    access = Access(op, type.element, vector=False, align=type.align)
+    access = Access(op, type.element, vector=False, align=type.align, swizzle=type.swizzle)
 
     def run(lanes: Lanes, value: Any, ptr: SimPointer, taints: Any = (None,)) -> None:
         access.write(lanes, value, ptr)
         access.leave(lanes, ptr, taints[0])
 
     return run
-
-
-class _TileAccess:
-    """A tile of memory: its layout, and how its runs are accessed."""
-
-    def __init__(self, op: Op, pointer: Value, key: str, *, bits: int = 0, run: int = 0) -> None:
-        layout = op.attributes[key]
-        assert isinstance(layout, LayoutAttr)
-        type = _pointer(pointer)
-        self.tile = Tile(op, layout)
-        self.bits = storage_bits(type.element)
-        if run and self.tile.run % run:
-            run = 1
-        self.run = run or self.tile.run
-        widest = bits // 8 if bits else 16
-        align = widest if bits else type.align
-        self.access = Access(
-            op, type.element, vector=True, run=self.run, align=align, widest=widest
-        )
-        self.single = self.tile.length == self.run
-        inner = np.arange(0, self.tile.run, self.run, dtype=np.int64)
-        self._inner = inner
-        self._fixed: Any = None
-        if self.tile.fixed is not None and not self.single:
-            self._fixed = self._spread(self.tile.fixed)
-
-    def _spread(self, starts: Any) -> Any:
-        """Byte offsets of the runs of an access, from the starts of the tile's runs."""
-        if self._inner.size > 1:
-            starts = (starts[..., None] + self._inner).reshape(*starts.shape[:-1], -1)
-        bits = starts * self.bits
-        if self.bits % 8 and (bits & 7).any():
-            raise MisalignedError(
-                f"{self.access.op.name}: runs of the tile begin in the middle of a byte",
-                code="OC3202",
-                loc=self.access.op.loc,
-                hint="let tiles of sub-byte elements begin and end at whole bytes",
-            )
-        return bits >> 3
-
-    def starts(self, dyns: Any) -> Any:
-        """Byte offsets of the runs; None for a single run at the pointer."""
-        if self.single:
-            return None
-        if self._fixed is not None:
-            return self._fixed
-        return self._spread(self.tile.starts(dyns))
 
 
 def _dyn_sinks(first: int, address: int) -> Any:
@@ -181,7 +147,7 @@ def _dyn_sinks(first: int, address: int) -> Any:
 @semantics("cute.tile_load", lanes=True, taint="memory", sinks=_dyn_sinks(1, 0))
 def tile_load(op: Op) -> Function:
     """All elements of a tile."""
-    tile = _TileAccess(op, op.operands[0], "layout")
+    tile = TileAccess(op, op.operands[0], "layout")
     access = tile.access
 
     def run(
@@ -197,7 +163,7 @@ def tile_load(op: Op) -> Function:
 @semantics("cute.tile_store", lanes=True, taint="memory", sinks=_dyn_sinks(2, 1))
 def tile_store(op: Op) -> Function:
     """Write all elements of a tile."""
-    tile = _TileAccess(op, op.operands[1], "layout")
+    tile = TileAccess(op, op.operands[1], "layout")
     access = tile.access
 
     def run(lanes: Lanes, value: Any, ptr: SimPointer, *dyns: Any, taints: Any = (None,)) -> None:
@@ -218,6 +184,11 @@ def _copy_sinks(op: Op) -> list[tuple[int, str]]:
 def copy(op: Op) -> Function:
     """Copy a tile, where a predicate holds if there is one."""
     assert isinstance(op, CopyOp)
+    atom = COPY_ATOMS.get(op.atom.value)
+    if atom is not None and atom.grain:
+        return MatrixTile(op).run
+    if atom is not None and atom.cache:
+        return AsyncTile(op, _Copy(op)).run
     return _Copy(op).run
 
 
@@ -237,22 +208,22 @@ class _Copy:
         first = Tile(op, op.src_layout).first or 1
         if self.has_pred:
             assert op.pred is not None and op.pred_layout is not None
-            self.pred = _TileAccess(op, op.pred, "pred_layout")
+            self.pred = TileAccess(op, op.pred, "pred_layout")
             count = self.pred.tile.length
             total = Tile(op, op.src_layout).length
             per = first if count != total else 1
             run = min(*runs, per)
             self.repeat = per // run if per % run == 0 else 1
             run = per // self.repeat
-            self.src = _TileAccess(op, op.src, "src_layout", bits=bits, run=run)
-            self.dst = _TileAccess(op, op.dst, "dst_layout", bits=bits, run=run)
+            self.src = TileAccess(op, op.src, "src_layout", bits=bits, run=run)
+            self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits, run=run)
             if self.src.run != run or self.dst.run != run:
-                self.src = _TileAccess(op, op.src, "src_layout", run=1)
-                self.dst = _TileAccess(op, op.dst, "dst_layout", run=1)
+                self.src = TileAccess(op, op.src, "src_layout", run=1)
+                self.dst = TileAccess(op, op.dst, "dst_layout", run=1)
                 self.repeat = per
         else:
-            self.src = _TileAccess(op, op.src, "src_layout", bits=bits)
-            self.dst = _TileAccess(op, op.dst, "dst_layout", bits=bits)
+            self.src = TileAccess(op, op.src, "src_layout", bits=bits)
+            self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits)
         self.recode = src.element != dst.element
         self.dtype = self.dst.access.dtype
 
@@ -260,17 +231,25 @@ class _Copy:
         self, lanes: Lanes, src: SimPointer, dst: SimPointer, *rest: Any, taints: Any = ()
     ) -> None:
         """Copy for these lanes."""
+        from_, to, mask = self.parts(lanes, rest)
+        if mask is not None:
+            self.masked(lanes, src, from_, dst, to, mask)
+        else:
+            self.plain(lanes, src, from_, dst, to)
+
+    def parts(self, lanes: Lanes, rest: Any) -> tuple[Any, Any, Any]:
+        """Offsets of the runs on both sides, and the mask of those to copy, from the operands
+        after the two pointers."""
         at = 1 if self.has_pred else 0
         src_dyns = rest[at : at + self.n_src]
         dst_dyns = rest[at + self.n_src : at + self.n_src + self.n_dst]
-        from_, to = self.src.starts(src_dyns), self.dst.starts(dst_dyns)
+        mask = None
         if self.has_pred:
-            pred, pred_dyns = rest[0], rest[at + self.n_src + self.n_dst :]
-            self._masked(lanes, src, from_, dst, to, self._mask(lanes, pred, pred_dyns))
-        else:
-            self._plain(lanes, src, from_, dst, to)
+            mask = self._mask(lanes, rest[0], rest[at + self.n_src + self.n_dst :])
+        return self.src.starts(src_dyns), self.dst.starts(dst_dyns), mask
 
-    def _plain(self, lanes: Lanes, src: SimPointer, from_: Any, dst: SimPointer, to: Any) -> None:
+    def plain(self, lanes: Lanes, src: SimPointer, from_: Any, dst: SimPointer, to: Any) -> None:
+        """Copy all runs now."""
         value = self.src.access.read(lanes, src, from_)
         garbage = self._garbage(lanes, src, from_)
         self.dst.access.write(lanes, self._recoded(value), dst, to)
@@ -290,11 +269,12 @@ class _Copy:
             report(lanes, garbage, self.op, "a predicate")
         return np.repeat(mask, self.repeat, axis=2) if self.repeat > 1 else mask
 
-    def _masked(
+    def masked(
         self, lanes: Lanes, src: SimPointer, from_: Any, dst: SimPointer, to: Any, mask: Any
     ) -> None:
+        """Copy the runs in `mask` now."""
         if mask.all():
-            self._plain(lanes, src, from_, dst, to)
+            self.plain(lanes, src, from_, dst, to)
             return
         if not mask.any():
             return
@@ -307,7 +287,7 @@ class _Copy:
             first = mask[:, :, 0]
             part, pick, _ = lanes.sub(first)
             args = (pick(src), _picked(pick, from_), pick(dst), _picked(pick, to))
-            self._plain(part, *args)
+            self.plain(part, *args)
             return
         runs = mask.shape[2]
         from_ = np.zeros(runs, np.int64) if from_ is None else from_
@@ -355,6 +335,16 @@ def convert(op: Op) -> Function:
     """A float conversion with a rounding mode."""
     rounding = op.attributes["rounding"]
     assert isinstance(rounding, StringAttr)
+    if rounding.value == "rs":
+        types = (op.operands[0].type, op.results[0].type)
+        random = convert_randomly(op, *types, bool(int_attr(op, "saturate")))
+        source, target = (dtype_of(t, op.loc) for t in types)
+
+        def run(x: Any, bits: Any) -> Any:
+            out = random(as_array(x, source), as_array(bits, np.dtype(np.int32)))
+            return out if type(x) is nd or type(bits) is nd else scalar_of(out[0, 0], target)
+
+        return run
     fn = convert_floats(
         op, op.operands[0].type, op.results[0].type, rounding.value, bool(int_attr(op, "saturate"))
     )

@@ -21,10 +21,14 @@ from opencute.sim.access import Access
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, RowBuffer, SimPointer
 from opencute.sim.registry import Function, semantics
+from opencute.sim.sync.shared import SHARED_BASE, SharedBuffer
 from opencute.sim.tiles import int_attr
 from opencute.sim.values import int_width, wrap
 
-__all__ = ["address_of", "new_registers", "size_of"]
+__all__ = [
+    "address_of", "moved", "new_registers", "shared_address", "size_of", "to_pointer",
+    "to_shared_pointer",
+]  # fmt: skip
 
 _DYNAMIC = -(1 << 31)
 
@@ -53,9 +57,20 @@ def address_of(lanes: Lanes, ptr: Any) -> Any:
     """The address; registers become known to the address table."""
     if not isinstance(ptr, SimPointer):
         return int(ptr or 0)
-    if ptr.buffer is not RAW:
+    if ptr.buffer is not RAW and type(ptr.buffer) is not SharedBuffer:
         lanes.run.table.add(ptr.buffer)
     return ptr.address()
+
+
+def shared_address(lanes: Lanes, ptr: Any) -> Any:
+    """The address in the window of shared memory, as PTX has it: some 20 bits."""
+    return address_of(lanes, ptr) & 0xFFFFFF
+
+
+def to_shared_pointer(lanes: Lanes, value: Any) -> SimPointer:
+    """A pointer for an address in the window of shared memory."""
+    value = value.astype(np.int64) if type(value) is np.ndarray else int(value)
+    return SimPointer(lanes.run.group.arena.whole, value - SHARED_BASE)
 
 
 @semantics("llvm.getelementptr")

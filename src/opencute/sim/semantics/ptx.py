@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""`ptx`: special registers and barriers."""
+"""`ptx`: special registers, barriers, fences and rests."""
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -8,16 +8,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from opencute.base.errors import SimulationError
+from opencute.dialects.ptx import BarRedOp
 from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
 from opencute.sim.registry import Function, semantics
-from opencute.sim.values import Array, dtype_of, wrap
+from opencute.sim.sync.barriers import BARRIERS, Arrival, barriers_of
+from opencute.sim.sync.group import WARP
+from opencute.sim.sync.shared import SHARED_BASE
+from opencute.sim.values import dtype_of, wrap, wrap_array
 from opencute.sim.wait import Wait
 
 __all__: list[str] = []
@@ -39,19 +43,73 @@ def _coordinate(linear: Any, extent: tuple[int, int, int], axis: int) -> Any:
 
 def _value(lanes: Lanes, name: str) -> Any:
     run = lanes.run
+    if "." in name:
+        kind, axis = name.split(".")
+        return _axis(lanes, kind, _AXES[axis])
+    if name in _CLOCKS:
+        run.group.clock_read = True
+        run.clock += 1
+        return run.clock * (1 if name != "globaltimer" else 32)
+    if name.startswith("lanemask_"):
+        return _lane_mask(lanes.tid % WARP, name[-2:])
     if name == "laneid":
-        return lanes.tid % 32
+        return lanes.tid % WARP
     if name == "warpid":
-        return lanes.tid // 32
-    kind, axis = name.split(".")
-    k = _AXES[axis]
+        return lanes.tid // WARP
+    if name == "nwarpid":
+        return -(-run.threads // WARP)
+    if name == "cluster_ctarank":
+        return _cluster_rank(lanes)
+    if name == "cluster_nctarank":
+        return run.cluster[0] * run.cluster[1] * run.cluster[2]
+    if name == "smid":
+        return lanes.bid % _PROCESSORS
+    if name == "nsmid":
+        return _PROCESSORS
+    if name == "gridid":
+        return run.report.launches
+    return run.smem + (SHARED_BASE if name == "total_smem_size" else 0)
+
+
+_CLOCKS = ("clock", "clock64", "globaltimer")
+_PROCESSORS = 132
+
+
+def _axis(lanes: Lanes, kind: str, k: int) -> Any:
+    run = lanes.run
+    if kind == "tid":
+        return _coordinate(lanes.tid, run.block, k)
     if kind == "ntid":
         return run.block[k]
     if kind == "nctaid":
         return run.grid[k]
-    if kind == "tid":
-        return _coordinate(lanes.tid, run.block, k)
-    return _coordinate(lanes.bid, run.grid, k)
+    if kind == "cluster_nctaid":
+        return run.cluster[k]
+    if kind == "nclusterid":
+        return run.grid[k] // run.cluster[k]
+    block = _coordinate(lanes.bid, run.grid, k)
+    if kind == "clusterid":
+        return block // run.cluster[k]
+    return block % run.cluster[k] if kind == "cluster_ctaid" else block
+
+
+def _cluster_rank(lanes: Lanes) -> Any:
+    x, y, z = (_axis(lanes, "cluster_ctaid", k) for k in range(3))
+    cx, cy, _ = lanes.run.cluster
+    return x + cx * (y + cy * z)
+
+
+def _lane_mask(lane: Any, which: str) -> Any:
+    """Lanes equal to, before or after a lane, as bits of a signed 32-bit integer."""
+    lane = lane.astype(np.int64) if type(lane) is np.ndarray else lane
+    one = np.left_shift(1, lane) if type(lane) is np.ndarray else 1 << lane
+    full = (1 << WARP) - 1
+    bits = {"eq": one, "lt": one - 1, "le": 2 * one - 1}.get(which)
+    if bits is None:
+        bits = full - (2 * one - 1) if which == "gt" else full - (one - 1)
+    return (
+        wrap_array(bits.astype(np.uint32).view(np.int32), 32) if type(bits) is np.ndarray else bits
+    )
 
 
 @semantics("ptx.sreg", lanes=True)
@@ -61,101 +119,151 @@ def sreg(op: Op) -> Function:
     assert isinstance(reg, StringAttr)
     name = reg.value
     dtype = dtype_of(op.results[0].type, op.loc)
+    bits = dtype.itemsize * 8
+    changes = name in _CLOCKS
 
     def read(lanes: Lanes) -> Any:
-        value = lanes.cache.get(name)
+        value = None if changes else lanes.cache.get(name)
         if value is None:
             value = _value(lanes, name)
-            value = value.astype(dtype) if type(value) is np.ndarray else wrap(int(value), 32)
+            value = value.astype(dtype) if type(value) is np.ndarray else wrap(int(value), bits)
             lanes.cache[name] = value
         return value
 
     return read
 
 
+# ---------------------------------------------------------------------- barriers
 def _bar_sinks(op: Op) -> list[tuple[int, str]]:
-    return [(i, "a barrier's number") for i in range(len(op.operands))]
+    return [(i, "a barrier") for i in range(len(op.operands))]
 
 
-class _Barrier:
-    """Threads that have arrived at a named barrier, and how often it has opened, by block."""
+def _checked_name(op: Op, lanes: Lanes, name: Any, count: Any) -> None:
+    if not 0 <= name < BARRIERS:
+        raise SimulationError(
+            f"there is no barrier {name}, {lanes.name((0, 0))}", code="OC3019", loc=op.loc,
+            expected=f"0 to {BARRIERS - 1}", found=name,
+        )  # fmt: skip
+    if count is not None and (count <= 0 or count % WARP):
+        raise SimulationError(
+            f"barrier {name} cannot wait for {count} threads, {lanes.name((0, 0))}",
+            code="OC3013", loc=op.loc, expected=f"a positive multiple of {WARP}", found=count,
+        )  # fmt: skip
 
-    def __init__(self, blocks: int) -> None:
-        self.arrived = np.zeros(blocks, np.int64)
-        self.generation = np.zeros(blocks, np.int64)
+
+def _arrivals(
+    op: Op, lanes: Lanes, name: Any, count: Any, *, wait: bool = True, pred: Any = None
+) -> list[Arrival] | None:
+    """Arrive, at one barrier or several; None if everybody is there."""
+    barriers = barriers_of(lanes.run.group)
+    if type(name) is not np.ndarray and type(count) is not np.ndarray:
+        name, count = cast("tuple[int, int | None]", (name, count))
+        _checked_name(op, lanes, name, count)
+        if pred is None and barriers.meet(op, lanes, name, count):
+            return None
+        everyone = np.ones((lanes.P, lanes.Q), np.bool_)
+        return [barriers.arrive(op, lanes, everyone, name, count, wait=wait, pred=pred)]
+    names = lanes.full(np.atleast_2d(name))
+    counts = lanes.full(np.atleast_2d(-1 if count is None else count))
+    out: list[Arrival] = []
+    for n, c in sorted(set(zip(names.ravel().tolist(), counts.ravel().tolist(), strict=True))):
+        what = None if count is None else c
+        _checked_name(op, lanes, n, what)
+        who = (names == n) & (counts == c)
+        out.append(barriers.arrive(op, lanes, who, n, what, wait=wait, pred=pred))
+    return out
 
 
-class _Arrival:
-    """Lanes that have arrived at one barrier together.
+def _wait(op: Op, lanes: Lanes, arrivals: list[Arrival], results: Any = None) -> Any:
+    """The results if all lanes may go on, else what they wait for."""
 
-    Args:
-        op: the barrier's operation.
-        lanes: the cohort they belong to.
-        who: which lanes of the cohort.
-        name: the barrier's number.
-        count: threads that the barrier waits for.
-    """
+    def ready() -> Any:
+        out = np.empty((lanes.P, lanes.Q), np.bool_)
+        for a in arrivals:
+            out[a.who] = a.passed()
+        return True if out.all() else out
 
-    def __init__(self, op: Op, lanes: Lanes, who: Array, name: int, count: int) -> None:
-        run = lanes.run
-        barrier = run.barriers.get(name)
-        if barrier is None:
-            barrier = run.barriers[name] = _Barrier(run.blocks)
-        self.barrier, self.who, self.name, self.count = barrier, who, name, count
-        self.blocks = lanes.full(lanes.bid - run.first_block)[who].astype(np.int64)
-        self.before = barrier.generation.copy()
-        barrier.arrived += np.bincount(self.blocks, minlength=run.blocks)
-        if (barrier.arrived > count).any():
-            raise SimulationError(
-                f"more than {count} threads arrive at barrier {name}: "
-                f"{lanes.name(tuple(np.argwhere(who)[0]))}",
-                code="OC3009",
-                loc=op.loc,
-            )
-        full = barrier.arrived == count
-        barrier.arrived[full] = 0
-        barrier.generation[full] += 1
+    def waiting() -> list[Arrival]:
+        return [a for a in arrivals if not a.passed().all()]
 
-    def passed(self) -> Array:
-        """Which of the lanes may go on."""
-        return (self.barrier.generation != self.before)[self.blocks]
+    def missing() -> Any:
+        return np.logical_or.reduce([a.missing() for a in waiting()])
 
-    def text(self) -> str:
-        """What is missing."""
-        waiting = self.blocks[~self.passed()]
-        arrived = int(self.barrier.arrived[waiting[0]]) if waiting.size else self.count
-        return f"barrier {self.name}: {arrived} of {self.count} threads arrived"
+    if ready() is True:
+        return None if results is None else results()
+    return Wait(op, ready, lambda: ", ".join(a.text() for a in waiting()), results, missing)
 
 
 @semantics("ptx.bar_sync", lanes=True, blocking=True, sinks=_bar_sinks)
 def bar_sync(op: Op) -> Function:
     """Wait until all threads of the block, or `count` of them, have arrived."""
 
-    def arrive(lanes: Lanes, name: Any, count: Any = None) -> Wait | None:
-        if count is None:
-            count = lanes.run.threads
-        if type(name) is not np.ndarray and type(count) is not np.ndarray:
-            everyone = np.ones((lanes.P, lanes.Q), np.bool_)
-            arrivals = [_Arrival(op, lanes, everyone, name, count)]
-        else:
-            names, counts = lanes.full(np.atleast_2d(name)), lanes.full(np.atleast_2d(count))
-            arrivals = [
-                _Arrival(op, lanes, (names == n) & (counts == c), int(n), int(c))
-                for n, c in sorted(set(zip(names.flat, counts.flat, strict=True)))
-            ]
+    def run(lanes: Lanes, name: Any, count: Any = None) -> Wait | None:
+        arrivals = _arrivals(op, lanes, name, count)
+        return None if arrivals is None else _wait(op, lanes, arrivals)
 
-        def ready() -> Any:
-            out = np.empty((lanes.P, lanes.Q), np.bool_)
+    return run
+
+
+@semantics("ptx.bar_arrive", lanes=True, sinks=_bar_sinks)
+def bar_arrive(op: Op) -> Function:
+    """Arrive, and go on."""
+
+    def run(lanes: Lanes, name: Any, count: Any) -> None:
+        _arrivals(op, lanes, name, count, wait=False)
+
+    return run
+
+
+@semantics("ptx.bar_red", lanes=True, blocking=True, sinks=_bar_sinks)
+def bar_red(op: Op) -> Function:
+    """Wait at a barrier, and combine a predicate of all threads that meet."""
+    assert isinstance(op, BarRedOp)
+    kind = op.op.value
+    has_count = op.count is not None
+
+    def run(lanes: Lanes, name: Any, *rest: Any) -> Any:
+        count, pred = rest if has_count else (None, rest[0])
+        arrivals = _arrivals(op, lanes, name, count, pred=np.atleast_2d(np.asarray(pred)))
+        assert arrivals is not None
+
+        def results() -> tuple[Any, ...]:
+            out = np.empty((lanes.P, lanes.Q), np.int32 if kind == "popc" else np.bool_)
             for a in arrivals:
-                out[a.who] = a.passed()
-            return True if out.all() else out
+                held, asked = a.reduction()
+                out[a.who] = {"popc": held, "or": held > 0, "and": held == asked}[kind]
+            return (out,)
 
-        if ready() is True:
-            return None
-        return Wait(
-            op,
-            ready,
-            lambda: ", ".join(a.text() for a in arrivals if not a.passed().all()),
-        )
+        return _wait(op, lanes, arrivals, results)
 
-    return arrive
+    return run
+
+
+# ---------------------------------------------------------------------- order and time
+@semantics("ptx.fence", lanes=True)
+def fence(op: Op) -> Function:
+    """Order this thread's accesses; in lock step they already are, so only the checker cares."""
+    scope = op.attributes["scope"]
+    assert isinstance(scope, StringAttr)
+
+    def run(lanes: Lanes) -> None:
+        if lanes.run.checker is not None:
+            lanes.run.checker.fence(lanes, scope.value)
+
+    return run
+
+
+@semantics("ptx.fence_proxy", lanes=True)
+def fence_proxy(op: Op) -> Function:
+    """Order accesses through different proxies: all of ours go through the generic one."""
+    return lambda lanes, *ptr: None
+
+
+@semantics("ptx.nanosleep", lanes=True, sinks=((0, "a time"),))
+def nanosleep(op: Op) -> Function:
+    """Time passes; loops that wait for others let them run anyway."""
+
+    def run(lanes: Lanes, time: Any) -> None:
+        lanes.run.clock += int(time.max()) if type(time) is np.ndarray else time
+
+    return run

@@ -19,7 +19,7 @@ from opencute.ir.types import FloatType, VectorType, element_type
 from opencute.sim.numbers.packing import bit_width, from_bytes, to_bytes
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.arith import float_binary, int_binary, uniform
-from opencute.sim.values import Array, dtype_of
+from opencute.sim.values import Array, dtype_of, wrap_array
 
 __all__: list[str] = []
 
@@ -207,6 +207,11 @@ def bitcast(op: Op) -> Function:
         return lambda x: x
     if (width, old) == (dtype.itemsize * 8, before.itemsize * 8):
         return lambda x: np.ascontiguousarray(x).view(dtype)
+    if width == old:  # narrower than a byte, one element in each
+        view = np.ascontiguousarray
+        return lambda x: (
+            wrap_array(view(x).view(dtype), width) if dtype.kind == "i" else view(x).view(dtype)
+        )
     if width == dtype.itemsize * 8:
         return lambda x: to_bytes(x, old).view(dtype)
     if old == before.itemsize * 8:

@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Norms, softmax and cross-entropy beside torch, on the same data.
+
+    python benchmarks/rows.py [--rows 16384] [--columns 8192] [--json FILE] [--search]
+
+Floor: bytes that must move over the bandwidth of a copy in this run. Calls are CUDA graphs of one
+call, so that the host does not count; medians of bursts, and of single calls with the L2
+overwritten before each. `--search` times every configuration of the search space as well.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
+
+from timing import burst, copy_bandwidth, flushed, graphed  # noqa: E402
+
+from opencute.base.errors import OpenCuTeError  # noqa: E402 - after the path is set
+from opencute.kernels import cross_entropy as ce  # noqa: E402
+from opencute.kernels import norm, softmax  # noqa: E402
+from opencute.kernels.row_config import search_space  # noqa: E402
+
+
+def close(a, b, tolerance):
+    return bool(torch.allclose(a.float(), b.float(), rtol=tolerance, atol=tolerance))
+
+
+def cases(m, n, dtype):
+    """(name, ours(config), torch's, bytes, check)."""
+    x = torch.randn(m, n, device="cuda", dtype=dtype)
+    w, b = (torch.randn(n, device="cuda", dtype=dtype) for _ in range(2))
+    g = torch.randn_like(x)
+    out = torch.empty_like(x)
+    one = x.numel() * x.element_size()
+    tol = 2e-2 if dtype != torch.float32 else 1e-4
+    yield (
+        "LayerNorm",
+        lambda c: norm.layer_norm(x, w, b, out=out, config=c),
+        lambda: F.layer_norm(x, (n,), w, b),
+        2 * one,
+        lambda: close(out, F.layer_norm(x, (n,), w, b), tol),
+    )
+    yield (
+        "RMSNorm",
+        lambda c: norm.rms_norm(x, w, 1e-6, out=out, config=c),
+        lambda: F.rms_norm(x, (n,), w, 1e-6),
+        2 * one,
+        lambda: close(out, F.rms_norm(x, (n,), w, 1e-6), tol),
+    )
+    yield (
+        "softmax",
+        lambda c: softmax.softmax(x, out=out, config=c),
+        lambda: torch.softmax(x, -1),
+        2 * one,
+        lambda: close(out, torch.softmax(x.float(), -1), 1e-3),
+    )
+    y = torch.softmax(x, -1)
+    yield (
+        "softmax backward",
+        lambda c: softmax.softmax_backward(g, y, out=out, config=c),
+        lambda: torch._softmax_backward_data(g, y, -1, dtype),
+        3 * one,
+        lambda: close(out, torch._softmax_backward_data(g, y, -1, dtype), 1e-3),
+    )
+    target = torch.randint(0, n, (m,), device="cuda")
+    grad = torch.randn(m, device="cuda")
+    held = {}
+
+    def forward(c):
+        held["loss"], held["lse"] = ce.cross_entropy(x, target, config=c)
+
+    yield (
+        "cross-entropy",
+        forward,
+        lambda: F.cross_entropy(x, target, reduction="none"),
+        one,
+        lambda: close(held["loss"], F.cross_entropy(x.float(), target, reduction="none"), 1e-3),
+    )
+    _, lse = ce.cross_entropy(x, target)
+
+    def want():
+        p = torch.softmax(x.float(), -1)
+        p[torch.arange(m, device="cuda"), target] -= 1
+        return p * grad[:, None]
+
+    yield (
+        "cross-entropy backward",
+        lambda c: ce.cross_entropy_backward(grad, x, target, lse, out=out, config=c),
+        None,
+        2 * one,
+        lambda: close(out, want(), 1e-2),
+    )
+
+
+def measure(m, n, dtype, bandwidth, search):
+    rows = []
+    for name, ours, theirs, nbytes, check in cases(m, n, dtype):
+        ours(None)
+        row = {"op": name, "dtype": str(dtype)[6:], "m": m, "n": n, "ok": check()}
+        row["floor_us"] = nbytes / bandwidth
+        functions = {"ours": graphed(lambda ours=ours: ours(None))}
+        if theirs is not None:
+            functions["torch"] = graphed(theirs)
+        row |= {f"{k}_us": v for k, v in burst(functions).items()}
+        row |= {f"{k}_flushed_us": v for k, v in flushed(functions).items()}
+        if search:
+            row["search"] = {}
+            for config in search_space(n, 16 // x_bytes(dtype)):
+                try:
+                    fn = graphed(lambda ours=ours, config=config: ours(config))
+                    row["search"][str(config)] = burst({"c": fn}, rounds=3)["c"]
+                except OpenCuTeError as e:
+                    row["search"][str(config)] = str(e).splitlines()[0]
+        rows.append(row)
+        ratio = f"{row['ours_us'] / row['torch_us']:.3f}" if theirs else "-"
+        print(
+            f"{name:24} {row['dtype']:9} {m}x{n} ok={row['ok']} floor {row['floor_us']:6.1f} "
+            f"ours {row['ours_us']:6.1f} torch {row.get('torch_us', 0):6.1f} ratio {ratio} "
+            f"flushed {row['ours_flushed_us']:.1f} / {row.get('torch_flushed_us', 0):.1f}",
+            flush=True,
+        )
+        if search:
+            best = sorted(((v, k) for k, v in row["search"].items() if isinstance(v, float)))[:3]
+            print("    best:", "; ".join(f"{k} {v:.1f}" for v, k in best), flush=True)
+    return rows
+
+
+def x_bytes(dtype):
+    return torch.empty((), dtype=dtype).element_size()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=16384)
+    parser.add_argument("--columns", type=int, default=8192)
+    parser.add_argument("--dtypes", default="float16,bfloat16")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--search", action="store_true")
+    options = parser.parse_args()
+    bandwidth = copy_bandwidth()
+    print(f"{torch.cuda.get_device_name()}, copy {bandwidth / 1e6:.2f} TB/s")
+    rows = []
+    for name in options.dtypes.split(","):
+        rows += measure(
+            options.rows, options.columns, getattr(torch, name), bandwidth, options.search
+        )
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+    return 0 if all(r["ok"] for r in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`cute.arch`: thread and block indices, single instructions."""
+
+from __future__ import annotations
+
+from opencute.base.lazy import lazy_names
+
+_ARCH = "opencute.lang.arch"
+_BLOCK = "opencute.lang.block."
+
+_TABLE = {
+    **{name: "opencute.lang.asm.inline" for name in ("inline_asm", "inline_ptx")},
+    **{
+        name: _ARCH
+        for name in (
+            "FULL_MASK", "WARP_SIZE", "block_dim", "block_idx", "grid_dim", "lane_idx",
+            "thread_idx", "warp_idx",
+        )
+    },
+    **{
+        name: _BLOCK + "access"
+        for name in (
+            "cp_async", "cp_async_commit_group", "cp_async_wait_all", "cp_async_wait_group",
+            "load", "store",
+        )
+    },
+    **{
+        name: _BLOCK + "arithmetic"
+        for name in (
+            "add_packed_f32x2", "clz", "fma_packed_f32x2", "fmax", "fmin", "mul_packed_f32x2",
+            "popc", "prmt", "rcp_approx", "sub_packed_f32x2",
+        )
+    },
+    **{
+        name: _BLOCK + "atomics"
+        for name in (
+            "atomic_add", "atomic_and", "atomic_cas", "atomic_dec", "atomic_exch",
+            "atomic_fmax", "atomic_fmin", "atomic_inc", "atomic_max", "atomic_min", "atomic_or",
+            "atomic_xor", "red_add",
+        )
+    },
+    **{
+        name: _BLOCK + "barriers"
+        for name in (
+            "ProxyKind", "SharedSpace", "barrier", "barrier_arrive", "barrier_red",
+            "fence_acq_rel_cluster", "fence_acq_rel_cta", "fence_acq_rel_gpu",
+            "fence_acq_rel_sys", "fence_proxy", "fence_sc", "fence_view_async_shared",
+            "nanosleep", "sync_threads", "sync_warp",
+        )
+    },
+    **{
+        name: _BLOCK + "registers"
+        for name in (
+            "block_idx_in_cluster", "block_in_cluster_dim", "block_in_cluster_idx", "clock",
+            "clock64", "cluster_dim", "cluster_idx", "cluster_size", "globaltimer",
+            "lanemask_eq", "lanemask_ge", "lanemask_gt", "lanemask_le", "lanemask_lt", "smid",
+        )
+    },
+    **{
+        name: _BLOCK + "smem"
+        for name in (
+            "alloc_smem", "dynamic_smem_size", "get_dyn_smem", "get_dyn_smem_size",
+        )
+    },
+    **{
+        name: _BLOCK + "warps"
+        for name in (
+            "activemask", "elect_one", "make_warp_uniform", "match_all_sync", "match_any_sync",
+            "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_op",
+            "shuffle_sync_up", "vote_all_sync", "vote_any_sync", "vote_ballot_sync",
+            "vote_uni_sync", "warp_reduction", "warp_reduction_max", "warp_reduction_sum",
+            "warp_redux_sync",
+        )
+    },
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _TABLE)

@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`cute.nvgpu.cpasync`: asynchronous copies."""
+
+from __future__ import annotations
+
+from opencute.base.lazy import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {name: "opencute.lang.tiled.operations" for name in ("CopyG2SOp", "LoadCacheMode")},
+)

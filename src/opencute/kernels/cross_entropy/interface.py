@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What to call: cross-entropy of torch or NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opencute.base.errors import ArgumentError
+from opencute.kernels.arrays import (
+    as_rows,
+    empty,
+    empty_like,
+    item_bits,
+    same_shape,
+    vector_elements,
+)
+from opencute.kernels.cross_entropy import sm80
+from opencute.kernels.row_config import RowConfig, heuristic
+
+__all__ = ["cross_entropy", "cross_entropy_backward"]
+
+
+def cross_entropy(
+    logits: Any, target: Any, *, ignore_index: int = -100, config: RowConfig | None = None
+) -> tuple[Any, Any]:
+    """``log(sum(exp(logits))) - logits[target]`` of each row.
+
+    Args:
+        logits: array (M, N) of f16, bf16 or f32 whose last axis is contiguous.
+        target: array (M,) of i32 or i64: the class of each row, 0 to N - 1, or `ignore_index`.
+        ignore_index: rows with this target have loss 0.
+        config: how the work is shared; a good choice when omitted.
+
+    Returns:
+        The losses and the logarithms of the sums, both (M,) of f32; the latter are what
+        `cross_entropy_backward` needs. A target that is no class gives NaN.
+
+    Raises:
+        ArgumentError: shapes do not fit, or a row is longer than 65,536 elements.
+    """
+    m, n = _sizes(logits, target)
+    loss, lse = (empty(logits, (m,), "float32") for _ in range(2))
+    if m and n:
+        rows = as_rows("logits", logits)
+        config = config or heuristic(n, vector_elements(n, item_bits(rows), rows))
+        sm80.cross_entropy(rows, target, loss, lse, ignore_index, config.rows(n))
+    return loss, lse
+
+
+def cross_entropy_backward(
+    grad: Any, logits: Any, target: Any, lse: Any, *, ignore_index: int = -100, out: Any = None,
+    config: RowConfig | None = None,
+) -> Any:  # fmt: skip
+    """The gradient of the logits: ``(exp(logits - lse) - onehot(target)) * grad``.
+
+    Args:
+        grad: gradient of the losses, (M,) of f32.
+        logits, target, ignore_index: as for `cross_entropy`.
+        lse: what `cross_entropy` returned second.
+        out: where the result goes, possibly `logits` itself; a new array when omitted.
+        config: how the work is shared; a good choice when omitted.
+    """
+    m, n = _sizes(logits, target)
+    out = empty_like(logits) if out is None else out
+    same_shape(logits=logits, out=out)
+    same_shape(target=target, grad=grad, lse=lse)
+    if m and n:
+        rows, into = as_rows("logits", logits), as_rows("out", out)
+        config = config or heuristic(n, vector_elements(n, item_bits(rows), rows, into))
+        sm80.cross_entropy_backward(grad, rows, target, lse, into, ignore_index, config.rows(n))
+    return out
+
+
+def _sizes(logits: Any, target: Any) -> tuple[int, int]:
+    if len(logits.shape) != 2 or tuple(target.shape) != (logits.shape[0],):
+        raise ArgumentError(
+            "logits and target do not fit", code="OC2506", expected="(M, N) and (M,)",
+            found=f"{tuple(logits.shape)} and {tuple(target.shape)}",
+        )  # fmt: skip
+    return int(logits.shape[0]), int(logits.shape[1])

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""How operators on rows share the work: what norms, softmax and cross-entropy have in common.
+
+A row is read once and kept in registers, so that memory is moved no more often than it must be.
+With 32 elements of 16 bits a thread has four accesses of 128 bits in flight, and eight blocks of
+256 threads fit on a multiprocessor, which is enough to keep its memory busy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opencute.base.errors import ArgumentError
+from opencute.lib.rows import Rows
+
+__all__ = ["RowConfig", "heuristic", "search_space"]
+
+_MAX_ELEMENTS = 64  # of a thread: as Float32 they take 64 registers, and as many again while used
+
+
+@dataclass(frozen=True)
+class RowConfig:
+    """Choices of an operator on rows.
+
+    Args:
+        threads: threads of a row: a power of two up to 32, or a multiple of 32 up to 1024.
+        vec: elements moved at once.
+        groups: rows of a block; more than one only where a row has at most 32 threads.
+    """
+
+    threads: int
+    vec: int
+    groups: int = 1
+
+    def rows(self, n: int) -> Rows:
+        """The choices applied to rows of `n` elements.
+
+        Raises:
+            ArgumentError: the row does not fit, or the choices are not possible.
+        """
+        t, lanes = self.threads, self.threads * self.groups
+        if t < 1 or lanes > 1024 or (t > 32 and (t % 32 or self.groups > 1)) or lanes % 32:
+            raise ArgumentError("these threads cannot share rows", code="OC2503", found=self)
+        if t < 32 and t & (t - 1):
+            raise ArgumentError("these threads cannot share rows", code="OC2503", found=self)
+        if n % self.vec or self.vec & (self.vec - 1):
+            raise ArgumentError(f"vectors do not divide {n} elements", code="OC2503", found=self)
+        rows = Rows(n, t, self.vec, self.groups)
+        if rows.reps * self.vec > _MAX_ELEMENTS:
+            raise ArgumentError(
+                "a row is too long for the registers of its threads", code="OC2504",
+                expected=f"at most {_MAX_ELEMENTS * t} elements for {t} threads", found=n,
+            )  # fmt: skip
+        return rows
+
+
+def heuristic(n: int, vec: int) -> RowConfig:
+    """A good choice for rows of `n` elements that are moved `vec` at a time.
+
+    Raises:
+        ArgumentError: the row does not fit in a block's registers.
+    """
+    if n > 1024 * _MAX_ELEMENTS // vec * vec:
+        raise ArgumentError(
+            "a row does not fit in the registers of a block", code="OC2504",
+            expected=f"at most {1024 * _MAX_ELEMENTS} elements", found=n,
+        )  # fmt: skip
+    vectors = -(-n // vec)
+    if vectors <= 128:  # up to four vectors for each thread of a warp, or of a part of one
+        threads = 1
+        while threads < 32 and threads * 2 < vectors + 1:
+            threads *= 2
+        return RowConfig(threads, vec, 128 // threads)
+    each = 32 if vec > 1 else 16  # elements of a thread, where there are threads enough
+    warps = -(-n // (each * 32))
+    return RowConfig(32 * min(warps, 32), vec)
+
+
+def search_space(n: int, vec: int) -> Iterator[RowConfig]:
+    """Choices worth trying."""
+    for threads in (8, 16, 32, 64, 128, 256, 512, 1024):
+        config = RowConfig(threads, vec, max(128 // threads, 1) if threads <= 32 else 1)
+        try:
+            rows = config.rows(n)
+        except ArgumentError:
+            continue
+        if rows.reps * threads * vec < 2 * n:  # no more than half of the threads idle
+            yield config

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What to call: softmax of torch or NumPy arrays over their last axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opencute.kernels.arrays import as_rows, empty_like, item_bits, same_shape, vector_elements
+from opencute.kernels.row_config import RowConfig, heuristic
+from opencute.kernels.softmax import sm80
+
+__all__ = ["softmax", "softmax_backward"]
+
+
+def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
+    """``exp(x) / sum(exp(x))`` over the last axis, without overflow.
+
+    Args:
+        x: array (..., N) of f16, bf16 or f32 whose last axis is contiguous.
+        out: where the result goes; a new array when omitted.
+        config: how the work is shared; a good choice when omitted.
+
+    Returns:
+        The result, in the type of `x`; exponentials and sums are taken in f32. A row of -inf gives
+        NaN, as it does elsewhere.
+
+    Raises:
+        ArgumentError: shapes do not fit, or a row is longer than 65,536 elements.
+    """
+    out = empty_like(x) if out is None else out
+    same_shape(x=x, out=out)
+    if 0 in x.shape:
+        return out
+    rows, into = as_rows("x", x), as_rows("out", out)
+    config = config or _choice(x, rows, into)
+    sm80.softmax(rows, into, config.rows(int(x.shape[-1])))
+    return out
+
+
+def softmax_backward(grad: Any, y: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
+    """The gradient of what went into `softmax`: ``y * (grad - sum(grad * y))``.
+
+    Args:
+        grad: gradient of the result, an array (..., N).
+        y: what `softmax` returned.
+        out, config: as for `softmax`.
+    """
+    out = empty_like(y) if out is None else out
+    same_shape(y=y, grad=grad, out=out)
+    if 0 in y.shape:
+        return out
+    matrices = [as_rows(n, a) for n, a in (("grad", grad), ("y", y), ("out", out))]
+    config = config or _choice(y, *matrices)
+    sm80.softmax_backward(*matrices, config.rows(int(y.shape[-1])))
+    return out
+
+
+def _choice(x: Any, *matrices: Any) -> RowConfig:
+    n = int(x.shape[-1])
+    return heuristic(n, vector_elements(n, max(map(item_bits, matrices)), *matrices))

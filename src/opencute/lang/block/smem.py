@@ -1,0 +1,216 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Places in the shared memory of the kernel that is traced.
+
+A kernel has one array of shared memory, which all allocators share; tracing gives each allocation
+the next place in it::
+
+    with planning(limit) as plan:          # what tracing a kernel does
+        p = alloc_smem(Float32, 64)        # ptr<f32, smem, align<1024>>
+    plan.used                              # 256
+
+With `merge_branches` the branches of a run-time `if` use the same places, since only one of them
+runs in a block whose threads agree on the condition.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from opencute.base.errors import ArgumentError, LanguageError
+from opencute.dialects import cute, smem
+from opencute.ir.core import Value
+from opencute.lang.numbers import Int8, Int32, NumericMeta, class_of
+from opencute.lang.pointers import AddressSpace, Pointer, element_bits, pointer_type
+
+__all__ = [
+    "SmemPlan",
+    "alloc_smem",
+    "branches",
+    "current_plan",
+    "dynamic_smem_size",
+    "get_dyn_smem",
+    "get_dyn_smem_size",
+    "mark",
+    "planning",
+    "rewind",
+    "take",
+    "typed",
+]
+
+
+@dataclass
+class SmemPlan:
+    """How much of its shared memory a kernel has given away.
+
+    Args:
+        limit: bytes that a block may have.
+        where: what has that limit, for messages.
+        merge_branches: whether branches of a run-time `if` share memory.
+        offset: where the next allocation begins, before alignment.
+        used: the end of the furthest allocation.
+    """
+
+    limit: int
+    where: str
+    merge_branches: bool = False
+    offset: int = 0
+    used: int = 0
+
+    def take(self, size: int, align: int) -> int:
+        """Give away `size` bytes; returns where they begin.
+
+        Raises:
+            ArgumentError: there is no room for them.
+        """
+        start = -(-self.offset // align) * align
+        if start + size > self.limit:
+            raise ArgumentError(
+                f"the kernel allocates more shared memory than a block may have on {self.where}",
+                code="OC2129", expected=f"at most {self.limit} bytes",
+                found=f"{start + size} bytes ({start} before this allocation of {size})",
+                hint="fewer pipeline stages or a smaller tile",
+            )  # fmt: skip
+        self.offset = start + size
+        self.used = max(self.used, self.offset)
+        return start
+
+
+class _State(threading.local):
+    plan: SmemPlan | None = None
+
+
+_STATE = _State()
+
+
+def current_plan() -> SmemPlan | None:
+    """The plan of the kernel that is traced, None outside of kernels."""
+    return _STATE.plan
+
+
+@contextmanager
+def planning(limit: int, where: str, *, merge_branches: bool = False) -> Generator[SmemPlan]:
+    """Plan the shared memory of a kernel while it is traced."""
+    before = _STATE.plan
+    plan = _STATE.plan = SmemPlan(limit, where, merge_branches)
+    try:
+        yield plan
+    finally:
+        _STATE.plan = before
+
+
+def mark() -> tuple[int, int]:
+    """How far allocation has come, for `rewind`."""
+    plan = _STATE.plan
+    return (plan.offset, plan.used) if plan is not None else (0, 0)
+
+
+def rewind(to: tuple[int, int]) -> None:
+    """Take back what was allocated since a mark: its code is traced anew."""
+    if _STATE.plan is not None:
+        _STATE.plan.offset, _STATE.plan.used = to
+
+
+@contextmanager
+def branches() -> Generator[Callable[[], None]]:
+    """Trace branches of which one runs; each begins with a call of what this gives.
+
+    Where branches share memory, each allocates from the same place on, and what follows comes after
+    the furthest of them.
+    """
+    plan = _STATE.plan
+    start = plan.offset if plan is not None else 0
+    furthest = start
+
+    def begin() -> None:
+        nonlocal furthest
+        if plan is not None and plan.merge_branches:
+            furthest = max(furthest, plan.offset)
+            plan.offset = start
+
+    yield begin
+    if plan is not None and plan.merge_branches:
+        plan.offset = max(furthest, plan.offset)
+
+
+def _check_align(align: int) -> None:
+    if align < 1 or align & (align - 1) or align > smem.BASE_ALIGN:
+        raise ArgumentError(
+            "no such alignment in shared memory", code="OC2129",
+            expected=f"a power of two, at most {smem.BASE_ALIGN}", found=align,
+        )  # fmt: skip
+
+
+def take(size: int, align: int) -> Value:
+    """A pointer to the next `size` bytes of shared memory, with an alignment or better.
+
+    Raises:
+        LanguageError: outside of a kernel.
+        ArgumentError: no room, or no such alignment.
+    """
+    plan = _STATE.plan
+    if plan is None:
+        raise LanguageError(
+            "shared memory is allocated outside of a kernel", code="OC1137",
+            hint="only functions decorated with @cute.kernel, and what they call, have any",
+        )  # fmt: skip
+    if size < 0:
+        raise ArgumentError("an allocation of negative size", code="OC2129", found=size)
+    _check_align(align)
+    start = plan.take(size, align)
+    known = min(start & -start, smem.BASE_ALIGN) if start else smem.BASE_ALIGN
+    return smem.smem_alloc(start, size, known)
+
+
+def typed(raw: Value, dtype: NumericMeta) -> Pointer:
+    """A pointer to bytes as one to elements of a type."""
+    assert isinstance(raw.type, cute.PtrType)
+    type = pointer_type(dtype, AddressSpace.smem, raw.type.align)
+    return Pointer(raw if raw.type == type else cute.recast(raw, type), dtype)
+
+
+def alloc_smem(
+    element_type: Any, size_in_elems: int, alignment: int | None = None,
+    *, loc: Any = None, ip: Any = None,
+) -> Pointer:  # fmt: skip
+    """Shared memory for some elements of a type.
+
+    Args:
+        element_type: numeric class of the elements.
+        size_in_elems: how many, known at compile time.
+        alignment: in bytes; that of an element if not given.
+    """
+    dtype = class_of(element_type)
+    bits = element_bits(dtype)
+    size = -(-int(size_in_elems) * bits // 8)
+    return typed(take(size, alignment or max(bits // 8, 1)), dtype)
+
+
+def dynamic_smem_size(*, loc: Any = None, ip: Any = None) -> Any:
+    """Bytes of dynamic shared memory that this launch asked for, as Int32."""
+    out = Int32(smem.smem_size())
+    out.nonneg = True
+    return out
+
+
+get_dyn_smem_size = dynamic_smem_size
+
+
+def get_dyn_smem(
+    element_type: Any = Int8, alignment: int | None = None, *, loc: Any = None, ip: Any = None
+) -> Pointer:
+    """Where the block's shared memory begins, also that of all allocations.
+
+    Args:
+        element_type: numeric class of the elements.
+        alignment: at most 1024, which it has.
+    """
+    plan = _STATE.plan
+    if alignment is not None:
+        _check_align(int(alignment))
+    size = plan.limit if plan is not None else 0
+    return typed(smem.smem_alloc(0, size, smem.BASE_ALIGN), class_of(element_type))

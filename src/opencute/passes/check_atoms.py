@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""check_atoms: what the target does not have is an error on the user's line.
+
+In: a kernel. Out: the same kernel, or an error for the first atom or instruction that is newer than
+the target::
+
+    cute.gemm {atom = "m16n8k32.f32.e4m3.e4m3.f32"}   on sm_80   ->   OC1066
+
+Cost: linear.
+"""
+
+from __future__ import annotations
+
+from opencute.arch.copies import COPY_ATOMS
+from opencute.arch.mma import MMA_ATOMS
+from opencute.arch.target import Target
+from opencute.base.errors import CompileError
+from opencute.ir.attributes import StringAttr
+from opencute.ir.core import Op
+
+__all__ = ["check_atoms"]
+
+
+def check_atoms(function: Op, target: Target) -> None:
+    """Check the atoms of one function.
+
+    Raises:
+        CompileError: the target does not have one.
+    """
+    for op in function.walk():
+        if op.name not in ("cute.copy", "cute.gemm", "ptx.mma", "ptx.stmatrix"):
+            continue
+        name = op.attributes.get("atom")
+        key = name.value if isinstance(name, StringAttr) else "stmatrix.x1"
+        record = COPY_ATOMS.get(key) or MMA_ATOMS.get(key)
+        if record is not None and record.since > target.number:
+            raise CompileError(
+                f"{target} has no {key}", code="OC1066", loc=op.loc,
+                expected=f"sm_{record.since} or later", found=target.name,
+                hint="compile for a newer processor, or choose another instruction",
+            )  # fmt: skip

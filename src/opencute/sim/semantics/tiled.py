@@ -1,0 +1,500 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix products and matrix copies of whole warps, and asynchronous copies of tiles.
+
+Registers of 32 threads become a matrix, and back, by the thread-value layouts of the records in
+`opencute.arch`. Products of elements of up to 16 bits are exact; sums are taken in f32 (f64 for
+f64, and exactly for integers), so results agree with hardware to some ulp of the largest product.
+"""
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from opencute.arch.copies import copy_atom
+from opencute.arch.mma import ELEMENT_BITS, MmaAtom, mma_atom
+from opencute.base.errors import SimulationError
+from opencute.dialects.cute import CopyOp
+from opencute.dialects.ptx_matrix import LdMatrixOp, MmaOp, StMatrixOp
+from opencute.dialects.tiled import GemmOp, extents
+from opencute.ir.core import Op
+from opencute.layout import Layout
+from opencute.sim.lanes import Lanes
+from opencute.sim.memory import SimPointer
+from opencute.sim.numbers.exact import fma as exact_fma
+from opencute.sim.registry import Function, semantics
+from opencute.sim.semantics.tile_access import TileAccess, tile_pointer
+from opencute.sim.sync.async_copies import copies_of
+from opencute.sim.taint import Taint
+from opencute.sim.values import Array
+
+__all__ = ["AsyncTile", "MatrixTile", "Warps"]
+
+WARP = 32
+
+
+# ---------------------------------------------------------------------- warps
+class Warps:
+    """Lanes as whole warps: values of shape (P, Q, n) as (warps, 32, n), and back.
+
+    Raises:
+        SimulationError: some lanes of a warp are not there.
+    """
+
+    def __init__(self, op: Op, lanes: Lanes) -> None:
+        self.lanes = lanes
+        order = lanes.cache.get("whole warps")
+        if order is None:
+            order = lanes.cache["whole warps"] = self._order(op, lanes)
+        self.order: Any = None if order is True else order
+
+    @staticmethod
+    def _order(op: Op, lanes: Lanes) -> Any:
+        """How to sort the lanes into warps; True if they are."""
+        tid = lanes.full(np.asarray(lanes.tid)).reshape(-1).astype(np.int64)
+        bid = lanes.full(np.asarray(lanes.bid)).reshape(-1).astype(np.int64)
+        key = bid * 4096 + tid
+        order = None if (np.diff(key) > 0).all() else np.argsort(key, kind="stable")
+        sorted_ = key if order is None else key[order]
+        whole = sorted_.size % WARP == 0
+        if whole:
+            rows = sorted_.reshape(-1, WARP)
+            whole = bool((rows[:, :1] % WARP == 0).all()) and bool(
+                (rows - rows[:, :1] == np.arange(WARP)).all()
+            )
+        if not whole:
+            raise SimulationError(
+                f"{op.name}: not all threads of a warp are there", code="OC3024", loc=op.loc,
+                expected="all 32 threads of each warp that comes", found=f"{lanes.n} threads, "
+                f"the first is {lanes.name((0, 0))}",
+                hint="let the condition around it be the same for all threads of a warp",
+            )  # fmt: skip
+        return True if order is None else order
+
+    def rows(self, value: Any) -> Array:
+        """(warps, 32, n) of a value."""
+        full = self.lanes.full(np.asarray(value))
+        flat = full.reshape(self.lanes.n, -1)
+        if self.order is not None:
+            flat = flat[self.order]
+        return flat.reshape(-1, WARP, flat.shape[-1])
+
+    def back(self, rows: Array) -> Array:
+        """A value of shape (P, Q, n) of its rows."""
+        flat = rows.reshape(self.lanes.n, -1)
+        if self.order is not None:
+            out = np.empty_like(flat)
+            out[self.order] = flat
+            flat = out
+        return flat.reshape(self.lanes.P, self.lanes.Q, -1)
+
+
+@lru_cache(maxsize=512)
+def _places(layout: Layout) -> Array:
+    """The place of each (thread, value), threads first."""
+    threads = layout[0].size()
+    values = layout.size() // threads
+    return np.array([[layout(t, v) for v in range(values)] for t in range(threads)])
+
+
+@lru_cache(maxsize=512)
+def _holders(layout: Layout) -> Array:
+    """For each place, the first thread * values + value that holds it."""
+    places = _places(layout)
+    flat = places.reshape(-1)
+    out = np.zeros(int(flat.max()) + 1, np.int64)
+    for i in range(flat.size - 1, -1, -1):
+        out[flat[i]] = i
+    return out
+
+
+# ---------------------------------------------------------------------- matrices in memory
+def _moves(op: Op, name: str, bits: int) -> tuple[Array, int, int]:
+    """Register (thread, value) to row element; elements in a row; elements in registers.
+
+    For a store the first is from row element to register (thread, value).
+    """
+    from opencute.layout import recast_layout
+
+    atom = copy_atom(name)
+    assert atom.src is not None and atom.dst is not None
+    src, dst = (recast_layout(bits, atom.grain, x) for x in (atom.src, atom.dst))
+    per_src, per_dst = _places(src).shape[1], _places(dst).shape[1]
+    return _holders(src)[_places(dst)], per_src, per_dst
+
+
+class MatrixTile:
+    """``cute.copy`` by ldmatrix or stmatrix."""
+
+    def __init__(self, op: CopyOp) -> None:
+        self.op = op
+        self.src = TileAccess(op, op.src, "src_layout")
+        self.dst = TileAccess(op, op.dst, "dst_layout")
+        self.n_src, self.n_dst = len(op.src_dyns), len(op.dst_dyns)
+        self.moves, self.per_src, self.per_dst = _moves(op, op.atom.value, self.src.bits)
+        self.recode = tile_pointer(op.src).element != tile_pointer(op.dst).element
+
+    def run(
+        self, lanes: Lanes, src: SimPointer, dst: SimPointer, *dyns: Any, taints: Any = ()
+    ) -> None:
+        """Copy for these lanes."""
+        from_ = self.src.starts(dyns[: self.n_src])
+        to = self.dst.starts(dyns[self.n_src : self.n_src + self.n_dst])
+        warps = Warps(self.op, lanes)
+        value = self._moved(warps, self.src.access.read(lanes, src, from_))
+        garbage = self.src.access.garbage(lanes, src, from_)
+        if self.recode:
+            value = value.view(self.dst.access.dtype)
+        self.dst.access.write(lanes, value, dst, to)
+        if garbage is not None:
+            full = np.broadcast_to(garbage.mask, (*lanes.full(garbage.mask).shape[:2],
+                                                  self.src.tile.length or 1))  # fmt: skip
+            garbage = Taint(self._moved(warps, full), garbage.origin)
+        self.dst.access.leave(lanes, dst, garbage, to)
+
+    def _moved(self, warps: Warps, value: Any) -> Array:
+        return move_rows(warps, value, self.moves, self.per_src)
+
+
+def move_rows(warps: Warps, value: Any, moves: Array, per_src: int) -> Array:
+    """Rows as registers, or the other way round, for each use of the instruction."""
+    rows = warps.rows(value)
+    uses = rows.shape[2] // per_src
+    rows = rows.reshape(-1, WARP, uses, per_src).swapaxes(1, 2)
+    flat = rows.reshape(rows.shape[0], uses, WARP * per_src)
+    out = flat.take(moves, axis=2)  # (warps, uses, 32, values)
+    out = np.ascontiguousarray(out.swapaxes(1, 2))
+    return warps.back(out)
+
+
+@semantics("ptx.ldmatrix", lanes=True, taint="memory", sinks=((0, "an address"),))
+def ldmatrix(op: Op) -> Function:
+    """Registers of some matrices in shared memory."""
+    from opencute.ir.types import I32
+    from opencute.sim.access import Access
+
+    assert isinstance(op, LdMatrixOp)
+    access = Access(op, I32, vector=True, run=4, align=16, swizzle=tile_pointer(op.ptr).swizzle)
+    moves, per_src, _ = _moves(op, _name("ldmatrix", op), 32 if not op.trans.value else 16)
+
+    def run(lanes: Lanes, ptr: SimPointer, taints: Any = (), track: bool = False) -> Any:
+        warps = Warps(op, lanes)
+
+        def registers(value: Array) -> Array:
+            if not op.trans.value:
+                return move_rows(warps, value, moves, per_src)
+            halves = np.ascontiguousarray(warps.lanes.full(value)).view(np.int16)
+            return np.ascontiguousarray(move_rows(warps, halves, moves, per_src)).view(np.int32)
+
+        value = registers(access.read(lanes, ptr))
+        if not track:
+            return value
+        garbage = access.garbage(lanes, ptr)
+        if garbage is None:
+            return value, None
+        mask = lanes.full(garbage.mask)
+        if op.trans.value:
+            halves = move_rows(warps, np.repeat(mask, 2, axis=2), moves, per_src)
+            mask = halves.reshape(*halves.shape[:2], -1, 2).any(axis=-1)
+        else:
+            mask = move_rows(warps, mask, moves, per_src)
+        return value, Taint(mask, garbage.origin)
+
+    return run
+
+
+def _name(kind: str, op: LdMatrixOp | StMatrixOp) -> str:
+    return f"{kind}.x{op.num.value}{'.trans' if op.trans.value else ''}"
+
+
+@semantics("ptx.stmatrix", lanes=True, taint="memory", sinks=((0, "an address"),))
+def stmatrix(op: Op) -> Function:
+    """Write registers as matrices in shared memory."""
+    from opencute.ir.types import I32
+    from opencute.sim.access import Access
+
+    assert isinstance(op, StMatrixOp)
+    access = Access(op, I32, vector=True, run=4, align=16, swizzle=tile_pointer(op.ptr).swizzle)
+    count = op.num.value
+    moves, per_src, _ = _moves(op, _name("stmatrix", op), 16)
+
+    def run(lanes: Lanes, ptr: SimPointer, value: Any, taints: Any = (None, None)) -> None:
+        warps = Warps(op, lanes)
+        halves = np.ascontiguousarray(lanes.full(value)).view(np.int16)
+        rows = move_rows(warps, halves, moves, per_src)
+        rows = np.ascontiguousarray(rows).view(np.int32)
+        # The addresses of threads beyond the rows are not looked at.
+        part, pick, _ = lanes.sub(np.asarray(lanes.full(lanes.tid)) % WARP < 8 * count)
+        access.write(part, pick(rows), pick(ptr))
+        taint = taints[1]
+        if taint is not None:
+            mask = np.repeat(lanes.full(taint.mask), 2, axis=2)
+            moved = move_rows(warps, np.broadcast_to(mask, halves.shape), moves, per_src)
+            moved = moved.reshape(*moved.shape[:2], -1, 2).any(axis=-1)
+            access.leave(part, pick(ptr), Taint(pick(moved), taint.origin))
+
+    return run
+
+
+# ---------------------------------------------------------------------- asynchronous tiles
+class AsyncTile:
+    """``cute.copy`` by cp.async: a copy that takes place when its thread waits for it.
+
+    Args:
+        op: the operation.
+        copy: the ordinary copy of the same tile.
+    """
+
+    def __init__(self, op: CopyOp, copy: Any) -> None:
+        self.op = op
+        self.copy = copy
+
+    def run(
+        self, lanes: Lanes, src: SimPointer, dst: SimPointer, *rest: Any, taints: Any = ()
+    ) -> None:
+        """Start the copy for these lanes."""
+        copy = self.copy
+        from_, to, mask = copy.parts(lanes, rest)
+        if mask is not None and mask.all():
+            mask = None
+        copy.dst.access.begin(lanes, dst, to)
+        # What is the same for all lanes does not follow them.
+        fixed = [x if x is None or x.ndim < 3 else None for x in (from_, to)]
+        own = tuple(x for x in (from_, to) if x is not None and x.ndim == 3)
+
+        def perform(lanes: Lanes, src: SimPointer, dst: SimPointer, mask: Any, *own: Any) -> None:
+            rest = iter(own)
+            a = next(rest) if from_ is not None and from_.ndim == 3 else fixed[0]
+            b = next(rest) if to is not None and to.ndim == 3 else fixed[1]
+            if mask is None:
+                copy.plain(lanes, src, a, dst, b)
+                return
+            copy.masked(lanes, src, a, dst, b, mask)
+            self._zeros(lanes, dst, b, ~mask)
+
+        copies = copies_of(lanes.run.group)
+        copies.start(self.op, lanes, perform, (src, dst, mask, *own))
+
+    def _zeros(self, lanes: Lanes, dst: SimPointer, to: Any, mask: Array) -> None:
+        """What a predicate forbids becomes zero."""
+        if not mask.any():
+            return
+        access = self.copy.dst.access
+        starts = np.zeros(mask.shape[2], np.int64) if to is None else to
+        zeros = np.zeros((1, 1, mask.shape[2] * access.run), access.dtype)
+        access.write_where(lanes, zeros, dst, starts, mask)
+
+
+# ---------------------------------------------------------------------- products
+def _numbers(values: Array, type: str) -> Array:
+    """Elements as the hardware reads them, in the type that products are taken in."""
+    if type in ("s8", "s4", "s32"):
+        return values.astype(np.float64)
+    if type == "u8":
+        return values.view(np.uint8).astype(np.float64)
+    if type == "u4":
+        return (values.astype(np.int64) & 15).astype(np.float64)
+    if type == "tf32":
+        return (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    return values if type in ("f64", "f32") else values.astype(np.float32)
+
+
+def _matrix(rows: Array, layout: Layout, shape: tuple[int, int], uses: tuple[int, int]) -> Array:
+    """Registers as matrices: (warps, uses[0] * shape[0], uses[1] * shape[1])."""
+    first, second = uses
+    values = _places(layout).shape[1]
+    tiles = rows.reshape(-1, WARP, second, first, values)
+    tiles = tiles.transpose(0, 3, 2, 1, 4).reshape(-1, first, second, WARP * values)
+    tiles = tiles.take(_holders(layout), axis=3)  # places: the first mode fastest
+    tiles = tiles.reshape(-1, first, second, shape[1], shape[0]).transpose(0, 1, 4, 2, 3)
+    return tiles.reshape(-1, first * shape[0], second * shape[1])
+
+
+def _registers(
+    matrix: Array, layout: Layout, shape: tuple[int, int], uses: tuple[int, int]
+) -> Array:
+    """The inverse of `_matrix`: (warps, 32, values)."""
+    first, second = uses
+    tiles = matrix.reshape(-1, first, shape[0], second, shape[1]).transpose(0, 1, 3, 4, 2)
+    tiles = tiles.reshape(-1, first, second, shape[0] * shape[1]).take(_places(layout), axis=3)
+    rows = tiles.transpose(0, 3, 2, 1, 4)
+    return np.ascontiguousarray(rows).reshape(rows.shape[0], WARP, -1)
+
+
+def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, int]) -> Array:
+    """Registers (warps, 32, n) of ``a * b + c``, for `uses` atoms along m, n and k."""
+    m, n, k = atom.mnk
+    um, un, uk = uses
+    _, ta, tb, tc = atom.types
+    left = _matrix(_numbers(a, ta), atom.a, (m, k), (um, uk))
+    right = _matrix(_numbers(b, tb), atom.b, (n, k), (un, uk)).swapaxes(1, 2)
+    acc = _matrix(c, atom.c, (m, n), (um, un))
+    if tc == "s32":
+        total = (left @ right).astype(np.int64) + acc
+        out = total.astype(np.int32)
+    elif tc == "f16":
+        out = acc
+        for step in range(uk):
+            part = slice(step * k, (step + 1) * k)
+            total = left[:, :, part] @ right[:, part] + out.astype(np.float32)
+            out = total.astype(np.float16)
+    else:
+        out = left @ right + acc
+    return _registers(out.astype(c.dtype, copy=False), atom.c, (m, n), (um, un))
+
+
+def _spread(
+    atom: MmaAtom, masks: tuple[Array | None, ...], uses: tuple[int, int, int], warps: int
+) -> Array:
+    """Which registers of the result depend on garbage; masks are rows of A, B and C."""
+    m, n, k = atom.mnk
+    um, un, uk = uses
+    out = np.zeros((warps, um * m, un * n), np.bool_)
+    a, b, c = masks
+    if a is not None:
+        out |= _matrix(a, atom.a, (m, k), (um, uk)).any(axis=2)[:, :, None]
+    if b is not None:
+        out |= _matrix(b, atom.b, (n, k), (un, uk)).any(axis=2)[:, None, :]
+    if c is not None:
+        out |= _matrix(c, atom.c, (m, n), (um, un))
+    return _registers(out, atom.c, (m, n), (um, un))
+
+
+@semantics("cute.gemm", lanes=True, taint="memory")
+def gemm(op: Op) -> Function:
+    """Products of fragments."""
+    assert isinstance(op, GemmOp)
+    return _Gemm(op)
+
+
+class _Gemm:
+    def __init__(self, op: GemmOp) -> None:
+        self.op = op
+        self.atom = mma_atom(op.atom.value)
+        self.d, self.a, self.b, self.c = (
+            TileAccess(op, getattr(op, x), f"{x}_layout") for x in "dabc"
+        )
+        _, m, n = extents(op.d_layout)
+        self.uses = (m, n, extents(op.a_layout)[2])
+
+    def __call__(
+        self, lanes: Lanes, d: SimPointer, a: SimPointer, b: SimPointer, c: SimPointer,
+        taints: Any = (),
+    ) -> None:  # fmt: skip
+        sides = ((self.a, a), (self.b, b), (self.c, c))
+        values = [t.access.read(lanes, p, t.starts(())) for t, p in sides]
+        garbage = [t.access.garbage(lanes, p, t.starts(())) for t, p in sides]
+        if self.atom.threads == 1:
+            out, taint = self._single(lanes, values, garbage)
+        else:
+            out, taint = self._warp(lanes, values, garbage)
+        self.d.access.write(lanes, out, d, self.d.starts(()))
+        self.d.access.leave(lanes, d, taint, self.d.starts(()))
+
+    def _warp(self, lanes: Lanes, values: Any, garbage: Any) -> tuple[Array, Taint | None]:
+        warps = Warps(self.op, lanes)
+        rows = [warps.rows(v) for v in values]
+        out = warps.back(multiply(self.atom, rows[0], rows[1], rows[2], self.uses))
+        found = [g for g in garbage if g is not None]
+        if not found:
+            return out, None
+        masks = tuple(
+            None
+            if g is None
+            else warps.rows(np.broadcast_to(lanes.full(g.mask), lanes.full(v).shape))
+            for g, v in zip(garbage, values, strict=True)
+        )
+        mask = warps.back(_spread(self.atom, masks, self.uses, rows[0].shape[0]))
+        return out, Taint(mask, found[0].origin)
+
+    def _single(self, lanes: Lanes, values: Any, garbage: Any) -> tuple[Array, Taint | None]:
+        m, n, k = self.uses
+        a, b, c = values
+        acc = c.reshape(*c.shape[:2], n, m)
+        left = a.reshape(*a.shape[:2], k, 1, m)
+        right = b.reshape(*b.shape[:2], k, n, 1)
+        for step in range(k):
+            acc = exact_fma(left[:, :, step], right[:, :, step], acc, c.dtype)
+        out = acc.reshape(*acc.shape[:2], m * n)
+        found = [g for g in garbage if g is not None]
+        if not found:
+            return out, None
+        mask = np.zeros((1, 1, n, m), np.bool_)
+        if garbage[0] is not None:
+            g = np.broadcast_to(garbage[0].mask, (*garbage[0].mask.shape[:2], m * k))
+            mask = mask | g.reshape(*g.shape[:2], k, 1, m).any(axis=2)
+        if garbage[1] is not None:
+            g = np.broadcast_to(garbage[1].mask, (*garbage[1].mask.shape[:2], n * k))
+            mask = mask | g.reshape(*g.shape[:2], k, n, 1).any(axis=2)
+        if garbage[2] is not None:
+            g = np.broadcast_to(garbage[2].mask, (*garbage[2].mask.shape[:2], m * n))
+            mask = mask | g.reshape(*g.shape[:2], n, m)
+        return out, Taint(mask.reshape(*mask.shape[:2], m * n), found[0].origin)
+
+
+# ---------------------------------------------------------------------- one instruction
+def _elements(registers: Array, type: str) -> Array:
+    """What registers hold: (warps, 32, registers) as (warps, 32, elements)."""
+    import ml_dtypes
+
+    bits = ELEMENT_BITS[type]
+    if bits >= 32:
+        return registers.view(np.float32) if type == "tf32" else registers
+    words = np.ascontiguousarray(registers)
+    if bits >= 8:
+        dtype: Any = {
+            "f16": np.float16, "bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn,
+            "e5m2": ml_dtypes.float8_e5m2, "s8": np.int8, "u8": np.int8,
+        }[type]  # fmt: skip
+        return words.view(dtype)
+    per = 32 // bits
+    fields = words.view(np.uint32)[..., None] >> (np.arange(per, dtype=np.uint32) * np.uint32(bits))
+    out = (fields & np.uint32((1 << bits) - 1)).astype(np.int8).reshape(*words.shape[:2], -1)
+    return (out ^ 8) - 8 if type == "s4" else out
+
+
+@semantics("ptx.mma", lanes=True, taint=lambda op: _mma_taint)
+def mma(op: Op) -> Function:
+    """One matrix instruction of a warp."""
+    assert isinstance(op, MmaOp)
+    atom = mma_atom(op.atom.value)
+
+    def run(lanes: Lanes, a: Any, b: Any, c: Any) -> Any:
+        warps = Warps(op, lanes)
+        rows = [_elements(warps.rows(v), t) for v, t in zip((a, b, c), atom.types[1:], strict=True)]
+        if atom.bit_op:
+            out = _bits(atom, rows)
+        else:
+            out = multiply(atom, rows[0], rows[1], rows[2], (1, 1, 1))
+        if out.dtype.itemsize < 4:
+            out = np.ascontiguousarray(out).view(np.int32)
+        return warps.back(out)
+
+    return run
+
+
+def _mma_taint(*masks: Any) -> Any:
+    """Garbage anywhere in a warp's operands counts for all of a thread's result."""
+    out = masks[0].any(axis=2, keepdims=True)
+    for mask in masks[1:]:
+        out = out | mask.any(axis=2, keepdims=True)
+    return out
+
+
+def _bits(atom: MmaAtom, rows: list[Array]) -> Array:
+    """Counts of the bits that are set in both (and), or in one only (xor)."""
+    m, n, k = atom.mnk
+    left = _matrix(rows[0], atom.a, (m, k), (1, 1)).astype(np.float32)
+    right = _matrix(rows[1], atom.b, (n, k), (1, 1)).astype(np.float32).swapaxes(1, 2)
+    both = left @ right
+    if atom.bit_op == "xor":
+        both = left.sum(axis=2)[:, :, None] + right.sum(axis=1)[:, None, :] - 2 * both
+    acc = _matrix(rows[2], atom.c, (m, n), (1, 1))
+    return _registers(acc + both.astype(np.int32), atom.c, (m, n), (1, 1))

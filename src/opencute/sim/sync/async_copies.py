@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Asynchronous copies of a thread (cp.async): they take place as late as the program allows.
+
+A copy that is started reads nothing and writes nothing until its thread waits for its group; until
+then its destination counts as not written, so that reading it too early is found by what it
+decides, and at once in the checking mode.
+
+In: `start`, `commit` and `wait` by lanes. Out: the copies' effects on memory, when they are due.
+"""
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opencute.ir.core import Op
+from opencute.sim.lanes import Lanes
+from opencute.sim.sync.group import Group
+from opencute.sim.values import Array
+
+__all__ = ["Copies", "copies_of"]
+
+_ALL = 1 << 62
+
+
+def copies_of(group: Group) -> Copies:
+    """The asynchronous copies of the blocks that run together."""
+    return group.state("copies", Copies)
+
+
+@dataclass(eq=False)
+class _Copy:
+    """A copy that some lanes have started.
+
+    Args:
+        op: the operation.
+        lanes: who.
+        groups: for each lane (P, Q), the number of the group that the copy belongs to.
+        perform: does it: ``perform(lanes, *values)``.
+        values: what `perform` needs, for these lanes.
+    """
+
+    op: Op
+    lanes: Lanes
+    groups: Array
+    perform: Callable[..., None]
+    values: tuple[Any, ...]
+
+
+class Copies:
+    """The copies in flight of the blocks that run together.
+
+    Args:
+        group: the blocks.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self.commits = np.zeros(group.blocks * group.threads, np.int64)
+        self.flying: list[_Copy] = []
+
+    def start(
+        self, op: Op, lanes: Lanes, perform: Callable[..., None], values: Sequence[Any]
+    ) -> None:
+        """Lanes start a copy, which ``perform(lanes, *values)`` will carry out."""
+        groups = self.commits[lanes.slot]
+        self.flying.append(_Copy(op, lanes, groups, perform, tuple(values)))
+
+    def commit(self, lanes: Lanes) -> None:
+        """Lanes close their group."""
+        self.commits[lanes.slot] += 1
+
+    def wait(self, lanes: Lanes, groups: int) -> None:
+        """Lanes wait until at most `groups` of their groups are under way; -1: for all copies."""
+        if not self.flying:
+            return
+        due = np.zeros(self.commits.size, np.int64)
+        slot = lanes.slot
+        due[slot] = _ALL if groups < 0 else self.commits[slot] - groups
+        flying, self.flying = self.flying, []
+        for copy in flying:
+            done = copy.groups < due[copy.lanes.slot]
+            if done.all():
+                copy.perform(copy.lanes, *copy.values)
+            elif done.any():
+                copy.perform(*self._part(copy, done))
+                lanes_left, *values = self._part(copy, ~done)
+                left = copy.groups[~done].reshape(lanes_left.P, lanes_left.Q)
+                self.flying.append(_Copy(copy.op, lanes_left, left, copy.perform, tuple(values)))
+            else:
+                self.flying.append(copy)
+
+    @staticmethod
+    def _part(copy: _Copy, cond: Array) -> tuple[Any, ...]:
+        part, pick, _ = copy.lanes.sub(cond)
+        return (part, *map(pick, copy.values))

@@ -1,0 +1,461 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The checking mode: finds accesses of different threads that nothing orders.
+
+Two accesses to one place, of which one writes, must be ordered by a barrier, a barrier of the warp,
+or a release that an acquire has seen; two atomic ones need not. That is decided by what threads
+know (`clocks`), not by the order in which they happen to run, so that no race is missed because
+lanes run in lock step. A write that a copy in flight (cp.async) will do is in nobody's knowledge.
+"""
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opencute.base.errors import RaceError
+from opencute.ir.core import Op
+from opencute.sim.lanes import Lanes
+from opencute.sim.sync.clocks import Clocks
+from opencute.sim.sync.group import WARP, Group
+from opencute.sim.sync.messages import Messages
+from opencute.sim.sync.shadow import (
+    EVERYBODY,
+    LEVEL,
+    ONE,
+    PENDING,
+    STRENGTH,
+    TIME,
+    WHO,
+    WHOLE_BLOCK,
+    Shadow,
+)
+from opencute.sim.values import Array
+
+__all__ = ["Checker"]
+
+_SEVERAL = WARP  # in the place of a lane
+_STRENGTHS = {"cta": 1, "cluster": 2, "gpu": 2, "sys": 2, "": 1}
+
+
+class Checker:
+    """The checks of one launch."""
+
+    def __init__(self) -> None:
+        self.clocks = Clocks()
+        self.messages = Messages(self.clocks)
+        self.ops: list[Op] = []
+        self.known: dict[int, int] = {}
+        self.shadows: dict[int, tuple[Any, Shadow]] = {}
+        self.arrivals: dict[tuple[int, int], list[tuple[int, dict[int, int]]]] = {}
+
+    def start(self, group: Group, first_block: int) -> None:
+        """Other blocks run from now on."""
+        self.group = group
+        self.clocks.start(group, first_block)
+        self.messages.start(group)
+        self.arrivals = {}
+        self.shadows = {k: v for k, v in self.shadows.items() if v[1].columns == 0}
+
+    # ------------------------------------------------------------------ synchronisation
+    def met(self, lanes: Lanes) -> None:
+        """All threads of all blocks have met at a barrier."""
+        self.clocks.meet_blocks(np.ones(self.group.blocks, np.bool_))
+
+    def arrived(self, name: int, warps: Array) -> None:
+        """Warps (blocks x warps) have arrived at a barrier: what they know is for all who wait."""
+        clocks = self.clocks
+        now = clocks.tick()
+        for block, warp in np.argwhere(warps).tolist():
+            slots = self._warp_slots(block, warp)
+            self.arrivals.setdefault((name, block), []).append(
+                (int(clocks.floor[slots].max()), self._news(block, warp, slots, now))
+            )
+
+    def _warp_slots(self, block: int, warp: int) -> Array:
+        start = block * self.group.threads
+        last = min((warp + 1) * WARP, self.group.threads)
+        return np.arange(start + warp * WARP, start + last)
+
+    def _news(self, block: int, warp: int, slots: Array, now: int) -> dict[int, int]:
+        clocks = self.clocks
+        number = (clocks.first_block + block) * clocks.warps + warp
+        news = {number << 2 | 1: now}
+        for times in clocks.rows_of(slots):
+            for k, t in times.items():
+                news[k] = max(news.get(k, 0), t)
+        return news
+
+    def opened(self, name: int, done: Array, here: Array, syncs: Array) -> None:
+        """A barrier has opened in some blocks, where warps are `here` or wait (`syncs`)."""
+        clocks = self.clocks
+        everyone = syncs.all(axis=1) & done  # what has ended has synchronised with nobody
+        if everyone.any():
+            clocks.meet_blocks(everyone)
+        for block in np.flatnonzero(done).tolist():
+            arrivals = self.arrivals.pop((name, block), [])
+            if everyone[block]:
+                continue
+            warps = np.flatnonzero(syncs[block]).tolist()
+            slots = np.concatenate(
+                [self._warp_slots(block, w) for w in warps] or [np.zeros(0, int)]
+            )
+            if slots.size == 0:
+                continue
+            now = clocks.tick()
+            floor = max(f for f, _ in arrivals)
+            clocks.floor[slots] = np.maximum(clocks.floor[slots], floor)
+            clocks.near[slots] = now
+            clocks.learn(slots, [news for _, news in arrivals])
+
+    def warp_met(self, lanes: Lanes, part: Array | None) -> None:
+        """Lanes have met at a barrier of their warp; `part`: which (a table), None: all."""
+        group, clocks = self.group, self.clocks
+        if part is None:
+            slots = lanes.slot.reshape(-1, WARP)
+            if (clocks.row[slots] == clocks.row[slots[:, :1]]).all():
+                clocks.near[slots] = clocks.tick()
+                clocks.floor[slots] = clocks.floor[slots].max(axis=1, keepdims=True)
+                return
+            for row in slots:
+                clocks.meet(row, True)
+            return
+        for warp in np.flatnonzero(part.any(axis=1)).tolist():
+            block, w = divmod(warp, group.warps)
+            slots = block * group.threads + w * WARP + np.flatnonzero(part[warp])
+            whole = slots.size == group.alive[block, w]
+            clocks.meet(slots, bool(whole))
+
+    def fence(self, lanes: Lanes, scope: str) -> None:
+        """Threads have made visible what they did, and may rely on what they saw."""
+        self.messages.fence(lanes)
+
+    # ------------------------------------------------------------------ accesses
+    def number(self, op: Op) -> int:
+        """The number of an operation in shadows."""
+        n = self.known.get(id(op))
+        if n is None:
+            n = self.known[id(op)] = len(self.ops)
+            self.ops.append(op)
+        return n
+
+    def _shadow(self, buffer: Any) -> Shadow:
+        shared = buffer.space == "smem"
+        owner = buffer.arena if shared else buffer
+        known = self.shadows.get(id(owner))
+        if known is None:
+            if shared:
+                shadow = Shadow(owner.raw.size, self.group.warps)
+            else:
+                shadow = Shadow(buffer.size)
+            known = self.shadows[id(owner)] = (owner, shadow)
+        return known[1]
+
+    def __call__(
+        self, lanes: Lanes, access: Any, verb: str, buffer: Any, offsets: Array, mask: Any
+    ) -> None:
+        """Compare one access with those before, and remember it."""
+        shadow = self._shadow(buffer)
+        strength = 0
+        if access.order is not None:
+            strength = self.messages.access(lanes, access, verb, buffer, offsets)
+        _Check(self, lanes, access, verb, buffer, offsets, mask, shadow, strength).run()
+
+
+class _Check:
+    """One access, compared with those before.
+
+    Arrays have one element for each piece that is touched, flat: the piece, and who touches it.
+    """
+
+    def __init__(
+        self, checker: Checker, lanes: Lanes, access: Any, verb: str, buffer: Any,
+        offsets: Array, mask: Any, shadow: Shadow, strength: int,
+    ) -> None:  # fmt: skip
+        self.checker, self.clocks = checker, checker.clocks
+        self.lanes, self.access, self.verb, self.buffer = lanes, access, verb, buffer
+        self.shadow, self.strength = shadow, strength
+        offsets = offsets if offsets.ndim == 3 else offsets[..., None]
+        pieces = shadow.pieces(offsets, access.width)
+        slots = lanes.slot[..., None, None]
+        shape = (lanes.P, lanes.Q, *pieces.shape[2:])
+        if mask is not None:
+            self.pieces = np.broadcast_to(pieces, shape)[mask].reshape(-1)
+            self.slots = np.broadcast_to(slots, shape)[mask].reshape(-1)
+        else:
+            self.pieces = np.broadcast_to(pieces, shape).reshape(-1)
+            self.slots = np.broadcast_to(slots, shape).reshape(-1)
+        self.first = self.clocks.first_block * self.clocks.threads
+        self.time = self.clocks.now << TIME
+        self.floor = self._least_floor()
+
+    def _least_floor(self) -> int:
+        """The time up to which all of these lanes know their blocks."""
+        cache, version = self.lanes.cache, self.clocks.version
+        known = cache.get("floor")
+        if known is None or known[0] != version:
+            slots = self.lanes.slot
+            floor = self.clocks.floor
+            floor = floor if slots.size == floor.size else floor[slots]
+            known = cache["floor"] = (version, int(floor.min()))
+        return known[1]
+
+    def run(self) -> None:
+        """Check, then remember."""
+        if self.pieces.size == 0:
+            return
+        shared = self.shadow.columns > 0
+        self._against_writers()
+        if self.verb == "read":
+            self._remember_readers_of_shared() if shared else self._remember_readers()
+            return
+        self._against_readers_of_shared() if shared else self._against_readers()
+        self._remember_writers()
+
+    # ------------------------------------------------------------------ writers
+    def _mine(self) -> Array:
+        return self.slots + (self.first + self.time + (self.strength << STRENGTH))
+
+    def _against_writers(self) -> None:
+        before = self.shadow.writer.take(self.pieces)
+        same_block = self.shadow.columns > 0 or self.clocks.blocks == 1
+        most = int(before.max())
+        if most == 0 or (same_block and self.shadow.columns and most < (self.floor + 1) << TIME):
+            return
+        who = before & WHO
+        pending = before >= PENDING
+        mine = who == self.slots + self.first
+        suspect = (before != 0) & (~mine | pending)
+        if self.verb == "write" and self.access.op is self._op_in_flight(before, pending & mine):
+            suspect &= ~(pending & mine)  # the copy itself arrives
+        if self.strength:
+            suspect &= ~self._both_strong(before, who)
+        at = np.flatnonzero(suspect)
+        if at.size == 0:
+            return
+        late = at[pending[at]]
+        if late.size:
+            self._not_waited(int(late[0]), int(who[late[0]]))
+        known = self.clocks.knows(self.slots[at], who[at], before[at] >> TIME)
+        bad = at[~known]
+        if bad.size:
+            i = int(bad[0])
+            op = self.checker.ops[self.shadow.write_op[self.pieces[i]]]
+            self._race(i, int(who[i]), "wrote", op)
+
+    def _op_in_flight(self, before: Array, mask: Array) -> Op | None:
+        at = np.flatnonzero(mask)
+        if at.size == 0:
+            return None
+        return self.checker.ops[self.shadow.write_op[self.pieces[at[0]]]]
+
+    def _both_strong(self, before: Array, who: Array) -> Array:
+        strong = (before >> STRENGTH) & 3
+        same_block = who // self.clocks.threads == (self.slots + self.first) // self.clocks.threads
+        return (strong > 0) & (same_block | ((strong == 2) & (self.strength == 2)))
+
+    def _remember_writers(self) -> None:
+        shadow = self.shadow
+        mine = self._mine()
+        if self.verb == "begin":
+            mine = (mine & ~PENDING) | PENDING
+        shadow.writer[self.pieces] = mine
+        shadow.write_op[self.pieces] = self.checker.number(self.access.op)
+        if self.verb == "update" and self.strength == 2:
+            return
+        found = shadow.writer.take(self.pieces)
+        if self.verb == "update":
+            block = (self.slots + self.first) // self.clocks.threads
+            bad = np.flatnonzero((found & WHO) // self.clocks.threads != block)
+        else:
+            bad = np.flatnonzero(found != mine)
+        if bad.size:
+            i = int(bad[0])
+            self._race(i, int(found[i] & WHO), "wrote", self.access.op)
+
+    # ------------------------------------------------------------------ readers of shared memory
+    def _remember_readers_of_shared(self) -> None:
+        shadow, threads = self.shadow, self.clocks.threads
+        inner = self.slots % threads if self.clocks.blocks > 1 else self.slots
+        warp, lane = inner >> 5, inner & 31
+        at = warp * shadow.writer.size + self.pieces
+        mine = lane + ((self.clocks.now << 8) + (self.strength << 6))
+        flat = shadow.reader.reshape(-1)
+        flat[at] = mine
+        found = flat.take(at)
+        shared = np.flatnonzero(found != mine)
+        if shared.size:
+            flat[at[shared]] = (found[shared] & ~63) | _SEVERAL
+        shadow.last_read[self.pieces] = (self.clocks.now << 32) + self.checker.number(
+            self.access.op
+        )
+
+    def _against_readers_of_shared(self) -> None:
+        shadow, threads = self.shadow, self.clocks.threads
+        latest = shadow.last_read.take(self.pieces) >> 32
+        at = np.flatnonzero(latest > self.floor)
+        if at.size == 0:
+            return
+        words = shadow.reader[:, self.pieces[at]].T
+        floor = self.clocks.floor[self.slots[at]]
+        place, warp = np.nonzero((words >> 8) > floor[:, None])
+        if place.size == 0:
+            return
+        word = words[place, warp]
+        slot = self.slots[at[place]]
+        base = slot // threads * threads + warp * WARP
+        lane, time = word & 63, word >> 8
+        ok = (lane != _SEVERAL) & (base + lane == slot)
+        if self.strength:
+            ok |= (word >> 6) & 3 > 0
+        several = np.flatnonzero(~ok & (lane == _SEVERAL))
+        one = np.flatnonzero(~ok & (lane != _SEVERAL))
+        other = base + self.first + np.where(lane == _SEVERAL, 0, lane)
+        ok[one] = self.clocks.knows(slot[one], other[one], time[one])
+        for i in range(min(WARP, threads)):
+            left = several[ok[several] | (i == 0)]
+            left = left[base[left] % threads + i < threads]
+            mine = base[left] + i == slot[left]
+            known = mine | self.clocks.knows(slot[left], other[left] + i, time[left])
+            ok[left] = known
+            bad = left[~known]
+            if bad.size:
+                j = int(bad[0])
+                op = self._last_reader(int(at[place[j]]))
+                self._race(int(at[place[j]]), int(other[j]) + i, "read", op)
+        bad = np.flatnonzero(~ok)
+        if bad.size:
+            j = int(bad[0])
+            op = self._last_reader(int(at[place[j]]))
+            self._race(int(at[place[j]]), int(other[j]), "read", op)
+
+    def _last_reader(self, i: int) -> Op:
+        return self.checker.ops[int(self.shadow.last_read[self.pieces[i]]) & 0xFFFFFFFF]
+
+    # ------------------------------------------------------------------ readers of global memory
+    def _remember_readers(self) -> None:
+        shadow, threads = self.shadow, self.clocks.threads
+        before = shadow.reader[0].take(self.pieces)
+        mine = self._mine()
+        block = (self.slots + self.first) // threads
+        new = mine
+        if before.any():
+            level, who = (before >> LEVEL) & 3, before & WHO
+            own = (before != 0) & (level == ONE) & (who == self.slots + self.first)
+            theirs = np.where(level == ONE, who // threads, who)
+            same = (level != EVERYBODY) & (theirs == block)
+            past = same & (before >> TIME <= self.clocks.floor[self.slots])
+            # A reader that is known to me stands behind me: who knows me knows it too.
+            ask = np.flatnonzero((before != 0) & ~own & ~past & (level == ONE))
+            if ask.size and self.clocks.row.any():
+                time = before[ask] >> TIME
+                past[ask] = self.clocks.knows(self.slots[ask], who[ask], time)
+            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL) + self.time
+            new = np.where((before == 0) | own | past, mine, wide)
+        shadow.reader[0][self.pieces] = new
+        found = shadow.reader[0].take(self.pieces)
+        bad = np.flatnonzero(found != new)
+        if bad.size:
+            theirs = np.where((found[bad] >> LEVEL) & 3 == ONE, (found[bad] & WHO) // threads,
+                              found[bad] & WHO)  # fmt: skip
+            same = ((found[bad] >> LEVEL) & 3 != EVERYBODY) & (theirs == block[bad])
+            # A place that several blocks meet at in one operation must end as everybody's.
+            order = np.argsort(~same, kind="stable")
+            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block[bad], EVERYBODY << LEVEL)
+            shadow.reader[0][self.pieces[bad[order]]] = (wide + self.time)[order]
+        shadow.last_read[self.pieces] = self.checker.number(self.access.op)
+        shadow.blocks.update(
+            np.unique(block).tolist() if self.clocks.blocks > 1 else block[:1].tolist()
+        )
+
+    def _against_readers(self) -> None:
+        shadow, threads = self.shadow, self.clocks.threads
+        before = shadow.reader[0].take(self.pieces)
+        if not before.any():
+            return
+        level, who, time = (before >> LEVEL) & 3, before & WHO, before >> TIME
+        mine = (level == ONE) & (who == self.slots + self.first)
+        block = (self.slots + self.first) // threads
+        theirs = np.where(level == ONE, who // threads, who)
+        past = (level != EVERYBODY) & (theirs == block) & (time <= self.clocks.floor[self.slots])
+        suspect = (before != 0) & ~mine & ~past
+        if self.strength:
+            suspect &= (before >> STRENGTH) & 3 == 0
+        at = np.flatnonzero(suspect)
+        if at.size == 0:
+            return
+        one = at[level[at] == ONE]
+        known = self.clocks.knows(self.slots[one], who[one], time[one])
+        bad = one[~known]
+        if bad.size:
+            self._read_race(int(bad[0]), int(who[bad[0]]))
+        several = at[level[at] != ONE]
+        asked: dict[tuple[int, int, int], bool] = {}
+        for i in several.tolist():
+            key = (int(self.slots[i]), int(before[i] & ~(3 << STRENGTH)), int(block[i]))
+            known_all = asked.get(key)
+            if known_all is None:
+                blocks = [int(who[i])] if level[i] == WHOLE_BLOCK else sorted(shadow.blocks)
+                known_all = asked[key] = all(
+                    self.clocks.knows_block(key[0], b, int(time[i])) for b in blocks
+                )
+            if not known_all:
+                self._read_race(i, -1)
+
+    def _read_race(self, i: int, who: int) -> None:
+        self._race(i, who, "read", self._last_reader(i))
+
+    # ------------------------------------------------------------------ reports
+    def _where(self, i: int) -> tuple[str, int, str]:
+        place = int(self.pieces[i]) << self.shadow.shift
+        name = self.buffer.name
+        if self.shadow.columns:
+            name, place = self.buffer.arena.name_of(place)
+        return self._name(int(self.slots[i]) + self.first), place, name
+
+    def _name(self, thread: int) -> str:
+        threads = self.clocks.threads
+        return self.lanes.run.describe(thread // threads, thread % threads)
+
+    def _race(self, i: int, who: int, did: str, op: Op) -> None:
+        me, place, name = self._where(i)
+        mine = int(self.slots[i]) + self.first
+        verb = {"read": "reads", "update": "updates"}.get(self.verb, "writes")
+        other = "other threads" if who < 0 else self._name(who)
+        raise RaceError(
+            f"{me} {verb} byte {place} of {name!r}, which {other} {did} at {op.loc} with no order "
+            "between them",
+            code="OC3401", loc=self.access.op.loc, hint=self._hint(mine, who),
+        )  # fmt: skip
+
+    def _hint(self, mine: int, who: int) -> str:
+        threads = self.clocks.threads
+        if who < 0 or mine // threads != who // threads:
+            return (
+                "threads of different blocks are ordered by a release (or a fence and an atomic "
+                "store) that the other one acquires, or by another launch"
+            )
+        if mine % threads // WARP == who % threads // WARP:
+            return "the threads are in one warp: sync_warp() or a barrier between the accesses"
+        return (
+            "the threads are in one block: a barrier, such as sync_threads(), between the accesses"
+        )
+
+    def _not_waited(self, i: int, who: int) -> None:
+        me, place, name = self._where(i)
+        op = self.checker.ops[self.shadow.write_op[self.pieces[i]]]
+        verb = {"read": "reads", "update": "updates"}.get(self.verb, "writes")
+        mine = int(self.slots[i]) + self.first
+        text = "the same thread" if mine == who else self._name(who)
+        raise RaceError(
+            f"{me} {verb} byte {place} of {name!r}, while a copy that {text} started at {op.loc} "
+            "is still writing there",
+            code="OC3402", loc=self.access.op.loc,
+            hint="wait for the copy (cp_async_commit_group, cp_async_wait_group), and let a "
+            "barrier follow before other threads read",
+        )  # fmt: skip

@@ -1,0 +1,246 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What each thread knows of what the others have done: vector clocks, kept small.
+
+One clock counts the points of synchronisation of a launch. An access is stamped with the time; a
+thread that synchronises with another one from then on *knows* all that the other did up to a time.
+Most of that is the same for many threads, so it is kept as
+
+- `floor`: everything in the thread's own block up to this time (barriers of the block),
+- `near`: everything in its own warp up to this time (barriers of the warp),
+- `row`: the rest, a `Row` that many threads share: times for blocks, warps and single threads.
+"""
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from opencute.sim.sync.group import WARP, Group
+from opencute.sim.values import Array
+
+__all__ = ["BLOCK", "THREAD", "WARPS", "Clocks", "Row", "key"]
+
+BLOCK, WARPS, THREAD = 0, 1, 2
+
+
+def key(level: int, number: int) -> int:
+    """The name of a block, a warp or a thread of the launch in a row."""
+    return number << 2 | level
+
+
+class Row:
+    """Times up to which blocks, warps and threads are known.
+
+    Args:
+        times: by `key`.
+    """
+
+    def __init__(self, times: dict[int, int]) -> None:
+        self.times = times
+        self._dense: tuple[Any, Array] | None = None
+
+    def merged(self, others: Iterable[dict[int, int]]) -> Row:
+        """A row that knows what this one and others know."""
+        times = self.times
+        out: dict[int, int] | None = None
+        for other in others:
+            for k, t in other.items():
+                if t > (times if out is None else out).get(k, 0):
+                    if out is None:
+                        out = dict(times)
+                    out[k] = t
+        return self if out is None else Row(out)
+
+    def dense(self, clocks: Clocks) -> Array:
+        """For each thread that runs now, the time up to which it is known."""
+        if self._dense is None or self._dense[0] is not clocks.group:
+            out = np.zeros(clocks.floor.size, np.int64)
+            threads, warps, first = clocks.threads, clocks.warps, clocks.first_block
+            for k, t in self.times.items():
+                level, number = k & 3, k >> 2
+                if level == THREAD:
+                    part = slice(number - first * threads, number - first * threads + 1)
+                elif level == WARPS:
+                    block, warp = divmod(number, warps)
+                    start = (block - first) * threads + warp * WARP
+                    end = (block - first) * threads + min((warp + 1) * WARP, threads)
+                    part = slice(start, end)
+                else:
+                    part = slice((number - first) * threads, (number - first + 1) * threads)
+                if part.start >= 0:
+                    out[part] = np.maximum(out[part], t)
+            self._dense = (clocks.group, out)
+        return self._dense[1]
+
+    def knows(self, clocks: Clocks, thread: int) -> int:
+        """The time up to which any thread of the launch is known."""
+        block, inner = divmod(thread, clocks.threads)
+        get = self.times.get
+        warp = block * clocks.warps + inner // WARP
+        return max(get(key(BLOCK, block), 0), get(key(WARPS, warp), 0), get(key(THREAD, thread), 0))
+
+
+NOTHING = Row({})
+
+
+class Clocks:
+    """The knowledge of all threads that run together; time goes on through a whole launch."""
+
+    def __init__(self) -> None:
+        self.now = 1
+
+    def start(self, group: Group, first_block: int) -> None:
+        """Other blocks run from now on."""
+        n = group.blocks * group.threads
+        self.group, self.first_block = group, first_block
+        self.threads, self.warps, self.blocks = group.threads, group.warps, group.blocks
+        self.floor = np.zeros(n, np.int64)
+        self.near = np.zeros(n, np.int64)
+        self.row = np.zeros(n, np.int32)
+        self.rows: list[Row] = [NOTHING]
+        self.version = 0
+        self.tick()
+
+    def tick(self) -> int:
+        """The time up to now; what follows is later."""
+        now = self.now
+        self.now += 1
+        self.version += 1
+        return now
+
+    # ------------------------------------------------------------------ rows
+    def add_row(self, row: Row) -> int:
+        """The number of a row."""
+        self.rows.append(row)
+        if len(self.rows) > 4096:
+            used, self.row[...] = np.unique(self.row, return_inverse=True)
+            self.rows = [self.rows[i] for i in used.tolist()]
+            self.rows.append(row)
+        return len(self.rows) - 1
+
+    def learn(self, slots: Array, news: list[dict[int, int]]) -> None:
+        """Threads come to know more."""
+        ids = self.row[slots]
+        for i in np.unique(ids).tolist():
+            row = self.rows[i].merged(news)
+            if row is not self.rows[i]:
+                self.row[slots[ids == i]] = self.add_row(row)
+                ids = np.where(ids == i, -1, ids)
+        self.version += 1
+
+    def rows_of(self, slots: Array) -> list[dict[int, int]]:
+        """What threads know beyond their floors."""
+        return [self.rows[i].times for i in np.unique(self.row[slots]).tolist() if i]
+
+    # ------------------------------------------------------------------ meeting
+    def meet_blocks(self, blocks: Array) -> None:
+        """All threads of some blocks (a mask) have met."""
+        now = self.tick()
+        if blocks.all():
+            self.floor[:] = now
+            if self.row.any():
+                for b in range(self.blocks):
+                    self._join_block(b)
+            return
+        for b in np.flatnonzero(blocks).tolist():
+            part = slice(b * self.threads, (b + 1) * self.threads)
+            self.floor[part] = now
+            if self.row[part].any():
+                self._join_block(b)
+
+    def _join_block(self, block: int) -> None:
+        """All threads of a block know what any of them knew of others."""
+        slots = np.arange(block * self.threads, (block + 1) * self.threads)
+        own = self.first_block + block
+        row = NOTHING.merged(
+            {k: t for k, t in times.items() if not self._inside(k, own)}
+            for times in self.rows_of(slots)
+        )
+        self.row[slots] = self.add_row(row) if row.times else 0
+
+    def _inside(self, k: int, block: int) -> bool:
+        level, number = k & 3, k >> 2
+        if level == BLOCK:
+            return number == block
+        return number // (self.warps if level == WARPS else self.threads) == block
+
+    def meet(self, slots: Array, whole: bool) -> None:
+        """Some threads of one warp have met; `whole`: all of it that are still there."""
+        now = self.tick()
+        news = self.rows_of(slots)
+        self.floor[slots] = self.floor[slots].max()
+        if whole:
+            self.near[slots] = now
+        else:
+            self.near[slots] = self.near[slots].max()
+            first = self.first_block * self.threads
+            news.append({key(THREAD, first + s): now for s in slots.tolist()})
+        if news:
+            self.learn(slots, news)
+
+    # ------------------------------------------------------------------ messages
+    def message(self, slot: int, since: int, settled: bool) -> dict[int, int]:
+        """What a thread publishes that has made visible what it did up to `since`.
+
+        Args:
+            slot: the thread.
+            since: the time of its fence, or now.
+            settled: whether all that it knows of its block is published too.
+        """
+        block, inner = divmod(slot, self.threads)
+        block += self.first_block
+        out = dict(self.rows[self.row[slot]].times)
+        own = {key(THREAD, block * self.threads + inner): since}
+        if settled:
+            own[key(BLOCK, block)] = int(self.floor[slot])
+            own[key(WARPS, block * self.warps + inner // WARP)] = int(self.near[slot])
+        for k, t in own.items():
+            out[k] = max(out.get(k, 0), t)
+        return out
+
+    # ------------------------------------------------------------------ asking
+    def knows(self, slots: Array, threads: Array, times: Array) -> Array:
+        """Whether each thread (by slot) knows what others (by number in the launch) did then."""
+        first = self.first_block * self.threads
+        other = threads - first
+        inside = (other >= 0) & (other < self.floor.size)
+        same = inside & (other // self.threads == slots // self.threads)
+        out = same & (times <= self.floor[slots])
+        warp = same & (other % self.threads // WARP == slots % self.threads // WARP)
+        out |= warp & (times <= self.near[slots])
+        rest = np.flatnonzero(~out)
+        if rest.size == 0:
+            return out
+        rows = self.row[slots[rest]]
+        for i in np.unique(rows).tolist():
+            if i == 0:
+                continue
+            at = rest[rows == i]
+            row, within = self.rows[i], inside[at]
+            known = np.zeros(at.size, np.int64)
+            known[within] = row.dense(self)[other[at[within]]]
+            for j in np.flatnonzero(~within).tolist():
+                known[j] = row.knows(self, int(threads[at[j]]))
+            out[at] = times[at] <= known
+        return out
+
+    def knows_block(self, slot: int, block: int, time: int) -> bool:
+        """Whether a thread knows what all threads of a block did up to a time."""
+        inside = block - self.first_block
+        if slot // self.threads == inside and time <= self.floor[slot]:
+            return True
+        row = self.rows[self.row[slot]]
+        if row.times.get(key(BLOCK, block), 0) >= time:
+            return True
+        if 0 <= inside < self.blocks:
+            dense = row.dense(self)[inside * self.threads : (inside + 1) * self.threads]
+            return bool((dense >= time).all())
+        first = block * self.threads
+        return all(row.knows(self, first + t) >= time for t in range(self.threads))

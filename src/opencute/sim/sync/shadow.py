@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who touched each piece of memory last: a word for the writer, and one or more for the readers.
+
+A word is ``time << 33 | level << 31 | strength << 29 | who``; 0 is nobody. The pieces are as large
+as the smallest access so far allows. Global memory has one word for all readers, which stands for a
+thread, a block or everybody; shared memory has one for each warp of the block.
+"""
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import numpy as np
+
+from opencute.sim.values import Array
+
+__all__ = [
+    "EVERYBODY", "LEVEL", "ONE", "PENDING", "STRENGTH", "TIME", "WHO", "WHOLE_BLOCK", "Shadow",
+]  # fmt: skip
+
+WHO = (1 << 29) - 1
+STRENGTH = 29
+LEVEL = 31
+TIME = 33
+ONE, WHOLE_BLOCK, EVERYBODY = 0, 1, 2
+PENDING = ((1 << 30) - 1) << TIME
+"""The time of a write by a copy in flight: later than all others."""
+
+
+class Shadow:
+    """The shadow of one buffer.
+
+    Args:
+        size: its bytes.
+        columns: words for readers of each piece.
+    """
+
+    def __init__(self, size: int, columns: int = 0) -> None:
+        self.size = size
+        self.columns = columns
+        self.shift = 2
+        n = -(-size // 4)
+        self.writer = np.zeros(n, np.int64)
+        self.write_op = np.zeros(n, np.int32)
+        self.last_read = np.zeros(n, np.int64)  # time << 32 | operation
+        self.reader = np.zeros((max(columns, 1), n), np.int64)
+        self.blocks: set[int] = set()
+
+    def pieces(self, places: Array, width: int) -> Array:
+        """Numbers of the pieces that runs of `width` bytes touch, on a further axis."""
+        grain = 1 << self.shift
+        low = int(np.bitwise_or.reduce(places, axis=None)) | width if places.size else width
+        if low & (grain - 1):
+            self._refine(low & -low)
+            grain = 1 << self.shift
+        first = places >> self.shift
+        count = width // grain
+        return first[..., None] if count == 1 else first[..., None] + np.arange(count)
+
+    def _refine(self, grain: int) -> None:
+        """Cut the pieces smaller."""
+        factor = (1 << self.shift) // grain
+        for name in ("writer", "write_op", "last_read", "reader"):
+            setattr(self, name, np.repeat(getattr(self, name), factor, axis=-1))
+        self.shift = grain.bit_length() - 1

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`opencute check` and `opencute profile --simulate`: a script in the simulator, watched.
+
+In: a script or notebook and its arguments. Out: its exit status, an error on the user's line where
+a check fails, and a table of what its kernels asked of memory, line by line::
+
+    check(Path("gemm.py"), ["--m", "64"], seeds=3, show=True)
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from opencute.base.knobs import KNOBS
+from opencute.sim.report import LineReport, RunReport
+from opencute.tools.run import run_file
+
+__all__ = ["check", "profile", "table"]
+
+_ROWS = 20
+
+
+def _target() -> str:
+    return KNOBS.target if KNOBS.target.startswith("sim") else "sim"
+
+
+def check(path: Path, arguments: list[str], *, seeds: int, show: bool) -> int:
+    """Run a script with all checks, in several orders of its threads.
+
+    Args:
+        path: the script or notebook.
+        arguments: what it finds in `sys.argv[1:]`.
+        seeds: how many orders; the first one is the usual one.
+        show: whether to print what the kernels asked of memory.
+
+    Returns:
+        The exit status of the first run that fails, else 0.
+    """
+    from opencute.jit.calls import simulated
+
+    for seed in range(seeds):
+        knobs = {"target": _target(), "sim_check": True, "sim_profile": show and seed == 0}
+        with KNOBS.override(**knobs, sim_seed=seed):
+            status = run_file(path, arguments)
+        if status:
+            print(f"opencute: the check failed (order {seed})", file=sys.stderr)
+            return status
+        if seed == 0:
+            report = simulated()
+            if show:
+                print(table(report), file=sys.stderr)
+            if not report.launches:
+                print("opencute: no kernel was launched", file=sys.stderr)
+                return 1
+    print(f"opencute: nothing found in {seeds} orders of the threads", file=sys.stderr)
+    return 0
+
+
+def profile(path: Path, arguments: list[str]) -> int:
+    """Run a script in the simulator and print what its kernels asked of memory."""
+    from opencute.jit.calls import simulated
+
+    with KNOBS.override(target=_target(), sim_profile=True):
+        status = run_file(path, arguments)
+    print(table(simulated()), file=sys.stderr)
+    return status
+
+
+def table(report: RunReport) -> str:
+    """The counts of a report as text: totals, then the lines that move most."""
+    rows = [
+        f"{report.launches} launches, {report.threads} threads, {report.waits} waits",
+        *(
+            f"{space}: {report.read_bytes[space]} bytes read, "
+            f"{report.written_bytes[space]} bytes written, {report.atomics[space]} atomics"
+            for space in ("gmem", "smem")
+        ),
+        f"shared memory: {sum(report.passes.values())} passes, "
+        f"{sum(report.conflicts.values())} of them by bank conflicts",
+        "",
+        f"{'line':40} {'access':>14} {'instr.':>10} {'sectors/passes':>15} {'x ideal':>8}",
+    ]
+    lines = sorted(report.by_line.values(), key=lambda r: -(r.sectors + r.passes))
+    rows += [_row(line) for line in lines[:_ROWS]]
+    if len(lines) > _ROWS:
+        rows.append(f"... and {len(lines) - _ROWS} more")
+    waits = report.waits_by_line.most_common(_ROWS)
+    if waits:
+        rows += ["", "waits:", *(f"  {where}: {count}" for where, count in waits)]
+    return "\n".join(rows)
+
+
+def _row(line: LineReport) -> str:
+    name = "?" if line.loc is None else f"{Path(line.loc.file).name}:{line.loc.line}"
+    what = f"{line.verb} {line.space} {line.width}"
+    moved = line.passes if line.space == "smem" else line.sectors
+    return f"{name:40} {what:>14} {line.instructions:>10} {moved:>15} {line.waste:>8.2f}"

@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""A loop that is left at compile time needs bounds known at compile time."""
+
+import numpy as np
+
+import cutlass
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def kernel(t: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    for k in range(i):
+        if cutlass.const_expr(True):
+            break
+    t[i] = 1
+
+
+@cute.jit
+def host(t: cute.Tensor):
+    kernel(t).launch(grid=1, block=4)
+
+
+host(from_dlpack(np.zeros(8, np.int32)).mark_layout_dynamic())

@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""const_expr decides while the kernel is traced; a thread index is not known then."""
+
+import numpy as np
+
+import cutlass
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def kernel(t: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    if cutlass.const_expr(i > 0):
+        t[i] = 1
+
+
+@cute.jit
+def host(t: cute.Tensor):
+    kernel(t).launch(grid=1, block=4)
+
+
+host(from_dlpack(np.zeros(8, np.int32)).mark_layout_dynamic())

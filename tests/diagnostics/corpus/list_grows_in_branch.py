@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The structure of a list is fixed while the kernel is traced."""
+
+import numpy as np
+
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def kernel(t: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    found = []
+    if i > 0:
+        found.append(i)
+    t[i] = len(found)
+
+
+@cute.jit
+def host(t: cute.Tensor):
+    kernel(t).launch(grid=1, block=4)
+
+
+host(from_dlpack(np.zeros(8, np.int32)).mark_layout_dynamic())

@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""There are no exceptions on a GPU."""
+
+import numpy as np
+
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def kernel(t: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    if i > 2:
+        raise ValueError("too far")
+    t[i] = 1
+
+
+@cute.jit
+def host(t: cute.Tensor):
+    kernel(t).launch(grid=1, block=4)
+
+
+host(from_dlpack(np.zeros(8, np.int32)).mark_layout_dynamic())

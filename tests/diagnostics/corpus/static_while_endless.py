@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""A while whose condition is a compile-time value must change it."""
+
+import numpy as np
+
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def kernel(t: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    n = 1
+    while n > 0:
+        n = n + 1
+    t[i] = n
+
+
+@cute.jit
+def host(t: cute.Tensor):
+    kernel(t).launch(grid=1, block=4)
+
+
+host(from_dlpack(np.zeros(8, np.int32)).mark_layout_dynamic())

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`opencute check` and `opencute profile --simulate` on a transposition through shared memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.t0
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SCRIPT = """
+import sys
+import cutlass
+import cutlass.cute as cute
+import numpy as np
+from cutlass.cute.runtime import from_dlpack
+
+SYNC, PITCH = "nosync" not in sys.argv, 33 if "pad" in sys.argv else 32
+
+@cute.kernel
+def transpose(x: cute.Tensor, y: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    smem = cutlass.utils.SmemAllocator()
+    s = smem.allocate_tensor(
+        cutlass.Float32, cute.make_layout((32, 32), stride=(PITCH, 1)), 16
+    )
+    r, c = t // 32, t % 32
+    for i in cutlass.range_constexpr(4):
+        s[c, r + 8 * i] = x[c + 32 * (r + 8 * i)]  # in
+    if cutlass.const_expr(SYNC):
+        cute.arch.sync_threads()
+    for i in cutlass.range_constexpr(4):
+        y[c + 32 * (r + 8 * i)] = s[r + 8 * i, c]  # out
+
+@cute.jit
+def run(x: cute.Tensor, y: cute.Tensor):
+    transpose(x, y).launch(grid=[1, 1, 1], block=[256, 1, 1])
+
+x, y = np.arange(1024, dtype=np.float32), np.zeros(1024, np.float32)
+if "nothing" not in sys.argv:
+    run(from_dlpack(x), from_dlpack(y))
+    np.testing.assert_array_equal(y.reshape(32, 32), x.reshape(32, 32).T)
+"""
+
+
+def opencute(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    path = tmp_path / "demo.py"
+    path.write_text(SCRIPT, encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OPENCUTE_TARGET": ""}
+    at = words.index("FILE")
+    command = [*words[:at], str(path), *words[at + 1 :]]
+    return subprocess.run(
+        [sys.executable, "-m", "opencute.tools", *command],
+        capture_output=True, text=True, check=False, env=env,
+    )  # fmt: skip
+
+
+def line(mark: str) -> str:
+    return f"demo.py:{next(i for i, t in enumerate(SCRIPT.splitlines(), 1) if t.endswith(mark))}"
+
+
+def test_check(tmp_path: Path) -> None:
+    done = opencute(tmp_path, "check", "--seeds", "2", "FILE", "pad")
+    assert done.returncode == 0, done.stderr
+    assert "nothing found in 2 orders" in done.stderr
+
+
+def test_check_finds_a_race(tmp_path: Path) -> None:
+    done = opencute(tmp_path, "check", "FILE", "nosync")
+    assert done.returncode == 1
+    assert "RaceError: [OC3401]" in done.stderr and "sync_threads()" in done.stderr
+    assert line("# in") in done.stderr and line("# out") in done.stderr
+
+
+def test_check_of_a_script_without_kernels(tmp_path: Path) -> None:
+    done = opencute(tmp_path, "check", "FILE", "nothing")
+    assert done.returncode == 1 and "no kernel was launched" in done.stderr
+
+
+@pytest.mark.parametrize(("word", "passes", "factor"), [("pad", 32, "1.00"), ("", 1024, "32.00")])
+def test_profile(tmp_path: Path, word: str, passes: int, factor: str) -> None:
+    done = opencute(tmp_path, "profile", "--simulate", "FILE", word)
+    assert done.returncode == 0, done.stderr
+    rows = [r for r in done.stderr.splitlines() if r.startswith(line("# in")) and "smem" in r]
+    assert rows and rows[0].split()[-2:] == [str(passes), factor]
+
+
+def test_profile_needs_to_be_told_where(tmp_path: Path) -> None:
+    assert opencute(tmp_path, "profile", "FILE").returncode == 2
