@@ -295,7 +295,7 @@ class TracedTensor(Tensor):
 
     def _element(self, crd: Any) -> Any:
         wide = isinstance(self.iterator, Pointer)
-        if _is_swizzled(self.layout) and isinstance(self.iterator, Pointer):
+        if isinstance(self.iterator, Pointer) and _is_swizzled(self.iterator, self.layout):
             layout = self.layout
             place = layout.outer(offset_coord(crd, layout.outer, wide=False))
             return _swizzled(self.iterator, layout.inner) + coord_add(layout.offset, place)
@@ -427,7 +427,7 @@ def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:
     pointer, layout = tensor._pointer(), tensor.layout
     if not isinstance(layout, ComposedLayout):
         return pointer, layout
-    if not _is_swizzled(layout):
+    if not _is_swizzled(pointer, layout):
         raise LayoutError(
             f"{what} needs a plain layout, or a swizzled one in shared memory", code="OC1355",
             found=layout, hint="copy the elements one by one",
@@ -435,8 +435,11 @@ def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:
     return _swizzled(pointer, layout.inner) + layout.offset, layout.outer
 
 
-def _is_swizzled(layout: Any) -> bool:
-    return isinstance(layout, ComposedLayout) and isinstance(layout.inner, Swizzle)
+def _is_swizzled(pointer: Pointer, layout: Any) -> bool:
+    """Whether a swizzle can be put on addresses; elsewhere it is a function of coordinates."""
+    if not isinstance(layout, ComposedLayout) or not isinstance(layout.inner, Swizzle):
+        return False
+    return pointer.memspace == AddressSpace.smem and layout.inner.shift >= 0
 
 
 def _swizzled(pointer: Pointer, swizzle: Swizzle) -> Pointer:
