@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from opencute.base.errors import TypeMismatchError
 from opencute.frontend.carried import plan_for
@@ -52,7 +52,7 @@ def _structure(obj: Any) -> Any:
     if isinstance(obj, tuple | list) and not hasattr(obj, "_fields"):
         return type(obj)(_structure(v) for v in obj)
     if _has_own(obj):
-        return obj.__extract_mlir_values__()
+        return cast("Any", obj).__extract_mlir_values__()
     values = list(plan_for(obj).values(obj))
     return values[0] if len(values) == 1 else values
 
