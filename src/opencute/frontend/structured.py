@@ -42,7 +42,7 @@ def _structure(obj: Any) -> Any:
     if isinstance(obj, tuple | list) and not hasattr(obj, "_fields"):
         return type(obj)(_structure(v) for v in obj)
     own = getattr(obj, "__extract_mlir_values__", None)
-    if own is not None:
+    if own is not None and not isinstance(obj, type):
         return own()
     values = list(plan_for(obj).values(obj))
     return values[0] if len(values) == 1 else values
