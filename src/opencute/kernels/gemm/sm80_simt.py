@@ -22,7 +22,6 @@ from opencute.kernels.gemm.parts import (
     TileLoad,
     as_matrix,
     block_of,
-    copy_tile_in,
     gmem_copy,
     grid_of,
     k_tiles_of,
