@@ -207,7 +207,9 @@ class Access:
         if first is not None:
             self._seen(lanes, "read", buffer, offsets, None, runs)
             out = buffer.raw[first : first + offsets.size * self.width].copy().view(self.dtype)
-            return out.reshape(*offsets.shape[:2], -1) if self.vector else out.reshape(offsets.shape)
+            return (
+                out.reshape(*offsets.shape[:2], -1) if self.vector else out.reshape(offsets.shape)
+            )
         low = self._check(lanes, buffer, offsets, None, "read")
         if type(buffer) is SharedBuffer:
             offsets, low = buffer.places(lanes, offsets), low | buffer.start

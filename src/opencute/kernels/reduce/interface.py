@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What to call: reductions of torch or NumPy arrays.
 
-    total = sum(x)                   # of everything
-    best = argmax(logits, -1)        # i64
+total = sum(x)                   # of everything
+best = argmax(logits, -1)        # i64
 """
 
 from __future__ import annotations
