@@ -89,6 +89,7 @@ from opencute.cute import blocked_product as blocked_product
 from opencute.cute import ceil_div as ceil_div
 from opencute.cute import coalesce as coalesce
 from opencute.cute import compile as compile
+from opencute.cute import compile_many as compile_many
 from opencute.cute import complement as complement
 from opencute.cute import composition as composition
 from opencute.cute import congruent as congruent
@@ -302,6 +303,7 @@ __all__ = [
     "ceil_div",
     "coalesce",
     "compile",
+    "compile_many",
     "complement",
     "composition",
     "congruent",

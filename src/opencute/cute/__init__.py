@@ -119,6 +119,7 @@ _TABLE = {
     "TiledMma": "opencute.lang.tiled.multiplying",
     "arch": "opencute.cute.arch:",
     "compile": "opencute.jit.calls",
+    "compile_many": "opencute.jit.pool",
     "fast_divmod_create_divisor": "opencute.lang.values.fast_divmod",
     "jit": "opencute.jit.functions",
     "kernel": "opencute.jit.functions",

@@ -28,6 +28,7 @@ from opencute.cute import typing as typing
 from opencute.jit.calls import compile as compile
 from opencute.jit.functions import jit as jit
 from opencute.jit.functions import kernel as kernel
+from opencute.jit.pool import compile_many as compile_many
 from opencute.lang.algebra import append as append
 from opencute.lang.algebra import assume as assume
 from opencute.lang.algebra import blocked_product as blocked_product
@@ -307,6 +308,7 @@ __all__ = [
     "ceil_div",
     "coalesce",
     "compile",
+    "compile_many",
     "complement",
     "composition",
     "congruent",

@@ -11,6 +11,7 @@ The host function's body goes into a `func.func`; each kernel that it launches i
 
 from __future__ import annotations
 
+import ctypes
 import dis
 import inspect
 import math
@@ -46,7 +47,7 @@ from opencute.lang.numbers import Int32, Int64, Numeric
 from opencute.lang.streams import Stream
 from opencute.layout.ints import is_sequence
 
-__all__ = ["KernelCall", "Trace", "current_trace", "trace_host"]
+__all__ = ["TRACING", "KernelCall", "Trace", "current_trace", "trace_host"]
 
 
 @dataclass
@@ -75,6 +76,15 @@ class _State(threading.local):
 
 
 _STATE = _State()
+
+TRACING = ctypes.c_int64(0)
+"""How many traces run in all threads; a C integer, because native code asks."""
+_tracing_lock = threading.Lock()
+
+
+def _count_traces(change: int) -> None:
+    with _tracing_lock:
+        TRACING.value += change
 
 
 def current_trace() -> Trace | None:
@@ -115,6 +125,7 @@ def trace_host(
         trace.functions = functions
     _refuse_generator(fn)
     before, _STATE.trace = _STATE.trace, trace
+    _count_traces(1)
     try:
         clear()
         with insert_at(host), locating(here):
@@ -137,6 +148,7 @@ def trace_host(
         place_error(e)
         raise
     finally:
+        _count_traces(-1)
         _STATE.trace = before
     returned.forget_values()
     return module, returned

@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from opencute.base.bounded import Recent
 from opencute.frontend import generated
 from opencute.frontend.hints import note_rewritten
 from opencute.frontend.rewrite.accepted import check
@@ -38,7 +39,7 @@ from opencute.frontend.source import function_tree
 __all__ = ["rewritten"]
 
 # By identity, with the key kept alive: code objects that differ only in their file are equal.
-_cache: dict[int, tuple[types.CodeType, types.CodeType]] = {}
+_cache: Recent[int, tuple[types.CodeType, types.CodeType]] = Recent(4096)
 
 
 class _Rewriter(ast.NodeTransformer):
