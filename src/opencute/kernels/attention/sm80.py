@@ -59,11 +59,13 @@ class AttentionPlan:
         return 64 if self.depth % 64 == 0 else 32
 
     def smem(self, rows: int) -> Any:
-        """Swizzled shared memory (rows, depth): eight rows of a column meet different banks."""
-        swizzle = cute.make_swizzle(3 if self.line == 64 else 2, 3, 3)
-        lines = cute.make_layout((8, self.line), stride=(self.line, 1))
-        atom = cute.make_composed_layout(swizzle, 0, lines)
-        return cute.tile_to_shape(atom, (rows, self.depth), (0, 1))
+        """Shared memory (rows, depth).
+
+        Rows are an odd number of 16-byte units apart, so that the eight rows of a matrix meet
+        different banks. Unlike with a swizzle, one register then reaches the whole tile: with
+        results and scores in registers there are none to spare.
+        """
+        return cute.make_layout((rows, self.depth), stride=(self.depth + 8, 1))
 
     def tiled_mma(self) -> Any:
         """Warps one below the other; two instructions along n, which one ldmatrix feeds."""
@@ -216,7 +218,7 @@ class Walk:
         self.sK, self.sV = part.partition_D(sK), part.partition_D(sV)
         thr = mma.get_slice(tid)
         # V as the MMA wants it: elements of the head along n, keys along k.
-        sVt = cute.composition(sV, cute.make_layout((plan.depth, plan.n), stride=(plan.n, 1)))
+        sVt = cute.make_tensor(sV.iterator, cute.select(sV.layout, [1, 0]))
         self.rQ = mma.make_fragment_A(thr.partition_A(sQ))
         self.rK = mma.make_fragment_B(thr.partition_B(sK))
         self.rV = mma.make_fragment_B(thr.partition_B(sVt))
