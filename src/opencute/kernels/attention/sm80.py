@@ -205,16 +205,24 @@ def mask(
                 scores[r, c] = -cutlass.Float32.inf
 
 
+def first_tile(t: Any, tile: tuple[int, int]) -> Any:
+    """The first rows of a tensor (keys, elements); inside a tile offsets have 32 bits."""
+    step = cute.assume(cutlass.Int32(t.stride[0]), divby=8)
+    return cute.make_tensor(t.iterator, cute.make_layout(tile, stride=(step, 1)))
+
+
 class Walk:
     """What a block needs on its way over the keys: tiles in memory, parts of this thread."""
 
     def __init__(
-        self, gK: Any, gV: Any, sQ: Any, sK: Any, sV: Any, copies: Any, mma: Any, tid: Any,
+        self, mK: Any, mV: Any, sQ: Any, sK: Any, sV: Any, copies: Any, mma: Any, tid: Any,
         plan: AttentionPlan,
     ) -> None:  # fmt: skip
         part = copies.part
         self.copies, self.mma, self.plan = copies, mma, plan
-        self.gK, self.gV = part.partition_S(gK), part.partition_S(gV)
+        tile = (plan.n, plan.depth)
+        self.steps = mK.stride[0], mV.stride[0]
+        self.gK, self.gV = (part.partition_S(first_tile(t, tile)) for t in (mK, mV))
         self.sK, self.sV = part.partition_D(sK), part.partition_D(sV)
         thr = mma.get_slice(tid)
         # V as the MMA wants it: elements of the head along n, keys along k.
@@ -233,14 +241,16 @@ class Walk:
 
     def load_K(self, tile: Any, masked: bool = False) -> None:
         """Start the copy of a tile of K."""
-        start = tile * self.plan.n if masked else None
-        self.copies.move(self.gK[None, None, None, tile], self.sK, start)
-        cute.arch.cp_async_commit_group()
+        self._load(self.gK, self.sK, self.steps[0], tile * self.plan.n, masked)
 
     def load_V(self, tile: Any, masked: bool) -> None:
         """Start the copy of a tile of V."""
-        start = tile * self.plan.n if masked else None
-        self.copies.move(self.gV[None, None, None, tile], self.sV, start)
+        self._load(self.gV, self.sV, self.steps[1], tile * self.plan.n, masked)
+
+    def _load(self, g: Any, s: Any, step: Any, row: Any, masked: bool) -> None:
+        ahead = cute.assume(step * cutlass.Int64(row), divby=8)
+        here = cute.make_tensor(g.iterator + ahead, g.layout)
+        self.copies.move(here, s, row if masked else None)
         cute.arch.cp_async_commit_group()
 
     def scores(self) -> Any:
@@ -312,8 +322,7 @@ def attention_kernel(
     queries, keys = mQ.shape[0], mK.shape[0]
     tile_q, tile_k = (plan.m, plan.depth), (plan.n, plan.depth)
     gQ = cute.local_tile(mQ[None, None, head, batch], tile_q, (block, 0))
-    gK = cute.local_tile(mK[None, None, head // plan.group, batch], tile_k, (None, 0))
-    gV = cute.local_tile(mV[None, None, head // plan.group, batch], tile_k, (None, 0))
+    keys_of, values_of = (t[None, None, head // plan.group, batch] for t in (mK, mV))
 
     # Which tiles of keys this block sees, and how many of them whole.
     first_query = block * plan.m + (keys - queries)
@@ -331,7 +340,7 @@ def attention_kernel(
     load_Q = RowCopy(copy, tile_q, (queries, plan.head_dim), tid)
     load_Q.move(load_Q.part.partition_S(gQ), load_Q.part.partition_D(sQ), block * plan.m)
     copies = RowCopy(copy, tile_k, (keys, plan.head_dim), tid)
-    walk = Walk(gK, gV, sQ, sK, sV, copies, mma, tid, plan)
+    walk = Walk(keys_of, values_of, sQ, sK, sV, copies, mma, tid, plan)
     if tiles > 0:
         walk.load_K(tiles - 1, masked=True)
     cute.arch.cp_async_commit_group()
