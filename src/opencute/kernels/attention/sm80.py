@@ -38,6 +38,7 @@ class AttentionPlan:
         warps: warps of a block; each has m / warps queries.
         causal: whether a query sees no key after its own place, counted from the end.
         group: heads of queries to one head of keys.
+        alike: whether keys and values lie in memory with the same strides.
     """
 
     dtype: Any
@@ -47,6 +48,7 @@ class AttentionPlan:
     warps: int
     causal: bool
     group: int
+    alike: bool = False
 
     @property
     def depth(self) -> int:
@@ -205,10 +207,15 @@ def mask(
                 scores[r, c] = -cutlass.Float32.inf
 
 
-def first_tile(t: Any, tile: tuple[int, int]) -> Any:
-    """The first rows of a tensor (keys, elements); inside a tile offsets have 32 bits."""
-    step = cute.assume(cutlass.Int32(t.stride[0]), divby=8)
-    return cute.make_tensor(t.iterator, cute.make_layout(tile, stride=(step, 1)))
+def tile_from(t: Any, row: Any, tile: tuple[int, int]) -> Any:
+    """A tile of a tensor (keys, elements) from a row on.
+
+    The address of its first element is the same for all threads, and what they add has 32 bits.
+    """
+    step = t.stride[0]
+    start = t.iterator + cute.assume(step * cutlass.Int64(row), divby=8)
+    layout = cute.make_layout(tile, stride=(cute.assume(cutlass.Int32(step), divby=8), 1))
+    return cute.make_tensor(start, layout)
 
 
 class Walk:
@@ -220,9 +227,7 @@ class Walk:
     ) -> None:  # fmt: skip
         part = copies.part
         self.copies, self.mma, self.plan = copies, mma, plan
-        tile = (plan.n, plan.depth)
-        self.steps = mK.stride[0], mV.stride[0]
-        self.gK, self.gV = (part.partition_S(first_tile(t, tile)) for t in (mK, mV))
+        self.mK, self.mV = mK, mV
         self.sK, self.sV = part.partition_D(sK), part.partition_D(sV)
         thr = mma.get_slice(tid)
         # V as the MMA wants it: elements of the head along n, keys along k.
@@ -241,16 +246,15 @@ class Walk:
 
     def load_K(self, tile: Any, masked: bool = False) -> None:
         """Start the copy of a tile of K."""
-        self._load(self.gK, self.sK, self.steps[0], tile * self.plan.n, masked)
+        self._load(self.mK, self.sK, tile * self.plan.n, masked)
 
     def load_V(self, tile: Any, masked: bool) -> None:
         """Start the copy of a tile of V."""
-        self._load(self.gV, self.sV, self.steps[1], tile * self.plan.n, masked)
+        self._load(self.mV, self.sV, tile * self.plan.n, masked)
 
-    def _load(self, g: Any, s: Any, step: Any, row: Any, masked: bool) -> None:
-        ahead = cute.assume(step * cutlass.Int64(row), divby=8)
-        here = cute.make_tensor(g.iterator + ahead, g.layout)
-        self.copies.move(here, s, row if masked else None)
+    def _load(self, m: Any, s: Any, row: Any, masked: bool) -> None:
+        tile = tile_from(m, row, (self.plan.n, self.plan.depth))
+        self.copies.move(self.copies.part.partition_S(tile), s, row if masked else None)
         cute.arch.cp_async_commit_group()
 
     def scores(self) -> Any:
@@ -415,6 +419,8 @@ def attention_forward(
         scale_log2: what scores are multiplied with before 2 is raised to them.
     """
     mQ, mK, mV, mO = (as_heads(t, plan.head_dim) for t in (q, k, v, out))
+    if cutlass.const_expr(plan.alike):
+        mV = cute.make_tensor(mV.iterator, mK.layout)
     grid = [cute.ceil_div(mQ.shape[0], plan.m), mQ.shape[2], mQ.shape[3]]
     attention_kernel(mQ, mK, mV, mO, logs, scale_log2, plan.tiled_mma(), plan).launch(
         grid=grid, block=[32 * plan.warps, 1, 1]
