@@ -33,7 +33,7 @@ class AttentionConfig:
 
     def smem_bytes(self, head_dim: int) -> int:
         """Shared memory of a block."""
-        return 2 * padded(head_dim) * (self.m + 2 * self.n)
+        return 2 * (padded(head_dim) + 8) * (self.m + 2 * self.n)
 
     def check(self, head_dim: int, smem: int) -> AttentionConfig:
         """The configuration itself, if it is possible.

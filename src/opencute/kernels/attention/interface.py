@@ -75,11 +75,16 @@ def attention(
             config = heuristic(head_dim) if config is None else config
             config.check(head_dim, utils.get_smem_capacity_in_bytes())
             plan = AttentionPlan(
-                dtype, head_dim, config.m, config.n, config.warps, causal, heads // k.shape[2]
-            )
+                dtype, head_dim, config.m, config.n, config.warps, causal,
+                group=heads // int(k.shape[2]), alike=_strides(k) == _strides(v),
+            )  # fmt: skip
             arrays = (_tensor(n, t) for n, t in zip("qkv", (q, k, v), strict=True))
             attention_forward(*arrays, _tensor("out", out), logs, scale * math.log2(math.e), plan)
     return (out, logs) if lse else out
+
+
+def _strides(array: Any) -> tuple[int, ...]:
+    return tuple(array.stride() if hasattr(array, "stride") else array.strides)
 
 
 def _tensor(name: str, array: Any) -> Any:

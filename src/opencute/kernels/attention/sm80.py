@@ -38,6 +38,7 @@ class AttentionPlan:
         warps: warps of a block; each has m / warps queries.
         causal: whether a query sees no key after its own place, counted from the end.
         group: heads of queries to one head of keys.
+        alike: whether keys and values lie in memory with the same strides.
     """
 
     dtype: Any
@@ -47,6 +48,7 @@ class AttentionPlan:
     warps: int
     causal: bool
     group: int
+    alike: bool = False
 
     @property
     def depth(self) -> int:
@@ -59,11 +61,13 @@ class AttentionPlan:
         return 64 if self.depth % 64 == 0 else 32
 
     def smem(self, rows: int) -> Any:
-        """Swizzled shared memory (rows, depth): eight rows of a column meet different banks."""
-        swizzle = cute.make_swizzle(3 if self.line == 64 else 2, 3, 3)
-        lines = cute.make_layout((8, self.line), stride=(self.line, 1))
-        atom = cute.make_composed_layout(swizzle, 0, lines)
-        return cute.tile_to_shape(atom, (rows, self.depth), (0, 1))
+        """Shared memory (rows, depth).
+
+        Rows are an odd number of 16-byte units apart, so that the eight rows of a matrix meet
+        different banks. Unlike with a swizzle, one register then reaches the whole tile: with
+        results and scores in registers there are none to spare.
+        """
+        return cute.make_layout((rows, self.depth), stride=(self.depth + 8, 1))
 
     def tiled_mma(self) -> Any:
         """Warps one below the other; two instructions along n, which one ldmatrix feeds."""
@@ -203,20 +207,31 @@ def mask(
                 scores[r, c] = -cutlass.Float32.inf
 
 
+def tile_from(t: Any, row: Any, tile: tuple[int, int]) -> Any:
+    """A tile of a tensor (keys, elements) from a row on.
+
+    The address of its first element is the same for all threads, and what they add has 32 bits.
+    """
+    step = t.stride[0]
+    start = t.iterator + cute.assume(step * cutlass.Int64(row), divby=8)
+    layout = cute.make_layout(tile, stride=(cute.assume(cutlass.Int32(step), divby=8), 1))
+    return cute.make_tensor(start, layout)
+
+
 class Walk:
     """What a block needs on its way over the keys: tiles in memory, parts of this thread."""
 
     def __init__(
-        self, gK: Any, gV: Any, sQ: Any, sK: Any, sV: Any, copies: Any, mma: Any, tid: Any,
+        self, mK: Any, mV: Any, sQ: Any, sK: Any, sV: Any, copies: Any, mma: Any, tid: Any,
         plan: AttentionPlan,
     ) -> None:  # fmt: skip
         part = copies.part
         self.copies, self.mma, self.plan = copies, mma, plan
-        self.gK, self.gV = part.partition_S(gK), part.partition_S(gV)
+        self.mK, self.mV = mK, mV
         self.sK, self.sV = part.partition_D(sK), part.partition_D(sV)
         thr = mma.get_slice(tid)
         # V as the MMA wants it: elements of the head along n, keys along k.
-        sVt = cute.composition(sV, cute.make_layout((plan.depth, plan.n), stride=(plan.n, 1)))
+        sVt = cute.make_tensor(sV.iterator, cute.select(sV.layout, [1, 0]))
         self.rQ = mma.make_fragment_A(thr.partition_A(sQ))
         self.rK = mma.make_fragment_B(thr.partition_B(sK))
         self.rV = mma.make_fragment_B(thr.partition_B(sVt))
@@ -231,14 +246,15 @@ class Walk:
 
     def load_K(self, tile: Any, masked: bool = False) -> None:
         """Start the copy of a tile of K."""
-        start = tile * self.plan.n if masked else None
-        self.copies.move(self.gK[None, None, None, tile], self.sK, start)
-        cute.arch.cp_async_commit_group()
+        self._load(self.mK, self.sK, tile * self.plan.n, masked)
 
     def load_V(self, tile: Any, masked: bool) -> None:
         """Start the copy of a tile of V."""
-        start = tile * self.plan.n if masked else None
-        self.copies.move(self.gV[None, None, None, tile], self.sV, start)
+        self._load(self.mV, self.sV, tile * self.plan.n, masked)
+
+    def _load(self, m: Any, s: Any, row: Any, masked: bool) -> None:
+        tile = tile_from(m, row, (self.plan.n, self.plan.depth))
+        self.copies.move(self.copies.part.partition_S(tile), s, row if masked else None)
         cute.arch.cp_async_commit_group()
 
     def scores(self) -> Any:
@@ -310,8 +326,7 @@ def attention_kernel(
     queries, keys = mQ.shape[0], mK.shape[0]
     tile_q, tile_k = (plan.m, plan.depth), (plan.n, plan.depth)
     gQ = cute.local_tile(mQ[None, None, head, batch], tile_q, (block, 0))
-    gK = cute.local_tile(mK[None, None, head // plan.group, batch], tile_k, (None, 0))
-    gV = cute.local_tile(mV[None, None, head // plan.group, batch], tile_k, (None, 0))
+    keys_of, values_of = (t[None, None, head // plan.group, batch] for t in (mK, mV))
 
     # Which tiles of keys this block sees, and how many of them whole.
     first_query = block * plan.m + (keys - queries)
@@ -329,7 +344,7 @@ def attention_kernel(
     load_Q = RowCopy(copy, tile_q, (queries, plan.head_dim), tid)
     load_Q.move(load_Q.part.partition_S(gQ), load_Q.part.partition_D(sQ), block * plan.m)
     copies = RowCopy(copy, tile_k, (keys, plan.head_dim), tid)
-    walk = Walk(gK, gV, sQ, sK, sV, copies, mma, tid, plan)
+    walk = Walk(keys_of, values_of, sQ, sK, sV, copies, mma, tid, plan)
     if tiles > 0:
         walk.load_K(tiles - 1, masked=True)
     cute.arch.cp_async_commit_group()
@@ -404,6 +419,8 @@ def attention_forward(
         scale_log2: what scores are multiplied with before 2 is raised to them.
     """
     mQ, mK, mV, mO = (as_heads(t, plan.head_dim) for t in (q, k, v, out))
+    if cutlass.const_expr(plan.alike):
+        mV = cute.make_tensor(mV.iterator, mK.layout)
     grid = [cute.ceil_div(mQ.shape[0], plan.m), mQ.shape[2], mQ.shape[3]]
     attention_kernel(mQ, mK, mV, mO, logs, scale_log2, plan.tiled_mma(), plan).launch(
         grid=grid, block=[32 * plan.warps, 1, 1]
