@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of operators share: the checking simulator, and random arrays."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from compiled import load_source
+
+from opencute.base.knobs import KNOBS
+
+
+@pytest.fixture
+def checked() -> Iterator[None]:
+    """Kernels run in the simulator, with all checks."""
+    with KNOBS.override(target="sim", sim_check=True):
+        yield
+
+
+@pytest.fixture
+def random() -> Callable[..., Any]:
+    """Normally distributed arrays of a shape and type; the same in each run."""
+    rng = np.random.default_rng(0)
+    return lambda shape, dtype: rng.standard_normal(shape).astype(dtype)
+
+
+@pytest.fixture
+def close() -> Callable[..., None]:
+    """Whether a result is near a reference, by the precision of its type; NaNs are equal."""
+
+    def check(got: Any, want: Any, scale: float = 1.0) -> None:
+        bits = {"float16": 10, "bfloat16": 7, "float32": 20}[str(got.dtype)]
+        np.testing.assert_allclose(
+            got.astype(np.float64), want, rtol=2.0**-bits, atol=scale * 2.0**-bits, equal_nan=True
+        )
+
+    return check
+
+
+@pytest.fixture
+def without_barriers(tmp_path: Path) -> Callable[[str], ModuleType]:
+    """A module of kernels with its block barriers taken out."""
+
+    def load(name: str) -> ModuleType:
+        text = Path(str(importlib.import_module(name).__file__)).read_text()
+        planted = text.replace("cute.arch.sync_threads()", "pass")
+        assert planted != text
+        return load_source(planted, tmp_path / "planted.py")
+
+    return load
