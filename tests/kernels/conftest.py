@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import load_source
 
 from opencute.base.knobs import KNOBS
 
@@ -45,13 +45,22 @@ def close() -> Callable[..., None]:
 
 
 @pytest.fixture
-def without_barriers(tmp_path: Path) -> Callable[[str], ModuleType]:
+def without_barriers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], ModuleType]:
     """A module of kernels with its block barriers taken out."""
 
     def load(name: str) -> ModuleType:
         text = Path(str(importlib.import_module(name).__file__)).read_text()
         planted = text.replace("cute.arch.sync_threads()", "pass")
         assert planted != text
-        return load_source(planted, tmp_path / "planted.py")
+        path = tmp_path / "planted_kernels.py"
+        path.write_text(planted)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, path.stem, module)
+        spec.loader.exec_module(module)
+        return module
 
     return load

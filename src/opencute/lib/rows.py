@@ -62,9 +62,7 @@ def _to_buffers(values: Any, buffers: Any) -> None:
 
 
 @cute.jit
-def _from_buffer(
-    buffer: Any, start: Any, op: cutlass.Constexpr, warps: cutlass.Constexpr
-) -> Any:
+def _from_buffer(buffer: Any, start: Any, op: cutlass.Constexpr, warps: cutlass.Constexpr) -> Any:
     lane = cute.arch.lane_idx()
     warp = cute.arch.warp_idx()
     width = 1

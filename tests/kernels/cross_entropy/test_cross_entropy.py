@@ -26,7 +26,9 @@ t0, t2 = pytest.mark.t0, pytest.mark.t2
     [(1, None), (7, None), (1000, None), (4104, RowConfig(64, 4)), (4105, RowConfig(32, 1))],
 )
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_both_directions(checked, random, close, n: int, config: Any, dtype: Any, index: Any) -> None:
+def test_both_directions(
+    checked, random, close, n: int, config: Any, dtype: Any, index: Any
+) -> None:
     if index is np.int32 and dtype is not np.float16:
         pytest.skip("targets of 32 bits with one type only")
     x = (random((4, n), dtype) * 3).astype(dtype)

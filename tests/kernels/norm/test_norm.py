@@ -152,7 +152,10 @@ def test_nan_stays_in_its_row(checked, random) -> None:
         (lambda x: norm.rms_norm(x.T), "OC2501"),
         (lambda x: norm.rms_norm(np.float32(1.0)), "OC2500"),
         (lambda x: norm.rms_norm(x.astype(np.int32)), "OC2507"),
-        (lambda x: norm.rms_norm(x[None].repeat(2, 0), out=np.ones((2, 6, 8), "f")[:, :4]), "OC2508"),
+        (
+            lambda x: norm.rms_norm(x[None].repeat(2, 0), out=np.ones((2, 6, 8), "f")[:, :4]),
+            "OC2508",
+        ),
         (lambda x: norm.rms_norm(x, config=RowConfig(24, 8)), "OC2503"),
         (lambda x: norm.rms_norm(x, config=RowConfig(32, 16)), "OC2503"),
         (lambda x: norm.rms_norm(x, config=RowConfig(64, 1, 2)), "OC2503"),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cumulative sums over any axis against NumPy, in the checking simulator; on a GPU against torch."""
+"""Cumulative sums against NumPy, in the checking simulator; on a GPU against torch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ t0, t2 = pytest.mark.t0, pytest.mark.t2
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_every_axis(checked, random, close, shape: Any, axis: int, exclusive: bool, dtype: Any) -> None:
+def test_every_axis(
+    checked, random, close, shape: Any, axis: int, exclusive: bool, dtype: Any
+) -> None:
     x = random(shape, dtype)
     want = reference.cumsum(x, axis, exclusive=exclusive)
     close(cumsum(x, axis, exclusive=exclusive), want, 8 * max(1.0, abs(want).max()))
@@ -51,7 +53,8 @@ def test_infinities_come_and_stay(checked) -> None:
     x[0, 300] = np.inf
     for exclusive in (False, True):
         np.testing.assert_array_equal(
-            cumsum(x, exclusive=exclusive)[0], np.where(np.arange(600) >= 300 + exclusive, np.inf, 0)
+            cumsum(x, exclusive=exclusive)[0],
+            np.where(np.arange(600) >= 300 + exclusive, np.inf, 0),
         )
 
 

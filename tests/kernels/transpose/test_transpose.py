@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Transposes: results, accesses and bank conflicts, and a barrier that is missed when it is gone."""
+"""Transposes: results, accesses and bank conflicts; a barrier that is gone is missed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def _counts() -> tuple[int, dict[Any, int]]:
 
 @t0
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(1, 1), (7, 13), (3, 40, 208), (129, 65), (2, 2, 80, 48), (272, 96)])
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (7, 13), (3, 40, 208), (129, 65), (2, 2, 80, 48), (272, 96)]
+)
 def test_every_type(checked, random, shape: tuple[int, ...], dtype: Any) -> None:
     x = (random(shape, np.float32) * 10).astype(dtype)
     with KNOBS.override(sim_profile=True):

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What to call: norms of torch or NumPy arrays over their last axis.
 
-    y = rms_norm(x, weight)
-    y, h = rms_norm(x, weight, residual=h, prenorm=True)      # h = x + h, y its norm
-    dx, dw = rms_norm_backward(dy, x, weight)
+y = rms_norm(x, weight)
+y, h = rms_norm(x, weight, residual=h, prenorm=True)      # h = x + h, y its norm
+dx, dw = rms_norm_backward(dy, x, weight)
 """
 
 from __future__ import annotations
@@ -140,9 +140,7 @@ def _backward(
         config = _backward_choice(n, vec)
     shared = config.rows(n)
     blocks = min(-(-int(rows.shape[0]) // shared.groups), _BLOCKS * multiprocessors(x))
-    partial = [
-        empty(rows, (blocks * shared.groups, n), "float32") if w else None for w in wanted
-    ]
+    partial = [empty(rows, (blocks * shared.groups, n), "float32") if w else None for w in wanted]
     norm_backward(
         grads, rows, weight, added, into, *partial, float(eps), blocks, shared, centred
     )  # fmt: skip

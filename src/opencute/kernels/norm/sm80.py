@@ -39,7 +39,7 @@ def _norm(
     if cutlass.const_expr(gB is not None):
         bias = rows.load_raw(gB, thread, 0.0)
     if cutlass.const_expr(gSum is not None):
-        if inside:
+        if inside:  # noqa: SIM102 - one is decided while compiling
             rows.store(gSum[row, None], thread, x)
 
     if cutlass.const_expr(centred):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reduction combines: a value, or a value and where it was found.
 
-    MAX.combine((a,), (b,))              # the greater one; NaN if one is
-    ARGMAX.combine((a, i), (b, j))       # the greater one and its index; the first of equal ones
+MAX.combine((a,), (b,))              # the greater one; NaN if one is
+ARGMAX.combine((a, i), (b, j))       # the greater one and its index; the first of equal ones
 """
 
 from __future__ import annotations

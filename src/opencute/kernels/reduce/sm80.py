@@ -17,7 +17,7 @@ from opencute import cute
 from opencute.kernels.reduce.operation import Operation
 from opencute.lib.smem_allocator import SmemAllocator
 
-__all__ = ["Along", "Across", "reduce_across", "reduce_along"]
+__all__ = ["Across", "Along", "reduce_across", "reduce_along"]
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,9 @@ def _of_group(op: Operation, total: tuple[Any, ...], threads: int) -> tuple[Any,
 @cute.jit
 def _of_warps(op: cutlass.Constexpr, total: Any, warps: cutlass.Constexpr) -> Any:
     allocator = SmemAllocator()
-    buffers = tuple(allocator.allocate_tensor(dtype, cute.make_layout(warps)) for dtype, _ in op.parts)
+    buffers = tuple(
+        allocator.allocate_tensor(dtype, cute.make_layout(warps)) for dtype, _ in op.parts
+    )
     if cute.arch.lane_idx() == 0:
         for i in cutlass.range_constexpr(len(buffers)):
             buffers[i][cute.arch.warp_idx()] = total[i]
@@ -174,7 +176,9 @@ def _across(
     tiles = tuple(
         cute.make_tensor(
             s[outer, None, None].iterator,
-            cute.make_layout((how.vec, vectors, rows), stride=(1, how.vec, _row_stride(s, how.vec))),
+            cute.make_layout(
+                (how.vec, vectors, rows), stride=(1, how.vec, _row_stride(s, how.vec))
+            ),
         )
         for s in sources
     )
@@ -258,7 +262,9 @@ def reduce_across(
     known = []
     for s in sources:
         outer, row = (cute.assume(d, divby=how.vec) for d in s.stride[:2])
-        known.append(cute.make_tensor(s.iterator, cute.make_layout(s.shape, stride=(outer, row, 1))))
+        known.append(
+            cute.make_tensor(s.iterator, cute.make_layout(s.shape, stride=(outer, row, 1)))
+        )
     wide = cute.ceil_div(sources[0].shape[2] // how.vec, how.columns)
     _across(tuple(known), outs, span, scale, op, how).launch(
         grid=[sources[0].shape[0] * wide, parts, 1], block=[how.columns, how.rows, 1]

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What to call: cumulative sums of torch or NumPy arrays.
 
-    y = cumsum(x, 0)                          # y[i] = x[0] + ... + x[i]
-    starts = cumsum(lengths, exclusive=True)  # y[i] = x[0] + ... + x[i - 1]
+y = cumsum(x, 0)                          # y[i] = x[0] + ... + x[i]
+starts = cumsum(lengths, exclusive=True)  # y[i] = x[0] + ... + x[i - 1]
 """
 
 from __future__ import annotations

@@ -222,7 +222,9 @@ def scan_across(
     known = []
     for t in (x, out):
         outer, row = (cute.assume(d, divby=how.vec) for d in t.stride[:2])
-        known.append(cute.make_tensor(t.iterator, cute.make_layout(t.shape, stride=(outer, row, 1))))
+        known.append(
+            cute.make_tensor(t.iterator, cute.make_layout(t.shape, stride=(outer, row, 1)))
+        )
     wide = cute.ceil_div(x.shape[2] // how.vec, how.threads)
     _across(known[0], start, known[1], span, how, exclusive).launch(
         grid=[x.shape[0] * wide, parts, 1], block=[how.threads, 1, 1]

@@ -126,9 +126,7 @@ def softmax(x: cute.Tensor, out: cute.Tensor, rows: cutlass.Constexpr):
 
 
 @cute.jit
-def softmax_backward(
-    grad: cute.Tensor, y: cute.Tensor, out: cute.Tensor, rows: cutlass.Constexpr
-):
+def softmax_backward(grad: cute.Tensor, y: cute.Tensor, out: cute.Tensor, rows: cutlass.Constexpr):
     """Launch the kernel of the derivative on matrices (M, rows.n)."""
     kernel = _backward_long if cutlass.const_expr(isinstance(rows, LongRows)) else _backward
     kernel(*(rows.whole.matrix(t) for t in (grad, y, out)), rows).launch(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What to call: transposes of torch or NumPy arrays.
 
-    y = transpose(x)                 # (..., M, N) to (..., N, M), contiguous
+y = transpose(x)                 # (..., M, N) to (..., N, M), contiguous
 """
 
 from __future__ import annotations

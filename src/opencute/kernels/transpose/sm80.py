@@ -42,7 +42,9 @@ def _vectors(gX: cute.Tensor, gOut: cute.Tensor, vec: cutlass.Constexpr[int]):
 
     held = cute.make_rmem_tensor((vec, vec), gX.element_type)
     if left + x * vec < columns and top + y * vec < rows:
-        source = cute.local_tile(gX[batch, None, None], (vec, vec), (top // vec + y, left // vec + x))
+        source = cute.local_tile(
+            gX[batch, None, None], (vec, vec), (top // vec + y, left // vec + x)
+        )
         for r in cutlass.range_constexpr(vec):
             cute.autovec_copy(source[r, None], held[None, r])
         turned = cute.make_rmem_tensor((vec, vec), gX.element_type)
@@ -94,7 +96,9 @@ def transpose_vectors(x: cute.Tensor, out: cute.Tensor, vec: cutlass.Constexpr[i
     known = []
     for t in (x, out):
         batch, row = (cute.assume(d, divby=vec) for d in t.stride[:2])
-        known.append(cute.make_tensor(t.iterator, cute.make_layout(t.shape, stride=(batch, row, 1))))
+        known.append(
+            cute.make_tensor(t.iterator, cute.make_layout(t.shape, stride=(batch, row, 1)))
+        )
     edge = _SIDE * vec
     _vectors(*known, vec).launch(
         grid=[
