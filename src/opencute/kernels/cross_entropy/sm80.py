@@ -105,7 +105,7 @@ def cross_entropy(
     ignore_index: cutlass.Int32,
     rows: cutlass.Constexpr,
 ):
-    """Launch the kernel on logits (M, rows.n); the others are (M,). `rows` is `Rows` or `LongRows`."""
+    """Launch the kernel on logits (M, rows.n), the others (M,); `rows` is `Rows` or `LongRows`."""
     _forward(rows.whole.matrix(logits), target, loss, lse, ignore_index, rows).launch(
         grid=[cute.ceil_div(logits.shape[0], rows.groups), 1, 1],
         block=[rows.threads, rows.groups, 1],

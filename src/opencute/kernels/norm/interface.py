@@ -156,7 +156,7 @@ _BLOCKS = 2  # of a multiprocessor: their sums of weight and bias are few, and o
 def _backward_choice(n: int, vec: int) -> RowConfig:
     """As `heuristic`, with half as many elements for a thread, which holds more of each."""
     if n > 32768:
-        return RowConfig(512, vec)
+        return RowConfig(256, vec)  # 512 threads have too few registers
     each = max(16, vec)
     if n > 32 * each:
         each = each if n <= 1024 * each else 2 * each
