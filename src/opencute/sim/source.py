@@ -35,6 +35,8 @@ from opencute.sim.values import constant_value, dtype_of
 __all__ = ["CONTROL", "TERMINATORS", "SourceWriter", "kind_of"]
 
 CONTROL = ("scf.if", "scf.for", "scf.while")
+_PURE = ("arith", "math", "vector")
+"""Dialects in which an operation's results depend on nothing but its operands."""
 TERMINATORS = ("scf.yield", "scf.condition", "func.return", "gpu.return")
 
 
@@ -63,6 +65,8 @@ class SourceWriter:
             "report": report,
         }  # fmt: skip
         self.functions: list[str] = []
+        self.aliases: dict[Value, Value] = {}
+        self.known: dict[Any, Op] = {}
 
     # ------------------------------------------------------------------ names
     def bind(self, value: Any, prefix: str) -> str:
@@ -76,6 +80,7 @@ class SourceWriter:
         const = self.constants.get(value)
         if const is not None:
             return const
+        value = self.aliases.get(value, value)
         n = self.numbers.get(value)
         if n is None:
             n = self.numbers[value] = len(self.numbers)
@@ -113,7 +118,7 @@ class SourceWriter:
             for op in block.ops:
                 for value in op.operands:
                     if value not in inside and not self.is_constant(value):
-                        out[value] = None
+                        out[self.aliases.get(value, value)] = None
                 for region in op.regions:
                     visit(region.block)
                 inside.update(op.results)
@@ -152,6 +157,8 @@ class SourceWriter:
         for value in op.operands:
             self.is_constant(value)
         rule = rule_of(op)
+        if self._repeats(op):
+            return
         for index, what in rule.sinks(op):
             self.sink(op, op.operands[index], what, indent, out)
         try:
@@ -177,6 +184,21 @@ class SourceWriter:
         out.append(f"{indent}{', '.join(targets)} = {call}" if targets else indent + call)
         if tracked_result and rule.taint != "memory":
             self._spread(op, rule, indent, out)
+
+    def _repeats(self, op: Op) -> bool:
+        """Whether an operation of the same block has computed this already; then that counts."""
+        if op.dialect not in _PURE or not op.results:
+            return False
+        operands = tuple(
+            (self.constants.get(v) or self.aliases.get(v, v), v.type) for v in op.operands
+        )
+        key = (op.parent, op.name, operands, op.results[0].type, tuple(op.attributes.items()))
+        before = self.known.setdefault(key, op)
+        if before is op:
+            return False
+        for value, same in zip(op.results, before.results, strict=True):
+            self.aliases[value] = same
+        return True
 
     def _spread(self, op: Op, rule: Rule, indent: str, out: list[str]) -> None:
         """Source that computes the taint of the results."""

@@ -100,8 +100,7 @@ class Warps:
 def _places(layout: Layout) -> Array:
     """The place of each (thread, value), threads first."""
     threads = layout[0].size()
-    values = layout.size() // threads
-    return np.array([[layout(t, v) for v in range(values)] for t in range(threads)])
+    return np.array(layout.offsets()).reshape(-1, threads).T.copy()
 
 
 @lru_cache(maxsize=512)
