@@ -38,8 +38,12 @@ class RowConfig:
     vec: int
     groups: int = 1
 
-    def rows(self, n: int) -> Rows | LongRows:
+    def rows(self, n: int, most: int = _MAX_ELEMENTS) -> Rows | LongRows:
         """The choices applied to rows of `n` elements.
+
+        Args:
+            n: elements of a row.
+            most: elements that a thread may hold.
 
         Returns:
             How the row is shared: in registers, or in chunks if it does not fit there.
@@ -55,12 +59,12 @@ class RowConfig:
         if self.vec < 1 or n % self.vec or self.vec & (self.vec - 1):
             raise ArgumentError(f"vectors do not divide {n} elements", code="OC2503", found=self)
         rows = Rows(n, t, self.vec, self.groups)
-        if rows.reps * self.vec <= _MAX_ELEMENTS:
+        if rows.reps * self.vec <= most:
             return rows
         if t < 32:
             raise ArgumentError(
                 "a row is too long for part of a warp", code="OC2504",
-                expected=f"at most {_MAX_ELEMENTS * t} elements for {t} threads", found=n,
+                expected=f"at most {most * t} elements for {t} threads", found=n,
             )  # fmt: skip
         if self.groups > 1:
             raise ArgumentError(

@@ -138,7 +138,7 @@ def _backward(
     if config is None:
         vec = vector_elements(n, *_bits_and_arrays(rows, into, grads, added, weight))
         config = _backward_choice(n, vec)
-    shared = config.rows(n)
+    shared = config.rows(n, _BACKWARD_ELEMENTS)
     blocks = min(-(-int(rows.shape[0]) // shared.groups), _BLOCKS * multiprocessors(x))
     partial = [empty(rows, (blocks * shared.groups, n), "float32") if w else None for w in wanted]
     norm_backward(
@@ -150,18 +150,18 @@ def _backward(
     return dx, dw, db
 
 
+_BACKWARD_ELEMENTS = 32  # of a thread: it holds four numbers for each
 _BLOCKS = 2  # of a multiprocessor: their sums of weight and bias are few, and one loads at a time
 
 
 def _backward_choice(n: int, vec: int) -> RowConfig:
     """As `heuristic`, with half as many elements for a thread, which holds more of each."""
-    if n > 32768:
-        return RowConfig(512, vec)
     each = max(16, vec)
-    if n > 32 * each:
-        each = each if n <= 1024 * each else 2 * each
-        return RowConfig(32 * min(-(-n // (each * 32)), 32), vec)
-    return heuristic(n, vec)
+    if n <= 32 * each:
+        return heuristic(n, vec)
+    if n <= 512 * each:
+        return RowConfig(32 * -(-n // (each * 32)), vec)
+    return RowConfig(256, vec)  # in chunks; more threads would have too few registers
 
 
 def _columns(x: Any, **vectors: Any) -> int:

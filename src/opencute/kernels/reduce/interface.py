@@ -116,11 +116,12 @@ def _axis(axis: int, shape: tuple[int, ...]) -> int:
 def _launch(
     op: Operation, sources: tuple[Any, ...], outs: tuple[Any, ...], scale: float | None
 ) -> None:
-    """Reduce sources (outer, n, inner) into outs (outer, 1, inner), in two steps if that is better."""
+    """Reduce sources (outer, n, inner) into outs (outer, 1, inner), in two steps if better."""
     outer, n, inner = (int(s) for s in sources[0].shape)
     if n >= 2**31 or outer * inner >= 2**31:
         raise ArgumentError(
-            "an axis is too long", code="OC2510", expected="less than 2**31", found=(outer, n, inner)
+            "an axis is too long", code="OC2510", expected="less than 2**31",
+            found=(outer, n, inner),
         )  # fmt: skip
     if inner > 1 and strides(sources[0])[2] != 1:
         sources = tuple(_contiguous(s) for s in sources)
