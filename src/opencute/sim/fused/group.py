@@ -63,8 +63,9 @@ class Group:
     """
 
     def __init__(
-        self, ops: Sequence[Op], functions: Sequence[tuple[Callable[..., Any], bool]], inputs: Sequence[Value],
-        outputs: Sequence[Value], constants: dict[Value, Any], resolve: Callable[[Value], Value],
+        self, ops: Sequence[Op], functions: Sequence[tuple[Callable[..., Any], bool]],
+        inputs: Sequence[Value], outputs: Sequence[Value],
+        constants: dict[Value, Any], resolve: Callable[[Value], Value],
     ) -> None:  # fmt: skip
         self.ops, self.functions = ops, functions
         self.inputs, self.outputs = inputs, outputs
