@@ -109,6 +109,6 @@ def test_inner_bounds_that_depend_on_the_outer_loop() -> None:
 
 
 def test_code_size_is_capped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unroll_module, "MAX_OPS", 50)
+    monkeypatch.setattr(unroll_module, "MAX_SIZE", 50)
     with pytest.raises(CompileError, match="OC1064"):
         apply(sum_loop((0, 100, 1), {"cute.unroll_full": UNIT}), simplify, unroll)

@@ -17,7 +17,7 @@ from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
 from opencute.frontend.hints import hint_for
 
-__all__ = ["here", "is_internal", "place_error", "traced", "without_end"]
+__all__ = ["here", "is_internal", "is_traced", "place_error", "traced", "without_end"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(base.__file__))) + os.sep
 # functools calls the getter of a cached property.
@@ -25,12 +25,16 @@ _SKIPPED = (_PACKAGE, "<frozen", functools.__file__)
 # By the identity of code objects, which are kept alive: those of two files can be equal.
 _ours: dict[int, tuple[types.CodeType, bool]] = {}
 _locations: dict[tuple[tuple[int, int], ...], Location] = {}
+_REMEMBERED = 1 << 16  # code made in a loop is not to fill memory
 
 
 def is_internal(code: types.CodeType) -> bool:
     """Whether code is not the user's."""
     found = _ours.get(id(code))
     if found is None:
+        if len(_ours) > _REMEMBERED:
+            _ours.clear()
+            _locations.clear()  # its keys are identities of what is forgotten
         found = _ours[id(code)] = (code, code.co_filename.startswith(_SKIPPED))
     return found[1]
 
@@ -41,6 +45,11 @@ def traced(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 _TRACED = traced.__code__
+
+
+def is_traced(code: types.CodeType) -> bool:
+    """Whether code is that of `traced`, where tracing begins."""
+    return code is _TRACED
 
 
 def here() -> Location | None:
@@ -72,6 +81,8 @@ def here() -> Location | None:
         for code, line in reversed(chain):
             caller = Location(code.co_filename, line, function=code.co_name, caller=caller)
         assert caller is not None
+        if len(_locations) > _REMEMBERED:
+            _locations.clear()
         found = _locations[key] = caller
     return found
 

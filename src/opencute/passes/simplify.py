@@ -20,6 +20,8 @@ Cost: two walks, linear.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from opencute.arch.target import Target
 from opencute.dialects import arith
 from opencute.ir.attributes import DenseI32Attr, IntAttr, StringAttr
@@ -29,17 +31,48 @@ from opencute.ir.rewrite import Replacement, Rewriter, Rule
 from opencute.ir.types import I1, I32
 from opencute.passes import folding
 
-__all__ = ["simplify"]
+__all__ = ["clean", "simplify", "turns_of"]
 
 assert folding.__all__  # it registers the folders of arith
 
 
 def simplify(function: Op, target: Target) -> None:
     """Fold, merge and drop in one function."""
+    clean(function)
+
+
+def clean(function: Op, more: Mapping[str, Rule] | None = None) -> None:
+    """`simplify` with further rules.
+
+    Args:
+        function: changed in place.
+        more: rules by the name of the operation, asked before those of `simplify`.
+    """
     rules: dict[str, Rule] = {"scf.if": _if, "scf.for": _for, "ptx.sreg": _sreg(function)}
+    for name, first in (more or {}).items():
+        rules[name] = _either(first, rules.get(name))
     # A condition is cheaper made twice than kept in one of seven predicate registers.
     fold_and_merge(function, arith.constant_of, rules=rules, local=(I1,))
     erase_dead(function)
+
+
+def _either(first: Rule, then: Rule | None) -> Rule:
+    if then is None:
+        return first
+
+    def rule(op: Op, rw: Rewriter) -> Replacement:
+        answer = first(op, rw)
+        return then(op, rw) if answer is None else answer
+
+    return rule
+
+
+def turns_of(loop: Op) -> int | None:
+    """How often a loop with constant bounds runs, None for others."""
+    lower, upper, step = (folding.int_of(v) for v in loop.operands[:3])
+    if lower is None or upper is None or step is None or step <= 0:
+        return None
+    return max(0, -(-(upper - lower) // step))
 
 
 def _if(op: Op, rw: Rewriter) -> Replacement:

@@ -10,15 +10,17 @@ After::
 
     %p0 = cute.ptr_add %frag, 0 ; ... ; %p3 = cute.ptr_add %frag, 3 ; ...
 
-Which loops: those with constant bounds whose induction variable or carried values reach, through
-arithmetic, an offset into an rmem pointer; those with the attribute ``cute.unroll_full``; and, by
-``cute.unroll = n``, n copies of the body with a loop for the rest. A loop that asks for full
-unrolling but has dynamic bounds stays a loop.
+Which loops: those with constant bounds in which a pointer into registers differs from turn to turn
+and would be constant without the loop (`loops.varying`); those with the attribute
+``cute.unroll_full``; and, by ``cute.unroll = n``, n copies of the body with a loop for the rest. A
+loop that asks for full unrolling but has dynamic bounds stays a loop. Indices of shared or global
+memory are no reason.
 
 Why: registers have no addresses. A fragment that is indexed by a variable would live in local
 memory.
 
-Cost: proportional to the code it makes, which is capped at `MAX_OPS` operations per loop.
+Cost: one walk, in which the copies are folded at once, so that bounds of inner loops are known when
+it comes to them. What it makes of a function is capped at `MAX_SIZE` instructions.
 """
 
 from __future__ import annotations
@@ -26,80 +28,87 @@ from __future__ import annotations
 from opencute.arch.target import Target
 from opencute.base.errors import CompileError
 from opencute.dialects import arith, scf
-from opencute.dialects.cute import PtrType
+from opencute.dialects.cute import LayoutAttr
+from opencute.dialects.tiled import GemmOp, extents
 from opencute.ir.attributes import IntAttr
 from opencute.ir.builder import insert_at, new_block
+from opencute.ir.cleanup import Cleaner
 from opencute.ir.core import Op, Value
-from opencute.ir.rewrite import Replacement, Rewriter, Rules, inline_block
+from opencute.ir.rewrite import Replacement, Rewriter, inline_block
 from opencute.passes.folding import int_of
-from opencute.passes.simplify import simplify
+from opencute.passes.loops.varying import indexes_registers
+from opencute.passes.simplify import clean, turns_of
 
-__all__ = ["MAX_OPS", "unroll"]
+__all__ = ["MAX_SIZE", "unroll"]
 
-MAX_OPS = 100_000
-_RULES = Rules()
+MAX_SIZE = 50_000
+"""Instructions, roughly. ptxas takes about a second for ten thousand, and more than in proportion;
+the instruction cache holds fewer."""
 
 
 def unroll(function: Op, target: Target) -> None:
     """Unroll the loops of one function that have to be, or ask to be, unrolled."""
-    # Outer loops first: inner bounds may become constant.
-    while _RULES.apply(function):
-        simplify(function, target)
+    if not any(op.name == "scf.for" for op in function.walk()):
+        return
+    rule = _Unroll()
+    clean(function, {"scf.for": rule})
+    if rule.partial:
+        clean(function)  # their bounds were computed on the way
 
 
-@_RULES.on("scf.for")
-def _for(op: Op, rw: Rewriter) -> Replacement:
-    trips = _trips(op)
-    factor = op.attributes.pop("cute.unroll", None)
-    full = "cute.unroll_full" in op.attributes
-    if trips is not None and (full or _indexes_fragment(op)):
-        _check_size(op, trips)
-        lower, step = int_of(op.operands[0]) or 0, int_of(op.operands[2]) or 0
-        return _copies(op, rw, [lower + i * step for i in range(trips)])
-    if isinstance(factor, IntAttr) and factor.value > 1:
-        _check_size(op, factor.value)
-        return _partial(op, rw, factor.value)
-    return None
+class _Unroll:
+    """The rule for loops of one function."""
 
+    def __init__(self) -> None:
+        self.size = 0
+        self.partial = False
 
-def _trips(op: Op) -> int | None:
-    bounds = [int_of(v) for v in op.operands[:3]]
-    lower, upper, step = bounds
-    if lower is None or upper is None or step is None or step <= 0:
+    def __call__(self, op: Op, rw: Rewriter) -> Replacement:
+        turns = turns_of(op)
+        factor = op.attributes.pop("cute.unroll", None)
+        full = "cute.unroll_full" in op.attributes
+        if turns is not None and (full or indexes_registers(op)):
+            self._count(op, turns, full)
+            lower, step = int_of(op.operands[0]) or 0, int_of(op.operands[2]) or 0
+            return _copies(op, rw, [lower + i * step for i in range(turns)])
+        if isinstance(factor, IntAttr) and factor.value > 1:
+            self._count(op, factor.value, True)
+            self.partial = True
+            return _partial(op, rw, factor.value)
         return None
-    return max(0, -(-(upper - lower) // step))
+
+    def _count(self, op: Op, copies: int, asked: bool) -> None:
+        size = copies * _size(op)
+        self.size += size
+        if self.size > MAX_SIZE:
+            why = "it asks for that" if asked else "its turns index registers"
+            raise CompileError(
+                f"unrolling this loop {copies} times ({why}) gives about {size} instructions",
+                code="OC1064",
+                loc=op.loc,
+                expected=f"at most {MAX_SIZE} in a kernel",
+                hint="unroll in part, make the tile smaller, or index memory other than registers",
+            )
 
 
-def _indexes_fragment(op: Op) -> bool:
-    """Whether something that varies with the loop is an offset into registers."""
-    varying: set[Value] = set(op.regions[0].block.args)
-    for inner in op.regions[0].block.ops:
-        for nested in inner.walk():
-            if not varying.isdisjoint(nested.operands):
-                if nested.name == "cute.ptr_add" and nested.operands[1] in varying:
-                    type = nested.operands[0].type
-                    if isinstance(type, PtrType) and type.space == "rmem":
-                        return True
-                varying.update(nested.results)
-                varying.update(a for r in nested.regions for b in r.blocks for a in b.args)
-    return False
-
-
-def _check_size(op: Op, copies: int) -> None:
-    size = copies * sum(1 for _ in op.walk())
-    if size > MAX_OPS:
-        raise CompileError(
-            f"unrolling this loop {copies} times gives {size} operations",
-            code="OC1064",
-            loc=op.loc,
-            expected=f"at most {MAX_OPS}",
-            hint="make the fragment or the tile smaller, or index memory other than registers",
-        )
+def _size(op: Op) -> int:
+    """About how many instructions come of an operation and of what is in it."""
+    if op.regions:
+        return 2 + sum(_size(o) for r in op.regions for b in r.blocks for o in b.ops)
+    if isinstance(op, GemmOp):
+        return extents(op.d_layout)[1] * extents(op.d_layout)[2] * extents(op.a_layout)[2]
+    if op.name == "cute.copy":
+        layout = op.attributes["src_layout"]
+        assert isinstance(layout, LayoutAttr)
+        return max((layout.static_size() or 1) // 4, 1)
+    return 1
 
 
 def _copies(op: Op, rw: Rewriter, indices: list[int]) -> list[Value]:
-    carried = op.operands[3:]
-    for index in [arith.constant(i, op.operands[0].type) for i in indices]:
+    assert isinstance(rw, Cleaner)
+    type, carried = op.operands[0].type, op.operands[3:]
+    for i in indices:
+        index = rw.constant(IntAttr(i, type), type)
         carried = rw.inline(op.regions[0].block, [index, *carried], clone=True)
     return carried
 

@@ -1,0 +1,270 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What compiling costs, phase by phase, from Python source to machine code.
+
+    python benchmarks/compile.py [CASE ...] [--arch sm_80] [--repeat 3] [--json FILE] [--profile N]
+
+Cases: an example, our own kernels and, with OPENCUTE_UPSTREAM, published kernels. Each compiles
+without the disk cache: ``cold`` is the first time in the process (functions are rewritten, tables
+filled), ``warm`` the best of the repeats. Times are processor time, of ptxas that of its process,
+and wall time in brackets. No GPU is needed; ``--profile 25`` prints where the time goes instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import importlib
+import json
+import os
+import pstats
+import resource
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+os.environ["OPENCUTE_TARGET"] = "sim"  # tracing is the same there, and needs no GPU
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "examples")]
+
+# The imports follow the path.
+# ruff: noqa: E402
+import numpy as np
+
+from opencute.arch.target import target
+from opencute.base.knobs import KNOBS
+from opencute.codegen.device import llvm_to_ptx
+from opencute.codegen.llvm_text import device_module_text
+from opencute.codegen.ptxas import Assembler
+from opencute.compiler.artefacts import Artefacts
+from opencute.integrations import environment
+from opencute.jit.calls import Request
+from opencute.passes.pipelines import device_pipeline
+
+CUTE = "examples/python/CuTeDSL/cute/ampere/kernel"
+
+
+class Captured(BaseException):
+    """A function is about to be traced: a BaseException, for nobody to handle."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__()
+        self.request = request
+
+
+def capture(work: Callable[[], object]) -> Request:
+    """The first function that `work` has compiled, and its arguments."""
+
+    def stop(request: Request) -> Any:
+        raise Captured(request)
+
+    trace, Request.trace = Request.trace, stop
+    try:
+        work()
+    except Captured as e:
+        return e.request
+    finally:
+        Request.trace = trace
+    raise SystemExit("nothing was compiled")
+
+
+# ---------------------------------------------------------------- cases
+def relu() -> None:
+    import relu_2d
+
+    relu_2d.kernel_fn(*relu_2d.get_inputs())
+
+
+def layer_norm() -> None:
+    from opencute.kernels import norm
+
+    x = np.ones((64, 8192), np.float16)
+    norm.layer_norm(x, x[0].copy(), x[0].copy())
+
+
+def softmax() -> None:
+    from opencute.kernels import softmax as ours
+
+    ours.softmax(np.ones((64, 8192), np.float16))
+
+
+def gemm() -> None:
+    from opencute.kernels import gemm as ours  # pyright: ignore
+
+    a = np.ones((256, 256), np.float16)
+    ours.gemm(a, a)
+
+
+def published(path: str) -> Any:
+    """A published file as a module."""
+    root = os.environ.get("OPENCUTE_UPSTREAM")
+    assert root, "OPENCUTE_UPSTREAM names the folder with published kernels"
+    environment.own_cutlass_first()
+    file = Path(root, CUTE, path)
+    sys.path.insert(0, str(file.parent))
+    return importlib.import_module(file.stem)
+
+
+def sgemm(static: bool) -> None:
+    # The file's flag is the other way round: without it, A's shape is a compile-time value.
+    published("dense_gemm/sgemm.py").run((4096, 4096, 4096), "m", "n", "n", static_shape=not static)
+
+
+def tensorop() -> None:
+    import cutlass
+
+    half = cutlass.Float16
+    published("dense_gemm/tensorop_gemm.py").run(
+        (512, 512, 512, 1), half, half, cutlass.Float32, "m", "n", "n", (2, 2, 1)
+    )
+
+
+def flash(causal: bool) -> None:
+    import cutlass
+
+    published("attention/flash_attention_v2.py").run(
+        cutlass.BFloat16, 1, 256, 256, 1, 128, 0.1, 128, 64, 128, causal
+    )
+
+
+CASES: dict[str, Callable[[], None]] = {
+    "relu_2d": relu,
+    "layer_norm": layer_norm,
+    "softmax": softmax,
+    "gemm": gemm,
+    "sgemm": lambda: sgemm(False),
+    "sgemm-static": lambda: sgemm(True),
+    "tensorop": tensorop,
+    "fa2": lambda: flash(False),
+    "fa2-causal": lambda: flash(True),
+}
+PUBLISHED = ("sgemm", "sgemm-static", "tensorop", "fa2", "fa2-causal")
+
+
+def chosen(names: list[str]) -> list[str]:
+    """The cases to run: those named, or all that there are."""
+    if names:
+        return names
+    made = [n for n in CASES if (ROOT / "src/opencute/kernels" / n).is_dir() or n != "gemm"]
+    return [n for n in made if n not in PUBLISHED or "OPENCUTE_UPSTREAM" in os.environ]
+
+
+# ---------------------------------------------------------------- measuring
+@dataclass
+class Times:
+    """Milliseconds of processor and of wall time by phase, and what came out."""
+
+    cpu: dict[str, float] = field(default_factory=dict)
+    wall: dict[str, float] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Generator[None]:
+        cpu, wall = _cpu(), time.perf_counter()
+        yield
+        self.cpu[name] = self.cpu.get(name, 0.0) + (_cpu() - cpu) * 1e3
+        self.wall[name] = self.wall.get(name, 0.0) + (time.perf_counter() - wall) * 1e3
+
+    @property
+    def total(self) -> float:
+        return sum(self.cpu.values())
+
+
+def _cpu() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def compile_once(request: Request, arch: str, until: str = "ptxas") -> Times:
+    """Compile a captured function; the phases are those of the compiler itself."""
+    times = Times()
+    where, options = target(arch), request.options
+    with times.phase("trace"):
+        module = request.trace()
+    with times.phase("text"):  # equal modules share their code
+        text = str(module)
+    with times.phase("verify"):
+        made = Artefacts(module.regions[0].block.ops[0].symbol or "", module, arch, options)
+    with times.phase("passes"):
+        lowered = module.clone({})
+        records = device_pipeline(where).run(lowered)
+    with times.phase("print"):
+        ir = device_module_text(lowered, line_info=options.line_info)
+    with times.phase("llvm"):
+        code = llvm_to_ptx(ir, where)
+    times.facts |= {
+        "ops": text.count("\n"),
+        "llvm lines": ir.count("\n"),
+        "ptx lines": code.ptx.count("\n"),
+        **{f"pass {r.number} {r.name}": round(r.seconds * 1e3, 1) for r in records},
+        **{k: round(v, 1) for k, v in code.timings.items()},
+    }
+    if until == "ptxas":
+        with (
+            times.phase("ptxas"),
+            Assembler(where, opt_level=options.opt_level, line_info=options.line_info) as assembler,
+        ):
+            assembler.feed(code.ptx)
+            _, report = assembler.finish()
+        for f in report.functions:
+            spills = f.spill_loads + f.spill_stores
+            times.facts[f.name] = {"registers": f.registers, "stack": f.stack, "spills": spills}
+    with times.phase("host"):
+        assert made.host.llvm_ir
+    return times
+
+
+def measure(name: str, arch: str, repeat: int) -> dict[str, Times]:
+    """Cold and warm times of a case."""
+    request = capture(CASES[name])
+    cold = compile_once(request, arch)
+    warm = [compile_once(request, arch) for _ in range(repeat)]
+    return {"cold": cold, "warm": min(warm, key=lambda t: t.total)}
+
+
+def profile(name: str, arch: str, rows: int) -> None:
+    """Print the functions in which a warm compilation spends its time."""
+    request = capture(CASES[name])
+    compile_once(request, arch, "llvm")
+    profiler = cProfile.Profile(time.process_time)
+    profiler.runcall(compile_once, request, arch, "llvm")
+    stats = pstats.Stats(profiler)
+    for order in ("tottime", "cumulative"):
+        stats.sort_stats(order).print_stats(rows)
+
+
+def show(name: str, results: dict[str, Times]) -> None:
+    for kind, times in results.items():
+        phases = "  ".join(f"{k} {v:.0f} [{times.wall[k]:.0f}]" for k, v in times.cpu.items())
+        print(f"{name:12} {kind}  {times.total:5.0f} ms = {phases}")
+    print("   ", "  ".join(f"{k}: {v}" for k, v in results["warm"].facts.items()), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("cases", nargs="*", help=", ".join(CASES))
+    parser.add_argument("--arch", default="sm_80")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="where to write all numbers")
+    parser.add_argument("--profile", type=int, metavar="N", help="print the N costliest functions")
+    options = parser.parse_args()
+    environment.prepare()
+    everything: dict[str, Any] = {}
+    with KNOBS.override(cache_enabled=False):
+        for name in chosen(options.cases):
+            if options.profile:
+                profile(name, options.arch, options.profile)
+                continue
+            results = measure(name, options.arch, options.repeat)
+            show(name, results)
+            everything[name] = {k: vars(v) for k, v in results.items()}
+    if options.json:
+        options.json.write_text(json.dumps(everything, indent=1))
+
+
+if __name__ == "__main__":
+    main()
