@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the simulator is, in CPU seconds of this process, so that a busy machine does not matter.
+"""How fast the simulator is, in CPU seconds, so that a busy machine does not matter.
 
     python benchmarks/simulator.py [--only NAME] [--check] [--examples] [--json FILE]
 
@@ -192,7 +192,8 @@ def main():
                 with KNOBS.override(sim_check=check):
                     cpu, ops = measure(fn)
                 row = {"kernel": name, "check": check, "cpu_s": cpu, "lane_ops": ops,
-                       "G_lane_ops_per_s": ops / cpu / 1e9, "gflops": flops / cpu / 1e9}  # fmt: skip
+                       "G_lane_ops_per_s": ops / cpu / 1e9,
+                       "gflops": flops / cpu / 1e9}  # fmt: skip
                 rows.append(row)
                 print(f"{name:32} {'check' if check else 'plain'}  {cpu * 1e3:9.1f} ms  "
                       f"{row['G_lane_ops_per_s']:6.3f} G lane-ops/s  "

@@ -24,6 +24,7 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.core import Op
 from opencute.ir.types import IntegerType, Type
 from opencute.sim import faults, registers
+from opencute.sim.fused.memory import gather
 from opencute.sim.lanes import Lanes, merge_value
 from opencute.sim.memory import RAW, Buffer, RowBuffer, SimPointer
 from opencute.sim.numbers.bulk import scatter
@@ -210,6 +211,11 @@ class Access:
             return (
                 out.reshape(*offsets.shape[:2], -1) if self.vector else out.reshape(offsets.shape)
             )
+        if not lanes.run.watchers:
+            items = self._gather_at_once(lanes, buffer, offsets)
+            if items is not None:
+                self._seen(lanes, "read", buffer, offsets, None, runs)
+                return items
         low = self._check(lanes, buffer, offsets, None, "read")
         if type(buffer) is SharedBuffer:
             offsets, low = buffer.places(lanes, offsets), low | buffer.start
@@ -220,6 +226,18 @@ class Access:
             return self._take(buffer, offsets, low).view(self.dtype)[..., 0]
         out = self._take(buffer, offsets, low).view(self.dtype)
         return out if out.ndim == 3 else out.reshape(*out.shape[:2], -1)
+
+    def _gather_at_once(self, lanes: Lanes, buffer: Any, offsets: Array) -> Array | None:
+        """The runs, in one native pass; None if something is wrong or that is not worth it."""
+        origin = buffer.origin(lanes) if type(buffer) is SharedBuffer else 0
+        out = gather(
+            buffer.raw, offsets, origin=origin, width=self.width, last=buffer.size - self.width,
+            low=self.need - 1, base=buffer.base,
+        )  # fmt: skip
+        if out is None:
+            return None
+        out = out.view(self.dtype)
+        return out.reshape(*out.shape[:2], -1) if self.vector else out[..., 0]
 
     def _neighbours(self, buffer: Any, offsets: Array) -> int | None:
         """Where the runs begin, if they follow each other in memory, aligned and in bounds."""
