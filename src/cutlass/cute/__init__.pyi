@@ -168,6 +168,7 @@ from opencute.cute import make_tiled_mma as make_tiled_mma
 from opencute.cute import max_common_layout as max_common_layout
 from opencute.cute import max_common_vector as max_common_vector
 from opencute.cute import mma_atom_call as mma_atom_call
+from opencute.cute import native_struct as native_struct
 from opencute.cute import nullspace as nullspace
 from opencute.cute import ones_like as ones_like
 from opencute.cute import prefix_product as prefix_product
@@ -382,6 +383,7 @@ __all__ = [
     "max_common_layout",
     "max_common_vector",
     "mma_atom_call",
+    "native_struct",
     "nullspace",
     "nvgpu",
     "ones_like",

@@ -129,6 +129,7 @@ _TABLE = {
     "make_ptr": "opencute.lang.external",
     "make_tiled_mma": "opencute.lang.tiled.multiplying",
     "math": "opencute.cute.math:",
+    "native_struct": "opencute.lang.records.native",
     "nvgpu": "opencute.cute.nvgpu:",
     "print_tensor": "opencute.lang.printing",
     "printf": "opencute.lang.printing",

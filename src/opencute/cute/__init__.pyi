@@ -136,6 +136,7 @@ from opencute.lang.pointers import AddressSpace as AddressSpace
 from opencute.lang.pointers import Pointer as Pointer
 from opencute.lang.printing import print_tensor as print_tensor
 from opencute.lang.printing import printf as printf
+from opencute.lang.records.native import native_struct as native_struct
 from opencute.lang.tensors import Tensor as Tensor
 from opencute.lang.tensors import make_fragment_like as make_fragment_like
 from opencute.lang.tensors import make_identity_tensor as make_identity_tensor
@@ -387,6 +388,7 @@ __all__ = [
     "max_common_layout",
     "max_common_vector",
     "mma_atom_call",
+    "native_struct",
     "nullspace",
     "nvgpu",
     "ones_like",

@@ -17,7 +17,7 @@ from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
 from opencute.frontend.hints import hint_for
 
-__all__ = ["here", "is_internal", "place_error", "traced", "without_end"]
+__all__ = ["here", "is_internal", "is_traced", "place_error", "traced", "without_end"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(base.__file__))) + os.sep
 # functools calls the getter of a cached property.
@@ -45,6 +45,11 @@ def traced(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 _TRACED = traced.__code__
+
+
+def is_traced(code: types.CodeType) -> bool:
+    """Whether code is that of `traced`, where tracing begins."""
+    return code is _TRACED
 
 
 def here() -> Location | None:

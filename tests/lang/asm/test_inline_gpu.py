@@ -152,7 +152,7 @@ def test_the_gpu_agrees(text: str) -> None:
     a, b = inputs(text)
     simulated, real = run("sim:sm_90a", text, a, b), run("cuda", text, a, b)
     if text not in CLOSE:
-        floats = re.search(r"(abs|neg|min|max|add|fma|cvt)[.a-zA-Z]*[.]b?f(16|32)", text)
+        floats = re.search(r"(abs|neg|min|max|add|fma|cvt)[.a-zA-Z0-9]*[.]b?f(16|32)", text)
         same = _same(simulated, real, text) if floats else simulated == real
         bad = np.flatnonzero(~same)
         first = bad[:5]

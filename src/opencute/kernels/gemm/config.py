@@ -72,7 +72,7 @@ class GemmConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        (m, n, k), (warps_m, warps_n) = self.tile, self.warps
+        (m, n, _), (warps_m, warps_n) = self.tile, self.warps
         threads = 32 * warps_m * warps_n
         if kind == "f32":
             units, most = (16 * warps_m, 32 * warps_n, 1), 128

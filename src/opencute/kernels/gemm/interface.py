@@ -235,8 +235,13 @@ def _compact(array: Any) -> Any:
 
 
 def _with_major(array: Any) -> Any:
-    """The array, or a copy of it if neither its rows nor its columns are contiguous."""
-    return array if _strides(array)[-1] == 1 or _strides(array)[-2] == 1 else _compact(array)
+    """The array, or a copy of it if neither its rows nor its columns are contiguous.
+
+    No instruction transposes bytes on their way to tensor cores, so that Int8 is copied as well
+    unless it is contiguous along k.
+    """
+    columns = _strides(array)[-2] == 1 and item_bits(array) > 8
+    return array if _row_major(array) or columns else _compact(array)
 
 
 def _batched(array: Any, batch: int) -> Any:

@@ -17,8 +17,8 @@ import opencute as cutlass
 from opencute import cute
 
 __all__ = [
-    "TileLoad", "as_matrix", "block_of", "copy_atom", "copy_tile_in", "gmem_copy", "grid_of",
-    "k_tiles_of", "spread_bias",
+    "TileLoad", "as_matrix", "block_of", "combine", "copy_atom", "copy_where", "gmem_copy",
+    "grid_of", "k_tiles_of", "row_inside", "spread_bias",
 ]  # fmt: skip
 
 cpasync = cute.nvgpu.cpasync
@@ -148,24 +148,21 @@ class TileLoad:
         s = self.s[None, None, None, 0]
         if self.zero:
             s.fill(0)  # asynchronous copies fill with zeros themselves
-        self._start(self.g[None, None, None, 0], s, None if self.even else self.inside_first)
+        copy_where(
+            self.copy, self.g[None, None, None, 0], s, None if self.even else self.inside_first
+        )
 
     def tile(self, k: Any, stage: Any) -> None:
         """Start the copy of tile `k` > 0 to a stage."""
-        self._start(
+        copy_where(
+            self.copy,
             self.g[None, None, None, k],
             self.s[None, None, None, stage],
             None if self.even else self.inside,
         )
 
-    def _start(self, g: Any, s: Any, pred: Any) -> None:
-        if pred is None:
-            cute.copy(self.copy, g, s)
-        else:
-            cute.copy(self.copy, g, s, pred=pred)
 
-
-def copy_tile_in(copy: Any, g: Any, s: Any, pred: Any) -> None:
+def copy_where(copy: Any, g: Any, s: Any, pred: Any) -> None:
     """Copy a thread's part of a tile where it is allowed to."""
     if pred is None:
         cute.copy(copy, g, s)
@@ -173,25 +170,54 @@ def copy_tile_in(copy: Any, g: Any, s: Any, pred: Any) -> None:
         cute.copy(copy, g, s, pred=pred)
 
 
-def spread_bias(bias: Any, coords: Any, like: Any, axis: int, even: bool) -> Any:
-    """The elements of a vector that belong to a thread's accumulators, one for each of them.
+def row_inside(where: Any, i: int, m: Any, even: bool) -> Any:
+    """Which of a thread's vectors in a row of copies are inside of a matrix; None if all are.
+
+    Args:
+        where: coordinates of the vectors, (values, rows, columns).
+    """
+    if even:
+        return None
+    columns = cute.size(where, mode=[2])
+    pred = cute.make_rmem_tensor((1, columns), cutlass.Boolean)
+    for j in range(columns):
+        pred[0, j] = cute.elem_less(where[0, i, j], (m.shape[0], m.shape[1]))
+    return pred
+
+
+def spread_bias(bias: Any, coords: Any, like: Any, i: int, axis: int, even: bool) -> Any:
+    """The elements of a vector that belong to some of a thread's accumulators, as Float32.
 
     Args:
         bias: a vector along rows (`axis` 0) or columns (1).
-        coords: the coordinates of the accumulators, (values, m, n).
-        like: the accumulators.
+        coords: the coordinates of all accumulators, (values, m, n).
+        like: those of one m, (values, n).
+        i: which m.
     """
     held = cute.make_rmem_tensor(like.layout, cutlass.Float32)
-    values = range(cute.size(like, mode=[0]))
-    pairs = [(v, v % 2 if axis else v // 2) for v in values]  # of an MMA's four values
-    for i in range(cute.size(like, mode=[2 if axis else 1])):
-        known: dict[int, Any] = {}
-        for v, group in pairs:
-            m, n = (0, i) if axis else (i, 0)
-            if group not in known:
-                at = coords[v, m, n][axis]
+    known: dict[Any, Any] = {}
+    for j in range(cute.size(like, mode=[1])):
+        for v in range(cute.size(like, mode=[0])):
+            # Of an instruction's four values, pairs are in one row; a plain fma has one value.
+            key = (v % 2, j) if axis else v // 2
+            if key not in known:
+                at = coords[v, i, j][axis]
                 at = at if even else cutlass.min(at, bias.shape[0] - 1)
-                known[group] = bias[at].to(cutlass.Float32)
-            for j in range(cute.size(like, mode=[1 if axis else 2])):
-                held[(v, j, i) if axis else (v, i, j)] = known[group]
-    return held
+                known[key] = bias[at].to(cutlass.Float32)
+            held[v, j] = known[key]
+    return held.load()
+
+
+def combine(values: Any, plan: Any, alpha: Any, c: Any, beta: Any, bias: Any, residual: Any) -> Any:
+    """activation(alpha values + beta c + bias) + residual; what is None is left out."""
+    if plan.scaled:
+        values = values.to(cutlass.Float32) * alpha
+    if c is not None:
+        values = values.to(cutlass.Float32) + c * beta
+    if bias is not None:
+        values = values.to(cutlass.Float32) + bias
+    if plan.activation is not None:
+        values = plan.activation(values.to(cutlass.Float32))
+    if residual is not None:
+        values = values.to(cutlass.Float32) + residual
+    return values

@@ -23,11 +23,13 @@ from opencute.kernels.gemm.parts import (
     TileLoad,
     as_matrix,
     block_of,
+    combine,
     copy_atom,
-    copy_tile_in,
+    copy_where,
     gmem_copy,
     grid_of,
     k_tiles_of,
+    row_inside,
     spread_bias,
 )
 
@@ -46,7 +48,8 @@ class TensorCorePlan:
         warps: warps along rows and along columns.
         stages: tiles of A and B in shared memory.
         group: tiles that neighbouring blocks go down before they go to the next column.
-        k_major: whether neighbours in memory of A, and of B, are neighbours along k.
+        k_major: whether neighbours in memory of A, and of B, are neighbours along k. Without that,
+            Int8 is read byte by byte.
         vec: elements of A, of B and of D that are moved at once.
         even: whether the tiles cover the matrices exactly.
         scaled: whether the product is multiplied with alpha.
@@ -115,11 +118,10 @@ class TensorCorePlan:
 
     def operand_read(self, which: int) -> Any:
         """From shared memory to registers."""
-        if self.dtype.width == 16:
+        if self.dtype.width == 16 or self.k_major[which]:
+            # Elements of 32 or 8 bits as matrices of 16-bit pieces: lanes get what they should.
             op = warp.LdMatrix8x8x16bOp(not self.k_major[which], 4)
             return cute.make_copy_atom(op, self.dtype)
-        if self.k_major[which]:  # matrices of 16-bit pieces: the lanes get what the MMA wants
-            return cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), self.dtype)
         return cute.make_copy_atom(
             cute.nvgpu.CopyUniversalOp(), self.dtype, num_bits_per_copy=self.dtype.width
         )
@@ -237,76 +239,89 @@ def epilogue(
     rD: Any, sD: Any, mC: Any, mBias: Any, mR: Any, mD: Any, alpha: Any, beta: Any, at: Any,
     thr_mma: Any, tid: Any, plan: cutlass.Constexpr[TensorCorePlan],
 ):  # fmt: skip
-    """D = activation(alpha acc + beta C + bias) + R, of one tile."""
+    """D = activation(alpha acc + beta C + bias) + R, of one tile.
+
+    C and R come through the shared memory of the results, where each thread finds what belongs to
+    its accumulators, and leaves its results in their place. Instructions are done row by row, so
+    that few registers are needed besides the accumulators.
+    """
     bm, bn, batch = at
-    tile = plan.tile[:2]
-    out = mD.element_type
+    tile, out = plan.tile[:2], mD.element_type
     coords = cute.local_tile(cute.make_identity_tensor((mD.shape[0], mD.shape[1])), tile, (bm, bn))
     piece = cute.make_copy_atom(
         cute.nvgpu.CopyUniversalOp(), out, num_bits_per_copy=plan.vec[2] * out.width
     )
     store = plan.result_copy(out, piece)
     thr = store.get_slice(tid)
-    pred = None
-    if cutlass.const_expr(not plan.even):
-        where = thr.partition_S(coords)
-        pred = cute.make_rmem_tensor(
-            (1, cute.size(where, mode=[1]), cute.size(where, mode=[2])), cutlass.Boolean
-        )
-        for i in cutlass.range_constexpr(pred.shape[1]):
-            for j in cutlass.range_constexpr(pred.shape[2]):
-                pred[0, i, j] = cute.elem_less(where[0, i, j], (mD.shape[0], mD.shape[1]))
     mine = thr_mma.partition_C(sD)  # where this thread's accumulators belong
-
-    values = rD.load()
-    if cutlass.const_expr(plan.scaled):
-        values = values.to(cutlass.Float32) * alpha
+    whose = thr_mma.partition_C(coords)
+    rows = cute.size(rD, mode=[1])
     if cutlass.const_expr(mC is not None):
-        values = values.to(cutlass.Float32) + fetch(mC, sD, mine, at, pred, tid, plan) * beta
-    if cutlass.const_expr(mBias is not None):
-        bias = spread_bias(mBias, thr_mma.partition_C(coords), rD, plan.bias_axis, plan.even)
-        values = values.to(cutlass.Float32) + bias.load()
-    if cutlass.const_expr(plan.activation is not None):
-        values = plan.activation(values.to(cutlass.Float32))
+        fetch(mC, sD, at, coords, tid, plan)
+    held = rD
     if cutlass.const_expr(mR is not None):
-        values = values.to(cutlass.Float32) + fetch(mR, sD, mine, at, pred, tid, plan)
+        held = cute.make_rmem_tensor(rD.layout, cutlass.Float32)
+        for i in cutlass.range_constexpr(rows):
+            acc = rD[None, i, None]
+            c, bias = addends(mC, mBias, mine, whose, acc, i, plan)
+            value = combine(acc.load(), plan, alpha, c, beta, bias, None)
+            held[None, i, None].store(value.to(cutlass.Float32))
+        cute.arch.sync_threads()
+        fetch(mR, sD, at, coords, tid, plan)
+    for i in cutlass.range_constexpr(rows):
+        acc = held[None, i, None]
+        if cutlass.const_expr(mR is not None):
+            value = acc.load() + read_piece(mine[None, i, None], acc)
+        else:
+            c, bias = addends(mC, mBias, mine, whose, acc, i, plan)
+            value = combine(acc.load(), plan, alpha, c, beta, bias, None)
+        done = cute.make_rmem_tensor(acc.layout, out)
+        done.store(value.to(out))
+        cute.autovec_copy(done, mine[None, i, None])
 
-    done = cute.make_rmem_tensor(rD.layout, out)
-    done.store(values.to(out))
-    cute.autovec_copy(done, mine)
     cute.arch.sync_threads()
     gD = cute.local_tile(mD[None, None, batch], tile, (bm, bn))
-    from_smem, to_gmem = thr.partition_S(sD), thr.partition_D(gD)
+    from_smem, to_gmem, where = thr.partition_S(sD), thr.partition_D(gD), thr.partition_S(coords)
     for i in cutlass.range_constexpr(cute.size(to_gmem, mode=[1])):
-        held = cute.make_fragment_like(from_smem[None, i, None])
-        cute.autovec_copy(from_smem[None, i, None], held)
-        copy_tile_in(
-            store, held, to_gmem[None, i, None], pred if pred is None else pred[None, i, None]
-        )
+        row = cute.make_fragment_like(from_smem[None, i, None])
+        cute.autovec_copy(from_smem[None, i, None], row)
+        pred = row_inside(where, i, mD, plan.even)
+        copy_where(store, row, to_gmem[None, i, None], pred)
+
+
+def addends(mC: Any, mBias: Any, mine: Any, whose: Any, acc: Any, i: int, plan: Any) -> Any:
+    """What is added to a row of instructions: parts of C and of the bias, or None."""
+    c = None if mC is None else read_piece(mine[None, i, None], acc)
+    bias = None
+    if mBias is not None:
+        bias = spread_bias(mBias, whose, acc, i, plan.bias_axis, plan.even)
+    return c, bias
+
+
+def read_piece(piece: Any, like: Any) -> Any:
+    """Elements of shared memory, as Float32, in the order of a fragment."""
+    held = cute.make_rmem_tensor(like.layout, piece.element_type)
+    cute.autovec_copy(piece, held)
+    return held.load().to(cutlass.Float32)
 
 
 @cute.jit
 def fetch(
-    m: Any, sD: Any, mine: Any, at: Any, pred: Any, tid: Any,
-    plan: cutlass.Constexpr[TensorCorePlan],
+    m: Any, sD: Any, at: Any, coords: Any, tid: Any, plan: cutlass.Constexpr[TensorCorePlan]
 ):  # fmt: skip
-    """A thread's elements of another matrix, as Float32, where its accumulators are.
-
-    They come through the shared memory of the results; the thread writes there what it read.
-    """
+    """Bring a tile of another matrix to the shared memory of the results."""
     bm, bn, batch = at
     out = m.element_type
-    cute.arch.sync_threads()
     copy = plan.result_copy(out, copy_atom(out, plan.vec[2]))
     thr = copy.get_slice(tid)
     g = cute.local_tile(m[None, None, batch], plan.tile[:2], (bm, bn))
-    copy_tile_in(copy, thr.partition_S(g), thr.partition_D(sD), pred)
+    from_gmem, to_smem, where = (thr.partition_S(g), thr.partition_D(sD), thr.partition_S(coords))
+    for i in cutlass.range_constexpr(cute.size(to_smem, mode=[1])):
+        pred = row_inside(where, i, m, plan.even)
+        copy_where(copy, from_gmem[None, i, None], to_smem[None, i, None], pred)
     cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()
-    held = cute.make_rmem_tensor(cute.make_layout(mine.shape), out)
-    cute.autovec_copy(mine, held)
-    return held.load().to(cutlass.Float32)
 
 
 @cute.jit

@@ -22,7 +22,7 @@ from opencute.kernels.gemm.parts import (
     TileLoad,
     as_matrix,
     block_of,
-    copy_tile_in,
+    combine,
     gmem_copy,
     grid_of,
     k_tiles_of,
@@ -185,64 +185,67 @@ def epilogue(
     plan: cutlass.Constexpr[SimtPlan],
 ):  # fmt: skip
     """D = activation(alpha acc + beta C + bias) + R, of one tile."""
-    bm, bn, batch = at
+    bm, bn, _ = at
     tile = plan.tile[:2]
     extents = (mD.shape[0], mD.shape[1])
     coords = thr_mma.partition_C(
         cute.local_tile(cute.make_identity_tensor(extents), tile, (bm, bn))
     )
-    values = rD.load()
-    if cutlass.const_expr(plan.scaled):
-        values = values * alpha
-    if cutlass.const_expr(mC is not None):
-        values = values + fetch(mC, coords, extents, at, thr_mma, plan) * beta
-    if cutlass.const_expr(mBias is not None):
-        values = values + spread_bias(mBias, coords, rD, plan.bias_axis, plan.even).load()
-    if cutlass.const_expr(plan.activation is not None):
-        values = plan.activation(values)
-    if cutlass.const_expr(mR is not None):
-        values = values + fetch(mR, coords, extents, at, thr_mma, plan)
-    done = cute.make_rmem_tensor(rD.layout, mD.element_type)
-    done.store(values.to(mD.element_type))
-    gD = thr_mma.partition_C(cute.local_tile(mD[None, None, batch], tile, (bm, bn)))
-    each_piece(done, gD, coords, extents, plan)
+    out = mD.element_type
+    gD = tile_part(mD, at, thr_mma, plan)
+    gC = None if cutlass.const_expr(mC is None) else tile_part(mC, at, thr_mma, plan)
+    gR = None if cutlass.const_expr(mR is None) else tile_part(mR, at, thr_mma, plan)
+    for i in cutlass.range_constexpr(cute.size(rD, mode=[1])):  # few registers besides rD
+        acc = rD[None, i, None]
+        c = r = bias = None
+        if cutlass.const_expr(mC is not None):
+            c = read_row(gC, coords, extents, i, plan)
+        if cutlass.const_expr(mR is not None):
+            r = read_row(gR, coords, extents, i, plan)
+        if cutlass.const_expr(mBias is not None):
+            bias = spread_bias(mBias, coords, acc, i, plan.bias_axis, plan.even)
+        done = cute.make_rmem_tensor(acc.layout, out)
+        done.store(combine(acc.load(), plan, alpha, c, beta, bias, r).to(out))
+        move_row(done, gD[None, i, None], coords, extents, i, plan)
 
 
-@cute.jit
-def fetch(
-    m: Any, coords: Any, extents: Any, at: Any, thr_mma: Any, plan: cutlass.Constexpr[SimtPlan]
-):
-    """A thread's elements of another matrix, where its accumulators are."""
+def tile_part(m: Any, at: Any, thr_mma: Any, plan: SimtPlan) -> Any:
+    """A thread's part of a tile of a matrix."""
     bm, bn, batch = at
-    g = thr_mma.partition_C(cute.local_tile(m[None, None, batch], plan.tile[:2], (bm, bn)))
-    held = cute.make_rmem_tensor(cute.make_layout(g.shape), m.element_type)
-    if cutlass.const_expr(not plan.even):
+    return thr_mma.partition_C(cute.local_tile(m[None, None, batch], plan.tile[:2], (bm, bn)))
+
+
+def read_row(g: Any, coords: Any, extents: Any, i: int, plan: SimtPlan) -> Any:
+    """What a thread has in one row of another matrix."""
+    row = g[None, i, None]
+    held = cute.make_rmem_tensor(cute.make_layout(row.shape), g.element_type)
+    if not plan.even:
         held.fill(0.0)
-    each_piece(g, held, coords, extents, plan)
+    move_row(row, held, coords, extents, i, plan)
     return held.load().to(cutlass.Float32)
 
 
 @cute.jit
-def each_piece(
-    source: Any, target: Any, coords: Any, extents: Any, plan: cutlass.Constexpr[SimtPlan]
-):
-    """Copy what a thread has of a tile: vectors of four columns, or of fewer at odd extents."""
+def move_row(
+    source: Any, target: Any, coords: Any, extents: Any, i: cutlass.Constexpr[int],
+    plan: cutlass.Constexpr[SimtPlan],
+):  # fmt: skip
+    """Copy a thread's part of a row: vectors of four columns, or of fewer at odd extents."""
     if cutlass.const_expr(plan.even):
         cute.autovec_copy(source, target)
     else:
-        for i in cutlass.range_constexpr(cute.size(coords, mode=[1])):
-            for j in cutlass.range_constexpr(0, cute.size(coords, mode=[2]), plan.vec[2]):
-                if cute.elem_less(coords[0, i, j], extents):
-                    move(source, target, i, j, plan.vec[2])
+        for j in cutlass.range_constexpr(0, cute.size(coords, mode=[2]), plan.vec[2]):
+            if cute.elem_less(coords[0, i, j], extents):
+                move(source, target, j, plan.vec[2])
 
 
-def move(source: Any, target: Any, i: int, j: int, vec: int) -> None:
+def move(source: Any, target: Any, j: int, vec: int) -> None:
     """Copy `vec` elements of neighbouring columns."""
     parts = []
     for t in (source, target):
         # Columns j, j + 1, ... of a square are neighbours wherever the square lies.
-        at = cute.crd2idx((0, i, j), t.layout)
-        step = cute.crd2idx((0, 0, 1), t.layout)
+        at = cute.crd2idx((0, j), t.layout)
+        step = cute.crd2idx((0, 1), t.layout)
         parts.append(cute.make_tensor(t.iterator + at, cute.make_layout(vec, stride=step)))
     cute.autovec_copy(*parts)
 
