@@ -33,7 +33,13 @@ from opencute.dialects import arith, builtin, func, gpu, llvm
 from opencute.frontend.arguments.returns import Returned
 from opencute.frontend.carried import NoJoin, Plan, plan_for
 from opencute.frontend.escapes import check_escapes
-from opencute.frontend.locations import here, place_error, traced, without_end
+from opencute.frontend.locations import (
+    forget_frames,
+    here,
+    place_error,
+    traced,
+    without_end,
+)
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, TypeAttr
 from opencute.ir.builder import insert_at, locating
 from opencute.ir.core import Block, Op, Value
@@ -132,6 +138,7 @@ def trace_host(
         raise
     finally:
         _STATE.trace = before
+        forget_frames()
     returned.forget_values()
     return module, returned
 
