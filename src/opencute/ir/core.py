@@ -140,7 +140,10 @@ class Op:
         for region in self.regions:
             for block in region.blocks:
                 for op in list(block.ops):
-                    yield from op.walk()
+                    if op.regions:
+                        yield from op.walk()
+                    else:
+                        yield op
 
     def clone(self, values: dict[Value, Value]) -> Op:
         """A deep copy with operands mapped by `values`; results and arguments are added to it."""
