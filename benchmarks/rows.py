@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Norms, softmax and cross-entropy beside torch, on the same data.
+"""Norms, softmax, cross-entropy, transposes, reductions and scans beside torch, on the same data.
 
-    python benchmarks/rows.py [--rows 16384] [--columns 8192] [--json FILE] [--search]
+    python benchmarks/rows.py [--rows 16384] [--columns 8192] [--only NAME] [--json FILE] [--search]
 
 Floor: bytes that must move over the bandwidth of a copy in this run. Calls are CUDA graphs of one
 call, so that the host does not count; medians of bursts, and of single calls with the L2
@@ -10,6 +10,7 @@ overwritten before each. `--search` times every configuration of the search spac
 """
 
 import argparse
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ from timing import burst, copy_bandwidth, flushed, graphed  # noqa: E402
 
 from opencute.base.errors import OpenCuTeError  # noqa: E402 - after the path is set
 from opencute.kernels import cross_entropy as ce  # noqa: E402
-from opencute.kernels import norm, softmax  # noqa: E402
+from opencute.kernels import norm, reduce, scan, softmax, transpose  # noqa: E402
 from opencute.kernels.row_config import search_space  # noqa: E402
 
 
@@ -99,9 +100,80 @@ def cases(m, n, dtype):
     )
 
 
-def measure(m, n, dtype, bandwidth, search):
+def more_cases(m, n, dtype):
+    """As `cases`, for what has no configuration to choose."""
+    x, g, r = (torch.randn(m, n, device="cuda", dtype=dtype) for _ in range(3))
+    w, b = (torch.randn(n, device="cuda", dtype=dtype) for _ in range(2))
+    one, tol = x.numel() * x.element_size(), 2e-2
+    held = {}
+
+    def case(name, ours, theirs, nbytes, check=None):
+        """Ours and torch's results are compared piece by piece unless there is a check."""
+
+        def keep(_):
+            held[name] = ours()
+
+        def agree():
+            got, want = held[name], theirs()
+            got, want = ([t] if torch.is_tensor(t) else list(t) for t in (got, want))
+            return all(
+                close(a, e, tol * max(1.0, e.float().abs().max().item()))
+                for a, e in zip(got, want, strict=True)
+            )
+
+        return name, keep, theirs, nbytes, check or agree
+
+    wide = x.float()
+    mean = wide.mean(-1, keepdim=True)
+    rstd = (wide.var(-1, unbiased=False, keepdim=True) + 1e-5).rsqrt()
+    del wide
+    yield case(
+        "LayerNorm backward",
+        lambda: norm.layer_norm_backward(g, x, w),
+        lambda: torch.ops.aten.native_layer_norm_backward(
+            g, x, (n,), mean, rstd, w, b, [True, True, True]
+        ),
+        3 * one,
+    )
+
+    def rms_agrees():
+        needs = [t.clone().requires_grad_() for t in (x, w)]
+        want = torch.autograd.grad(F.rms_norm(needs[0], (n,), needs[1], 1e-6), needs, g)
+        return all(
+            close(a, e, tol * max(1.0, e.float().abs().max().item()))
+            for a, e in zip(held["RMSNorm backward"], want, strict=True)
+        )
+
+    yield case(  # torch's runs on the stream of its forward pass, which no graph can capture
+        "RMSNorm backward", lambda: norm.rms_norm_backward(g, x, w), None, 3 * one, rms_agrees
+    )
+    yield case(
+        "RMSNorm with residual",
+        lambda: norm.rms_norm(x, w, residual=r, prenorm=True),
+        lambda: (F.rms_norm(x + r, (n,), w, 1e-6), x + r),
+        4 * one,
+    )
+    yield case("transpose", lambda: transpose.transpose(x), lambda: x.t().contiguous(), 2 * one)
+    for axis in (0, 1):
+        yield case(
+            f"sum over {axis}", lambda a=axis: reduce.sum(x, a), lambda a=axis: x.sum(a), one
+        )
+    yield case("sum of all", lambda: reduce.sum(x), lambda: x.sum(), one)
+    yield case("max over 1", lambda: reduce.max(x, 1), lambda: x.amax(1), one)
+    yield case("argmax over 1", lambda: reduce.argmax(x, 1), lambda: x.argmax(1), one)
+    for axis in (0, 1):
+        yield case(
+            f"cumsum over {axis}", lambda a=axis: scan.cumsum(x, a), lambda a=axis: x.cumsum(a),
+            2 * one,
+        )  # fmt: skip
+
+
+def measure(m, n, dtype, bandwidth, search, only):
     rows = []
-    for name, ours, theirs, nbytes, check in cases(m, n, dtype):
+    every = itertools.chain(cases(m, n, dtype), more_cases(m, n, dtype))
+    for name, ours, theirs, nbytes, check in every:
+        if only not in name:
+            continue
         ours(None)
         row = {"op": name, "dtype": str(dtype)[6:], "m": m, "n": n, "ok": check()}
         row["floor_us"] = nbytes / bandwidth
@@ -141,6 +213,7 @@ def main():
     parser.add_argument("--rows", type=int, default=16384)
     parser.add_argument("--columns", type=int, default=8192)
     parser.add_argument("--dtypes", default="float16,bfloat16")
+    parser.add_argument("--only", default="", help="only operators with this in their name")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--search", action="store_true")
     options = parser.parse_args()
@@ -149,8 +222,9 @@ def main():
     rows = []
     for name in options.dtypes.split(","):
         rows += measure(
-            options.rows, options.columns, getattr(torch, name), bandwidth, options.search
-        )
+            options.rows, options.columns, getattr(torch, name), bandwidth, options.search,
+            options.only,
+        )  # fmt: skip
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
     return 0 if all(r["ok"] for r in rows) else 1

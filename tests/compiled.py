@@ -14,6 +14,7 @@ to be rewritten.
 from __future__ import annotations
 
 import itertools
+import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -102,5 +103,6 @@ def load_source(text: str, folder: Path, **names: Any) -> types.ModuleType:
     module = types.ModuleType(path.stem)
     module.__dict__.update({"cutlass": cutlass, "cute": cute, **names})
     module.__file__ = str(path)
-    exec(compile(text, str(path), "exec"), module.__dict__)
+    sys.modules[path.stem] = module  # dataclasses look their module up
+    exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
     return module

@@ -50,11 +50,9 @@ def test_mma(since: int, type: str) -> None:
         n for n, r in MMA_ATOMS.items() if r.threads > 1 and (r.since, r.types[1]) == (since, type)
     ]
     sm = f"sm_{since}"
-    newest = max(mma_atom(n).ptx for n in names)
-    old = [n for n in names if newest <= 84 or mma_atom(n).ptx <= 84]
-    code = assemble(one_mma(old), sm)
+    code = assemble(one_mma(names), sm)
     assert code.report.functions[0].stack == 0
-    assert code.ptx.count("mma.sync.aligned") == len(old)
+    assert code.ptx.count("mma.sync.aligned") == len(names)
 
 
 def test_matrix_copies() -> None:

@@ -21,12 +21,24 @@ from opencute.compiler.options import Options
 from opencute.cute.runtime import from_dlpack
 from opencute.ir.parser import parse
 from opencute.jit import calls
-from opencute.passes.pipelines import DEVICE
+from opencute.passes.pipelines import CUTE, DEVICE
 
 pytestmark = pytest.mark.t1
 
 MLIR = ["00-cute.mlir", *(f"{i:02}-{p.__name__}.mlir" for i, p in enumerate(DEVICE, 1))]
-FILES = [*MLIR, "07-llvm.ll", "08-ptx.ptx", "09-cubin.cubin"]
+LLVM, PTX, CUBIN = (
+    f"{i:02}-{name}" for i, name in enumerate(("llvm.ll", "ptx.ptx", "cubin.cubin"), len(MLIR))
+)
+FILES = [*MLIR, LLVM, PTX, CUBIN]
+
+
+def after(name: str, last: bool = False) -> str:
+    """The file that the first, or the last, pass of a name leaves."""
+    found = [f for f in MLIR if f.endswith(f"-{name}.mlir")]
+    return found[-1 if last else 0]
+
+
+FOLDED, LOWERED = after("simplify"), after("simplify", last=True)
 
 
 @cute.kernel
@@ -74,15 +86,15 @@ def test_every_stage_is_dumped(dumped: Path):
         note = text.split("\n", 1)[0].removeprefix(f"// {name[:2]} {name[3:-5]}")
         assert note in ("", " (unchanged)")
         assert "test_artefacts.py" in text  # source locations
-    assert " (unchanged)" in (dumped / "05-expand.mlir").read_text().split("\n", 1)[0]
-    assert (dumped / "09-cubin.cubin").read_bytes().startswith(b"\x7fELF")
+    assert " (unchanged)" in (dumped / after("expand")).read_text().split("\n", 1)[0]
+    assert (dumped / CUBIN).read_bytes().startswith(b"\x7fELF")
 
 
 def test_each_compilation_has_a_folder(tmp_path: Path):
     for n in (1, 2, 3):
         made(tmp_path, n=n)
     assert files(tmp_path) == ["add_n", "add_n-1", "add_n-2"]
-    assert files(tmp_path / "add_n") == MLIR[:2]  # the simulator needs no more
+    assert files(tmp_path / "add_n") == MLIR[: len(CUTE) + 1]  # the simulator needs no more
 
 
 def test_only_matching_functions_are_dumped(tmp_path: Path):
@@ -127,9 +139,9 @@ def test_going_on_from_a_stage_gives_the_same_code(dumped: Path, name: str):
 
 def test_going_on_from_an_edited_stage(dumped: Path, tmp_path: Path):
     for name, old, new in (
-        ("02-simplify.mlir", "value = 7 : i32", "value = 9 : i32"),
-        ("06-simplify.mlir", "value = 7 : i32", "value = 9 : i32"),
-        ("07-llvm.ll", ", 7\n", ", 9\n"),
+        (FOLDED, "value = 7 : i32", "value = 9 : i32"),
+        (LOWERED, "value = 7 : i32", "value = 9 : i32"),
+        (LLVM, ", 7\n", ", 9\n"),
     ):
         text = (dumped / name).read_text()
         assert old in text
@@ -138,16 +150,16 @@ def test_going_on_from_an_edited_stage(dumped: Path, tmp_path: Path):
 
 
 def test_ptx_and_machine_code_are_taken_as_they_are(dumped: Path, tmp_path: Path):
-    ptx = tmp_path / "08-ptx.ptx"
+    ptx = tmp_path / PTX
     ptx.write_text((dumped / ptx.name).read_text() + "// edited\n")
     again = made().restart_from(ptx)
     assert again.ptx.endswith("// edited\n") and again.cubin == (dumped / FILES[-1]).read_bytes()
-    cubin = tmp_path / "09-cubin.cubin"
+    cubin = tmp_path / CUBIN
     cubin.write_bytes(b"\x7fELF of mine")
     assert made().restart_from(cubin).cubin == b"\x7fELF of mine"
 
 
-@pytest.mark.parametrize("name", ["01-simplify.mlir", "07-ptx.ptx", "code.ll"])
+@pytest.mark.parametrize("name", ["00-simplify.mlir", "00-ptx.ptx", "code.ll"])
 def test_a_file_of_no_stage(tmp_path: Path, name: str):
     with pytest.raises(CompileError) as e:
         made().restart_from(tmp_path / name)
@@ -155,13 +167,13 @@ def test_a_file_of_no_stage(tmp_path: Path, name: str):
 
 
 def test_a_broken_stage_is_refused(dumped: Path, tmp_path: Path):
-    text = (dumped / "04-tiles.mlir").read_text()
-    (tmp_path / "04-tiles.mlir").write_text(text.replace('"llvm.store"', '"llvm.stor"'))
+    text = (dumped / after("tiles")).read_text()
+    (tmp_path / after("tiles")).write_text(text.replace('"llvm.store"', '"llvm.stor"'))
     with pytest.raises(VerificationError):
-        made().restart_from(tmp_path / "04-tiles.mlir")
+        made().restart_from(tmp_path / after("tiles"))
 
 
-@pytest.mark.parametrize("stage", ["00-cute.mlir", "02-simplify.mlir", "06-simplify.mlir"])
+@pytest.mark.parametrize("stage", [MLIR[0], FOLDED, LOWERED])
 def test_a_program_runs_with_stages_from_a_folder(dumped: Path, tmp_path: Path, stage: str):
     folder = tmp_path / "add_n"
     folder.mkdir()
@@ -178,7 +190,7 @@ def test_a_program_runs_with_stages_from_a_folder(dumped: Path, tmp_path: Path, 
 def test_the_last_stage_of_a_folder_counts(dumped: Path, tmp_path: Path):
     folder = tmp_path / "add_n"
     folder.mkdir()
-    for name, value in (("00-cute.mlir", 8), ("02-simplify.mlir", 9)):
+    for name, value in ((MLIR[0], 8), (FOLDED, 9)):
         text = (dumped / name).read_text()
         (folder / name).write_text(text.replace("value = 7 : i32", f"value = {value} : i32"))
     assert run(7, tmp_path) == [9] * 4

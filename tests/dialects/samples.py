@@ -24,7 +24,6 @@ from opencute.dialects import (
     llvm,
     math,
     ptx,
-    ptx_compute,
     ptx_math,
     ptx_matrix,
     ptx_memory,
@@ -34,6 +33,7 @@ from opencute.dialects import (
     tiled,
     vector,
 )
+from opencute.dialects.asm.compute import compute
 from opencute.ir.attributes import (
     UNIT,
     ArrayAttr,
@@ -329,7 +329,7 @@ _add(
     lambda arg: llvm.inline_asm("mov.b64 {$0, $1}, $2;", "=r,=r,l", (arg(I64),), (PAIR,)),
 )
 _add("llvm.extractvalue", lambda arg: llvm.extractvalue(arg(PAIR), 1))
-_add("ptx.compute", lambda arg: ptx_compute.compute("add.u32", (arg(I32), arg(I32)), I32))
+_add("ptx.compute", lambda arg: compute("add.u32", (arg(I32), arg(I32)), I32))
 _add(
     "cute.to_llvm", lambda arg: interop.to_llvm(arg(G16)), lambda arg: interop.to_llvm(arg(G16), 0)
 )

@@ -86,14 +86,6 @@ def test_advice(body: str, tmp_path: Path) -> None:
     assert line.endswith("# here"), e.value
 
 
-def test_match(tmp_path: Path) -> None:
-    body = "match n:\n        case 1:\n            pass"
-    source = SOURCE.format(if_="", in_="", endless="", raise_="", two="", body=body)
-    with pytest.raises(OpenCuTeError, match="OC1101") as e:
-        load_source(source, tmp_path).host(from_dlpack(np.zeros(8, np.int32)))
-    assert "elif" in (e.value.hint or "")
-
-
 def test_a_raise_that_is_decided_while_tracing(tmp_path: Path) -> None:
     source = """
 @cute.jit

@@ -171,9 +171,9 @@ def test_nested_returns_take_linear_time(tmp_path: Path) -> None:
         i, _, _ = cute.arch.thread_idx()
         o[i] = compiled(i * 3, i)
 
-    start = time.perf_counter()
+    start = time.process_time()
     on_device(body, out, block=8)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert out.tolist() == [f(i * 3, i) for i in range(8)]
 
 

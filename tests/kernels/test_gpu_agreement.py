@@ -183,6 +183,7 @@ DOMAIN = {
     "math.log1p": (-0.9, 1e3), "math.sqrt": (0, 1e6), "math.rsqrt": (1e-6, 1e6),
     "math.asin": (-1, 1), "math.acos": (-1, 1), "math.exp": (-20, 20), "math.exp2": (-20, 20),
     "math.expm1": (-10, 10), "math.sinh": (-8, 8), "math.cosh": (-8, 8), "math.tan": (-1.4, 1.4),
+    "math.acosh": (1.01, 1e3), "math.atanh": (-0.99, 0.99),
 }  # fmt: skip
 F16_LIMIT = {"math.exp": 9.0, "math.exp2": 14.0, "math.expm1": 9.0}
 
@@ -218,6 +219,7 @@ def test_functions_are_within_their_bounds(fn: MathFn) -> None:
     exact = {
         "fabs": abs, "exp2": lambda v: mpmath.mpf(2) ** v, "log2": lambda v: mpmath.log(v, 2),
         None: (lambda v: 1 / mpmath.sqrt(v)) if name == "rsqrt" else mpmath.mpf,
+        "cbrt": lambda v: mpmath.sign(v) * mpmath.cbrt(abs(v)),
     }.get(oracle, getattr(mpmath, str(oracle), None))  # fmt: skip
     assert exact is not None, name
     wide = [exact(mpmath.mpf(float(v))) for v in x]

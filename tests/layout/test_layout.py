@@ -52,6 +52,12 @@ def test_Layout(pair, data):
     assert a.rank == len(a) == len(list(a))
 
 
+@LAWS
+@given(layouts())
+def test_offsets(a):
+    assert a.offsets() == [a(i) for i in range(a.size())]
+
+
 def test_Layout_prints_like_cute():
     assert str(Layout((4, (2, 3)), (1, (4, 8)))) == "(4,(2,3)):(1,(4,8))"
     assert str(Layout((Dyn(4), 2), (1, Dyn(8, 8, 64)))) == "(?,2):(1,?{i64 div=8})"

@@ -43,6 +43,7 @@ def device(**changes):
         "memory_bus_bits": 6144,
         "cooperative": True,
         "clusters": True,
+        "host_memory": False,
     }
     return DeviceProperties(**{**facts, **changes})
 

@@ -89,6 +89,7 @@ from opencute.cute import blocked_product as blocked_product
 from opencute.cute import ceil_div as ceil_div
 from opencute.cute import coalesce as coalesce
 from opencute.cute import compile as compile
+from opencute.cute import compile_many as compile_many
 from opencute.cute import complement as complement
 from opencute.cute import composition as composition
 from opencute.cute import congruent as congruent
@@ -167,6 +168,7 @@ from opencute.cute import make_tiled_mma as make_tiled_mma
 from opencute.cute import max_common_layout as max_common_layout
 from opencute.cute import max_common_vector as max_common_vector
 from opencute.cute import mma_atom_call as mma_atom_call
+from opencute.cute import native_struct as native_struct
 from opencute.cute import nullspace as nullspace
 from opencute.cute import ones_like as ones_like
 from opencute.cute import prefix_product as prefix_product
@@ -301,6 +303,7 @@ __all__ = [
     "ceil_div",
     "coalesce",
     "compile",
+    "compile_many",
     "complement",
     "composition",
     "congruent",
@@ -380,6 +383,7 @@ __all__ = [
     "max_common_layout",
     "max_common_vector",
     "mma_atom_call",
+    "native_struct",
     "nullspace",
     "nvgpu",
     "ones_like",

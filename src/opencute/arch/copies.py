@@ -68,7 +68,7 @@ class CopyAtom:
 
     def _check(self, layout: Layout) -> None:
         """Every place of the tile is some thread's; registers hold each place once."""
-        places = [layout(i) for i in range(layout.size())]
+        places = layout.offsets()
         total = 64 * self.matrices
         if layout[0].size() != self.threads or set(places) != set(range(total)):
             raise ArgumentError(

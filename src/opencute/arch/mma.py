@@ -72,7 +72,7 @@ class MmaAtom:
                     f"atom {self.name}: {what} is spread over {_threads(layout)} threads",
                     code="OC2915", expected=self.threads, found=str(layout),
                 )  # fmt: skip
-            places = sorted(layout(i) for i in range(layout.size()))
+            places = sorted(layout.offsets())
             if places != list(range(size)):
                 raise ArgumentError(
                     f"atom {self.name}: the layout of {what} does not cover its tile once",

@@ -14,6 +14,7 @@ The table in the documentation and the cache key are derived from the declaratio
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -112,6 +113,12 @@ class Knob(Generic[T]):
             return parse(text)
         except ValueError as e:
             raise ArgumentError(f"{env}={text!r}: {e}", code="OC2900", hint=self.help) from None
+
+
+@functools.cache
+def _encoded(env: str) -> Any:
+    encode: Any = getattr(os.environ, "encodekey", None)
+    return encode(env)
 
 
 class Knobs:
@@ -252,6 +259,22 @@ class Knobs:
         """The values of the knobs that change generated code."""
         return tuple((k.name, getattr(self, k.name)) for k in self.declared() if k.in_cache_key)
 
+    def places(self, *names: str) -> list[tuple[dict[Any, Any], Any]]:
+        """Where knobs' values come from, as dicts and keys: who remembers a value looks there."""
+        data: Any = getattr(os.environ, "_data", None)
+        out: list[tuple[dict[Any, Any], Any]] = []
+        for name in self._with_debug(names):
+            knob: Knob[Any] = vars(type(self))[name]
+            out.append((self.overrides, name))
+            out += [(data, _encoded(env)) for env in (knob.env, knob.alias) if env]
+        return out
+
+    def _with_debug(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """These knobs, and the debug mode if it decides what one of them is."""
+        knobs = vars(type(self))
+        asks = "debug" not in names and any(knobs[n].debug is not None for n in names)
+        return (*names, "debug") if asks else names
+
     @contextmanager
     def override(self, **values: Any) -> Generator[None, None, None]:
         """Set knobs for a block; unknown names raise ArgumentError."""
@@ -264,7 +287,9 @@ class Knobs:
         try:
             yield
         finally:
-            self.overrides = before
+            # The same dict: who asked for `places` keeps looking at it.
+            self.overrides.clear()
+            self.overrides.update(before)
 
 
 KNOBS = Knobs()

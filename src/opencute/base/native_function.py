@@ -13,12 +13,13 @@ exception set::
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from opencute.base.errors import ArgumentError
 
-__all__ = ["native_function"]
+__all__ = ["native_function", "native_method"]
 
 _FASTCALL, _KEYWORDS = 0x0080, 0x0002
 
@@ -42,6 +43,9 @@ class _Keeper:
 _new_builtin = ctypes.PYFUNCTYPE(
     ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
 )(("PyCFunction_NewEx", ctypes.pythonapi))
+_new_method = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)(
+    ("PyDescr_NewMethod", ctypes.pythonapi)
+)
 _forever: list[object] = []
 
 
@@ -61,8 +65,8 @@ def native_function(
         name: its ``__name__``.
         doc: its ``__doc__``.
         keywords: the code takes the names of keyword arguments; else there can be none.
-        state: an integer that the code gets as ``self``; `keep` is then the caller's business, and
-            the description of the function is never freed.
+        state: an integer that the code gets as ``self``; the description of such functions is never
+            freed, and `keep` is what they have as ``__module__``.
         keep: kept alive with the builtin, e.g. the module that holds the code.
 
     Raises:
@@ -71,8 +75,30 @@ def native_function(
     if address <= 0:
         raise ArgumentError("there is no native code at this address", code="OC2170", found=address)
     flags = _FASTCALL | (_KEYWORDS if keywords else 0)
-    definition = _MethodDef(name.encode(), address, flags, doc.encode() if doc else None)
     if state is None:
+        definition = _MethodDef(name.encode(), address, flags, doc.encode() if doc else None)
         return _new_builtin(ctypes.addressof(definition), _Keeper(definition, keep), None)
+    definition = _shared_definition(address, name, flags, doc)
+    owner = None if keep is None else id(keep)
+    return _new_builtin(ctypes.addressof(definition), state, owner)
+
+
+@functools.cache
+def _shared_definition(address: int, name: str, flags: int, doc: str | None) -> _MethodDef:
+    """The description of functions that differ in their state only; it is never freed."""
+    return _MethodDef(name.encode(), address, flags, doc.encode() if doc else None)
+
+
+def native_method(cls: type, address: int, name: str, doc: str | None = None) -> Any:
+    """A method whose body is native code (METH_FASTCALL with keywords), to be set on a class.
+
+    Args:
+        cls: the class; the code gets instances of it, and of its subclasses, as ``self``.
+        address: of the native code, which must stay for as long as the process runs.
+        name: its ``__name__``.
+        doc: its ``__doc__``.
+    """
+    flags = _FASTCALL | _KEYWORDS
+    definition = _MethodDef(name.encode(), address, flags, doc.encode() if doc else None)
     _forever.append(definition)
-    return _new_builtin(ctypes.addressof(definition), state, None)
+    return _new_method(cls, ctypes.addressof(definition))

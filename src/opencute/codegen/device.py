@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from opencute.arch.target import Target
 from opencute.codegen.debug.inlined import chains_of, with_chains
-from opencute.codegen.llvm_text import device_module_text
+from opencute.codegen.llvm_text import device_module_text, needed_ptx
 from opencute.codegen.ptxas import AsmReport, Assembler
 from opencute.ir.core import Op
 from opencute.native.isolated import to_ptx_isolated
@@ -73,7 +73,7 @@ def llvm_to_ptx(ir: str, target: Target, *, isolated: bool = False) -> DeviceCod
         ToolchainError: LLVM rejects the text.
     """
     run = to_ptx_isolated if isolated else to_ptx
-    result = run(ir, target.name, ptx_version_for(target.name, target.ptx))
+    result = run(ir, target.name, ptx_version_for(target.name, max(target.ptx, needed_ptx(ir))))
     timings = {f"llvm {k}": v for k, v in result.timings.items()}
     return DeviceCode(ir, with_chains(result.ptx, chains_of(ir)), timings=timings)
 

@@ -11,6 +11,7 @@ as::
 
 from __future__ import annotations
 
+from opencute.arch.mma import mma_atom
 from opencute.base.location import Location
 from opencute.codegen.asm.ops import ASM
 from opencute.codegen.debug.inlined import within
@@ -28,10 +29,12 @@ from opencute.codegen.ops_memory import MEMORY
 from opencute.codegen.ops_vector import VECTOR_OPS
 from opencute.codegen.predication import print_predicated
 from opencute.dialects.llvm import LLVMPointerType
-from opencute.ir.attributes import Attribute, DenseI32Attr, IntAttr
+from opencute.ir.attributes import Attribute, DenseI32Attr, IntAttr, StringAttr
 from opencute.ir.core import Op
 
-__all__ = ["TABLE", "device_module_text"]
+__all__ = ["TABLE", "device_module_text", "needed_ptx"]
+
+_NEEDS = "; needs PTX "
 
 TABLE: dict[str, OpPrinter] = {
     **ARITH,
@@ -69,7 +72,15 @@ def device_module_text(module: Op, *, line_info: bool = False) -> str:
     ]
     for kernel in kernels:
         text.functions.append(_kernel(kernel, text))
-    return _assemble(text)
+    atoms = [op.attributes["atom"] for k in kernels for op in k.walk() if op.name == "ptx.mma"]
+    ptx = max((mma_atom(a.value).ptx for a in atoms if isinstance(a, StringAttr)), default=0)
+    return (f"{_NEEDS}{ptx}\n" if ptx else "") + _assemble(text)
+
+
+def needed_ptx(ir: str) -> int:
+    """The PTX version that the instructions of a module's text need, two digits; 0 is any."""
+    first = ir.partition("\n")[0]
+    return int(first.removeprefix(_NEEDS)) if first.startswith(_NEEDS) else 0
 
 
 def _assemble(text: ModuleText) -> str:

@@ -293,10 +293,18 @@ class Artefacts:
             meanwhile()
         self.__dict__["device"] = code
         self._dump("cubin", code.cubin)
+        self._advise(code)
+        return code
+
+    def _advise(self, code: DeviceCode) -> None:
         if KNOBS.advisories:
             for advisory in advisories(code.report, self.module):
-                warnings.warn(str(advisory), log.PerformanceWarning, stacklevel=3)
-        return code
+                warnings.warn(str(advisory), log.PerformanceWarning, stacklevel=4)
+
+    def take_device_code(self, code: DeviceCode) -> None:
+        """Use machine code that was made elsewhere for the same module and options."""
+        self.__dict__["device"] = code
+        self._advise(code)
 
     @property
     def kernel_info(self) -> dict[str, FunctionReport]:

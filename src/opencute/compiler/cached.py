@@ -28,7 +28,7 @@ from opencute.ir.printer import print_op
 from opencute.native.target import llvm_version
 from opencute.runtime.cache import default_cache
 
-__all__ = ["cache_key", "cached_device_code"]
+__all__ = ["cache_key", "cached_device_code", "pack", "unpack"]
 
 _KEPT = (
     "keep_ir", "keep_ir_debug", "keep_ptx", "keep_cubin", "keep_sass", "dump_dir", "enable_tvm_ffi",
@@ -79,13 +79,14 @@ def cached_device_code(
     found = default_cache().get(key)
     if found is not None:
         COUNTERS.cache_hits += 1
-        return _unpack(found)
+        return unpack(found)
     code = compile_()
-    default_cache().put(key, _pack(code))
+    default_cache().put(key, pack(code))
     return code
 
 
-def _pack(code: DeviceCode) -> dict[str, bytes]:
+def pack(code: DeviceCode) -> dict[str, bytes]:
+    """Machine code and its report as bytes."""
     return {
         "llvm": code.llvm_ir.encode(),
         "ptx": code.ptx.encode(),
@@ -94,7 +95,8 @@ def _pack(code: DeviceCode) -> dict[str, bytes]:
     }
 
 
-def _unpack(blobs: dict[str, bytes]) -> DeviceCode:
+def unpack(blobs: dict[str, bytes]) -> DeviceCode:
+    """The inverse of `pack`."""
     facts: dict[str, Any] = json.loads(blobs["report"])
     report = AsmReport(
         tuple(FunctionReport(**f) for f in facts["functions"]),

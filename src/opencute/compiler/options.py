@@ -13,6 +13,7 @@ Both start from what the environment asks for (`default_options`).
 from __future__ import annotations
 
 import difflib
+import functools
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
@@ -24,6 +25,7 @@ from opencute.base.knobs import KNOBS
 from opencute.native.objects import host_target
 
 __all__ = [
+    "OPTION_KNOBS",
     "CompileOption",
     "DumpDir",
     "EnableAssertions",
@@ -191,12 +193,30 @@ FrontendNext = _option("FrontendNext", "frontend_next", "Accepted; there is one 
 Iket = _option("Iket", "iket", "Accepted; markers in kernels cost nothing without it.")
 
 
+OPTION_KNOBS = (
+    "assertions", "line_info", "keep", "keep_ptx", "keep_dir", "enable_tvm_ffi", "options",
+)  # fmt: skip
+"""The knobs that `default_options` reads."""
+
+
 def default_options() -> Options:
-    """The options that the environment asks for.
+    """The options that the environment asks for; cheap, for it is asked at each call.
 
     Raises:
         ArgumentError: a variable that says something else.
     """
+    return _from_environment(tuple([space.get(key) for space, key in _environment()]))
+
+
+@functools.cache
+def _environment() -> list[tuple[dict[Any, Any], Any]]:
+    return KNOBS.places(*OPTION_KNOBS)
+
+
+@functools.lru_cache(maxsize=64)
+def _from_environment(state: tuple[Any, ...]) -> Options:
+    """The default options, as long as the environment is in a state."""
+    del state
     keep = KNOBS.keep
     out = Options(
         assertions=KNOBS.assertions,

@@ -28,6 +28,7 @@ from opencute.cute import typing as typing
 from opencute.jit.calls import compile as compile
 from opencute.jit.functions import jit as jit
 from opencute.jit.functions import kernel as kernel
+from opencute.jit.pool import compile_many as compile_many
 from opencute.lang.algebra import append as append
 from opencute.lang.algebra import assume as assume
 from opencute.lang.algebra import blocked_product as blocked_product
@@ -135,6 +136,7 @@ from opencute.lang.pointers import AddressSpace as AddressSpace
 from opencute.lang.pointers import Pointer as Pointer
 from opencute.lang.printing import print_tensor as print_tensor
 from opencute.lang.printing import printf as printf
+from opencute.lang.records.native import native_struct as native_struct
 from opencute.lang.tensors import Tensor as Tensor
 from opencute.lang.tensors import make_fragment_like as make_fragment_like
 from opencute.lang.tensors import make_identity_tensor as make_identity_tensor
@@ -306,6 +308,7 @@ __all__ = [
     "ceil_div",
     "coalesce",
     "compile",
+    "compile_many",
     "complement",
     "composition",
     "congruent",
@@ -385,6 +388,7 @@ __all__ = [
     "max_common_layout",
     "max_common_vector",
     "mma_atom_call",
+    "native_struct",
     "nullspace",
     "nvgpu",
     "ones_like",

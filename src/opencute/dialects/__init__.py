@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from opencute.dialects import (
     arith,
+    asm,
     builtin,
     cf,
     cute,
@@ -19,7 +20,6 @@ from opencute.dialects import (
     llvm,
     math,
     ptx,
-    ptx_compute,
     ptx_math,
     ptx_matrix,
     ptx_memory,
@@ -32,6 +32,7 @@ from opencute.dialects import (
 
 __all__ = [
     "arith",
+    "asm",
     "builtin",
     "cf",
     "cute",
@@ -41,7 +42,6 @@ __all__ = [
     "llvm",
     "math",
     "ptx",
-    "ptx_compute",
     "ptx_math",
     "ptx_matrix",
     "ptx_memory",

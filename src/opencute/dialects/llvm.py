@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opencute.base.errors import VerificationError
-from opencute.dialects.asm_constraints import check_asm
+from opencute.dialects.asm.constraints import check_asm
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, StringAttr, TypeAttr
 from opencute.ir.builder import build, build1
 from opencute.ir.core import Op, OpResult, Value

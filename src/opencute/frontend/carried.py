@@ -25,6 +25,8 @@ from typing import Any
 from opencute.base.errors import TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.cute import PtrType
+from opencute.frontend.state.objects import fill, is_mutable, shell, state_of
+from opencute.frontend.unbound import Unbound
 from opencute.ir.core import Value
 from opencute.ir.types import I64, Type, VectorType
 from opencute.lang import facts
@@ -39,33 +41,7 @@ from opencute.layout.ints import is_sequence, is_tuple
 from opencute.numeric.dtypes import DType
 from opencute.numeric.literals import plain_kind
 
-__all__ = ["UNBOUND", "NoJoin", "Plan", "Static", "Unbound", "plan_for"]
-
-
-class Unbound:
-    """What a variable holds that only some paths bind. Any use of it is an error."""
-
-    def __init__(self, name: str = "") -> None:
-        object.__setattr__(self, "_name", name)
-
-    def _fail(self, *args: Any, **kwargs: Any) -> Any:
-        name = object.__getattribute__(self, "_name")
-        raise UnboundLocalError(
-            f"variable {name!r} is not bound on every path that leads here: one branch of a "
-            "dynamic 'if', or the body of a loop that may not run, is the only place that binds it"
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        return self._fail()
-
-    __call__ = __getitem__ = __setitem__ = __iter__ = __len__ = __bool__ = __index__ = _fail
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _fail
-    __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = _fail
-    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __xor__ = __rand__ = _fail
-    __ror__ = __rxor__ = __str__ = __invert__ = __float__ = __int__ = _fail
-
-
-UNBOUND = Unbound()
+__all__ = ["NoJoin", "Plan", "Session", "Static", "plan_for"]
 
 
 class NoJoin(TypeMismatchError):
@@ -93,6 +69,10 @@ class Plan:
         """What tells this plan from that of another turn: classes and facts of the parts."""
         return (type(self).__name__, *self.types())
 
+    def unbound(self) -> bool:
+        """Whether this is the plan of a variable that is not bound on every path."""
+        return False
+
 
 @dataclasses.dataclass(eq=False)
 class Static(Plan):
@@ -102,6 +82,12 @@ class Static(Plan):
 
     def rebuild(self, values: Iterator[Value]) -> Any:
         return self.obj
+
+    def facts(self) -> tuple[Any, ...]:
+        return ("Static", "unbound" if self.unbound() else id(self.obj))
+
+    def unbound(self) -> bool:
+        return isinstance(self.obj, Unbound)
 
 
 @dataclasses.dataclass
@@ -210,15 +196,115 @@ class Custom(Plan):
 
     example: Any
     value_types: list[Type]
+    session: Session
 
     def types(self) -> list[Type]:
         return self.value_types
 
     def values(self, obj: Any) -> list[Value]:
-        return [_raw(v) for v in obj.__extract_mlir_values__()]
+        if not is_mutable(obj):
+            return [_raw(v) for v in obj.__extract_mlir_values__()]
+        before = state_of(obj) or {}
+        fill(obj, self.session.state(obj, self.session.path))
+        out = [_raw(v) for v in obj.__extract_mlir_values__()]
+        fill(obj, before)
+        return out
 
     def rebuild(self, values: Iterator[Value]) -> Any:
         return self.example.__new_from_mlir_values__([next(values) for _ in self.value_types])
+
+
+@dataclasses.dataclass
+class Raw(Plan):
+    """A value of the IR itself."""
+
+    type: Type
+
+    def types(self) -> list[Type]:
+        return [self.type]
+
+    def values(self, obj: Any) -> list[Value]:
+        return [obj]
+
+    def rebuild(self, values: Iterator[Value]) -> Any:
+        return next(values)
+
+
+@dataclasses.dataclass(eq=False)
+class Built(Plan):
+    """A mutable object that is another one on each path: a new one with joined items. Where it is
+    met again, the same new one stands for it."""
+
+    sources: tuple[Any, ...]
+    session: Session
+    paths: tuple[int, ...]
+    keys: tuple[Any, ...] = ()
+    plans: list[Plan] = dataclasses.field(default_factory=list[Plan])
+    made: Any = None
+
+    def types(self) -> list[Type]:
+        return [t for p in self.plans for t in p.types()]
+
+    def values(self, obj: Any) -> list[Value]:
+        state = self.session.state(obj, self.session.path)
+        return [v for k, p in zip(self.keys, self.plans, strict=True) for v in p.values(state[k])]
+
+    def facts(self) -> tuple[Any, ...]:
+        return ("Built", self.keys, *(p.facts() for p in self.plans))
+
+    def rebuild(self, values: Iterator[Value]) -> Any:
+        new = self.made = shell(self.sources[0])
+        items = [p.rebuild(values) for p in self.plans]
+        fill(new, dict(zip(self.keys, items, strict=True)))
+        return new
+
+
+@dataclasses.dataclass(eq=False)
+class Again(Plan):
+    """An object that another part of the same plan makes."""
+
+    first: Built
+
+    def rebuild(self, values: Iterator[Value]) -> Any:
+        return self.first.made
+
+
+class Session:
+    """What plans that are made together share: objects that occur twice stay one object.
+
+    Args:
+        known: identities of objects whose changes are recorded; where all paths have the same one
+            of them, it stays itself.
+    """
+
+    def __init__(self, known: frozenset[int] | set[int] = frozenset()) -> None:
+        self.known = known
+        self.made: dict[Any, Built] = {}
+        self.states: list[dict[int, dict[Any, Any]]] = []
+        """For each path, the items of old objects that it changed, by identity."""
+        self.paths: tuple[int, ...] | None = None
+        """The paths of the objects that `plan_for` is given; None: all of them."""
+        self.path = 0
+        """The path whose values are wanted."""
+
+    def state(self, obj: Any, path: int) -> dict[Any, Any]:
+        """The items of a mutable object at the end of a path."""
+        changed = self.states[path].get(id(obj)) if path < len(self.states) else None
+        state = changed if changed is not None else state_of(obj)
+        assert state is not None
+        return state
+
+    def links(self) -> Iterator[tuple[Any, Any, Built]]:
+        """Pairs of objects that may be one: a new object and an old one that it stands for on some
+        path, and two new ones that have a path where they are the same."""
+        homes: dict[tuple[int, int], Built] = {}
+        for plan in self.made.values():
+            for path, obj in zip(plan.paths, plan.sources, strict=True):
+                if id(obj) in self.known:
+                    yield plan.made, obj, plan
+                other = homes.setdefault((path, id(obj)), plan)
+                if other is not plan:
+                    yield plan.made, other.made, plan
 
 
 def _raw(v: Any) -> Value:
@@ -240,9 +326,6 @@ def _split(x: Any) -> tuple[Any, tuple[Any, ...], list[Any], Any] | None:
         items: Any = x
         kind: Any = type(items)
         return kind, (len(items),), list(items), None
-    if isinstance(x, dict):
-        mapping: Any = x
-        return dict, tuple(mapping), list(mapping.values()), None
     if isinstance(x, TracedTensor):
         return TracedTensor, (), [x.iterator, x.layout], None
     if isinstance(x, Layout):
@@ -254,8 +337,6 @@ def _split(x: Any) -> tuple[Any, tuple[Any, ...], list[Any], Any] | None:
     if dataclasses.is_dataclass(x) and not isinstance(x, type):
         names = tuple(f.name for f in dataclasses.fields(x))
         return type(x), names, [getattr(x, n) for n in names], x
-    if type(x).__name__ == "SimpleNamespace":
-        return type(x), tuple(vars(x)), list(vars(x).values()), None
     return None
 
 
@@ -264,9 +345,6 @@ def _join(kind: Any, keys: tuple[Any, ...], parts: list[Any], extra: Any) -> Any
         return kind(parts)
     if issubclass(kind, tuple):  # a NamedTuple
         return kind(*parts)
-    if kind is dict or kind.__name__ == "SimpleNamespace":
-        mapping = dict(zip(keys, parts, strict=True))
-        return mapping if kind is dict else kind(**mapping)
     if kind is TracedTensor:
         return TracedTensor(*parts)
     if kind is Layout:
@@ -294,21 +372,26 @@ def _same(a: Any, b: Any) -> bool:
 
 
 # ---------------------------------------------------------------- making plans
-def plan_for(*objs: Any, dynamic: bool = False) -> Plan:
+def plan_for(*objs: Any, dynamic: bool = False, session: Session | None = None) -> Plan:
     """A plan that fits all objects.
 
     Args:
         objs: the objects, one per path.
         dynamic: make Python numbers SSA values even when they are equal, as loops need.
+        session: what the plans of one statement share; None: of one call.
 
     Raises:
         NoJoin: their structures differ, or they are static and not equal.
     """
     first = objs[0]
+    if session is None:
+        session = Session()
     if any(isinstance(o, Unbound) for o in objs):
         return Static(next(o for o in objs if isinstance(o, Unbound)))
     if len(objs) > 1 and not dynamic and all(o is first for o in objs):
         return Static(first)
+    if is_mutable(first):
+        return _heap(objs, dynamic, session)
     if any(isinstance(o, TensorSSA) for o in objs):
         return _vector(objs)
     if all(_is_number(o) for o in objs):
@@ -317,15 +400,13 @@ def plan_for(*objs: Any, dynamic: bool = False) -> Plan:
         return _pointer(objs)
     if isinstance(first, Stream):
         return StreamPlan()
-    is_ours = isinstance(first, TracedTensor | Numeric)
-    custom = (
-        hasattr(first, "__extract_mlir_values__") and not is_ours and not isinstance(first, type)
-    )
-    if custom and hasattr(first, "__new_from_mlir_values__"):
-        return Custom(first, [_raw(v).type for v in first.__extract_mlir_values__()])
+    if isinstance(first, Value):
+        return _raw_values(objs)
+    if _is_custom(first):
+        return _custom(objs, session)
     split = _split(first)
     if split is not None:
-        return _parts(objs, dynamic)
+        return _parts(objs, dynamic, session)
     if all(_same(first, o) for o in objs):
         return Static(first)
     raise NoJoin(
@@ -334,6 +415,57 @@ def plan_for(*objs: Any, dynamic: bool = False) -> Plan:
         hint="decide at compile time with const_expr(), or give the variable numbers or tensors "
         "of one structure on every path",
     )  # fmt: skip
+
+
+def _is_custom(x: Any) -> bool:
+    """Whether an object, not a class, says itself what it consists of."""
+    if isinstance(x, type | TracedTensor | Numeric):
+        return False
+    return hasattr(x, "__extract_mlir_values__") and hasattr(x, "__new_from_mlir_values__")
+
+
+def _custom(objs: tuple[Any, ...], session: Session) -> Plan:
+    types = [[_raw(v).type for v in o.__extract_mlir_values__()] for o in objs
+             if hasattr(o, "__extract_mlir_values__")]  # fmt: skip
+    if len(types) != len(objs) or any(t != types[0] for t in types):
+        raise NoJoin("objects of different structure cannot be joined", expected=_show(objs[0]),
+                     found=_show(objs[-1]))  # fmt: skip
+    return Custom(objs[0], types[0], session)
+
+
+def _raw_values(objs: tuple[Any, ...]) -> Plan:
+    first = objs[0]
+    if any(not isinstance(o, Value) or o.type != first.type for o in objs):
+        raise NoJoin("values of different types cannot be joined", expected=_show(first),
+                     found=_show(objs[-1]))  # fmt: skip
+    return Raw(first.type)
+
+
+def _heap(objs: tuple[Any, ...], dynamic: bool, session: Session) -> Plan:
+    """A plan for objects that can change."""
+    first = objs[0]
+    same = all(o is first for o in objs)
+    if same and id(first) in session.known:
+        return Static(first)
+    paths = session.paths if session.paths is not None else tuple(range(len(objs)))
+    key = paths, tuple(map(id, objs))
+    if key in session.made:
+        return Again(session.made[key])
+    if _is_custom(first):
+        return _custom(objs, session)
+    states = [
+        session.state(o, p) if is_mutable(o) else {} for p, o in zip(paths, objs, strict=True)
+    ]
+    for o, state in zip(objs, states, strict=True):
+        if type(o) is not type(first) or list(state) != list(states[0]):
+            raise NoJoin("objects of different structure cannot be joined",
+                         expected=_show(first), found=_show(o))  # fmt: skip
+    plan = session.made[key] = Built(objs, session, paths, tuple(states[0]))
+    inner = dynamic and isinstance(first, list | dict)
+    plan.plans = [
+        plan_for(*(s[k] for s in states), dynamic=inner, session=session) for k in plan.keys
+    ]
+    return plan
 
 
 def _show(x: Any) -> str:
@@ -407,7 +539,7 @@ def _pointer(objs: tuple[Any, ...]) -> Plan:
     return Ptr(dataclasses.replace(types[0], align=align), objs[0].dtype)
 
 
-def _parts(objs: tuple[Any, ...], dynamic: bool) -> Plan:
+def _parts(objs: tuple[Any, ...], dynamic: bool, session: Session) -> Plan:
     splits = [_split(o) for o in objs]
     first = splits[0]
     assert first is not None
@@ -419,7 +551,7 @@ def _parts(objs: tuple[Any, ...], dynamic: bool) -> Plan:
     # Integers inside layouts and coordinates of static objects stay what they are.
     inner = dynamic and kind in (tuple, list, dict)
     columns = [tuple(s[2][i] for s in splits if s is not None) for i in range(len(parts))]
-    plans = [plan_for(*column, dynamic=inner) for column in columns]
+    plans = [plan_for(*column, dynamic=inner, session=session) for column in columns]
     if all(isinstance(p, Static) for p in plans) and all(o is objs[0] for o in objs):
         return Static(objs[0])
     if kind is Layout and all(is_static(o) for o in objs) and all(_same(objs[0], o) for o in objs):

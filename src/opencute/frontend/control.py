@@ -13,50 +13,63 @@ that the parts changed::
 from __future__ import annotations
 
 import functools
+import sys
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from opencute.base.errors import LanguageError, TypeMismatchError
-from opencute.dialects import arith, cute, scf
-from opencute.dialects.cute import PtrType
-from opencute.frontend.carried import NoJoin, Plan, Static, Unbound, plan_for
+from opencute.base.errors import LanguageError
+from opencute.dialects import scf
+from opencute.frontend.carried import Session
 from opencute.frontend.leaving import at_run_time, go_on
-from opencute.frontend.mutation import MISSING, Key, Watch
-from opencute.frontend.ranges import LoopRange, dynamic_range
+from opencute.frontend.ranges import Guarded, LoopRange, dynamic_range
+from opencute.frontend.state.joins import (
+    RESULT,
+    Names,
+    Values,
+    check_shapes,
+    flatten,
+    item_values,
+    join,
+    keys_of,
+    link_all,
+    rebuild,
+    shapes_of,
+    states_of,
+    types_of,
+    write_back,
+)
+from opencute.frontend.state.links import check, cut, mark
+from opencute.frontend.state.objects import is_mutable
+from opencute.frontend.state.turns import Loop, truth
+from opencute.frontend.state.watch import Key, Watch
+from opencute.frontend.unbound import Partial, Unbound
 from opencute.ir.builder import current_block, insert_at, new_block
-from opencute.ir.core import Block, Op, Region, Value
-from opencute.ir.types import I64, FloatType, IntegerType, Type, element_type
-from opencute.lang.block.smem import branches, mark, rewind
-from opencute.lang.numbers import Boolean, Int32, Int64, Numeric
+from opencute.ir.core import Block, Region
+from opencute.ir.types import I64
+from opencute.lang.block.smem import branches
+from opencute.lang.numbers import Int32, Int64
 from opencute.lang.tensors import Tensor
 
-__all__ = ["for_", "if_", "reach", "values", "while_"]
+__all__ = ["for_", "if_", "next_turn", "reach", "static_while", "values", "while_"]
 
-Names = tuple[str, ...]
-Values = tuple[Any, ...]
-
-_RESULT = "__ocr_result"  # the variable of a function's return value
-_TURNS = 8  # a loop's types settle after a few tracings of its body, or never
+_MOST = 1 << 16  # turns of a loop that runs while tracing
 
 
 def values(names: Names, scope: dict[str, Any]) -> Values:
     """The variables of `names` in a function's locals, unbound ones as `Unbound`."""
     return tuple(
-        scope[n] if n in scope else Unbound("the return value" if n == _RESULT else n)
-        for n in names
+        scope[n] if n in scope else Unbound("the return value" if n == RESULT else n) for n in names
     )
 
 
 def reach(names: Names, scope: dict[str, Any]) -> Values:
-    """What the variables of `names` hold that are bound in a function's locals."""
-    return tuple(scope[n] for n in names if n in scope)
-
-
-def _truth(cond: Any) -> Any:
-    """A Python bool, or a dynamic Boolean."""
-    if isinstance(cond, Numeric) and cond.is_dynamic:
-        return cond.to(Boolean)
-    return bool(cond)  # of a vector: raises with a hint
+    """What the variables of `names` hold that are bound in a function's locals, and the mutable
+    objects that its globals of these names are."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way to the caller
+    inside = [scope[n] for n in names if n in scope]
+    outside = (frame.f_globals[n] for n in names if n not in scope and n in frame.f_globals)
+    return (*inside, *filter(is_mutable, outside))
 
 
 def _region(fill: Callable[[Block], None], arg_types: Any = ()) -> Region:
@@ -64,82 +77,6 @@ def _region(fill: Callable[[Block], None], arg_types: Any = ()) -> Region:
     with insert_at(block):
         fill(block)
     return region
-
-
-def _join_error(error: NoJoin, name: str, what: str) -> TypeMismatchError:
-    if name == _RESULT:
-        message = "the function returns different kinds of values on its paths"
-    elif name.startswith("the "):
-        message = f"{name} {what}"
-    else:
-        message = f"variable {name!r} {what}"
-    return TypeMismatchError(
-        message, code="OC1250", expected=error.expected, found=error.found, hint=error.hint
-    )
-
-
-def _plans(
-    names: Names, rows: list[Values], what: str, *, dynamic: bool = False, fill: bool = False
-) -> list[Plan]:
-    """A plan for each variable. The return value may have no value on paths that go on; so may
-    others if `fill`."""
-    plans: list[Plan] = []
-    for i, name in enumerate(names):
-        column = [row[i] for row in rows]
-        try:
-            if fill or name == _RESULT:
-                plans.append(_filled(column, dynamic))
-            else:
-                plans.append(plan_for(*column, dynamic=dynamic))
-        except NoJoin as e:
-            raise _join_error(e, name, what) from None
-    return plans
-
-
-class _Filled(Plan):
-    """A plan whose values are zeros where there is no object."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.types, self.rebuild, self.facts = plan.types, plan.rebuild, plan.facts
-
-    def values(self, obj: Any) -> list[Value]:
-        if not isinstance(obj, Unbound):
-            return self.plan.values(obj)
-        zeros = _zeros(self.plan.types())
-        assert zeros is not None
-        return zeros
-
-
-def _filled(column: list[Any], dynamic: bool) -> Plan:
-    bound = [x for x in column if not isinstance(x, Unbound)]
-    if not bound or len(bound) == len(column):
-        return plan_for(*column, dynamic=dynamic)
-    plan = plan_for(*bound, dynamic=dynamic)
-    return _Filled(plan) if _have_zeros(plan.types()) else plan_for(*column, dynamic=dynamic)
-
-
-def _flatten(plans: list[Plan], row: Values) -> list[Value]:
-    return [v for p, x in zip(plans, row, strict=True) for v in p.values(x)]
-
-
-def _rebuild(plans: list[Plan], values_: Iterable[Value]) -> Values:
-    it = iter(values_)
-    return tuple(p.rebuild(it) for p in plans)
-
-
-def _types(plans: list[Plan]) -> list[Type]:
-    return [t for p in plans for t in p.types()]
-
-
-def _check_size(watch: Watch, changed: Iterable[Key], what: str) -> None:
-    for key in changed:
-        if watch.resized(key):
-            raise LanguageError(
-                f"a list changes its length in {what}", code="OC1117", found=watch.describe(key),
-                hint="the structure of lists is fixed at compile time; decide with const_expr(), "
-                "loop over range_constexpr(), or use a register tensor",
-            )  # fmt: skip
 
 
 def if_(
@@ -151,6 +88,7 @@ def if_(
     reached: Values = (),
     *,
     fill: bool = False,
+    guard: Names = (),
 ) -> Values:
     """An `if` statement; returns the variables that the branches assign.
 
@@ -161,51 +99,54 @@ def if_(
         current: their values before.
         reached: other objects that the branches can change.
         fill: give variables that one branch does not bind some value there.
+        guard: the flags that are not set where the condition holds.
 
     Raises:
         TypeMismatchError: a variable has values that cannot be joined.
         LanguageError: a list changes its length in a dynamic branch.
     """
-    cond = _truth(cond)
-    if cond is True or cond is False:
-        return (then if cond else orelse)(*current)
+    cond = truth(cond)
+    if cond is True:
+        return then(*(Partial.under(x, guard) for x in current))
+    if cond is False:
+        return orelse(*current)
+    check()
+    links = mark()
+    if guard:
+        # The branch that goes on has what paths that left do not bind.
+        on = tuple(Partial.under(x, guard) for x in current)
+        went = then
+        then = lambda *_: went(*on)  # noqa: E731
     watch = Watch((*current, *reached))
     rows: list[Values] = []
     regions: list[Region] = []
     changes: list[dict[Key, Any]] = []
+    shapes: list[dict[int, tuple[Any, ...]]] = []
+    states: list[dict[int, dict[Any, Any]]] = []
     with branches() as begin:
         for branch in (then, orelse):
             begin()
             regions.append(_region(lambda _, b=branch: rows.append(at_run_time(b, *current))))
+            cut(links)
             changes.append(watch.changes())
-            _check_size(watch, changes[-1], "a dynamic 'if'")
+            shapes.append(shapes_of(watch, changes[-1]))
+            states.append(states_of(watch, changes[-1]))
             watch.restore()
-    keys = list(dict.fromkeys([*changes[0], *changes[1]]))
-    rows = [
-        (*row, *(_present(c.get(k, watch.old(k)), watch, k) for k in keys))
-        for row, c in zip(rows, changes, strict=True)
-    ]
+    check_shapes(watch, shapes, "a dynamic 'if'")
+    keys = keys_of(watch, changes, shapes[0])
+    rows = [(*row, *item_values(watch, keys, c)) for row, c in zip(rows, changes, strict=True)]
     names = (*names, *map(watch.describe, keys))
-    plans = _plans(names, rows, "has different kinds of values in the branches of a dynamic 'if'",
-                   fill=fill)  # fmt: skip
-    for region, row in zip(regions, rows, strict=True):
+    session = Session(watch.known)
+    session.states = states
+    plans = join(names, rows, "has different kinds of values in the branches of a dynamic 'if'",
+                 session, fill=fill)  # fmt: skip
+    for session.path, (region, row) in enumerate(zip(regions, rows, strict=True)):
         with insert_at(region.block):
-            scf.yield_(_flatten(plans, row))
-    op = scf.if_(cond.ir_value(), _types(plans), *regions)
-    out = _rebuild(plans, op.results)
-    return _write_back(watch, keys, out)
-
-
-def _present(value: Any, watch: Watch, key: Key) -> Any:
-    return Unbound(watch.describe(key)) if value is MISSING else value
-
-
-def _write_back(watch: Watch, keys: list[Key], out: Values) -> Values:
-    """Set the changed items; returns the rest."""
-    count = len(out) - len(keys)
-    for key, value in zip(keys, out[count:], strict=True):
-        watch.put(key, value)
-    return out[:count]
+            scf.yield_(flatten(plans, row))
+    op = scf.if_(cond.ir_value(), types_of(plans), *regions)
+    out = write_back(watch, keys, rebuild(plans, op.results), shapes[0])
+    link_all(session, names, plans)
+    return out
 
 
 def for_(
@@ -225,7 +166,7 @@ def for_(
     flags = [names.index(n) for n in leave]
 
     def over(items: Iterable[Any]) -> Values:
-        return _over_items(items, body, names, current, reached, flags)
+        return _over_items(items, body, names, current, reached, leave)
 
     loop = iterable if isinstance(iterable, LoopRange) else dynamic_range(iterable)
     if loop is None:
@@ -236,10 +177,12 @@ def for_(
             )  # fmt: skip
         return over(iterable)
     if current_block() is None:
-        return over(map(Int32, loop.concrete()))
+        return over(loop.items())
+    if loop.beside:
+        return over(loop.guarded())
     if leave:
         return _run_until(names, current, reached, loop, body, flags)
-    return _Loop(names, current, reached).run_for(loop, body)
+    return Loop(names, current, reached).run_for(loop, body)
 
 
 def _over_items(
@@ -248,18 +191,21 @@ def _over_items(
     names: Names,
     current: Values,
     reached: Values,
-    flags: list[int],
+    leave: Names,
 ) -> Values:
     """A loop that runs while tracing; turns after a run-time `break` are guarded."""
+    flags = [names.index(n) for n in leave]
     for item in items:
         on = go_on(*(current[i] for i in flags))
+        if isinstance(item, Guarded):
+            on, item = go_on(*(current[i] for i in flags), ~item.when), item.item
         if on is False:
             break
         if on is True:
             current = body(item, *current)
         else:
             turn = functools.partial(body, item)
-            current = if_(on, turn, lambda *v: v, names, current, reached)
+            current = if_(on, turn, lambda *v: v, names, current, reached, guard=leave)
     return current
 
 
@@ -284,159 +230,8 @@ def _run_until(
         *row, at = variables
         return (*body(item(at.ir_value()), *row), at + counter(step))
 
-    every = _Loop((*names, "the loop's counter"), (*current, counter(lower)), reached)
+    every = Loop((*names, "the loop's counter"), (*current, counter(lower)), reached)
     return every.run_while(cond, turn, runs=loop.runs())[:-1]
-
-
-class _Loop:
-    """A run-time loop in the making: its body is traced until the variables' types settle."""
-
-    def __init__(self, names: Names, current: Values, reached: Values) -> None:
-        self.names = names
-        self.before = current
-        self.watch = Watch((*current, *reached))
-        self.keys: list[Key] = []
-        self.plans = _plans(names, [current], "cannot be carried through a loop", dynamic=True)
-
-    def _with_items(self, row: Values, changes: dict[Key, Any]) -> Values:
-        items = (changes.get(k, self.watch.old(k)) for k in self.keys)
-        return (*row, *(_present(v, self.watch, k) for v, k in zip(items, self.keys, strict=True)))
-
-    def _enter(self, args: Iterable[Value]) -> Values:
-        """The variables at the start of a turn; changed items are set."""
-        return _write_back(self.watch, self.keys, _rebuild(self.plans, args))
-
-    def _admit(self, changes: dict[Key, Any]) -> bool:
-        """Carry changed items from now on; whether there are new ones."""
-        fresh = [k for k in changes if k not in self.keys]
-        self.plans += [Static(_present(self.watch.old(k), self.watch, k)) for k in fresh]
-        self.keys += fresh
-        return bool(fresh)
-
-    def _leave(self, row: Values) -> tuple[Values, bool]:
-        """The variables at the end of a turn, and whether the plans have been found to fit."""
-        changes = self.watch.changes()
-        _check_size(self.watch, changes, "a run-time loop")
-        self.watch.restore()
-        fresh = self._admit(changes)
-        names = (*self.names, *map(self.watch.describe, self.keys))
-        after = self._with_items(row, changes)
-        start = self._with_items(self.before, {})
-        new = _plans(names, [start, after], "changes its kind in a loop", dynamic=True)
-        # A variable that is unbound before the loop is not carried.
-        new = [
-            p if isinstance(p, Static) and isinstance(p.obj, Unbound) else q
-            for p, q in zip(self.plans, new, strict=True)
-        ]
-        fits = not fresh and [p.facts() for p in self.plans] == [q.facts() for q in new]
-        self.plans = new
-        return after, fits
-
-    def _start(self) -> list[Value]:
-        return _flatten(self.plans, self._with_items(self.before, {}))
-
-    def _finish(self, op: Op) -> Values:
-        return _write_back(self.watch, self.keys, _rebuild(self.plans, op.results))
-
-    def run_for(self, loop: LoopRange, body: Callable[..., Values]) -> Values:
-        """Build an `scf.for`."""
-        lower, upper, step, item = loop.bounds()
-        smem = mark()
-        for _ in range(_TURNS):
-            rewind(smem)
-            region, block = new_block([lower.type, *_types(self.plans)])
-            with insert_at(block):
-                out = at_run_time(body, item(block.args[0]), *self._enter(block.args[1:]))
-                after, fits = self._leave(out)
-                if fits:
-                    scf.yield_(_flatten(self.plans, after))
-            if fits and not self._bind(out, loop.runs()):
-                op = scf.for_(lower, upper, step, self._start(), region)
-                loop.annotate(op)
-                return self._finish(op)
-        raise _unsettled()
-
-    def _bind(self, out: Values, runs: bool) -> bool:
-        """Give variables that every turn binds, and nothing before the loop, a start value: the
-        loop certainly runs, and no turn has read them before it bound them. A return value is not
-        read unless it has been set."""
-        before = list(self.before)
-        for i, (old, new) in enumerate(zip(self.before, out, strict=True)):
-            if not isinstance(old, Unbound) or isinstance(new, Unbound):
-                continue
-            if not (runs or self.names[i] == _RESULT):
-                continue
-            try:
-                plan = plan_for(new, dynamic=True)
-            except NoJoin:
-                continue
-            zeros = _zeros(plan.types())
-            if zeros is not None:
-                self.plans[i], before[i] = plan, plan.rebuild(iter(zeros))
-        found = any(a is not b for a, b in zip(before, self.before, strict=True))
-        self.before = tuple(before)
-        return found
-
-    def run_while(
-        self,
-        cond: Callable[..., tuple[Any, Values]],
-        body: Callable[..., Values],
-        *,
-        runs: bool = False,
-    ) -> Any:
-        """Build an `scf.while`; or the condition's value, if it is known while tracing."""
-        smem = mark()
-        for _ in range(_TURNS):
-            rewind(smem)
-            types = _types(self.plans)
-            before, before_block = new_block(types)
-            with insert_at(before_block):
-                test, start = cond(*self._enter(before_block.args))
-                test = _truth(test)
-                changes = self.watch.changes()
-                self.watch.restore()
-                if self._admit(changes):
-                    continue
-                if test is True or test is False:
-                    rewind(smem)
-                    return test
-                row = self._with_items(start, changes)
-                scf.condition(test.ir_value(), _flatten(self.plans, row))
-            if self._bind(start, True):  # what the condition binds, the body can read
-                continue
-            after, after_block = new_block(types)
-            with insert_at(after_block):
-                out = at_run_time(body, *self._enter(after_block.args))
-                after_row, fits = self._leave(out)
-                if fits:
-                    scf.yield_(_flatten(self.plans, after_row))
-            if fits and not self._bind(out, runs):
-                return self._finish(scf.while_(self._start(), types, before, after))
-        raise _unsettled()
-
-
-def _unsettled() -> TypeMismatchError:
-    return TypeMismatchError(
-        "the types of a loop's variables do not settle", code="OC1251",
-        hint="give each variable one type before the loop, such as cutlass.Float32(0)",
-    )  # fmt: skip
-
-
-def _have_zeros(types: list[Type]) -> bool:
-    return all(isinstance(element_type(t), IntegerType | FloatType | PtrType) for t in types)
-
-
-def _zero(type: Type) -> Value:
-    if isinstance(type, PtrType):
-        return cute.int_to_ptr(arith.constant(0, I64), type)
-    return arith.constant(0.0 if isinstance(element_type(type), FloatType) else 0, type)
-
-
-def _zeros(types: list[Type]) -> list[Value] | None:
-    """Constants for types that have any; None if one has none."""
-    if not _have_zeros(types):
-        return None
-    return [_zero(t) for t in types]
 
 
 def while_(
@@ -450,15 +245,82 @@ def while_(
     arguments as in `if_`."""
     if current_block() is None:
         return _python_while(cond, body, current)
-    out = _Loop(names, current, reached).run_while(cond, body)
+    out = Loop(names, current, reached).run_while(cond, body)
     if isinstance(out, bool):
         return _static_while(cond, body, names, current, reached)
     return out
 
 
+class _Turn:
+    """A turn of a `static_while`, the block that it began in, and whether it ran the ones that
+    follow."""
+
+    def __init__(self) -> None:
+        self.block = current_block()
+        self.ran_on = False
+
+
+class _Turns(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[_Turn] = []
+
+
+_TURNS = _Turns()
+
+
+def static_while(
+    cond: Callable[..., tuple[Any, Values]],
+    body: Callable[..., Values],
+    names: Names,
+    current: Values,
+    reached: Values,
+    leave: Names,
+) -> Values:
+    """A `while` that runs while tracing. It ends when a variable of `leave` is set; where only a
+    run-time value knows that, the turns that follow stand in a branch, so that what is static
+    stays so in them. Arguments as in `for_`."""
+    flags = [names.index(n) for n in leave]
+
+    def turns(*variables: Any) -> Values:
+        for _ in range(_MOST):
+            test, variables = cond(*variables)
+            if not truth(test):
+                return variables
+            turn = _Turn()
+            _TURNS.stack.append(turn)
+            try:
+                variables = body(*variables)
+            finally:
+                _TURNS.stack.pop()
+            on = go_on(*(variables[i] for i in flags))
+            if turn.ran_on or on is False:
+                return variables
+            if on is not True:
+                return if_(on, turns, lambda *v: v, names, variables, reached, guard=leave)
+        raise _endless()
+
+    return turns(*current)
+
+
+def next_turn(
+    cond: Callable[..., tuple[Any, Values]],
+    body: Callable[..., Values],
+    names: Names,
+    current: Values,
+    leave: Names,
+) -> Values:
+    """The end of a turn of a `static_while` where it goes on: run the following turns here, unless
+    this is where the turn began. Arguments as in `static_while`."""
+    turn = _TURNS.stack[-1]
+    if current_block() is turn.block:
+        return current
+    turn.ran_on = True
+    return static_while(cond, body, names, current, (), leave)
+
+
 def _python_while(cond: Any, body: Any, current: Values) -> Values:
     test, current = cond(*current)
-    while _truth(test):
+    while truth(test):
         current = body(*current)
         test, current = cond(*current)
     return current
@@ -466,15 +328,19 @@ def _python_while(cond: Any, body: Any, current: Values) -> Values:
 
 def _static_while(cond: Any, body: Any, names: Names, current: Values, reached: Values) -> Values:
     """A loop whose condition is known at compile time runs while tracing."""
-    for _ in range(1 << 16):
+    for _ in range(_MOST):
         test, after = cond(*current)
-        test = _truth(test)
+        test = truth(test)
         if test is False:
             return after
         if test is not True:
             return while_(cond, body, names, current, reached)
         current = body(*after)
-    raise LanguageError(
+    raise _endless()
+
+
+def _endless() -> LanguageError:
+    return LanguageError(
         "a 'while' whose condition is a compile-time value does not end", code="OC1111",
         hint="make the condition depend on a run-time value",
     )  # fmt: skip

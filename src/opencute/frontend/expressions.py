@@ -16,13 +16,15 @@ while tracing, else a run-time value::
 from __future__ import annotations
 
 import builtins
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
 
 from opencute.base.errors import LanguageError
 from opencute.frontend.control import if_
-from opencute.frontend.ranges import LoopRange
+from opencute.frontend.ranges import LoopRange, enumerated, zipped
+from opencute.frontend.unbound import Unbound
 from opencute.lang.numbers import Boolean, Numeric, as_numeric
 from opencute.lang.vectors import TensorSSA, where
 from opencute.layout.ints import is_sequence
@@ -33,9 +35,12 @@ __all__ = [
     "chain",
     "compare",
     "contains",
+    "equal",
     "ifexp",
     "not_",
     "or_",
+    "same",
+    "truth",
 ]
 
 
@@ -56,7 +61,10 @@ def ifexp(cond: Any, then: Thunk, orelse: Thunk, state: State = _NO_STATE) -> An
     def arm(value: Thunk) -> Callable[..., tuple[Any, ...]]:
         def run(_: Any, *variables: Any) -> tuple[Any, ...]:
             put(*variables)
-            return value(), *get()
+            out = value()
+            if isinstance(out, Unbound):
+                bool(out)
+            return out, *get()
 
         return run
 
@@ -110,14 +118,53 @@ def not_(x: Any) -> Any:
     return not x
 
 
+def truth(x: Any) -> Any:
+    """A bool or a run-time Boolean: what Python's `if` makes of a value."""
+    return _flag(x) if _dynamic(x) else bool(x)
+
+
+def same(a: Any, b: Any) -> bool:
+    """`a is b`, an error where one of them is a variable that not every path binds."""
+    for x in (a, b):
+        if isinstance(x, Unbound):
+            bool(x)
+    return a is b
+
+
+def equal(a: Any, b: Any) -> Any:
+    """`a == b`; of tuples and lists with run-time numbers, one comparison for each pair."""
+    if is_sequence(a) and is_sequence(b) and _has_dynamic((a, b)):
+        if len(a) != len(b) or isinstance(a, list) != isinstance(b, list):
+            return False
+        parts = [lambda x=x, y=y: equal(x, y) for x, y in zip(a, b, strict=True)]
+        return and_(*parts) if parts else True
+    return a == b
+
+
+def _has_dynamic(x: Any) -> bool:
+    return any(map(_has_dynamic, x)) if is_sequence(x) else _dynamic(x)
+
+
+def _ordered(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """A comparison of tuples or lists: that of the first pair that differs."""
+    if not (is_sequence(a) and is_sequence(b) and _has_dynamic((a, b))):
+        return op(a, b)
+    if not a or not b:
+        return op(len(a), len(b))
+    rest = lambda: _ordered(op, a[1:], b[1:])  # noqa: E731 - passed on as an arm
+    return ifexp(equal(a[0], b[0]), rest, lambda: _ordered(op, a[0], b[0]))
+
+
 def contains(item: Any, container: Any) -> Any:
     """`item in container`: with run-time numbers in a list or tuple, one comparison for each."""
-    if isinstance(container, LoopRange | range) and _dynamic(item):
+    if isinstance(container, LoopRange | range) and any(
+        map(_dynamic, (item, container.start, container.stop, container.step))
+    ):
         return _in_range(item, container)
     if isinstance(container, set | frozenset | dict) and _dynamic(item):
         container = tuple(container)  # pyright: ignore[reportUnknownVariableType]
-    if is_sequence(container) and any(map(_dynamic, (item, *container))):
-        parts = [lambda x=x: item == x for x in container]
+    if is_sequence(container) and _has_dynamic((item, *container)):
+        parts = [lambda x=x: equal(item, x) for x in container]
         return or_(*parts) if parts else False
     return item in container
 
@@ -150,10 +197,23 @@ def _reduce(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from opencute.lang import mathfns
 
     items = list(args[0]) if len(args) == 1 else list(args)
-    if kwargs or not any(isinstance(x, Numeric | TensorSSA) for x in items):
+    key = kwargs.get("key")
+    marks = items if key is None else [key(x) for x in items]
+    if not items or not any(isinstance(x, Numeric | TensorSSA) for x in marks):
         return getattr(builtins, name)(items, **kwargs)
+    if key is not None:
+        return _best(operator.lt if name == "min" else operator.gt, items, marks)
     fn = mathfns.min if name == "min" else mathfns.max
     return fn(*items) if len(items) > 1 else items[0]
+
+
+def _best(better: Callable[[Any, Any], Any], items: list[Any], marks: list[Any]) -> Any:
+    best, mark = items[0], marks[0]
+    for x, m in zip(items[1:], marks[1:], strict=True):
+        on = better(m, mark)
+        best = ifexp(on, lambda x=x: x, lambda b=best: b)
+        mark = ifexp(on, lambda m=m: m, lambda b=mark: b)
+    return best
 
 
 def _any_all(name: str, iterable: Any) -> Any:
@@ -172,6 +232,12 @@ def builtin(function: Any) -> Any:
         return lambda it: _any_all(function.__name__, it)
     if function is builtins.range:
         return LoopRange.from_python
+    if function is builtins.len:
+        return lambda x: x.turns() if isinstance(x, LoopRange) else builtins.len(x)
+    if function is builtins.enumerate:
+        return enumerated
+    if function is builtins.zip:
+        return zipped
     if function in (builtins.int, builtins.float, builtins.bool):
 
         def convert(*a: Any, **k: Any) -> Any:
@@ -186,10 +252,21 @@ def builtin(function: Any) -> Any:
 class compare:
     """The comparison operators by name, for `chain`."""
 
-    lt, le, gt, ge, eq, ne = (
-        operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne,
-    )  # fmt: skip
-    is_, is_not = operator.is_, operator.is_not
+    lt, le, gt, ge = (
+        functools.partial(_ordered, op)
+        for op in (operator.lt, operator.le, operator.gt, operator.ge)
+    )
+    eq, is_ = equal, same
+
+    @staticmethod
+    def ne(a: Any, b: Any) -> Any:
+        if is_sequence(a) and is_sequence(b):
+            return not_(equal(a, b))
+        return a != b
+
+    @staticmethod
+    def is_not(a: Any, b: Any) -> Any:
+        return not same(a, b)
 
     @staticmethod
     def in_(a: Any, b: Any) -> Any:

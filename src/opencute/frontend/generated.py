@@ -4,36 +4,56 @@
 
 from __future__ import annotations
 
-from opencute.frontend.control import for_, if_, reach, values, while_
+from opencute.frontend.control import (
+    for_,
+    if_,
+    next_turn,
+    reach,
+    static_while,
+    values,
+    while_,
+)
 from opencute.frontend.expressions import (
     and_,
     builtin,
     chain,
     compare,
     contains,
+    equal,
     ifexp,
     not_,
     or_,
+    same,
+    truth,
 )
-from opencute.frontend.leaving import go_on, raised, static_go_on, unrolled
+from opencute.frontend.leaving import caught, go_on, raised, unrolled
+from opencute.frontend.matching import match
+from opencute.frontend.state.links import given
 from opencute.lang.block.warps import elected
 
 __all__ = [
     "and_",
     "builtin",
+    "caught",
     "chain",
     "compare",
     "contains",
     "elected",
+    "equal",
     "for_",
+    "given",
     "go_on",
     "if_",
     "ifexp",
+    "match",
+    "next_turn",
     "not_",
     "or_",
     "raised",
     "reach",
-    "static_go_on",
+    "same",
+    "static_while",
+    "truth",
     "unrolled",
     "values",
     "while_",

@@ -63,8 +63,6 @@ def hint_for(found: str, tb: types.TracebackType) -> str | None:
             "an assert is checked while tracing: assert what is known then, or report with "
             "'if not ...: cute.printf(...)'"
         )
-    if line.startswith("case "):
-        return "a 'match' is decided while tracing: write 'if ... elif ... else' instead"
     if _is_in(tb):
         return "'in' of this container is decided while tracing: compare with each item"
     return None

@@ -17,7 +17,7 @@ from opencute.base.errors import LanguageError
 from opencute.frontend.locations import is_internal
 from opencute.lang.numbers import Boolean
 
-__all__ = ["at_run_time", "go_on", "raised", "static_go_on", "unrolled"]
+__all__ = ["at_run_time", "caught", "go_on", "raised", "unrolled"]
 
 
 def go_on(*flags: Any) -> Any:
@@ -29,21 +29,6 @@ def go_on(*flags: Any) -> Any:
         if flag is not False:
             left = flag.to(Boolean) if left is None else left | flag.to(Boolean)
     return True if left is None else ~left
-
-
-def static_go_on(on: Any) -> bool:
-    """Whether a loop that Python runs goes on.
-
-    Raises:
-        LanguageError: it is only known at run time.
-    """
-    if isinstance(on, bool):
-        return on
-    raise LanguageError(
-        "a 'while' with const_expr() cannot be left by a 'break' or 'return' under a run-time "
-        "condition", code="OC1115",
-        hint="leave const_expr() out to make it a run-time loop, or loop over range_constexpr()",
-    )  # fmt: skip
 
 
 def raised(error: Any) -> Any:
@@ -58,6 +43,29 @@ def raised(error: Any) -> Any:
             )  # fmt: skip
         frame = frame.f_back
     return error
+
+
+def caught(error: BaseException) -> None:
+    """What a handler does first.
+
+    Raises:
+        LanguageError: a run-time value decides whether the error is raised, or it is one that
+            cannot be handled.
+    """
+    tb = error.__traceback__
+    here = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way to the callers
+    while tb is not None and tb.tb_frame is here:
+        tb = tb.tb_next
+    if isinstance(error, LanguageError) and error.code in ("OC1119", "OC1115"):
+        raise error
+    while tb is not None:
+        if tb.tb_frame.f_code is at_run_time.__code__:
+            raise LanguageError(
+                "an exception under a run-time condition cannot be handled: there are no "
+                "exceptions on a GPU", code="OC1115", found=f"{type(error).__name__}: {error}",
+                hint="let the 'try' stand inside of the run-time branch",
+            ) from error  # fmt: skip
+        tb = tb.tb_next
 
 
 def at_run_time(part: Callable[..., Any], *variables: Any) -> Any:

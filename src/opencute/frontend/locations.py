@@ -18,7 +18,9 @@ from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
 from opencute.frontend.hints import hint_for
 
-__all__ = ["forget_frames", "here", "is_internal", "place_error", "traced", "without_end"]
+__all__ = [
+    "forget_frames", "here", "is_internal", "is_traced", "place_error", "traced", "without_end",
+]  # fmt: skip
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(base.__file__))) + os.sep
 # functools calls the getter of a cached property.
@@ -34,12 +36,17 @@ _locations: dict[tuple[int, int, int], Location] = {}
 _Around = tuple[types.FrameType, types.CodeType, "Location | None"]
 _frames: dict[int, _Around] = {}
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_REMEMBERED = 1 << 16  # code made in a loop is not to fill memory
 
 
 def is_internal(code: types.CodeType) -> bool:
     """Whether code is not the user's."""
     found = _ours.get(id(code))
     if found is None:
+        if len(_ours) > _REMEMBERED:
+            _ours.clear()
+            _frames.clear()
+            _locations.clear()  # its keys are identities of what is forgotten
         found = _ours[id(code)] = (code, code.co_filename.startswith(_SKIPPED))
     return found[1]
 
@@ -50,6 +57,11 @@ def traced(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 _TRACED = traced.__code__
+
+
+def is_traced(code: types.CodeType) -> bool:
+    """Whether code is that of `traced`, where tracing begins."""
+    return code is _TRACED
 
 
 def here() -> Location | None:
@@ -87,6 +99,8 @@ def _position(frame: types.FrameType) -> Location:
     key = id(code), frame.f_lineno, id(caller)
     found = _locations.get(key)
     if found is None:
+        if len(_locations) > _REMEMBERED:
+            _locations.clear()
         found = Location(code.co_filename, frame.f_lineno, function=code.co_name, caller=caller)
         _locations[key] = found
     return found

@@ -13,7 +13,8 @@ item from the turn.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from opencute.base.errors import LanguageError, TypeMismatchError
@@ -22,11 +23,20 @@ from opencute.ir.attributes import UNIT, IntAttr
 from opencute.ir.builder import current_block
 from opencute.ir.core import Op, Value
 from opencute.ir.types import I64
-from opencute.lang import facts
+from opencute.lang import facts, mathfns
 from opencute.lang import number_ops as ops
 from opencute.lang.numbers import Int32, Int64, Numeric, as_numeric
 
-__all__ = ["LoopRange", "dynamic_range", "range_", "range_constexpr"]
+__all__ = [
+    "Guarded",
+    "LoopRange",
+    "Zipped",
+    "dynamic_range",
+    "enumerated",
+    "range_",
+    "range_constexpr",
+    "zipped",
+]
 
 
 def _unpack(args: tuple[Any, ...]) -> tuple[Any, Any, Any]:
@@ -64,6 +74,8 @@ class LoopRange:
         self.start, self.stop, self.step = _unpack(args)
         self.unroll = unroll
         self.unroll_full = unroll_full
+        self.stages = prefetch_stages if prefetch_stages is not None else pipelining
+        self.vectorize = bool(vectorize)
         for x in (self.start, self.stop, self.step):
             if (isinstance(x, Numeric) and x.dtype.is_float) or isinstance(x, float):
                 raise TypeMismatchError("a range is made of integers", code="OC1253", found=x)
@@ -72,6 +84,43 @@ class LoopRange:
     def from_python(cls, *args: Any, **options: Any) -> LoopRange:
         """Python's `range(...)` in rewritten code; it takes the unroll options of `range_`."""
         return cls(*args, **options)
+
+    beside: tuple[Any, ...] = ()
+    """Sequences known while tracing whose items the loop's items carry; see `zipped`."""
+
+    def __reversed__(self) -> LoopRange:
+        if not any(map(_is_dynamic, (self.start, self.stop, self.step))):
+            items = self.concrete()[::-1]
+            out = LoopRange(items.start, items.stop, items.step)
+        else:
+            n = self.turns()
+            last = self.start + (n - 1) * self.step
+            out = LoopRange(last, last - n * self.step, -self.step)
+        out.unroll, out.unroll_full, out.stages = self.unroll, self.unroll_full, self.stages
+        return out
+
+    def turns(self) -> Any:
+        """How often the body runs."""
+        if not any(map(_is_dynamic, (self.start, self.stop, self.step))):
+            return len(self.concrete())
+        start, stop, step = self.start, self.stop, self.step
+        if _is_dynamic(step):
+            from opencute.lang.vectors import where
+
+            up = step > 0
+            span, size = where(up, stop - start, start - stop), where(up, step, -step)
+        else:
+            span, size = (stop - start, step) if step > 0 else (start - stop, -step)
+        n = (span + size - 1) // size
+        return mathfns.max(n, type(n)(0))
+
+    def items(self) -> Iterable[Any]:
+        """The items of a range known while tracing, as the loop's variable has them."""
+        return map(self._class(), self.concrete())
+
+    def guarded(self) -> Iterable[Any]:
+        """Items of a range of unknown length beside those of a sequence."""
+        raise AssertionError
 
     def concrete(self) -> builtins.range:
         """The range as Python's own.
@@ -100,7 +149,7 @@ class LoopRange:
     def runs(self) -> bool:
         """Whether the body is known to run at least once."""
         parts = (self.start, self.stop, self.step)
-        if any(isinstance(x, Numeric) and x.is_dynamic for x in parts):
+        if any(map(_is_dynamic, parts)):
             return False
         return len(self.concrete()) > 0
 
@@ -156,10 +205,87 @@ class LoopRange:
 
     def annotate(self, op: Op) -> None:
         """Write the unroll options onto the loop."""
+        if self.stages:
+            op.attributes["cute.prefetch_stages"] = IntAttr(int(self.stages), I64)
+        if self.vectorize:
+            op.attributes["cute.vectorize"] = UNIT
         if self.unroll_full:
             op.attributes["cute.unroll_full"] = UNIT
         elif self.unroll > 1:
             op.attributes["cute.unroll"] = IntAttr(int(self.unroll), I64)
+
+
+class Zipped(LoopRange):
+    """Several ranges side by side: a loop over the number of the turn.
+
+    Args:
+        parts: ranges, and sequences known while tracing.
+    """
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self.parts = parts
+        self.beside = tuple(p for p in parts if not isinstance(p, LoopRange))
+        turns = [p.turns() for p in parts if isinstance(p, LoopRange)]
+        super().__init__(mathfns.min(*turns) if len(turns) > 1 else turns[0])
+
+    def _item(self, turn: Any) -> tuple[Any, ...]:
+        out: list[Any] = []
+        for p in self.parts:
+            if isinstance(p, Zipped):
+                out.append(p._item(turn))
+            elif isinstance(p, LoopRange):
+                numeric: Any = p._class()
+                out.append(numeric(p.start + turn * p.step))
+            else:
+                out.append(p[int(turn)])
+        return tuple(out)
+
+    def bounds(self) -> tuple[Value, Value, Value, Callable[[Value], Any]]:
+        lower, upper, step, turn = super().bounds()
+        return lower, upper, step, lambda v: self._item(turn(v))
+
+    def items(self) -> Iterable[Any]:
+        return map(self._item, self.concrete())
+
+    def guarded(self) -> Iterable[Any]:
+        for k in range(min(map(len, self.beside))):
+            yield Guarded(self._item(k), self.stop > k)
+
+    def __iter__(self) -> Any:
+        return iter([self._item(k) for k in self.concrete()])
+
+
+@dataclass
+class Guarded:
+    """An item of a loop that runs while tracing, and when its turn takes place."""
+
+    item: Any
+    when: Any
+
+
+def zipped(*parts: Any, strict: bool = False) -> Any:
+    """Python's `zip`; a run-time loop if the length of a range in it is only known at run time."""
+    if not any(isinstance(p, LoopRange) and _is_dynamic(p.turns()) for p in parts):
+        return zip(*parts, strict=strict)
+    if strict:
+        raise LanguageError(
+            "zip(strict=True) needs lengths known at compile time", code="OC1112",
+            hint="leave strict out, or zip sequences of known length",
+        )  # fmt: skip
+    return Zipped(tuple(p if isinstance(p, LoopRange) else tuple(p) for p in parts))
+
+
+def enumerated(items: Any, start: Any = 0) -> Any:
+    """Python's `enumerate`, as `zipped`."""
+    if isinstance(items, LoopRange) and _is_dynamic(items.turns()):
+        return Zipped((LoopRange(start, start + items.turns()), items))
+    if _is_dynamic(start):
+        return [(start + k, x) for k, x in builtins.enumerate(items)]
+    return builtins.enumerate(items, start)
+
+
+def _is_dynamic(x: Any) -> bool:
+    return isinstance(x, Numeric) and x.is_dynamic
 
 
 def _zero(cls: Any) -> Any:

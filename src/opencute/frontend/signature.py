@@ -59,6 +59,7 @@ __all__ = [
     "StreamSpec",
     "TensorSpec",
     "annotations_of",
+    "as_tensor",
     "is_adapted",
     "register_jit_arg_adapter",
     "spec_of",
@@ -213,7 +214,9 @@ def spec_of(obj: Any, annotation: Any, name: str, space: AddressSpace | None = N
         return EnvStreamSpec() if obj.use_tvm_ffi_env_stream else StreamSpec()
     tensor = obj if isinstance(obj, FakeTensor) else as_tensor(obj)
     if tensor is not None:
-        return TensorSpec(tensor, space or tensor.memspace)
+        # On a GPU kernels get a copy of a host array in device memory; host code reads the array.
+        host = tensor.memspace == AddressSpace.generic
+        return TensorSpec(tensor, space or (AddressSpace.gmem if host else tensor.memspace))
     if isinstance(obj, ExternalPointer):
         return PointerSpec(obj, space or obj.memspace)
     if _is_stream(obj, annotation):

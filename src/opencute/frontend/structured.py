@@ -10,11 +10,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from opencute.base.errors import TypeMismatchError
 from opencute.frontend.carried import plan_for
 from opencute.ir.core import Value
+from opencute.lang.numbers import Numeric
+from opencute.lang.pointers import Pointer
+from opencute.lang.tensors import TracedTensor
 
 __all__ = [
     "debug_print_mlir_values",
@@ -36,14 +39,20 @@ def extract_mlir_values(obj: Any, *, structured: bool = False) -> Any:
     return list(plan_for(obj).values(obj))
 
 
+def _has_own(obj: Any) -> bool:
+    """Whether an object is of a user's class that says what it consists of."""
+    if isinstance(obj, type | Numeric | Pointer | TracedTensor):
+        return False
+    return hasattr(obj, "__extract_mlir_values__") and hasattr(obj, "__new_from_mlir_values__")
+
+
 def _structure(obj: Any) -> Any:
     if isinstance(obj, dict):
         return {k: _structure(v) for k, v in obj.items()}
     if isinstance(obj, tuple | list) and not hasattr(obj, "_fields"):
         return type(obj)(_structure(v) for v in obj)
-    own = getattr(obj, "__extract_mlir_values__", None)
-    if own is not None:
-        return own()
+    if _has_own(obj):
+        return cast("Any", obj).__extract_mlir_values__()
     values = list(plan_for(obj).values(obj))
     return values[0] if len(values) == 1 else values
 
@@ -71,9 +80,8 @@ def new_from_mlir_values(obj: Any, values: Any, *, structured: bool = False) -> 
     Raises:
         TypeMismatchError: OC1218, their number is another.
     """
-    own = getattr(obj, "__new_from_mlir_values__", None)
-    if structured and own is not None:
-        return own(values)
+    if structured and _has_own(obj):
+        return obj.__new_from_mlir_values__(values)
     flat = list(_leaves(values if structured else list(values)))
     plan = plan_for(obj)
     wanted = len(plan.types())

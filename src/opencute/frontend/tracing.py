@@ -11,9 +11,12 @@ The host function's body goes into a `func.func`; each kernel that it launches i
 
 from __future__ import annotations
 
+import ctypes
+import dis
 import inspect
 import math
 import re
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -40,6 +43,7 @@ from opencute.frontend.locations import (
     traced,
     without_end,
 )
+from opencute.frontend.state.links import check, clear
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, TypeAttr
 from opencute.ir.builder import insert_at, locating
 from opencute.ir.core import Block, Op, Value
@@ -49,7 +53,7 @@ from opencute.lang.numbers import Int32, Int64, Numeric
 from opencute.lang.streams import Stream
 from opencute.layout.ints import is_sequence
 
-__all__ = ["KernelCall", "Trace", "current_trace", "trace_host"]
+__all__ = ["TRACING", "KernelCall", "Trace", "current_trace", "trace_host"]
 
 
 @dataclass
@@ -78,6 +82,15 @@ class _State(threading.local):
 
 
 _STATE = _State()
+
+TRACING = ctypes.c_int64(0)
+"""How many traces run in all threads; a C integer, because native code asks."""
+_tracing_lock = threading.Lock()
+
+
+def _count_traces(change: int) -> None:
+    with _tracing_lock:
+        TRACING.value += change
 
 
 def current_trace() -> Trace | None:
@@ -116,11 +129,15 @@ def trace_host(
     trace = Trace(module, host, device, target)
     if functions is not None:
         trace.functions = functions
+    _refuse_generator(fn)
     before, _STATE.trace = _STATE.trace, trace
+    _count_traces(1)
     try:
+        clear()
         with insert_at(host), locating(here):
             args, kwargs = build_args(list(host.args))
             returned = _returned(traced(fn, *args, **kwargs), fn, name)
+            check()
             func.return_(returned.values)
             types = FunctionType(tuple(arg_types), tuple(v.type for v in returned.values))
             host_op.attributes["function_type"] = TypeAttr(types)
@@ -137,10 +154,23 @@ def trace_host(
         place_error(e)
         raise
     finally:
+        _count_traces(-1)
         _STATE.trace = before
         forget_frames()
     returned.forget_values()
     return module, returned
+
+
+def _refuse_generator(fn: Callable[..., Any]) -> None:
+    """A decorated generator can be called while tracing (as of a context manager), not compiled."""
+    if inspect.isgeneratorfunction(fn):
+        code = fn.__code__
+        at = next(i for i in dis.get_instructions(code) if "YIELD" in i.opname)
+        line = at.positions.lineno if sys.version_info >= (3, 11) and at.positions else None
+        raise LanguageError(
+            "a kernel or host function cannot be a generator", code="OC1122",
+            loc=Location(code.co_filename, line or code.co_firstlineno, function=code.co_name),
+        )  # fmt: skip
 
 
 def _returned(result: Any, fn: Callable[..., Any], name: str) -> Returned:
@@ -279,6 +309,7 @@ class KernelCall:
     def _trace_kernel(
         self, bounds: dict[str, Attribute], clusters: list[Any] | None, memory: SmemPlan
     ) -> tuple[str, list[Value]]:
+        _refuse_generator(self.fn)
         bound = inspect.signature(self.fn).bind(*self.args, **self.kwargs)
         bound.apply_defaults()
         plans: dict[str, Plan] = {}

@@ -7,12 +7,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import threading
 from dataclasses import dataclass
 from typing import Any
 
+from opencute.base.bounded import Recent
 from opencute.base.counters import COUNTERS
 from opencute.base.errors import LanguageError
 from opencute.compiler.artefacts import Artefacts
+from opencute.compiler.cached import pack, unpack
 from opencute.compiler.options import Options, default_options, parse_options
 from opencute.compiler.targets import RunTarget, run_target
 from opencute.frontend.arguments.adapters import adapted
@@ -24,15 +27,20 @@ from opencute.ir.builder import paused_gc
 from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
+from opencute.jit.learning import learn_call
 from opencute.jit.runners import ReturningRunner, Runner, SimRunner, make_runner
 from opencute.lang.pointers import AddressSpace
 from opencute.sim import RunReport
 
 __all__ = [
-    "CompileCallable", "Request", "call_jit", "compile", "compiled_artefacts", "simulated",
+    "CompileCallable", "Request", "adopt", "artefacts_of", "call_jit", "compile",
+    "compiled_artefacts", "executor_for", "resolve", "runner_key", "simulated",
 ]  # fmt: skip
 
-_runners: dict[tuple[str, RunTarget, Options], Runner] = {}
+# What is compiled again after as many others: who still holds an executor keeps its code.
+_runners: Recent[tuple[str, RunTarget, Options], Runner] = Recent(256)
+_making: dict[Any, threading.Lock] = {}
+_making_lock = threading.Lock()
 
 
 class Request:
@@ -137,19 +145,46 @@ class Request:
 
 
 def runner_for(request: Request) -> Runner:
-    """Compiled code for a request; equal modules share it."""
+    """Compiled code for a request; equal modules share it, also those of several threads."""
     module = request.trace()
-    text = str(module)
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    key = (digest, request.target, request.options)
-    runner = _runners.get(key)
-    if runner is None:
-        name = module.regions[0].block.ops[0].symbol
-        artefacts = Artefacts(name, module, request.target.arch, request.options)
-        runner = _runners[key] = make_runner(artefacts, request.target)
-        artefacts.keep()
+    key = runner_key(module, request)
+    with _making_lock:
+        lock = _making.setdefault(key, threading.Lock())
+    with lock:
+        runner = _runners.get(key)
+        if runner is None:
+            runner = make_runner(artefacts_of(module, request), request.target)
+            _runners[key] = runner
+            runner.artefacts.keep()
+    with _making_lock:
+        _making.pop(key, None)
+    return _returning(request, runner)
+
+
+def _returning(request: Request, runner: Runner) -> Runner:
+    """Code that requests share, with what the function of this one gives back."""
     returned = request.returned
     return runner if returned.nothing else ReturningRunner(runner, returned)
+
+
+def runner_key(module: Any, request: Request) -> tuple[str, RunTarget, Options]:
+    """Equal for requests that the same compiled code serves."""
+    digest = hashlib.sha256(str(module).encode()).hexdigest()
+    return (digest, request.target, request.options)
+
+
+def artefacts_of(module: Any, request: Request) -> Artefacts:
+    """The stages of a traced module."""
+    name = module.regions[0].block.ops[0].symbol
+    return Artefacts(name, module, request.target.arch, request.options)
+
+
+def adopt(request: Request, module: Any, artefacts: Artefacts) -> Runner:
+    """Have compiled stages serve a request and those like it."""
+    runner = make_runner(artefacts, request.target)
+    _runners[runner_key(module, request)] = runner
+    artefacts.keep()
+    return _returning(request, runner)
 
 
 def simulated() -> RunReport:
@@ -184,24 +219,41 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     request = Request(fn, args, kwargs, default_options())
     key = (request.key, request.target, request.options)
     version = fn.versions.get(key)
-    if version is None or not version.guard():
-        runner = runner_for(request)
-        static = [
-            s.value for n, s in request.specs.items() if isinstance(s, StaticSpec) and n != "self"
-        ]
-        owner = [request.arguments["self"]] if "self" in request.arguments else []
-        guard = guard_for(request.functions.values(), [*static, *owner])
+    if version is None or not version.guard.holds():
+        runner, guard = _trace_and_guard(request)
+        version = None
         if isinstance(guard, str):
             fn.retraced_because = guard
             fn.versions.pop(key, None)
         else:
             if len(fn.versions) >= _MAX_VERSIONS:
                 fn.versions.clear()
-            fn.versions[key] = _Version(runner, guard)
+            version = fn.versions[key] = _Version(runner, guard)
     else:
         runner = version.runner
-    result = runner(request.values(request.arguments))
+    run = runner.prepare(request.values(request.arguments))
+    native = runner.reusable and request.target.kind == "cuda" and not kwargs
+    if native and version is not None:
+        learn_call(fn, args, request, run, version.guard)
+    result = run()
     return result if isinstance(runner, ReturningRunner) else None
+
+
+def _trace_and_guard(request: Request) -> tuple[Runner, Guard | str]:
+    """Compiled code, and what tells whether its trace still holds, or why nothing does."""
+    static = [
+        s.value for n, s in request.specs.items() if isinstance(s, StaticSpec) and n != "self"
+    ]
+    if "self" in request.arguments:
+        static.append(request.arguments["self"])
+    before = guard_for([request.fn], static)
+    runner = runner_for(request)
+    guard = guard_for(request.functions.values(), static)
+    if isinstance(guard, Guard) and isinstance(before, Guard):
+        changed = before.changed()
+        if changed:
+            return runner, f"it changes {changed} while it is traced"
+    return runner, guard
 
 
 _MAX_VERSIONS = 256
@@ -233,20 +285,50 @@ class CompileCallable:
             CompileError: the function cannot be compiled; the error points at its line.
             ArgumentError: an unknown option, or arguments that do not fit the signature.
         """
-        fn, args = _resolve(fn, args)
+        fn, args = resolve(fn, args)
         try:
             request = Request(fn, args, kwargs, parse_options(options, self.typed))
-            executor = Executor(request, runner_for(request), runner_for)
-            request.forget_tensors()
-            return fast_executor(executor) if request.target.kind == "cuda" else executor
+            return executor_for(request, runner_for(request))
         except Exception as e:
             place_error(e)
             raise
 
 
-def _resolve(fn: Any, args: tuple[Any, ...]) -> tuple[JitFunction, tuple[Any, ...]]:
+def executor_for(request: Request, runner: Runner) -> Executor:
+    """What `cute.compile` returns."""
+    executor = Executor(request, runner, runner_for)
+    request.forget_tensors()
+    return fast_executor(executor) if request.target.kind == "cuda" else executor
+
+
+def restored(state: dict[str, Any], blobs: dict[str, bytes] | None) -> Executor:
+    """An executor from what `pickled` made, in this process or another one."""
+    request = object.__new__(Request)
+    vars(request).update(state)
+    module = request.trace()
+    artefacts = artefacts_of(module, request)
+    runner = _runners.get(runner_key(module, request))
+    if runner is None:
+        if blobs is not None:
+            artefacts.take_device_code(unpack(blobs))
+        runner = adopt(request, module, artefacts)
+    else:
+        runner = _returning(request, runner)
+    return executor_for(request, runner)
+
+
+def pickled(executor: Executor) -> tuple[Any, ...]:
+    """An executor as pickle wants it: the function by name, specs, the machine code if there is
+    some. The function is traced again where it is restored."""
+    request = executor.request
+    code = executor.artefacts.__dict__.get("device")
+    state = {k: v for k, v in vars(request).items() if k not in ("functions", "returned")}
+    return restored, (state, None if code is None else pack(code))
+
+
+def resolve(fn: Any, args: tuple[Any, ...]) -> tuple[JitFunction, tuple[Any, ...]]:
     if isinstance(fn, functools.partial) and not fn.keywords:
-        return _resolve(fn.func, (*fn.args, *args))
+        return resolve(fn.func, (*fn.args, *args))
     if isinstance(fn, Bound) and isinstance(fn.decorated, JitFunction):
         return fn.decorated, (fn.obj, *args)
     if isinstance(fn, JitFunction):

@@ -10,17 +10,21 @@ import ctypes
 import functools
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from opencute.base.counters import LAUNCHES
-from opencute.base.errors import ArgumentError, DeviceError
+from opencute.base.errors import ArgumentError, DeviceError, MissingPieceError
 from opencute.codegen.host import TOO_MUCH_SMEM
+from opencute.codegen.toolchain import PIECES
 from opencute.compiler.artefacts import Artefacts
 from opencute.dialects.cute import PtrType
 from opencute.dialects.gpu import LaunchFuncOp
 from opencute.ir.attributes import IntAttr
 from opencute.ir.core import BlockArgument, Op, Value
 from opencute.ir.types import FloatType
+from opencute.jit.entry.code import load
+from opencute.jit.entry.versions import Described, NativeVersion, Stream
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.native.jit import compile_host
 from opencute.runtime import driver
@@ -28,7 +32,7 @@ from opencute.runtime.device import count as device_count
 from opencute.runtime.device import properties
 from opencute.runtime.memory import DeviceBuffer
 from opencute.runtime.module import Module
-from opencute.runtime.stream import raw_stream_reader
+from opencute.runtime.stream import current_stream, raw_stream_reader
 
 __all__ = ["CudaRunner", "PreparedCall", "StagedArray", "dynamic_smem"]
 
@@ -44,8 +48,9 @@ class CudaRunner:
     def __init__(self, artefacts: Artefacts) -> None:
         self.artefacts = artefacts
         driver.ensure_context()
+        self._image: bytes | str = b""
         if any(op.name == "gpu.launch_func" for op in artefacts.module.walk()):
-            artefacts.make_device(self._compile_host)
+            self._image = self._assemble()
         else:
             self._compile_host()
         host = artefacts.host
@@ -54,18 +59,31 @@ class CudaRunner:
         self.results = host.results
         self.call: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.address)
         self.several_devices = device_count() > 1
+        self.coherent = properties().host_memory
         self._slots = ctypes.c_uint64 * host.slots
         self._loaded: dict[int, tuple[Module, Any]] = {}
         self._lock = threading.Lock()
+        self.failed = functools.partial(_failed, artefacts)
         function = next(
             op for op in artefacts.module.regions[0].block.ops if op.symbol == artefacts.name
         )
         self._types = [a.type for a in function.regions[0].block.args]
         self._host_memory = _host_memory(function)
-        self.prints = _prints(artefacts.module)
+        self.prints = _prints(artefacts.module, artefacts.options.assertions)
         if self.prints:
             _sync_at_exit()
         self._device(driver.ensure_context())
+
+    def _assemble(self) -> bytes | str:
+        """Machine code, or PTX where there is no ptxas: the driver then assembles it."""
+        try:
+            return self.artefacts.make_device(self._compile_host).cubin
+        except MissingPieceError as e:
+            if e.code != PIECES["ptxas"].code:
+                raise
+        _tell_of_driver()
+        self._compile_host()
+        return self.artefacts.ptx
 
     def _compile_host(self) -> None:
         module = self.artefacts.module
@@ -79,7 +97,7 @@ class CudaRunner:
                 array = (ctypes.c_void_p * max(len(self.launches), 1))()
                 module = None
                 if self.launches:
-                    module = Module(self.artefacts.cubin, ordinal)
+                    module = Module(self._image, ordinal)
                     most = properties(ordinal).smem_per_block_optin
                     for i, name in enumerate(self.launches):
                         function = module.function(name)
@@ -110,6 +128,8 @@ class CudaRunner:
                 slots[i + 2] = value.data_ptr
                 if i in self._host_memory:
                     _check_host_memory(value)
+                elif self.launches and self.coherent and value.array.is_cpu:
+                    pass
                 elif self.launches and value.array.is_cpu and value.array.framework != "torch":
                     staged.append(StagedArray(value, slots, i + 2))
                 elif self.launches:
@@ -177,6 +197,14 @@ def _tell_of_copies() -> None:
     )
 
 
+@functools.cache
+def _tell_of_driver() -> None:
+    sys.stderr.write(
+        "OpenCuTe: no ptxas was found, so the driver assembles kernels; that takes longer and is "
+        f"kept by the driver only. {PIECES['ptxas'].hint}.\n"
+    )
+
+
 class PreparedCall:
     """The native host function with the slots of one call."""
 
@@ -196,6 +224,26 @@ class PreparedCall:
     def reusable(self) -> bool:
         """Whether the call may be kept: arrays that are copied belong to one call."""
         return not self.staged
+
+    def native(
+        self, arguments: Described | None = None, checks: tuple[int, ...] = (), keep: Any = None
+    ) -> NativeVersion | None:
+        """This call for native code, None if something has to be done around its launch.
+
+        Args:
+            arguments: which of the slots later calls fill; None: the call stays as it is.
+            checks: guards in words.
+            keep: what these words point to.
+        """
+        runner = self.runner
+        if self.staged or runner.prints or runner.results:
+            return None
+        several = driver.function_address("cuCtxGetDevice") if runner.several_devices else 0
+        return NativeVersion(
+            arguments, self.slots, runner.address, len(runner.launches),
+            _stream_source(self.stream), self.device, runner.failed, several, checks,
+            (runner, keep),
+        )  # fmt: skip
 
     def __call__(self) -> list[Any]:
         if not self.staged:
@@ -232,15 +280,28 @@ class PreparedCall:
         if code == _NO_CONTEXT:  # a thread that has not used the device yet
             driver.ensure_context()
             code = runner.call(self.address)
-        if code & TOO_MUCH_SMEM:
-            raise ArgumentError(
-                f"{runner.artefacts.name} launches a kernel with more shared memory than a block "
-                f"may have on {runner.artefacts.target}", code="OC2129",
-                expected=f"at most {runner.artefacts.target.max_smem} bytes",
-                found=f"{code & (TOO_MUCH_SMEM - 1)} bytes",
-            )  # fmt: skip
         if code:
-            driver.check(code, f"launching {runner.artefacts.name}")
+            runner.failed(code)
+
+
+def _failed(artefacts: Artefacts, code: int) -> None:
+    """Raise for what a host function returned."""
+    if code & TOO_MUCH_SMEM:
+        raise ArgumentError(
+            f"{artefacts.name} launches a kernel with more shared memory than a block may have on "
+            f"{artefacts.target}", code="OC2129",
+            expected=f"at most {artefacts.target.max_smem} bytes",
+            found=f"{code & (TOO_MUCH_SMEM - 1)} bytes",
+        )  # fmt: skip
+    driver.check(code, f"launching {artefacts.name}")
+
+
+def _stream_source(reader: Callable[[int], int]) -> Stream:
+    """Where native code gets the stream that `reader` gives: torch, if it says it natively."""
+    exchange = load().stream
+    if reader is not current_stream and exchange:
+        return Stream(exchange=exchange)
+    return Stream(reader=reader)
 
 
 def dynamic_smem(module: Op, kernel: str, most: int) -> int:
@@ -277,8 +338,10 @@ def _check_host_memory(value: ExternalTensor) -> None:
         )  # fmt: skip
 
 
-def _prints(module: Op) -> bool:
-    return any(op.name in ("cute.print", "cf.assert") for op in module.walk())
+def _prints(module: Op, assertions: bool = True) -> bool:
+    """Whether code tells something at run time; assertions do where they are kept."""
+    told = ("cute.print", "cf.assert") if assertions else ("cute.print",)
+    return any(op.name in told for op in module.walk())
 
 
 def _symbols(module: Op) -> dict[str, int]:

@@ -9,15 +9,17 @@ import functools
 import io
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from opencute.base.errors import ArgumentError
 from opencute.frontend.locations import place_error
-from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.jit.entry.versions import describe
+from opencute.lang.external import ExternalPointer, ExternalTensor, make_native
 from opencute.lang.numbers import Numeric
 
 if TYPE_CHECKING:
     from opencute.jit.calls import Request
+    from opencute.jit.cuda_runner import PreparedCall
     from opencute.jit.runners import Runner
 
 __all__ = ["Executor", "fast_executor"]
@@ -86,6 +88,7 @@ class Executor:
         self._versions: dict[Any, Runner] = {request.key: runner}
         self._prepared: dict[tuple[int, ...], _Prepared] = {}
         self.fast: Any = None
+        self._learnt: set[Any] = set()
         self._first = runner
         signature = request.fn.signature
         self._runtime = list(request.positions)
@@ -108,6 +111,8 @@ class Executor:
             run = runner.prepare(request.values(request.arguments))
             if not kwargs and runner.reusable and getattr(run, "reusable", True):
                 self._remember(args, run)
+                if self.fast is not None:
+                    self._learn(args, request, run)
                 run()
                 return None
             return run()
@@ -126,8 +131,26 @@ class Executor:
             key = tuple(map(id, args))
             forget = functools.partial(_forget, self._prepared, key)
             self._prepared[key] = _Prepared(args, run, forget)
-            if self.fast is not None:
-                self.fast.remember_prepared(args, run)
+            # One remembered call is enough: programs that rotate arguments use the versions.
+            if self.fast is not None and not self.fast.remembers:
+                version = cast("PreparedCall", run).native()
+                if version is not None:
+                    self.fast.remember(args, version)
+
+    def _learn(self, args: tuple[Any, ...], request: Request, run: Any) -> None:
+        """Tell native code how this call was made, once for each kind of call."""
+        for a in args:
+            if type(a) is ExternalTensor:
+                make_native(a)
+        key = (request.key, *map(type, args))
+        if self._open_ended or key in self._learnt:
+            return
+        self._learnt.add(key)
+        names = self._runtime if len(args) <= len(self._runtime) else self._all
+        arguments = describe(request.specs, request.arguments, names[: len(args)])
+        version = run.native(arguments) if arguments is not None else None
+        if version is not None:
+            self.fast.learn(version)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         first = self._request
@@ -163,8 +186,6 @@ class Executor:
                     f"{first.fn.symbol}() misses argument {name!r}", code="OC2130",
                     expected=", ".join(self._runtime),
                 )  # fmt: skip
-            elif name in self._runtime:
-                arguments[name] = defaults[name].default
             else:
                 arguments[name] = defaults[name].default
         return first.like(arguments)
@@ -182,6 +203,16 @@ class Executor:
         with contextlib.redirect_stdout(io.StringIO()):  # the trace's prints were shown once
             runner = self._versions[request.key] = self._compile(request)
         return runner
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from opencute.jit.calls import pickled
+
+        return pickled(self)
+
+    @property
+    def request(self) -> Request:
+        """What it was compiled for."""
+        return self._request
 
     def export_to_c(
         self,

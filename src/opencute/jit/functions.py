@@ -98,7 +98,7 @@ class _Decorated:
         Raises:
             ArgumentError: OC2195, nothing is left of the name.
         """
-        if not isinstance(prefix, str):
+        if not isinstance(prefix, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError("a name's prefix is text", code="OC2195", found=repr(prefix))
         if not prefix and not keep_mangled_name:
             raise ArgumentError(
@@ -107,6 +107,9 @@ class _Decorated:
             )  # fmt: skip
         self.prefix = prefix or None
         self.keeps_name = keep_mangled_name
+
+    def __reduce__(self) -> str:
+        return self.fn.__qualname__  # by name, as functions are pickled
 
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         return self if obj is None else Bound(self, obj)
@@ -151,6 +154,8 @@ class JitFunction(_Decorated):
         super().__init__(fn, preprocess)
         self.versions: dict[Any, Any] = {}
         self.retraced_because = ""
+        self.fast: Any = None  # native code in front of calls, once there is code for a GPU
+        self.in_python: set[Any] = set()  # kinds of calls that native code cannot make
 
     def __call__(self, *args: Any, no_cache: bool = False, **kwargs: Any) -> Any:
         trace = current_trace()

@@ -4,46 +4,84 @@
 
 A trace reads more than its arguments: globals, closure cells, defaults, attributes of modules,
 classes and objects, the bodies of functions. `guard_for` finds these by looking at the byte code of
-every function that may have run in the trace, and makes one function that compares them with what
-they were. What cannot be followed (an object of unknown behaviour that is called, say) gives no
-guard but a reason, and the function is then traced again on each call.
+every function that may have run in the trace, and makes checks that compare them with what they
+were; native code does them at each call. What cannot be followed (an object of unknown behaviour
+that is called, say) gives no guard but a reason, and the function is then traced again on each
+call.
 
     guard = guard_for([fn])
     if isinstance(guard, str):      # the reason why there is none
         ...
-    elif guard():                   # True while nothing has changed
+    elif guard.holds():             # True while nothing has changed
         ...
 """
 
 from __future__ import annotations
 
+import abc
 import builtins
 import dis
 import enum
+import gc
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
+from opencute.jit.places import (
+    MISSING,
+    Attribute,
+    Cell,
+    Fixed,
+    Item,
+    Part,
+    Place,
+    PlaceCheck,
+    Untracked,
+)
 
 __all__ = ["Guard", "guard_for"]
 
-Guard = Callable[[], bool]
-
-_PLAIN = (int, float, complex, str, bytes, bool, type(None), type(Ellipsis), range, slice)
 _OURS = ("opencute", "cutlass")
 # Nobody changes these while a program runs.
 _STABLE = frozenset(
     {
         "math", "operator", "functools", "itertools", "typing", "enum", "builtins", "dataclasses",
-        "numpy", "torch", "jax", "ml_dtypes", "cuda",
+        "numpy", "torch", "jax", "ml_dtypes", "cuda", "collections", "abc",
     }
 )  # fmt: skip
-_MISSING = object()
+_PLAIN_METACLASSES = (type, enum.EnumMeta, abc.ABCMeta)
+# Reading attributes by names that the code does not show.
+_BY_NAME = frozenset({"getattr", "vars", "__dict__", "hasattr", "fields", "asdict", "astuple"})
+_UNUSED = frozenset({"__repr__", "__str__", "__del__", "__reduce__", "__getstate__"})
 
 
-class _Unknown(Exception):
-    """Something that cannot be followed; the text says what and what to do."""
+class Guard:
+    """Checks of all that a trace read."""
+
+    def __init__(self, checks: list[PlaceCheck]) -> None:
+        self.checks = tuple(checks)
+
+    def holds(self) -> bool:
+        """Whether nothing has changed."""
+        return all(check.holds() for check in self.checks)
+
+    __call__ = holds
+
+    def changed(self) -> str:
+        """What has changed, in words; empty if nothing has."""
+        return next((c.where or "something" for c in self.checks if not c.holds()), "")
+
+    def native(self) -> tuple[tuple[int, ...], list[Any]] | None:
+        """The checks as words for native code, and what they point to; call it while they hold.
+
+        Returns:
+            None if native code cannot do them all.
+        """
+        words: list[int] = []
+        keep: list[Any] = []
+        done = all([check.native(words, keep) for check in self.checks])
+        return (tuple(words), keep) if done else None
 
 
 def _package(name: str | None) -> str:
@@ -59,63 +97,41 @@ def _is_stable(value: Any) -> bool:
     return name in _OURS or name in _STABLE
 
 
-def _snapshot(value: Any, depth: int = 0) -> Any:
-    """A copy of plain data that later changes do not reach; raises _Unknown for anything else."""
-    if isinstance(value, (*_PLAIN, enum.Enum)):
-        return value
-    if depth < 6:
-        if isinstance(value, tuple | list):
-            items: Any = value
-            parts = [_snapshot(x, depth + 1) for x in items]
-            return parts if isinstance(value, list) else tuple(parts)
-        if isinstance(value, dict):
-            mapping: Any = value
-            return {_snapshot(k, depth + 1): _snapshot(v, depth + 1) for k, v in mapping.items()}
-        if isinstance(value, set | frozenset):
-            return type(value)(_snapshot(x, depth + 1) for x in value)
-    if isinstance(value, type) and (_is_stable(value) or value.__module__ == "builtins"):
-        return value
-    raise _Unknown(type(value).__name__)
-
-
-def _equal(a: Any, b: Any) -> bool:
-    """Equality that tells 1 from True and 1.0, also inside of containers."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, tuple | list):
-        return len(a) == len(b) and all(map(_equal, a, b))
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(_equal(v, b[k]) for k, v in a.items())
-    return bool(a == b)
-
-
 class _Collector:
     """Checks, in the order in which they were found; each reads a place and compares."""
 
     def __init__(self) -> None:
-        self.checks: list[Guard] = []
-        self.seen: set[int] = set()
+        self.checks: list[PlaceCheck] = []
+        self.seen: dict[int, Any] = {}  # by identity; values are kept, so that it stays theirs
+        self.names: set[str] = set()  # attributes that the code mentions
+        self.objects: list[tuple[Any, str]] = []
+        self.classes: list[tuple[type, str]] = []
+
+    def _first_time(self, value: Any) -> bool:
+        known = id(value) in self.seen
+        self.seen[id(value)] = value
+        return not known
+
+    def same(self, place: Place, where: str) -> None:
+        """Guard the identity of what a place holds."""
+        self.checks.append(PlaceCheck(place, where=where))
 
     # ---- places
-    def place(self, read: Callable[[], Any], chain: tuple[str, ...], where: str) -> None:
-        """Follow attributes from what `read` gives, and guard what is found."""
-        value = read()
-        if value is _MISSING:
-            self.checks.append(lambda: read() is _MISSING)
-            return
-        while chain and self._has_attributes(value):
-            name, rest = chain[0], chain[1:]
-            found = getattr(value, name, _MISSING)
-            self.checks.append(lambda read=read, value=value: read() is value)
-            holder = value
-            read = lambda holder=holder, name=name: getattr(holder, name, _MISSING)  # noqa: E731
-            value, chain, where = found, rest, f"{where}.{name}"
-            if value is _MISSING:
-                self.checks.append(lambda read=read: read() is _MISSING)
+    def place(self, place: Place, chain: tuple[str, ...], where: str) -> None:
+        """Follow attributes from a place, and guard what is found."""
+        value = place.read()
+        while chain and value is not MISSING and self._has_attributes(value):
+            self.same(place, where)
+            name, chain = chain[0], chain[1:]
+            place, holder = Attribute(value, name), value
+            value, where = place.read(), f"{where}.{name}"
+            if isinstance(value, Bound | types.MethodType):
+                self.method(holder, value, name, where)
                 return
-        self.value(read, value, where)
+        if value is MISSING:
+            self.same(place, where)
+        else:
+            self.value(place, value, where)
 
     @staticmethod
     def _has_attributes(value: Any) -> bool:
@@ -123,72 +139,172 @@ class _Collector:
             return not _is_stable(value)
         if isinstance(value, type):
             return not _is_stable(value) and value.__module__ != "builtins"
+        if isinstance(value, JitFunction | KernelFunction | types.FunctionType):
+            return False
         return not _is_stable(type(value)) and type(value).__module__ != "builtins"
 
-    def value(self, read: Callable[[], Any], value: Any, where: str) -> None:
+    def value(self, place: Place, value: Any, where: str) -> None:
         """Guard a value that tracing may have used in any way."""
         if isinstance(value, JitFunction | KernelFunction):
-            self.checks.append(lambda: read() is value)
+            self.same(place, where)
             self.decorated(value)
-        elif isinstance(value, Bound):
-            raise _Unknown(f"{where}, a method that is bound outside of the function")
         elif isinstance(value, types.FunctionType):
-            self.checks.append(lambda: read() is value)
+            self.same(place, where)
             if not _is_stable(value):
                 self.function(value)
-        elif isinstance(value, types.ModuleType | type) or _is_stable(value):
-            self._identity(read, value, where)
         elif isinstance(value, types.BuiltinFunctionType):
-            self.checks.append(lambda: read() is value)
+            self.same(place, where)
+        elif isinstance(value, Bound | types.MethodType):
+            raise Untracked(f"{where}, a method that is bound outside of the function")
+        elif isinstance(value, types.ModuleType):
+            if not _is_stable(value):
+                raise Untracked(f"{where}, a module that is used as a value")
+            self.same(place, where)
+        elif isinstance(value, type):
+            self.same(place, where)
+            self.klass(value, where)
+        elif isinstance(value, enum.Enum) or (
+            _is_stable(value) and type(value).__module__ != "builtins"
+        ):
+            self.same(place, where)
         else:
-            try:
-                kept = _snapshot(value)
-            except _Unknown as e:
-                raise _Unknown(f"{where}, which holds an object of type {e}") from None
-            self.checks.append(lambda: _equal(read(), kept))
+            self._data(place, value, where)
 
-    def _identity(self, read: Callable[[], Any], value: Any, where: str) -> None:
-        if isinstance(value, type) and not _is_stable(value) and value.__module__ != "builtins":
-            raise _Unknown(f"{where}, a class whose code may run while tracing")
-        if isinstance(value, types.ModuleType) and not _is_stable(value):
-            raise _Unknown(f"{where}, a module that is used as a value")
-        self.checks.append(lambda: read() is value)
+    def _data(self, place: Place, value: Any, where: str) -> None:
+        try:
+            self.checks.append(PlaceCheck(place, data=True, where=where))
+        except Untracked as e:
+            if type(value).__module__ == "builtins" or not hasattr(value, "__dict__"):
+                raise Untracked(f"{where}, which holds an object of type {e}") from None
+            self.same(place, where)
+            self.object(value, where)
 
     # ---- functions
     def decorated(self, fn: JitFunction | KernelFunction) -> None:
         """Guard a decorated function: its name and its body."""
-        prefix = fn.prefix
-        self.checks.append(lambda: fn.prefix == prefix)
+        self.same(Item(vars(fn), "prefix"), f"the name of {fn.fn.__name__}")
         self.function(fn.fn)
 
     def function(self, fn: types.FunctionType) -> None:
         """Guard a function's body, defaults, cells and globals, and all that it calls by name."""
-        if id(fn) in self.seen:
+        if not self._first_time(fn):
             return
-        self.seen.add(id(fn))
         code = fn.__code__
-        self.checks.append(lambda: fn.__code__ is code)
+        self.same(Part(fn, "__code__"), f"the body of {fn.__name__}")
         for holder in ("__defaults__", "__kwdefaults__"):
-            self.value(
-                lambda holder=holder: getattr(fn, holder), getattr(fn, holder),
-                f"the defaults of {fn.__name__}",
-            )  # fmt: skip
+            where = f"the defaults of {fn.__name__}"
+            self.value(Part(fn, holder), getattr(fn, holder), where)
         cells = dict(zip(code.co_freevars, fn.__closure__ or (), strict=True))
+        _mentioned(code, self.names)
         for name, chain in _reads(code):
             if name in cells:
-                self.place(lambda c=cells[name]: _cell(c), chain, name)
+                self.place(Cell(cells[name]), chain, name)
             elif name in fn.__globals__ or not hasattr(builtins, name):
-                space = fn.__globals__
-                self.place(lambda s=space, n=name: s.get(n, _MISSING), chain, name)
+                self.place(Item(fn.__globals__, name), chain, name)
             else:  # a builtin, as long as no global hides it
-                self.checks.append(lambda s=fn.__globals__, n=name: n not in s)
+                self.same(Item(fn.__globals__, name), name)
+
+    def method(self, holder: Any, method: Any, name: str, where: str) -> None:
+        """Guard a method that the code calls on an object which it reads."""
+        decorated = isinstance(method, Bound)
+        owner: Any = method.obj if decorated else method.__self__
+        if owner is not holder or name in getattr(holder, "__dict__", ()):
+            raise Untracked(f"{where}, a method of another object")
+        if isinstance(owner, type):  # a class method
+            self.klass(owner, where)
+        else:
+            self.object(owner, where)
+
+    # ---- objects and classes of the user
+    def object(self, value: Any, where: str) -> None:
+        """Guard an object: its class, and the attributes that the code mentions."""
+        cls: Any = type(value)
+        for base in cls.__mro__:
+            odd = {"__getattr__", "__getattribute__", "__slots__"} & set(vars(base))
+            if base is not object and not _is_stable(base) and odd:
+                raise Untracked(f"{where}, which holds an object of type {cls.__name__}")
+        if not hasattr(value, "__dict__"):
+            raise Untracked(f"{where}, which holds an object of type {cls.__name__}")
+        if self._first_time(value):
+            self.same(Attribute(value, "__class__"), f"the class of {where}")
+            self.objects.append((value, where))
+            self.klass(cls, f"the class of {where}")
+
+    def klass(self, cls: type, where: str) -> None:
+        """Guard a class: the functions and values that the code mentions."""
+        if _is_stable(cls) or cls.__module__ == "builtins" or not self._first_time(cls):
+            return
+        if type(cls) not in _PLAIN_METACLASSES and not _is_stable(type(cls)):
+            raise Untracked(f"{where}, a class with a metaclass")
+        self.classes.append((cls, where))
+        for base in cls.__bases__:
+            self.klass(base, where)
+
+    def finish(self) -> None:
+        """Follow objects and classes: code found there may mention further attributes."""
+        done: set[tuple[int, str]] = set()
+        while True:
+            work = [
+                (holder, name, where)
+                for holder, where in (*self.objects, *self.classes)
+                for name in list(vars(holder))
+                if (id(holder), name) not in done and self._mentions(holder, name)
+            ]
+            if not work:
+                break
+            for holder, name, where in work:
+                done.add((id(holder), name))
+                self._member(holder, name, where)
+        for value, where in self.objects:  # a new attribute may hide one of the class
+            self._new_attributes(value, where)
+
+    def _mentions(self, holder: Any, name: str) -> bool:
+        if name in self.names or (self.names & _BY_NAME and not name.startswith("__")):
+            return True
+        special = name.startswith("__") and name.endswith("__") and name not in _UNUSED
+        return special and isinstance(holder, type) and callable(vars(holder)[name])
+
+    def _member(self, holder: Any, name: str, where: str) -> None:
+        value = vars(holder)[name]
+        where = f"{where}.{name}"
+        place = Item(_namespace(holder) if isinstance(holder, type) else vars(holder), name)
+        if not isinstance(holder, type):
+            self.value(place, value, where)
+            return
+        if isinstance(value, staticmethod | classmethod | property):
+            found: Any = [getattr(value, p, None) for p in ("__func__", "fget")]
+            value = next((f for f in found if f is not None), None)
+            self.same(place, where)
+            if isinstance(value, types.FunctionType):
+                self.function(value)
+            elif isinstance(value, JitFunction | KernelFunction):
+                self.decorated(value)
+            return
+        if isinstance(value, type(None) | types.GetSetDescriptorType | types.MemberDescriptorType):
+            return
+        self.value(place, value, where)
+
+    def _new_attributes(self, value: Any, where: str) -> None:
+        for cls in type(value).__mro__:
+            for name in vars(cls):
+                if name in self.names and name not in vars(value):
+                    self.same(Item(vars(value), name), f"{where}.{name}")
 
 
-def _cell(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return _MISSING
+def _namespace(cls: type) -> dict[str, Any]:
+    """The dict behind a class's read-only `__dict__`."""
+    found = gc.get_referents(vars(cls))[0]
+    assert isinstance(found, dict)
+    return found
+
+
+def _mentioned(code: types.CodeType, names: set[str]) -> None:
+    names.update(code.co_names)
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            _mentioned(inner, names)
+        elif isinstance(inner, str):  # getattr(x, "name")
+            names.add(inner)
 
 
 def _reads(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -224,7 +340,7 @@ def _collect(
 
 
 def guard_for(functions: Iterable[Any], values: Iterable[Any] = ()) -> Guard | str:
-    """A function that tells whether what a trace read is unchanged.
+    """What tells whether all that a trace read is unchanged.
 
     Args:
         functions: the decorated functions that ran in the trace.
@@ -238,9 +354,8 @@ def guard_for(functions: Iterable[Any], values: Iterable[Any] = ()) -> Guard | s
         for fn in functions:
             collector.decorated(fn)
         for value in values:
-            collector.value(lambda value=value: value, value, "a compile-time argument")
-    except _Unknown as e:
+            collector.value(Fixed(value), value, "a compile-time argument")
+        collector.finish()
+    except Untracked as e:
         return f"it reads {e}"
-    checks = tuple(collector.checks)
-
-    return lambda: all(check() for check in checks)
+    return Guard(collector.checks)

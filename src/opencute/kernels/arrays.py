@@ -8,7 +8,12 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 
-__all__ = ["as_rows", "empty", "empty_like", "item_bits", "same_shape", "vector_elements"]
+__all__ = [
+    "as_rows", "empty", "empty_like", "floating", "item_bits", "multiprocessors", "same_shape",
+    "strides", "vector_elements", "viewed",
+]  # fmt: skip
+
+_FLOATS = ("float16", "bfloat16", "float32")
 
 
 def item_bits(array: Any) -> int:
@@ -26,38 +31,98 @@ def empty(array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """A new contiguous array of the same kind and device, with another shape and type.
 
     Args:
-        dtype: of the framework that `array` is from, or ``"float32"``.
+        dtype: of the framework that `array` is from, or a name such as ``"float32"``.
     """
     if hasattr(array, "new_empty"):
-        if dtype == "float32":
+        if isinstance(dtype, str):
             import torch
 
-            dtype = torch.float32
+            dtype = getattr(torch, dtype)
         return array.new_empty(shape, dtype=dtype)
     import numpy as np
 
     return np.empty(shape, dtype=dtype)
 
 
-def as_rows(name: str, array: Any) -> Any:
-    """A view of an array as a matrix whose rows are its last axis.
+def floating(**arrays: Any) -> None:
+    """Check that arrays are of f16, bf16 or f32; None is left out.
 
     Raises:
-        ArgumentError: it has no axis, or its layout does not allow a view with rows that are
-            contiguous.
+        ArgumentError: one of them is not.
+    """
+    for name, array in arrays.items():
+        if array is not None and str(array.dtype).rpartition(".")[2] not in _FLOATS:
+            raise ArgumentError(
+                f"{name} has a type that this operator does not take", code="OC2507",
+                expected=", ".join(_FLOATS), found=str(array.dtype),
+            )  # fmt: skip
+
+
+def strides(array: Any) -> tuple[int, ...]:
+    """Strides in elements."""
+    if callable(getattr(array, "stride", None)):
+        return tuple(int(s) for s in array.stride())
+    return tuple(int(s) // array.dtype.itemsize for s in array.strides)
+
+
+def viewed(name: str, array: Any, shape: tuple[int, ...], *, written: bool = False) -> Any:
+    """An array with another shape: a view where its layout allows, else a copy.
+
+    Args:
+        written: it is a result, which must not be a copy.
+
+    Raises:
+        ArgumentError: it would be a copy of a result.
+    """
+    if tuple(array.shape) == shape:
+        return array
+    out = array.reshape(shape)
+    same = (
+        out.data_ptr() == array.data_ptr() if hasattr(out, "data_ptr")
+        else out.ctypes.data == array.ctypes.data
+    )  # fmt: skip
+    if written and not same:
+        raise ArgumentError(
+            f"{name} cannot be seen as {shape} without a copy", code="OC2508",
+            found=f"shape {tuple(array.shape)}, strides {strides(array)}",
+            hint="pass a contiguous array",
+        )  # fmt: skip
+    return out
+
+
+def as_rows(name: str, array: Any, *, written: bool = False) -> Any:
+    """A view of an array as a matrix whose rows are its last axis; a copy where none is possible.
+
+    Args:
+        written: it is a result, which must not be a copy.
+
+    Raises:
+        ArgumentError: it has no axis, its rows are not contiguous, or a result cannot be viewed.
     """
     if len(array.shape) < 1:
         raise ArgumentError(f"{name} has no axis", code="OC2500", found=tuple(array.shape))
-    matrix = array if len(array.shape) == 2 else array.reshape(-1, array.shape[-1])
-    strides = matrix.stride() if callable(getattr(matrix, "stride", None)) else tuple(
-        s // matrix.dtype.itemsize for s in matrix.strides
-    )  # fmt: skip
-    if matrix.shape[1] > 1 and strides[1] != 1:
+    matrix = array
+    if len(array.shape) != 2:
+        count = 1
+        for extent in array.shape[:-1]:
+            count *= int(extent)
+        matrix = viewed(name, array, (count, int(array.shape[-1])), written=written)
+    steps = strides(matrix)
+    if matrix.shape[1] > 1 and steps[1] != 1:
         raise ArgumentError(
             f"the last axis of {name} is not contiguous", code="OC2501", expected="stride 1",
-            found=f"stride {strides[1]}", hint="pass a contiguous copy",
+            found=f"stride {steps[1]}", hint="pass a contiguous copy",
         )  # fmt: skip
     return matrix
+
+
+def multiprocessors(array: Any) -> int:
+    """Multiprocessors of the device that an array is on; a typical number where it is on none."""
+    if getattr(getattr(array, "device", None), "type", "") == "cuda":
+        import torch
+
+        return int(torch.cuda.get_device_properties(array.device).multi_processor_count)
+    return 132
 
 
 def same_shape(**arrays: Any) -> None:
@@ -87,12 +152,9 @@ def vector_elements(n: int, bits: int, *arrays: Any) -> int:
 
 
 def _address(array: Any) -> int:
-    """Address and row stride in bytes, or-ed: what divides both divides this."""
-    if hasattr(array, "data_ptr"):
-        size, at = array.element_size(), int(array.data_ptr())
-        steps = [s * size for s in array.stride()[:-1]]
-    else:
-        at, steps = int(array.ctypes.data), list(array.strides[:-1])
-    for extent, step in zip(array.shape, steps, strict=False):
-        at |= step if extent > 1 else 0
+    """Address and strides of rows in bytes, or-ed: what divides all divides this."""
+    size = item_bits(array) // 8
+    at = int(array.data_ptr()) if hasattr(array, "data_ptr") else int(array.ctypes.data)
+    for extent, step in zip(array.shape[:-1], strides(array)[:-1], strict=True):
+        at |= step * size if extent > 1 else 0
     return at

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How operators on rows share the work: what norms, softmax and cross-entropy have in common.
 
-A row is read once and kept in registers, so that memory is moved no more often than it must be.
+A row is read once and kept in registers, so that memory is moved no more often than it must be. A
+row that does not fit there is read in chunks, as often as it takes; the second time it is usually
+found in the L2 cache.
 With 32 elements of 16 bits a thread has four accesses of 128 bits in flight, and eight blocks of
 256 threads fit on a multiprocessor, which is enough to keep its memory busy.
 """
@@ -13,11 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opencute.base.errors import ArgumentError
+from opencute.lib.long_rows import LongRows
 from opencute.lib.rows import Rows
 
 __all__ = ["RowConfig", "heuristic", "search_space"]
 
 _MAX_ELEMENTS = 64  # of a thread: as Float32 they take 64 registers, and as many again while used
+_CHUNK_ELEMENTS = 32  # of a thread, in a chunk of a long row
 
 
 @dataclass(frozen=True)
@@ -34,39 +38,46 @@ class RowConfig:
     vec: int
     groups: int = 1
 
-    def rows(self, n: int) -> Rows:
+    def rows(self, n: int, most: int = _MAX_ELEMENTS) -> Rows | LongRows:
         """The choices applied to rows of `n` elements.
 
+        Args:
+            n: elements of a row.
+            most: elements that a thread may hold.
+
+        Returns:
+            How the row is shared: in registers, or in chunks if it does not fit there.
+
         Raises:
-            ArgumentError: the row does not fit, or the choices are not possible.
+            ArgumentError: the choices are not possible.
         """
         t, lanes = self.threads, self.threads * self.groups
         if t < 1 or lanes > 1024 or (t > 32 and (t % 32 or self.groups > 1)) or lanes % 32:
             raise ArgumentError("these threads cannot share rows", code="OC2503", found=self)
         if t < 32 and t & (t - 1):
             raise ArgumentError("these threads cannot share rows", code="OC2503", found=self)
-        if n % self.vec or self.vec & (self.vec - 1):
+        if self.vec < 1 or n % self.vec or self.vec & (self.vec - 1):
             raise ArgumentError(f"vectors do not divide {n} elements", code="OC2503", found=self)
         rows = Rows(n, t, self.vec, self.groups)
-        if rows.reps * self.vec > _MAX_ELEMENTS:
+        if rows.reps * self.vec <= most:
+            return rows
+        if t < 32:
             raise ArgumentError(
-                "a row is too long for the registers of its threads", code="OC2504",
-                expected=f"at most {_MAX_ELEMENTS * t} elements for {t} threads", found=n,
+                "a row is too long for part of a warp", code="OC2504",
+                expected=f"at most {most * t} elements for {t} threads", found=n,
             )  # fmt: skip
-        return rows
+        if self.groups > 1:
+            raise ArgumentError(
+                "only one row of a block can be read in chunks", code="OC2504", expected="groups 1",
+                found=self,
+            )  # fmt: skip
+        return LongRows(n, t, self.vec, max(_CHUNK_ELEMENTS // self.vec, 1))
 
 
 def heuristic(n: int, vec: int) -> RowConfig:
-    """A good choice for rows of `n` elements that are moved `vec` at a time.
-
-    Raises:
-        ArgumentError: the row does not fit in a block's registers.
-    """
+    """A good choice for rows of `n` elements that are moved `vec` at a time."""
     if n > 1024 * _MAX_ELEMENTS // vec * vec:
-        raise ArgumentError(
-            "a row does not fit in the registers of a block", code="OC2504",
-            expected=f"at most {1024 * _MAX_ELEMENTS} elements", found=n,
-        )  # fmt: skip
+        return RowConfig(512, vec)  # several blocks fit, so that one loads while another computes
     vectors = -(-n // vec)
     if vectors <= 128:  # up to four vectors for each thread of a warp, or of a part of one
         threads = 1
@@ -86,5 +97,8 @@ def search_space(n: int, vec: int) -> Iterator[RowConfig]:
             rows = config.rows(n)
         except ArgumentError:
             continue
-        if rows.reps * threads * vec < 2 * n:  # no more than half of the threads idle
+        if isinstance(rows, LongRows):
+            if threads >= 256:
+                yield config
+        elif rows.reps * threads * vec < 2 * n:  # no more than half of the threads idle
             yield config

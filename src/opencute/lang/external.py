@@ -9,6 +9,9 @@ multiples of 16 bytes, say) is a *fact*: code is specialised on facts, and a cal
 which they do not hold uses another version of the code.
 """
 
+# pyright: reportPrivateUsage=false
+# Native code fills slots of tensors that are nobody else's business.
+
 from __future__ import annotations
 
 import ctypes
@@ -24,11 +27,16 @@ from opencute.lang.pointers import AddressSpace, element_bits
 from opencute.lang.tensors import Tensor
 from opencute.layout.ints import is_sequence
 from opencute.numeric.dtypes import from_dlpack_code
+from opencute.runtime.capsule import pack, unpack
 from opencute.runtime.dlpack import export
 from opencute.runtime.external import ExternalArray
 from opencute.runtime.phantom import without_memory
 
-__all__ = ["MARKS", "ExternalPointer", "ExternalTensor", "from_dlpack", "make_ptr", "nullptr"]
+__all__ = [
+    "MARKS", "MARK_ALIGN", "MARK_LEAD", "ExternalPointer", "ExternalTensor", "fill", "from_dlpack",
+    "make_native", "make_ptr", "mark_word", "nullptr", "plain_marks", "slow_from_dlpack",
+    "slow_mark", "use_native",
+]  # fmt: skip
 
 MARKS = ctypes.c_int64(0)
 """How many times marks of a tensor were replaced by other ones, anywhere: calls that were prepared
@@ -67,8 +75,8 @@ class ExternalTensor(Tensor):
     """
 
     __slots__ = (
-        "__weakref__", "_dtype", "_order", "_stride32", "array", "assumed_align", "owner",
-        "prepared", "promised", "state", "version",
+        "__weakref__", "_dtype", "_native_marks", "_order", "_record", "_storage", "_stride32",
+        "array", "assumed_align", "owner", "prepared", "promised", "state", "version",
     )  # fmt: skip
     __hash__ = object.__hash__
 
@@ -105,6 +113,14 @@ class ExternalTensor(Tensor):
                     "smaller assumed_align",
                 )  # fmt: skip
         self.assumed_align = max(assumed_align or natural, 1)
+
+    def __getattr__(self, name: str) -> Any:
+        # Native code makes tensors with four slots filled; Python's are filled when one is read.
+        if name not in _FILLED_LATER or not hasattr(self, "_record"):
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(text, name=name, obj=self)
+        fill(self)
+        return object.__getattribute__(self, name)
 
     # ---- facts that users read
     @property
@@ -197,6 +213,7 @@ class ExternalTensor(Tensor):
 
     def _changed(self) -> None:
         self.version += 1
+        self._native_marks: int | None = None
         if self.prepared:  # a call with this tensor is remembered somewhere
             MARKS.value += 1
 
@@ -425,8 +442,86 @@ def from_dlpack(
     Raises:
         ArgumentError: not a tensor, not aligned as assumed, or of a type the language lacks.
     """
+    if _native and not use_32bit_stride:
+        return _native[0](tensor_dlpack, assumed_align)
     array = without_memory(tensor_dlpack) or export(tensor_dlpack)
     return ExternalTensor(array, assumed_align, use_32bit_stride, tensor_dlpack)
+
+
+def slow_from_dlpack(tensor: Any, assumed_align: int | None) -> ExternalTensor:
+    """What native code calls for what it does not know."""
+    array = without_memory(tensor) or export(tensor)
+    return ExternalTensor(array, assumed_align, False, tensor)
+
+
+slow_mark = ExternalTensor.mark_layout_dynamic
+"""The method in Python, which native code calls for what it does not know."""
+_native: list[Any] = []
+_FILLED_LATER = frozenset(
+    {
+        "_dtype", "_order", "_stride32", "array", "assumed_align", "prepared", "promised", "state",
+        "version",
+    }
+)  # fmt: skip
+
+
+def use_native(make: Any, mark: Any) -> None:
+    """Take native code for `from_dlpack` and `mark_layout_dynamic`; see `opencute.jit.entry`."""
+    _native[:] = [make]
+    ExternalTensor.mark_layout_dynamic = mark
+
+
+# What native code needs to know of a tensor's marks, in one integer: a bit, then two fields.
+MARK_ALIGN, MARK_LEAD = 8, 1
+
+
+def mark_word(dynamic: bool, lead: int | None, align: int) -> int:
+    """Marks as one integer: whether the layout is dynamic, the leading mode, the alignment."""
+    place = 0 if lead is None else lead + 1
+    return int(dynamic) | place << MARK_LEAD | (align.bit_length() - 1) << MARK_ALIGN
+
+
+def plain_marks(tensor: ExternalTensor) -> tuple[bool, int | None] | None:
+    """Whether the layout is dynamic, and its leading mode; None for other marks."""
+    shape, stride = tensor.marked()
+    if not any(isinstance(x, Dyn) for x in (*shape, *stride)):
+        return False, None
+    ones = [i for i, s in enumerate(stride) if s == 1]
+    plain = all(isinstance(n, Dyn) and n.div == 1 for n in shape) and all(
+        (isinstance(s, Dyn) and s.width == 64 and s.div == 1) or s in (0, 1) for s in stride
+    )
+    return (True, ones[0] if ones else None) if plain and len(ones) < 2 else None
+
+
+def make_native(tensor: ExternalTensor) -> None:
+    """Give a tensor that Python made, or whose marks changed, what native code reads."""
+    if getattr(tensor, "_native_marks", None) is not None:
+        return
+    array, plain = tensor.array, plain_marks(tensor)
+    t = array.dtype
+    own = numeric_class(from_dlpack_code(t.code, t.bits, t.lanes))
+    if plain is None or array.padded or tensor.element_type is not own:
+        return
+    if not hasattr(tensor, "_record"):
+        tensor._record = pack(array.address, array.shape, array.strides, array.dtype, array.device)
+    tensor._native_marks = mark_word(*plain, tensor.assumed_align)
+
+
+def fill(tensor: ExternalTensor) -> None:
+    """Give a tensor that native code made the attributes that Python code reads."""
+    word: Any = tensor._native_marks
+    lead = (word >> MARK_LEAD & 0x7F) - 1
+    taken = unpack(tensor._record)
+    owner = tensor.owner
+    array = ExternalArray(
+        taken.address, taken.shape, taken.strides, taken.dtype, taken.device, False,
+        (owner, tensor._storage), False, "torch",
+    )  # fmt: skip
+    ExternalTensor.__init__(tensor, array, 1 << (word >> MARK_ALIGN), False, owner)
+    if word & 1:
+        slow_mark(tensor, lead if lead >= 0 else None)
+        tensor.version = 0
+        tensor._native_marks = word
 
 
 class ExternalPointer:

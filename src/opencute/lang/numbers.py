@@ -301,6 +301,20 @@ class Numeric(metaclass=NumericMeta):
     def __neg__(self) -> Any:
         return ops.negate(self)
 
+    def __round__(self, ndigits: int | None = None) -> Any:
+        if not self.dtype.is_float and (ndigits is None or ndigits >= 0):
+            return self
+        if ndigits is not None:
+            raise TypeError("round() with digits is not defined for run-time numbers")
+        if not self.is_dynamic:
+            return Int32(round(self.value))
+        from opencute.lang import mathfns
+
+        return mathfns.round(self).to(Int32)
+
+    def __trunc__(self) -> Any:
+        return self.to(int)
+
     def __pos__(self) -> Any:
         return self
 

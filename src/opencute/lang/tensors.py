@@ -295,10 +295,11 @@ class TracedTensor(Tensor):
 
     def _element(self, crd: Any) -> Any:
         wide = isinstance(self.iterator, Pointer)
-        if _is_swizzled(self.layout) and isinstance(self.iterator, Pointer):
+        swizzle = _address_swizzle(self.iterator, self.layout)
+        if swizzle is not None:
             layout = self.layout
             place = layout.outer(offset_coord(crd, layout.outer, wide=False))
-            return _swizzled(self.iterator, layout.inner) + coord_add(layout.offset, place)
+            return _swizzled(self.iterator, swizzle) + coord_add(layout.offset, place)
         offset = self.layout(offset_coord(crd, self.layout, wide=wide))
         if isinstance(self.iterator, Pointer):
             return self.iterator + offset
@@ -427,16 +428,22 @@ def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:
     pointer, layout = tensor._pointer(), tensor.layout
     if not isinstance(layout, ComposedLayout):
         return pointer, layout
-    if not _is_swizzled(layout):
+    swizzle = _address_swizzle(pointer, layout)
+    if swizzle is None:
         raise LayoutError(
             f"{what} needs a plain layout, or a swizzled one in shared memory", code="OC1355",
             found=layout, hint="copy the elements one by one",
         )  # fmt: skip
-    return _swizzled(pointer, layout.inner) + layout.offset, layout.outer
+    return _swizzled(pointer, swizzle) + layout.offset, layout.outer
 
 
-def _is_swizzled(layout: Any) -> bool:
-    return isinstance(layout, ComposedLayout) and isinstance(layout.inner, Swizzle)
+def _address_swizzle(pointer: Any, layout: Any) -> Swizzle | None:
+    """The swizzle of a layout where addresses can have it; elsewhere it is a function of
+    coordinates."""
+    if not isinstance(pointer, Pointer) or pointer.memspace != AddressSpace.smem:
+        return None
+    inner: Any = layout.inner if isinstance(layout, ComposedLayout) else None
+    return inner if isinstance(inner, Swizzle) and inner.shift >= 0 else None
 
 
 def _swizzled(pointer: Pointer, swizzle: Swizzle) -> Pointer:

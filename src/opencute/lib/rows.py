@@ -29,38 +29,47 @@ def group_reduce(
     """A value of each thread of a group combined, in all of them.
 
     Args:
-        value: a number.
+        value: a number, or a tuple of numbers that are combined each for itself.
         op: combines two values, in any order.
-        buffer: shared memory for one number per warp of the block. It may be written again after
-            the next barrier of the block only.
+        buffer: shared memory for one number per warp of the block, for each value. It may be
+            written again after the next barrier of the block only.
         threads: threads of a group: a power of two up to 32, or a multiple of 32. Larger groups
-            meet at the barrier of the whole block.
+            meet at the barrier of the whole block, once.
         start: what a warp that is not there contributes.
     """
-    value = cute.arch.warp_reduction(value, op, threads_in_group=min(threads, 32))
-    if threads <= 32:
-        return value
-    return _across_warps(value, op, buffer, threads // 32, start)
+    many = isinstance(value, tuple)
+    values = value if many else (value,)
+    buffers = buffer if many else (buffer,)
+    values = tuple(
+        cute.arch.warp_reduction(v, op, threads_in_group=min(threads, 32)) for v in values
+    )
+    if threads > 32:
+        _to_buffers(values, buffers)
+        cute.arch.sync_threads()
+        values = tuple(
+            _from_buffer(b, type(v)(start), op, threads // 32)
+            for v, b in zip(values, buffers, strict=True)
+        )
+    return values if many else values[0]
 
 
 @cute.jit
-def _across_warps(
-    value: Any,
-    op: cutlass.Constexpr,
-    buffer: Any,
-    warps: cutlass.Constexpr,
-    start: Any,
-) -> Any:
+def _to_buffers(values: Any, buffers: Any) -> None:
+    warp = cute.arch.warp_idx()
+    if cute.arch.lane_idx() == 0:
+        for i in cutlass.range_constexpr(len(values)):
+            buffers[i][warp] = values[i]
+
+
+@cute.jit
+def _from_buffer(buffer: Any, start: Any, op: cutlass.Constexpr, warps: cutlass.Constexpr) -> Any:
     lane = cute.arch.lane_idx()
     warp = cute.arch.warp_idx()
-    if lane == 0:
-        buffer[warp] = value
-    cute.arch.sync_threads()
     width = 1
     while cutlass.const_expr(width < warps):
         width *= 2
     # Every `width` lanes read the same numbers, so that all lanes end with the same result.
-    out = type(value)(start)
+    out = start
     if lane % width < warps:
         out = buffer[warp // warps * warps + lane % width]
     return cute.arch.warp_reduction(out, op, threads_in_group=width)
@@ -93,31 +102,46 @@ class Rows:
         return self.reps * self.threads * self.vec == self.n
 
     @property
+    def whole(self) -> Rows:
+        """The row as one, as `LongRows` has it."""
+        return self
+
+    @property
     def warps(self) -> int:
         """Warps of a block."""
         return max(self.threads * self.groups // 32, 1)
 
-    def place(self, matrix: Any) -> tuple[Any, Any, Any, Any]:
+    def place(self, matrix: Any, columns: int = 2) -> tuple[Any, Any, Any, Any]:
         """What a thread of a block (threads, groups) works on.
 
         Args:
             matrix: a tensor (M, n); blocks take its rows in order.
+            columns: of shared memory.
 
         Returns:
-            The thread's index in its row, the row, whether there is such a row, and shared memory:
-            two columns of one number per warp. Past the last row it is the last row again, so that
-            all threads meet at the block's barriers; nothing should be written then.
+            The thread's index in its row, the row, whether there is such a row, and shared memory
+            as `buffers` gives it. Past the last row it is the last row again, so that all threads
+            meet at the block's barriers; nothing should be written then.
         """
         thread, group, _ = cute.arch.thread_idx()
         block, _, _ = cute.arch.block_idx()
         row = block * self.groups + group
-        buffers = SmemAllocator().allocate_tensor(
-            cutlass.Float32, cute.make_layout((self.warps, 2)), byte_alignment=16
-        )
+        buffers = self.buffers(columns)
         return thread, cutlass.min(row, matrix.shape[0] - 1), row < matrix.shape[0], buffers
 
+    def buffers(self, count: int) -> Any:
+        """Shared memory for reductions: `count` columns of one number per warp."""
+        return SmemAllocator().allocate_tensor(
+            cutlass.Float32, cute.make_layout((self.warps, count)), byte_alignment=16
+        )
+
     def matrix(self, t: Any) -> Any:
-        """A tensor (M, n) with what is known of it: its extent, and that rows start at vectors."""
+        """A tensor (M, n) with what is known of it: its extent, and that rows start at vectors.
+
+        None stays None.
+        """
+        if t is None:
+            return None
         stride = cute.assume(t.stride[0], divby=self.vec)
         layout = cute.make_layout((t.shape[0], self.n), stride=(stride, 1))
         return cute.make_tensor(t.iterator, layout)
@@ -172,13 +196,29 @@ class Rows:
         self._each(thread, lambda r: cute.autovec_copy(held[None, r], target[None, r]))
 
     def sum(self, values: Any, buffer: Any) -> Any:
-        """The sum over a row, in all of its threads."""
-        own = values.reduce(cute.ReductionOp.ADD, 0.0, 0)
-        return group_reduce(own, lambda a, b: a + b, buffer, threads=self.threads, start=0.0)
+        """The sum over a row, in all of its threads; of tuples, each for itself."""
+        if isinstance(values, tuple):
+            return self.combine_sums(tuple(self.own_sum(v) for v in values), buffer)
+        return self.combine_sums(self.own_sum(values), buffer)
 
     def max(self, values: Any, buffer: Any) -> Any:
         """The greatest of a row, in all of its threads."""
-        own = values.reduce(cute.ReductionOp.MAX, -cutlass.Float32.inf, 0)
+        return self.combine_max(self.own_max(values), buffer)
+
+    def own_sum(self, values: Any) -> Any:
+        """The sum of what this thread holds."""
+        return values.reduce(cute.ReductionOp.ADD, 0.0, 0)
+
+    def own_max(self, values: Any) -> Any:
+        """The greatest of what this thread holds."""
+        return values.reduce(cute.ReductionOp.MAX, -cutlass.Float32.inf, 0)
+
+    def combine_sums(self, own: Any, buffer: Any) -> Any:
+        """The sum of a number of each thread of a row; of tuples, each for itself."""
+        return group_reduce(own, lambda a, b: a + b, buffer, threads=self.threads, start=0.0)
+
+    def combine_max(self, own: Any, buffer: Any) -> Any:
+        """The greatest of the numbers of the threads of a row."""
         return group_reduce(
             own, cute.arch.fmax, buffer, threads=self.threads, start=-cutlass.Float32.inf
         )

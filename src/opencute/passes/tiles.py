@@ -150,11 +150,13 @@ def _pointers(fragments: Fragments, swizzles: Swizzles) -> dict[str, Rule]:
         type = _pointer(rw.source_type(0))
         whole_bytes = storage_bits(type.element) >= 8
         rest, known = split_constant(offset) if whole_bytes else (offset, 0)
-        base = ptr if rest is None else advance(ptr, rest, type.element)
-        moved = base if known == 0 else advance(base, known, type.element)
-        if type.swizzle and known:
-            swizzles.moved(base, known * storage_bits(type.element) // 8, moved)
-        return moved
+        if rest is None:
+            base = ptr
+        elif type.space == "smem" and whole_bytes:
+            base = swizzles.advanced(ptr, rest, type)
+        else:
+            base = advance(ptr, rest, type.element)
+        return base if known == 0 else advance(base, known, type.element)
 
     def recast(op: Op, rw: Rewriter) -> Replacement:
         return op.result if fragments.forwarded(op.operands[0]) else _recast(op, rw)

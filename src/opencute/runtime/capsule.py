@@ -18,7 +18,10 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 from opencute.runtime.dltypes import DLType
 
-__all__ = ["MAX_VERSION", "READ_ONLY", "SUBBYTE_PADDED", "Taken", "give", "row_major", "take"]
+__all__ = [
+    "MAX_VERSION", "READ_ONLY", "SUBBYTE_PADDED", "Taken", "give", "pack", "row_major", "take",
+    "unpack",
+]  # fmt: skip
 
 MAX_VERSION = (1, 1)
 READ_ONLY = 1 << 0
@@ -119,7 +122,7 @@ class Taken:
     def __del__(self) -> None:
         pointer, self.pointer = getattr(self, "pointer", 0), 0
         # At exit the producer's library may be half gone; the process returns the memory anyway.
-        if pointer and self.deleter and not sys.is_finalizing():
+        if pointer and self.deleter and sys is not None and not sys.is_finalizing():  # pyright: ignore[reportUnnecessaryComparison]
             _Deleter(self.deleter)(pointer)
 
 
@@ -152,6 +155,37 @@ def take(capsule: object) -> Taken:
     raise ArgumentError(
         "expected a DLPack capsule that nobody has taken yet", code="OC2012", found=repr(capsule)
     )
+
+
+_TENSOR_BYTES = ctypes.sizeof(_Tensor)
+_BYTES_AT = bytes.__basicsize__ - 1  # where the contents of a bytes object start
+
+
+def pack(
+    address: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: DLType,
+    device: tuple[int, int],
+) -> bytes:
+    """A DLTensor with its extents and strides behind it, for native code; it owns nothing."""
+    ndim = len(shape)
+    record = bytes(_TENSOR_BYTES + 16 * ndim)
+    start = id(record) + _BYTES_AT
+    numbers = start + _TENSOR_BYTES
+    (ctypes.c_int64 * (2 * ndim)).from_address(numbers)[:] = [*shape, *strides]
+    tensor = _Tensor.from_address(start)
+    tensor.data, (tensor.device_type, tensor.device_id), tensor.ndim = address, device, ndim
+    tensor.code, tensor.bits, tensor.lanes = dtype.code, dtype.bits, dtype.lanes
+    pointer = ctypes.POINTER(ctypes.c_int64)
+    tensor.shape = ctypes.cast(numbers, pointer)
+    tensor.strides = ctypes.cast(numbers + 8 * ndim, pointer)
+    return record
+
+
+def unpack(record: bytes) -> Taken:
+    """What a record holds."""
+    return Taken(0, 0, _Tensor.from_address(id(record) + _BYTES_AT), 0)
 
 
 _given: dict[int, tuple[object, ...]] = {}

@@ -34,6 +34,7 @@ _ATTRIBUTES = {
     "smem_per_sm": 81,
     "registers_per_sm": 82,
     "cooperative": 95,
+    "host_memory": 100,
     "smem_per_block_optin": 97,
     "max_blocks_per_sm": 106,
     "smem_reserved_per_block": 111,
@@ -71,6 +72,7 @@ class DeviceProperties:
         memory_bus_bits: width of the memory bus.
         cooperative: whether cooperative launches work.
         clusters: whether cluster launches work.
+        host_memory: whether kernels read and write all host memory, at full speed (Grace Hopper).
     """
 
     ordinal: int
@@ -96,6 +98,7 @@ class DeviceProperties:
     memory_bus_bits: int
     cooperative: bool
     clusters: bool
+    host_memory: bool
 
     @property
     def sm(self) -> str:
@@ -175,7 +178,7 @@ def _properties(ordinal: int) -> DeviceProperties:
     memory = ctypes.c_size_t()
     driver.call("cuDeviceTotalMem", ctypes.byref(memory), device)
     values = {field: attribute(number) for field, number in _ATTRIBUTES.items()}
-    flags = {field: bool(values.pop(field)) for field in ("cooperative", "clusters")}
+    flags = {field: bool(values.pop(field)) for field in ("cooperative", "clusters", "host_memory")}
     return DeviceProperties(
         ordinal=ordinal,
         name=name.value.decode(errors="replace"),

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from opencute.base.errors import ArgumentError, DeviceError
+from opencute.base.errors import ArgumentError, DeviceError, MissingPieceError
 from opencute.runtime import driver
 
 __all__ = ["DeviceBuffer"]
@@ -113,7 +113,9 @@ class DeviceBuffer:
         self.close()
 
     def __del__(self) -> None:
-        if sys.is_finalizing():
+        if sys is None or sys.is_finalizing():  # pyright: ignore[reportUnnecessaryComparison]
             return
-        with contextlib.suppress(DeviceError):  # the context is gone, and the memory with it
+        with contextlib.suppress(
+            DeviceError, MissingPieceError
+        ):  # the context is gone, and the memory with it
             self.close()

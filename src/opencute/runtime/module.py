@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakValueDictionary
 
-from opencute.base.errors import ArgumentError, DeviceError
+from opencute.base.errors import ArgumentError, DeviceError, MissingPieceError
 from opencute.runtime import driver
 from opencute.runtime.device import DeviceProperties, properties
 
@@ -181,9 +181,11 @@ class Module:
         self.close()
 
     def __del__(self) -> None:
-        if sys.is_finalizing():
+        if sys is None or sys.is_finalizing():  # pyright: ignore[reportUnnecessaryComparison]
             return
-        with contextlib.suppress(DeviceError):  # the context is gone, and the code with it
+        with contextlib.suppress(
+            DeviceError, MissingPieceError
+        ):  # the context is gone, and the code with it
             self.close()
 
 

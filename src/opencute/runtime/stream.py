@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, cast
 
-from opencute.base.errors import ArgumentError, DeviceError
+from opencute.base.errors import ArgumentError, DeviceError, MissingPieceError
 from opencute.runtime import driver
 
 __all__ = [
@@ -260,7 +260,9 @@ def _done(query: str, handle: int) -> bool:
 
 def _close_quietly(obj: Stream | Event) -> None:
     """Close from a destructor, where nobody could catch."""
-    if sys.is_finalizing():
+    if sys is None or sys.is_finalizing():  # pyright: ignore[reportUnnecessaryComparison]
         return
-    with contextlib.suppress(DeviceError):  # the context is gone, and the handle with it
+    with contextlib.suppress(
+        DeviceError, MissingPieceError
+    ):  # the context is gone, and the handle with it
         obj.close()

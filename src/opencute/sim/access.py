@@ -24,8 +24,9 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.core import Op
 from opencute.ir.types import IntegerType, Type
 from opencute.sim import faults, registers
+from opencute.sim.fused.memory import gather
 from opencute.sim.lanes import Lanes, merge_value
-from opencute.sim.memory import RAW, RowBuffer, SimPointer
+from opencute.sim.memory import RAW, Buffer, RowBuffer, SimPointer
 from opencute.sim.numbers.bulk import scatter
 from opencute.sim.numbers.packing import (
     bit_width,
@@ -40,6 +41,7 @@ from opencute.sim.values import Array, dtype_of, scalar_of
 
 __all__ = ["Access"]
 
+_MANY = 1024  # runs that are worth a look at whether they are one piece
 _ITEM = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
 
@@ -201,10 +203,22 @@ class Access:
             out[mask] = self._take(buffer, picked, low)
             out = out.view(self.dtype)
             return out.reshape(lanes.P, lanes.Q, -1)
+        runs = offsets.shape[2] if offsets.ndim == 3 else 1
+        first = self._neighbours(buffer, offsets)
+        if first is not None:
+            self._seen(lanes, "read", buffer, offsets, None, runs)
+            out = buffer.raw[first : first + offsets.size * self.width].copy().view(self.dtype)
+            return (
+                out.reshape(*offsets.shape[:2], -1) if self.vector else out.reshape(offsets.shape)
+            )
+        if not lanes.run.watchers:
+            items = self._gather_at_once(lanes, buffer, offsets)
+            if items is not None:
+                self._seen(lanes, "read", buffer, offsets, None, runs)
+                return items
         low = self._check(lanes, buffer, offsets, None, "read")
         if type(buffer) is SharedBuffer:
             offsets, low = buffer.places(lanes, offsets), low | buffer.start
-        runs = offsets.shape[2] if offsets.ndim == 3 else 1
         self._seen(lanes, "read", buffer, offsets, None, runs)
         if not self.vector:
             if low % self.size == 0:
@@ -212,6 +226,31 @@ class Access:
             return self._take(buffer, offsets, low).view(self.dtype)[..., 0]
         out = self._take(buffer, offsets, low).view(self.dtype)
         return out if out.ndim == 3 else out.reshape(*out.shape[:2], -1)
+
+    def _gather_at_once(self, lanes: Lanes, buffer: Any, offsets: Array) -> Array | None:
+        """The runs, in one native pass; None if something is wrong or that is not worth it."""
+        origin = buffer.origin(lanes) if type(buffer) is SharedBuffer else 0
+        out = gather(
+            buffer.raw, offsets, origin=origin, width=self.width, last=buffer.size - self.width,
+            low=self.need - 1, base=buffer.base,
+        )  # fmt: skip
+        if out is None:
+            return None
+        out = out.view(self.dtype)
+        return out.reshape(*out.shape[:2], -1) if self.vector else out[..., 0]
+
+    def _neighbours(self, buffer: Any, offsets: Array) -> int | None:
+        """Where the runs begin, if they follow each other in memory, aligned and in bounds."""
+        n, width = offsets.size, self.width
+        if n < _MANY or type(buffer) is not Buffer:
+            return None
+        first = int(offsets.flat[0])
+        if int(offsets.flat[n - 1]) - first != (n - 1) * width:
+            return None
+        if first < 0 or first + n * width > buffer.size or (buffer.base + first) % self.need:
+            return None
+        flat = offsets.reshape(-1)
+        return first if (flat[1:] - flat[:-1] == width).all() else None
 
     def _take(self, buffer: Any, offsets: Array, low: int) -> Array:
         """Bytes of the runs, on a further axis; `low` has the low bits of all offsets."""

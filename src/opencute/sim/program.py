@@ -57,7 +57,7 @@ class Step:
     join: int = -1
     live: set[str] = field(default_factory=set)
     results: list[tuple[str, Kind]] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
+    lines: list[Any] = field(default_factory=list)
     count: int = 0
 
 
@@ -106,7 +106,7 @@ class _Compiler(SourceWriter):
         self.current = Step("segment")
 
     # ------------------------------------------------------------------ control with waiting
-    def emit(self, uses: Sequence[str], defs: Sequence[str], lines: Sequence[str]) -> None:
+    def emit(self, uses: Sequence[str], defs: Sequence[str], lines: Sequence[Any]) -> None:
         """Add source to the current segment."""
         step = self.current
         step.uses += [u for u in uses if u not in step.defs and u not in step.uses]
@@ -141,7 +141,7 @@ class _Compiler(SourceWriter):
                 {"scf.if": self._flat_if, "scf.for": self._flat_for,
                  "scf.while": self._flat_while}[op.name](op)  # fmt: skip
             elif op.name in CONTROL:
-                lines: list[str] = []
+                lines: list[Any] = []
                 self.control(op, "    ", lines)
                 inner = self.free(*(r.block for r in op.regions))
                 uses = self.both([*op.operands, *inner])
@@ -160,7 +160,7 @@ class _Compiler(SourceWriter):
         for value in op.operands:
             self.is_constant(value)
         rule = rule_of(op)
-        lines: list[str] = []
+        lines: list[Any] = []
         for index, what in rule.sinks(op):
             self.sink(op, op.operands[index], what, "    ", lines)
         if lines:
@@ -196,7 +196,7 @@ class _Compiler(SourceWriter):
 
     def _condition(self, op: Op, cond: Value) -> str:
         """A register that holds a condition, which may be a constant."""
-        lines: list[str] = []
+        lines: list[Any] = []
         self.sink(op, cond, "a branch", "    ", lines)
         name = self.v(cond)
         if name[0] != "v":
@@ -237,7 +237,7 @@ class _Compiler(SourceWriter):
     def _flat_for(self, op: Op) -> None:
         body = op.regions[0].block
         lower, upper, step = op.operands[:3]
-        lines: list[str] = []
+        lines: list[Any] = []
         for value in op.operands[:3]:
             self.sink(op, value, "a loop bound", "    ", lines)
         carried = self.both(body.args[1:])
@@ -346,7 +346,7 @@ class _Compiler(SourceWriter):
                 continue
             lines = [f"def s{i}(L, R):"]
             lines += [f"    {u} = R[{u!r}]" for u in step.uses]
-            lines += step.lines
+            lines += self.fuser.fuse(step.lines)
             if step.count:
                 lines.append(f"    L.run.report.lane_ops += {step.count} * L.n")
             after = self.steps[i + 1].live

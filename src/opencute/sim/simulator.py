@@ -34,6 +34,7 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.attributes import DenseI32Attr, IntAttr
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, IntegerType, Type, VectorType
+from opencute.native.heap import keep_freed_memory
 from opencute.sim import semantics
 from opencute.sim.asm.expand import expand_asm
 from opencute.sim.inline import inline_calls
@@ -362,6 +363,8 @@ class _Run:
     def _blocks(self, program: Program, args: Sequence[Any], together: bool) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]
         threads = self.threads
+        if total * threads >= _LARGE:
+            keep_freed_memory()
         batch = self._batch(program, together)
         tid: Any = np.arange(threads)[None] if threads > 1 else 0
         for first in range(0, total, batch):
@@ -396,6 +399,7 @@ class _Run:
 
 
 _PROCESSORS = 132
+_LARGE = 1 << 16  # lanes of a launch whose temporary arrays are worth keeping
 _ARENA_BYTES = 1 << 23
 
 

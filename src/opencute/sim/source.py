@@ -26,6 +26,7 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.core import Block, Op, Value
 from opencute.ir.types import Type
 from opencute.sim.control import run_for, run_if, run_while
+from opencute.sim.fused.writer import Fusable, Fuser, may_fuse
 from opencute.sim.lanes import Kind
 from opencute.sim.numbers.nans import OBSERVED, Computed, canonical
 from opencute.sim.registry import Rule, rule_of
@@ -35,6 +36,8 @@ from opencute.sim.values import constant_value, dtype_of
 __all__ = ["CONTROL", "TERMINATORS", "SourceWriter", "kind_of"]
 
 CONTROL = ("scf.if", "scf.for", "scf.while")
+_PURE = ("arith", "math", "vector")
+"""Dialects in which an operation's results depend on nothing but its operands."""
 TERMINATORS = ("scf.yield", "scf.condition", "func.return", "gpu.return")
 
 
@@ -63,6 +66,9 @@ class SourceWriter:
             "report": report,
         }  # fmt: skip
         self.functions: list[str] = []
+        self.aliases: dict[Value, Value] = {}
+        self.known: dict[Any, Op] = {}
+        self.fuser = Fuser(op, self.aliases, self.v, self.bind)
 
     # ------------------------------------------------------------------ names
     def bind(self, value: Any, prefix: str) -> str:
@@ -76,6 +82,7 @@ class SourceWriter:
         const = self.constants.get(value)
         if const is not None:
             return const
+        value = self.aliases.get(value, value)
         n = self.numbers.get(value)
         if n is None:
             n = self.numbers[value] = len(self.numbers)
@@ -113,7 +120,7 @@ class SourceWriter:
             for op in block.ops:
                 for value in op.operands:
                     if value not in inside and not self.is_constant(value):
-                        out[value] = None
+                        out[self.aliases.get(value, value)] = None
                 for region in op.regions:
                     visit(region.block)
                 inside.update(op.results)
@@ -138,26 +145,29 @@ class SourceWriter:
         return True
 
     # ------------------------------------------------------------------ straight code
-    def sink(self, op: Op, value: Value, what: str, indent: str, out: list[str]) -> None:
+    def sink(self, op: Op, value: Value, what: str, indent: str, out: list[Any]) -> None:
         """Report garbage in `value` here."""
         if value in self.tracked:
             name = self.bind(op, "o")
             t = self.t(value)
             out.append(f"{indent}if {t} is not None: report(L, {t}, {name}, {what!r})")
 
-    def plain(self, op: Op, indent: str, out: list[str]) -> None:
+    def plain(self, op: Op, indent: str, out: list[Any]) -> None:
         """Source of an operation without regions."""
         if all(self.is_constant(r) for r in op.results) and op.results:
             return
         for value in op.operands:
             self.is_constant(value)
         rule = rule_of(op)
+        if self._repeats(op):
+            return
         for index, what in rule.sinks(op):
             self.sink(op, op.operands[index], what, indent, out)
         try:
-            fn = self.bind(rule.factory(op), "f")
+            function = rule.factory(op)
         except SimulationError as e:
             raise e.at(op.loc) from None
+        fn = self.bind(function, "f")
         args = [self.v(a) for a in op.operands]
         seen = OBSERVED.get(op.name)
         if seen is not None and op.operands[seen] in self.computed:
@@ -174,11 +184,31 @@ class SourceWriter:
                 args.append("track=True")
                 targets = [n for r in op.results for n in (self.v(r), self.t(r))]
         call = f"{fn}({', '.join(args)})"
-        out.append(f"{indent}{', '.join(targets)} = {call}" if targets else indent + call)
+        line = f"{indent}{', '.join(targets)} = {call}" if targets else indent + call
+        after: list[Any] = []
         if tracked_result and rule.taint != "memory":
-            self._spread(op, rule, indent, out)
+            self._spread(op, rule, indent, after)
+        if may_fuse(op) and not (tracked_result and rule.spread is not None):
+            out.append(Fusable(op, function, rule.lanes, line, after))
+        else:
+            out += [line, *after]
 
-    def _spread(self, op: Op, rule: Rule, indent: str, out: list[str]) -> None:
+    def _repeats(self, op: Op) -> bool:
+        """Whether an operation of the same block has computed this already; then that counts."""
+        if op.dialect not in _PURE or not op.results:
+            return False
+        operands = tuple(
+            (self.constants.get(v) or self.aliases.get(v, v), v.type) for v in op.operands
+        )
+        key = (op.parent, op.name, operands, op.results[0].type, tuple(op.attributes.items()))
+        before = self.known.setdefault(key, op)
+        if before is op:
+            return False
+        for value, same in zip(op.results, before.results, strict=True):
+            self.aliases[value] = same
+        return True
+
+    def _spread(self, op: Op, rule: Rule, indent: str, out: list[Any]) -> None:
         """Source that computes the taint of the results."""
         target = " = ".join(self.t(r) for r in op.results)
         taints = [self.t(a) for a in op.operands]
@@ -195,7 +225,7 @@ class SourceWriter:
         else:
             out.append(f"{indent}{target} = join({', '.join(known)})")
 
-    def block(self, block: Block, indent: str, out: list[str]) -> None:
+    def block(self, block: Block, indent: str, out: list[Any]) -> None:
         """Source of all operations of a block but its terminator."""
         start = len(out)
         for op in block.ops:
@@ -206,13 +236,14 @@ class SourceWriter:
                 self.control(op, indent, out)
             else:
                 self.plain(op, indent, out)
+        out[start:] = self.fuser.fuse(out[start:])
         if len(out) > start:
             out.insert(start, f"{indent}L.run.report.lane_ops += {len(block.ops)} * L.n")
 
     # ------------------------------------------------------------------ control without waiting
     def region(self, block: Block, live: Sequence[Value], results: Sequence[Value]) -> str:
         """Define a function for a region; returns its name."""
-        out: list[str] = []
+        out: list[Any] = []
         self.block(block, "    ", out)
         terminator = block.terminator
         if terminator.name == "scf.condition":
@@ -227,7 +258,7 @@ class SourceWriter:
         self.functions.append(f"def {name}(L{params}):\n" + "\n".join(out) + "\n")
         return name
 
-    def control(self, op: Op, indent: str, out: list[str]) -> None:
+    def control(self, op: Op, indent: str, out: list[Any]) -> None:
         """Source of an operation with regions in which nothing waits."""
         for value in op.operands:
             self.is_constant(value)
@@ -239,7 +270,7 @@ class SourceWriter:
     def _tuple(self, names: Sequence[str]) -> str:
         return f"({''.join(n + ', ' for n in names)})"
 
-    def _if(self, op: Op, indent: str, out: list[str]) -> str:
+    def _if(self, op: Op, indent: str, out: list[Any]) -> str:
         cond = op.operands[0]
         self.sink(op, cond, "a branch", indent, out)
         then, orelse = op.regions[0].block, op.regions[1].block
@@ -250,7 +281,7 @@ class SourceWriter:
         names = self._tuple(self.both(live))
         return f"run_if(L, {self.v(cond)}, {a}, {b}, {names}, {self.kinds(op.results)})"
 
-    def _for(self, op: Op, indent: str, out: list[str]) -> str:
+    def _for(self, op: Op, indent: str, out: list[Any]) -> str:
         for value in op.operands[:3]:
             self.sink(op, value, "a loop bound", indent, out)
         body = op.regions[0].block
@@ -262,7 +293,7 @@ class SourceWriter:
         kinds = self.kinds(op.results)
         return f"run_for(L, {self.bind(op, 'o')}, {fn}, {bounds}, {inits}, {names}, {kinds})"
 
-    def _while(self, op: Op, indent: str, out: list[str]) -> str:
+    def _while(self, op: Op, indent: str, out: list[Any]) -> str:
         before, after = op.regions[0].block, op.regions[1].block
         live_before, live_after = self.free(before), self.free(after)
         a = self.region(before, live_before, op.results)

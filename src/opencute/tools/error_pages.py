@@ -101,22 +101,32 @@ def _code_of(call: ast.Call) -> str:
 
 
 def _kinds() -> dict[str, str]:
-    """Default codes of the exception classes."""
-    found = {name: getattr(errors, name) for name in errors.__all__}
-    return {cls.default_code[:4]: name for name, cls in found.items()}
+    """Exception classes by the beginning of the codes that are theirs."""
+    kinds: dict[str, str] = {}
+    for name in errors.__all__:
+        code = getattr(errors, name).default_code
+        for prefix in (code[:4], code[:3]):
+            kinds.setdefault(prefix, name)
+    return kinds
 
 
-def _calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            code = _code_of(node)
-            if code:
-                yield code, node
+def _calls(tree: ast.AST, texts: dict[str, ast.expr]) -> Iterator[tuple[str, ast.Call]]:
+    """Calls with a code; in their arguments the variables of `texts` are what was assigned."""
+    if isinstance(tree, ast.FunctionDef):
+        assigned = (n for n in ast.walk(tree) if isinstance(n, ast.Assign))
+        texts = {t.id: n.value for n in assigned for t in n.targets if isinstance(t, ast.Name)}
+    if isinstance(tree, ast.Call):
+        code = _code_of(tree)
+        if code:
+            args = [texts.get(a.id, a) if isinstance(a, ast.Name) else a for a in tree.args]
+            yield code, ast.Call(tree.func, args, tree.keywords)
+    for child in ast.iter_child_nodes(tree):
+        yield from _calls(child, texts)
 
 
 def _note(entry: Entry, call: ast.Call, module: str) -> None:
     name = _name(call.func)
-    if name in errors.__all__:
+    if name.endswith("Error"):
         entry.kind = name
     texts = [_text(a) for a in call.args if isinstance(a, (ast.Constant, ast.JoinedStr, ast.BinOp))]
     texts = [t for t in texts if t and not _CODE.fullmatch(t) and t.strip("…")]
@@ -140,11 +150,11 @@ def catalogue() -> dict[str, Entry]:
     out: dict[str, Entry] = {}
     for file in sorted(root.rglob("*.py")):
         module = ".".join(file.relative_to(root).with_suffix("").parts)
-        for code, call in _calls(ast.parse(file.read_text(encoding="utf-8"))):
+        for code, call in _calls(ast.parse(file.read_text(encoding="utf-8")), {}):
             _note(out.setdefault(code, Entry(code)), call, module)
     kinds = _kinds()
     for entry in out.values():
-        entry.kind = entry.kind or kinds.get(entry.code[:4], "")
+        entry.kind = entry.kind or kinds.get(entry.code[:4]) or kinds.get(entry.code[:3], "")
     return dict(sorted(out.items()))
 
 

@@ -1,22 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""A value of a branch that Python code keeps cannot be used outside."""
+"""A value of a branch that a class keeps cannot be used outside."""
 
 import cutlass
 import cutlass.cute as cute
 
 
 class Box:
-    __slots__ = ("value",)
+    value = 0
 
 
 @cute.jit
 def host(n: cutlass.Int32):
-    box = Box()
-    box.value = 0
     if n > 1:
-        box.value = n + 1
-    cute.printf("%d", box.value)
+        Box.value = n + 1
+    cute.printf("%d", Box.value)
 
 
 host(3)

@@ -298,7 +298,7 @@ def test_values_of_an_object_and_back() -> None:
         again = new_from_mlir_values(pair, values)
         own = t.__new_from_mlir_values__(t.__extract_mlir_values__())
         seen.extend([str(t), str(again[0]), str(own), again[2], len(values)])
-        with pytest.raises(TypeMismatchError, match="OC1276"):
+        with pytest.raises(TypeMismatchError, match="OC1218"):
             new_from_mlir_values(pair, values[:-1])
         return again[3]["y"] + again[0][1, 0] + own[0, 1]
 
@@ -338,7 +338,7 @@ def test_the_names_of_mlirs_bindings_take_structures() -> None:
     @cute.jit
     def sum_of(view):
         t = view.tensor
-        with pytest.raises(TypeMismatchError, match="OC1273"):
+        with pytest.raises(TypeMismatchError, match="OC1215"):
             llvm.extractvalue(types[2], view, [0])
         out = cutlass.Float32(0)
         for i in range(t.shape[0]):

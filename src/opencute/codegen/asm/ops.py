@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type
-from opencute.dialects.asm_constraints import AsmOperand, parse_constraints, type_bits
+from opencute.dialects.asm.constraints import AsmOperand, parse_constraints, type_bits
 from opencute.dialects.llvm import LLVMStructType, asm_results
 from opencute.ir.attributes import DenseI32Attr, IntAttr, StringAttr
 from opencute.ir.core import Op, Value

@@ -16,10 +16,7 @@ REFUSED: dict[type[ast.AST], str] = {
     ast.AsyncFor: "coroutines do not exist on a GPU",
     ast.AsyncWith: "coroutines do not exist on a GPU",
     ast.Await: "coroutines do not exist on a GPU",
-    ast.Yield: "a kernel cannot be a generator",
-    ast.YieldFrom: "a kernel cannot be a generator",
     ast.Global: "a compiled function cannot assign to a global variable",
-    ast.Try: "exceptions cannot be handled at run time",
 }
 """Statements and expressions that no compiled function may contain, and why."""
 

@@ -9,21 +9,37 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from opencute.base.bounded import Recent
 from opencute.frontend import generated
 from opencute.frontend.hints import note_rewritten
 from opencute.frontend.rewrite.accepted import check
 from opencute.frontend.rewrite.conditionals import rewrite_if
 from opencute.frontend.rewrite.elections import Elections
 from opencute.frontend.rewrite.expressions import rewrite_expression, state_of
-from opencute.frontend.rewrite.leaving import leaves_of, lower_exits, runs_in_python
+from opencute.frontend.rewrite.leaving import (
+    RESULT,
+    keep_generator,
+    leaves_of,
+    lower_exits,
+    runs_in_python,
+)
 from opencute.frontend.rewrite.loops import is_trace_time, rewrite_for, rewrite_while
-from opencute.frontend.rewrite.scope import RUNTIME, call, is_constexpr, shared, walrus
+from opencute.frontend.rewrite.matches import lower_match
+from opencute.frontend.rewrite.scope import (
+    RUNTIME,
+    assigned,
+    call,
+    is_constexpr,
+    parameters,
+    shared,
+    walrus,
+)
 from opencute.frontend.source import function_tree
 
 __all__ = ["rewritten"]
 
 # By identity, with the key kept alive: code objects that differ only in their file are equal.
-_cache: dict[int, tuple[types.CodeType, types.CodeType]] = {}
+_cache: Recent[int, tuple[types.CodeType, types.CodeType]] = Recent(4096)
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -34,6 +50,7 @@ class _Rewriter(ast.NodeTransformer):
         self.function = function
         self.count = 0
         self.shared: list[str] = []
+        self.owner = ""  # the first parameter of the function that is being rewritten
 
     def _next(self) -> int:
         self.count += 1
@@ -47,21 +64,30 @@ class _Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         if any(map(_is_ours, node.decorator_list)):
             return node  # the decorator reads its source again
-        node.body = lower_exits(node.body, self._next)
+        if not keep_generator(node):
+            node.body = lower_exits(node.body, self._next)
         node.returns = None
         for arg in [*node.args.args, *node.args.posonlyargs, *node.args.kwonlyargs]:
             arg.annotation = None
         for arg in (node.args.vararg, node.args.kwarg):
             if arg is not None:
                 arg.annotation = None
-        before = self.shared
+        before, owner = self.shared, self.owner
+        self.owner = next(iter(parameters(node)), "")
         expressions = walrus(node)
-        self.shared = list(dict.fromkeys([*shared(node), *expressions]))
+        # Functions beside this one, which it may call, assign those of the function around.
+        own = {*assigned(node.body), *parameters(node)}
+        names = [*shared(node), *(n for n in before if n not in own)]
+        _declare(node, names)
+        self.shared = list(dict.fromkeys([*names, *expressions]))
         self.generic_visit(node)
         if self.shared:
             head = self._place(state_of(self.shared, expressions), node)
             node.body = [*_scopes(node.body), *head, *_rest(node.body)]
-        self.shared = before
+        self.shared, self.owner = before, owner
+        if not isinstance(node.body[-1], ast.Return):
+            last = ast.Expr(call("given", ast.Constant(None)))
+            node.body.append(ast.fix_missing_locations(ast.copy_location(last, node.body[-1])))
         return node
 
     def _shared(self, node: ast.stmt) -> list[str]:
@@ -75,10 +101,34 @@ class _Rewriter(ast.NodeTransformer):
             )  # fmt: skip
         return ast.copy_location(ast.Assign([node.target], node.value), node)
 
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> Any:
+        self.generic_visit(node)
+        node.name = node.name or "__oc_error"
+        seen = ast.Expr(call("caught", ast.Name(node.name, ast.Load())))
+        node.body = [_locate(seen, node), *node.body]
+        return node
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        f = node.func
+        if isinstance(f, ast.Name) and f.id == "super" and not (node.args or node.keywords):
+            # Bodies become functions, where super() does not know its method.
+            node.args = [ast.Name("__class__", ast.Load()), ast.Name(self.owner, ast.Load())]
+            _locate(node, node)
+        return self.generic_visit(node)
+
     def visit_Raise(self, node: ast.Raise) -> Any:
         self.generic_visit(node)
         if node.exc is not None:
             node.exc = _locate(call("raised", node.exc), node)
+        return node
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Name) and node.value.id == RESULT:
+            return node
+        if node.value is not None and not isinstance(node.value, ast.Constant):
+            at = node.value if hasattr(node.value, "lineno") else node
+            node.value = _locate(call("given", node.value), at)
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
@@ -92,13 +142,13 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
-        if is_trace_time(node.iter) and not leaves_of(node):
+        if runs_in_python(node) or (is_trace_time(node.iter) and not leaves_of(node)):
             return node
         return self._place(rewrite_for(node, self._next(), self._shared(node)), node.iter)
 
     def visit_While(self, node: ast.While) -> Any:
         self.generic_visit(node)
-        if is_constexpr(node.test) or runs_in_python(node):
+        if runs_in_python(node):
             return node
         return self._place(rewrite_while(node, self._next(), self._shared(node)), node.test)
 
@@ -130,6 +180,15 @@ def _scopes(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def _rest(body: list[ast.stmt]) -> list[ast.stmt]:
     return body[len(_scopes(body)) :]
+
+
+def _declare(fn: ast.FunctionDef, names: list[str]) -> None:
+    """Make a function say that variables which functions in it assign are not its own."""
+    own = {*assigned(fn.body), *parameters(fn)}
+    declared = {n for s in fn.body if isinstance(s, ast.Nonlocal) for n in s.names}
+    free = [n for n in names if n not in own and n not in declared]
+    if free:
+        fn.body = [*_scopes(fn.body), ast.Nonlocal(free), *_rest(fn.body)]
 
 
 def _declares(stmt: ast.stmt) -> bool:
@@ -167,7 +226,7 @@ def rewritten(fn: types.FunctionType) -> Callable[..., Any]:
 def _compile(fn: types.FunctionType) -> types.CodeType:
     tree, filename = function_tree(fn)
     check(tree, filename)
-    tree = Elections().visit(_mangled(tree, fn))
+    tree = _Matches(tree).visit(Elections().visit(_mangled(tree, fn)))
     tree = _Rewriter(filename, fn.__name__).visit(tree)
     # locals() must be called in the frame whose variables it shows, so it cannot hide in a helper.
     tree = _Locals().visit(tree)
@@ -204,6 +263,30 @@ def _mangled(tree: ast.FunctionDef, fn: types.FunctionType) -> ast.FunctionDef:
             if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
                 setattr(node, field, f"_{owner}{name}")
     return tree
+
+
+class _Matches(ast.NodeTransformer):
+    """Replaces `match` first, so that everything else sees `if`."""
+
+    def __init__(self, root: ast.FunctionDef) -> None:
+        self.root = root
+        self.count = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        if node is self.root or not any(map(_is_ours, node.decorator_list)):
+            self.generic_visit(node)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        return node
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        self.generic_visit(node)
+        return lower_match(node, self._next)
+
+    def _next(self) -> int:
+        self.count += 1
+        return self.count
 
 
 class _Locals(ast.NodeTransformer):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from opencute.frontend.rewrite.leaving import guard_of
 from opencute.frontend.rewrite.scope import (
     assigned,
     call,
@@ -36,7 +37,8 @@ def rewrite_if(node: ast.If, number: int, shared: Sequence[str] = ()) -> list[as
         number: makes the names of new functions unique.
         shared: variables that functions called inside of it may assign.
     """
-    names = list(dict.fromkeys([*assigned([*node.body, *node.orelse]), *shared]))
+    flags, bound = guard_of(node)
+    names = list(dict.fromkeys([*assigned([*node.body, *node.orelse]), *shared, *bound]))
     then, orelse = f"__oc_then_{number}", f"__oc_else_{number}"
     run = call(
         "if_",
@@ -47,6 +49,8 @@ def rewrite_if(node: ast.If, number: int, shared: Sequence[str] = ()) -> list[as
         scope_values(names),
         reached([*node.body, *node.orelse], names),
     )
+    if flags:
+        run.keywords.append(ast.keyword("guard", name_tuple(flags)))
     last: ast.stmt = ast.Assign([target_tuple(names)], run) if names else ast.Expr(run)
     return [
         function(then, names, [*node.body, returning(names)]),

@@ -24,7 +24,9 @@ __all__ = ["BUILTINS", "rewrite_expression", "state_of"]
 STATE = "__oc_state"
 SETTER = "__oc_set_"
 
-BUILTINS = frozenset({"range", "min", "max", "any", "all", "int", "float", "bool"})
+BUILTINS = frozenset({
+    "range", "min", "max", "any", "all", "int", "float", "bool", "len", "enumerate", "zip",
+})  # fmt: skip
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
     ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in",
@@ -55,11 +57,25 @@ def rewrite_expression(node: ast.expr, state: bool = False) -> ast.expr:
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
         found = call("contains", node.left, node.comparators[0])
         return found if isinstance(node.ops[0], ast.In) else call("not_", found)
+    if isinstance(node, ast.Compare) and _by_parts(node):
+        name = ast.Attribute(ast.Name(RUNTIME, ast.Load()), "compare", ast.Load())
+        op = ast.Attribute(name, _COMPARE[type(node.ops[0])], ast.Load())
+        return ast.Call(op, [node.left, node.comparators[0]], [])
     if isinstance(node, ast.NamedExpr) and state:
         return ast.Call(ast.Name(SETTER + node.target.id, ast.Load()), [node.value], [])
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BUILTINS:
         node.func = call("builtin", node.func)
     return node
+
+
+def _by_parts(node: ast.Compare) -> bool:
+    """Whether a comparison may be one of tuples or lists, or of a variable that is not bound."""
+    sides = (node.left, node.comparators[0])
+    if any(isinstance(x, ast.Tuple | ast.List) for x in sides):
+        return True
+    if any(isinstance(x, ast.Constant) and x.value is not None for x in sides):
+        return False
+    return isinstance(node.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot)
 
 
 def _chain(node: ast.Compare) -> ast.Call:

@@ -26,14 +26,24 @@ import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from opencute.frontend.rewrite.scope import SCOPES, call, is_constexpr
+from opencute.frontend.rewrite.scope import SCOPES, assigned, call, is_constexpr, target_tuple
 
-__all__ = ["RESULT", "leaves_of", "lower_exits", "runs_in_python"]
+__all__ = [
+    "RESULT",
+    "guard_of",
+    "keep_generator",
+    "leaves_of",
+    "lower_exits",
+    "next_turn",
+    "runs_in_python",
+    "static_leaves",
+]
 
 RESULT = "__ocr_result"
 RETURNED = "__ocr_returned"
 _LOOPS = (ast.For, ast.While)
 _ENDS = (ast.Break, ast.Return)
+_YIELDS = (ast.Yield, ast.YieldFrom)
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,36 @@ class _Loop:
 def leaves_of(loop: ast.For) -> list[str]:
     """The flags that end a loop."""
     return getattr(loop, "oc_leaves", [])
+
+
+def guard_of(node: ast.If) -> tuple[list[str], list[str]]:
+    """The flags by which an `if` guards what follows a statement, and the variables of that
+    statement which it reads: they are bound where no flag is set."""
+    return getattr(node, "oc_guard", ([], []))
+
+
+def next_turn(loop: ast.While) -> ast.Assign | None:
+    """The statement at the end of a turn that runs the next one."""
+    return getattr(loop, "oc_next", None)
+
+
+def static_leaves(loop: ast.While) -> list[str]:
+    """The flags that end a loop which runs while tracing."""
+    return getattr(loop, "oc_static", [])
+
+
+def keep_generator(fn: ast.FunctionDef) -> bool:
+    """Whether a function is a generator; then the statements around its `yield`s, and those that
+    leave, are marked to stay Python's."""
+    nodes = [n for s in fn.body for n in _own(s)]
+    if not any(isinstance(n, _YIELDS) for n in nodes):
+        return False
+    for n in nodes:
+        if isinstance(n, (ast.If, *_LOOPS)) and (
+            _exits([n]) or any(isinstance(m, (*_YIELDS, *_ENDS)) for m in _own(n))
+        ):
+            n.oc_python = True  # type: ignore[union-attr]
+    return True
 
 
 def runs_in_python(node: ast.AST) -> bool:
@@ -84,9 +124,18 @@ def _native(stmt: ast.stmt) -> bool:
     """Whether Python itself can run the exits of a statement at the top level of a function."""
     if isinstance(stmt, ast.Return) or not (_exits([stmt]) or _inner(stmt)):
         return True
-    if isinstance(stmt, ast.With) or (isinstance(stmt, ast.If) and is_constexpr(stmt.test)):
-        return all(_native(s) for s in [*stmt.body, *getattr(stmt, "orelse", [])])
+    if isinstance(stmt, ast.With | ast.Try) or (
+        isinstance(stmt, ast.If) and is_constexpr(stmt.test)
+    ):
+        return all(_native(s) for part in _bodies(stmt) for s in part)
     return False
+
+
+def _bodies(stmt: ast.stmt) -> Iterable[list[ast.stmt]]:
+    """The lists of statements in a statement."""
+    for part in [stmt, *getattr(stmt, "handlers", [])]:
+        for field in ("body", "orelse", "finalbody"):
+            yield getattr(part, field, [])
 
 
 def _decided(body: list[ast.stmt]) -> bool:
@@ -94,9 +143,7 @@ def _decided(body: list[ast.stmt]) -> bool:
     for stmt in body:
         if isinstance(stmt, ast.If) and is_constexpr(stmt.test) and _exits([stmt]):
             return True
-        if not isinstance(stmt, (*_LOOPS, *SCOPES)) and any(
-            _decided(getattr(stmt, field, [])) for field in ("body", "orelse")
-        ):
+        if not isinstance(stmt, (*_LOOPS, *SCOPES)) and any(map(_decided, _bodies(stmt))):
             return True
     return False
 
@@ -114,6 +161,11 @@ def _ends(body: list[ast.stmt]) -> bool:
         if isinstance(stmt, ast.If) and _ends(stmt.body) and _ends(stmt.orelse):
             return True
         if isinstance(stmt, ast.With) and _ends(stmt.body):
+            return True
+        if isinstance(stmt, ast.Try) and (
+            _ends(stmt.finalbody)
+            or (_ends([*stmt.body, *stmt.orelse]) and all(_ends(h.body) for h in stmt.handlers))
+        ):
             return True
         if isinstance(stmt, ast.While) and _endless(stmt):
             return True
@@ -177,6 +229,8 @@ class _Lowering:
             if isinstance(stmt, ast.Return):
                 if self.valued:
                     value = stmt.value or ast.Constant(None)
+                    if not isinstance(value, ast.Constant):
+                        value = ast.copy_location(call("given", value), value)
                     out.append(_assign(RESULT, value, stmt))
                 return [*out, _set(RETURNED, True, stmt)]
             if isinstance(stmt, ast.Break | ast.Continue):
@@ -201,17 +255,24 @@ class _Lowering:
                 stmt.orelse, rest = [*stmt.orelse, *rest], []
             elif _ends(stmt.orelse):
                 stmt.body, rest = [*stmt.body, *rest], []
-        for part in [stmt, *getattr(stmt, "cases", [])]:
-            for field in ("body", "orelse"):
-                if getattr(part, field, None):
+        left = _exits(stmt.body) if isinstance(stmt, ast.Try) else set[str]()
+        for part in [stmt, *getattr(stmt, "handlers", [])]:
+            for field in ("body", "orelse", "finalbody"):
+                if field == "orelse" and left and stmt.orelse:  # type: ignore[attr-defined]
+                    stmt.orelse = self._guard(  # type: ignore[attr-defined]
+                        self._flags(left, loop), stmt.orelse, stmt, loop)  # type: ignore[attr-defined]  # fmt: skip
+                elif getattr(part, field, None):
                     setattr(part, field, self.block(getattr(part, field), loop))
         if not exits:
             return [stmt]
+        return [stmt, *self._guard(self._flags(exits, loop), rest, stmt, loop)]
+
+    def _flags(self, exits: set[str], loop: _Loop | None) -> list[str]:
         flags = [RETURNED] if "return" in exits else []
         if loop is not None:
             flags += [loop.broken] if "break" in exits else []
             flags += [loop.skipped] if "continue" in exits else []
-        return [stmt, *self._guard(flags, rest, stmt, loop)]
+        return flags
 
     def _go_on(self, flags: list[str]) -> ast.expr:
         self.read.update(flags)
@@ -223,7 +284,10 @@ class _Lowering:
         """Statements that run if no flag is set."""
         if not body or not flags:
             return self.block(body, loop)
+        read = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)}
+        bound = [n for n in assigned([at]) if n in read]
         new = ast.copy_location(ast.If(self._go_on(flags), self.block(body, loop), []), at)
+        new.oc_guard = flags, bound  # type: ignore[attr-defined]
         new.test = ast.copy_location(new.test, body[0])
         return [ast.fix_missing_locations(new)]
 
@@ -234,14 +298,30 @@ class _Lowering:
         exits = _exits(stmt.body)
         n, static = self.number(), _decided(stmt.body)
         static = static or (isinstance(stmt, ast.While) and is_constexpr(stmt.test))
-        first = next((s for b in stmt.body for s in _own(b) if isinstance(s, _ENDS)), stmt)
         loop = _Loop(f"__ocr_broken_{n}", f"__ocr_skipped_{n}")
+        turn = None
+        if (
+            static
+            and isinstance(stmt, ast.While)
+            and exits - {"continue"}
+            and ("continue" not in exits)
+        ):
+            # The next turn stands where this one goes on, so that what is static there stays so.
+            turn = ast.Assign([ast.Tuple([], ast.Store())], call("next_turn"))
+            stmt.body.append(_placed(turn, stmt))
         stmt.body = [_set(loop.skipped, False, stmt), *self.block(stmt.body, loop)]
+        if turn is not None:
+            stmt.oc_next = turn  # type: ignore[union-attr]
+            test = stmt.test if isinstance(stmt, ast.While) else stmt.iter
+            names = [*assigned([test, *stmt.body]), loop.broken]
+            names += [RETURNED, RESULT] if "return" in exits else []
+            turn.targets = [target_tuple(list(dict.fromkeys(names)))]
+            _placed(turn, stmt)
         leaves = [loop.broken] if "break" in exits else []
         leaves += [RETURNED] if "return" in exits else []
         if leaves:
             self.read.update(leaves)
-            self._end(stmt, leaves, first if static else None)
+            self._end(stmt, leaves, static)
         if stmt.orelse and "break" in exits:
             unbroken = ast.If(self._go_on([loop.broken]), stmt.orelse, [])
             rest = [_placed(unbroken, stmt.orelse[0]), *rest]
@@ -251,20 +331,15 @@ class _Lowering:
         after = [RETURNED] if "return" in exits else []
         return [_set(loop.broken, False, stmt), stmt, *self._guard(after, rest, stmt, outer)]
 
-    def _end(self, stmt: ast.For | ast.While, leaves: list[str], exit_: ast.stmt | None) -> None:
-        """Make a loop end when a flag is set; `exit_`: a statement of a loop that runs while
-        tracing."""
+    def _end(self, stmt: ast.For | ast.While, leaves: list[str], static: bool) -> None:
+        """Make a loop end when a flag is set; `static`: it runs while tracing."""
         if isinstance(stmt, ast.For):
             stmt.oc_leaves = leaves  # type: ignore[attr-defined]
-            if exit_ is not None:
+            if static:
                 stmt.iter = ast.copy_location(call("unrolled", stmt.iter), stmt.iter)
                 ast.fix_missing_locations(stmt.iter)
-        elif exit_ is not None:
-            stmt.oc_python = True  # type: ignore[attr-defined]
-            stop = ast.UnaryOp(ast.Not(), call("static_go_on", self._go_on(leaves)))
-            end = ast.If(stop, [ast.Break()], [])
-            end.oc_python = True  # type: ignore[attr-defined]
-            stmt.body.append(_placed(end, exit_))
+        elif static:
+            stmt.oc_static = leaves  # type: ignore[attr-defined]
         else:
             test = ast.BoolOp(ast.And(), [self._go_on(leaves), stmt.test])
             stmt.test = ast.copy_location(test, stmt.test)

@@ -20,11 +20,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from opencute.frontend.rewrite.leaving import leaves_of
+from opencute.frontend.rewrite.leaving import leaves_of, next_turn, static_leaves
 from opencute.frontend.rewrite.scope import (
     assigned,
     call,
     function,
+    is_constexpr,
     name_tuple,
     reached,
     returning,
@@ -75,14 +76,24 @@ def rewrite_while(node: ast.While, number: int, shared: Sequence[str] = ()) -> l
     """The statements that replace a `while` whose parts are already rewritten; see `rewrite_if`."""
     names = list(dict.fromkeys([*assigned([node.test, *node.body]), *shared]))
     cond, body = f"__oc_cond_{number}", f"__oc_body_{number}"
+    turn, leaves = next_turn(node), static_leaves(node)
+    if turn is not None:
+        turn.targets = [target_tuple(names)]
+        functions: list[ast.expr] = [ast.Name(cond, ast.Load()), ast.Name(body, ast.Load())]
+        turn.value = call(
+            "next_turn", *functions, name_tuple(names), scope_values(names), name_tuple(leaves)
+        )
+        ast.fix_missing_locations(ast.copy_location(turn, node))
+    static = bool(leaves) or is_constexpr(node.test)
     test = ast.Return(ast.Tuple([node.test, scope_values(names)], ast.Load()))
     run = call(
-        "while_",
+        "static_while" if static else "while_",
         ast.Name(cond, ast.Load()),
         ast.Name(body, ast.Load()),
         name_tuple(names),
         scope_values(names),
         reached([node.test, *node.body], names),
+        *([name_tuple(leaves)] if static else []),
     )
     return [
         function(cond, names, [test]),

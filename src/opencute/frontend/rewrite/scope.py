@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 __all__ = [
     "RUNTIME",
     "SCOPES",
+    "TEMPORARY",
     "VARIABLES",
     "assigned",
     "call",
@@ -17,6 +18,7 @@ __all__ = [
     "is_constexpr",
     "loaded",
     "name_tuple",
+    "parameters",
     "reached",
     "returning",
     "scope_values",
@@ -27,6 +29,8 @@ __all__ = [
 
 RUNTIME = "__oc__"
 VARIABLES = "__oc_vars"
+TEMPORARY = "__oc_m_"
+"""How variables begin that no statement carries: each is bound where it is read."""
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -74,11 +78,39 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
 
 def shared(fn: ast.FunctionDef) -> list[str]:
     """The variables of a function that functions inside of it assign (`nonlocal`)."""
-    inner = [n for n in ast.walk(fn) if isinstance(n, ast.FunctionDef) and n is not fn]
-    names = dict.fromkeys(
-        name for f in inner for n in ast.walk(f) if isinstance(n, ast.Nonlocal) for name in n.names
-    )
+    names: dict[str, None] = {}
+    for inner in _functions(fn):
+        declared = {n for s in _scope(inner) if isinstance(s, ast.Nonlocal) for n in s.names}
+        # Names that a function in between owns are not ours.
+        own = {*assigned(inner.body), *parameters(inner)} - declared
+        names.update(dict.fromkeys(sorted(declared)))
+        names.update((n, None) for n in shared(inner) if n not in own)
     return list(names)
+
+
+def parameters(fn: ast.FunctionDef) -> list[str]:
+    """The names of a function's parameters."""
+    a = fn.args
+    args = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
+    return [arg.arg for arg in args]
+
+
+def _functions(fn: ast.AST) -> list[ast.FunctionDef]:
+    """The functions that stand in a function, not those in them."""
+    out: list[ast.FunctionDef] = []
+    for child in ast.iter_child_nodes(fn):
+        if isinstance(child, ast.FunctionDef):
+            out.append(child)
+        else:
+            out += _functions(child)
+    return out
+
+
+def _scope(fn: ast.AST) -> Iterable[ast.AST]:
+    for child in ast.iter_child_nodes(fn):
+        yield child
+        if not isinstance(child, SCOPES):
+            yield from _scope(child)
 
 
 def walrus(fn: ast.FunctionDef) -> list[str]:
@@ -103,7 +135,10 @@ def loaded(nodes: Iterable[ast.AST], but: Sequence[str]) -> list[str]:
         for child in ast.walk(node):
             if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
                 names.setdefault(child.id)
-    return [n for n in names if n not in but and not n.startswith("__oc_")]
+    return [
+        n for n in names
+        if n not in but and (not n.startswith("__oc_") or n.startswith(TEMPORARY))
+    ]  # fmt: skip
 
 
 def is_constexpr(node: ast.expr) -> bool:

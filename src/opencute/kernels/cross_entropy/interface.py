@@ -11,6 +11,7 @@ from opencute.kernels.arrays import (
     as_rows,
     empty,
     empty_like,
+    floating,
     item_bits,
     same_shape,
     vector_elements,
@@ -37,9 +38,10 @@ def cross_entropy(
         `cross_entropy_backward` needs. A target that is no class gives NaN.
 
     Raises:
-        ArgumentError: shapes do not fit, or a row is longer than 65,536 elements.
+        ArgumentError: shapes or types do not fit.
     """
     m, n = _sizes(logits, target)
+    floating(logits=logits)
     loss, lse = (empty(logits, (m,), "float32") for _ in range(2))
     if m and n:
         rows = as_rows("logits", logits)
@@ -60,13 +62,17 @@ def cross_entropy_backward(
         lse: what `cross_entropy` returned second.
         out: where the result goes, possibly `logits` itself; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
+
+    Returns:
+        The gradient. A target that is no class is none here either.
     """
     m, n = _sizes(logits, target)
     out = empty_like(logits) if out is None else out
     same_shape(logits=logits, out=out)
+    floating(logits=logits, out=out, grad=grad, lse=lse)
     same_shape(target=target, grad=grad, lse=lse)
     if m and n:
-        rows, into = as_rows("logits", logits), as_rows("out", out)
+        rows, into = as_rows("logits", logits), as_rows("out", out, written=True)
         config = config or heuristic(n, vector_elements(n, item_bits(rows), rows, into))
         sm80.cross_entropy_backward(grad, rows, target, lse, into, ignore_index, config.rows(n))
     return out
@@ -77,5 +83,10 @@ def _sizes(logits: Any, target: Any) -> tuple[int, int]:
         raise ArgumentError(
             "logits and target do not fit", code="OC2506", expected="(M, N) and (M,)",
             found=f"{tuple(logits.shape)} and {tuple(target.shape)}",
+        )  # fmt: skip
+    if str(target.dtype).rpartition(".")[2] not in ("int32", "int64"):
+        raise ArgumentError(
+            "targets are class indices", code="OC2507", expected="int32, int64",
+            found=str(target.dtype),
         )  # fmt: skip
     return int(logits.shape[0]), int(logits.shape[1])

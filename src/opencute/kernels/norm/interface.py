@@ -1,22 +1,38 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""What to call: norms of torch or NumPy arrays over their last axis."""
+"""What to call: norms of torch or NumPy arrays over their last axis.
+
+y = rms_norm(x, weight)
+y, h = rms_norm(x, weight, residual=h, prenorm=True)      # h = x + h, y its norm
+dx, dw = rms_norm_backward(dy, x, weight)
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from opencute.base.errors import ArgumentError
-from opencute.kernels.arrays import as_rows, empty_like, item_bits, same_shape, vector_elements
+from opencute.kernels.arrays import (
+    as_rows,
+    empty,
+    empty_like,
+    floating,
+    item_bits,
+    multiprocessors,
+    same_shape,
+    vector_elements,
+)
 from opencute.kernels.norm.sm80 import norm
+from opencute.kernels.norm.sm80_backward import norm_backward
+from opencute.kernels.reduce.interface import sum as reduce_sum
 from opencute.kernels.row_config import RowConfig, heuristic
 
-__all__ = ["layer_norm", "rms_norm"]
+__all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 
 
 def layer_norm(
-    x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *, out: Any = None,
-    config: RowConfig | None = None,
+    x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *, residual: Any = None,
+    prenorm: bool = False, out: Any = None, config: RowConfig | None = None,
 ) -> Any:  # fmt: skip
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` over the last axis.
 
@@ -24,23 +40,26 @@ def layer_norm(
         x: array (..., N) of f16, bf16 or f32 whose last axis is contiguous.
         weight, bias: arrays (N,), or None.
         eps: added to the variance.
+        residual: an array like `x` that is added to it before, or None.
+        prenorm: whether to return ``x + residual`` too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
 
     Returns:
-        The result, in the type of `x`; sums are taken in f32.
+        The result, in the type of `x`; sums are taken in f32. With `prenorm`, the result and
+        ``x + residual``.
 
     Raises:
-        ArgumentError: shapes do not fit, or a row is longer than 65,536 elements.
+        ArgumentError: shapes or types do not fit.
 
     Source: Ba, Kiros, Hinton, "Layer Normalization", 2016.
     """
-    return _norm(x, weight, bias, eps, out, config, centred=True)
+    return _norm(x, weight, bias, eps, residual, prenorm, out, config, centred=True)
 
 
 def rms_norm(
-    x: Any, weight: Any = None, eps: float = 1e-6, *, out: Any = None,
-    config: RowConfig | None = None,
+    x: Any, weight: Any = None, eps: float = 1e-6, *, residual: Any = None, prenorm: bool = False,
+    out: Any = None, config: RowConfig | None = None,
 ) -> Any:  # fmt: skip
     """``x / sqrt(mean(x * x) + eps) * weight`` over the last axis.
 
@@ -48,26 +67,118 @@ def rms_norm(
 
     Source: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019.
     """
-    return _norm(x, weight, None, eps, out, config, centred=False)
+    return _norm(x, weight, None, eps, residual, prenorm, out, config, centred=False)
+
+
+def layer_norm_backward(
+    grad: Any, x: Any, weight: Any = None, eps: float = 1e-5, *, bias: bool = True,
+    prenorm_grad: Any = None, config: RowConfig | None = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """The gradients of what went into `layer_norm`.
+
+    Args:
+        grad: gradient of the result, an array like `x`.
+        x: what was normalised: with a residual, the sum.
+        weight, eps: as there.
+        bias: whether there was one.
+        prenorm_grad: gradient of ``x + residual`` from elsewhere, which is added, or None.
+        config: how the work is shared; a good choice when omitted.
+
+    Returns:
+        Gradients of `x` (and of the residual), of the weight, and of the bias; None for what there
+        was not. Those of weight and bias have the type of the weight, else of `x`.
+    """
+    return _backward(grad, x, weight, eps, bias, prenorm_grad, config, centred=True)
+
+
+def rms_norm_backward(
+    grad: Any, x: Any, weight: Any = None, eps: float = 1e-6, *, prenorm_grad: Any = None,
+    config: RowConfig | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """The gradients of what went into `rms_norm`: those of `x` and of the weight.
+
+    Arguments are those of `layer_norm_backward`.
+    """
+    return _backward(grad, x, weight, eps, False, prenorm_grad, config, centred=False)[:2]
 
 
 def _norm(
-    x: Any, weight: Any, bias: Any, eps: float, out: Any, config: RowConfig | None, *, centred: bool
-) -> Any:
+    x: Any, weight: Any, bias: Any, eps: float, residual: Any, prenorm: bool, out: Any,
+    config: RowConfig | None, *, centred: bool,
+) -> Any:  # fmt: skip
     out = empty_like(x) if out is None else out
-    same_shape(x=x, out=out)
+    same_shape(x=x, residual=residual, out=out)
+    floating(x=x, weight=weight, bias=bias, residual=residual, out=out)
+    n = _columns(x, weight=weight, bias=bias)
+    total = x if prenorm and residual is None else empty_like(x) if prenorm else None
+    if 0 not in x.shape:
+        rows, into = as_rows("x", x), as_rows("out", out, written=True)
+        added = None if residual is None else as_rows("residual", residual)
+        kept = None if residual is None or total is None else as_rows("total", total, written=True)
+        config = config or _choice(n, rows, into, added, kept, weight, bias)
+        norm(rows, added, weight, bias, kept, into, float(eps), config.rows(n), centred)
+    return (out, total) if prenorm else out
+
+
+def _backward(
+    grad: Any, x: Any, weight: Any, eps: float, bias: bool, prenorm_grad: Any,
+    config: RowConfig | None, *, centred: bool,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    same_shape(x=x, grad=grad, prenorm_grad=prenorm_grad)
+    floating(x=x, grad=grad, weight=weight, prenorm_grad=prenorm_grad)
+    n = _columns(x, weight=weight)
+    like = x if weight is None else weight
+    dx = empty_like(x)
+    wanted = (weight is not None, bias)
+    if 0 in x.shape:
+        zeros = [None if not w else reduce_sum(empty(like, (0, n), like.dtype), 0) for w in wanted]
+        return dx, zeros[0], zeros[1]
+    rows, into, grads = as_rows("x", x), as_rows("dx", dx, written=True), as_rows("grad", grad)
+    added = None if prenorm_grad is None else as_rows("prenorm_grad", prenorm_grad)
+    if config is None:
+        vec = vector_elements(n, *_bits_and_arrays(rows, into, grads, added, weight))
+        config = _backward_choice(n, vec)
+    shared = config.rows(n, _BACKWARD_ELEMENTS)
+    blocks = min(-(-int(rows.shape[0]) // shared.groups), _BLOCKS * multiprocessors(x))
+    partial = [empty(rows, (blocks * shared.groups, n), "float32") if w else None for w in wanted]
+    norm_backward(
+        grads, rows, weight, added, into, *partial, float(eps), blocks, shared, centred
+    )  # fmt: skip
+    dw, db = (
+        None if p is None else reduce_sum(p, 0, out=empty(like, (n,), like.dtype)) for p in partial
+    )
+    return dx, dw, db
+
+
+_BACKWARD_ELEMENTS = 32  # of a thread: it holds four numbers for each
+_BLOCKS = 2  # of a multiprocessor: their sums of weight and bias are few, and one loads at a time
+
+
+def _backward_choice(n: int, vec: int) -> RowConfig:
+    """As `heuristic`, with half as many elements for a thread, which holds more of each."""
+    each = max(16, vec)
+    if n <= 32 * each:
+        return heuristic(n, vec)
+    if n <= 512 * each:
+        return RowConfig(32 * -(-n // (each * 32)), vec)
+    return RowConfig(256, vec)  # in chunks; more threads would have too few registers
+
+
+def _columns(x: Any, **vectors: Any) -> int:
     n = int(x.shape[-1]) if len(x.shape) else 0
-    for name, given in (("weight", weight), ("bias", bias)):
+    for name, given in vectors.items():
         if given is not None and tuple(given.shape) != (n,):
             raise ArgumentError(
                 f"{name} does not fit the last axis", code="OC2505", expected=(n,),
                 found=tuple(given.shape),
             )  # fmt: skip
-    if 0 in x.shape:
-        return out
-    rows, into = as_rows("x", x), as_rows("out", out)
-    given = [a for a in (rows, into, weight, bias) if a is not None]
-    if config is None:
-        config = heuristic(n, vector_elements(n, max(map(item_bits, given)), *given))
-    norm(rows, weight, bias, into, float(eps), config.rows(n), centred)
-    return out
+    return n
+
+
+def _bits_and_arrays(*arrays: Any) -> tuple[Any, ...]:
+    given = [a for a in arrays if a is not None]
+    return (max(map(item_bits, given)), *given)
+
+
+def _choice(n: int, *arrays: Any) -> RowConfig:
+    return heuristic(n, vector_elements(n, *_bits_and_arrays(*arrays)))

@@ -6,7 +6,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from opencute.kernels.arrays import as_rows, empty_like, item_bits, same_shape, vector_elements
+from opencute.kernels.arrays import (
+    as_rows,
+    empty_like,
+    floating,
+    item_bits,
+    same_shape,
+    vector_elements,
+)
 from opencute.kernels.row_config import RowConfig, heuristic
 from opencute.kernels.softmax import sm80
 
@@ -26,13 +33,14 @@ def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
         NaN, as it does elsewhere.
 
     Raises:
-        ArgumentError: shapes do not fit, or a row is longer than 65,536 elements.
+        ArgumentError: shapes or types do not fit.
     """
     out = empty_like(x) if out is None else out
     same_shape(x=x, out=out)
+    floating(x=x, out=out)
     if 0 in x.shape:
         return out
-    rows, into = as_rows("x", x), as_rows("out", out)
+    rows, into = as_rows("x", x), as_rows("out", out, written=True)
     config = config or _choice(x, rows, into)
     sm80.softmax(rows, into, config.rows(int(x.shape[-1])))
     return out
@@ -48,9 +56,10 @@ def softmax_backward(grad: Any, y: Any, *, out: Any = None, config: RowConfig | 
     """
     out = empty_like(y) if out is None else out
     same_shape(y=y, grad=grad, out=out)
+    floating(y=y, grad=grad, out=out)
     if 0 in y.shape:
         return out
-    matrices = [as_rows(n, a) for n, a in (("grad", grad), ("y", y), ("out", out))]
+    matrices = [as_rows("grad", grad), as_rows("y", y), as_rows("out", out, written=True)]
     config = config or _choice(y, *matrices)
     sm80.softmax_backward(*matrices, config.rows(int(y.shape[-1])))
     return out

@@ -82,7 +82,7 @@ def inline_asm(
         res: type of the result, a struct type for several, None for none.
         operands_: the inputs.
         asm_string: PTX; ``$0`` and so on are outputs, then inputs.
-        constraints: a register class for each, see `opencute.dialects.asm_constraints`.
+        constraints: a register class for each, see `opencute.dialects.asm.constraints`.
         has_side_effects: whether it does more than compute its results from its inputs.
         is_align_stack: without meaning in PTX.
         asm_dialect: without meaning in PTX.

@@ -7,25 +7,35 @@ is added to the address in multiples of P can be added after the swizzle, as an 
 and places that are equal modulo P share the rest::
 
     swizzle(p + 9 * 1024 + 32)  ==  swizzle(p + 32) + 9 * 1024
+
+Where the bits of such a rest are known to be zero in p, adding is an xor, and the swizzle is put on
+once for all places::
+
+    swizzle(p + 32)  ==  swizzle(p) ^ swizzle(32)
 """
 
 from __future__ import annotations
 
 from opencute.dialects import arith, llvm
-from opencute.dialects.cute import PtrType
+from opencute.dialects.cute import PtrType, storage_bits
 from opencute.ir.core import Value
 from opencute.ir.types import I8, I32
+from opencute.passes.memory import advance
+from opencute.passes.tiled.bits import known_zeros
 
 __all__ = ["Swizzles", "swizzled"]
 
 
 def swizzled(address: Value, swizzle: tuple[int, ...]) -> Value:
     """An address in shared memory with its swizzle put on."""
+    return llvm.inttoptr(_number(address, swizzle), llvm.SHARED)
+
+
+def _number(address: Value, swizzle: tuple[int, ...]) -> Value:
     bits, base, shift = swizzle
     number = llvm.ptrtoint(address, I32)
     read = arith.binary("andi", number, _int(((1 << bits) - 1) << (base + shift)))
-    change = arith.binary("shrui", read, _int(shift))
-    return llvm.inttoptr(arith.binary("xori", number, change), llvm.SHARED)
+    return arith.binary("xori", number, arith.binary("shrui", read, _int(shift)))
 
 
 def _int(value: int) -> Value:
@@ -36,12 +46,19 @@ class Swizzles:
     """The swizzled addresses of a function, while lowering walks on."""
 
     def __init__(self) -> None:
-        self._roots: dict[Value, tuple[Value, int]] = {}
+        self._made: dict[tuple[Value, tuple[int, ...]], Value] = {}
 
-    def moved(self, base: Value, offset: int, result: Value) -> None:
-        """Remember that `result` is `base` moved by a constant number of bytes."""
-        root, start = self._roots.get(base, (base, 0))
-        self._roots[result] = (root, start + offset)
+    def advanced(self, base: Value, offset: Value, type: PtrType) -> Value:
+        """`base` moved by a number of elements that varies.
+
+        Constants that have been added before are added after it, where they become immediates; the
+        swizzle is put on here, where all uses of the result see it.
+        """
+        root, start = _split(base)
+        moved = advance(root, offset, type.element)
+        if type.swizzle:
+            self._made[moved, type.swizzle] = _number(moved, type.swizzle)
+        return _moved(moved, start)
 
     def address(self, base: Value, offset: int, type: PtrType) -> Value:
         """Where the access to `offset` bytes behind a swizzled pointer goes."""
@@ -51,11 +68,27 @@ class Swizzles:
     def split_address(self, base: Value, offset: int, type: PtrType) -> tuple[Value, int]:
         """The same as a base and an immediate offset in bytes."""
         bits, low, shift = type.swizzle
-        root, start = self._roots.get(base, (base, 0))
-        period = 1 << (bits + low + shift)
+        root, start = _split(base)
         offset += start
-        inner = offset % period
-        return swizzled(_moved(root, inner), type.swizzle), offset - inner
+        inner = offset % (1 << (bits + low + shift))
+        if inner and inner & ~known_zeros(root):
+            return swizzled(_moved(root, inner), type.swizzle), offset - inner
+        # Without a carry the swizzle of a sum is the xor of swizzles.
+        number = self._made.get((root, type.swizzle)) or _number(root, type.swizzle)
+        if inner:
+            change = inner ^ (inner >> shift & ((1 << bits) - 1) << low)
+            number = arith.binary("xori", number, _int(change))
+        return llvm.inttoptr(number, llvm.SHARED), offset - inner
+
+
+def _split(pointer: Value) -> tuple[Value, int]:
+    """An address as one that varies and a constant number of bytes after it."""
+    total = 0
+    while isinstance(pointer.op, llvm.GepOp) and not pointer.op.indices:
+        (index,) = pointer.op.rawConstantIndices.values
+        total += index * storage_bits(pointer.op.elem_type.value) // 8
+        pointer = pointer.op.base
+    return pointer, total
 
 
 def _moved(base: Value, offset: int) -> Value:

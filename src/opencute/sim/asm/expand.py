@@ -21,8 +21,8 @@ from collections.abc import Sequence
 
 from opencute.base.errors import SimulationError
 from opencute.dialects import arith, llvm, scf
-from opencute.dialects.asm_constraints import parse_constraints
-from opencute.dialects.ptx_compute import compute
+from opencute.dialects.asm.compute import compute
+from opencute.dialects.asm.constraints import parse_constraints
 from opencute.ir.attributes import DenseI32Attr, StringAttr
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Op, Value

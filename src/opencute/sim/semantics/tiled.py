@@ -28,6 +28,7 @@ from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
+from opencute.sim.numbers.bulk import to_f32
 from opencute.sim.numbers.exact import fma as exact_fma
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.tile_access import TileAccess, tile_pointer
@@ -100,8 +101,7 @@ class Warps:
 def _places(layout: Layout) -> Array:
     """The place of each (thread, value), threads first."""
     threads = layout[0].size()
-    values = layout.size() // threads
-    return np.array([[layout(t, v) for v in range(values)] for t in range(threads)])
+    return np.array(layout.offsets()).reshape(-1, threads).T.copy()
 
 
 @lru_cache(maxsize=512)
@@ -303,29 +303,43 @@ def _numbers(values: Array, type: str) -> Array:
         return (values.astype(np.int64) & 15).astype(np.float64)
     if type == "tf32":
         return (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
-    return values if type in ("f64", "f32") else values.astype(np.float32)
+    return values if type in ("f64", "f32") else to_f32(values)
+
+
+@lru_cache(maxsize=512)
+def _from_registers(layout: Layout, shape: tuple[int, int], uses: tuple[int, int]) -> Array:
+    """For each element of the matrix of some tiles, the register (thread, value) that holds it."""
+    first, second = uses
+    values = _places(layout).shape[1]
+    row, column = np.indices((first * shape[0], second * shape[1]))
+    f, i = np.divmod(row, shape[0])
+    s, j = np.divmod(column, shape[1])
+    thread, value = np.divmod(_holders(layout)[i + shape[0] * j], values)
+    return (thread * second + s) * first * values + f * values + value
+
+
+@lru_cache(maxsize=512)
+def _to_registers(layout: Layout, shape: tuple[int, int], uses: tuple[int, int]) -> Array:
+    """For each register (thread, value) of some tiles, the element of the matrix."""
+    first, second = uses
+    places = _places(layout)[:, None, None]
+    s, f = np.arange(second)[:, None, None], np.arange(first)[:, None]
+    row, column = f * shape[0] + places % shape[0], s * shape[1] + places // shape[0]
+    return (row * (second * shape[1]) + column).reshape(WARP, -1)
 
 
 def _matrix(rows: Array, layout: Layout, shape: tuple[int, int], uses: tuple[int, int]) -> Array:
     """Registers as matrices: (warps, uses[0] * shape[0], uses[1] * shape[1])."""
-    first, second = uses
-    values = _places(layout).shape[1]
-    tiles = rows.reshape(-1, WARP, second, first, values)
-    tiles = tiles.transpose(0, 3, 2, 1, 4).reshape(-1, first, second, WARP * values)
-    tiles = tiles.take(_holders(layout), axis=3)  # places: the first mode fastest
-    tiles = tiles.reshape(-1, first, second, shape[1], shape[0]).transpose(0, 1, 4, 2, 3)
-    return tiles.reshape(-1, first * shape[0], second * shape[1])
+    flat = rows.reshape(rows.shape[0], -1)
+    return flat.take(_from_registers(layout, shape, uses), axis=1)
 
 
 def _registers(
     matrix: Array, layout: Layout, shape: tuple[int, int], uses: tuple[int, int]
 ) -> Array:
     """The inverse of `_matrix`: (warps, 32, values)."""
-    first, second = uses
-    tiles = matrix.reshape(-1, first, shape[0], second, shape[1]).transpose(0, 1, 3, 4, 2)
-    tiles = tiles.reshape(-1, first, second, shape[0] * shape[1]).take(_places(layout), axis=3)
-    rows = tiles.transpose(0, 3, 2, 1, 4)
-    return np.ascontiguousarray(rows).reshape(rows.shape[0], WARP, -1)
+    flat = matrix.reshape(matrix.shape[0], -1)
+    return flat.take(_to_registers(layout, shape, uses), axis=1)
 
 
 def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, int]) -> Array:

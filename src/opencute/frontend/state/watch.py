@@ -20,14 +20,11 @@ In: the objects that code can reach. Out: which of their items changed::
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import enum
 import types
 from collections.abc import Iterable
 from typing import Any
 
-from opencute.layout.ints import is_tuple
+from opencute.frontend.state.objects import fill, parts_of, state_of
 
 __all__ = ["MISSING", "Key", "Watch"]
 
@@ -37,49 +34,7 @@ MISSING: Any = types.SimpleNamespace(name="missing")
 Key = tuple[int, Any]
 """Which object of a Watch, and its index, key or attribute."""
 
-_FOREIGN = frozenset({
-    "builtins", "collections", "cuda", "functools", "inspect", "jax", "ml_dtypes", "numpy",
-    "opencute", "pathlib", "re", "torch", "typing",
-})  # fmt: skip
-_OURS = ("opencute.lib.", "opencute.kernels.")  # written in the language, as users' classes are
-_LIMIT = 512
-
-
-def _state(obj: Any) -> dict[Any, Any] | None:
-    """The items of a mutable object by key; None for anything that cannot change or is not ours to
-    look into."""
-    kind = type(obj)
-    if kind is list:
-        return dict(enumerate(obj))
-    if kind is dict:
-        return dict(obj)
-    if kind is types.SimpleNamespace:
-        return dict(vars(obj))
-    if isinstance(obj, type | types.ModuleType | types.FunctionType | enum.Enum):
-        return None
-    if kind.__module__.split(".")[0] in _FOREIGN and not kind.__module__.startswith(_OURS):
-        return None
-    if not hasattr(obj, "__dict__"):
-        return None
-    params = getattr(kind, "__dataclass_params__", None)
-    if dataclasses.is_dataclass(obj) and params is not None and params.frozen:
-        return None
-    return dict(vars(obj))
-
-
-def _parts(obj: Any) -> Iterable[Any]:
-    if is_tuple(obj):
-        return obj  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(obj, types.FunctionType):
-        return _captured(obj)
-    state = _state(obj)
-    return state.values() if state is not None else ()
-
-
-def _captured(fn: types.FunctionType) -> Iterable[Any]:
-    for cell in fn.__closure__ or ():
-        with contextlib.suppress(ValueError):  # not bound yet
-            yield cell.cell_contents
+_LIMIT = 4096
 
 
 class Watch:
@@ -99,20 +54,23 @@ class Watch:
             if id(obj) in seen:
                 continue
             seen.add(id(obj))
-            state = _state(obj)
+            state = state_of(obj)
             if state is not None:
                 self.objects.append(obj)
                 self.before.append(state)
-            queue += _parts(obj)
+                queue += state.values()
+            else:
+                queue += parts_of(obj)
+        self.known = {id(obj) for obj in self.objects}
 
     def changes(self) -> dict[Key, Any]:
         """The items that are not what they were, with their present values."""
         out: dict[Key, Any] = {}
         for i, (obj, old) in enumerate(zip(self.objects, self.before, strict=True)):
-            new = _state(obj) or {}
+            new = state_of(obj) or {}
             for key in (*old, *(k for k in new if k not in old)):
                 value = new.get(key, MISSING)
-                if value is not old.get(key, MISSING):
+                if value is not old.get(key, MISSING) and not _equal_sets(value, old.get(key)):
                     out[i, key] = value
         return out
 
@@ -120,32 +78,40 @@ class Watch:
         """What an item was."""
         return self.before[key[0]].get(key[1], MISSING)
 
+    def shape(self, index: int) -> tuple[Any, ...] | None:
+        """The structure of a list (its length) or dict (its keys in order); None for others, whose
+        items may be missing on some paths."""
+        obj = self.objects[index]
+        if isinstance(obj, dict):
+            return tuple(obj)
+        return tuple(range(len(obj))) if hasattr(obj, "extend") else None
+
+    def old_shape(self, index: int) -> tuple[Any, ...]:
+        """The structure before."""
+        return tuple(self.before[index])
+
     def restore(self) -> None:
         """Put every object back to what it was."""
         for obj, old in zip(self.objects, self.before, strict=True):
-            if isinstance(obj, list):
-                obj[:] = old.values()
-            else:
-                target = obj if isinstance(obj, dict) else vars(obj)
-                target.clear()
-                target.update(old)
+            fill(obj, old)
 
-    def put(self, key: Key, value: Any) -> None:
-        """Set an item."""
-        obj, name = self.objects[key[0]], key[1]
-        if isinstance(obj, list | dict):
-            obj[name] = value
-        else:
-            vars(obj)[name] = value
-
-    def resized(self, key: Key) -> bool:
-        """Whether the object of an item is a list that has another length now."""
-        obj = self.objects[key[0]]
-        return isinstance(obj, list) and len(obj) != len(self.before[key[0]])
+    def put(self, items: dict[Key, Any], shapes: dict[int, tuple[Any, ...]]) -> None:
+        """Set items, and give lists and dicts the items of `shapes` in their order."""
+        states = {i: state_of(self.objects[i]) or {} for i in shapes}
+        for (i, key), value in items.items():
+            if i not in states:
+                states[i] = state_of(self.objects[i]) or {}
+            states[i][key] = value
+        for i, state in states.items():
+            fill(self.objects[i], {k: state[k] for k in shapes.get(i, state)})
 
     def describe(self, key: Key) -> str:
         """An item as it is written in messages."""
         obj, name = self.objects[key[0]], key[1]
-        if isinstance(obj, list | dict):
+        if isinstance(obj, dict) or hasattr(obj, "extend") or isinstance(obj, set):
             return f"{type(obj).__name__}[{name!r}]"
         return f"{type(obj).__name__}.{name}"
+
+
+def _equal_sets(a: Any, b: Any) -> bool:
+    return isinstance(a, frozenset) and isinstance(b, frozenset) and a == b

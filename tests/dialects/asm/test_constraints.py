@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencute.dialects.asm_constraints import check_asm, parse_constraints, template_parts
+from opencute.dialects.asm.constraints import check_asm, parse_constraints, template_parts
 from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.types import (
     BF16,

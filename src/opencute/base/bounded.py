@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""A dict that forgets: for caches in processes that run for long.
+
+In: keys and values. Out: the values of the keys that were used last::
+
+    recent = Recent[str, int](2)
+    recent["a"], recent["b"], recent["c"] = 1, 2, 3
+    list(recent)                                     # ["b", "c"]
+
+Threads may share one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+__all__ = ["Recent"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(OrderedDict[K, V], Generic[K, V]):
+    """A dict of bounded size; reading with `get` counts as use.
+
+    Args:
+        limit: how many items it keeps.
+    """
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+        self._guard = threading.RLock()
+
+    def get(self, key: K, default: V | None = None) -> V | None:  # type: ignore[override]
+        """The value of a key, which becomes the most recently used one."""
+        with self._guard:
+            if key not in self:
+                return default
+            self.move_to_end(key)
+            return self[key]
+
+    def __setitem__(self, key: K, value: V) -> None:
+        if not hasattr(self, "_guard"):  # while the base class starts up
+            super().__setitem__(key, value)
+            return
+        with self._guard:
+            super().__setitem__(key, value)
+            self.move_to_end(key)
+            while len(self) > self.limit:
+                self.popitem(last=False)

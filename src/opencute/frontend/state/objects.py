@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a mutable object consists of: items by key, which can be read, set and put into a new one.
+
+In: any object. Out: its items, or None for what cannot change or is not ours to look into::
+
+    state_of([4, 5])                # {0: 4, 1: 5}
+    state_of(Counter(n=3))          # {"n": 3}
+    state_of((4, 5))                # None
+"""
+
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# Users' objects and nested tuples are of any type; annotations cannot say more.
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import enum
+import functools
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from opencute.layout.ints import is_tuple
+
+__all__ = ["fill", "is_mutable", "parts_of", "shell", "state_of"]
+
+_FOREIGN = frozenset({
+    "builtins", "collections", "contextlib", "cuda", "functools", "inspect", "itertools", "jax",
+    "ml_dtypes", "numpy", "opencute", "pathlib", "re", "threading", "torch", "typing",
+})  # fmt: skip
+_OURS = ("opencute.lib.", "opencute.kernels.")  # written in the language, as users' classes are
+_LISTS = (list, collections.deque)
+_DICTS = (dict, collections.OrderedDict, collections.defaultdict)
+
+
+@functools.lru_cache(maxsize=4096)
+def _slots(kind: type) -> tuple[str, ...]:
+    names: list[str] = []
+    for cls in kind.__mro__:
+        own = cls.__dict__.get("__slots__", ())
+        for name in (own,) if isinstance(own, str) else own:
+            if name.startswith("__") and not name.endswith("__"):
+                name = f"_{cls.__name__.lstrip('_')}{name}"
+            if name not in ("__dict__", "__weakref__"):
+                names.append(name)
+    return tuple(names)
+
+
+@functools.lru_cache(maxsize=4096)
+def _has_attributes(kind: type) -> bool:
+    """Whether objects of a class are the user's, with attributes that can be assigned."""
+    if kind is types.SimpleNamespace:
+        return True
+    if kind.__module__.split(".")[0] in _FOREIGN and not kind.__module__.startswith(_OURS):
+        return False
+    if issubclass(kind, type | types.ModuleType | enum.Enum | BaseException | tuple | str):
+        return False
+    if issubclass(kind, (*_LISTS, *_DICTS, set, frozenset, int, float, bytes)):
+        return False
+    if kind.__setattr__ is not object.__setattr__ and not _has_values(kind):
+        params = getattr(kind, "__dataclass_params__", None)
+        if params is not None and params.frozen:
+            return False
+    return kind.__dictoffset__ != 0 or bool(_slots(kind))
+
+
+def _has_values(kind: type) -> bool:
+    return hasattr(kind, "__native_fields__")
+
+
+def is_mutable(obj: Any) -> bool:
+    """Whether an object has items that code can change."""
+    kind = type(obj)
+    return kind in _LISTS or kind in _DICTS or kind is set or _has_attributes(kind)
+
+
+def state_of(obj: Any) -> dict[Any, Any] | None:
+    """The items of a mutable object by index, key or attribute; None for anything else."""
+    kind = type(obj)
+    if kind in _LISTS:
+        return dict(enumerate(obj))
+    if kind in _DICTS:
+        return dict(obj)
+    if kind is set:
+        return {"items": frozenset(obj)}
+    if not _has_attributes(kind):
+        return None
+    state = {n: getattr(obj, n) for n in _slots(kind) if hasattr(obj, n)}
+    state.update(getattr(obj, "__dict__", ()))
+    return state
+
+
+def shell(obj: Any) -> Any:
+    """An empty object of the kind of another."""
+    kind = type(obj)
+    if kind is collections.defaultdict:
+        return kind(obj.default_factory)
+    if kind is collections.deque:
+        return kind((), obj.maxlen)
+    if kind in (*_LISTS, *_DICTS, set, types.SimpleNamespace):
+        return kind()
+    return object.__new__(kind)
+
+
+def fill(obj: Any, state: dict[Any, Any]) -> None:
+    """Make an object consist of the given items, and no others."""
+    kind = type(obj)
+    if kind in _LISTS:
+        obj.clear()
+        obj.extend(state.values())
+    elif kind in _DICTS:
+        obj.clear()
+        obj.update(state)
+    elif kind is set:
+        obj.clear()
+        obj.update(state["items"])
+    else:
+        slots = _slots(kind)
+        for name in slots:
+            if name in state:
+                object.__setattr__(obj, name, state[name])
+            elif hasattr(obj, name):
+                object.__delattr__(obj, name)
+        if kind.__dictoffset__:
+            inside = obj.__dict__
+            inside.clear()
+            inside.update((k, v) for k, v in state.items() if k not in slots)
+
+
+def parts_of(obj: Any) -> Iterable[Any]:
+    """The objects that an object refers to, where code that has it can get at them."""
+    if is_tuple(obj):
+        return obj
+    if isinstance(obj, types.FunctionType):
+        return _captured(obj)
+    if isinstance(obj, types.MethodType):
+        return (obj.__self__, obj.__func__)
+    if isinstance(obj, functools.partial):
+        return (obj.func, *obj.args, *obj.keywords.values())
+    state = state_of(obj)
+    if state is not None:
+        return state.values()
+    if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
+        return [getattr(obj, f.name) for f in dataclasses.fields(obj) if hasattr(obj, f.name)]
+    kind = type(obj)
+    if kind.__module__ == "opencute.jit.functions":  # a decorated function, or one with its object
+        inside = (getattr(obj, n, None) for n in ("fn", "decorated", "obj"))
+        return [x for x in inside if x is not None]
+    return ()
+
+
+def _captured(fn: types.FunctionType) -> Iterable[Any]:
+    for cell in fn.__closure__ or ():
+        with contextlib.suppress(ValueError):  # not bound yet
+            yield cell.cell_contents

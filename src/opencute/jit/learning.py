@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Telling native code how a call was made, so that it makes the next ones like it.
+
+In: a call that Python has prepared, and its guard. Out: the callable answers such calls natively;
+the class of a callable decides what a call does, so each gets a class of its own::
+
+    learn_call(fn, args, request, prepared, guard)
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from opencute.base.knobs import KNOBS
+from opencute.compiler.options import OPTION_KNOBS
+from opencute.jit.entry.versions import describe
+from opencute.jit.entry.words import Check
+from opencute.jit.functions import JitFunction
+from opencute.jit.guards import Guard
+from opencute.jit.places import Item, PlaceCheck
+from opencute.lang.external import ExternalTensor, make_native
+
+if TYPE_CHECKING:
+    from opencute.jit.calls import Request
+
+__all__ = ["learn_call"]
+
+
+def learn_call(
+    fn: JitFunction, args: tuple[Any, ...], request: Request, prepared: Any, guard: Guard
+) -> None:
+    """Have calls like this one made by native code from now on.
+
+    Args:
+        fn: the function.
+        args: the arguments of the call, all by position.
+        request: what they were described as.
+        prepared: the call, on a GPU.
+        guard: holds as long as the trace does.
+    """
+    for a in args:
+        if type(a) is ExternalTensor:
+            make_native(a)
+    kind = (request.key, *map(type, args))
+    if kind in fn.in_python:
+        return
+    version = _version(fn, args, request, prepared, guard)
+    if version is None:
+        fn.in_python.add(kind)
+        return
+    if fn.fast is None:
+        from opencute.jit.fastcall import FastCall
+
+        fn.fast = FastCall(functools.partial(JitFunction.__call__, fn))
+        fn.__class__ = type("JitFunction", (JitFunction,), {"__call__": fn.fast.function})
+    fn.fast.learn(version)
+
+
+def _version(
+    fn: JitFunction, args: tuple[Any, ...], request: Request, prepared: Any, guard: Guard
+) -> Any:
+    parameters = fn.signature.parameters
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values()):
+        return None
+    arguments = describe(request.specs, request.arguments, [*parameters][: len(args)])
+    guarded = guard.native()
+    if arguments is None or guarded is None:
+        return None
+    checks, keep = guarded
+    words, places = _environment_words()
+    return prepared.native(arguments, (*words, *checks), (keep, places, guard))
+
+
+def _environment_words() -> tuple[list[int], list[Any]]:
+    """That calls still go where this one went, with the same default options."""
+    words: list[int] = []
+    keep: list[Any] = []
+    for space, key in KNOBS.places("target", *OPTION_KNOBS):
+        if space or space is not KNOBS.overrides:
+            PlaceCheck(Item(space, key)).native(words, keep)
+    if not KNOBS.overrides:  # one check for all knobs
+        words += [Check.LENGTH, id(KNOBS.overrides), 0, 0]
+        keep.append(KNOBS.overrides)
+    return words, keep

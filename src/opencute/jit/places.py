@@ -1,0 +1,208 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Places that a trace read, and checks that what they hold is unchanged.
+
+In: a place such as ``Item(globals(), "SCALE")``. Out: a `PlaceCheck`: `holds` asks in Python, and
+`native` gives words for native code (`opencute.jit.entry.words.Check`), which compares identities::
+
+    check = PlaceCheck(Item(namespace, "SCALE"))
+    check.holds()                  # True until SCALE is another value
+"""
+
+from __future__ import annotations
+
+import enum
+import types
+from typing import Any, Protocol
+
+from opencute.jit.entry.words import Check
+
+__all__ = [
+    "MISSING", "Attribute", "Cell", "Fixed", "Item", "Part", "Place", "PlaceCheck", "Untracked",
+    "equal", "snapshot",
+]  # fmt: skip
+
+MISSING = object()
+PLAIN = (int, float, complex, str, bytes, bool, type(None), type(Ellipsis), range, slice)
+
+
+_PARTS = {
+    "__code__": Check.CODE, "__defaults__": Check.DEFAULTS,
+    "__kwdefaults__": Check.KEYWORD_DEFAULTS,
+}  # fmt: skip
+
+
+class Untracked(Exception):
+    """Something that cannot be followed; the text says what."""
+
+
+class Place(Protocol):
+    """Where a value is."""
+
+    def read(self) -> Any:
+        """The value now, `MISSING` if there is none."""
+        ...
+
+    def words(self) -> tuple[int, int, int] | None:
+        """The kind of native check and its first two words; None: nothing has to be read."""
+        ...
+
+
+class Item:
+    """A key of a dict."""
+
+    def __init__(self, space: dict[Any, Any], key: Any) -> None:
+        self.space, self.key = space, key
+
+    def read(self) -> Any:
+        return self.space.get(self.key, MISSING)
+
+    def words(self) -> tuple[int, int, int] | None:
+        return (Check.DICT, id(self.space), id(self.key))
+
+
+class Cell:
+    """A closure cell."""
+
+    def __init__(self, cell: types.CellType) -> None:
+        self.cell = cell
+
+    def read(self) -> Any:
+        try:
+            return self.cell.cell_contents
+        except ValueError:
+            return MISSING
+
+    def words(self) -> tuple[int, int, int] | None:
+        return (Check.CELL, id(self.cell), 0)
+
+
+class Attribute:
+    """An attribute of a module, a class or an object."""
+
+    def __init__(self, holder: Any, name: str) -> None:
+        self.holder, self.name = holder, name
+
+    def read(self) -> Any:
+        return getattr(self.holder, self.name, MISSING)
+
+    def words(self) -> tuple[int, int, int] | None:
+        return (Check.ATTRIBUTE, id(self.holder), id(self.name))
+
+
+class Part:
+    """The code or the defaults of a function."""
+
+    def __init__(self, fn: types.FunctionType, part: str) -> None:
+        self.fn, self.part = fn, part
+
+    def read(self) -> Any:
+        return getattr(self.fn, self.part)
+
+    def words(self) -> tuple[int, int, int] | None:
+        return (_PARTS[self.part], id(self.fn), 0)
+
+
+class Fixed:
+    """A value that is always the same object, whose contents may change."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def read(self) -> Any:
+        return self.value
+
+    def words(self) -> tuple[int, int, int] | None:
+        return None
+
+
+def snapshot(value: Any, depth: int = 0) -> Any:
+    """A copy of plain data that later changes do not reach.
+
+    Raises:
+        Untracked: anything else.
+    """
+    if isinstance(value, (*PLAIN, enum.Enum)):
+        return value
+    if depth < 6:
+        if isinstance(value, tuple | list):
+            items: Any = value
+            parts = [snapshot(x, depth + 1) for x in items]
+            return parts if isinstance(value, list) else tuple(parts)
+        if isinstance(value, dict):
+            mapping: Any = value
+            return {snapshot(k, depth + 1): snapshot(v, depth + 1) for k, v in mapping.items()}
+        if isinstance(value, set | frozenset):
+            return type(value)(snapshot(x, depth + 1) for x in value)
+    raise Untracked(type(value).__name__)
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Equality that tells 1 from True and 1.0, also inside of containers."""
+    if type(a) is not type(b) and not (isinstance(a, tuple) and isinstance(b, tuple)):
+        return False
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(map(equal, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(equal(v, b[k]) for k, v in a.items())
+    return a is b or bool(a == b)
+
+
+class PlaceCheck:
+    """That a place holds the same object, or equal plain data.
+
+    Args:
+        place: where.
+        data: compare by value; the contents are copied now.
+        where: for messages.
+
+    Raises:
+        Untracked: by value, and it is no plain data.
+    """
+
+    def __init__(self, place: Place, data: bool = False, where: str = "") -> None:
+        self.place = place
+        self.where = where
+        self.data = data
+        self.value = place.read()
+        self.kept = snapshot(self.value) if data else self.value
+
+    def holds(self) -> bool:
+        """Whether nothing has changed."""
+        now = self.place.read()
+        return equal(now, self.kept) if self.data else now is self.kept
+
+    def native(self, words: list[int], keep: list[Any]) -> bool:
+        """Append this check for native code; what holds now is taken for what is right.
+
+        Returns:
+            Whether native code can do it.
+        """
+        now = self.place.read()
+        head = self.place.words()
+        keep += [self.place, now]
+        if head is not None:
+            # C has no object for what is not there; nor has it one for defaults that are not.
+            nothing = now is MISSING or (now is None and isinstance(self.place, Part))
+            words += [*head, 0 if nothing else id(now)]
+        return not self.data or _contents(now, words, keep)
+
+
+def _contents(value: Any, words: list[int], keep: list[Any]) -> bool:
+    """Checks of what containers hold, which their identity does not tell."""
+    keep.append(value)
+    if isinstance(value, tuple):
+        items: Any = value
+        return all([_contents(x, words, keep) for x in items])
+    if type(value) is list:
+        words += [Check.LENGTH, id(value), 0, len(value)]
+        for i, x in enumerate(value):
+            words += [Check.ITEM, id(value), i, id(x)]
+        return all([_contents(x, words, keep) for x in value])
+    if type(value) is dict:
+        words += [Check.LENGTH, id(value), 0, len(value)]
+        for k, x in value.items():
+            words += [Check.DICT, id(value), id(k), id(x)]
+        keep += list(value)
+        return all([_contents(x, words, keep) for x in value.values()])
+    return isinstance(value, (*PLAIN, enum.Enum))

@@ -1,0 +1,427 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention on tensor cores with `mma.sync`: sm_80 and everything after it.
+
+A block has some queries of a head and walks over the keys, last ones first, a tile at a time:
+scores S = Q K^T in registers, their exponentials against the largest score so far, and O += P V.
+While S is computed the tile of V arrives in shared memory, while P V is the next tile of K.
+Tiles that the causal mask or the end of the keys cuts come first, in a loop of their own.
+
+Floor: 4 B H Sq Sk D operations (half of them when causal) over what `mma.sync` reaches in a loop on
+registers: about 620 Tflop/s on an H200, 890 us for 4x16x4096x128. Beside it a warp has 3
+instructions other than MMA for two scores and one for each element of O.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute, utils
+from opencute.kernels.attention.config import padded
+
+__all__ = ["AttentionPlan", "attention_forward", "attention_kernel"]
+
+cpasync, warp = cute.nvgpu.cpasync, cute.nvgpu.warp
+
+
+@dataclass(frozen=True)
+class AttentionPlan:
+    """What is fixed when attention is compiled.
+
+    Args:
+        dtype: Float16 or BFloat16.
+        head_dim: elements of a head.
+        m, n: queries of a block, and keys of a tile.
+        warps: warps of a block; each has m / warps queries.
+        causal: whether a query sees no key after its own place, counted from the end.
+        group: heads of queries to one head of keys.
+        alike: whether keys and values lie in memory with the same strides.
+    """
+
+    dtype: Any
+    head_dim: int
+    m: int
+    n: int
+    warps: int
+    causal: bool
+    group: int
+    alike: bool = False
+
+    @property
+    def depth(self) -> int:
+        """Elements of a row in shared memory."""
+        return padded(self.head_dim)
+
+    @property
+    def line(self) -> int:
+        """Elements that lie together in shared memory: 128 bytes, or 64."""
+        return 64 if self.depth % 64 == 0 else 32
+
+    def smem(self, rows: int) -> Any:
+        """Shared memory (rows, depth).
+
+        Rows are an odd number of 16-byte units apart, so that the eight rows of a matrix meet
+        different banks. Unlike with a swizzle, one register then reaches the whole tile: with
+        results and scores in registers there are none to spare.
+        """
+        return cute.make_layout((rows, self.depth), stride=(self.depth + 8, 1))
+
+    def tiled_mma(self) -> Any:
+        """Warps one below the other; two instructions along n, which one ldmatrix feeds."""
+        op = warp.MmaF16BF16Op(self.dtype, cutlass.Float32, (16, 8, 16))
+        return cute.make_tiled_mma(
+            op, (self.warps, 1, 1), permutation_mnk=(16 * self.warps, 16, 16)
+        )
+
+    def tiled_copy(self, op: Any) -> Any:
+        """Moves rows, 16 bytes for each thread."""
+        atom = cute.make_copy_atom(op, self.dtype, num_bits_per_copy=128)
+        across = self.line // 8
+        where = cute.make_layout((32 * self.warps // across, across), stride=(across, 1))
+        return cute.make_tiled_copy_tv(atom, where, cute.make_layout((1, 8)))
+
+    def matrices(self, transpose: bool) -> Any:
+        """From shared memory to the registers of an MMA."""
+        return cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose, 4), self.dtype)
+
+
+class RowCopy:
+    """One thread's part of the copies of tiles of rows.
+
+    Args:
+        copy: the tiled copy.
+        tile: rows and depth of a tile.
+        shape: rows and elements that there are.
+        tid: index of the thread.
+    """
+
+    def __init__(self, copy: Any, tile: tuple[int, int], shape: tuple[Any, int], tid: Any) -> None:
+        self.copy, self.part = copy, copy.get_slice(tid)
+        self.rows, self.whole = shape[0], shape[1] == tile[1]
+        self.coords = self.part.partition_S(cute.make_identity_tensor(tile))
+        self.shape = shape
+
+    def move(self, src: Any, dst: Any, start: Any = None) -> None:
+        """Copy a tile; what its rows lack in length becomes zero, or stays as it is.
+
+        Args:
+            start: index of the tile's first row where it may reach past the last one. Rows that
+                there are not are treated alike.
+        """
+        if start is None and self.whole:
+            cute.copy(self.copy, src, dst)
+            return
+        m, k = (cute.size(self.coords, mode=[i]) for i in (1, 2))
+        steps = (0, 0 if start is None else 1, 0 if self.whole else m)
+        pred = cute.make_rmem_tensor(cute.make_layout((1, m, k), stride=steps), cutlass.Boolean)
+        for i in range(1 if start is None else m):
+            for j in range(1 if self.whole else k):
+                row, column = self.coords[0, i, j]
+                if start is None:
+                    pred[0, i, j] = column < self.shape[1]
+                elif self.whole:
+                    pred[0, i, j] = row < self.rows - start
+                else:
+                    at = (self.rows - start, self.shape[1])
+                    pred[0, i, j] = cute.elem_less((row, column), at)
+        cute.copy(self.copy, src, dst, pred=pred)
+
+
+def by_rows(acc: Any) -> Any:
+    """Accumulators ((2, 2), M, N), or their coordinates, as (rows of a thread, columns)."""
+    _, m, n = acc.shape
+    order = cute.make_layout(((2, m), (2, n)), stride=((2, 4), (1, 4 * m)))
+    return cute.composition(acc, order)
+
+
+def columns_of(acc: Any, start: int, count: int) -> Any:
+    """Some of the accumulators along n."""
+    values, m, _ = acc.shape
+    return cute.make_tensor(acc.iterator + 4 * m * start, cute.make_layout((values, m, count)))
+
+
+@cute.jit
+def finite(most: Any) -> Any:
+    """The largest score, or 0 for a row without any key."""
+    return cutlass.Float32(0.0) if most == -cutlass.Float32.inf else most
+
+
+class Softmax:
+    """The running maximum and sum of each of a thread's rows.
+
+    Args:
+        rows: how many rows.
+        scale: what scores are multiplied with before 2 is raised to them.
+    """
+
+    def __init__(self, rows: int, scale: Any) -> None:
+        self.rows, self.scale = rows, scale
+        self.most = cute.make_rmem_tensor(rows, cutlass.Float32)
+        self.total = cute.make_rmem_tensor(rows, cutlass.Float32)
+        self.shift = cute.make_rmem_tensor(rows, cutlass.Float32)
+        self.most.fill(-cutlass.Float32.inf)
+        self.total.fill(0.0)
+
+    def raise_to(self, scores: Any, result: Any, masked: bool) -> None:
+        """Take new scores into the maxima; what was summed before follows."""
+        for r in range(self.rows):
+            before = self.most[r]
+            most = scores[r, None].load().reduce(cute.ReductionOp.MAX, before, 0)
+            most = cute.arch.warp_reduction(most, cute.arch.fmax, threads_in_group=4)
+            self.most[r] = most
+            self.shift[r] = (finite(most) if masked else most) * self.scale
+            factor = cute.math.exp2(before * self.scale - self.shift[r], fastmath=True)
+            self.total[r] = self.total[r] * factor
+            result[r, None] = result[r, None].load() * factor
+
+    def weights(self, scores: Any) -> None:
+        """Scores become weights, and are summed."""
+        for r in range(self.rows):
+            p = cute.math.exp2(scores[r, None].load() * self.scale - self.shift[r], fastmath=True)
+            self.total[r] = p.reduce(cute.ReductionOp.ADD, self.total[r], 0)
+            scores[r, None] = p
+
+
+@cute.jit
+def mask(
+    scores: Any, coords: Any, first_query: Any, first_key: Any, keys: Any,
+    causal: cutlass.Constexpr,
+):  # fmt: skip
+    """Scores of keys that a query does not see become -inf.
+
+    Args:
+        scores, coords: (rows, columns); the coordinates are those in the tile.
+        first_query: what the tile's first query sees: keys up to this one.
+        first_key: the tile's first key.
+        keys: how many there are.
+    """
+    for r in cutlass.range_constexpr(cute.size(scores, mode=[0])):
+        limit = keys - first_key
+        if cutlass.const_expr(causal):
+            limit = cutlass.min(limit, coords[r, 0][0] + (first_query - first_key + 1))
+        for c in cutlass.range_constexpr(cute.size(scores, mode=[1])):
+            if coords[0, c][1] >= limit:
+                scores[r, c] = -cutlass.Float32.inf
+
+
+def tile_from(t: Any, row: Any, tile: tuple[int, int]) -> Any:
+    """A tile of a tensor (keys, elements) from a row on.
+
+    The address of its first element is the same for all threads, and what they add has 32 bits.
+    """
+    step = t.stride[0]
+    start = t.iterator + cute.assume(step * cutlass.Int64(row), divby=8)
+    layout = cute.make_layout(tile, stride=(cute.assume(cutlass.Int32(step), divby=8), 1))
+    return cute.make_tensor(start, layout)
+
+
+class Walk:
+    """What a block needs on its way over the keys: tiles in memory, parts of this thread."""
+
+    def __init__(
+        self, mK: Any, mV: Any, sQ: Any, sK: Any, sV: Any, copies: Any, mma: Any, tid: Any,
+        plan: AttentionPlan,
+    ) -> None:  # fmt: skip
+        part = copies.part
+        self.copies, self.mma, self.plan = copies, mma, plan
+        self.mK, self.mV = mK, mV
+        self.sK, self.sV = part.partition_D(sK), part.partition_D(sV)
+        thr = mma.get_slice(tid)
+        # V as the MMA wants it: elements of the head along n, keys along k.
+        sVt = cute.make_tensor(sV.iterator, cute.select(sV.layout, [1, 0]))
+        self.rQ = mma.make_fragment_A(thr.partition_A(sQ))
+        self.rK = mma.make_fragment_B(thr.partition_B(sK))
+        self.rV = mma.make_fragment_B(thr.partition_B(sVt))
+        self.read_Q = cute.make_tiled_copy_A(plan.matrices(False), mma)
+        self.read_K = cute.make_tiled_copy_B(plan.matrices(False), mma)
+        self.read_V = cute.make_tiled_copy_B(plan.matrices(True), mma)
+        thr_Q, thr_K, thr_V = (c.get_slice(tid) for c in (self.read_Q, self.read_K, self.read_V))
+        self.from_Q, self.into_Q = thr_Q.partition_S(sQ), thr_Q.retile(self.rQ)
+        self.from_K, self.into_K = thr_K.partition_S(sK), thr_K.retile(self.rK)
+        self.from_V, self.into_V = thr_V.partition_S(sVt), thr_V.retile(self.rV)
+        self.coords = by_rows(thr.partition_C(cute.make_identity_tensor((plan.m, plan.n))))
+
+    def load_K(self, tile: Any, masked: bool = False) -> None:
+        """Start the copy of a tile of K."""
+        self._load(self.mK, self.sK, tile * self.plan.n, masked)
+
+    def load_V(self, tile: Any, masked: bool) -> None:
+        """Start the copy of a tile of V."""
+        self._load(self.mV, self.sV, tile * self.plan.n, masked)
+
+    def _load(self, m: Any, s: Any, row: Any, masked: bool) -> None:
+        tile = tile_from(m, row, (self.plan.n, self.plan.depth))
+        self.copies.move(self.copies.part.partition_S(tile), s, row if masked else None)
+        cute.arch.cp_async_commit_group()
+
+    def scores(self) -> Any:
+        """Q K^T of the tile in shared memory."""
+        acc = self.mma.make_fragment_C(self.mma.partition_shape_C((self.plan.m, self.plan.n)))
+        acc.fill(0.0)
+        for k in range(cute.size(self.rQ, mode=[2])):
+            at = (None, None, k)
+            cute.copy(self.read_Q, self.from_Q[at], self.into_Q[at])
+            cute.copy(self.read_K, self.from_K[at], self.into_K[at])
+            cute.gemm(self.mma, acc, self.rQ[at], self.rK[at], acc)
+        return acc
+
+    def add_values(self, softmax: Softmax, acc: Any, rO: Any) -> None:
+        """O += P V, with the weights P made from scores 16 keys at a time.
+
+        So the exponentials of one step are made while the MMAs of the step before run.
+        """
+        _, m, n = acc.shape
+        for k in range(n // 2):
+            part = columns_of(acc, 2 * k, 2)
+            softmax.weights(by_rows(part))
+            p = cute.make_rmem_tensor(part.layout, self.plan.dtype)
+            p.store(part.load().to(self.plan.dtype))
+            # Neighbouring accumulators along n are what an MMA takes along k.
+            rP = cute.make_tensor(p.iterator, cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4)))
+            at = (None, None, k)
+            cute.copy(self.read_V, self.from_V[at], self.into_V[at])
+            cute.gemm(self.mma, rO, rP, self.rV[at], rO)
+
+
+@cute.jit
+def visit(
+    walk: cutlass.Constexpr, softmax: cutlass.Constexpr, rO: Any, tile: Any, first_query: Any,
+    keys: Any, masked: cutlass.Constexpr,
+):  # fmt: skip
+    """One tile of keys."""
+    plan = walk.plan
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()  # K has arrived, and nobody reads the V before this any more
+    walk.load_V(tile, masked)
+    acc = walk.scores()
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()  # V has arrived, and nobody reads this K any more
+    if tile > 0:
+        walk.load_K(tile - 1)
+    rows = by_rows(acc)
+    if cutlass.const_expr(masked):
+        mask(rows, walk.coords, first_query, tile * plan.n, keys, plan.causal)
+    softmax.raise_to(rows, by_rows(rO), masked)
+    walk.add_values(softmax, acc, rO)
+
+
+@cute.kernel
+def attention_kernel(
+    mQ: cute.Tensor,
+    mK: cute.Tensor,
+    mV: cute.Tensor,
+    mO: cute.Tensor,
+    mLogs: Any,
+    scale_log2: cutlass.Float32,
+    mma: cute.TiledMma,
+    plan: cutlass.Constexpr[AttentionPlan],
+):
+    tid, _, _ = cute.arch.thread_idx()
+    block, head, batch = cute.arch.block_idx()
+    if cutlass.const_expr(plan.causal):  # the blocks with most keys start first
+        block = cute.arch.grid_dim()[0] - 1 - block
+    queries, keys = mQ.shape[0], mK.shape[0]
+    tile_q, tile_k = (plan.m, plan.depth), (plan.n, plan.depth)
+    gQ = cute.local_tile(mQ[None, None, head, batch], tile_q, (block, 0))
+    keys_of, values_of = (t[None, None, head // plan.group, batch] for t in (mK, mV))
+
+    # Which tiles of keys this block sees, and how many of them whole.
+    first_query = block * plan.m + (keys - queries)
+    tiles = cute.ceil_div(keys, plan.n)
+    whole = keys // plan.n
+    if cutlass.const_expr(plan.causal):
+        tiles = cutlass.min(tiles, cutlass.max(first_query + plan.m + plan.n - 1, 0) // plan.n)
+        whole = cutlass.min(whole, cutlass.max(first_query + 1, 0) // plan.n)
+
+    memory = utils.SmemAllocator()
+    sQ = memory.allocate_tensor(plan.dtype, plan.smem(plan.m), 1024)
+    sK = memory.allocate_tensor(plan.dtype, plan.smem(plan.n), 1024)
+    sV = memory.allocate_tensor(plan.dtype, plan.smem(plan.n), 1024)
+    copy = plan.tiled_copy(cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL))
+    load_Q = RowCopy(copy, tile_q, (queries, plan.head_dim), tid)
+    load_Q.move(load_Q.part.partition_S(gQ), load_Q.part.partition_D(sQ), block * plan.m)
+    copies = RowCopy(copy, tile_k, (keys, plan.head_dim), tid)
+    walk = Walk(keys_of, values_of, sQ, sK, sV, copies, mma, tid, plan)
+    if tiles > 0:
+        walk.load_K(tiles - 1, masked=True)
+    cute.arch.cp_async_commit_group()
+
+    rO = mma.make_fragment_C(mma.partition_shape_C(tile_q))
+    rO.fill(0.0)
+    softmax = Softmax(2 * rO.shape[1], scale_log2)
+    for i in range(tiles - whole):
+        visit(walk, softmax, rO, tiles - 1 - i, first_query, keys, True)
+    for i in range(whole):
+        visit(walk, softmax, rO, whole - 1 - i, first_query, keys, False)
+    cute.arch.cp_async_wait_group(0)
+
+    # Divide by the sums, and write.
+    rows = by_rows(rO)
+    coords = by_rows(mma.get_slice(tid).partition_C(cute.make_identity_tensor(tile_q)))
+    for r in cutlass.range_constexpr(softmax.rows):
+        total = cute.arch.warp_reduction(softmax.total[r], lambda a, b: a + b, threads_in_group=4)
+        rows[r, None] = rows[r, None].load() * (0.0 if total == 0.0 else 1.0 / total)
+        if cutlass.const_expr(mLogs is not None):
+            row, column = coords[r, 0]
+            if column == 0 and block * plan.m + row < queries:
+                logs = softmax.most[r] * scale_log2 + cute.math.log2(total, fastmath=True)
+                mLogs[batch, head, block * plan.m + row] = logs * math.log(2.0)
+    rD = cute.make_fragment_like(rO, plan.dtype)
+    rD.store(rO.load().to(plan.dtype))
+    write(rD, sQ, mO, (block, head, batch), mma, tid, plan)
+
+
+@cute.jit
+def write(
+    rD: Any, sO: Any, mO: Any, at: Any, mma: Any, tid: Any, plan: cutlass.Constexpr[AttentionPlan]
+):
+    """Write a tile of the result, through the shared memory of Q and in vectors of 128 bits."""
+    block, head, batch = at
+    tile = (plan.m, plan.depth)
+    cute.arch.sync_threads()
+    cute.autovec_copy(rD, mma.get_slice(tid).partition_C(sO))
+    cute.arch.sync_threads()
+    store = plan.tiled_copy(cute.nvgpu.CopyUniversalOp())
+    thr = store.get_slice(tid)
+    gO = thr.partition_D(cute.local_tile(mO[None, None, head, batch], tile, (block, 0)))
+    held = cute.make_fragment_like(gO, plan.dtype)
+    cute.copy(store, thr.partition_S(sO), held)
+    copies = RowCopy(store, tile, (mO.shape[0], plan.head_dim), tid)
+    copies.move(held, gO, block * plan.m)
+
+
+def as_heads(t: Any, head_dim: int) -> Any:
+    """A tensor (B, S, H, D) as (S, D, H, B), with what is known of it."""
+    batch, length, heads, _ = t.shape
+    b, s, h, _ = (cute.assume(x, divby=8) if i < 3 else 1 for i, x in enumerate(t.stride))
+    layout = cute.make_layout((length, head_dim, heads, batch), stride=(s, 1, h, b))
+    return cute.make_tensor(t.iterator.align(16), layout)
+
+
+@cute.jit
+def attention_forward(
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    out: cute.Tensor,
+    logs: Any,
+    scale_log2: cutlass.Float32,
+    plan: cutlass.Constexpr[AttentionPlan],
+):
+    """Launch the kernel.
+
+    Args:
+        q, out: (B, Sq, H, D); k, v: (B, Sk, Hk, D). Rows start at multiples of 16 bytes.
+        logs: (B, H, Sq) in f32, or None.
+        scale_log2: what scores are multiplied with before 2 is raised to them.
+    """
+    mQ, mK, mV, mO = (as_heads(t, plan.head_dim) for t in (q, k, v, out))
+    if cutlass.const_expr(plan.alike):
+        mV = cute.make_tensor(mV.iterator, mK.layout)
+    grid = [cute.ceil_div(mQ.shape[0], plan.m), mQ.shape[2], mQ.shape[3]]
+    attention_kernel(mQ, mK, mV, mO, logs, scale_log2, plan.tiled_mma(), plan).launch(
+        grid=grid, block=[32 * plan.warps, 1, 1]
+    )

@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Functions on the accumulators of a product, as vectors of Float32.
+
+Any function like these can be an epilogue::
+
+    gemm(a, b, activation=lambda x: x * x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from opencute import cute
+
+__all__ = ["ACTIVATIONS", "gelu", "relu", "silu"]
+
+
+def relu(x: Any) -> Any:
+    """max(x, 0)"""
+    return cute.where(x > 0.0, x, 0.0)
+
+
+def silu(x: Any) -> Any:
+    """x sigmoid(x)"""
+    return x / (cute.math.exp(-x, fastmath=True) + 1.0)
+
+
+def gelu(x: Any) -> Any:
+    """x Phi(x), by tanh.
+
+    Source: Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016.
+    """
+    inner = (x * x * 0.044715 + 1.0) * x * 0.7978845608028654
+    return x * 0.5 * (cute.math.tanh(inner, fastmath=True) + 1.0)
+
+
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"gelu": gelu, "relu": relu, "silu": silu}
+"""By name."""

@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""How a matrix product is cut into tiles: the choices, a good one, and all that are worth trying.
+
+In: extents and types. Out: a frozen configuration::
+
+    heuristic(Problem(4096, 4096, 4096, 1, "f16", 16), smem=232448)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opencute.base.errors import ArgumentError
+
+__all__ = ["GemmConfig", "Problem", "heuristic", "search_space"]
+
+_BITS = {"f32": 32, "tf32": 32, "f16": 16, "bf16": 16, "i8": 8}
+_PROCESSORS = 132  # multiprocessors that the heuristic fills
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is multiplied.
+
+    Args:
+        m, n, k, batch: extents.
+        kind: "f32" for plain fma; "f16", "bf16", "tf32", "i8" for tensor cores.
+        out_bits: bits of an element of the result.
+    """
+
+    m: int
+    n: int
+    k: int
+    batch: int
+    kind: str
+    out_bits: int
+
+
+@dataclass(frozen=True)
+class GemmConfig:
+    """Choices of a matrix product.
+
+    Args:
+        tile: rows, columns and depth of a block's tile.
+        warps: warps along rows and along columns.
+        stages: tiles of the operands in shared memory, at least 2.
+        group: tiles that neighbouring blocks go down before they go to the next column.
+        interleaved: plain fma only: whether eight neighbouring threads are 2x4 rather than 1x8.
+    """
+
+    tile: tuple[int, int, int]
+    warps: tuple[int, int]
+    stages: int
+    group: int = 8
+    interleaved: bool = True
+
+    def smem_bytes(self, kind: str, out_bits: int) -> int:
+        """Shared memory of a block."""
+        m, n, k = self.tile
+        if kind == "f32":
+            return (m + n + 8) * k * self.stages * 4
+        return max((m + n) * k * self.stages * _BITS[kind], m * n * out_bits) // 8
+
+    def check(self, kind: str, out_bits: int, smem: int) -> GemmConfig:
+        """The configuration itself, if it is possible.
+
+        Args:
+            smem: bytes of shared memory that a block may have.
+
+        Raises:
+            ArgumentError: what does not fit.
+        """
+        (m, n, _), (warps_m, warps_n) = self.tile, self.warps
+        threads = 32 * warps_m * warps_n
+        if kind == "f32":
+            units, most = (16 * warps_m, 32 * warps_n, 1), 128
+        else:
+            units, most = (16 * warps_m, 16 * warps_n, 512 // _BITS[kind]), 128
+        fits = (
+            self.stages >= 2
+            and self.group >= 1
+            and threads <= 1024
+            and all(x and not x & (x - 1) for x in (*self.tile, warps_m, warps_n))
+            and not any(t % u for t, u in zip(self.tile, units, strict=True))
+            and m * n // threads <= most
+        )
+        if not fits:
+            raise ArgumentError(
+                "these tiles cannot be shared among these warps", code="OC2510", found=self,
+                expected=f"powers of two; a tile of multiples of {units}, with at most {most} "
+                "results for a thread",
+            )  # fmt: skip
+        if self.smem_bytes(kind, out_bits) > smem:
+            raise ArgumentError(
+                "the tiles do not fit in shared memory", code="OC2511",
+                expected=f"at most {smem} bytes", found=self.smem_bytes(kind, out_bits),
+            )  # fmt: skip
+        return self
+
+
+_SIMT = (  # configuration, and how fast it is when there is enough to do
+    (GemmConfig((256, 128, 8), (4, 2), 4), 1.0),
+    (GemmConfig((128, 128, 8), (4, 2), 4), 0.95),
+    (GemmConfig((128, 64, 8), (4, 1), 4), 0.85),
+    (GemmConfig((64, 64, 16), (2, 1), 3), 0.75),
+    (GemmConfig((32, 64, 16), (2, 2), 3), 0.45),
+)
+_TENSOR = (  # the depth is in units of 64 bytes
+    (GemmConfig((256, 128, 1), (4, 2), 4), 1.0),
+    (GemmConfig((128, 256, 1), (2, 4), 4), 1.0),
+    (GemmConfig((128, 128, 1), (2, 2), 4), 0.92),
+    (GemmConfig((128, 64, 1), (2, 2), 4), 0.75),
+    (GemmConfig((64, 128, 1), (2, 2), 4), 0.75),
+    (GemmConfig((64, 64, 1), (2, 2), 4), 0.55),
+)
+
+
+def heuristic(problem: Problem, smem: int) -> GemmConfig:
+    """A good choice: the least work for the busiest multiprocessor.
+
+    Args:
+        problem: what is multiplied.
+        smem: bytes of shared memory that a block may have.
+    """
+    best, least = None, float("inf")
+    for config, speed in _SIMT if problem.kind == "f32" else _TENSOR:
+        m, n, k = config.tile
+        if problem.kind != "f32":
+            k = 512 // _BITS[problem.kind]
+            config = GemmConfig((m, n, k), config.warps, config.stages, config.group)
+        if config.smem_bytes(problem.kind, problem.out_bits) > smem:
+            continue
+        tiles = -(-problem.m // m) * -(-problem.n // n) * problem.batch
+        cost = -(-tiles // _PROCESSORS) * m * n / speed
+        if cost < least:
+            best, least = config, cost
+    assert best is not None  # the smallest fits everywhere
+    return best
+
+
+def search_space(problem: Problem, smem: int) -> Iterator[GemmConfig]:
+    """All choices that are worth trying, promising ones first."""
+    if problem.kind == "f32":
+        shapes = [
+            ((128, 128), (4, 2)), ((256, 128), (4, 2)), ((128, 256), (4, 2)), ((128, 128), (2, 2)),
+            ((128, 64), (4, 1)), ((64, 64), (2, 1)), ((128, 256), (2, 4)), ((64, 128), (2, 2)),
+        ]  # fmt: skip
+        depths, options = (8, 16), (True, False)
+    else:
+        unit = 512 // _BITS[problem.kind]
+        shapes = [
+            ((256, 128), (4, 2)), ((128, 256), (2, 4)), ((128, 128), (2, 2)), ((128, 128), (2, 4)),
+            ((128, 64), (2, 2)), ((64, 128), (2, 2)), ((64, 64), (2, 2)), ((256, 64), (4, 1)),
+            ((64, 256), (1, 4)), ((128, 128), (4, 2)),
+        ]  # fmt: skip
+        depths, options = (unit, 2 * unit), (True,)
+    for group in (8, 4, 16):
+        for tile, warps in shapes:
+            for depth in depths:
+                for stages in (3, 4, 5):
+                    for interleaved in options:
+                        config = GemmConfig((*tile, depth), warps, stages, group, interleaved)
+                        try:
+                            yield config.check(problem.kind, problem.out_bits, smem)
+                        except ArgumentError:
+                            continue

@@ -1,0 +1,223 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What matrix products of every kind share: blocks, copies into shared memory, the epilogue's ends.
+
+In: matrices of a batch, as tensors (rows, columns, batch). Out: what a thread block works on::
+
+    bm, bn, batch = block_of(mD, (128, 128), group=8)
+    load = TileLoad(copy, gA, sA, cA, extents, tid, even=False)
+    load.first(); load.tile(k, stage)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute
+
+__all__ = [
+    "TileLoad", "as_matrix", "block_of", "combine", "copy_atom", "copy_where", "gmem_copy",
+    "grid_of", "k_tiles_of", "row_inside", "spread_bias",
+]  # fmt: skip
+
+cpasync = cute.nvgpu.cpasync
+
+
+def as_matrix(t: Any, row_major: bool, vec: int, dtype: Any = None) -> Any:
+    """A tensor (batch, rows, columns) as (rows, columns, batch), with what is known of it.
+
+    Args:
+        row_major: whether neighbours in memory are neighbours of a row.
+        vec: elements that rows (or columns) and addresses are aligned to.
+        dtype: another type of the same width to read the elements as.
+    """
+    bits = t.element_type.width
+    at = t.iterator.align(max(vec * bits // 8, 1))
+    if dtype is not None:
+        at = cute.recast_ptr(at, dtype=dtype)
+    batch, rows, columns = t.shape
+    by = lambda x: cute.assume(x, divby=vec)  # noqa: E731
+    if row_major:
+        columns, stride = by(columns), (by(t.stride[1]), 1, by(t.stride[0]))
+    else:
+        rows, stride = by(rows), (1, by(t.stride[2]), by(t.stride[0]))
+    return cute.make_tensor(at, cute.make_layout((rows, columns, batch), stride=stride))
+
+
+def grid_of(d: Any, tile: tuple[int, int]) -> list[Any]:
+    """Blocks of a launch: the tiles of a matrix in one dimension, the batch in another."""
+    tiles = [cute.ceil_div(d.shape[i], tile[i]) for i in (0, 1)]
+    return [tiles[0] * tiles[1], 1, d.shape[2]]
+
+
+def block_of(d: Any, tile: tuple[int, int], group: int) -> tuple[Any, Any, Any]:
+    """Row and column of a block's tile, and its matrix of the batch.
+
+    Blocks that run at the same time share rows and columns of the operands when they cover a
+    square: they go down `group` tiles, then to the next column, so that the L2 cache serves them.
+    """
+    pid, _, batch = cute.arch.block_idx()
+    tiles_m, tiles_n = (cute.ceil_div(d.shape[i], tile[i]) for i in (0, 1))
+    band = pid // (tiles_n * group)
+    rest = pid - band * (tiles_n * group)
+    height = cutlass.min(tiles_m - band * group, group)
+    column = rest // height
+    return band * group + rest - column * height, column, batch
+
+
+def copy_atom(dtype: Any, vec: int) -> Any:
+    """Moves `vec` elements from global to shared memory: asynchronously, if they fill 32 bits."""
+    bits = vec * dtype.width
+    if bits < 32:
+        return cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype, num_bits_per_copy=bits)
+    mode = cpasync.LoadCacheMode.GLOBAL if bits == 128 else cpasync.LoadCacheMode.ALWAYS
+    return cute.make_copy_atom(cpasync.CopyG2SOp(cache_mode=mode), dtype, num_bits_per_copy=bits)
+
+
+def gmem_copy(
+    dtype: Any, vec: int, tile: tuple[int, int], row_major: bool, threads: int, atom: Any = None
+) -> Any:
+    """A tiled copy of a tile of global memory: neighbouring threads take neighbouring vectors."""
+    atom = copy_atom(dtype, vec) if atom is None else atom
+    along = min(tile[1 if row_major else 0] // vec, threads)
+    across = threads // along
+    if row_major:
+        where = cute.make_layout((across, along), stride=(along, 1))
+        return cute.make_tiled_copy_tv(atom, where, cute.make_layout((1, vec)))
+    where = cute.make_layout((along, across), stride=(1, along))
+    return cute.make_tiled_copy_tv(atom, where, cute.make_layout((vec, 1)))
+
+
+def k_tiles_of(m: Any, tile: tuple[int, int], at: tuple[Any, Any], even: bool) -> tuple[Any, Any]:
+    """The tiles along k of a block's rows, and the coordinates of their elements.
+
+    Where k is no multiple of the tile, it is the first tile that is not whole: its missing
+    elements have negative coordinates, and all other tiles need no check along k.
+    """
+    row, batch = at
+    one = m[None, None, batch]
+    aligned = one.iterator.alignment
+    g = cute.local_tile(one, tile, (row, None))
+    c = cute.local_tile(cute.make_identity_tensor(one.shape), tile, (row, None))
+    if not even:
+        residue = one.shape[1] - tile[1] * cute.size(g, mode=[2])
+        g, c = (cute.domain_offset((0, residue, 0), t) for t in (g, c))
+        # Tiles are multiples of vectors, and so is what is missing where vectors lie along k.
+        g = cute.make_tensor(g.iterator.align(aligned), g.layout)
+    return g, c
+
+
+class TileLoad:
+    """One thread's part of the copies of an operand's tiles.
+
+    Args:
+        copy: the tiled copy.
+        g, c: tiles (rows, k, number of tiles) and their coordinates, of `k_tiles_of`.
+        s: shared memory (rows, k, stages).
+        rows: rows that the operand has.
+        tid: index of the thread.
+        even: whether all tiles are whole, so that nothing needs a check.
+        vec: elements moved at once.
+    """
+
+    def __init__(
+        self, copy: Any, g: Any, c: Any, s: Any, rows: Any, tid: Any, *, even: bool, vec: int
+    ) -> None:
+        part = copy.get_slice(tid)
+        self.copy, self.even = copy, even
+        self.g, self.s = part.partition_S(g), part.partition_D(s)
+        self.zero = not even and vec * s.element_type.width < 32
+        if not even:
+            coords = part.partition_S(c)
+            m, k = (cute.size(coords, mode=[i]) for i in (1, 2))
+            self.inside = cute.make_rmem_tensor(
+                cute.make_layout((1, m, k), stride=(0, 1, 0)), cutlass.Boolean
+            )
+            self.inside_first = cute.make_rmem_tensor(
+                cute.make_layout((1, m, k), stride=(0, 1, m)), cutlass.Boolean
+            )
+            for i in range(m):
+                self.inside[0, i, 0] = coords[0, i, 0, 0][0] < rows
+                for j in range(k):
+                    at = coords[0, i, j, 0]
+                    self.inside_first[0, i, j] = cute.elem_less((at[0], -1), (rows, at[1]))
+
+    def first(self) -> None:
+        """Start the copy of tile 0 to stage 0; elements that do not exist become zero."""
+        s = self.s[None, None, None, 0]
+        if self.zero:
+            s.fill(0)  # asynchronous copies fill with zeros themselves
+        copy_where(
+            self.copy, self.g[None, None, None, 0], s, None if self.even else self.inside_first
+        )
+
+    def tile(self, k: Any, stage: Any) -> None:
+        """Start the copy of tile `k` > 0 to a stage."""
+        copy_where(
+            self.copy,
+            self.g[None, None, None, k],
+            self.s[None, None, None, stage],
+            None if self.even else self.inside,
+        )
+
+
+def copy_where(copy: Any, g: Any, s: Any, pred: Any) -> None:
+    """Copy a thread's part of a tile where it is allowed to."""
+    if pred is None:
+        cute.copy(copy, g, s)
+    else:
+        cute.copy(copy, g, s, pred=pred)
+
+
+def row_inside(where: Any, i: int, m: Any, even: bool) -> Any:
+    """Which of a thread's vectors in a row of copies are inside of a matrix; None if all are.
+
+    Args:
+        where: coordinates of the vectors, (values, rows, columns).
+    """
+    if even:
+        return None
+    columns = cute.size(where, mode=[2])
+    pred = cute.make_rmem_tensor((1, columns), cutlass.Boolean)
+    for j in range(columns):
+        pred[0, j] = cute.elem_less(where[0, i, j], (m.shape[0], m.shape[1]))
+    return pred
+
+
+def spread_bias(bias: Any, coords: Any, like: Any, i: int, axis: int, even: bool) -> Any:
+    """The elements of a vector that belong to some of a thread's accumulators, as Float32.
+
+    Args:
+        bias: a vector along rows (`axis` 0) or columns (1).
+        coords: the coordinates of all accumulators, (values, m, n).
+        like: those of one m, (values, n).
+        i: which m.
+    """
+    held = cute.make_rmem_tensor(like.layout, cutlass.Float32)
+    known: dict[Any, Any] = {}
+    for j in range(cute.size(like, mode=[1])):
+        for v in range(cute.size(like, mode=[0])):
+            # Of an instruction's four values, pairs are in one row; a plain fma has one value.
+            key = (v % 2, j) if axis else v // 2
+            if key not in known:
+                at = coords[v, i, j][axis]
+                at = at if even else cutlass.min(at, bias.shape[0] - 1)
+                known[key] = bias[at].to(cutlass.Float32)
+            held[v, j] = known[key]
+    return held.load()
+
+
+def combine(values: Any, plan: Any, alpha: Any, c: Any, beta: Any, bias: Any, residual: Any) -> Any:
+    """activation(alpha values + beta c + bias) + residual; what is None is left out."""
+    if plan.scaled:
+        values = values.to(cutlass.Float32) * alpha
+    if c is not None:
+        values = values.to(cutlass.Float32) + c * beta
+    if bias is not None:
+        values = values.to(cutlass.Float32) + bias
+    if plan.activation is not None:
+        values = plan.activation(values.to(cutlass.Float32))
+    if residual is not None:
+        values = values.to(cutlass.Float32) + residual
+    return values

@@ -1,0 +1,272 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix products in f32 with plain fma.
+
+A block computes a tile of D; each thread keeps small squares of it in registers. Tiles of A and B
+travel along k: asynchronously to shared memory, where their columns are contiguous, several stages
+ahead; to registers, 128 bits at a time, one step of k ahead.
+
+Floor: M N K fma over 128 per multiprocessor and cycle. Each step of k loads (m + n) / 4 vectors of
+shared memory for m n fma of a thread, so that threads with 8x8 elements need one for 16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute, utils
+from opencute.kernels.gemm.parts import (
+    TileLoad,
+    as_matrix,
+    block_of,
+    combine,
+    gmem_copy,
+    grid_of,
+    k_tiles_of,
+    spread_bias,
+)
+
+__all__ = ["SimtPlan", "sgemm", "sgemm_kernel"]
+
+
+@dataclass(frozen=True)
+class SimtPlan:
+    """What is fixed when a product is compiled.
+
+    Args:
+        tile: rows, columns and depth of a block's tile.
+        warps: warps along rows and along columns. The threads of a warp are 4 along rows and 8
+            along columns; each has squares of 4x4 elements.
+        interleaved: whether the first eight threads of a warp are two along rows and four along
+            columns, rather than eight along columns.
+        stages, group, k_major, vec, even, scaled, bias_axis, activation: as in `TensorCorePlan`.
+    """
+
+    tile: tuple[int, int, int]
+    warps: tuple[int, int]
+    stages: int
+    group: int
+    k_major: tuple[bool, bool]
+    vec: tuple[int, int, int]
+    even: bool
+    scaled: bool = False
+    bias_axis: int = 1
+    activation: Callable[[Any], Any] | None = None
+    interleaved: bool = True
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return 32 * self.warps[0] * self.warps[1]
+
+    def smem_bytes(self) -> int:
+        """Shared memory of a block."""
+        return sum(4 * cute.cosize(self.operand_smem(i)) for i in (0, 1))
+
+    def operand_smem(self, which: int) -> Any:
+        """Shared memory (rows, k, stages), its columns contiguous.
+
+        Where the elements come one by one along k, columns are four elements longer: the eight of
+        a line then are in different banks.
+        """
+        rows, depth = self.tile[which], self.tile[2]
+        line = rows + (4 if self.k_major[which] else 0)
+        return cute.make_layout((rows, depth, self.stages), stride=(1, line, line * depth))
+
+    def tiled_mma(self) -> Any:
+        """Threads with squares of 4x4 elements."""
+        m, n = self.warps
+        if self.interleaved:
+            rows, columns = ((2, 2), (1, 16)), (8, 2)
+        else:
+            rows, columns = (4, 8), (8, 1)
+        atoms = cute.make_layout(
+            ((rows[0], m), (columns[0], n), 1),
+            stride=((rows[1], 32), (columns[1], 32 * m), 0),
+        )
+        return cute.make_tiled_mma(
+            cute.nvgpu.MmaUniversalOp(cutlass.Float32), atoms,
+            permutation_mnk=(
+                cute.make_layout((4 * m, 4), stride=(4, 1)),
+                cute.make_layout((8 * n, 4), stride=(4, 1)),
+                None,
+            ),
+        )  # fmt: skip
+
+
+@cute.kernel
+def sgemm_kernel(
+    mA: cute.Tensor,
+    mB: cute.Tensor,
+    mC: Any,
+    mBias: Any,
+    mR: Any,
+    mD: cute.Tensor,
+    alpha: cutlass.Float32,
+    beta: cutlass.Float32,
+    mma: cute.TiledMma,
+    plan: cutlass.Constexpr[SimtPlan],
+):
+    tid, _, _ = cute.arch.thread_idx()
+    bm, bn, batch = block_of(mD, plan.tile[:2], plan.group)
+    tile_m, tile_n, tile_k = plan.tile
+    gA, cA = k_tiles_of(mA, (tile_m, tile_k), (bm, batch), plan.even)
+    gB, cB = k_tiles_of(mB, (tile_n, tile_k), (bn, batch), plan.even)
+
+    smem = utils.SmemAllocator()
+    sA = smem.allocate_tensor(cutlass.Float32, plan.operand_smem(0), 128)
+    sB = smem.allocate_tensor(cutlass.Float32, plan.operand_smem(1), 128)
+    copy_A, copy_B = (
+        gmem_copy(
+            cutlass.Float32, plan.vec[i], (plan.tile[i], tile_k), plan.k_major[i], plan.threads
+        )
+        for i in (0, 1)
+    )
+    load_A = TileLoad(copy_A, gA, cA, sA, mA.shape[0], tid, even=plan.even, vec=plan.vec[0])
+    load_B = TileLoad(copy_B, gB, cB, sB, mB.shape[0], tid, even=plan.even, vec=plan.vec[1])
+
+    # Fill all stages but one.
+    k_tiles = cute.size(gA, mode=[2])
+    load_A.first()
+    load_B.first()
+    cute.arch.cp_async_commit_group()
+    for stage in cutlass.range_constexpr(1, plan.stages - 1):
+        if stage < k_tiles:
+            load_A.tile(stage, stage)
+            load_B.tile(stage, stage)
+        cute.arch.cp_async_commit_group()
+
+    thr_mma = mma.get_slice(tid)
+    from_A, from_B = thr_mma.partition_A(sA), thr_mma.partition_B(sB)
+    rA = mma.make_fragment_A(from_A[None, None, None, 0])
+    rB = mma.make_fragment_B(from_B[None, None, None, 0])
+    rD = mma.make_fragment_C(mma.partition_shape_C((tile_m, tile_n)))
+    rD.fill(0.0)
+
+    # Registers of the first step of k.
+    cute.arch.cp_async_wait_group(plan.stages - 2)
+    cute.arch.sync_threads()
+    cute.autovec_copy(from_A[None, None, 0, 0], rA[None, None, 0])
+    cute.autovec_copy(from_B[None, None, 0, 0], rB[None, None, 0])
+
+    read = cutlass.Int32(0)
+    write = cutlass.Int32(plan.stages - 1)
+    steps = cute.size(rA, mode=[2])
+    for k_tile in range(k_tiles):
+        for step in cutlass.range_constexpr(steps):
+            if cutlass.const_expr(step == steps - 1):
+                # The next tile has arrived, and nobody reads the one before this any more.
+                write = read
+                read = read + 1
+                if read == plan.stages:
+                    read = cutlass.Int32(0)
+                cute.arch.cp_async_wait_group(plan.stages - 2)
+                cute.arch.sync_threads()
+            after = (step + 1) % steps
+            cute.autovec_copy(from_A[None, None, after, read], rA[None, None, after])
+            cute.autovec_copy(from_B[None, None, after, read], rB[None, None, after])
+            if cutlass.const_expr(step == 0):
+                if k_tile + (plan.stages - 1) < k_tiles:
+                    load_A.tile(k_tile + (plan.stages - 1), write)
+                    load_B.tile(k_tile + (plan.stages - 1), write)
+                cute.arch.cp_async_commit_group()
+            cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
+
+    cute.arch.cp_async_wait_group(0)
+    epilogue(rD, mC, mBias, mR, mD, alpha, beta, (bm, bn, batch), thr_mma, plan)
+
+
+@cute.jit
+def epilogue(
+    rD: Any, mC: Any, mBias: Any, mR: Any, mD: Any, alpha: Any, beta: Any, at: Any, thr_mma: Any,
+    plan: cutlass.Constexpr[SimtPlan],
+):  # fmt: skip
+    """D = activation(alpha acc + beta C + bias) + R, of one tile."""
+    bm, bn, _ = at
+    tile = plan.tile[:2]
+    extents = (mD.shape[0], mD.shape[1])
+    coords = thr_mma.partition_C(
+        cute.local_tile(cute.make_identity_tensor(extents), tile, (bm, bn))
+    )
+    out = mD.element_type
+    gD = tile_part(mD, at, thr_mma, plan)
+    gC = None if cutlass.const_expr(mC is None) else tile_part(mC, at, thr_mma, plan)
+    gR = None if cutlass.const_expr(mR is None) else tile_part(mR, at, thr_mma, plan)
+    for i in cutlass.range_constexpr(cute.size(rD, mode=[1])):  # few registers besides rD
+        acc = rD[None, i, None]
+        c = r = bias = None
+        if cutlass.const_expr(mC is not None):
+            c = read_row(gC, coords, extents, i, plan)
+        if cutlass.const_expr(mR is not None):
+            r = read_row(gR, coords, extents, i, plan)
+        if cutlass.const_expr(mBias is not None):
+            bias = spread_bias(mBias, coords, acc, i, plan.bias_axis, plan.even)
+        done = cute.make_rmem_tensor(acc.layout, out)
+        done.store(combine(acc.load(), plan, alpha, c, beta, bias, r).to(out))
+        move_row(done, gD[None, i, None], coords, extents, i, plan)
+
+
+def tile_part(m: Any, at: Any, thr_mma: Any, plan: SimtPlan) -> Any:
+    """A thread's part of a tile of a matrix."""
+    bm, bn, batch = at
+    return thr_mma.partition_C(cute.local_tile(m[None, None, batch], plan.tile[:2], (bm, bn)))
+
+
+def read_row(g: Any, coords: Any, extents: Any, i: int, plan: SimtPlan) -> Any:
+    """What a thread has in one row of another matrix."""
+    row = g[None, i, None]
+    held = cute.make_rmem_tensor(cute.make_layout(row.shape), g.element_type)
+    if not plan.even:
+        held.fill(0.0)
+    move_row(row, held, coords, extents, i, plan)
+    return held.load().to(cutlass.Float32)
+
+
+@cute.jit
+def move_row(
+    source: Any, target: Any, coords: Any, extents: Any, i: cutlass.Constexpr[int],
+    plan: cutlass.Constexpr[SimtPlan],
+):  # fmt: skip
+    """Copy a thread's part of a row: vectors of four columns, or of fewer at odd extents."""
+    if cutlass.const_expr(plan.even):
+        cute.autovec_copy(source, target)
+    else:
+        for j in cutlass.range_constexpr(0, cute.size(coords, mode=[2]), plan.vec[2]):
+            if cute.elem_less(coords[0, i, j], extents):
+                move(source, target, j, plan.vec[2])
+
+
+def move(source: Any, target: Any, j: int, vec: int) -> None:
+    """Copy `vec` elements of neighbouring columns."""
+    parts = []
+    for t in (source, target):
+        # Columns j, j + 1, ... of a square are neighbours wherever the square lies.
+        at = cute.crd2idx((0, j), t.layout)
+        step = cute.crd2idx((0, 1), t.layout)
+        parts.append(cute.make_tensor(t.iterator + at, cute.make_layout(vec, stride=step)))
+    cute.autovec_copy(*parts)
+
+
+@cute.jit
+def sgemm(
+    a: cute.Tensor,
+    b: cute.Tensor,
+    c: Any,
+    bias: Any,
+    residual: Any,
+    d: cute.Tensor,
+    alpha: cutlass.Float32,
+    beta: cutlass.Float32,
+    plan: cutlass.Constexpr[SimtPlan],
+):
+    """Launch the kernel; arguments as for `tensor_core_gemm`, all of f32."""
+    mA, mB = (as_matrix(t, plan.k_major[i], plan.vec[i]) for i, t in enumerate((a, b)))
+    mD = as_matrix(d, True, plan.vec[2])
+    mC = None if cutlass.const_expr(c is None) else as_matrix(c, True, plan.vec[2])
+    mR = None if cutlass.const_expr(residual is None) else as_matrix(residual, True, plan.vec[2])
+    sgemm_kernel(mA, mB, mC, bias, mR, mD, alpha, beta, plan.tiled_mma(), plan).launch(
+        grid=grid_of(mD, plan.tile[:2]), block=[plan.threads, 1, 1]
+    )

@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What to call: cumulative sums of torch or NumPy arrays.
+
+y = cumsum(x, 0)                          # y[i] = x[0] + ... + x[i]
+starts = cumsum(lengths, exclusive=True)  # y[i] = x[0] + ... + x[i - 1]
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from opencute.base.errors import ArgumentError
+from opencute.kernels.arrays import (
+    empty,
+    empty_like,
+    floating,
+    item_bits,
+    multiprocessors,
+    same_shape,
+    strides,
+    vector_elements,
+    viewed,
+)
+from opencute.kernels.reduce.operation import SUM
+from opencute.kernels.reduce.sm80 import Across as SumAcross
+from opencute.kernels.reduce.sm80 import Along as SumAlong
+from opencute.kernels.reduce.sm80 import reduce_across, reduce_along
+from opencute.kernels.scan.sm80 import Across, Along, scan_across, scan_along
+
+__all__ = ["cumsum"]
+
+
+def cumsum(x: Any, axis: int = -1, *, exclusive: bool = False, out: Any = None) -> Any:
+    """The sums of an array's elements up to each of them, along an axis.
+
+    Args:
+        x: array of f16, bf16 or f32 whose last axis is contiguous.
+        axis: which axis, negative ones from the end.
+        exclusive: whether an element's own value is left out of its sum.
+        out: where the result goes, possibly `x` itself; a new array when omitted.
+
+    Returns:
+        The result, in the type of `x` or `out`; it is computed in f32, in an order that depends on
+        the shape only.
+
+    Raises:
+        ArgumentError: there is no such axis, or a shape or type does not fit.
+    """
+    out = empty_like(x) if out is None else out
+    same_shape(x=x, out=out)
+    floating(x=x, out=out)
+    shape = tuple(int(s) for s in x.shape)
+    at = axis + len(shape) if axis < 0 else axis
+    if not 0 <= at < len(shape):
+        raise ArgumentError("there is no such axis", code="OC2509", expected=shape, found=axis)
+    if 0 in shape:
+        return out
+    split = (math.prod(shape[:at]), shape[at], math.prod(shape[at + 1 :]))
+    if split[2] == 1:  # the last axis but for those of one element
+        split = split[:2]
+    source, into = viewed("x", x, split), viewed("out", out, split, written=True)
+    for name, array in (("x", source), ("out", into)):
+        if array.shape[-1] > 1 and strides(array)[-1] != 1:
+            raise ArgumentError(
+                f"the last axis of {name} is not contiguous", code="OC2501", expected="stride 1",
+                found=f"stride {strides(array)[-1]}", hint="pass a contiguous copy",
+            )  # fmt: skip
+    (_scan_along if len(split) == 2 else _scan_across)(source, into, exclusive)
+    return out
+
+
+def _vec(x: Any, out: Any) -> int:
+    return vector_elements(int(x.shape[-1]), max(item_bits(x), item_bits(out)), x, out)
+
+
+def _parts(blocks: int, units: int, least: int, x: Any) -> tuple[int, int]:
+    """How many blocks share an axis, and units of each: more only where blocks are too few, as
+    elements are read twice then."""
+    wanted = -(-2 * multiprocessors(x) // blocks)
+    parts = min(wanted, units // least, 65535) if wanted > 2 else 1
+    span = -(-units // max(parts, 1))
+    return -(-units // span), span
+
+
+def _scan_along(x: Any, out: Any, exclusive: bool) -> None:
+    vec = _vec(x, out)
+    rows, vectors = int(x.shape[0]), int(x.shape[1]) // vec
+    warps = 1
+    while warps < 8 and warps * 32 * 2 < vectors:
+        warps *= 2
+    how = Along(warps, vec, 4 if vectors > warps * 32 * 2 else 2 if vectors > warps * 32 else 1)
+    parts, span = _parts(rows, vectors, 8 * 256, x)
+    start = None
+    if parts > 1:
+        sums = empty(x, (rows, parts, 1), "float32")
+        reduce_along((x,), (sums,), parts, span, None, SUM, SumAlong(256, 1, vec))
+        start = cumsum(sums, 1, exclusive=True)
+    scan_along(x, start, out, parts, span, how, exclusive)
+
+
+def _scan_across(x: Any, out: Any, exclusive: bool) -> None:
+    vec = _vec(x, out)
+    outer, n, inner = (int(s) for s in x.shape)
+    vectors = inner // vec
+    how = Across(32 * min(-(-vectors // 32), 4), vec)
+    parts, span = _parts(outer * -(-vectors // how.threads), n, 64, x)
+    start = None
+    if parts > 1:
+        sums = empty(x, (outer, parts, inner), "float32")
+        reduce_across((x,), (sums,), parts, span, None, SUM, SumAcross(32, 8, vec))
+        start = cumsum(sums, 1, exclusive=True)
+    scan_across(x, start, out, parts, span, how, exclusive)

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reading memory at byte offsets, checked, in one native pass.
+
+In: memory, offsets and what they must not exceed. Out: the items, or None where somebody else has
+to do it: if an offset is out of bounds or misaligned (so that the caller finds out which), for few
+items, until there was enough work to be worth a compiler, and without LLVM::
+
+    gather(raw, offsets, origin=0, width=4, last=size - 4, low=3, base=0)
+"""
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from opencute.base.errors import MissingPieceError, ToolchainError
+from opencute.native.jit import HostModule, compile_host
+from opencute.sim.values import Array
+
+__all__ = ["MemoryPatience", "gather"]
+
+WIDTHS = (1, 2, 4, 8, 16)
+FEWEST = 1024
+"""Items below which a call of native code is not worth its price."""
+
+
+class MemoryPatience:
+    """Items that are still read by NumPy before the native function is compiled."""
+
+    left = 1 << 21
+
+
+_modules: list[HostModule] = []
+
+
+def gather(
+    raw: Array, offsets: Array, *, origin: Any, width: int, last: int, low: int, base: int
+) -> Array | None:
+    """Items of `width` bytes at ``origin + offsets``, as bytes on a further axis.
+
+    Args:
+        raw: the memory as contiguous bytes.
+        offsets: byte offsets, of shape (p, q) or (p, q, runs).
+        origin: what to add to them: an int, or one for each block, of shape (p, 1).
+        width: bytes of an item: 1, 2, 4, 8 or 16.
+        last: the largest offset that is in bounds.
+        low: bits that ``base + offset`` must not have.
+        base: the address of offset 0.
+    """
+    blocks = origin.shape[0] if type(origin) is np.ndarray else 1
+    rows = max(offsets.shape[0], blocks)
+    inner = offsets.size // offsets.shape[0] if offsets.shape[0] else 0
+    if rows * inner < FEWEST or width not in WIDTHS or last < 0:
+        return None
+    if MemoryPatience.left > 0:
+        MemoryPatience.left -= rows * inner
+        return None
+    functions = _functions()
+    if not functions or not raw.flags.c_contiguous:
+        return None
+    offsets = np.ascontiguousarray(offsets, np.int64)
+    starts = np.ascontiguousarray(np.broadcast_to(origin, (rows, 1)), np.int64)
+    out = np.empty((rows, *offsets.shape[1:], width), np.uint8)
+    step = inner if offsets.shape[0] > 1 else 0
+    bad = functions[width](
+        rows, inner, offsets.ctypes.data, step, starts.ctypes.data, raw.ctypes.data,
+        out.ctypes.data, last, low, base,
+    )  # fmt: skip
+    return None if bad else out
+
+
+@lru_cache(maxsize=1)
+def _functions() -> dict[int, Any]:
+    """The native functions by width; none without LLVM."""
+    text = "\n".join(_GATHER.format(width=w, type=f"i{8 * w}") for w in WIDTHS)
+    try:
+        module = compile_host(text, passes="small", opt=2)
+    except (MissingPieceError, ToolchainError):
+        return {}
+    _modules.append(module)
+    n, p = ctypes.c_int64, ctypes.c_void_p
+    prototype = ctypes.CFUNCTYPE(n, n, n, p, n, p, p, p, n, n, n)
+    return {w: prototype(module.address(f"gather{w}")) for w in WIDTHS}
+
+
+# A bad offset reads at the start of the memory instead; offsets are compared unsigned.
+_GATHER = """
+define i64 @gather{width}(i64 %P, i64 %Q, ptr %o, i64 %step, ptr %starts, ptr %raw,
+                          ptr noalias %out, i64 %last, i64 %low, i64 %base) {{
+entry:
+  br label %row
+row:
+  %p = phi i64 [ 0, %entry ], [ %p1, %end ]
+  %acc0 = phi i64 [ 0, %entry ], [ %acc, %end ]
+  %sp = getelementptr inbounds i64, ptr %starts, i64 %p
+  %start = load i64, ptr %sp
+  %here = getelementptr inbounds i8, ptr %raw, i64 %start
+  %off0 = mul i64 %p, %step
+  %orow = getelementptr inbounds i64, ptr %o, i64 %off0
+  %done = mul i64 %p, %Q
+  %drow = getelementptr inbounds {type}, ptr %out, i64 %done
+  br label %lane
+lane:
+  %q = phi i64 [ 0, %row ], [ %q1, %lane ]
+  %acc1 = phi i64 [ %acc0, %row ], [ %acc, %lane ]
+  %op = getelementptr inbounds i64, ptr %orow, i64 %q
+  %off = load i64, ptr %op
+  %beyond = icmp ugt i64 %off, %last
+  %address = add i64 %off, %base
+  %odd = and i64 %address, %low
+  %one = zext i1 %beyond to i64
+  %both = or i64 %odd, %one
+  %acc = or i64 %acc1, %both
+  %safe = select i1 %beyond, i64 0, i64 %off
+  %from = getelementptr inbounds i8, ptr %here, i64 %safe
+  %v = load {type}, ptr %from, align 1
+  %to = getelementptr inbounds {type}, ptr %drow, i64 %q
+  store {type} %v, ptr %to, align 1
+  %q1 = add nuw nsw i64 %q, 1
+  %more = icmp slt i64 %q1, %Q
+  br i1 %more, label %lane, label %end
+end:
+  %p1 = add nuw nsw i64 %p, 1
+  %rows = icmp slt i64 %p1, %P
+  br i1 %rows, label %row, label %leave
+leave:
+  ret i64 %acc
+}}
+"""

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of operators share: the checking simulator, and random arrays."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opencute.base.knobs import KNOBS
+
+
+@pytest.fixture
+def checked() -> Iterator[None]:
+    """Kernels run in the simulator, with all checks."""
+    with KNOBS.override(target="sim", sim_check=True):
+        yield
+
+
+@pytest.fixture
+def random() -> Callable[..., Any]:
+    """Normally distributed arrays of a shape and type; the same in each run."""
+    rng = np.random.default_rng(0)
+    return lambda shape, dtype: rng.standard_normal(shape).astype(dtype)
+
+
+@pytest.fixture
+def close() -> Callable[..., None]:
+    """Whether a result is near a reference, by the precision of its type; NaNs are equal."""
+
+    def check(got: Any, want: Any, scale: float = 1.0) -> None:
+        bits = {"float16": 10, "bfloat16": 7, "float32": 20}[str(got.dtype)]
+        np.testing.assert_allclose(
+            got.astype(np.float64), want, rtol=2.0**-bits, atol=scale * 2.0**-bits, equal_nan=True
+        )
+
+    return check
+
+
+@pytest.fixture
+def without_barriers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], ModuleType]:
+    """A module of kernels with its block barriers taken out."""
+
+    def load(name: str) -> ModuleType:
+        text = Path(str(importlib.import_module(name).__file__)).read_text()
+        planted = text.replace("cute.arch.sync_threads()", "pass")
+        assert planted != text
+        path = tmp_path / "planted_kernels.py"
+        path.write_text(planted)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, path.stem, module)
+        spec.loader.exec_module(module)
+        return module
+
+    return load

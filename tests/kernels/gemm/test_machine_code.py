@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Code of the products for every processor: registers, spills, instructions of main loops."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opencute as cutlass
+from opencute import cute
+from opencute.arch.target import target
+from opencute.base.errors import MissingPieceError
+from opencute.base.knobs import KNOBS
+from opencute.codegen.sass import read_sass
+from opencute.codegen.toolchain import find_disassembler
+from opencute.cute.runtime import from_dlpack
+from opencute.jit.calls import compiled_artefacts
+from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
+from opencute.kernels.gemm.sm80 import TensorCorePlan, tensor_core_gemm
+from opencute.kernels.gemm.sm80_simt import SimtPlan, sgemm
+
+pytestmark = pytest.mark.t1
+ARCHS = ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"]
+# kind: class on tensor cores, types in memory of operands and results, vector, instruction.
+KINDS: dict[str, Any] = {
+    "f32": (None, np.float32, np.float32, 4, "fma.rn.f32"),
+    "f16": (cutlass.Float16, np.float16, np.float16, 8, "mma.sync.aligned.m16n8k16"),
+    "tf32": (cutlass.TFloat32, np.float32, np.float32, 4, "mma.sync.aligned.m16n8k8"),
+    "i8": (cutlass.Int8, np.int8, np.int32, 16, "mma.sync.aligned.m16n8k32"),
+}
+
+
+def config_for(kind: str, arch: str) -> GemmConfig:
+    bits = 8 * np.dtype(KINDS[kind][2]).itemsize
+    return heuristic(Problem(4096, 4096, 4096, 1, kind, bits), target(arch).max_smem)
+
+
+@cache
+def compiled(
+    kind: str, arch: str, *, even: bool = True, k_major: tuple[bool, bool] = (True, False),
+    config: GemmConfig | None = None, epilogue: bool = False,
+) -> Any:  # fmt: skip
+    dtype, memory, result, vec, _ = KINDS[kind]
+    config = config_for(kind, arch) if config is None else config
+    a, b = (
+        np.zeros((1, 256, 256), memory) if major
+        else np.zeros((1, 256, 256), memory).swapaxes(1, 2) for major in k_major
+    )  # fmt: skip
+    d = np.zeros((1, 256, 256), result)
+    leads = [2 if major else 1 for major in k_major]
+    args = [
+        from_dlpack(x).mark_layout_dynamic(leading_dim=i)
+        for x, i in zip((a, b), leads, strict=True)
+    ]
+    out = from_dlpack(d).mark_layout_dynamic(leading_dim=2)
+    bias = np.zeros(256, result) if epilogue else None
+    common: Any = {
+        "tile": config.tile, "warps": config.warps, "stages": config.stages, "group": 8,
+        "k_major": k_major, "even": even, "scaled": epilogue,
+    }  # fmt: skip
+    if dtype is None:
+        vecs = tuple(1 if major else 4 for major in k_major)
+        launch, plan = sgemm, SimtPlan(vec=(*vecs, 4), **common)
+    else:
+        out_vec = 16 // np.dtype(result).itemsize
+        launch = tensor_core_gemm
+        plan = TensorCorePlan(dtype=dtype, vec=(vec, vec, out_vec), **common)
+    added = out if epilogue else None
+    with KNOBS.override(target=f"sim:{arch}"):
+        cute.compile(launch, *args, added, bias, added, out, 1.0, 0.0, plan)
+    return compiled_artefacts()[-1].device
+
+
+def check_budget(code: Any, threads: int) -> None:
+    (report,) = code.report.functions
+    assert (report.stack, report.spill_stores, report.spill_loads) == (0, 0, 0)
+    assert report.registers <= min(255, 65536 // threads)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_default_configurations_have_no_spills(kind: str, arch: str) -> None:
+    code = compiled(kind, arch, k_major=(True, kind == "i8"))
+    warps = config_for(kind, arch).warps
+    check_budget(code, 32 * warps[0] * warps[1])
+    assert KINDS[kind][4] in code.ptx and "cp.async.cg" in code.ptx
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_ragged_products_with_a_whole_epilogue_have_no_spills(kind: str, arch: str) -> None:
+    code = compiled(kind, arch, even=False, epilogue=True, k_major=(True, kind == "i8"))
+    warps = config_for(kind, arch).warps
+    check_budget(code, 32 * warps[0] * warps[1])
+
+
+@pytest.fixture
+def disassembler() -> None:
+    try:
+        find_disassembler()
+    except MissingPieceError:
+        pytest.skip("no disassembler")
+
+
+@pytest.mark.usefixtures("disassembler")
+def test_the_instructions_of_the_tensor_core_kernel() -> None:
+    sass = read_sass(compiled("f16", "sm_90a").cubin)
+    assert not sass.local_memory
+    assert sass.count("HMMA.16816.F32") == 64  # of one trip of the loop: a warp has 64x64x32
+    assert sass.count("LDSM") == 16 + 8  # eight for each step of k, one step ahead of the loop
+    assert sass.count("LDGSTS.E.BYPASS.LTC128B.128") == 4 * 6
+    assert sass.count("STG.E.128") == 16 and not sass.count("STG.E.64")
+
+
+@pytest.mark.usefixtures("disassembler")
+def test_the_instructions_of_the_fma_kernel() -> None:
+    config = GemmConfig((128, 128, 8), (4, 2), 4)
+    sass = read_sass(compiled("f32", "sm_90a", config=config).cubin)
+    assert not sass.local_memory
+    assert sass.count("FFMA") == 8 * 64
+    assert sass.count("LDS.128") == 9 * 4
+    assert sass.count("STG.E.128") == 16

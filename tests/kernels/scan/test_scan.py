@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cumulative sums against NumPy, in the checking simulator; on a GPU against torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from opencute.base.errors import ArgumentError, OpenCuTeError
+from opencute.kernels.scan import cumsum, interface, reference
+
+t0, t2 = pytest.mark.t0, pytest.mark.t2
+
+
+@t0
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        ((5, 7), 1), ((5, 7), 0), ((2, 5000), -1), ((700, 40), 0), ((3, 70, 24), 1), ((1,), 0),
+        ((1, 70000), 1), ((5, 1, 3), 1), ((2, 300), 0),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_every_axis(
+    checked, random, close, shape: Any, axis: int, exclusive: bool, dtype: Any
+) -> None:
+    x = random(shape, dtype)
+    want = reference.cumsum(x, axis, exclusive=exclusive)
+    close(cumsum(x, axis, exclusive=exclusive), want, 8 * max(1.0, abs(want).max()))
+
+
+@t0
+def test_views_in_place_and_empty(checked, random, close) -> None:
+    big = random((6, 8, 80), ml_dtypes.bfloat16)
+    for x in (big[:, :, 3:67], big[::2, 1:5, :64]):
+        for axis in range(3):
+            close(cumsum(x, axis), reference.cumsum(x, axis), 32)
+    x = random((3, 5000), np.float32)
+    want = reference.cumsum(x)
+    assert cumsum(x, out=x) is x
+    close(x, want, 1000)
+    assert cumsum(np.ones((0, 3), np.float32)).shape == (0, 3)
+
+
+@t0
+def test_infinities_come_and_stay(checked) -> None:
+    x = np.zeros((1, 600), np.float32)
+    x[0, 300] = np.inf
+    for exclusive in (False, True):
+        np.testing.assert_array_equal(
+            cumsum(x, exclusive=exclusive)[0],
+            np.where(np.arange(600) >= 300 + exclusive, np.inf, 0),
+        )
+
+
+@t0
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (lambda x: cumsum(x, 2), "OC2509"),
+        (lambda x: cumsum(x.T, 0), "OC2501"),
+        (lambda x: cumsum(x, out=x[:2]), "OC2502"),
+        (lambda x: cumsum(x.astype(np.int32)), "OC2507"),
+    ],
+)
+def test_wrong_arguments(checked, call: Any, code: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        call(np.ones((4, 8), np.float32))
+    assert caught.value.code == code
+
+
+@t0
+def test_a_missing_barrier_is_found(checked, random, monkeypatch, without_barriers) -> None:
+    x = random((2, 5000), np.float32)
+    cumsum(x)
+    planted = without_barriers("opencute.kernels.scan.sm80")
+    monkeypatch.setattr(interface, "scan_along", planted.scan_along)
+    monkeypatch.setattr(interface, "Along", planted.Along)
+    with pytest.raises(OpenCuTeError, match="OC34"):
+        cumsum(x)
+
+
+@t2
+@pytest.mark.parametrize("shape", [(1000, 333), (64, 64, 640), (1 << 22,), (3, 100_000)])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_on_a_gpu(shape: tuple[int, ...], dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.randn(shape, device="cuda", dtype=getattr(torch, dtype))
+    for axis in range(len(shape)):
+        want = torch.cumsum(x.double(), axis)
+        eps = torch.finfo(x.dtype).eps
+        torch.testing.assert_close(
+            cumsum(x, axis).double(), want, rtol=2 * eps,
+            atol=max(64 * eps, want.abs().max().item() * 2e-6),
+        )  # fmt: skip
+        got = cumsum(x, axis, exclusive=True)
+        assert not got.select(axis, 0).any()
