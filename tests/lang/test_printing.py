@@ -211,7 +211,7 @@ def test_print_tensor_of_a_run_time_shape(
     data = np.arange(np.prod(shape), dtype=np.int32).reshape(shape) + 100
     host(from_dlpack(data).mark_layout_dynamic(leading_dim=len(shape) - 1))
     got = capsys.readouterr().out
-    found = [int(v) for v in re.findall(r"(?:= |[[ ])(1\d\d)\b", got.split("data=")[1])]
+    found = [int(v) for v in re.findall(r"(?:= |[ \[])(1\d\d)\b", got.split("data=")[1])]
     want = data if verbose or data.ndim < 3 else np.moveaxis(data, 2, 0)
     assert found == want.ravel().tolist()
     if verbose:

@@ -345,16 +345,16 @@ def _at_run_time(tensor: TracedTensor, verbose: bool) -> None:
     shape: Any = tensor.shape if is_tuple(tensor.shape) else (tensor.shape,)
     modes: list[Any] = [product(s) for s in shape]
 
-    def element(crd: tuple[Any, ...]) -> Any:
-        return tensor[crd if len(crd) > 1 else crd[0]]
+    def element(crd: list[Any]) -> Any:
+        return tensor[tuple(crd) if len(crd) > 1 else crd[0]]
 
-    def line(crd: tuple[Any, ...]) -> None:
+    def line(crd: list[Any]) -> None:
         places = [p for i, c in enumerate(crd) for p in ((",", c) if i else (c,))]
         _say("\t(", *places, ")= ", element(crd), "\n")
 
-    def row(crd: tuple[Any, ...]) -> None:
+    def row(crd: list[Any]) -> None:
         _say("[")
-        _loop(modes[1], lambda c: _say(element((crd[0], c, *crd[1:])), ", "))
+        _loop(modes[1], lambda c: _say(element([crd[0], c, *crd[1:]]), ", "))
         _say("],\n       ")
 
     def each(rest: list[int], crd: dict[int, Any], do: Callable[[dict[int, Any]], None]) -> None:
@@ -364,15 +364,15 @@ def _at_run_time(tensor: TracedTensor, verbose: bool) -> None:
         _loop(modes[rest[0]], lambda i: each(rest[1:], {**crd, rest[0]: i}, do))
 
     if verbose:
-        each(list(range(len(modes))), {}, lambda c: line(tuple(c[i] for i in sorted(c))))
+        each(list(range(len(modes))), {}, lambda c: line([c[i] for i in sorted(c)]))
         _say(")\n")
     elif len(modes) == 1:
         _say("[")
-        _loop(modes[0], lambda i: _say(element((i,)), ", "))
+        _loop(modes[0], lambda i: _say(element([i]), ", "))
         _say("])\n")
     else:
         order = [*range(len(modes) - 1, 1, -1), 0]
-        each(order, {}, lambda c: row((c[0], *(c[i] for i in range(2, len(modes))))))
+        each(order, {}, lambda c: row([c[0], *(c[i] for i in range(2, len(modes)))]))
         _say(")\n")
 
 
