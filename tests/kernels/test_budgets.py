@@ -67,12 +67,15 @@ def _moves() -> None:
 
 GROUPS: dict[str, Callable[[], None]] = {
     "norms of 16 bits": lambda: _norms(8192, np.float16),
-    "norms of 32 bits": lambda: _norms(4096, np.float32),
-    "long norms": lambda: _norms(131_072, ml_dtypes.bfloat16),
+    "norms of 32 bits": lambda: _norms(32_768, np.float32),
+    "long norms": lambda: _norms(100_000, ml_dtypes.bfloat16),
     "losses of 16 bits": lambda: _losses(8192, ml_dtypes.bfloat16),
-    "losses of 32 bits": lambda: _losses(4096, np.float32),
-    "long losses": lambda: _losses(131_072, np.float16),
+    "losses of 32 bits": lambda: _losses(32_768, np.float32),
+    "long losses": lambda: _losses(100_000, np.float16),
     "moves": _moves,
+}
+UNALIGNED: dict[str, Callable[[], Any]] = {
+    "columns one at a time": lambda: scan.cumsum(_x(333, np.float32, 1000), 0),
 }
 
 
@@ -93,7 +96,7 @@ def _recorded(group: str) -> tuple[Artefacts, ...]:
                     patch.setattr(
                         module, name, lambda *args, fn=value: calls.append((fn, args)), raising=True
                     )
-        GROUPS[group]()
+        (GROUPS | UNALIGNED)[group]()
     assert calls
     with KNOBS.override(target="sim"):
         return tuple(cute.compile[cute.GPUArch("sm_80")](fn, *args).artefacts for fn, args in calls)
@@ -108,7 +111,7 @@ def _widths(ptx: str) -> Counter[int]:
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", [*GROUPS, *UNALIGNED])
 def test_nothing_is_spilled(group: str, arch: str) -> None:
     for traced in _recorded(group):
         made = Artefacts(traced.name, traced.module, arch, traced.options)

@@ -22,6 +22,7 @@ __all__ = ["RowConfig", "heuristic", "search_space"]
 
 _MAX_ELEMENTS = 64  # of a thread: as Float32 they take 64 registers, and as many again while used
 _CHUNK_ELEMENTS = 32  # of a thread, in a chunk of a long row
+_BLOCK_NUMBERS = 32_768  # that a block holds: half of the registers of a multiprocessor
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,12 @@ class RowConfig:
     vec: int
     groups: int = 1
 
-    def rows(self, n: int, most: int = _MAX_ELEMENTS) -> Rows | LongRows:
+    def rows(self, n: int, numbers: int = 1) -> Rows | LongRows:
         """The choices applied to rows of `n` elements.
 
         Args:
             n: elements of a row.
-            most: elements that a thread may hold.
+            numbers: what a thread holds for each element.
 
         Returns:
             How the row is shared: in registers, or in chunks if it does not fit there.
@@ -59,6 +60,7 @@ class RowConfig:
         if self.vec < 1 or n % self.vec or self.vec & (self.vec - 1):
             raise ArgumentError(f"vectors do not divide {n} elements", code="OC2503", found=self)
         rows = Rows(n, t, self.vec, self.groups)
+        most = min(_MAX_ELEMENTS, _BLOCK_NUMBERS // lanes) // numbers
         if rows.reps * self.vec <= most:
             return rows
         if t < 32:
@@ -71,13 +73,18 @@ class RowConfig:
                 "only one row of a block can be read in chunks", code="OC2504", expected="groups 1",
                 found=self,
             )  # fmt: skip
-        return LongRows(n, t, self.vec, max(_CHUNK_ELEMENTS // self.vec, 1))
+        return LongRows(n, t, self.vec, max(min(_CHUNK_ELEMENTS, most // 2) // self.vec, 1))
 
 
-def heuristic(n: int, vec: int) -> RowConfig:
-    """A good choice for rows of `n` elements that are moved `vec` at a time."""
-    if n > 1024 * _MAX_ELEMENTS // vec * vec:
-        return RowConfig(512, vec)  # several blocks fit, so that one loads while another computes
+def heuristic(n: int, vec: int, numbers: int = 1) -> RowConfig:
+    """A good choice for rows of `n` elements that are moved `vec` at a time.
+
+    Args:
+        n, vec: as there.
+        numbers: what a thread holds for each element.
+    """
+    if n > _BLOCK_NUMBERS // numbers:
+        return RowConfig(512 // numbers, vec)  # few rows at once: they are still in the L2 cache
     vectors = -(-n // vec)
     if vectors <= 128:  # up to four vectors for each thread of a warp, or of a part of one
         threads = 1
@@ -86,7 +93,8 @@ def heuristic(n: int, vec: int) -> RowConfig:
         return RowConfig(threads, vec, 128 // threads)
     each = 32 if vec > 1 else 16  # elements of a thread, where there are threads enough
     warps = -(-n // (each * 32))
-    return RowConfig(32 * min(warps, 32), vec)
+    # Beyond, fewer threads hold more: what each needs beside its elements is there less often.
+    return RowConfig(32 * (warps if warps <= 24 else 16), vec)
 
 
 def search_space(n: int, vec: int) -> Iterator[RowConfig]:

@@ -111,6 +111,12 @@ class Rows:
         """Warps of a block."""
         return max(self.threads * self.groups // 32, 1)
 
+    @property
+    def least_blocks(self) -> int:
+        """What `launch` should be told of blocks per multiprocessor: of large blocks, that one is
+        enough. Not told anything, ptxas may spill to make room for a second one."""
+        return 1 if self.threads * self.groups >= 512 else 0
+
     def place(self, matrix: Any, columns: int = 2) -> tuple[Any, Any, Any, Any]:
         """What a thread of a block (threads, groups) works on.
 

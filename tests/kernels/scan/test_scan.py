@@ -87,16 +87,15 @@ def test_a_missing_barrier_is_found(checked, random, monkeypatch, without_barrie
 
 @t2
 @pytest.mark.parametrize("shape", [(1000, 333), (64, 64, 640), (1 << 22,), (3, 100_000)])
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_on_a_gpu(shape: tuple[int, ...], dtype: str) -> None:
     torch = pytest.importorskip("torch")
     x = torch.randn(shape, device="cuda", dtype=getattr(torch, dtype))
     for axis in range(len(shape)):
         want = torch.cumsum(x.double(), axis)
-        eps = torch.finfo(x.dtype).eps
-        torch.testing.assert_close(
-            cumsum(x, axis).double(), want, rtol=2 * eps,
-            atol=max(64 * eps, want.abs().max().item() * 2e-6),
-        )  # fmt: skip
+        allowed = torch.finfo(x.dtype).eps / 2 * want.abs()  # rounding of the result
+        # Six standard deviations of rounding a partial sum 64 times, as far as sums have come.
+        allowed += 6 * 2.0**-24 * 8 * want.abs().amax(axis, keepdim=True)
+        assert ((cumsum(x, axis).double() - want).abs() <= allowed).all()
         got = cumsum(x, axis, exclusive=True)
         assert not got.select(axis, 0).any()

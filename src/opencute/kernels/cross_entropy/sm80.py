@@ -109,6 +109,7 @@ def cross_entropy(
     _forward(rows.whole.matrix(logits), target, loss, lse, ignore_index, rows).launch(
         grid=[cute.ceil_div(logits.shape[0], rows.groups), 1, 1],
         block=[rows.threads, rows.groups, 1],
+        min_blocks_per_mp=rows.whole.least_blocks,
     )
 
 
@@ -127,4 +128,5 @@ def cross_entropy_backward(
     _backward(grad, gX, target, lse, gOut, ignore_index, rows).launch(
         grid=[cute.ceil_div(logits.shape[0], rows.groups), 1, 1],
         block=[rows.threads, rows.groups, 1],
+        min_blocks_per_mp=rows.whole.least_blocks,
     )

@@ -138,7 +138,7 @@ def _backward(
     if config is None:
         vec = vector_elements(n, *_bits_and_arrays(rows, into, grads, added, weight))
         config = _backward_choice(n, vec)
-    shared = config.rows(n, _BACKWARD_ELEMENTS)
+    shared = config.rows(n, 2)
     blocks = min(-(-int(rows.shape[0]) // shared.groups), _BLOCKS * multiprocessors(x))
     partial = [empty(rows, (blocks * shared.groups, n), "float32") if w else None for w in wanted]
     norm_backward(
@@ -150,7 +150,6 @@ def _backward(
     return dx, dw, db
 
 
-_BACKWARD_ELEMENTS = 32  # of a thread: it holds four numbers for each
 _BLOCKS = 2  # of a multiprocessor: their sums of weight and bias are few, and one loads at a time
 
 

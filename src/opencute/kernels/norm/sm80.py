@@ -18,6 +18,13 @@ from opencute.lib.rows import Rows
 __all__ = ["norm"]
 
 
+def _early(rows: Rows, *vectors: Any) -> bool:
+    """Whether there are registers for a part of a row and those of weight and bias."""
+    bits = sum(t.element_type.width for t in vectors if t is not None)
+    registers = min(65536 // (rows.threads * rows.groups), 255)
+    return rows.reps * rows.vec * (32 + bits) // 32 < registers * 3 // 4
+
+
 @cute.kernel
 def _norm(
     gX: cute.Tensor,
@@ -34,9 +41,10 @@ def _norm(
     x = rows.load(gX[row, None], thread, 0.0)
     if cutlass.const_expr(gR is not None):
         x = x + rows.load(gR[row, None], thread, 0.0)
-    if cutlass.const_expr(gW is not None):
+    early = cutlass.const_expr(_early(rows, gW, gB))
+    if cutlass.const_expr(early and gW is not None):
         weight = rows.load_raw(gW, thread, 0.0)  # on its way while the sums are taken
-    if cutlass.const_expr(gB is not None):
+    if cutlass.const_expr(early and gB is not None):
         bias = rows.load_raw(gB, thread, 0.0)
     if cutlass.const_expr(gSum is not None):  # noqa: SIM102 - one is decided while compiling
         if inside:
@@ -46,6 +54,10 @@ def _norm(
         x = rows.inside(x - rows.sum(x, buffers[None, 0]) / rows.n, thread, 0.0)
     scale = cute.math.rsqrt(rows.sum(x * x, buffers[None, 1]) / rows.n + eps)
     y = x * scale
+    if cutlass.const_expr(not early and gW is not None):
+        weight = rows.load_raw(gW, thread, 0.0)
+    if cutlass.const_expr(not early and gB is not None):
+        bias = rows.load_raw(gB, thread, 0.0)
     if cutlass.const_expr(gW is not None):
         y = y * weight.load().to(cutlass.Float32)
     if cutlass.const_expr(gB is not None):
@@ -139,5 +151,7 @@ def norm(
     )  # fmt: skip
     kernel = _norm_long if cutlass.const_expr(isinstance(rows, LongRows)) else _norm
     kernel(*arguments).launch(
-        grid=[cute.ceil_div(x.shape[0], rows.groups), 1, 1], block=[rows.threads, rows.groups, 1]
+        grid=[cute.ceil_div(x.shape[0], rows.groups), 1, 1],
+        block=[rows.threads, rows.groups, 1],
+        min_blocks_per_mp=rows.whole.least_blocks,
     )

@@ -196,4 +196,8 @@ def norm_backward(
         *(whole.matrix(t) for t in (prenorm_grad, dx, dw, db)), eps, blocks, rows, centred,
     )  # fmt: skip
     kernel = _backward_long if cutlass.const_expr(isinstance(rows, LongRows)) else _backward
-    kernel(*arguments).launch(grid=[blocks, 1, 1], block=[rows.threads, rows.groups, 1])
+    kernel(*arguments).launch(
+        grid=[blocks, 1, 1], block=[rows.threads, rows.groups, 1],
+        min_blocks_per_mp=2 if cutlass.const_expr(rows.threads == 256) else whole.least_blocks,
+        # The grid has two blocks for each multiprocessor.
+    )  # fmt: skip

@@ -227,5 +227,7 @@ def scan_across(
         )
     wide = cute.ceil_div(x.shape[2] // how.vec, how.threads)
     _across(known[0], start, known[1], span, how, exclusive).launch(
-        grid=[x.shape[0] * wide, parts, 1], block=[how.threads, 1, 1]
+        grid=[x.shape[0] * wide, parts, 1],
+        block=[how.threads, 1, 1],
+        min_blocks_per_mp=1,  # or ptxas spills to make room for more
     )

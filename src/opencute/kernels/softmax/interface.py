@@ -60,11 +60,11 @@ def softmax_backward(grad: Any, y: Any, *, out: Any = None, config: RowConfig | 
     if 0 in y.shape:
         return out
     matrices = [as_rows("grad", grad), as_rows("y", y), as_rows("out", out, written=True)]
-    config = config or _choice(y, *matrices)
-    sm80.softmax_backward(*matrices, config.rows(int(y.shape[-1])))
+    config = config or _choice(y, *matrices, numbers=2)
+    sm80.softmax_backward(*matrices, config.rows(int(y.shape[-1]), 2))
     return out
 
 
-def _choice(x: Any, *matrices: Any) -> RowConfig:
+def _choice(x: Any, *matrices: Any, numbers: int = 1) -> RowConfig:
     n = int(x.shape[-1])
-    return heuristic(n, vector_elements(n, max(map(item_bits, matrices)), *matrices))
+    return heuristic(n, vector_elements(n, max(map(item_bits, matrices)), *matrices), numbers)
