@@ -140,7 +140,9 @@ class _Call:
     def problem(self, kind: str) -> Problem:
         """Extents and types."""
         (batch, m, n), k = self.d.shape, self.a.shape[2]
-        moved = [(v, v * item_bits(t)) for v, t in zip(self.vectors(), self.matrices(), strict=True)]
+        moved = [
+            (v, v * item_bits(t)) for v, t in zip(self.vectors(), self.matrices(), strict=True)
+        ]
         narrow = any(v == 1 or bits < 32 for v, bits in moved)
         return Problem(int(m), int(n), int(k), int(batch), kind, item_bits(self.d), narrow)
 
