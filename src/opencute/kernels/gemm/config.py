@@ -29,7 +29,8 @@ class Problem:
         m, n, k, batch: extents.
         kind: "f32" for plain fma; "f16", "bf16", "tf32", "i8" for tensor cores.
         out_bits: bits of an element of the result.
-        narrow: whether some matrix is moved by single elements, or by less than 32 bits at once.
+        narrow: whether registers are scarce: some matrix is moved by single elements, or by less
+            than 32 bits at once, or there is more to do besides the sums.
     """
 
     m: int

@@ -140,10 +140,11 @@ class _Call:
     def problem(self, kind: str) -> Problem:
         """Extents and types."""
         (batch, m, n), k = self.d.shape, self.a.shape[2]
-        moved = [
-            (v, v * item_bits(t)) for v, t in zip(self.vectors(), self.matrices(), strict=True)
-        ]
-        narrow = any(v == 1 or bits < 32 for v, bits in moved)
+        bits = [v * item_bits(t) for v, t in zip(self.vectors(), self.matrices(), strict=True)]
+        narrow = 1 in self.vectors() or min(bits) < 32
+        if kind == "tf32" and (self.c is not None or self.residual is not None):
+            # Rounding, checks and an addend leave too few registers for the largest tiles.
+            narrow = narrow or bool(m % 256 or n % 256 or k % 32)
         return Problem(int(m), int(n), int(k), int(batch), kind, item_bits(self.d), narrow)
 
     def matrices(self) -> list[Any]:
