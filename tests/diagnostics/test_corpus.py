@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 def message(program: str) -> str:
     file = CORPUS / f"{program}.py"
     with (
-        KNOBS.override(target="sim", sim_step_limit=2000),
+        KNOBS.override(target="sim", sim_step_limit=2000, sim_check=True),
         pytest.raises(Exception) as e,
     ):
         runpy.run_path(str(file))

@@ -14,7 +14,7 @@ import pytest
 import opencute as cutlass
 from compiled import on_device, on_host
 from opencute import cute
-from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.base.errors import TypeMismatchError
 from opencute.cute.runtime import from_dlpack
 
 pytestmark = pytest.mark.t0
@@ -191,13 +191,31 @@ def test_print_tensor_larger_than_one_printf(capsys: Any) -> None:
     assert [int(v) for v in re.findall(r" (\d+),", got.split("data=")[1])] == list(range(100))
 
 
-def test_print_tensor_needs_a_static_shape() -> None:
+@pytest.mark.parametrize("where", ["host", "device"])
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("shape", [(5,), (2, 3), (2, 3, 2), (1, 1)])
+def test_print_tensor_of_a_run_time_shape(
+    shape: Any, verbose: bool, where: str, capsys: Any
+) -> None:
+    @cute.kernel
+    def kernel(t: cute.Tensor):
+        cute.print_tensor(t, verbose=verbose)
+
     @cute.jit
     def host(t: cute.Tensor):
-        cute.print_tensor(t)
+        if cutlass.const_expr(where == "host"):
+            cute.print_tensor(t, verbose=verbose)
+        else:
+            kernel(t).launch(grid=1, block=1)
 
-    with pytest.raises(LayoutError, match="OC1365"):
-        host(from_dlpack(np.zeros(4, np.float32)).mark_layout_dynamic())
+    data = np.arange(np.prod(shape), dtype=np.int32).reshape(shape) + 100
+    host(from_dlpack(data).mark_layout_dynamic(leading_dim=len(shape) - 1))
+    got = capsys.readouterr().out
+    found = [int(v) for v in re.findall(r"(?:= |[[ ])(1\d\d)\b", got.split("data=")[1])]
+    want = data if verbose or data.ndim < 3 else np.moveaxis(data, 2, 0)
+    assert found == want.ravel().tolist()
+    if verbose:
+        assert f"({','.join(str(n - 1) for n in shape)})= {data.max()}" in got
 
 
 @pytest.mark.parametrize("fmt", ["{}", "{} %d", "{1}"])

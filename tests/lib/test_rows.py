@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import on_device
 
 import opencute as cutlass
+from compiled import on_device
 from opencute import cute
 from opencute.base.knobs import KNOBS
 from opencute.lib.long_rows import LongRows

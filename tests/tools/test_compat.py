@@ -39,6 +39,22 @@ def test_tests_run_under_pytest(upstream: Path) -> None:
     assert compat.run_example(upstream, compat.Example("test_wrong.py"), 60.0).result == "fails"
 
 
+def test_files_that_are_written_to_end_in_an_error(upstream: Path) -> None:
+    wanted = compat.Example("fails.py", raises="ValueError: a|b")
+    assert compat.run_example(upstream, wanted, 60.0).works
+    for wrong in (
+        compat.Example("fails.py", raises="other"),
+        compat.Example("works.py", raises="x"),
+    ):
+        assert compat.run_example(upstream, example, 60.0).result == "fails"
+
+
+def test_nothing_matches(upstream: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with KNOBS.override(upstream=upstream):
+        assert compat.main(upstream / "new", only="nothing*") == 2
+    assert "nothing*" in capsys.readouterr().err
+
+
 def test_sizes_differ_between_targets() -> None:
     example = compat.Example("x.py", ("--M", "9"), ("--M", "2"))
     assert example.arguments_for("sim") == ("--M", "2")

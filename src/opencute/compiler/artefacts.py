@@ -43,6 +43,7 @@ from opencute.codegen.host import HostCode, compile_host_text
 from opencute.codegen.ptxas import FunctionReport
 from opencute.compiler.cached import cached_device_code
 from opencute.compiler.options import Options
+from opencute.dialects import builtin
 from opencute.ir.core import Op
 from opencute.ir.parser import parse
 from opencute.ir.passes import PassRecord
@@ -207,7 +208,7 @@ class Artefacts:
     @cached_property
     def host(self) -> HostCode:
         """The host function for this machine's processor, as LLVM IR."""
-        module = self.module.clone({})
+        module = _host_side(self.module)
         self._check_or_drop(module)
         host_pipeline(self.target).run(module)
         return compile_host_text(module, self.name)
@@ -352,6 +353,14 @@ class Artefacts:
         from opencute.codegen.sass import disassemble
 
         return disassemble(self.cubin, tuple(shlex.split(self.options.nvdisasm_options)))
+
+
+def _host_side(module: Op) -> Op:
+    """A copy of a module without the kernels, which may be a thousand times as much."""
+    copy, block = builtin.module()
+    block.set_ops([op.clone({}) for op in module.regions[0].block.ops if op.name != "gpu.module"])
+    copy.attributes.update(module.attributes)
+    return copy
 
 
 def _write(path: Path, data: str | bytes) -> None:

@@ -79,7 +79,7 @@ def storage_bits(element: Type) -> int:
     return 8 if element == IntegerType(1) else width
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PtrType(Type):
     """A pointer to elements in a memory space.
 

@@ -45,7 +45,7 @@ GENERIC, GLOBAL, SHARED, CONSTANT, LOCAL = 0, 1, 3, 4, 5
 _DYNAMIC = -(1 << 31)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LLVMPointerType(Type):
     """An untyped pointer into an address space."""
 
@@ -71,7 +71,7 @@ def _parse_pointer(s: Syntax) -> LLVMPointerType:
 register_type_parser("llvm.ptr", _parse_pointer)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LLVMStructType(Type):
     """Several values as one: what inline assembly with several outputs gives."""
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import inspect
 import os
 import sys
 import types
@@ -17,14 +18,24 @@ from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
 from opencute.frontend.hints import hint_for
 
-__all__ = ["here", "is_internal", "is_traced", "place_error", "traced", "without_end"]
+__all__ = [
+    "forget_frames", "here", "is_internal", "is_traced", "place_error", "traced", "without_end",
+]  # fmt: skip
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(base.__file__))) + os.sep
 # functools calls the getter of a cached property.
 _SKIPPED = (_PACKAGE, "<frozen", functools.__file__)
 # By the identity of code objects, which are kept alive: those of two files can be equal.
 _ours: dict[int, tuple[types.CodeType, bool]] = {}
-_locations: dict[tuple[tuple[int, int], ...], Location] = {}
+# By code, line and caller; locations are kept, so that identity tells callers apart.
+_locations: dict[tuple[int, int, int], Location] = {}
+# The user's frames that are running, by identity, with the code that they are part of and the call
+# that led to them: neither changes while a frame runs, so that one operation after the other only
+# has to find the innermost one. The frames are kept until the trace ends, so that no other gets
+# the identity of one that has ended.
+_Around = tuple[types.FrameType, types.CodeType, "Location | None"]
+_frames: dict[int, _Around] = {}
+_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _REMEMBERED = 1 << 16  # code made in a loop is not to fill memory
 
 
@@ -34,6 +45,7 @@ def is_internal(code: types.CodeType) -> bool:
     if found is None:
         if len(_ours) > _REMEMBERED:
             _ours.clear()
+            _frames.clear()
             _locations.clear()  # its keys are identities of what is forgotten
         found = _ours[id(code)] = (code, code.co_filename.startswith(_SKIPPED))
     return found[1]
@@ -54,37 +66,56 @@ def is_traced(code: types.CodeType) -> bool:
 
 def here() -> Location | None:
     """The user's position that is being traced, with the calls that lead to it."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way to the callers
-    chain: list[tuple[types.CodeType, int]] = []
-    owner = False  # the next user frame owns the generated function just seen
+    frame = _users(sys._getframe(1))  # pyright: ignore[reportPrivateUsage] - no other way
+    return None if frame is None else _position(frame)
+
+
+def forget_frames() -> None:
+    """The trace has ended: let go of its frames, and so of what they hold."""
+    _frames.clear()
+
+
+def _users(frame: types.FrameType | None) -> types.FrameType | None:
+    """The innermost of the user's frames, from a frame outwards."""
+    known = _ours
     while frame is not None:
         code = frame.f_code
+        found = known.get(id(code))
+        if not (found[1] if found is not None else is_internal(code)):
+            return frame
         if code is _TRACED:
-            break
-        if not is_internal(code):
-            if code.co_name.startswith("__oc_"):
-                if not owner:
-                    chain.append((code, frame.f_lineno))
-                owner = True
-            elif owner:
-                chain[-1] = (code, chain[-1][1])
-                owner = False
-            else:
-                chain.append((code, frame.f_lineno))
+            return None
         frame = frame.f_back
-    if not chain:
-        return None
-    key = tuple([(id(code), line) for code, line in chain])  # is_internal keeps the code
+    return None
+
+
+def _position(frame: types.FrameType) -> Location:
+    known = _frames.get(id(frame))
+    if known is None:
+        known = _around(frame)
+        if not frame.f_code.co_flags & _GENERATORS:  # those run on under other callers
+            _frames[id(frame)] = known
+    _, code, caller = known
+    key = id(code), frame.f_lineno, id(caller)
     found = _locations.get(key)
     if found is None:
-        caller: Location | None = None
-        for code, line in reversed(chain):
-            caller = Location(code.co_filename, line, function=code.co_name, caller=caller)
-        assert caller is not None
         if len(_locations) > _REMEMBERED:
             _locations.clear()
-        found = _locations[key] = caller
+        found = Location(code.co_filename, frame.f_lineno, function=code.co_name, caller=caller)
+        _locations[key] = found
     return found
+
+
+def _around(frame: types.FrameType) -> _Around:
+    """The code that a frame is part of, and the call that led to it."""
+    code, out = frame.f_code, _users(frame.f_back)
+    if code.co_name.startswith("__oc_"):
+        # A generated function; the next frame of the user's own owns it.
+        while out is not None and out.f_code.co_name.startswith("__oc_"):
+            out = _users(out.f_back)
+        if out is not None:
+            code, out = out.f_code, _users(out.f_back)
+    return frame, code, None if out is None else _position(out)
 
 
 def _column(tb: types.TracebackType) -> tuple[int, int | None]:

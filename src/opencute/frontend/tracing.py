@@ -36,7 +36,13 @@ from opencute.dialects import arith, builtin, func, gpu, llvm
 from opencute.frontend.arguments.returns import Returned
 from opencute.frontend.carried import NoJoin, Plan, plan_for
 from opencute.frontend.escapes import check_escapes
-from opencute.frontend.locations import here, place_error, traced, without_end
+from opencute.frontend.locations import (
+    forget_frames,
+    here,
+    place_error,
+    traced,
+    without_end,
+)
 from opencute.frontend.state.links import check, clear
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, TypeAttr
 from opencute.ir.builder import insert_at, locating
@@ -150,6 +156,7 @@ def trace_host(
     finally:
         _count_traces(-1)
         _STATE.trace = before
+        forget_frames()
     returned.forget_values()
     return module, returned
 

@@ -212,11 +212,12 @@ class Cleaner(Rewriter):
         return self._merge(op)
 
     def _merge(self, op: Op) -> Replacement:
-        attributes = op.attributes
+        attributes, results = op.attributes, op.results
         facts = frozenset(attributes.items()) if attributes else None
-        types = [r.type for r in op.results]
-        scope = self._scope if types[0] in self._local else 0
-        key = op.name, scope, tuple(op.operands), tuple(types), facts
+        first = results[0].type
+        types = first if len(results) == 1 else tuple([r.type for r in results])
+        scope = self._scope if first in self._local else 0
+        key = op.name, scope, tuple(op.operands), types, facts
         same = self._known.get(key)
         if same is None:
             self._known[key] = op.results[0]

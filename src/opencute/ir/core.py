@@ -140,21 +140,26 @@ class Op:
         for region in self.regions:
             for block in region.blocks:
                 for op in list(block.ops):
-                    yield from op.walk()
+                    if op.regions:
+                        yield from op.walk()
+                    else:
+                        yield op
 
     def clone(self, values: dict[Value, Value]) -> Op:
         """A deep copy with operands mapped by `values`; results and arguments are added to it."""
-        copy = type(self)(
-            self.name,
-            [values.get(v, v) for v in self.operands],
-            [r.type for r in self.results],
-            self.attributes,
-            (),
-            self.loc,
-        )
-        for mine, theirs in zip(self.results, copy.results, strict=True):
+        # Past __init__, which would go over every list once more.
+        copy = type(self).__new__(type(self))
+        copy.name, copy.loc, copy.parent = self.name, self.loc, None
+        get = values.get
+        copy.operands = [get(v, v) for v in self.operands]
+        copy.attributes = self.attributes.copy()
+        copy.regions = []
+        copy.results = results = []
+        for mine in self.results:
+            theirs = OpResult(mine.type, copy, mine.index)
             theirs.hint = mine.hint
             values[mine] = theirs
+            results.append(theirs)
         for region in self.regions:
             new = region.clone(values)
             new.parent = copy
@@ -243,8 +248,11 @@ class Region:
                 values[arg] = new.add_argument(arg.type, arg.hint)
             out.blocks.append(new)
         for block, new in zip(self.blocks, out.blocks, strict=True):
+            ops = new.ops
             for op in block.ops:
-                new.append(op.clone(values))
+                copy = op.clone(values)
+                copy.parent = new
+                ops.append(copy)
         return out
 
 

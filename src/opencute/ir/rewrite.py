@@ -140,10 +140,20 @@ class Rewriter:
             for arg in block.args:
                 self._value_type(arg)
         ops = block.ops
-        block.ops = []
+        block.ops = kept = []
+        plain = self._rule is None and self._convert is None
+        rules, values = self._rules, self.values
         with insert_at(block):
             for op in ops:
-                self._visit(op, block)
+                if plain and op.name not in rules:  # as `_visit` does, for most operations
+                    if values and not values.keys().isdisjoint(op.operands):
+                        op.operands = [values.get(v, v) for v in op.operands]
+                    op.parent = block
+                    kept.append(op)
+                    if op.regions:
+                        self.regions(op)
+                else:
+                    self._visit(op, block)
 
     def regions(self, op: Op) -> None:
         """Rewrite what is inside of an operation, unless that has been done."""
@@ -156,7 +166,7 @@ class Rewriter:
 
     def _visit(self, op: Op, block: Block) -> None:
         values, originals = self.values, op.operands
-        if values and originals:
+        if values and not values.keys().isdisjoint(originals):
             op.operands = [values.get(v, v) for v in originals]
         rule = self._rule or self._rules.get(op.name)
         if rule is None:

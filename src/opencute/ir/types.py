@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 __all__ = [
     "BF16",
@@ -35,13 +36,39 @@ __all__ = [
 ]
 
 
-class Type:
-    """Base of all types: immutable, hashable, compared by value."""
+T = TypeVar("T")
+_MADE: dict[tuple[Any, ...], Any] = {}
+
+
+class _Interning(type):
+    """Makes each value of a type once, so that comparing and hashing need no fields."""
+
+    def __call__(cls: type[T], *args: Any, **kwargs: Any) -> T:
+        key = (cls, *args)
+        found = None if kwargs else _MADE.get(key)
+        if found is None:
+            new: Any = type.__call__(cls, *args, **kwargs)
+            fields = (cls, *vars(new).values())
+            # Another thread may have been first, or another way to spell the arguments.
+            found = _MADE.setdefault(fields, new)
+            if not kwargs:
+                found = _MADE.setdefault(key, found)
+        return found
+
+
+class Type(metaclass=_Interning):
+    """Base of all types: immutable, hashable, equal ones are the same object.
+
+    A subclass is declared with ``@dataclass(frozen=True, eq=False)``.
+    """
 
     __slots__ = ()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(vars(self).values())
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class IntegerType(Type):
     """A signless integer; whether it is read as signed is decided by each operation.
 
@@ -55,7 +82,7 @@ class IntegerType(Type):
         return f"i{self.width}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FloatType(Type):
     """A floating-point type, by MLIR's name: ``f16``, ``bf16``, ``tf32``, ``f8E4M3FN``, ..."""
 
@@ -66,7 +93,7 @@ class FloatType(Type):
         return self.name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class IndexType(Type):
     """MLIR's ``index``; only appears where an MLIR dialect asks for it."""
 
@@ -74,7 +101,7 @@ class IndexType(Type):
         return "index"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NoneType(Type):
     """MLIR's ``none``."""
 
@@ -82,7 +109,7 @@ class NoneType(Type):
         return "none"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class VectorType(Type):
     """A vector in one thread's registers.
 
@@ -98,7 +125,7 @@ class VectorType(Type):
         return f"vector<{self.length}x{self.element}>"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FunctionType(Type):
     """Argument and result types of a function."""
 

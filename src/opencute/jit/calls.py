@@ -24,6 +24,7 @@ from opencute.frontend.locations import place_error
 from opencute.frontend.signature import EnvStreamSpec, Spec, StaticSpec, spec_of
 from opencute.frontend.tracing import trace_host
 from opencute.ir.builder import paused_gc
+from opencute.ir.printer import print_op
 from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
@@ -168,8 +169,10 @@ def _returning(request: Request, runner: Runner) -> Runner:
 
 
 def runner_key(module: Any, request: Request) -> tuple[str, RunTarget, Options]:
-    """Equal for requests that the same compiled code serves."""
-    digest = hashlib.sha256(str(module).encode()).hexdigest()
+    """Equal for requests that the same compiled code serves. The simulator names lines in its
+    messages, and line information does: equal code of two files is not the same there."""
+    text = print_op(module, locations=request.target.kind == "sim" or request.options.line_info)
+    digest = hashlib.sha256(text.encode()).hexdigest()
     return (digest, request.target, request.options)
 
 

@@ -13,6 +13,7 @@ source run by plain Python is an oracle for the compiled code. Dynamic operands 
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,7 @@ __all__ = [
 ]
 
 
+@functools.cache
 def _lang() -> Any:
     from opencute.lang import numbers
 

@@ -13,11 +13,14 @@ the kernel is traced; what is dynamic becomes an operand.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
-from opencute.base.errors import LayoutError, TypeMismatchError
-from opencute.dialects import cute
+from opencute.base.errors import TypeMismatchError
+from opencute.dialects import arith, cute, scf
+from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Value
+from opencute.ir.types import I32
 from opencute.lang.numbers import (
     Float32,
     Float64,
@@ -289,18 +292,14 @@ def print_tensor(tensor: Any, *, verbose: bool = False, loc: Any = None, ip: Any
     """Print the elements of a tensor or vector with its pointer and layout.
 
     Args:
-        tensor: a tensor of static shape, or a TensorSSA.
+        tensor: a tensor, or a TensorSSA. One whose shape is known at run time only is printed by
+            loops, a row of its second mode on each line.
         verbose: one line per element, with its coordinate.
-
-    Raises:
-        LayoutError: the shape is not static.
     """
     if isinstance(tensor, TensorSSA):
         fragment = make_rmem_tensor(make_layout(tensor.shape), tensor.dtype)
         fragment.store(tensor)
         tensor = fragment
-    if not is_static(tensor.shape):
-        raise LayoutError("print_tensor needs a static shape", code="OC1365", found=str(tensor))
     head = _Text()
     head.plain("tensor(")
     head.any(tensor.iterator)
@@ -308,12 +307,73 @@ def print_tensor(tensor: Any, *, verbose: bool = False, loc: Any = None, ip: Any
     head.any(tensor.layout)
     head.plain(", data= (\n" if verbose else ", data=\n       ")
     head.emit()
+    if not is_static(tensor.shape):
+        _at_run_time(tensor, verbose)
+        return
     (_verbose if verbose else _nested)(tensor)
 
 
 def _modes(tensor: TracedTensor) -> tuple[int, ...]:
     shape = tensor.shape if is_tuple(tensor.shape) else (tensor.shape,)
     return tuple(product(s) for s in shape)
+
+
+def _say(*parts: Any) -> None:
+    text = _Text()
+    for part in parts:
+        if isinstance(part, str):
+            text.plain(part)
+        else:
+            text.any(part)
+    text.emit()
+
+
+def _loop(extent: Any, body: Callable[[Any], None]) -> None:
+    """Build a run-time loop over 0, 1, ... below an extent."""
+    region, block = new_block([I32])
+    with insert_at(block):
+        index: Any = Int32(block.args[0])
+        index.nonneg = index.is_index = True
+        body(index)
+        scf.yield_()
+    zero, one = (arith.constant(n, I32) for n in (0, 1))
+    scf.for_(zero, Int32(extent).ir_value(), one, (), region)
+
+
+def _at_run_time(tensor: TracedTensor, verbose: bool) -> None:
+    """As `_verbose` and `_nested`, with loops in place of lines written out."""
+    shape: Any = tensor.shape if is_tuple(tensor.shape) else (tensor.shape,)
+    modes: list[Any] = [product(s) for s in shape]
+
+    def element(crd: tuple[Any, ...]) -> Any:
+        return tensor[crd if len(crd) > 1 else crd[0]]
+
+    def line(crd: tuple[Any, ...]) -> None:
+        places = [p for i, c in enumerate(crd) for p in ((",", c) if i else (c,))]
+        _say("\t(", *places, ")= ", element(crd), "\n")
+
+    def row(crd: tuple[Any, ...]) -> None:
+        _say("[")
+        _loop(modes[1], lambda c: _say(element((crd[0], c, *crd[1:])), ", "))
+        _say("],\n       ")
+
+    def each(rest: list[int], crd: dict[int, Any], do: Callable[[dict[int, Any]], None]) -> None:
+        if not rest:
+            do(crd)
+            return
+        _loop(modes[rest[0]], lambda i: each(rest[1:], {**crd, rest[0]: i}, do))
+
+    if verbose:
+        each(list(range(len(modes))), {}, lambda c: line(tuple(c[i] for i in sorted(c))))
+        _say(")\n")
+    elif len(modes) == 1:
+        _say("[")
+        _loop(modes[0], lambda i: _say(element((i,)), ", "))
+        _say("])\n")
+    else:
+        order = [*range(len(modes) - 1, 1, -1), 0]
+        each(order, {}, lambda c: row((c[0], *(c[i] for i in range(2, len(modes))))))
+        _say(")\n")
 
 
 def _verbose(tensor: TracedTensor) -> None:

@@ -60,7 +60,10 @@ def product(t: IntTuple) -> Any:
     """
     if not is_tuple(t):
         return t
-    return reduce(mul, map(product, t), 1)
+    out: Any = 1
+    for i in t:
+        out = mul(out, product(i) if isinstance(i, tuple) else i)
+    return out
 
 
 def product_each(t: IntTuple) -> tuple[Any, ...]:

@@ -178,6 +178,8 @@ def coord_add(a: Any, b: Any) -> Any:
 
     Law: addition of coordinates is commutative and associative, and 0 is neutral.
     """
+    if type(a) is int and type(b) is int:
+        return a + b
     a, b = _as_coord(a), _as_coord(b)
     if is_static_int(a) and a == 0:
         return b

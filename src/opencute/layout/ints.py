@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, NoReturn, Protocol, TypeAlias, TypeGuard
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeGuard, cast
 
 from opencute.base.errors import LayoutError
 
@@ -105,7 +105,8 @@ def is_dynamic_int(x: object) -> bool:
 
     Law: exactly one of this and ``is_static_int`` holds for an integer leaf.
     """
-    return getattr(type(x), "__opencute_dynamic_int__", False) is True
+    kind = type(x)
+    return kind is not int and getattr(kind, "__opencute_dynamic_int__", False) is True
 
 
 def is_static_int(x: object) -> TypeGuard[int]:
@@ -113,7 +114,7 @@ def is_static_int(x: object) -> TypeGuard[int]:
 
     Law: exactly one of this and ``is_dynamic_int`` holds for an integer leaf.
     """
-    return isinstance(x, int) and not isinstance(x, bool)
+    return type(x) is int or (isinstance(x, int) and not isinstance(x, bool))
 
 
 def is_int(x: object) -> bool:
@@ -129,8 +130,11 @@ def is_static(x: object) -> bool:
 
     Law: everything printed by a static value is free of ``?``.
     """
-    if is_tuple(x):
-        return all(is_static(i) for i in x)
+    if isinstance(x, tuple):
+        for i in cast("tuple[Any, ...]", x):
+            if type(i) is not int and not is_static(i):
+                return False
+        return True
     parts = getattr(x, "static_parts", None)
     if parts is not None:
         return is_static(parts())
@@ -205,6 +209,8 @@ def known_equal(a: Any, b: Any) -> bool:
 
 def add(a: Any, b: Any) -> Any:
     """`a + b` of two integer leaves."""
+    if type(a) is int and type(b) is int:
+        return a + b
     if is_static_int(a) and a == 0:
         return b
     if is_static_int(b) and b == 0:
@@ -214,6 +220,8 @@ def add(a: Any, b: Any) -> Any:
 
 def mul(a: Any, b: Any) -> Any:
     """`a * b`; one side may be a scaled basis."""
+    if type(a) is int and type(b) is int:
+        return a * b
     if is_static_int(a):
         if a == 1:
             return b

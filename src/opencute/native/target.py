@@ -65,8 +65,8 @@ def initialize() -> Any:
             llvm.set_option("opencute", "-disable-nvptx-load-store-vectorizer")
             # Addresses of shared memory take one register, not two.
             llvm.set_option("opencute", "-nvptx-short-ptr")
-            # A pointer that each iteration moves, for every row of a tile, costs two registers each;
-            # sums of one base and what stays the same cost none that matter, and take less time.
+            # A pointer that each iteration moves, for every row of a tile, costs two registers
+            # each; sums of one base and what stays the same cost none that matter.
             llvm.set_option("opencute", "-disable-lsr")
             _llvm = llvm
     return _llvm

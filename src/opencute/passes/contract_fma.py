@@ -21,8 +21,6 @@ Cost: linear.
 
 from __future__ import annotations
 
-from collections import Counter
-
 from opencute.arch.target import Target
 from opencute.dialects import arith, math
 from opencute.ir.cleanup import erase_dead
@@ -32,6 +30,7 @@ from opencute.ir.types import BF16, F16, F32, F64, element_type
 
 __all__ = ["contract_fma"]
 
+_SUMS = frozenset({"arith.addf", "arith.subf"})
 _TYPES = (F16, BF16, F32, F64)
 
 
@@ -39,15 +38,22 @@ def contract_fma(function: Op, target: Target) -> None:
     """Contract the sums of products of one function."""
     if "cute.no_contract" in function.attributes:
         return
-    uses: Counter[Value] = Counter()
+    uses: dict[Value, int] = {}  # of products
+    sums = False
     for op in function.walk():
-        uses.update(op.operands)
-    contract = _sum(uses)
-    Rules({"arith.addf": contract, "arith.subf": contract}).apply(function)
+        for v in op.operands:
+            if v in uses:
+                uses[v] += 1
+                sums = sums or op.name in _SUMS
+        if op.name == "arith.mulf":
+            uses[op.results[0]] = 0
+    if sums:
+        contract = _sum(uses)
+        Rules({"arith.addf": contract, "arith.subf": contract}).apply(function)
     erase_dead(function)
 
 
-def _sum(uses: Counter[Value]) -> Rule:
+def _sum(uses: dict[Value, int]) -> Rule:
     def product(value: Value) -> Op | None:
         op = value.op
         return op if op is not None and op.name == "arith.mulf" and uses[value] == 1 else None

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from opencute.dialects.cute import Dyn, LayoutAttr
 
@@ -24,8 +23,7 @@ __all__ = ["Access", "Offset", "accesses", "element_offsets", "flatten"]
 Terms = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
-class Offset:
+class Offset(NamedTuple):
     """An offset in elements: ``sum(factor * dyns[index]) + static``.
 
     Args:
@@ -37,8 +35,7 @@ class Offset:
     static: int
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """One load or store.
 
     Args:

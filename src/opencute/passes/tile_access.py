@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from opencute.dialects import arith, vector
 from opencute.dialects.cute import LayoutAttr, PtrType, storage_bits
@@ -27,12 +27,11 @@ from opencute.passes.tiled.swizzle import Swizzles
 __all__ = ["Lane", "TileAccess", "gather", "lanes_of"]
 
 
-@dataclass(frozen=True)
-class Lane:
+class Lane(NamedTuple):
     """One element: `index` is its lane in `value`, None if the value is a scalar."""
 
     value: Value
-    index: int | None = None
+    index: int | None = None  # pyright: ignore[reportIncompatibleMethodOverride] - not the tuple's
 
     def scalar(self) -> Value:
         """The element as a value of its own."""

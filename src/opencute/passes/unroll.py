@@ -48,12 +48,22 @@ the instruction cache holds fewer."""
 
 def unroll(function: Op, target: Target) -> None:
     """Unroll the loops of one function that have to be, or ask to be, unrolled."""
-    if not any(op.name == "scf.for" for op in function.walk()):
+    # Loops that come to have constant bounds are inside of loops that are unrolled.
+    if not any(map(_unrolls, function.walk())):
         return
     rule = _Unroll()
     clean(function, {"scf.for": rule})
     if rule.partial:
         clean(function)  # their bounds were computed on the way
+
+
+def _unrolls(op: Op) -> bool:
+    if op.name != "scf.for":
+        return False
+    if "cute.unroll" in op.attributes:
+        return True
+    full = "cute.unroll_full" in op.attributes
+    return turns_of(op) is not None and (full or indexes_registers(op))
 
 
 class _Unroll:

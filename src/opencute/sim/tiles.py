@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -89,6 +90,11 @@ class Tile:
                 return None
             size *= leaf
         return size
+
+    @property
+    def step(self) -> int:
+        """What is known to divide the distances between runs, in elements; 0 for a single run."""
+        return math.gcd(*(d.div if isinstance(d, Dyn) else d for _, d, _, _ in self._modes))
 
     def starts(self, dyns: Sequence[Any]) -> Array:
         """Offsets of the runs, counted in elements: one axis, or three where lanes differ."""

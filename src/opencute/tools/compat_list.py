@@ -26,12 +26,14 @@ class Example:
         arguments: on the GPU.
         small: in the simulator; as on the GPU when omitted.
         since: first compute capability times ten that it is written for.
+        raises: what the error says that the file is written to end in; empty if it ends well.
     """
 
     path: str
     arguments: tuple[str, ...] = ()
     small: tuple[str, ...] | None = None
     since: int = 80
+    raises: str = ""
 
     @property
     def name(self) -> str:
@@ -124,10 +126,11 @@ EXAMPLES: tuple[Example, ...] = (
     *(
         _example(f"{_ROOT}/dsl_tutorials/tvm_ffi/{name}.py")
         for name in (
-            "error_reporting", "jit_and_use_in_torch", "compile_with_fake_tensor", "aot_export",
+            "jit_and_use_in_torch", "compile_with_fake_tensor", "aot_export",
             "ampere_gemm_with_fake_tensor",
         )
     ),
+    Example(f"{_ROOT}/dsl_tutorials/tvm_ffi/error_reporting.py", raises="mismatched a.shape[0]"),
     _example(f"{_ROOT}/dsl_tutorials/export/export_to_c.py"),
     _example(f"{_CUTE}/tvm_ffi/fp4_x2_tensor.py"),
 )  # fmt: skip

@@ -2,28 +2,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random programs in the accepted part of Python.
 
-In: a seed. Out: the source of `program(a, b, c)`, which returns integers and floats::
+In: a seed. Out: the source of `program(a, b, c, *numbers)`, which returns integers and floats::
 
     Writer(7).program()
 
-Values stay small, so that 32 bits never overflow where CPython counts with its own integers;
-numbers of other widths are made by the language's classes, which wrap in CPython too.
+Values of `a`, `b` and `c` stay small, so that 32 bits never overflow where CPython counts with its
+own integers; numbers of the widths of `NUMBERS` are the language's, which wrap in CPython too.
 """
 
 from __future__ import annotations
 
 import random
 
-__all__ = ["FLOATS", "INTS", "Writer"]
+__all__ = ["FLOATS", "INTS", "NUMBERS", "Writer"]
 
 VARS = ["x", "y", "z"]
 INTS = [
     "x", "y", "z", "i0", "i1", "i2", "items[0]", "items[1]", "items[-1]", "len(items)",
     "state['k']", "state['j'][0]", "obj.n", "box.n", "box.kids[0].n", "acc.hi", "acc.log[0]",
     "sub.hi", "sub.extra", "slot.a", "slot.b", "point.a", "point.b", "nest[1][0]", "twin[0]",
-    "n8", "u8", "n16", "u16", "u32", "n64",
+    "n8", "u8", "n16", "u16", "n32", "u32", "n64", "u64", "pair.lo", "pair.hi", "cell.k",
+    "cell.pair.lo", "cell.pair.hi",
 ]  # fmt: skip
-FLOATS = ["f32", "f16", "f64"]
+FLOATS = ["f32", "f16", "f64", "pair.w", "cell.pair.w"]
+NUMBERS = {
+    "n8": "Int8", "u8": "Uint8", "n16": "Int16", "u16": "Uint16", "n32": "Int32", "u32": "Uint32",
+    "n64": "Int64", "u64": "Uint64", "f32": "Float32", "f16": "Float16", "f64": "Float64",
+}  # fmt: skip
 
 HEADER = """
 import contextlib, dataclasses, functools, types
@@ -89,6 +94,24 @@ class Slot:
     def __init__(self, a):
         self.a, self.b = a, 0
 
+@cute.native_struct
+class Pair:
+    lo: cutlass.Int32
+    hi: cutlass.Uint8
+    w: cutlass.Float32 = 1.5
+    @cute.jit
+    def turn(self, v):
+        if self.lo > v:
+            self.lo, self.hi = self.hi, self.lo
+            return v
+        self.w = self.w * 0.5 + v
+        return self.hi
+
+@cute.native_struct
+class Cell:
+    k: cutlass.Int16
+    pair: Pair
+
 class Scope:
     def __init__(self, box):
         self.box = box
@@ -117,7 +140,7 @@ def swap(pair, when):
     if when:
         pair[0], pair[1] = pair[1], pair[0]
 
-def program(a, b, c):
+def program(a, b, c, n8, u8, n16, u16, n32, u32, n64, u64, f32, f16, f64):
     x, y, z = a, b, 1
     i0 = i1 = i2 = -1
     items = [a, 2, c]
@@ -129,10 +152,7 @@ def program(a, b, c):
     acc, sub = Acc(a), Sub.make(b)
     slot = Slot(2)
     point = Point(a, 4)
-    n8, u8 = cutlass.Int8(a * 9), cutlass.Uint8(b)
-    n16, u16 = cutlass.Int16(a), cutlass.Uint16(c * 999)
-    u32, n64 = cutlass.Uint32(b), cutlass.Int64(c)
-    f32, f16, f64 = cutlass.Float32(a) * 0.5, cutlass.Float16(b), cutlass.Float64(c)
+    pair, cell = Pair(a, 7), Cell(pair=Pair(hi=b))
     def helper(p, q=2):
         if p > q:
             return p - q
@@ -164,6 +184,11 @@ def program(a, b, c):
 """
 
 
+def cls_of(name: str, cls: str) -> str:
+    """A number as one of another class."""
+    return f"{name}.to(cutlass.{cls})"
+
+
 class Writer:
     """A program from a seed."""
 
@@ -183,7 +208,8 @@ class Writer:
             *VARS, *VARS, "a", "b", "c", str(self.rng.randint(-3, 9)), str(self.rng.randint(-3, 9)),
             *(f"i{k}" for k in range(self.loops)), "items[1]", "obj.n", "state['k']", "box.n",
             "acc.both", "point.a", "slot.b", "SCALE", "int(n8)", "int(u8)", "items[-1]",
-            "sub.extra", "twin[0]", "nest[1][0]", "box.kids[1].n", "state['j'][0]",
+            "sub.extra", "twin[0]", "int(pair.hi)", "int(cell.k) % 77",
+            "nest[1][0]", "box.kids[1].n", "state['j'][0]",
         )  # fmt: skip
 
     def value(self, depth: int = 2) -> str:
@@ -231,10 +257,25 @@ class Writer:
         op = self.pick("+", "-", "*", "^", "&", "|")
         shift = self.pick("<<", ">>")
         n = self.rng.randint(0, 9)
+        names = [k for k in NUMBERS if k[0] != "f"]
+        p, q = self.pick(*names), self.pick(*names)
+        cls, wide = NUMBERS[p], self.pick(*(c for k, c in NUMBERS.items() if k[0] != "f"))
+        narrow = self.pick("n8", "u8", "n16", "u16")
         return self.pick(
-            *(f"{name} = {name} {op} cutlass.{cls}({v})" for name, cls in (
-                ("n8", "Int8"), ("u8", "Uint8"), ("n16", "Int16"), ("u16", "Uint16"),
-                ("u32", "Uint32"), ("n64", "Int64"))),
+            *(f"{name} = {name} {op} cutlass.{NUMBERS[name]}({v})" for name in names),
+            f"{p} = cutlass.{cls}({q})", f"{p} = cutlass.{cls}({p} {op} {q})",
+            f"{p} = {p} if {p} < cutlass.{cls}({v}) else {cls_of(q, cls)}",
+            f"{p} = cutlass.{cls}(cutlass.{wide}({q}) {shift} cutlass.{wide}({n % 7}))",
+            f"{p} = {p} // cutlass.{cls}({n + 1})", f"{p} = cutlass.{cls}({p} % {n + 1})",
+            f"{p} = max({p}, cutlass.{cls}({n}))", f"{p} = {p} {op} {n}", f"{p} += {n}",
+            f"{p} = cutlass.{cls}({narrow} {op} {narrow})", f"f32 = cutlass.Float32({narrow}) / 2",
+            f"{p} = cutlass.{cls}(bool({q}))", f"x = int({q} % 13)", f"x = int({q} > {p})",
+            f"y = int({q} == cutlass.{NUMBERS[q]}({v})) + 1", f"z = int({narrow}) % 100",
+            f"pair.lo = {p}", f"pair.hi = {q}", f"pair.hi += {v}", f"pair.w = f32 + {v}",
+            f"cell.pair = Pair({v}, {q}, f32)", f"cell.pair.lo {op}= {v}", f"cell.k = {p}",
+            f"cell = Cell({v}, pair)", "pair = cell.pair", f"cell.k += {v}",
+            f"pair, cell = cell.pair, Cell({v}, pair)", f"x = int(pair.turn({v})) % 99",
+            f"y = int(cell.pair.turn({v})) % 99", f"pair = Pair(lo={v}, w=f16)",
             f"n16 = n16 {shift} cutlass.Int16({n % 5})", f"u32 = u32 {shift} cutlass.Uint32({n})",
             f"u8 = u8 // cutlass.Uint8({n + 1})", f"n8 = n8 % cutlass.Int8({n + 1})",
             f"n64 = n64 * cutlass.Int64({v}) + n64", "n8 = cutlass.Int8(n16)", "n64 = -n64",

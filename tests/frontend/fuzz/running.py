@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One program, run by CPython and by the simulator.
 
-In: source with a function `program(a, b, c)`. Out: what differs, why it was refused, or nothing::
+In: source with a function `program(a, b, c, *numbers)`. Out: what differs, why it was refused, or
+nothing::
 
     verdict = run(Writer(7).program(), 7, folder)
     assert verdict.kind in ("same", "refused")
@@ -19,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
+import opencute as cutlass
 from compiled import load_source, on_device
-from frontend.fuzz.programs import FLOATS, INTS
+from frontend.fuzz.programs import FLOATS, INTS, NUMBERS
 from opencute import cute
 from opencute.base.errors import OpenCuTeError
 from opencute.cute.runtime import from_dlpack
@@ -50,28 +52,56 @@ def _plain_jit(fn: Any = None, **options: Any) -> Any:
     return fn if fn is not None else _plain_jit
 
 
-_ORACLE = types.SimpleNamespace(jit=_plain_jit)
+_ORACLE = types.SimpleNamespace(jit=_plain_jit, native_struct=cute.native_struct)
 
 
 def inputs(seed: int) -> list[list[int]]:
-    """The arguments of each thread."""
+    """The Python integers that each thread gets."""
     rng = random.Random(seed)
     return [[rng.randint(-4, 9) for _ in range(3)] for _ in range(THREADS)]
 
 
+def numbers(seed: int) -> list[Any]:
+    """The numbers of other types: an array of one for each thread; small ones and extreme ones."""
+    rng = random.Random(-seed - 1)
+    out: list[Any] = []
+    for cls in NUMBERS.values():
+        dtype = np.dtype(cls.lower())
+        if dtype.kind == "f":
+            values = [
+                rng.choice((rng.randint(-9, 9) / 4, rng.random() * 8)) for _ in range(THREADS)
+            ]
+        else:
+            info = np.iinfo(dtype)
+            low, high = int(info.min), int(info.max)
+            values = [
+                rng.choice((rng.randint(max(low, -4), 9), rng.randint(low, high), low, high))
+                for _ in range(THREADS)
+            ]
+        out.append(np.array(values, dtype))
+    return out
+
+
 def _expected(text: str, seed: int, folder: Path) -> tuple[list[Any], list[Any]]:
     program = load_source(text, folder, cute=_ORACLE).program
-    rows = [program(*row) for row in inputs(seed)]
+    classes = [getattr(cutlass, cls) for cls in NUMBERS.values()]
+    arrays = numbers(seed)
+    rows = [
+        program(*row, *(c(x[i].item()) for c, x in zip(classes, arrays, strict=True)))
+        for i, row in enumerate(inputs(seed))
+    ]
     n = len(INTS)
-    return [[int(v) for v in r[:n]] for r in rows], [[float(v) for v in r[n:]] for r in rows]
+    wrap = 1 << 63
+    ints = [[(int(v) + wrap) % (2 * wrap) - wrap for v in r[:n]] for r in rows]
+    return ints, [[float(v) for v in r[n:]] for r in rows]
 
 
 def _body(program: Any) -> Any:
     compiled = cute.jit(program)
 
-    def body(ints: Any, floats: Any, args: Any) -> None:
+    def body(ints: Any, floats: Any, args: Any, *numbers: Any) -> None:
         i, _, _ = cute.arch.thread_idx()
-        out = compiled(args[i, 0], args[i, 1], args[i, 2])
+        out = compiled(args[i, 0], args[i, 1], args[i, 2], *(x[i] for x in numbers))
         for k in range(len(INTS)):
             ints[i, k] = out[k]
         for k in range(len(FLOATS)):
@@ -103,9 +133,9 @@ def run(text: str, seed: int, folder: Path) -> Verdict:
     return Verdict("same")
 
 
-def _arrays(seed: int) -> tuple[Any, Any, Any]:
-    return (np.zeros((THREADS, len(INTS)), np.int64), np.zeros((THREADS, len(FLOATS))),
-            np.array(inputs(seed), np.int32))  # fmt: skip
+def _arrays(seed: int) -> list[Any]:
+    return [np.zeros((THREADS, len(INTS)), np.int64), np.zeros((THREADS, len(FLOATS))),
+            np.array(inputs(seed), np.int32), *numbers(seed)]  # fmt: skip
 
 
 def assemble(text: str, seed: int, folder: Path, arch: str = "sm_90a") -> bytes:
@@ -113,17 +143,17 @@ def assemble(text: str, seed: int, folder: Path, arch: str = "sm_90a") -> bytes:
     body = _body(load_source(text, folder).program)
 
     @cute.kernel
-    def kernel(ints: Any, floats: Any, args: Any):
-        body(ints, floats, args)
+    def kernel(arrays: Any):
+        body(*arrays)
 
     @cute.jit
-    def host(ints: Any, floats: Any, args: Any):
-        kernel(ints, floats, args).launch(block=THREADS)
+    def host(arrays: Any):
+        kernel(arrays).launch(block=THREADS)
 
     before = os.environ.get("OPENCUTE_TARGET")
     os.environ["OPENCUTE_TARGET"] = f"sim:{arch}"
     try:
-        return cute.compile(host, *map(from_dlpack, _arrays(seed))).__cubin__
+        return cute.compile(host, [from_dlpack(x) for x in _arrays(seed)]).__cubin__
     finally:
         if before is None:
             del os.environ["OPENCUTE_TARGET"]

@@ -91,13 +91,16 @@ def _nothing(name: str) -> Unbound:
                    "before the 'if' or loop, or in every branch")  # fmt: skip
 
 
+def _called(name: str) -> str:
+    """A variable as it is written in messages; some have a description for a name."""
+    return name if name.startswith("the ") else f"variable {name!r}"
+
+
 def _error(error: NoJoin, name: str, what: str) -> TypeMismatchError:
     if name == RESULT:
         message = "the function returns different kinds of values on its paths"
-    elif name.startswith("the "):
-        message = f"{name} {what}"
     else:
-        message = f"variable {name!r} {what}"
+        message = f"{_called(name)} {what}"
     return TypeMismatchError(
         message, code="OC1250", expected=error.expected, found=error.found, hint=error.hint
     )
@@ -278,4 +281,4 @@ def link_all(session: Session, names: Names, plans: list[Plan]) -> None:
             return
     for a, b, plan in session.links():
         name = named.get(id(plan))
-        link(a, b, f"variable {name!r}" if name else f"a {type(a).__name__}")
+        link(a, b, _called(name) if name else f"a {type(a).__name__}")

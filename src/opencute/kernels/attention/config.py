@@ -4,7 +4,7 @@
 
 In: the size of a head. Out: a frozen configuration::
 
-    heuristic(128)      # AttentionConfig(m=128, n=64, warps=4)
+    heuristic(128)      # AttentionConfig(m=128, n=48, warps=4)
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ def heuristic(head_dim: int) -> AttentionConfig:
     """
     if head_dim > 128:
         return AttentionConfig(64, 64 if head_dim <= 192 else 32, 4)
-    return AttentionConfig(128, 64, 4)
+    return AttentionConfig(128, 48 if head_dim > 96 else 64, 4)
 
 
 def search_space(head_dim: int, smem: int) -> Iterator[AttentionConfig]:
     """All choices that are worth trying, promising ones first."""
     for m, warps in ((128, 4), (64, 4), (128, 8), (64, 2), (256, 8), (32, 2)):
-        for n in (64, 32, 128, 96):
+        for n in (64, 48, 32, 128, 96):
             if m // warps * (padded(head_dim) + n) > 32 * 224:
                 continue  # result and scores alone take all registers
             try:

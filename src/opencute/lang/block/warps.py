@@ -227,8 +227,9 @@ def warp_reduction(
     n = int(threads_in_group)
     if n < 1 or n > 32 or n & (n - 1):
         raise ArgumentError(
-            "the lanes of a group", code="OC2128", expected="a power of two, at most 32", found=n
-        )
+            "no such number of threads in a group of a warp", code="OC2128",
+            expected="a power of two, at most 32", found=n,
+        )  # fmt: skip
     offset = n // 2
     while offset:
         val = op(val, shuffle_sync_bfly(val, offset))

@@ -61,7 +61,7 @@ class _Turns:
         self.turn: set[Value] = set()
         self.unknown: set[Value] = set()
         self._block = loop.regions[0].block
-        self._inside = set(self._block.args)
+        self._inside: set[Value] = set(self._block.args)
         self.turn.add(self._block.args[0])
         ops = _inside(self._block)
         for op in ops:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ class TileAccess:
             run = 1
         self.run = run or self.tile.run
         widest = bits // 8 if bits else 16
-        align = widest if bits else type.align
+        # The pointer's promise holds where the tile begins; the runs are as far apart as they are.
+        align = widest if bits else math.gcd(type.align, self.tile.step * self.bits // 8) or 1
         self.access = Access(
             op, type.element, vector=True, run=self.run, align=align, widest=widest,
             swizzle=type.swizzle,

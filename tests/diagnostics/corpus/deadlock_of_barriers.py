@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Two warps wait for each other at different barriers."""
+
+import numpy as np
+
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def kernel(t: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    if i < 32:
+        cute.arch.barrier(barrier_id=1, number_of_threads=64)
+        cute.arch.barrier(barrier_id=2, number_of_threads=64)
+    else:
+        cute.arch.barrier(barrier_id=2, number_of_threads=64)
+        cute.arch.barrier(barrier_id=1, number_of_threads=64)
+    t[i] = 0
+
+
+@cute.jit
+def host(t: cute.Tensor):
+    kernel(t).launch(grid=1, block=64)
+
+
+host(from_dlpack(np.zeros(64, np.int32)).mark_layout_dynamic())

@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""warp_redux_sync adds integers."""
+
+import numpy as np
+
+import cutlass
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def kernel(t: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    x = cutlass.Float32(i)
+    t[i] = cutlass.Int32(cute.arch.warp_redux_sync(x, "add"))
+
+
+@cute.jit
+def host(t: cute.Tensor):
+    kernel(t).launch(grid=1, block=32)
+
+
+host(from_dlpack(np.zeros(32, np.int32)).mark_layout_dynamic())

@@ -1,0 +1,22 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""A thread that shuffles is in the mask."""
+
+import numpy as np
+
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def kernel(t: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    t[i] = cute.arch.shuffle_sync(i, 0, mask=0x7FFF_FFFF)
+
+
+@cute.jit
+def host(t: cute.Tensor):
+    kernel(t).launch(grid=1, block=32)
+
+
+host(from_dlpack(np.zeros(32, np.int32)).mark_layout_dynamic())
