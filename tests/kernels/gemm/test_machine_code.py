@@ -34,17 +34,18 @@ KINDS: dict[str, Any] = {
 }
 
 
-def config_for(kind: str, arch: str) -> GemmConfig:
+def config_for(kind: str, arch: str, narrow: bool = False) -> GemmConfig:
     bits = 8 * np.dtype(KINDS[kind][2]).itemsize
-    return heuristic(Problem(4096, 4096, 4096, 1, kind, bits), target(arch).max_smem)
+    return heuristic(Problem(4096, 4096, 4096, 1, kind, bits, narrow), target(arch).max_smem)
 
 
 @cache
 def compiled(
     kind: str, arch: str, *, even: bool = True, k_major: tuple[bool, bool] = (True, False),
-    config: GemmConfig | None = None, epilogue: bool = False,
+    config: GemmConfig | None = None, epilogue: bool = False, vec: int | None = None,
 ) -> Any:  # fmt: skip
-    dtype, memory, result, vec, _ = KINDS[kind]
+    dtype, memory, result, most, _ = KINDS[kind]
+    vec = most if vec is None else vec
     config = config_for(kind, arch) if config is None else config
     a, b = (
         np.zeros((1, 256, 256), memory) if major
@@ -63,10 +64,10 @@ def compiled(
         "k_major": k_major, "even": even, "scaled": epilogue,
     }  # fmt: skip
     if dtype is None:
-        vecs = tuple(1 if major else 4 for major in k_major)
-        launch, plan = sgemm, SimtPlan(vec=(*vecs, 4), **common)
+        vecs = tuple(1 if major else vec for major in k_major)
+        launch, plan = sgemm, SimtPlan(vec=(*vecs, vec), **common)
     else:
-        out_vec = 16 // np.dtype(result).itemsize
+        out_vec = min(vec, 16 // np.dtype(result).itemsize)
         launch = tensor_core_gemm
         plan = TensorCorePlan(dtype=dtype, vec=(vec, vec, out_vec), **common)
     added = out if epilogue else None
@@ -90,12 +91,20 @@ def test_default_configurations_have_no_spills(kind: str, arch: str) -> None:
     assert KINDS[kind][4] in code.ptx and "cp.async.cg" in code.ptx
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_ragged_products_with_a_whole_epilogue_have_no_spills(kind: str, arch: str) -> None:
-    code = compiled(kind, arch, even=False, epilogue=True, k_major=(True, kind == "i8"))
-    warps = config_for(kind, arch).warps
-    check_budget(code, 32 * warps[0] * warps[1])
+# Kind, elements moved at once, whether registers are scarce.
+RAGGED = [("f32", 4, False), ("f16", 8, False), ("f16", 1, True), ("tf32", 4, True),
+          ("i8", 16, False), ("i8", 1, True)]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RAGGED, ids=str)
+def test_ragged_products_with_a_whole_epilogue_have_no_spills(case: tuple[str, int, bool]) -> None:
+    kind, vec, narrow = case
+    config = config_for(kind, "sm_90a", narrow)
+    code = compiled(
+        kind, "sm_90a", even=False, epilogue=True, k_major=(True, kind == "i8"), config=config,
+        vec=vec,
+    )  # fmt: skip
+    check_budget(code, 32 * config.warps[0] * config.warps[1])
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def gemm(
         bias: array (N,), or None.
         activation: "relu", "gelu", "silu", or a function on vectors of Float32.
         out: where the result goes; a new array when omitted, of the type of `a`, or of int32.
-        tf32: whether f32 is multiplied on tensor cores, with 10 bits of mantissa.
+        tf32: whether f32 is multiplied on tensor cores, rounded to 10 bits of mantissa.
         config: how the work is shared; a good choice when omitted.
 
     Strides decide majors: rows or columns of each matrix may be contiguous, and views are fine.
@@ -140,7 +140,21 @@ class _Call:
     def problem(self, kind: str) -> Problem:
         """Extents and types."""
         (batch, m, n), k = self.d.shape, self.a.shape[2]
-        return Problem(int(m), int(n), int(k), int(batch), kind, item_bits(self.d))
+        bits = [v * item_bits(t) for v, t in zip(self.vectors(), self.matrices(), strict=True)]
+        narrow = 1 in self.vectors() or min(bits) < 32
+        if kind == "tf32" and (self.c is not None or self.residual is not None):
+            # Rounding, checks and an addend leave too few registers for the largest tiles.
+            narrow = narrow or bool(m % 256 or n % 256 or k % 32)
+        return Problem(int(m), int(n), int(k), int(batch), kind, item_bits(self.d), narrow)
+
+    def matrices(self) -> list[Any]:
+        """What is read and written."""
+        return [t for t in (self.a, self.b, self.d, self.c, self.residual) if t is not None]
+
+    def vectors(self) -> list[int]:
+        """Elements of each of the matrices that can be moved at once."""
+        majors = (*self.k_major, True, True, True)
+        return [_vector(t, major) for t, major in zip(self.matrices(), majors, strict=False)]
 
     def plan(
         self, config: GemmConfig, kind: str, scaled: bool, activation: Any
@@ -149,8 +163,7 @@ class _Call:
         problem = self.problem(kind)
         extents = (problem.m, problem.n, problem.k)
         even = not any(e % t for e, t in zip(extents, config.tile, strict=True))
-        vec = [_vector(t, major) for t, major in zip((self.a, self.b), self.k_major, strict=True)]
-        results = [_vector(t, True) for t in (self.d, self.c, self.residual) if t is not None]
+        vec, results = self.vectors()[:2], self.vectors()[2:]
         common: dict[str, Any] = {
             "tile": config.tile, "warps": config.warps, "stages": config.stages,
             "group": config.group, "k_major": self.k_major, "even": even, "scaled": scaled,
@@ -161,7 +174,10 @@ class _Call:
             return SimtPlan(
                 vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved, **common
             )
-        return TensorCorePlan(dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), **common)
+        return TensorCorePlan(
+            dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
+            **common,
+        )  # fmt: skip
 
 
 def _shape(a: Any, b: Any) -> tuple[int, ...]:

@@ -22,6 +22,8 @@ __all__ = [
 ]  # fmt: skip
 
 cpasync = cute.nvgpu.cpasync
+MOST_COPIES = 8  # of a thread, for a tile of an operand, whose addresses stay in registers
+AT_ONCE = 4
 
 
 def as_matrix(t: Any, row_major: bool, vec: int, dtype: Any = None) -> Any:
@@ -125,12 +127,15 @@ class TileLoad:
         self, copy: Any, g: Any, c: Any, s: Any, rows: Any, tid: Any, *, even: bool, vec: int
     ) -> None:
         part = copy.get_slice(tid)
-        self.copy, self.even = copy, even
+        self.copy, self.even, self.rows = copy, even, rows
         self.g, self.s = part.partition_S(g), part.partition_D(s)
         self.zero = not even and vec * s.element_type.width < 32
-        if not even:
-            coords = part.partition_S(c)
-            m, k = (cute.size(coords, mode=[i]) for i in (1, 2))
+        m, k = (cute.size(self.s, mode=[i]) for i in (1, 2))
+        # Addresses of many copies do not fit in registers: a loop computes them.
+        self.looped = m * k > MOST_COPIES
+        self.c = None if even else part.partition_S(c)
+        if not even and not self.looped:
+            coords = self.c
             self.inside = cute.make_rmem_tensor(
                 cute.make_layout((1, m, k), stride=(0, 1, 0)), cutlass.Boolean
             )
@@ -148,18 +153,45 @@ class TileLoad:
         s = self.s[None, None, None, 0]
         if self.zero:
             s.fill(0)  # asynchronous copies fill with zeros themselves
+        if self.looped:
+            copy_in_loop(self, 0, s, True)
+            return
         copy_where(
             self.copy, self.g[None, None, None, 0], s, None if self.even else self.inside_first
         )
 
     def tile(self, k: Any, stage: Any) -> None:
         """Start the copy of tile `k` > 0 to a stage."""
+        if self.looped:
+            copy_in_loop(self, k, self.s[None, None, None, stage], False)
+            return
         copy_where(
             self.copy,
             self.g[None, None, None, k],
             self.s[None, None, None, stage],
             None if self.even else self.inside,
         )
+
+
+@cute.jit
+def copy_in_loop(load: Any, k: Any, s: Any, first: cutlass.Constexpr[bool]):
+    """Start the copy of tile `k`, `AT_ONCE` instructions in each turn of a loop."""
+    m, columns = (cute.size(s, mode=[i]) for i in (1, 2))
+    turns = m * columns // AT_ONCE  # powers of two
+    for turn in cutlass.range(turns, unroll=1):
+        for each in cutlass.range_constexpr(AT_ONCE):
+            n = turn * AT_ONCE + each
+            copy_one(load, load.g[None, n % m, n // m, k], s[None, n % m, n // m],
+                     None if load.c is None else load.c[0, n % m, n // m, 0], first)  # fmt: skip
+
+
+def copy_one(load: Any, g: Any, s: Any, at: Any, first: bool) -> None:
+    """One instruction of a copy, and whether the coordinate `at` is inside."""
+    pred = None
+    if at is not None:
+        pred = cute.make_rmem_tensor((1,), cutlass.Boolean)
+        pred[0] = cute.elem_less((at[0], -1), (load.rows, at[1])) if first else at[0] < load.rows
+    copy_where(load.copy, g, s, pred)
 
 
 def copy_where(copy: Any, g: Any, s: Any, pred: Any) -> None:
@@ -170,7 +202,7 @@ def copy_where(copy: Any, g: Any, s: Any, pred: Any) -> None:
         cute.copy(copy, g, s, pred=pred)
 
 
-def row_inside(where: Any, i: int, m: Any, even: bool) -> Any:
+def row_inside(where: Any, i: Any, m: Any, even: bool) -> Any:
     """Which of a thread's vectors in a row of copies are inside of a matrix; None if all are.
 
     Args:

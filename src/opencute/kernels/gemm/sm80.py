@@ -55,6 +55,7 @@ class TensorCorePlan:
         scaled: whether the product is multiplied with alpha.
         bias_axis: 1 where the bias belongs to columns of D, 0 where to rows.
         activation: a function on vectors of Float32, or None.
+        rounded: TFloat32 only: whether f32 is rounded to nearest rather than cut off.
     """
 
     dtype: Any
@@ -68,6 +69,7 @@ class TensorCorePlan:
     scaled: bool = False
     bias_axis: int = 1
     activation: Callable[[Any], Any] | None = None
+    rounded: bool = True
 
     @property
     def threads(self) -> int:
@@ -224,6 +226,9 @@ def gemm_kernel(
                     load_A.tile(k_tile + (plan.stages - 1), write)
                     load_B.tile(k_tile + (plan.stages - 1), write)
                 cute.arch.cp_async_commit_group()
+            if cutlass.const_expr(plan.dtype is cutlass.TFloat32 and plan.rounded):
+                round_to_tf32(rA[None, None, step])
+                round_to_tf32(rB[None, None, step])
             cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
 
     cute.arch.cp_async_wait_group(0)
@@ -232,6 +237,12 @@ def gemm_kernel(
         cute.recast_ptr(memory, dtype=mD.element_type), plan.result_smem(mD.element_type)
     )
     epilogue(rD, sD, mC, mBias, mR, mD, alpha, beta, (bm, bn, batch), thr_mma, tid, plan)
+
+
+def round_to_tf32(held: Any) -> None:
+    """Round registers that hold f32, in place."""
+    plain = cute.recast_tensor(held, cutlass.Float32)
+    held.store(plain.load().to(cutlass.TFloat32))
 
 
 @cute.jit
@@ -282,11 +293,24 @@ def epilogue(
     cute.arch.sync_threads()
     gD = cute.local_tile(mD[None, None, batch], tile, (bm, bn))
     from_smem, to_gmem, where = thr.partition_S(sD), thr.partition_D(gD), thr.partition_S(coords)
-    for i in cutlass.range_constexpr(cute.size(to_gmem, mode=[1])):
-        row = cute.make_fragment_like(from_smem[None, i, None])
-        cute.autovec_copy(from_smem[None, i, None], row)
-        pred = row_inside(where, i, mD, plan.even)
-        copy_where(store, row, to_gmem[None, i, None], pred)
+    if cutlass.const_expr(plan.vec[2] > 1):
+        for i in cutlass.range_constexpr(cute.size(to_gmem, mode=[1])):
+            store_row(store, from_smem, to_gmem, where, i, mD, plan)
+    else:
+        for i in cutlass.range(cute.size(to_gmem, mode=[1]), unroll=1):
+            store_row(store, from_smem, to_gmem, where, i, mD, plan)
+
+
+def store_row(copy: Any, s: Any, g: Any, where: Any, i: Any, m: Any, plan: Any) -> None:
+    """A thread's part of a row of copies, from shared to global memory."""
+    row = cute.make_fragment_like(s[None, i, None])
+    cute.autovec_copy(s[None, i, None], row)
+    copy_where(copy, row, g[None, i, None], row_inside(where, i, m, plan.even))
+
+
+def fetch_row(copy: Any, g: Any, s: Any, where: Any, i: Any, m: Any, plan: Any) -> None:
+    """A thread's part of a row of copies, from global to shared memory."""
+    copy_where(copy, g[None, i, None], s[None, i, None], row_inside(where, i, m, plan.even))
 
 
 def addends(mC: Any, mBias: Any, mine: Any, whose: Any, acc: Any, i: int, plan: Any) -> Any:
@@ -316,9 +340,12 @@ def fetch(
     thr = copy.get_slice(tid)
     g = cute.local_tile(m[None, None, batch], plan.tile[:2], (bm, bn))
     from_gmem, to_smem, where = (thr.partition_S(g), thr.partition_D(sD), thr.partition_S(coords))
-    for i in cutlass.range_constexpr(cute.size(to_smem, mode=[1])):
-        pred = row_inside(where, i, m, plan.even)
-        copy_where(copy, from_gmem[None, i, None], to_smem[None, i, None], pred)
+    if cutlass.const_expr(plan.vec[2] > 1):
+        for i in cutlass.range_constexpr(cute.size(to_smem, mode=[1])):
+            fetch_row(copy, from_gmem, to_smem, where, i, m, plan)
+    else:  # the addresses of single elements do not all fit in registers
+        for i in cutlass.range(cute.size(to_smem, mode=[1]), unroll=1):
+            fetch_row(copy, from_gmem, to_smem, where, i, m, plan)
     cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()
