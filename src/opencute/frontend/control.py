@@ -43,7 +43,7 @@ from opencute.frontend.state.links import check, cut, mark
 from opencute.frontend.state.objects import is_mutable
 from opencute.frontend.state.turns import Loop, truth
 from opencute.frontend.state.watch import Key, Watch
-from opencute.frontend.unbound import Partial, Unbound
+from opencute.frontend.unbound import Later, Partial, Unbound
 from opencute.ir.builder import current_block, insert_at, new_block
 from opencute.ir.core import Block, Region
 from opencute.ir.types import I64
@@ -51,7 +51,7 @@ from opencute.lang.block.smem import branches
 from opencute.lang.numbers import Int32, Int64
 from opencute.lang.tensors import Tensor
 
-__all__ = ["for_", "if_", "next_turn", "reach", "static_while", "values", "while_"]
+__all__ = ["for_", "if_", "later", "next_turn", "reach", "static_while", "values", "while_"]
 
 _MOST = 1 << 16  # turns of a loop that runs while tracing
 
@@ -61,6 +61,11 @@ def values(names: Names, scope: dict[str, Any]) -> Values:
     return tuple(
         scope[n] if n in scope else Unbound("the return value" if n == RESULT else n) for n in names
     )
+
+
+def later(names: Names) -> Values:
+    """What variables hold at first that are bound wherever code reads them."""
+    return tuple(map(Later, names))
 
 
 def reach(names: Names, scope: dict[str, Any]) -> Values:

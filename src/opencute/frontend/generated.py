@@ -7,6 +7,7 @@ from __future__ import annotations
 from opencute.frontend.control import (
     for_,
     if_,
+    later,
     next_turn,
     reach,
     static_while,
@@ -45,6 +46,7 @@ __all__ = [
     "go_on",
     "if_",
     "ifexp",
+    "later",
     "match",
     "next_turn",
     "not_",

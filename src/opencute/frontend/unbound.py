@@ -17,7 +17,7 @@ from typing import Any
 from opencute.base.errors import LanguageError, OpenCuTeError
 from opencute.base.location import Location
 
-__all__ = ["MaybeUnboundError", "Mixed", "Partial", "Unbound"]
+__all__ = ["Later", "MaybeUnboundError", "Mixed", "Partial", "Unbound"]
 
 
 class MaybeUnboundError(LanguageError, UnboundLocalError):
@@ -56,6 +56,11 @@ class Unbound:
     __eq__ = __ne__ = __contains__ = __pow__ = __rpow__ = __abs__ = __enter__ = __exit__ = _use
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __divmod__ = __round__ = _use
     __hash__ = None  # type: ignore[assignment]
+
+
+class Later(Unbound):
+    """What a variable holds at first that is bound wherever the program reads it: on paths that
+    have no value yet, any value will do."""
 
 
 class Mixed(Unbound):

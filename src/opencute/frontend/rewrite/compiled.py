@@ -14,6 +14,7 @@ from opencute.frontend import generated
 from opencute.frontend.hints import note_rewritten
 from opencute.frontend.rewrite.accepted import check
 from opencute.frontend.rewrite.conditionals import rewrite_if
+from opencute.frontend.rewrite.definite import bind_later, surely_bound
 from opencute.frontend.rewrite.elections import Elections
 from opencute.frontend.rewrite.expressions import rewrite_expression, state_of
 from opencute.frontend.rewrite.leaving import (
@@ -64,7 +65,9 @@ class _Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         if any(map(_is_ours, node.decorator_list)):
             return node  # the decorator reads its source again
+        later: list[str] = []
         if not keep_generator(node):
+            later = surely_bound(node, parameters(node))
             node.body = lower_exits(node.body, self._next)
         node.returns = None
         for arg in [*node.args.args, *node.args.posonlyargs, *node.args.kwonlyargs]:
@@ -84,6 +87,10 @@ class _Rewriter(ast.NodeTransformer):
         if self.shared:
             head = self._place(state_of(self.shared, expressions), node)
             node.body = [*_scopes(node.body), *head, *_rest(node.body)]
+        later = [n for n in later if n not in self.shared]
+        if later:
+            at = node.body[0]
+            node.body = [*_scopes(node.body), bind_later(later, at), *_rest(node.body)]
         self.shared, self.owner = before, owner
         if not isinstance(node.body[-1], ast.Return):
             last = ast.Expr(call("given", ast.Constant(None)))

@@ -256,16 +256,45 @@ class _Lowering:
             elif _ends(stmt.orelse):
                 stmt.body, rest = [*stmt.body, *rest], []
         left = _exits(stmt.body) if isinstance(stmt, ast.Try) else set[str]()
+        ends = _exits(stmt.finalbody) if isinstance(stmt, ast.Try) else set[str]()
+        pending = self._pending(stmt, loop) if isinstance(stmt, ast.Try) else []
         for part in [stmt, *getattr(stmt, "handlers", [])]:
             for field in ("body", "orelse", "finalbody"):
                 if field == "orelse" and left and stmt.orelse:  # type: ignore[attr-defined]
                     stmt.orelse = self._guard(  # type: ignore[attr-defined]
                         self._flags(left, loop), stmt.orelse, stmt, loop)  # type: ignore[attr-defined]  # fmt: skip
                 elif getattr(part, field, None):
-                    setattr(part, field, self.block(getattr(part, field), loop))
+                    inside = self.block(getattr(part, field), loop)
+                    if field == "finalbody" and pending:
+                        inside = self._last(stmt, inside, pending, ends, loop)
+                    setattr(part, field, inside)
         if not exits:
             return [stmt]
         return [stmt, *self._guard(self._flags(exits, loop), rest, stmt, loop)]
+
+    def _pending(self, stmt: ast.Try, loop: _Loop | None) -> list[str]:
+        """The flags by which the parts of a `try` leave while its `finally` runs, if that has exits
+        or loops of its own: it starts without them."""
+        if not any(_exits([s]) or _inner(s) for s in stmt.finalbody):
+            return []
+        return self._flags(_exits([*stmt.body, *stmt.handlers, *stmt.orelse]), loop)
+
+    def _last(
+        self,
+        at: ast.stmt,
+        body: list[ast.stmt],
+        pending: list[str],
+        ends: set[str],
+        loop: _Loop | None,
+    ) -> list[ast.stmt]:
+        """A `finally`: how the `try` leaves counts only if this one does not leave itself."""
+        n = self.number()
+        kept = [(f, f"__ocr_pending_{n}_{f[6:]}") for f in pending]
+        self.read.update(x for pair in kept for x in pair)
+        head = [_assign(k, ast.Name(f, ast.Load()), at) for f, k in kept]
+        head += [_set(f, False, at) for f in pending]
+        back = [_assign(f, ast.Name(k, ast.Load()), at) for f, k in kept]
+        return [*head, *body, *self._guard(self._flags(ends, loop), back, at, loop)]
 
     def _flags(self, exits: set[str], loop: _Loop | None) -> list[str]:
         flags = [RETURNED] if "return" in exits else []

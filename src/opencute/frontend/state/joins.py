@@ -26,7 +26,7 @@ from opencute.frontend.locations import here
 from opencute.frontend.state.links import link
 from opencute.frontend.state.objects import state_of
 from opencute.frontend.state.watch import MISSING, Key, Watch
-from opencute.frontend.unbound import Mixed, Partial, Unbound
+from opencute.frontend.unbound import Later, Mixed, Partial, Unbound
 from opencute.ir.core import Value
 from opencute.ir.types import I64, FloatType, IntegerType, Type, element_type
 
@@ -71,7 +71,7 @@ def join(
     for i, name in enumerate(names):
         column = [row[i] for row in rows]
         try:
-            if fill or name == RESULT:
+            if fill or name == RESULT or _comes_later(column):
                 plans.append(_filled(column, dynamic, session))
             elif any(isinstance(x, Unbound) for x in column):
                 plans.append(_partial(name, column, flags, session))
@@ -84,6 +84,14 @@ def join(
             none = any(x is None for x in column)
             plans.append(Static(_nothing(name) if none else Mixed(_error(e, name, what), here())))
     return plans
+
+
+def _comes_later(column: list[Any]) -> bool:
+    """Whether a variable is one that is bound where it is read, and has no value on some path."""
+    missing = [x for x in column if isinstance(x, Unbound)]
+    return any(isinstance(x, Later) for x in missing) and all(
+        isinstance(x, Later | Partial) for x in missing
+    )
 
 
 def _nothing(name: str) -> Unbound:

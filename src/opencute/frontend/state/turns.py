@@ -37,7 +37,7 @@ from opencute.frontend.state.joins import (
 )
 from opencute.frontend.state.links import check, cut, mark
 from opencute.frontend.state.watch import Key, Watch
-from opencute.frontend.unbound import Unbound
+from opencute.frontend.unbound import Later, Unbound
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Op, Value
 from opencute.lang.block import smem
@@ -146,9 +146,8 @@ class Loop:
         for i, (old, new) in enumerate(zip(self.before, out, strict=True)):
             if not self.plans[i].unbound() or isinstance(new, Unbound | FunctionType):
                 continue
-            if not (runs or self.names[i] == RESULT):
+            if not (runs or self.names[i] == RESULT or isinstance(old, Later)):
                 continue
-            del old
             try:
                 self.session.paths = (1,)
                 plan = plan_for(new, dynamic=True, session=self.session)
