@@ -71,8 +71,10 @@ class _Flow:
         """The variables after statements, from those before."""
         for stmt in body:
             after = self._stmt(stmt, state)
-            if state is not None and after is not None and isinstance(
-                stmt, ast.If | ast.For | ast.While | ast.Try | ast.With
+            if (
+                state is not None
+                and after is not None
+                and isinstance(stmt, ast.If | ast.For | ast.While | ast.Try | ast.With)
             ):
                 self.gained |= after - state
             state = after
