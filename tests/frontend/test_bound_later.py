@@ -88,7 +88,7 @@ def _finally_breaks(t, n):
                 return 5
         finally:
             if i == 3:
-                break
+                break  # noqa: B012 - what is tested
     return -1
 
 
@@ -104,7 +104,7 @@ def _finally_continues(t, n):
         finally:
             r += 10
             if i < 4:
-                continue
+                continue  # noqa: B012 - what is tested
             r += 100
         r += 1000
     else:
@@ -123,7 +123,7 @@ def _finally_returns(t, n):
                 seen[0] += i
             finally:
                 if i == 4:
-                    return -77
+                    return -77  # noqa: B012 - what is tested
                 seen[0] += 1
         return 4
 
@@ -144,7 +144,7 @@ def _finally_loops(t, n):
             else:
                 r += 100
             if i == 4 and t > 2:
-                continue
+                continue  # noqa: B012 - what is tested
             r += 1000
     return r
 
@@ -179,7 +179,7 @@ def _read_before(t, n):
     total = 0
     for i in range(n):
         if i > t:
-            total += r
+            total += r  # noqa: F821 - what is tested
         if i == 2:
             r = i
             break

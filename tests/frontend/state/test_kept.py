@@ -124,7 +124,7 @@ def _default(t, n):
 def _class_attribute(t, n):
     class K:
         total = 0
-        seen = [0, 0]
+        seen = [0, 0]  # noqa: RUF012 - what is tested
 
         def add(self, x):
             K.total += x
