@@ -173,10 +173,10 @@ WHOLE: dict[str, tuple[str, str]] = {
     ),
     "escaping value": (
         "OC1116",
-        "last = 0\n\n"
-        "def put(n):\n    global last\n    last = n + 1\n\n"
+        "import types\n\nm = types.ModuleType('m')\n"
+        "def put(n):\n    m.v = n + 1\n\n"
         "@cute.jit\ndef host(t):\n    n = cute.size(t)\n    if n > 1:\n"
-        "        put(n)\n    cute.printf('%d', last)  # here\n",
+        "        put(n)\n    cute.printf('%d', m.v)  # here\n",
     ),
 }
 

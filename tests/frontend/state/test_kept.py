@@ -247,6 +247,21 @@ def _include(t, items):
     return len(items)
 
 
+def _assign_global():
+    global LAST
+    LAST = LAST + 1
+
+
+LAST = 0
+
+
+@cute.jit
+def _call(t, items):
+    if t > 3:
+        items()
+    return LAST
+
+
 class _Set(set):
     pass
 
@@ -258,6 +273,7 @@ class _Set(set):
     (_consume, lambda: map(abs, [1, 2])), (_store, lambda: bytearray(2)),
     (_store, lambda: np.zeros(2, np.int32)), (_store, lambda: np.zeros(9999, np.int8)),
     (_store, lambda: array.array("i", [0])), (_include, _Set),
+    (_call, lambda: _assign_global),
 ])  # fmt: skip
 def test_what_cannot_be_joined(fn: Any, make_items: Callable[[], Any]) -> None:
     def body(o: Any) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import array
 import collections
+import dis
 import enum
 import functools
 import itertools
@@ -178,8 +179,17 @@ def is_iterator(obj: Any) -> bool:
     return hasattr(type(obj), "__next__") and state_of(obj) is None
 
 
+@functools.lru_cache(maxsize=4096)
+def _globals_set(code: types.CodeType) -> tuple[str, ...]:
+    """The global variables that a function assigns."""
+    return tuple({i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"})
+
+
 def snapshot(obj: Any) -> Any:
     """What tells whether an object that cannot be joined has been changed; None for others."""
+    if isinstance(obj, types.FunctionType):
+        found = [obj.__globals__.get(n) for n in _globals_set(obj.__code__)]
+        return tuple((id(x), x) for x in found) if found and is_users(obj) else None
     if isinstance(obj, bytearray):
         return bytes(obj)
     if isinstance(obj, set):

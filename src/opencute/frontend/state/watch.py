@@ -73,10 +73,16 @@ def _unjoined(obj: Any) -> LanguageError:
     what = "advanced" if is_iterator(obj) else "changed"
     return LanguageError(
         f"an object is {what} under a run-time condition or in a run-time loop, which cannot be "
-        "compiled", code="OC1142", found=f"a {type(obj).__name__} from outside of it",
+        "compiled", code="OC1142", found=_kind(obj),
         hint="make it inside of the branch or loop, decide with const_expr(), loop over "
         "range_constexpr(), or use a list or a register tensor",
     )  # fmt: skip
+
+
+def _kind(obj: Any) -> str:
+    if isinstance(obj, types.FunctionType):
+        return f"a global variable that {obj.__name__}() assigns"
+    return f"a {type(obj).__name__} from outside of it"
 
 
 class Watch:
