@@ -24,7 +24,7 @@ import collections
 import contextlib
 import threading
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 from opencute.base.errors import LanguageError
@@ -135,7 +135,7 @@ class Watch:
         return out
 
     @contextlib.contextmanager
-    def inside(self) -> Iterator[None]:
+    def inside(self) -> Generator[None]:
         """While the branches or the body are traced; see `refuse_outside`."""
         _ITERATORS.stack.append({id(x): x for x, _ in self.fixed if is_iterator(x)})
         try:
