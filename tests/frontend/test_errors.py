@@ -173,10 +173,10 @@ WHOLE: dict[str, tuple[str, str]] = {
     ),
     "escaping value": (
         "OC1116",
-        "class Box:\n    v = 0\n\nb = Box()\n"
-        "def put(n):\n    b.v = n + 1\n\n"
+        "import types\n\nm = types.ModuleType('m')\n"
+        "def put(n):\n    m.v = n + 1\n\n"
         "@cute.jit\ndef host(t):\n    n = cute.size(t)\n    if n > 1:\n"
-        "        put(n)\n    cute.printf('%d', b.v)  # here\n",
+        "        put(n)\n    cute.printf('%d', m.v)  # here\n",
     ),
 }
 

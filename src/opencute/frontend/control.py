@@ -39,10 +39,10 @@ from opencute.frontend.state.joins import (
     types_of,
     write_back,
 )
+from opencute.frontend.state.kept import own_cells
 from opencute.frontend.state.links import check, cut, mark
-from opencute.frontend.state.objects import is_mutable
 from opencute.frontend.state.turns import Loop, truth
-from opencute.frontend.state.watch import Key, Watch
+from opencute.frontend.state.watch import Key, Watch, refuse_outside
 from opencute.frontend.unbound import Later, Partial, Unbound
 from opencute.ir.builder import current_block, insert_at, new_block
 from opencute.ir.core import Block, Region
@@ -69,12 +69,12 @@ def later(names: Names) -> Values:
 
 
 def reach(names: Names, scope: dict[str, Any]) -> Values:
-    """What the variables of `names` hold that are bound in a function's locals, and the mutable
+    """What the variables of `names` hold that are bound in a function's locals, and the
     objects that its globals of these names are."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way to the caller
     inside = [scope[n] for n in names if n in scope]
     outside = (frame.f_globals[n] for n in names if n not in scope and n in frame.f_globals)
-    return (*inside, *filter(is_mutable, outside))
+    return (*inside, *outside)
 
 
 def _region(fill: Callable[[Block], None], arg_types: Any = ()) -> Region:
@@ -117,18 +117,19 @@ def if_(
         return orelse(*current)
     check()
     links = mark()
+    own = own_cells((then, orelse), names)
     if guard:
         # The branch that goes on has what paths that left do not bind.
         on = tuple(Partial.under(x, guard) for x in current)
         went = then
         then = lambda *_: went(*on)  # noqa: E731
-    watch = Watch((*current, *reached))
+    watch = Watch((*current, *reached), own)
     rows: list[Values] = []
     regions: list[Region] = []
     changes: list[dict[Key, Any]] = []
     shapes: list[dict[int, tuple[Any, ...]]] = []
     states: list[dict[int, dict[Any, Any]]] = []
-    with branches() as begin:
+    with watch.inside(), branches() as begin:
         for branch in (then, orelse):
             begin()
             regions.append(_region(lambda _, b=branch: rows.append(at_run_time(b, *current))))
@@ -187,7 +188,7 @@ def for_(
         return over(loop.guarded())
     if leave:
         return _run_until(names, current, reached, loop, body, flags)
-    return Loop(names, current, reached).run_for(loop, body)
+    return Loop(names, current, reached, (body,)).run_for(loop, body)
 
 
 def _over_items(
@@ -200,6 +201,7 @@ def _over_items(
 ) -> Values:
     """A loop that runs while tracing; turns after a run-time `break` are guarded."""
     flags = [names.index(n) for n in leave]
+    refuse_outside(items)
     for item in items:
         on = go_on(*(current[i] for i in flags))
         if isinstance(item, Guarded):
@@ -235,7 +237,7 @@ def _run_until(
         *row, at = variables
         return (*body(item(at.ir_value()), *row), at + counter(step))
 
-    every = Loop((*names, "the loop's counter"), (*current, counter(lower)), reached)
+    every = Loop((*names, "the loop's counter"), (*current, counter(lower)), reached, (body,))
     return every.run_while(cond, turn, runs=loop.runs())[:-1]
 
 
@@ -250,7 +252,7 @@ def while_(
     arguments as in `if_`."""
     if current_block() is None:
         return _python_while(cond, body, current)
-    out = Loop(names, current, reached).run_while(cond, body)
+    out = Loop(names, current, reached, (cond, body)).run_while(cond, body)
     if isinstance(out, bool):
         return _static_while(cond, body, names, current, reached)
     return out

@@ -24,6 +24,7 @@ from typing import Any
 from opencute.base.errors import LanguageError
 from opencute.frontend.control import if_
 from opencute.frontend.ranges import LoopRange, enumerated, zipped
+from opencute.frontend.state.watch import advance
 from opencute.frontend.unbound import Unbound
 from opencute.lang.numbers import Boolean, Numeric, as_numeric
 from opencute.lang.vectors import TensorSSA, where
@@ -230,6 +231,8 @@ def builtin(function: Any) -> Any:
         return lambda *a, **k: _reduce(function.__name__, a, k)
     if function in (builtins.any, builtins.all):
         return lambda it: _any_all(function.__name__, it)
+    if function is builtins.next:
+        return advance
     if function is builtins.range:
         return LoopRange.from_python
     if function is builtins.len:

@@ -25,7 +25,7 @@ STATE = "__oc_state"
 SETTER = "__oc_set_"
 
 BUILTINS = frozenset({
-    "range", "min", "max", "any", "all", "int", "float", "bool", "len", "enumerate", "zip",
+    "range", "min", "max", "any", "all", "int", "float", "bool", "len", "enumerate", "zip", "next",
 })  # fmt: skip
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",

@@ -249,12 +249,27 @@ def states_of(watch: Watch, changes: dict[Key, Any]) -> dict[int, dict[Any, Any]
 
 
 def item_values(watch: Watch, keys: list[Key], changes: dict[Key, Any]) -> Values:
-    """The items of `keys` on a path; attributes that are missing there are unbound."""
+    """The items of `keys` on a path; an attribute that is missing there is that of the class, or
+    unbound."""
     row = (changes.get(k, watch.old(k)) for k in keys)
     return tuple(
-        Unbound(watch.describe(k), here()) if v is MISSING else v
-        for k, v in zip(keys, row, strict=True)
+        _inherited(watch, k, keys) if v is MISSING else v for k, v in zip(keys, row, strict=True)
     )
+
+
+def _inherited(watch: Watch, key: Key, keys: list[Key]) -> Any:
+    """What reading an attribute gives that an object does not have itself."""
+    obj, name = watch.objects[key[0]], key[1]
+    changed = {id(watch.objects[i]) for i, n in keys if n == name}
+    for kind in obj.__mro__[1:] if isinstance(obj, type) else type(obj).__mro__:
+        if id(kind) in changed:
+            break
+        value = vars(kind).get(name, MISSING) if isinstance(name, str) else MISSING
+        if value is not MISSING:
+            if hasattr(type(value), "__get__"):  # computed by the class
+                break
+            return value
+    return Unbound(watch.describe(key), here())
 
 
 def shapes_of(watch: Watch, changes: dict[Key, Any]) -> dict[int, tuple[Any, ...]]:

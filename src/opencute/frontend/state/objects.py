@@ -27,7 +27,7 @@ from typing import Any
 
 from opencute.layout.ints import is_tuple
 
-__all__ = ["fill", "is_mutable", "parts_of", "shell", "state_of"]
+__all__ = ["fill", "is_mutable", "is_users", "parts_of", "shell", "state_of"]
 
 _FOREIGN = frozenset({
     "builtins", "collections", "contextlib", "cuda", "functools", "inspect", "itertools", "jax",
@@ -35,7 +35,7 @@ _FOREIGN = frozenset({
 })  # fmt: skip
 _OURS = ("opencute.lib.", "opencute.kernels.")  # written in the language, as users' classes are
 _LISTS = (list, collections.deque)
-_DICTS = (dict, collections.OrderedDict, collections.defaultdict)
+_DICTS = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -51,12 +51,18 @@ def _slots(kind: type) -> tuple[str, ...]:
     return tuple(names)
 
 
+def is_users(obj: Any) -> bool:
+    """Whether a class or function is the user's, or written as one."""
+    module = obj.__module__ or ""
+    return module.split(".")[0] not in _FOREIGN or module.startswith(_OURS)
+
+
 @functools.lru_cache(maxsize=4096)
 def _has_attributes(kind: type) -> bool:
     """Whether objects of a class are the user's, with attributes that can be assigned."""
     if kind is types.SimpleNamespace:
         return True
-    if kind.__module__.split(".")[0] in _FOREIGN and not kind.__module__.startswith(_OURS):
+    if not is_users(kind):
         return False
     if issubclass(kind, type | types.ModuleType | enum.Enum | BaseException | tuple | str):
         return False
@@ -115,7 +121,8 @@ def fill(obj: Any, state: dict[Any, Any]) -> None:
         obj.extend(state.values())
     elif kind in _DICTS:
         obj.clear()
-        obj.update(state)
+        # A Counter's own update adds.
+        (dict.update if kind is collections.Counter else kind.update)(obj, state)
     elif kind is set:
         obj.clear()
         obj.update(state["items"])

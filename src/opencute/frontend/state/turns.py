@@ -35,6 +35,7 @@ from opencute.frontend.state.joins import (
     write_back,
     zeros_of,
 )
+from opencute.frontend.state.kept import own_cells
 from opencute.frontend.state.links import check, cut, mark
 from opencute.frontend.state.watch import Key, Watch
 from opencute.frontend.unbound import Later, Unbound
@@ -58,10 +59,10 @@ def truth(cond: Any) -> Any:
 class Loop:
     """A run-time loop in the making: its body is traced until the variables' types settle."""
 
-    def __init__(self, names: Names, current: Values, reached: Values) -> None:
+    def __init__(self, names: Names, current: Values, reached: Values, parts: Values = ()) -> None:
         self.names = names
         self.before = current
-        self.watch = Watch((*current, *reached))
+        self.watch = Watch((*current, *reached), own_cells(parts, names))
         self.keys: list[Key] = []
         check()
         self.links = mark()
@@ -122,6 +123,10 @@ class Loop:
 
     def run_for(self, loop: LoopRange, body: Callable[..., Values]) -> Values:
         """Build an `scf.for`."""
+        with self.watch.inside():
+            return self._for(loop, body)
+
+    def _for(self, loop: LoopRange, body: Callable[..., Values]) -> Values:
         lower, upper, step, item = loop.bounds()
         memory = smem.mark()
         for _ in range(_TURNS):
@@ -170,6 +175,12 @@ class Loop:
         runs: bool = False,
     ) -> Any:
         """Build an `scf.while`; or the condition's value, if it is known while tracing."""
+        with self.watch.inside():
+            return self._while(cond, body, runs)
+
+    def _while(
+        self, cond: Callable[..., tuple[Any, Values]], body: Callable[..., Values], runs: bool
+    ) -> Any:
         memory = smem.mark()
         for _ in range(_TURNS):
             smem.rewind(memory)

@@ -20,13 +20,17 @@ In: the objects that code can reach. Out: which of their items changed::
 
 from __future__ import annotations
 
+import collections
+import contextlib
+import threading
 import types
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import Any
 
-from opencute.frontend.state.objects import fill, parts_of, state_of
+from opencute.base.errors import LanguageError
+from opencute.frontend.state.kept import is_iterator, keep, kept_parts, kept_state, snapshot
 
-__all__ = ["MISSING", "Key", "Watch"]
+__all__ = ["MISSING", "Key", "Watch", "advance", "refuse_outside"]
 
 MISSING: Any = types.SimpleNamespace(name="missing")
 """The state of an item that is not there."""
@@ -35,6 +39,50 @@ Key = tuple[int, Any]
 """Which object of a Watch, and its index, key or attribute."""
 
 _LIMIT = 4096
+_LISTS = (list, collections.deque)
+_SIMPLE = (int, float, str, bytes, type(None), types.ModuleType, types.BuiltinFunctionType)
+
+
+class _Iterators(threading.local):
+    """The iterators from before each run-time branch and loop that is being traced."""
+
+    def __init__(self) -> None:
+        self.stack: list[dict[int, Any]] = []
+
+
+_ITERATORS = _Iterators()
+
+
+def refuse_outside(items: Any) -> None:
+    """Refuse to advance an iterator in a run-time branch or loop that it is not made in.
+
+    Raises:
+        LanguageError: OC1142.
+    """
+    if any(id(items) in known for known in _ITERATORS.stack):
+        raise _unjoined(items)
+
+
+def advance(items: Any, *default: Any) -> Any:
+    """Python's `next`."""
+    refuse_outside(items)
+    return next(items, *default)
+
+
+def _unjoined(obj: Any) -> LanguageError:
+    what = "advanced" if is_iterator(obj) else "changed"
+    return LanguageError(
+        f"an object is {what} under a run-time condition or in a run-time loop, which cannot be "
+        "compiled", code="OC1142", found=_kind(obj),
+        hint="make it inside of the branch or loop, decide with const_expr(), loop over "
+        "range_constexpr(), or use a list or a register tensor",
+    )  # fmt: skip
+
+
+def _kind(obj: Any) -> str:
+    if isinstance(obj, types.FunctionType):
+        return f"a global variable that {obj.__name__}() assigns"
+    return f"a {type(obj).__name__} from outside of it"
 
 
 class Watch:
@@ -42,37 +90,58 @@ class Watch:
 
     Args:
         roots: where to start; objects inside of them are watched too.
+        own: identities of cells that are carried as variables.
     """
 
-    def __init__(self, roots: Iterable[Any]) -> None:
+    def __init__(self, roots: Iterable[Any], own: Iterable[int] = ()) -> None:
         self.objects: list[Any] = []
         self.before: list[dict[Any, Any]] = []
-        seen: set[int] = set()
+        self.fixed: list[tuple[Any, Any]] = []
+        seen = set(own)
         queue = list(roots)
         while queue and len(self.objects) < _LIMIT:
             obj = queue.pop()
             if id(obj) in seen:
                 continue
             seen.add(id(obj))
-            state = state_of(obj)
+            if isinstance(obj, _SIMPLE):
+                continue
+            state = kept_state(obj)
             if state is not None:
                 self.objects.append(obj)
                 self.before.append(state)
                 queue += state.values()
-            else:
-                queue += parts_of(obj)
+            elif (shot := snapshot(obj)) is not None:
+                self.fixed.append((obj, shot))
+            queue += kept_parts(obj)
         self.known = {id(obj) for obj in self.objects}
 
     def changes(self) -> dict[Key, Any]:
-        """The items that are not what they were, with their present values."""
+        """The items that are not what they were, with their present values.
+
+        Raises:
+            LanguageError: OC1142: an object changes that cannot be joined.
+        """
         out: dict[Key, Any] = {}
+        for obj, shot in self.fixed:
+            if snapshot(obj) != shot:
+                raise _unjoined(obj)
         for i, (obj, old) in enumerate(zip(self.objects, self.before, strict=True)):
-            new = state_of(obj) or {}
+            new = kept_state(obj) or {}
             for key in (*old, *(k for k in new if k not in old)):
                 value = new.get(key, MISSING)
                 if value is not old.get(key, MISSING) and not _equal_sets(value, old.get(key)):
                     out[i, key] = value
         return out
+
+    @contextlib.contextmanager
+    def inside(self) -> Generator[None]:
+        """While the branches or the body are traced; see `refuse_outside`."""
+        _ITERATORS.stack.append({id(x): x for x, _ in self.fixed if is_iterator(x)})
+        try:
+            yield
+        finally:
+            _ITERATORS.stack.pop()
 
     def old(self, key: Key) -> Any:
         """What an item was."""
@@ -84,7 +153,7 @@ class Watch:
         obj = self.objects[index]
         if isinstance(obj, dict):
             return tuple(obj)
-        return tuple(range(len(obj))) if hasattr(obj, "extend") else None
+        return tuple(range(len(obj))) if isinstance(obj, _LISTS) else None
 
     def old_shape(self, index: int) -> tuple[Any, ...]:
         """The structure before."""
@@ -93,22 +162,26 @@ class Watch:
     def restore(self) -> None:
         """Put every object back to what it was."""
         for obj, old in zip(self.objects, self.before, strict=True):
-            fill(obj, old)
+            keep(obj, old)
 
     def put(self, items: dict[Key, Any], shapes: dict[int, tuple[Any, ...]]) -> None:
         """Set items, and give lists and dicts the items of `shapes` in their order."""
-        states = {i: state_of(self.objects[i]) or {} for i in shapes}
+        states = {i: kept_state(self.objects[i]) or {} for i in shapes}
         for (i, key), value in items.items():
             if i not in states:
-                states[i] = state_of(self.objects[i]) or {}
+                states[i] = kept_state(self.objects[i]) or {}
             states[i][key] = value
         for i, state in states.items():
-            fill(self.objects[i], {k: state[k] for k in shapes.get(i, state)})
+            keep(self.objects[i], {k: state[k] for k in shapes.get(i, state)})
 
     def describe(self, key: Key) -> str:
         """An item as it is written in messages."""
         obj, name = self.objects[key[0]], key[1]
-        if isinstance(obj, dict) or hasattr(obj, "extend") or isinstance(obj, set):
+        if isinstance(obj, types.CellType):
+            return "a variable of a function that is called here"
+        if isinstance(obj, type):
+            return f"{obj.__name__}.{name}"
+        if isinstance(obj, (dict, set, *_LISTS)):
             return f"{type(obj).__name__}[{name!r}]"
         return f"{type(obj).__name__}.{name}"
 

@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""State that stands in no variable of its own: cells of closures, defaults and attributes of
+functions, attributes of classes, subclasses of lists and dicts; and state that cannot be joined.
+
+In: any object. Out: its items as in `objects`, and what else is to be watched with it::
+
+    kept_state(cell)                # {"cell_contents": 4}
+    kept_parts(f)                   # its cells, its defaults, its __dict__
+    snapshot(bytearray(b"a"))       # b"a": can be compared, not joined
+"""
+
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# Users' objects are of any type; annotations cannot say more.
+
+from __future__ import annotations
+
+import array
+import collections
+import dis
+import enum
+import functools
+import itertools
+import operator
+import types
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+from opencute.frontend.state.objects import fill, is_mutable, is_users, parts_of, state_of
+
+__all__ = ["is_iterator", "keep", "kept_parts", "kept_state", "own_cells", "snapshot"]
+
+_LARGE = 1 << 12
+_CONTENTS = "cell_contents"
+_DEQUES = (list, collections.deque)
+_WRAPPERS = (staticmethod, classmethod)
+_ADAPTERS = (zip, map, filter, enumerate)  # say which iterators they advance
+_WITH_DATA = (collections.UserDict, collections.UserList, collections.ChainMap)
+
+
+def _is_class(obj: Any) -> bool:
+    return isinstance(obj, type) and _plain_class(obj)
+
+
+@functools.lru_cache(maxsize=4096)
+def _plain_class(kind: type) -> bool:
+    return is_users(kind) and not issubclass(kind, enum.Enum | BaseException)
+
+
+def _is_container(obj: Any) -> bool:
+    """Whether an object is of a user's subclass of a container."""
+    kind = type(obj)
+    return issubclass(kind, (*_DEQUES, dict)) and is_users(kind)
+
+
+def _base(obj: Any) -> Any:
+    """The container class that a user's one is made from."""
+    bases = (list, collections.deque, collections.OrderedDict, dict)
+    return next(b for b in bases if isinstance(obj, b))
+
+
+def kept_state(obj: Any) -> dict[Any, Any] | None:
+    """As `state_of`, of more kinds of objects."""
+    state = state_of(obj)
+    if state is not None:
+        return state
+    if isinstance(obj, types.CellType):
+        try:
+            return {_CONTENTS: obj.cell_contents}
+        except ValueError:  # not bound yet
+            return {}
+    if _is_class(obj):
+        return {k: v for k, v in vars(obj).items() if not (k[:2] == "__" and k[-2:] == "__")}
+    if _is_container(obj):
+        if isinstance(obj, dict):
+            return dict(_base(obj).items(obj))
+        return dict(enumerate(_base(obj).__iter__(obj)))
+    return None
+
+
+def keep(obj: Any, state: dict[Any, Any]) -> None:
+    """As `fill`, for what `kept_state` gives."""
+    if isinstance(obj, types.CellType):
+        if _CONTENTS in state:
+            obj.cell_contents = state[_CONTENTS]
+        else:
+            del obj.cell_contents
+    elif isinstance(obj, type):
+        now = kept_state(obj) or {}
+        for name in now.keys() - state.keys():
+            type.__delattr__(obj, name)
+        for name, value in state.items():
+            if name not in now or now[name] is not value:
+                type.__setattr__(obj, name, value)
+    elif state_of(obj) is not None:
+        fill(obj, state)
+    else:
+        base = _base(obj)
+        base.clear(obj)
+        if isinstance(obj, dict):
+            base.update(obj, state)
+        else:
+            base.extend(obj, state.values())
+
+
+def kept_parts(obj: Any) -> Iterable[Any]:
+    """What else an object refers to that code which has it can change."""
+    if isinstance(obj, types.FunctionType):
+        if not is_users(obj):
+            return parts_of(obj)
+        names, outside = obj.__code__.co_names, obj.__globals__
+        cells = zip(obj.__code__.co_freevars, obj.__closure__ or (), strict=True)
+        return [
+            *(c for name, c in cells if not name.startswith("__oc")),
+            *(obj.__defaults__ or ()), *(obj.__kwdefaults__ or {}).values(), obj.__dict__,
+            *(outside[n] for n in names if n in outside and _has_state(outside[n])),
+        ]  # fmt: skip
+    if isinstance(obj, _WRAPPERS):
+        return (obj.__func__,)
+    if isinstance(obj, _ADAPTERS):
+        made: Any = obj.__reduce__()
+        return made[1]
+    if isinstance(obj, _WITH_DATA):
+        return (vars(obj),)
+    if isinstance(obj, property):
+        return (obj.fget, obj.fset)
+    if isinstance(obj, type):
+        return (k for k in obj.__mro__[1:] if _is_class(k)) if _is_class(obj) else ()
+    parts = () if kept_state(obj) is not None else parts_of(obj)
+    if _is_container(obj):
+        return (type(obj), *([obj.__dict__] if hasattr(obj, "__dict__") else ()))
+    return (*parts, type(obj)) if _is_class(type(obj)) else parts
+
+
+def _has_state(obj: Any) -> bool:
+    """Whether a global variable stands for something that may change."""
+    if isinstance(obj, types.FunctionType):
+        return is_users(obj)
+    return is_mutable(obj) or type(obj).__module__ == "opencute.jit.functions"
+
+
+def own_cells(functions: Iterable[Any], names: Iterable[str]) -> set[int]:
+    """The identities of the cells of the variables that a statement carries by name.
+
+    Args:
+        functions: the parts of the statement.
+        names: the variables.
+    """
+    wanted = frozenset(names)
+    queue = list(functions)
+    out: set[int] = set()
+    seen: set[int] = set()
+    while queue:
+        fn = queue.pop()
+        if isinstance(fn, functools.partial):
+            queue.append(fn.func)
+            continue
+        if not isinstance(fn, types.FunctionType) or id(fn) in seen:
+            continue
+        seen.add(id(fn))
+        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+            if name in wanted:
+                out.add(id(cell))
+            state = kept_state(cell) or {}
+            inside = state.get(_CONTENTS)
+            if isinstance(inside, functools.partial | types.FunctionType):
+                if fn.__module__.startswith("opencute.frontend."):
+                    queue.append(inside)
+            elif type(inside) is tuple and fn.__module__.startswith("opencute.frontend."):
+                queue += inside
+    return out
+
+
+def is_iterator(obj: Any) -> bool:
+    """Whether an object is an iterator whose place only Python knows."""
+    return hasattr(type(obj), "__next__") and state_of(obj) is None
+
+
+@functools.lru_cache(maxsize=4096)
+def _globals_set(code: types.CodeType) -> tuple[str, ...]:
+    """The global variables that a function assigns."""
+    return tuple({i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"})
+
+
+def snapshot(obj: Any) -> Any:
+    """What tells whether an object that cannot be joined has been changed; None for others."""
+    if isinstance(obj, types.FunctionType):
+        found = [obj.__globals__.get(n) for n in _globals_set(obj.__code__)]
+        return tuple((id(x), x) for x in found) if found and is_users(obj) else None
+    if isinstance(obj, bytearray):
+        return bytes(obj)
+    if isinstance(obj, set):
+        return frozenset(obj)
+    if isinstance(obj, array.array) or hasattr(type(obj), "__array_interface__"):
+        data: bytes = obj.tobytes()
+        return data if len(data) < _LARGE else (zlib.crc32(data), zlib.adler32(data))
+    if isinstance(obj, types.GeneratorType):
+        return obj.gi_frame is None or obj.gi_frame.f_lasti
+    if isinstance(obj, itertools.count):
+        return repr(obj)
+    if is_iterator(obj):
+        return operator.length_hint(obj, -1) if type(obj).__module__ == "builtins" else 0
+    return None
