@@ -45,7 +45,7 @@ DEAD = {
     "a chain": f'%x = {ADD} %y = "arith.muli"(%x, %x) : (i32, i32) -> i32',
     "a read": f'%x = "cute.load"(%p) : ({PTR}) -> i32',
     "an allocation": f'%x = "cute.alloca"() {{count = 4 : i64}} : () -> {PTR}',
-    "assembly without effects": '%x = "llvm.inline_asm"(%a) {asm_string = "", constraints = ""} '
+    "assembly without effects": '%x = "llvm.inline_asm"(%a) {asm_string = "", constraints = "=r,r"} '
     ": (i32) -> i32",
     "a branch": f'"scf.if"(%c) ({{ %x = {ADD} {YIELD} }}, {{ {YIELD} }}) : (i1) -> ()',
     "a loop": f'"scf.for"(%a, %a, %a) ({{ ^bb0(%i: i32): {YIELD} }}) : (i32, i32, i32) -> ()',
@@ -126,7 +126,7 @@ def test_regions_do_not_lend_to_each_other():
     [
         f'"cute.load"(%p) : ({PTR}) -> i32',
         f'"cute.alloca"() {{count = 4 : i64}} : () -> {PTR}',
-        '"llvm.inline_asm"() {asm_string = "", constraints = "", has_side_effects} : () -> i32',
+        '"llvm.inline_asm"() {asm_string = "", constraints = "=r", has_side_effects} : () -> i32',
     ],
 )
 def test_reads_allocations_and_effects_are_not_merged(twice: str):

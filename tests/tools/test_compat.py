@@ -46,7 +46,7 @@ def test_files_that_are_written_to_end_in_an_error(upstream: Path) -> None:
         compat.Example("fails.py", raises="other"),
         compat.Example("works.py", raises="x"),
     ):
-        assert compat.run_example(upstream, example, 60.0).result == "fails"
+        assert compat.run_example(upstream, wrong, 60.0).result == "fails"
 
 
 def test_nothing_matches(upstream: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,10 @@ from cutlass.cute.runtime import from_dlpack
 @cute.kernel
 def kernel(t: cute.Tensor):
     i, _, _ = cute.arch.thread_idx()
-    stages = [cute.arch.alloc_smem(cutlass.Float32, 16384, 128) for _ in range(4)]
-    stages[3][i] = 1.0
+    first = cute.arch.alloc_smem(cutlass.Float32, 32768, 128)
+    second = cute.arch.alloc_smem(cutlass.Float32, 32768, 128)
+    (first + i).store(1.0)
+    (second + i).store(1.0)
     t[i] = 0
 
 
