@@ -45,8 +45,8 @@ DEAD = {
     "a chain": f'%x = {ADD} %y = "arith.muli"(%x, %x) : (i32, i32) -> i32',
     "a read": f'%x = "cute.load"(%p) : ({PTR}) -> i32',
     "an allocation": f'%x = "cute.alloca"() {{count = 4 : i64}} : () -> {PTR}',
-    "assembly without effects": '%x = "llvm.inline_asm"(%a) {asm_string = "", constraints = "=r,r"} '
-    ": (i32) -> i32",
+    "assembly without effects": '%x = "llvm.inline_asm"(%a) {asm_string = "", '
+    'constraints = "=r,r"} : (i32) -> i32',
     "a branch": f'"scf.if"(%c) ({{ %x = {ADD} {YIELD} }}, {{ {YIELD} }}) : (i1) -> ()',
     "a loop": f'"scf.for"(%a, %a, %a) ({{ ^bb0(%i: i32): {YIELD} }}) : (i32, i32, i32) -> ()',
 }

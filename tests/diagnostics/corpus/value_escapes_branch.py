@@ -1,20 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""A value of a branch that a class keeps cannot be used outside."""
+"""A value of a branch that a module keeps cannot be used outside."""
+
+import types
 
 import cutlass
 import cutlass.cute as cute
 
+kept = types.ModuleType("kept")
 
-class Box:
-    value = 0
+
+def put(n):
+    kept.value = n + 1
 
 
 @cute.jit
 def host(n: cutlass.Int32):
     if n > 1:
-        Box.value = n + 1
-    cute.printf("%d", Box.value)
+        put(n)
+    cute.printf("%d", kept.value)
 
 
 host(3)
