@@ -38,14 +38,14 @@ class Outcome:
 
     Args:
         result: works, fails, too slow, or absent from the copy.
-        seconds: wall clock of the child process.
+        seconds: wall clock of the child process; None where it was not kept.
         remark: the last line of its errors.
         date: when it ran.
         device: what it ran on.
     """
 
     result: str
-    seconds: float
+    seconds: float | None
     remark: str = ""
     date: str = ""
     device: str = ""
@@ -110,7 +110,8 @@ def upstream_commit(upstream: Path) -> str:
 def _cell(outcome: Outcome | None) -> str:
     if outcome is None:
         return "not run"
-    shown = f"{outcome.result}, {outcome.seconds:.1f} s"
+    timed = "" if outcome.seconds is None else f", {outcome.seconds:.1f} s"
+    shown = f"{outcome.result}{timed}"
     return shown if outcome.works or not outcome.remark else f"{shown}: {outcome.remark}"
 
 
@@ -211,7 +212,8 @@ def main(folder: Path | None, *, commit: str = "", timeout: float = 300.0, only:
             done.result, done.seconds, done.remark, today, device
         )
         good = good and done.works
-        print(f"{done.result:>8} {done.seconds:6.1f} s  {example.name}  {done.remark}", flush=True)
+        seconds = f"{done.seconds or 0:6.1f} s"
+        print(f"{done.result:>8} {seconds}  {example.name}  {done.remark}", flush=True)
         if folder is not None:  # kept after each, so that a run that is stopped loses nothing
             _write(folder / RECORD.name, commit, results)
             (folder / PAGE.name).write_text(page(results, commit), encoding="utf-8")
