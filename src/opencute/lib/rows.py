@@ -117,6 +117,14 @@ class Rows:
         enough. Not told anything, ptxas may spill to make room for a second one."""
         return 1 if self.threads * self.groups >= 512 else 0
 
+    def launch(self, m: Any) -> dict[str, Any]:
+        """Keyword arguments of a launch on `m` rows, whose blocks are as `place` takes them."""
+        return {
+            "grid": [cute.ceil_div(m, self.groups), 1, 1],
+            "block": [self.threads, self.groups, 1],
+            "min_blocks_per_mp": self.least_blocks,
+        }
+
     def place(self, matrix: Any, columns: int = 2) -> tuple[Any, Any, Any, Any]:
         """What a thread of a block (threads, groups) works on.
 

@@ -107,9 +107,7 @@ def cross_entropy(
 ):
     """Launch the kernel on logits (M, rows.n), the others (M,); `rows` is `Rows` or `LongRows`."""
     _forward(rows.whole.matrix(logits), target, loss, lse, ignore_index, rows).launch(
-        grid=[cute.ceil_div(logits.shape[0], rows.groups), 1, 1],
-        block=[rows.threads, rows.groups, 1],
-        min_blocks_per_mp=rows.whole.least_blocks,
+        **rows.whole.launch(logits.shape[0])
     )
 
 
@@ -126,7 +124,5 @@ def cross_entropy_backward(
     """Launch the kernel of the derivative on logits (M, rows.n)."""
     gX, gOut = rows.whole.matrix(logits), rows.whole.matrix(out)
     _backward(grad, gX, target, lse, gOut, ignore_index, rows).launch(
-        grid=[cute.ceil_div(logits.shape[0], rows.groups), 1, 1],
-        block=[rows.threads, rows.groups, 1],
-        min_blocks_per_mp=rows.whole.least_blocks,
+        **rows.whole.launch(logits.shape[0])
     )

@@ -150,8 +150,4 @@ def norm(
         *(whole.matrix(t) for t in (total, out)), eps, rows, centred,
     )  # fmt: skip
     kernel = _norm_long if cutlass.const_expr(isinstance(rows, LongRows)) else _norm
-    kernel(*arguments).launch(
-        grid=[cute.ceil_div(x.shape[0], rows.groups), 1, 1],
-        block=[rows.threads, rows.groups, 1],
-        min_blocks_per_mp=rows.whole.least_blocks,
-    )
+    kernel(*arguments).launch(**rows.whole.launch(x.shape[0]))

@@ -121,9 +121,7 @@ def softmax(x: cute.Tensor, out: cute.Tensor, rows: cutlass.Constexpr):
     """Launch the kernel on matrices (M, rows.n); `rows` is `Rows` or `LongRows`."""
     kernel = _forward_long if cutlass.const_expr(isinstance(rows, LongRows)) else _forward
     kernel(rows.whole.matrix(x), rows.whole.matrix(out), rows).launch(
-        grid=[cute.ceil_div(x.shape[0], rows.groups), 1, 1],
-        block=[rows.threads, rows.groups, 1],
-        min_blocks_per_mp=rows.whole.least_blocks,
+        **rows.whole.launch(x.shape[0])
     )
 
 
@@ -132,7 +130,5 @@ def softmax_backward(grad: cute.Tensor, y: cute.Tensor, out: cute.Tensor, rows: 
     """Launch the kernel of the derivative on matrices (M, rows.n)."""
     kernel = _backward_long if cutlass.const_expr(isinstance(rows, LongRows)) else _backward
     kernel(*(rows.whole.matrix(t) for t in (grad, y, out)), rows).launch(
-        grid=[cute.ceil_div(y.shape[0], rows.groups), 1, 1],
-        block=[rows.threads, rows.groups, 1],
-        min_blocks_per_mp=rows.whole.least_blocks,
+        **rows.whole.launch(y.shape[0])
     )
