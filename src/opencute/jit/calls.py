@@ -29,13 +29,12 @@ from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
 from opencute.jit.learning import learn_call
-from opencute.jit.runners import ReturningRunner, Runner, SimRunner, make_runner
+from opencute.jit.runners import ReturningRunner, Runner, make_runner
 from opencute.lang.pointers import AddressSpace
-from opencute.sim import RunReport
 
 __all__ = [
     "CompileCallable", "Request", "adopt", "artefacts_of", "call_jit", "compile",
-    "compiled_artefacts", "executor_for", "resolve", "runner_key", "simulated",
+    "compiled_artefacts", "executor_for", "resolve", "runner_key",
 ]  # fmt: skip
 
 # What is compiled again after as many others: who still holds an executor keeps its code.
@@ -188,15 +187,6 @@ def adopt(request: Request, module: Any, artefacts: Artefacts) -> Runner:
     _runners[runner_key(module, request)] = runner
     artefacts.keep()
     return _returning(request, runner)
-
-
-def simulated() -> RunReport:
-    """What the simulator has counted in this process, over all kernels."""
-    total = RunReport()
-    for runner in _runners.values():
-        if isinstance(runner, SimRunner):
-            total.add(runner.simulator.report)
-    return total
 
 
 def compiled_artefacts() -> list[Artefacts]:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.targets import RunTarget
 from opencute.ir.core import Op
 from opencute.lang.external import ExternalPointer, ExternalTensor
-from opencute.sim import Buffer, Simulator
+from opencute.sim import Buffer, RunReport, Simulator
 
 __all__ = [
     "MemoryMarks",
@@ -22,6 +23,7 @@ __all__ = [
     "Runner",
     "SimRunner",
     "make_runner",
+    "simulated",
     "use_memory_marks",
 ]
 
@@ -105,6 +107,18 @@ def use_memory_marks(marks: MemoryMarks | None) -> None:
     _marks[:] = [] if marks is None else [marks]
 
 
+_simulators: weakref.WeakSet[Simulator] = weakref.WeakSet()
+_ended = RunReport()
+
+
+def simulated() -> RunReport:
+    """What the simulator has counted in this process, over all kernels."""
+    total = RunReport()
+    for report in [_ended, *(s.report for s in _simulators)]:
+        total.add(report)
+    return total
+
+
 class SimRunner:
     """Runs the traced module in the simulator."""
 
@@ -115,6 +129,9 @@ class SimRunner:
         self.module = artefacts.simulated_module
         self.launches = _launches(self.module)
         self.simulator = Simulator(artefacts.target.name, KNOBS.sim_seed)
+        _simulators.add(self.simulator)
+        # A count outlives the code: who compares two totals sees what ran between them.
+        weakref.finalize(self.simulator, _ended.add, self.simulator.report).atexit = False
 
     def __call__(self, values: list[Any]) -> list[Any]:
         return self.prepare(values)()

@@ -38,7 +38,7 @@ def check(path: Path, arguments: list[str], *, seeds: int, show: bool) -> int:
     Returns:
         The exit status of the first run that fails, else 0.
     """
-    from opencute.jit.calls import simulated
+    from opencute.jit.runners import simulated
 
     for seed in range(seeds):
         knobs = {"target": _target(), "sim_check": True, "sim_profile": show and seed == 0}
@@ -60,7 +60,7 @@ def check(path: Path, arguments: list[str], *, seeds: int, show: bool) -> int:
 
 def profile(path: Path, arguments: list[str]) -> int:
     """Run a script in the simulator and print what its kernels asked of memory."""
-    from opencute.jit.calls import simulated
+    from opencute.jit.runners import simulated
 
     with KNOBS.override(target=_target(), sim_profile=True):
         status = run_file(path, arguments)

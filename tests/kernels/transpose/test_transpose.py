@@ -12,7 +12,7 @@ import pytest
 
 from opencute.base.errors import ArgumentError, OpenCuTeError
 from opencute.base.knobs import KNOBS
-from opencute.jit.calls import simulated
+from opencute.jit.runners import simulated
 from opencute.kernels.transpose import interface, reference, transpose
 
 DTYPES = [np.int8, np.float16, ml_dtypes.bfloat16, np.float32, np.int64]
