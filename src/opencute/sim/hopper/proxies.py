@@ -115,9 +115,9 @@ class Proxies:
 
     def _by_writer(self, issuer: int, slot: int, time: int) -> bool:
         """Whether the writer fenced, and the issuer knows that."""
-        if self.count[slot] > _KEPT and self.times[slot].min() > time:
+        if self.count[slot] > _KEPT and self.times[slot].min() >= time:
             return True  # older fences are forgotten
-        later = self.times[slot][self.times[slot] > time]
+        later = self.times[slot][self.times[slot] >= time]
         if slot == issuer:
             return bool(later.size)
         if not later.size:
@@ -131,7 +131,7 @@ class Proxies:
         clocks = self.clocks
         first = clocks.first_block * clocks.threads
         for fence in reversed(self.fences):
-            if fence.time <= time:
+            if fence.time < time:
                 break
             knew = self._knew(fence, writer, time)
             if not knew.any():

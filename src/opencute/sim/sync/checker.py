@@ -158,8 +158,12 @@ class Checker:
 
         Raises:
             RaceError: one may have ended while others still used its shared memory.
+            SimulationError: bytes have come to an mbarrier that nobody expected.
         """
         self.trailing.finish()
+        barriers = self.group.rest.get("mbarriers")
+        if barriers is not None:
+            barriers.finish()
 
     # ------------------------------------------------------------------ units of the hardware
     def agent(self, key: Hashable, name: str) -> int:
