@@ -37,12 +37,12 @@ NAMES: dict[str, frozenset[str]] = {
     ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
-        "GroupedGemmTileSchedulerHelper HardwareInfo PersistentTileSchedulerParams "
-        "StaticPersistentGroupTileScheduler StaticPersistentRuntimeTileScheduler "
-        "StaticPersistentTileScheduler TensorMapManager TmemAllocator WorkTileInfo "
+        "HardwareInfo "
+        "StaticPersistentRuntimeTileScheduler "
+        "TensorMapManager TmemAllocator "
         "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape "
-        "create_initial_search_state distributed gemm get_num_tmem_alloc_cols hardware_info "
-        "hopper_helpers mixed_input_helpers sm100".split()
+        "distributed gemm get_num_tmem_alloc_cols hardware_info "
+        "mixed_input_helpers sm100".split()
     ),
     "": frozenset("experimental jax".split()),
 }  # fmt: skip
@@ -51,7 +51,7 @@ NAMES: dict[str, frozenset[str]] = {
 MODULES = frozenset(
     "cute.experimental cute.nvgpu.tcgen05 cute.nvgpu.warpgroup experimental jax "
     "utils.blackwell_helpers utils.blockscaled_layout utils.distributed utils.gemm "
-    "utils.hardware_info utils.hopper_helpers utils.mixed_input_helpers utils.sm100".split()
+    "utils.hardware_info utils.mixed_input_helpers utils.sm100".split()
 )
 
 

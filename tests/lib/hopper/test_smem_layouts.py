@@ -73,9 +73,7 @@ def test_pieces_lie_as_the_manual_says(kind: SmemLayoutAtomKind, dtype: type) ->
         (COL, cutlass.Int8, 32, "MN_SW32"),
     ],
 )
-def test_widest_swizzle_that_divides(
-    layout: LayoutEnum, dtype: type, size: int, kind: str
-) -> None:
+def test_widest_swizzle_that_divides(layout: LayoutEnum, dtype: type, size: int, kind: str) -> None:
     assert get_smem_layout_atom(layout, dtype, size) is SmemLayoutAtomKind[kind]
 
 

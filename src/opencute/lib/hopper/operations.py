@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choices that most Hopper GEMMs make alike: the MMA, the epilogue's tile, its stores.
 
-    tiled_mma = make_trivial_tiled_mma(
-        Float16, Float16, OperandMajorMode.K, OperandMajorMode.K, Float32, (2, 1, 1), (64, 256)
-    )
-    epi_tile = compute_tile_shape_or_override((128, 256, 64), Float16, is_cooperative=True)
-    atom = sm90_get_smem_store_op(LayoutEnum.ROW_MAJOR, Float16, Float32)
+tiled_mma = make_trivial_tiled_mma(
+    Float16, Float16, OperandMajorMode.K, OperandMajorMode.K, Float32, (2, 1, 1), (64, 256)
+)
+epi_tile = compute_tile_shape_or_override((128, 256, 64), Float16, is_cooperative=True)
+atom = sm90_get_smem_store_op(LayoutEnum.ROW_MAJOR, Float16, Float32)
 """
 
 from __future__ import annotations
