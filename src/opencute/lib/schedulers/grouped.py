@@ -157,7 +157,7 @@ class GroupedGemmTileSchedulerHelper:
         self.search_state.start_group_idx = first
         self.search_state.tile_count_prev_group = total
         m, n, k = (Int32(problem_shape_mnkl[group, i]) for i in range(3))
-        tile_m, tile_n, tile_k = self.cluster_tile_shape_mnk
+        tile_m, _, tile_k = self.cluster_tile_shape_mnk
         down = cutlass.max(cute.ceil_div(m, tile_m), 1)
         column = (Int32(number) - before) // down
         row = Int32(number) - before - column * down
