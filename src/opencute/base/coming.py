@@ -27,13 +27,7 @@ NAMES: dict[str, frozenset[str]] = {
     "cute.nvgpu": frozenset(
         "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05 warpgroup".split()
     ),
-    "pipeline": frozenset(
-        "Agent CooperativeGroup PipelineAsync PipelineAsyncUmma PipelineClcFetchAsync "
-        "PipelineConsumer PipelineCpAsync PipelineOrder PipelineProducer PipelineState "
-        "PipelineTmaAsync PipelineTmaMultiConsumersAsync PipelineTmaStore PipelineTmaUmma "
-        "PipelineUmmaAsync PipelineUserType make_pipeline_state pipeline_init_arrive "
-        "pipeline_init_wait".split()
-    ),
+    "pipeline": frozenset("PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
         "HardwareInfo "
