@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dialects.tma_samples import TMA_SAMPLES
 from opencute.arch.mma import MMA_ATOMS
 from opencute.base.location import Location
 from opencute.dialects import (
@@ -455,6 +456,8 @@ _add(
 )
 _add("ptx.cp_async_commit", lambda arg: ptx_memory.cp_async_commit())
 _add("ptx.cp_async_wait", *[lambda arg, n=n: ptx_memory.cp_async_wait(n) for n in (-1, 0, 3)])
+for _name, _makers in TMA_SAMPLES.items():
+    _add(_name, *_makers)
 
 _add("ptx.smem_base", lambda arg: smem.smem_base())
 _add("ptx.rcp_approx", lambda arg: ptx_math.rcp_approx(arg(F32)))
