@@ -36,7 +36,7 @@ from opencute.ir.types import Type, VectorType
 from opencute.passes.copies import lower_copy
 from opencute.passes.folding import split_constant
 from opencute.passes.fragments import FragmentAccess, Fragments
-from opencute.passes.hopper.tma import tma_rules
+from opencute.passes.hopper.rules import hopper_rules
 from opencute.passes.instructions import instruction_rules
 from opencute.passes.memory import SPACE, advance, convert_type, load_run, memory_type, store_run
 from opencute.passes.tile_access import Lane, TileAccess, gather, lanes_of
@@ -55,7 +55,7 @@ def tiles(function: Op, target: Target) -> None:
     fragments = Fragments(function)
     swizzles = Swizzles()
     own = _accesses(target, fragments, swizzles) | _pointers(fragments, swizzles)
-    rules = _RULES | own | fragments.rules | instruction_rules(target) | tma_rules(target)
+    rules = _RULES | own | fragments.rules | instruction_rules(target) | hopper_rules(target)
     rules.apply(function, convert_type=convert_type)
     function.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
 
