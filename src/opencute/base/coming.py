@@ -15,7 +15,7 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 
 # Names in modules that exist, by the module's name after "opencute.".
 NAMES: dict[str, frozenset[str]] = {
-    "cute": frozenset("make_layout_image_mask prefetch".split()),
+    "cute": frozenset("make_layout_image_mask".split()),
     "cute.arch": frozenset(
         "alloc_tmem cluster_arrive cluster_arrive_relaxed cluster_wait "
         "cp_async_bulk_commit_group cp_async_bulk_wait_group dealloc_tmem "
