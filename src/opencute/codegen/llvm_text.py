@@ -17,6 +17,7 @@ from opencute.codegen.asm.ops import ASM
 from opencute.codegen.debug.inlined import within
 from opencute.codegen.debug_info import DebugInfo
 from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
+from opencute.codegen.hopper.wgmma import WGMMA
 from opencute.codegen.libdevice import libdevice_text
 from opencute.codegen.llvm_types import llvm_type
 from opencute.codegen.ops_arith import ARITH
@@ -45,6 +46,7 @@ TABLE: dict[str, OpPrinter] = {
     **MATRIX,
     **MEMORY,
     **VECTOR_OPS,
+    **WGMMA,
     "cf.assert": assert_on_device,
 }
 
