@@ -144,7 +144,9 @@ def _covers(layout: Layout, size: int) -> bool:
     are the products of the extents before."""
     modes = sorted(
         (d, s)
-        for s, d in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True)
+        for s, d in zip(
+            flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True
+        )
         if s != 1
     )
     reach = 1

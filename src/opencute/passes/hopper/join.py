@@ -60,7 +60,7 @@ def _join(block: Block, uses: Counter[Value]) -> None:
             open_ = None
     if gone:
         kept = [op for op in block.ops if op not in gone]
-        block.ops[:] = kept
+        block.set_ops(kept)
 
 
 def _continues(first: WgmmaOp, second: WgmmaOp, uses: Counter[Value]) -> bool:
