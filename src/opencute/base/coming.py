@@ -27,7 +27,9 @@ NAMES: dict[str, frozenset[str]] = {
     "cute.nvgpu": frozenset(
         "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()
     ),
-    "pipeline": frozenset("PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()),
+    "pipeline": frozenset(
+        "PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()
+    ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
         "HardwareInfo "
