@@ -368,6 +368,10 @@ class Integer(Numeric):
         """Bits, as the layout algebra prints them."""
         return self.dtype.width
 
+    def __offset_int__(self) -> Any:
+        """As wide as addresses are."""
+        return self.to(Int64) if self.dtype.width < 64 else self
+
     def __ceil_div__(self, other: Any) -> Any:
         return ops.ceil_div(self, other)
 
