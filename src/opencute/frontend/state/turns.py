@@ -62,7 +62,7 @@ class Loop:
     def __init__(self, names: Names, current: Values, reached: Values, parts: Values = ()) -> None:
         self.names = names
         self.before = current
-        self.watch = Watch((*current, *reached), own_cells(parts, names))
+        self.watch = Watch((*current, *reached), own_cells(parts, names), parts)
         self.keys: list[Key] = []
         check()
         self.links = mark()
