@@ -13,7 +13,7 @@ from typing import Any
 
 from opencute import layout as la
 from opencute.base.errors import TypeMismatchError
-from opencute.lang.numbers import Numeric, NumericMeta
+from opencute.lang.numbers import Numeric, NumericMeta, number_in
 from opencute.lang.pointers import Pointer, element_bits
 from opencute.lang.tensors import Tensor, TracedTensor, offset_coord
 from opencute.lang.vectors import TensorSSA
@@ -80,9 +80,8 @@ def _tuples(x: Any) -> Any:
     if is_sequence(x):
         items: Any = x
         return tuple(_tuples(i) for i in items)
-    if isinstance(x, Numeric) and not x.is_dynamic:
-        return int(x)
-    return x
+    x = number_in(x)
+    return int(x) if isinstance(x, Numeric) and not x.is_dynamic else x
 
 
 def _layout_of(x: Any) -> Any:

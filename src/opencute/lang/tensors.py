@@ -35,6 +35,7 @@ from opencute.lang.numbers import (
     Uint8,
     as_numeric,
     class_of,
+    number_in,
 )
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.values.packed_access import is_packed, load_element, store_element
@@ -93,6 +94,7 @@ def _clean(c: Any) -> Any:
         if c == slice(None):
             return None
         raise LayoutError("only full slices select a mode", code="OC1354", found=c)
+    c = number_in(c)
     if isinstance(c, Numeric):
         if c.dtype.is_float:
             raise TypeMismatchError("a coordinate is made of integers", code="OC1230", found=c)
