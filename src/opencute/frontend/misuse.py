@@ -134,8 +134,8 @@ def _call(message: str, frame: types.FrameType) -> OpenCuTeError | None:
     if unexpected:
         name = match[2]
         return TypeMismatchError(
-            f"{shown}() has no argument {name!r}", code="OC1267", expected=", ".join(known) or "no keywords",
-            hint=did_you_mean(name, known) or None,
+            f"{shown}() has no argument {name!r}", code="OC1267",
+            expected=", ".join(known) or "no keywords", hint=did_you_mean(name, known) or None,
         )  # fmt: skip
     text = f"{shown}() {match[2]}"
     return TypeMismatchError(text, code="OC1268", expected=_written(shown, fn))

@@ -164,13 +164,13 @@ def compile_many(
             fn, args, kwargs = _parts(item)
             made.append(_Item(index, Request(fn, args, kwargs, chosen)))
         except Exception as e:
-            placed = place_error(e)
+            placed = cast("Exception", place_error(e))
             _note(placed, f"while compiling item {index} of {getattr(fn, 'symbol', fn)}")
             if not return_errors:
                 if placed is not e:
                     raise placed from None
                 raise
-            made.append(cast("Exception", placed))
+            made.append(placed)
     _compile(made, processes or os.cpu_count() or 1, tell)
     out: list[Any] = []
     for item in made:
