@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dialects.hopper.hopper_samples import HOPPER
+from dialects.hopper.tma_samples import TMA_SAMPLES
 from opencute.arch.mma import MMA_ATOMS
 from opencute.base.location import Location
 from opencute.dialects import (
@@ -528,5 +529,5 @@ def _gemm(arg: Callable[[Type], Value]) -> object:
 _add("cute.gemm", _gemm)
 
 
-for _name, _samples in HOPPER.items():
+for _name, _samples in {**HOPPER, **TMA_SAMPLES}.items():
     _add(_name, *_samples)
