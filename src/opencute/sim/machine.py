@@ -264,11 +264,15 @@ class _Machine:
         group = cohort.lanes.run.group
         seen = group.version
         assert step.op is not None
-        cohort.wait = Wait(
+        wait = cohort.wait = Wait(
             step.op,
             lambda: group.version != seen,
             lambda: "a loop in which nothing changes",
         )
+        barriers = group.rest.get("mbarriers")
+        if barriers is not None and barriers.tried(cohort.lanes):
+            wait.text = lambda: f"a loop that tries {barriers.tried(cohort.lanes)}"
+            wait.missing = lambda: barriers.tried_missing(cohort.lanes)
         self.parked.append(cohort)
 
     def _turn_again(self) -> bool:
