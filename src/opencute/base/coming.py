@@ -35,12 +35,12 @@ NAMES: dict[str, frozenset[str]] = {
         "distributed gemm get_num_tmem_alloc_cols hardware_info "
         "mixed_input_helpers sm100".split()
     ),
-    "": frozenset("experimental jax".split()),
+    "": frozenset(["jax"]),
 }  # fmt: skip
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.tcgen05 experimental jax "
+    "cute.experimental cute.nvgpu.tcgen05 jax "
     "utils.blackwell_helpers utils.blockscaled_layout utils.distributed utils.gemm "
     "utils.hardware_info utils.mixed_input_helpers utils.sm100".split()
 )
