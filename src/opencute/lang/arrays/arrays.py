@@ -50,7 +50,9 @@ class Array:
                              stride=strides if len(sizes) > 1 else 1)  # fmt: skip
         if not isinstance(source, type):
             pointer = pointer_of(source, "Array")
-            return make_tensor(pointer if dtype is None else pointer.recast(class_of(dtype)), layout)
+            return make_tensor(
+                pointer if dtype is None else pointer.recast(class_of(dtype)), layout
+            )
         where = AddressSpace.rmem if space is None else AddressSpace(space)
         if where == AddressSpace.rmem:
             return make_rmem_tensor(layout, source)

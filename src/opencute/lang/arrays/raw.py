@@ -39,7 +39,11 @@ class RawPointer(Pointer):
 
     def load(self, count: int = 1, *, loc: Any = None, ip: Any = None) -> Any:
         """The element pointed to, or a vector of `count` neighbours."""
-        return super().load() if count == 1 else make_tensor(Pointer(self.value, self.dtype), count).load()
+        return (
+            super().load()
+            if count == 1
+            else make_tensor(Pointer(self.value, self.dtype), count).load()
+        )
 
     def store(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
         """Write an element, or all elements of a vector to neighbours."""

@@ -206,13 +206,9 @@ def fence_proxy(kind: Any, *, space: Any = None, loc: Any = None, ip: Any = None
     arch.fence_proxy(_word(kind), space=_word(space) or None)
 
 
-def setmaxregister(
-    reg_count: int, action: Any, *, loc: Any = None, ip: Any = None
-) -> None:
+def setmaxregister(reg_count: int, action: Any, *, loc: Any = None, ip: Any = None) -> None:
     """Let each thread of the warpgroup have another number of registers."""
     if _word(action) == "inc":
         arch.setmaxregister_increase(reg_count)
     else:
         arch.setmaxregister_decrease(reg_count)
-
-

@@ -108,9 +108,7 @@ def shfl_sync(
     return (cls(out), Boolean(inside)) if return_value_and_is_valid else cls(out)
 
 
-def vote_sync(
-    membermask: Any, pred: Any, kind: Any, *, loc: Any = None, ip: Any = None
-) -> Any:
+def vote_sync(membermask: Any, pred: Any, kind: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """A vote on a condition among the lanes of a mask: a Boolean, or the mask of those where it
     holds (BALLOT)."""
     from opencute.lang.block.words import flag
