@@ -44,7 +44,8 @@ def manual_address(row: int, column: int, width: int, row_bytes: int) -> int:
 @pytest.mark.parametrize("kind", SmemLayoutAtomKind, ids=lambda k: k.name)
 def test_pieces_lie_as_the_manual_says(kind: SmemLayoutAtomKind, dtype: type) -> None:
     atom = make_smem_layout_atom(kind, dtype)
-    width, bits = dtype.width, kind.contiguous_bits
+    width = dtype.width
+    bits = {"INTER": 128, "SW32": 256, "SW64": 512, "SW128": 1024}[kind.name.split("_")[1]]
     n = bits // width
     assert atom.outer.shape == ((8, n) if kind.name.startswith("K") else (n, 8))
     seen = set()

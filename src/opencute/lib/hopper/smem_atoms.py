@@ -67,13 +67,13 @@ def make_smem_layout_atom(
     """
     if not isinstance(kind, SmemLayoutAtomKind):
         raise TypeMismatchError(
-            "not a kind of shared-memory layout", code="OC1287", found=repr(kind),
+            "not a kind of shared-memory layout", code="OC1267", found=repr(kind),
             expected=", ".join(k.name for k in SmemLayoutAtomKind),
         )  # fmt: skip
     bits = element_bits(element_type)
     if 128 % bits:
         raise LayoutError(
-            "elements of this width do not fill 16-byte words", code="OC1330",
+            "elements of this width do not fill 16-byte words", code="OC1340",
             expected="4, 8, 16, 32, 64 or 128 bits", found=f"{element_type} ({bits} bits)",
         )  # fmt: skip
     n = kind.contiguous_bits // bits

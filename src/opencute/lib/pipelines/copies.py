@@ -194,7 +194,7 @@ class PipelineTmaMultiConsumersAsync(PipelineTmaAsync):
         )  # fmt: skip
         if cluster_blocks(cta_layout_vmnk) > 1:
             raise LayoutError(
-                "a pipeline for two kinds of consumers is of one block", code="OC1333",
+                "a pipeline for two kinds of consumers is of one block", code="OC1343",
                 found=cta_layout_vmnk,
             )  # fmt: skip
         both = CooperativeGroup(
@@ -243,7 +243,7 @@ def _told(layout: Any, modes: tuple[int, int]) -> int:
         return 1
     if len(layout.shape) != 4:
         raise LayoutError(
-            "a cluster's layout has the modes (V, M, N, K)", code="OC1333", found=layout,
+            "a cluster's layout has the modes (V, M, N, K)", code="OC1343", found=layout,
             hint="cute.make_layout((1, *cluster_shape_mnk))",
         )  # fmt: skip
     across, down = cute.size(layout, mode=[2]), cute.size(layout, mode=[1])
