@@ -74,7 +74,7 @@ def make_trivial_tiled_mma(
         op = group.MmaTF32Op(a_dtype, *rest)
     else:
         raise TypeMismatchError(
-            "wgmma does not multiply these types", code="OC1268", found=f"{a_dtype} and {b_dtype}",
+            "wgmma does not multiply these types", code="OC1225", found=f"{a_dtype} and {b_dtype}",
             expected="f16 x f16, bf16 x bf16, two 8-bit floats, or two 8-bit integers",
         )  # fmt: skip
     return cute.make_tiled_mma(cute.make_mma_atom(op), tuple(atom_layout_mnk))
@@ -130,10 +130,10 @@ def sm90_get_smem_store_op(
     """
     for what in (elem_ty_d, elem_ty_acc):
         if not hasattr(what, "width"):
-            raise TypeMismatchError("not a numeric type", code="OC1268", found=repr(what))
+            raise TypeMismatchError("not a numeric type", code="OC1225", found=repr(what))
     if not isinstance(layout_d, LayoutEnum):
         raise TypeMismatchError(
-            "how a matrix is stored is a LayoutEnum", code="OC1267", found=repr(layout_d)
+            "how a matrix is stored is a LayoutEnum", code="OC1224", found=repr(layout_d)
         )
     if elem_ty_d.width == 16:
         op = cute.nvgpu.warp.StMatrix8x8x16bOp(layout_d.is_m_major_c(), 4)

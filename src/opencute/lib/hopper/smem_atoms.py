@@ -67,7 +67,7 @@ def make_smem_layout_atom(
     """
     if not isinstance(kind, SmemLayoutAtomKind):
         raise TypeMismatchError(
-            "not a kind of shared-memory layout", code="OC1267", found=repr(kind),
+            "not a kind of shared-memory layout", code="OC1224", found=repr(kind),
             expected=", ".join(k.name for k in SmemLayoutAtomKind),
         )  # fmt: skip
     bits = element_bits(element_type)

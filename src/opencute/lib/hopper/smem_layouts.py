@@ -45,7 +45,7 @@ def get_smem_layout_atom(
     """
     if not isinstance(layout, LayoutEnum):
         raise TypeMismatchError(
-            "how a matrix is stored is a LayoutEnum", code="OC1267", found=repr(layout),
+            "how a matrix is stored is a LayoutEnum", code="OC1224", found=repr(layout),
             hint="LayoutEnum.from_tensor(tensor) says how a tensor is stored",
         )  # fmt: skip
     major = "K" if layout is LayoutEnum.ROW_MAJOR else "MN"
