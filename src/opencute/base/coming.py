@@ -25,9 +25,11 @@ NAMES: dict[str, frozenset[str]] = {
         "warpgroup_reg_alloc warpgroup_reg_dealloc".split()
     ),
     "cute.nvgpu": frozenset(
-        "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05 warpgroup".split()
+        "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()
     ),
-    "pipeline": frozenset("PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()),
+    "pipeline": frozenset(
+        "PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()
+    ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
         "HardwareInfo "
@@ -42,7 +44,7 @@ NAMES: dict[str, frozenset[str]] = {
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.tcgen05 cute.nvgpu.warpgroup experimental jax "
+    "cute.experimental cute.nvgpu.tcgen05 experimental jax "
     "utils.blackwell_helpers utils.blockscaled_layout utils.distributed utils.gemm "
     "utils.hardware_info utils.mixed_input_helpers utils.sm100".split()
 )

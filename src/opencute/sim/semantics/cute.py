@@ -34,6 +34,7 @@ from opencute.sim.semantics.llvm import (
 )
 from opencute.sim.semantics.tile_access import TileAccess
 from opencute.sim.semantics.tiled import AsyncTile, MatrixTile
+from opencute.sim.sync.guards import Guard, guarded
 from opencute.sim.taint import Taint, report
 from opencute.sim.tiles import Tile, int_attr
 from opencute.sim.values import as_array, dtype_of, scalar_of
@@ -108,7 +109,15 @@ def alloca(op: Op) -> Function:
     bits = storage_bits(_pointer(op.results[0]).element) * int_attr(op, "count")
     size = -(-bits // 8)
     name = f"registers from {op.loc}" if op.loc else "registers"
-    return lambda lanes: new_registers(lanes, name, size)
+    if not guarded(op):
+        return lambda lanes: new_registers(lanes, name, size)
+
+    def run(lanes: Lanes) -> SimPointer:
+        out = new_registers(lanes, name, size)
+        out.buffer.guard = Guard(lanes, size)
+        return out
+
+    return run
 
 
 @semantics("cute.load", lanes=True, taint="memory", sinks=((0, "an address"),))
