@@ -200,6 +200,15 @@ class MBarriers:
             hint=f"the phase still waits for {bar.tx} bytes" if bar.tx > 0 else None,
         )  # fmt: skip
 
+    def expect_arrivals(self, op: Op, lanes: Lanes, places: Array) -> None:
+        """The phase expects one arrival more from each lane."""
+        self._enter(lanes)
+        slots = lanes.slot.ravel()
+        for place, who in _by_place(places):
+            bar = self._find(op, place, int(slots[who[0]]))
+            bar.pending += who.size
+            bar.total += who.size
+
     # ------------------------------------------------------------------ bytes
     def expect_tx(self, op: Op, lanes: Lanes, places: Array, tx: Any) -> None:
         """The phases wait for more bytes."""

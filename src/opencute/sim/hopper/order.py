@@ -87,6 +87,9 @@ class BarrierOrder:
         """Threads arrive."""
         known.add(gathered(self.clocks, slots))
 
+    def gather_fenced(self, known: Knowledge, slots: Array) -> None:
+        """Threads arrive without a release: only fenced initialisations of barriers count."""
+
     def phase_done(self, known: Knowledge) -> None:
         """A phase is complete: all who wait for it know."""
         _merge(known.there, known.coming)
