@@ -22,6 +22,7 @@ from opencute.lang.numbers import (
     Float8E5M2,
     Float16,
     Int8,
+    TFloat32,
     Uint8,
 )
 from opencute.lib.layout_enum import LayoutEnum
@@ -61,7 +62,7 @@ def make_trivial_tiled_mma(
     Raises:
         TypeMismatchError: wgmma does not multiply these types.
     """
-    group: Any = cute.nvgpu.warpgroup
+    group = cute.nvgpu.warpgroup
     source = group.OperandSource.SMEM if a_source is None else a_source
     rest = (acc_dtype, (*tiler_mn, _depth(a_dtype)), source, a_leading_mode, b_leading_mode)
     if a_dtype in _HALVES and b_dtype is a_dtype:
@@ -70,12 +71,12 @@ def make_trivial_tiled_mma(
         op = group.MmaF8Op(a_dtype, b_dtype, *rest)
     elif a_dtype in _BYTES and b_dtype in _BYTES:
         op = group.MmaI8Op(a_dtype, b_dtype, *rest)
-    elif a_dtype is cute.TFloat32 and b_dtype is a_dtype and hasattr(group, "MmaTF32Op"):
-        op = group.MmaTF32Op(a_dtype, *rest)
+    elif a_dtype is TFloat32 and b_dtype is a_dtype:
+        op = group.MmaTF32Op(*rest[1:])
     else:
         raise TypeMismatchError(
             "wgmma does not multiply these types", code="OC1225", found=f"{a_dtype} and {b_dtype}",
-            expected="f16 x f16, bf16 x bf16, two 8-bit floats, or two 8-bit integers",
+            expected="f16 x f16, bf16 x bf16, two 8-bit floats or integers, or tf32 x tf32",
         )  # fmt: skip
     return cute.make_tiled_mma(cute.make_mma_atom(op), tuple(atom_layout_mnk))
 

@@ -16,7 +16,7 @@ from typing import Any
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.lang.pointers import element_bits
 from opencute.layout import ComposedLayout, product, product_each, tile_to_shape
-from opencute.lib.hopper.smem_atoms import SmemLayoutAtomKind, make_smem_layout_atom
+from opencute.lang.hopper.smem_layouts import SmemLayoutAtomKind, make_smem_layout_atom
 from opencute.lib.layout_enum import LayoutEnum
 
 __all__ = [
