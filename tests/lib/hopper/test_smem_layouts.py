@@ -11,8 +11,8 @@ import pytest
 import cutlass
 from cutlass.utils import LayoutEnum
 from opencute.base.errors import ArgumentError, LayoutError, TypeMismatchError
-from opencute.layout import ComposedLayout
 from opencute.lang.hopper.smem_layouts import SmemLayoutAtomKind, make_smem_layout_atom
+from opencute.layout import ComposedLayout
 from opencute.lib.hopper.smem_layouts import (
     get_smem_layout_atom,
     make_smem_layout_a,

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.lang.hopper.smem_layouts import SmemLayoutAtomKind, make_smem_layout_atom
 from opencute.lang.pointers import element_bits
 from opencute.layout import ComposedLayout, product, product_each, tile_to_shape
-from opencute.lang.hopper.smem_layouts import SmemLayoutAtomKind, make_smem_layout_atom
 from opencute.lib.layout_enum import LayoutEnum
 
 __all__ = [
