@@ -18,7 +18,7 @@ NAMES: dict[str, frozenset[str]] = {
     "cute": frozenset("make_layout_image_mask".split()),
     "cute.arch": frozenset(
         "alloc_tmem cluster_arrive cluster_arrive_relaxed cluster_wait "
-        "cp_async_bulk_commit_group cp_async_bulk_wait_group dealloc_tmem "
+        "dealloc_tmem "
         "fence_view_async_tmem_load fence_view_async_tmem_store "
         "griddepcontrol_launch_dependents griddepcontrol_wait "
         "retrieve_tmem_ptr setmaxregister_decrease setmaxregister_increase "

@@ -36,6 +36,8 @@ from opencute.cute.arch import cluster_idx as cluster_idx
 from opencute.cute.arch import cluster_size as cluster_size
 from opencute.cute.arch import clz as clz
 from opencute.cute.arch import cp_async as cp_async
+from opencute.cute.arch import cp_async_bulk_commit_group as cp_async_bulk_commit_group
+from opencute.cute.arch import cp_async_bulk_wait_group as cp_async_bulk_wait_group
 from opencute.cute.arch import cp_async_commit_group as cp_async_commit_group
 from opencute.cute.arch import cp_async_wait_all as cp_async_wait_all
 from opencute.cute.arch import cp_async_wait_group as cp_async_wait_group
@@ -139,6 +141,8 @@ __all__ = [
     "cluster_size",
     "clz",
     "cp_async",
+    "cp_async_bulk_commit_group",
+    "cp_async_bulk_wait_group",
     "cp_async_commit_group",
     "cp_async_wait_all",
     "cp_async_wait_group",

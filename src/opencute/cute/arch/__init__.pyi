@@ -93,6 +93,8 @@ from opencute.lang.block.warps import warp_reduction as warp_reduction
 from opencute.lang.block.warps import warp_reduction_max as warp_reduction_max
 from opencute.lang.block.warps import warp_reduction_sum as warp_reduction_sum
 from opencute.lang.block.warps import warp_redux_sync as warp_redux_sync
+from opencute.lang.hopper.bulk import cp_async_bulk_commit_group as cp_async_bulk_commit_group
+from opencute.lang.hopper.bulk import cp_async_bulk_wait_group as cp_async_bulk_wait_group
 from opencute.lang.hopper.mbarriers import mbarrier_arrive as mbarrier_arrive
 from opencute.lang.hopper.mbarriers import (
     mbarrier_arrive_and_expect_tx as mbarrier_arrive_and_expect_tx,
@@ -143,6 +145,8 @@ __all__ = [
     "cluster_size",
     "clz",
     "cp_async",
+    "cp_async_bulk_commit_group",
+    "cp_async_bulk_wait_group",
     "cp_async_commit_group",
     "cp_async_wait_all",
     "cp_async_wait_group",
