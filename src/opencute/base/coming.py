@@ -17,12 +17,8 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 NAMES: dict[str, frozenset[str]] = {
     "cute": frozenset("make_layout_image_mask".split()),
     "cute.arch": frozenset(
-        "alloc_tmem cluster_arrive cluster_arrive_relaxed cluster_wait "
-        "dealloc_tmem "
-        "fence_view_async_tmem_load fence_view_async_tmem_store "
-        "griddepcontrol_launch_dependents griddepcontrol_wait "
-        "retrieve_tmem_ptr setmaxregister_decrease setmaxregister_increase "
-        "warpgroup_reg_alloc warpgroup_reg_dealloc".split()
+        "alloc_tmem dealloc_tmem fence_view_async_tmem_load fence_view_async_tmem_store "
+        "retrieve_tmem_ptr".split()
     ),
     "cute.nvgpu": frozenset(
         "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05 warpgroup".split()

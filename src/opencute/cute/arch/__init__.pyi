@@ -95,6 +95,26 @@ from opencute.lang.block.warps import warp_reduction_sum as warp_reduction_sum
 from opencute.lang.block.warps import warp_redux_sync as warp_redux_sync
 from opencute.lang.hopper.bulk import cp_async_bulk_commit_group as cp_async_bulk_commit_group
 from opencute.lang.hopper.bulk import cp_async_bulk_wait_group as cp_async_bulk_wait_group
+from opencute.lang.hopper.clusters import cluster_arrive as cluster_arrive
+from opencute.lang.hopper.clusters import cluster_arrive_relaxed as cluster_arrive_relaxed
+from opencute.lang.hopper.clusters import cluster_sync as cluster_sync
+from opencute.lang.hopper.clusters import cluster_wait as cluster_wait
+from opencute.lang.hopper.clusters import (
+    cp_async_mbarrier_arrive_noinc as cp_async_mbarrier_arrive_noinc,
+)
+from opencute.lang.hopper.clusters import (
+    cp_async_mbarrier_arrive_shared as cp_async_mbarrier_arrive_shared,
+)
+from opencute.lang.hopper.clusters import (
+    griddepcontrol_launch_dependents as griddepcontrol_launch_dependents,
+)
+from opencute.lang.hopper.clusters import griddepcontrol_wait as griddepcontrol_wait
+from opencute.lang.hopper.clusters import map_dsmem_ptr as map_dsmem_ptr
+from opencute.lang.hopper.clusters import mapa as mapa
+from opencute.lang.hopper.clusters import setmaxregister_decrease as setmaxregister_decrease
+from opencute.lang.hopper.clusters import setmaxregister_increase as setmaxregister_increase
+from opencute.lang.hopper.clusters import warpgroup_reg_alloc as warpgroup_reg_alloc
+from opencute.lang.hopper.clusters import warpgroup_reg_dealloc as warpgroup_reg_dealloc
 from opencute.lang.hopper.mbarriers import mbarrier_arrive as mbarrier_arrive
 from opencute.lang.hopper.mbarriers import (
     mbarrier_arrive_and_expect_tx as mbarrier_arrive_and_expect_tx,
@@ -140,14 +160,20 @@ __all__ = [
     "block_in_cluster_idx",
     "clock",
     "clock64",
+    "cluster_arrive",
+    "cluster_arrive_relaxed",
     "cluster_dim",
     "cluster_idx",
     "cluster_size",
+    "cluster_sync",
+    "cluster_wait",
     "clz",
     "cp_async",
     "cp_async_bulk_commit_group",
     "cp_async_bulk_wait_group",
     "cp_async_commit_group",
+    "cp_async_mbarrier_arrive_noinc",
+    "cp_async_mbarrier_arrive_shared",
     "cp_async_wait_all",
     "cp_async_wait_group",
     "dynamic_smem_size",
@@ -166,6 +192,8 @@ __all__ = [
     "get_dyn_smem_size",
     "globaltimer",
     "grid_dim",
+    "griddepcontrol_launch_dependents",
+    "griddepcontrol_wait",
     "inline_asm",
     "inline_ptx",
     "lane_idx",
@@ -176,6 +204,8 @@ __all__ = [
     "lanemask_lt",
     "load",
     "make_warp_uniform",
+    "map_dsmem_ptr",
+    "mapa",
     "match_all_sync",
     "match_any_sync",
     "mbarrier_arrive",
@@ -194,6 +224,8 @@ __all__ = [
     "prmt",
     "rcp_approx",
     "red_add",
+    "setmaxregister_decrease",
+    "setmaxregister_increase",
     "shuffle_sync",
     "shuffle_sync_bfly",
     "shuffle_sync_down",
@@ -214,4 +246,6 @@ __all__ = [
     "warp_reduction_max",
     "warp_reduction_sum",
     "warp_redux_sync",
+    "warpgroup_reg_alloc",
+    "warpgroup_reg_dealloc",
 ]
