@@ -198,6 +198,7 @@ def _of_warps(warps: Warps, op: Op, value: Any, what: str) -> Array:
         raise SimulationError(
             f"the threads of a warp disagree on {what}", code="OC3043", loc=op.loc,
             expected="one value for all threads of the warpgroup", found=np.unique(rows).tolist(),
+            hint="slice the tiled MMA by the warpgroup, or by the thread",
         )  # fmt: skip
     return rows[:, 0]
 
