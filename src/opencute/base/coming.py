@@ -17,13 +17,8 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 NAMES: dict[str, frozenset[str]] = {
     "cute": frozenset("make_layout_image_mask prefetch".split()),
     "cute.arch": frozenset(
-        "alloc_tmem cluster_arrive cluster_arrive_relaxed cluster_wait "
-        "cp_async_bulk_commit_group cp_async_bulk_wait_group dealloc_tmem "
-        "fence_view_async_tmem_load fence_view_async_tmem_store "
-        "griddepcontrol_launch_dependents griddepcontrol_wait mbarrier_arrive "
-        "mbarrier_arrive_and_expect_tx mbarrier_expect_tx mbarrier_init mbarrier_init_fence "
-        "mbarrier_wait retrieve_tmem_ptr setmaxregister_decrease setmaxregister_increase "
-        "warpgroup_reg_alloc warpgroup_reg_dealloc".split()
+        "alloc_tmem cp_async_bulk_commit_group cp_async_bulk_wait_group dealloc_tmem "
+        "fence_view_async_tmem_load fence_view_async_tmem_store retrieve_tmem_ptr".split()
     ),
     "cute.nvgpu": frozenset(
         "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()

@@ -37,6 +37,7 @@ from opencute.ir.types import Type, VectorType
 from opencute.passes.copies import lower_copy
 from opencute.passes.folding import split_constant
 from opencute.passes.fragments import FragmentAccess, Fragments
+from opencute.passes.hopper.rules import hopper_rules
 from opencute.passes.hopper.wgmma import lower_wgmma, order_rules
 from opencute.passes.instructions import instruction_rules
 from opencute.passes.memory import SPACE, advance, convert_type, load_run, memory_type, store_run
@@ -57,7 +58,7 @@ def tiles(function: Op, target: Target) -> None:
     swizzles = Swizzles()
     own = _accesses(target, fragments, swizzles) | _pointers(fragments, swizzles)
     own |= order_rules(fragments)
-    rules = _RULES | own | fragments.rules | instruction_rules(target)
+    rules = _RULES | own | fragments.rules | instruction_rules(target) | hopper_rules(target)
     rules.apply(function, convert_type=convert_type)
     function.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
 

@@ -65,9 +65,10 @@ def host(
     atoms: cutlass.Constexpr, kinds: cutlass.Constexpr,
 ):  # fmt: skip
     tiled = cute.make_tiled_mma(op, atoms)
+    orders = ((0, 1), (0, 1))
     layouts = [
         cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, t.element_type), t.shape, order)
-        for kind, t, order in zip(kinds, (mA, mB), ((0, 1), (0, 1)))
+        for kind, t, order in zip(kinds, (mA, mB), orders, strict=True)
     ]
     kernel(mA, mB, mC, tiled, tuple(layouts), tiled.size).launch(grid=1, block=tiled.size)
 

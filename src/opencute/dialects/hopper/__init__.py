@@ -1,12 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that came with sm_90.
-
-wgmma   matrix products of warpgroups
-"""
+"""PTX instructions that Hopper (sm_90) brought. Importing this package declares them."""
 
 from __future__ import annotations
 
-from opencute.dialects.hopper import wgmma
+from opencute.dialects.hopper import cluster, mbarrier, wgmma
 
-__all__ = ["wgmma"]
+__all__ = ["cluster", "mbarrier", "wgmma"]
