@@ -15,7 +15,7 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 
 # Names in modules that exist, by the module's name after "opencute.".
 NAMES: dict[str, frozenset[str]] = {
-    "cute": frozenset("make_layout_image_mask prefetch".split()),
+    "cute": frozenset("make_layout_image_mask".split()),
     "cute.arch": frozenset(
         "alloc_tmem cluster_arrive cluster_arrive_relaxed cluster_wait "
         "cp_async_bulk_commit_group cp_async_bulk_wait_group dealloc_tmem "
@@ -37,11 +37,11 @@ NAMES: dict[str, frozenset[str]] = {
     ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
-        "GroupedGemmTileSchedulerHelper HardwareInfo PersistentTileSchedulerParams "
+        "GroupedGemmTileSchedulerHelper PersistentTileSchedulerParams "
         "StaticPersistentGroupTileScheduler StaticPersistentRuntimeTileScheduler "
         "StaticPersistentTileScheduler TensorMapManager TmemAllocator WorkTileInfo "
         "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape "
-        "create_initial_search_state distributed gemm get_num_tmem_alloc_cols hardware_info "
+        "create_initial_search_state distributed gemm get_num_tmem_alloc_cols "
         "hopper_helpers mixed_input_helpers sm100".split()
     ),
     "": frozenset("experimental jax".split()),
@@ -51,7 +51,7 @@ NAMES: dict[str, frozenset[str]] = {
 MODULES = frozenset(
     "cute.experimental cute.nvgpu.tcgen05 cute.nvgpu.warpgroup experimental jax "
     "utils.blackwell_helpers utils.blockscaled_layout utils.distributed utils.gemm "
-    "utils.hardware_info utils.hopper_helpers utils.mixed_input_helpers utils.sm100".split()
+    "utils.hopper_helpers utils.mixed_input_helpers utils.sm100".split()
 )
 
 

@@ -6,18 +6,22 @@ from opencute.integrations.torch_narrow import (
     create_cute_tensor_for_fp8 as create_cute_tensor_for_fp8,
 )
 from opencute.integrations.torch_narrow import is_fp8_dtype as is_fp8_dtype
+from opencute.lib.hardware_info import HardwareInfo as HardwareInfo
 from opencute.lib.latex import print_latex as print_latex
 from opencute.lib.latex import print_latex_tv as print_latex_tv
 from opencute.lib.layout_enum import LayoutEnum as LayoutEnum
 from opencute.lib.smem_allocator import SmemAllocator as SmemAllocator
 from opencute.lib.smem_allocator import get_smem_capacity_in_bytes as get_smem_capacity_in_bytes
+from opencute.utils import hardware_info as hardware_info
 from opencute.utils import tensor_helpers as tensor_helpers
 
 __all__ = [
+    "HardwareInfo",
     "LayoutEnum",
     "SmemAllocator",
     "create_cute_tensor_for_fp8",
     "get_smem_capacity_in_bytes",
+    "hardware_info",
     "is_fp8_dtype",
     "print_latex",
     "print_latex_tv",
