@@ -32,7 +32,8 @@ def _convert_kernel(src: cute.Tensor, dst: cute.Tensor, tiler: Constexpr[Any]) -
     source, target = cute.zipped_divide(src, tiler), cute.zipped_divide(dst, tiler)
     if at < cute.size(target, mode=[1]):
         numbers = source[(None, at)].load()
-        target[(None, at)].store(numbers.to(dst.element_type))
+        kind: Any = dst
+        target[(None, at)].store(numbers.to(kind.element_type))
 
 
 @cute.jit
