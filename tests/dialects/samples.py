@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dialects.hopper.hopper_samples import HOPPER
+from dialects.hopper.tma_samples import TMA_SAMPLES
 from opencute.arch.mma import MMA_ATOMS
 from opencute.base.location import Location
 from opencute.dialects import (
@@ -64,7 +66,7 @@ from opencute.ir.types import (
     VectorType,
 )
 
-__all__ = ["HOST", "SAMPLES", "modules"]
+__all__ = ["HOST", "SAMPLES", "modules", "together"]
 
 Arg = Callable[[Type], Value]
 Sample = Callable[[Arg], object]
@@ -84,6 +86,16 @@ HOST = {"func.func", "func.call", "func.return", "gpu.launch_func"}
 def modules(name: str) -> list[Op]:
     """A module for each sample of an operation; each contains that operation."""
     return [_module(name, sample) for sample in SAMPLES[name]]
+
+
+def together(name: str) -> Op:
+    """One module with all samples of an operation, in one kernel."""
+
+    def all_of_them(arg: Arg) -> None:
+        for sample in SAMPLES[name]:
+            sample(arg)
+
+    return _module(name, all_of_them)
 
 
 def _module(name: str, sample: Sample) -> Op:
@@ -520,3 +532,7 @@ def _gemm(arg: Callable[[Type], Value]) -> object:
 
 
 _add("cute.gemm", _gemm)
+
+
+for _name, _samples in {**HOPPER, **TMA_SAMPLES}.items():
+    _add(_name, *_samples)

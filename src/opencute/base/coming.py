@@ -20,38 +20,28 @@ NAMES: dict[str, frozenset[str]] = {
         "alloc_tmem cluster_arrive cluster_arrive_relaxed cluster_wait "
         "cp_async_bulk_commit_group cp_async_bulk_wait_group dealloc_tmem "
         "fence_view_async_tmem_load fence_view_async_tmem_store "
-        "griddepcontrol_launch_dependents griddepcontrol_wait mbarrier_arrive "
-        "mbarrier_arrive_and_expect_tx mbarrier_expect_tx mbarrier_init mbarrier_init_fence "
-        "mbarrier_wait retrieve_tmem_ptr setmaxregister_decrease setmaxregister_increase "
-        "warpgroup_reg_alloc warpgroup_reg_dealloc".split()
+        "griddepcontrol_launch_dependents griddepcontrol_wait retrieve_tmem_ptr "
+        "setmaxregister_decrease setmaxregister_increase warpgroup_reg_alloc "
+        "warpgroup_reg_dealloc".split()
     ),
-    "cute.nvgpu": frozenset(
-        "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05 warpgroup".split()
-    ),
+    "cute.nvgpu": frozenset("make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()),
     "pipeline": frozenset(
-        "Agent CooperativeGroup PipelineAsync PipelineAsyncUmma PipelineClcFetchAsync "
-        "PipelineConsumer PipelineCpAsync PipelineOrder PipelineProducer PipelineState "
-        "PipelineTmaAsync PipelineTmaMultiConsumersAsync PipelineTmaStore PipelineTmaUmma "
-        "PipelineUmmaAsync PipelineUserType make_pipeline_state pipeline_init_arrive "
-        "pipeline_init_wait".split()
+        "PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()
     ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
-        "GroupedGemmTileSchedulerHelper PersistentTileSchedulerParams "
-        "StaticPersistentGroupTileScheduler StaticPersistentRuntimeTileScheduler "
-        "StaticPersistentTileScheduler TensorMapManager TmemAllocator WorkTileInfo "
-        "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape "
-        "create_initial_search_state distributed gemm get_num_tmem_alloc_cols "
-        "hopper_helpers mixed_input_helpers sm100".split()
+        "StaticPersistentRuntimeTileScheduler TensorMapManager TmemAllocator "
+        "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape distributed gemm "
+        "get_num_tmem_alloc_cols mixed_input_helpers sm100".split()
     ),
     "": frozenset("experimental jax".split()),
 }  # fmt: skip
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.tcgen05 cute.nvgpu.warpgroup experimental jax "
-    "utils.blackwell_helpers utils.blockscaled_layout utils.distributed utils.gemm "
-    "utils.hopper_helpers utils.mixed_input_helpers utils.sm100".split()
+    "cute.experimental cute.nvgpu.tcgen05 experimental jax utils.blackwell_helpers "
+    "utils.blockscaled_layout utils.distributed utils.gemm utils.mixed_input_helpers "
+    "utils.sm100".split()
 )
 
 

@@ -26,7 +26,7 @@ from opencute.ir.core import Op, Value
 from opencute.ir.types import I64
 from opencute.lang import facts, mathfns
 from opencute.lang import number_ops as ops
-from opencute.lang.numbers import Int32, Int64, Numeric, as_numeric
+from opencute.lang.numbers import Int32, Int64, Numeric, as_numeric, number_in
 
 __all__ = [
     "Guarded",
@@ -94,7 +94,7 @@ class LoopRange:
     ) -> None:
         counts = {"prefetch_stages": prefetch_stages, "pipelining": pipelining}
         _check_options(unroll, counts, unknown)
-        self.start, self.stop, self.step = _unpack(args)
+        self.start, self.stop, self.step = map(number_in, _unpack(args))
         self.unroll = unroll
         self.unroll_full = unroll_full
         self.stages = prefetch_stages if prefetch_stages is not None else pipelining

@@ -32,6 +32,7 @@ from opencute.lang.numbers import (
     as_numeric,
     class_of,
     ir_type,
+    number_in,
 )
 from opencute.lang.values.conversion import convert_rounded, random_bits, rounding_of
 from opencute.lang.vector_coords import check_range, has_none, plain_coord, reduced_modes
@@ -389,7 +390,7 @@ class TensorSSA:
 def splat(x: Any, shape: Any, cls: NumericMeta) -> TensorSSA:
     """A number in each element of a shape, converted to `cls`."""
     numeric: Any = cls
-    count = product(shape)
+    x, count = number_in(x), product(shape)
     if isinstance(x, Numeric) and x.is_dynamic:
         return TensorSSA(vector.broadcast(numeric(x).ir_value(), count), shape, cls)
     plain = x.value if isinstance(x, Numeric) else x
@@ -433,6 +434,7 @@ def _operand(x: Any) -> bool:
 
 
 def _binary(name: str, a: Any, b: Any) -> Any:
+    a, b = number_in(a), number_in(b)
     if not _operand(a) or not _operand(b):
         return NotImplemented
     if name in ("shl", "shr"):
@@ -467,6 +469,7 @@ def _typed(x: Any) -> bool:
 
 
 def _compare(name: str, a: Any, b: Any) -> Any:
+    b = number_in(b)
     if not _operand(b):
         return NotImplemented
     known = decided(name, b, a.dtype.dtype, False)

@@ -385,6 +385,18 @@ class Access:
             offsets = self._offsets(buffer, ptr.offset, None)
             self._check(lanes, buffer, offsets, None, "prefetch")
 
+    # ------------------------------------------------------------------ places
+    def places(self, lanes: Lanes, ptr: SimPointer) -> Array:
+        """Where each lane's pointer is to in the arena of shared memory, (P, Q); checked."""
+        buffer = ptr.buffer
+        if buffer is RAW:
+            return lanes.full(self._by_buffer(lanes, ptr, self.places))
+        if buffer.space != "smem":
+            faults.not_shared(lanes, self.op)
+        offsets = self._offsets(buffer, ptr.offset, None)
+        self._check(lanes, buffer, offsets, None, "update")
+        return lanes.full(buffer.places(lanes, offsets))
+
     # ------------------------------------------------------------------ copies in flight
     def begin(self, lanes: Lanes, ptr: SimPointer, starts: Any = None, mask: Any = None) -> None:
         """An asynchronous write to shared memory has been started: until then, no one knows."""

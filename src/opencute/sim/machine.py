@@ -24,10 +24,12 @@ import numpy as np
 
 from opencute.ir.core import Op
 from opencute.sim.control import endless, step_limit
+from opencute.sim.hopper.agents import pending_agents
 from opencute.sim.lanes import Lanes, merge_value
 from opencute.sim.memory import SimPointer
 from opencute.sim.program import Program, Step
 from opencute.sim.sync.deadlock import deadlock
+from opencute.sim.sync.group import Group
 from opencute.sim.values import Array
 from opencute.sim.wait import Wait
 
@@ -87,13 +89,15 @@ class _Machine:
 
     def run(self, root: Cohort) -> list[Cohort]:
         self.ready.append(root)
+        group = root.lanes.run.group
         while True:
             while self.ready:
                 self._step(self._next())
                 self._wake()
             if not self.parked and not self.meetings:
+                self._finish_agents(group)
                 return self.ended
-            if self._release_some():
+            if self._release_some() or self._agents_step(group):
                 continue
             # A loop that still gets somewhere goes first, but not for ever: others may wait at a
             # join for the very lanes that turn.
@@ -101,6 +105,22 @@ class _Machine:
             if (patient and self._turn_again()) or self._give_up() or self._turn_again():
                 continue
             deadlock(self.parked)
+
+    def _agents_step(self, group: Group) -> bool:
+        """No thread can go on: a hardware unit does what it was asked for, if there is anything."""
+        agents = pending_agents(group)
+        if agents is None:
+            return False
+        agents.step(self.pick)
+        self.idle_turns = 0
+        self._wake()
+        return True
+
+    @staticmethod
+    def _finish_agents(group: Group) -> None:
+        agents = pending_agents(group)
+        if agents is not None:
+            agents.drain()
 
     def _next(self) -> Cohort:
         ready = self.ready

@@ -67,6 +67,16 @@ from opencute.cute.arch import load as load
 from opencute.cute.arch import make_warp_uniform as make_warp_uniform
 from opencute.cute.arch import match_all_sync as match_all_sync
 from opencute.cute.arch import match_any_sync as match_any_sync
+from opencute.cute.arch import mbarrier_arrive as mbarrier_arrive
+from opencute.cute.arch import mbarrier_arrive_and_expect_tx as mbarrier_arrive_and_expect_tx
+from opencute.cute.arch import mbarrier_conditional_try_wait as mbarrier_conditional_try_wait
+from opencute.cute.arch import mbarrier_expect_tx as mbarrier_expect_tx
+from opencute.cute.arch import mbarrier_init as mbarrier_init
+from opencute.cute.arch import mbarrier_init_fence as mbarrier_init_fence
+from opencute.cute.arch import mbarrier_inval as mbarrier_inval
+from opencute.cute.arch import mbarrier_test_wait as mbarrier_test_wait
+from opencute.cute.arch import mbarrier_try_wait as mbarrier_try_wait
+from opencute.cute.arch import mbarrier_wait as mbarrier_wait
 from opencute.cute.arch import mul_packed_f32x2 as mul_packed_f32x2
 from opencute.cute.arch import nanosleep as nanosleep
 from opencute.cute.arch import popc as popc
@@ -160,6 +170,16 @@ __all__ = [
     "make_warp_uniform",
     "match_all_sync",
     "match_any_sync",
+    "mbarrier_arrive",
+    "mbarrier_arrive_and_expect_tx",
+    "mbarrier_conditional_try_wait",
+    "mbarrier_expect_tx",
+    "mbarrier_init",
+    "mbarrier_init_fence",
+    "mbarrier_inval",
+    "mbarrier_test_wait",
+    "mbarrier_try_wait",
+    "mbarrier_wait",
     "mul_packed_f32x2",
     "nanosleep",
     "popc",

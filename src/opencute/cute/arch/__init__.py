@@ -8,6 +8,7 @@ from opencute.base.lazy import lazy_names
 
 _ARCH = "opencute.lang.arch"
 _BLOCK = "opencute.lang.block."
+_HOPPER = "opencute.lang.hopper."
 
 _TABLE = {
     **{name: "opencute.lang.asm.inline" for name in ("inline_asm", "inline_ptx")},
@@ -71,6 +72,14 @@ _TABLE = {
             "shuffle_sync_up", "vote_all_sync", "vote_any_sync", "vote_ballot_sync",
             "vote_uni_sync", "warp_reduction", "warp_reduction_max", "warp_reduction_sum",
             "warp_redux_sync",
+        )
+    },
+    **{
+        name: _HOPPER + "mbarriers"
+        for name in (
+            "mbarrier_arrive", "mbarrier_arrive_and_expect_tx", "mbarrier_conditional_try_wait",
+            "mbarrier_expect_tx", "mbarrier_init", "mbarrier_init_fence", "mbarrier_inval",
+            "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait",
         )
     },
 }  # fmt: skip

@@ -93,6 +93,20 @@ from opencute.lang.block.warps import warp_reduction as warp_reduction
 from opencute.lang.block.warps import warp_reduction_max as warp_reduction_max
 from opencute.lang.block.warps import warp_reduction_sum as warp_reduction_sum
 from opencute.lang.block.warps import warp_redux_sync as warp_redux_sync
+from opencute.lang.hopper.mbarriers import mbarrier_arrive as mbarrier_arrive
+from opencute.lang.hopper.mbarriers import (
+    mbarrier_arrive_and_expect_tx as mbarrier_arrive_and_expect_tx,
+)
+from opencute.lang.hopper.mbarriers import (
+    mbarrier_conditional_try_wait as mbarrier_conditional_try_wait,
+)
+from opencute.lang.hopper.mbarriers import mbarrier_expect_tx as mbarrier_expect_tx
+from opencute.lang.hopper.mbarriers import mbarrier_init as mbarrier_init
+from opencute.lang.hopper.mbarriers import mbarrier_init_fence as mbarrier_init_fence
+from opencute.lang.hopper.mbarriers import mbarrier_inval as mbarrier_inval
+from opencute.lang.hopper.mbarriers import mbarrier_test_wait as mbarrier_test_wait
+from opencute.lang.hopper.mbarriers import mbarrier_try_wait as mbarrier_try_wait
+from opencute.lang.hopper.mbarriers import mbarrier_wait as mbarrier_wait
 
 __all__ = [
     "FULL_MASK",
@@ -160,6 +174,16 @@ __all__ = [
     "make_warp_uniform",
     "match_all_sync",
     "match_any_sync",
+    "mbarrier_arrive",
+    "mbarrier_arrive_and_expect_tx",
+    "mbarrier_conditional_try_wait",
+    "mbarrier_expect_tx",
+    "mbarrier_init",
+    "mbarrier_init_fence",
+    "mbarrier_inval",
+    "mbarrier_test_wait",
+    "mbarrier_try_wait",
+    "mbarrier_wait",
     "mul_packed_f32x2",
     "nanosleep",
     "popc",

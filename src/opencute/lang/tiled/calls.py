@@ -7,9 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 from opencute import layout as la
+from opencute.arch.wgmma import WgmmaAtom
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects import tiled as tiled_dialect
+from opencute.lang.hopper import wgmma
 from opencute.lang.numbers import Boolean
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.tensors import TracedTensor, addressed, tile
@@ -79,6 +81,10 @@ def copy(
     """
     if not isinstance(atom, CopyAtom):
         raise TypeMismatchError("copy: not a copy atom", code="OC1237", found=repr(atom))
+    own = getattr(atom, "copy_tensors", None)
+    if own is not None:  # an atom that knows itself what it copies, and how
+        own(src, dst, pred, **options)
+        return
     s, d = operand("copy", "src", src), operand("copy", "dst", dst)
     if s.element_type is not d.element_type:
         raise TypeMismatchError(
@@ -255,7 +261,7 @@ def basic_copy_if(pred: Any, src: Any, dst: Any, *, loc: Any = None, ip: Any = N
 def gemm(
     atom: Any, d: Any, a: Any, b: Any, c: Any, *, loc: Any = None, ip: Any = None, **options: Any
 ) -> None:
-    """``d = a * b + c`` on register fragments, by an MMA atom or a tiled MMA.
+    """``d = a * b + c`` on fragments, by an MMA atom or a tiled MMA.
 
     Args:
         atom: an MmaAtom, TiledMma or ThrMma.
@@ -274,6 +280,9 @@ def gemm(
             expected="what make_mma_atom or make_tiled_mma gives",
         )  # fmt: skip
     op = atom.op
+    if isinstance(atom.record, WgmmaAtom):
+        wgmma.gemm(atom, d, a, b, c, _three_modes)
+        return
     types = (op.acc_dtype, op.a_dtype, op.b_dtype, op.acc_dtype)
     operands = [
         _fragment(name, x, t) for name, x, t in zip("dabc", (d, a, b, c), types, strict=True)

@@ -3,11 +3,11 @@
 """`cute.prefetch`: what a later copy will read, brought into a cache.
 
 In: a copy atom and the copy's source. Out: one PTX `prefetch` for each cache line of it that is
-known to be one::
+known to be one, or TMA's own prefetch of tiles::
 
     cute.prefetch(tiled_copy, thread_source[None, None, k + 2])
 
-The source is global memory. In the simulator only the addresses are checked.
+In the simulator only the addresses are checked.
 """
 
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -38,14 +38,26 @@ def prefetch(
     """Bring a copy's source into a cache.
 
     Args:
-        atom: the CopyAtom, TiledCopy or ThrCopy of the copy.
-        src: tensor of shape (V, Rest...) in global memory, such as ``thr_copy.partition_S(t)``.
-        level: "L2" or "L1".
+        atom: the CopyAtom, TiledCopy or ThrCopy of the copy, or an atom of `make_tiled_tma_atom`.
+        src: tensor of shape (V, Rest...) in global memory, such as ``thr_copy.partition_S(t)``, or
+            TMA coordinates.
+        level: "L2" or "L1"; TMA fetches into L2.
+        options: for TMA, `tma_desc_ptr` and `cache_policy`.
 
     Raises:
         TypeMismatchError: no copy atom, or no tensor in global memory.
         ArgumentError: OC2237, there is no such cache.
     """
+    if hasattr(atom, "copy_tensors"):  # an atom that knows itself what it copies
+        from opencute.lang.hopper.tma_copy import prefetch as by_tma
+
+        by_tma(atom, src, **options)
+        return
+    if options:
+        name = next(iter(options))
+        raise TypeMismatchError(
+            f"prefetch() has no argument {name!r} for {atom}", code="OC1267", expected="level"
+        )
     if not isinstance(atom, CopyAtom):
         raise TypeMismatchError("prefetch: not a copy atom", code="OC1283", found=repr(atom))
     if level not in ptx_memory.LEVELS:

@@ -20,6 +20,7 @@ import numpy as np
 
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
+from opencute.sim.hopper.order import BarrierOrder
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.clocks import Clocks
 from opencute.sim.sync.group import WARP, Group
@@ -49,6 +50,7 @@ class Checker:
     def __init__(self) -> None:
         self.clocks = Clocks()
         self.messages = Messages(self.clocks)
+        self.mbarriers = BarrierOrder(self.clocks)
         self.ops: list[Op] = []
         self.known: dict[int, int] = {}
         self.shadows: dict[int, tuple[Any, Shadow]] = {}
@@ -160,6 +162,10 @@ class Checker:
         self, lanes: Lanes, access: Any, verb: str, buffer: Any, offsets: Array, mask: Any
     ) -> None:
         """Compare one access with those before, and remember it."""
+        if buffer.space == "smem":
+            barriers = self.group.rest.get("mbarriers")
+            if barriers is not None:
+                barriers.touched(lanes, access, verb, buffer, offsets, mask)
         shadow = self._shadow(buffer)
         strength = 0
         if access.order is not None:
