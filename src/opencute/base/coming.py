@@ -30,6 +30,14 @@ NAMES: dict[str, frozenset[str]] = {
         "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape distributed gemm "
         "get_num_tmem_alloc_cols mixed_input_helpers sm100".split()
     ),
+    "utils.blackwell_helpers": frozenset(
+        "check_gemm_tma_alignment cluster_shape_to_tma_atom_A cluster_shape_to_tma_atom_B "
+        "cluster_shape_to_tma_atom_SFB compute_epilogue_tile_shape compute_epilogue_tile_size "
+        "get_layoutSFA_TV get_layoutSFB_TV get_permutation_mnk get_smem_layout_atom_ab "
+        "get_smem_store_op get_tmem_load_op make_blockscaled_trivial_tiled_mma "
+        "make_smem_layout_a make_smem_layout_b make_smem_layout_epi make_trivial_tiled_mma "
+        "partition_fragment_SFA partition_fragment_SFB sm120_get_smem_store_op".split()
+    ),
     "": frozenset("experimental jax".split()),
 }  # fmt: skip
 
