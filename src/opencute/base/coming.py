@@ -15,7 +15,6 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 
 # Names in modules that exist, by the module's name after "opencute.".
 NAMES: dict[str, frozenset[str]] = {
-    "cute": frozenset("make_layout_image_mask".split()),
     "cute.arch": frozenset(
         "alloc_tmem dealloc_tmem fence_view_async_tmem_load fence_view_async_tmem_store "
         "retrieve_tmem_ptr".split()
