@@ -171,6 +171,7 @@ from opencute.cute import mma_atom_call as mma_atom_call
 from opencute.cute import native_struct as native_struct
 from opencute.cute import nullspace as nullspace
 from opencute.cute import ones_like as ones_like
+from opencute.cute import prefetch as prefetch
 from opencute.cute import prefix_product as prefix_product
 from opencute.cute import prepend as prepend
 from opencute.cute import prepend_ones as prepend_ones
@@ -387,6 +388,7 @@ __all__ = [
     "nullspace",
     "nvgpu",
     "ones_like",
+    "prefetch",
     "prefix_product",
     "prepend",
     "prepend_ones",

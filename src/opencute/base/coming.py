@@ -15,7 +15,7 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 
 # Names in modules that exist, by the module's name after "opencute.".
 NAMES: dict[str, frozenset[str]] = {
-    "cute": frozenset("make_layout_image_mask prefetch".split()),
+    "cute": frozenset("make_layout_image_mask".split()),
     "cute.arch": frozenset(
         "alloc_tmem cp_async_bulk_commit_group cp_async_bulk_wait_group dealloc_tmem "
         "fence_view_async_tmem_load fence_view_async_tmem_store retrieve_tmem_ptr".split()
@@ -24,20 +24,16 @@ NAMES: dict[str, frozenset[str]] = {
         "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()
     ),
     "pipeline": frozenset(
-        "Agent CooperativeGroup PipelineAsync PipelineAsyncUmma PipelineClcFetchAsync "
-        "PipelineConsumer PipelineCpAsync PipelineOrder PipelineProducer PipelineState "
-        "PipelineTmaAsync PipelineTmaMultiConsumersAsync PipelineTmaStore PipelineTmaUmma "
-        "PipelineUmmaAsync PipelineUserType make_pipeline_state pipeline_init_arrive "
-        "pipeline_init_wait".split()
+        "PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()
     ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
-        "GroupedGemmTileSchedulerHelper HardwareInfo PersistentTileSchedulerParams "
-        "StaticPersistentGroupTileScheduler StaticPersistentRuntimeTileScheduler "
-        "StaticPersistentTileScheduler TensorMapManager TmemAllocator WorkTileInfo "
+        "HardwareInfo "
+        "StaticPersistentRuntimeTileScheduler "
+        "TensorMapManager TmemAllocator "
         "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape "
-        "create_initial_search_state distributed gemm get_num_tmem_alloc_cols hardware_info "
-        "hopper_helpers mixed_input_helpers sm100".split()
+        "distributed gemm get_num_tmem_alloc_cols hardware_info "
+        "mixed_input_helpers sm100".split()
     ),
     "": frozenset("experimental jax".split()),
 }  # fmt: skip
@@ -46,7 +42,7 @@ NAMES: dict[str, frozenset[str]] = {
 MODULES = frozenset(
     "cute.experimental cute.nvgpu.tcgen05 experimental jax "
     "utils.blackwell_helpers utils.blockscaled_layout utils.distributed utils.gemm "
-    "utils.hardware_info utils.hopper_helpers utils.mixed_input_helpers utils.sm100".split()
+    "utils.hardware_info utils.mixed_input_helpers utils.sm100".split()
 )
 
 

@@ -131,6 +131,7 @@ _TABLE = {
     "math": "opencute.cute.math:",
     "native_struct": "opencute.lang.records.native",
     "nvgpu": "opencute.cute.nvgpu:",
+    "prefetch": "opencute.lang.hopper.tma_copy",
     "print_tensor": "opencute.lang.printing",
     "printf": "opencute.lang.printing",
     "runtime": "opencute.cute.runtime:",

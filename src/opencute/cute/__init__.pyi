@@ -94,6 +94,7 @@ from opencute.lang.fills import full as full
 from opencute.lang.fills import full_like as full_like
 from opencute.lang.fills import ones_like as ones_like
 from opencute.lang.fills import zeros_like as zeros_like
+from opencute.lang.hopper.tma_copy import prefetch as prefetch
 from opencute.lang.mathfns import acos as acos
 from opencute.lang.mathfns import asin as asin
 from opencute.lang.mathfns import atan as atan
@@ -392,6 +393,7 @@ __all__ = [
     "nullspace",
     "nvgpu",
     "ones_like",
+    "prefetch",
     "prefix_product",
     "prepend",
     "prepend_ones",

@@ -13,7 +13,7 @@ from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import cute, interop
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
-from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type
+from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type, number_in
 from opencute.layout import Swizzle
 from opencute.numeric.literals import check_fits
 
@@ -155,7 +155,7 @@ class Pointer:
     def __add__(self, offset: Any) -> Pointer:
         if isinstance(offset, int) and offset == 0:
             return self
-        steps: Any = offset
+        offset = steps = number_in(offset)
         if not isinstance(offset, Numeric) and hasattr(offset, "__index__"):
             steps = _constant(operator.index(offset))
         if not isinstance(steps, Integer):

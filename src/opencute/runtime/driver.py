@@ -116,6 +116,8 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "cuStreamQuery": (_P,),
     "cuStreamSynchronize": (_P,),
     "cuStreamWaitEvent": (_P, _P, _U),
+    "cuTensorMapEncodeIm2col": (_P, _U, _U, _P, _P, _P, _P, _P, _U, _U, _P, _U, _U, _U, _U),
+    "cuTensorMapEncodeTiled": (_P, _U, _U, _P, _P, _P, _P, _P, _U, _U, _U, _U),
 }
 
 _HINTS = {

@@ -19,8 +19,6 @@ __getattr__, __dir__, __all__ = lazy_names(
             name: "opencute.lang.hopper.smem_layouts"
             for name in ("SmemLayoutAtomKind", "make_smem_layout_atom")
         },
-        **{
-            name: "opencute.lang.hopper.wgmma" for name in ("commit_group", "fence", "wait_group")
-        },
+        **{name: "opencute.lang.hopper.wgmma" for name in ("commit_group", "fence", "wait_group")},
     },
 )

@@ -74,6 +74,10 @@ def copy(
     """
     if not isinstance(atom, CopyAtom):
         raise TypeMismatchError("copy: not a copy atom", code="OC1237", found=repr(atom))
+    own = getattr(atom, "copy_tensors", None)
+    if own is not None:  # an atom that knows itself what it copies, and how
+        own(src, dst, pred, **options)
+        return
     s, d = _operand("src", src), _operand("dst", dst)
     if s.element_type is not d.element_type:
         raise TypeMismatchError(

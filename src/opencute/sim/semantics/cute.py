@@ -205,6 +205,8 @@ class _Copy:
     def __init__(self, op: CopyOp) -> None:
         self.op = op
         bits = int_attr(op, "bits")
+        atom = COPY_ATOMS.get(op.atom.value)
+        exact = bool(bits and atom is not None and atom.spaces)
         src, dst = _pointer(op.src), _pointer(op.dst)
         if storage_bits(src.element) != storage_bits(dst.element):
             raise SimulationError(
@@ -224,15 +226,15 @@ class _Copy:
             run = min(*runs, per)
             self.repeat = per // run if per % run == 0 else 1
             run = per // self.repeat
-            self.src = TileAccess(op, op.src, "src_layout", bits=bits, run=run)
-            self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits, run=run)
+            self.src = TileAccess(op, op.src, "src_layout", bits=bits, exact=exact, run=run)
+            self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits, exact=exact, run=run)
             if self.src.run != run or self.dst.run != run:
                 self.src = TileAccess(op, op.src, "src_layout", run=1)
                 self.dst = TileAccess(op, op.dst, "dst_layout", run=1)
                 self.repeat = per
         else:
-            self.src = TileAccess(op, op.src, "src_layout", bits=bits)
-            self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits)
+            self.src = TileAccess(op, op.src, "src_layout", bits=bits, exact=exact)
+            self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits, exact=exact)
         self.recode = src.element != dst.element
         self.dtype = self.dst.access.dtype
 
