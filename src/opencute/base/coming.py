@@ -17,8 +17,8 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 NAMES: dict[str, frozenset[str]] = {
     "cute": frozenset("make_layout_image_mask".split()),
     "cute.arch": frozenset(
-        "alloc_tmem cp_async_bulk_commit_group cp_async_bulk_wait_group dealloc_tmem "
-        "fence_view_async_tmem_load fence_view_async_tmem_store retrieve_tmem_ptr".split()
+        "alloc_tmem dealloc_tmem fence_view_async_tmem_load fence_view_async_tmem_store "
+        "retrieve_tmem_ptr".split()
     ),
     "cute.nvgpu": frozenset(
         "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()

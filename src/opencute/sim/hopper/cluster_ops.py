@@ -124,7 +124,9 @@ def _bytes(type: Type) -> int:
     return width // 8 * (type.length if isinstance(type, VectorType) else 1)
 
 
-@semantics("ptx.st_async", lanes=True, sinks=((0, "an address"), (1, "a store"), (2, "an mbarrier")))
+@semantics(
+    "ptx.st_async", lanes=True, sinks=((0, "an address"), (1, "a store"), (2, "an mbarrier"))
+)
 def st_async(op: Op) -> Function:
     """Write later, then count the bytes."""
     type = op.operands[1].type
@@ -135,7 +137,9 @@ def st_async(op: Op) -> Function:
     return _async_write(op, access, lambda lanes, ptr, value: access.write(lanes, value, ptr))
 
 
-@semantics("ptx.red_async", lanes=True, sinks=((0, "an address"), (1, "a store"), (2, "an mbarrier")))
+@semantics(
+    "ptx.red_async", lanes=True, sinks=((0, "an address"), (1, "a store"), (2, "an mbarrier"))
+)
 def red_async(op: Op) -> Function:
     """Combine later, then count the bytes."""
     change = Atomic(op, _word(op, "op"), order=("relaxed", "cluster"))
