@@ -108,7 +108,7 @@ def test_clusters_in_two_dimensions() -> None:
 
 def test_reading_before_the_neighbour_has_written() -> None:
     for before in ("", "relaxed"):
-        with pytest.raises(RaceError, match="wrote at|read at") as e:
+        with pytest.raises(RaceError, match=r"wrote at|read at") as e:
             go(ring(before=before), zeros(64))
         assert e.value.code == "OC3401"
 
@@ -308,7 +308,7 @@ def test_asynchronous_stores_with_a_wrong_count() -> None:
     with pytest.raises(DeadlockError, match="4 bytes have not come") as e:
         go(scatter(20), np.zeros(16, np.float32), cluster=4)
     assert e.value.loc is not None and e.value.loc.line == 11
-    with pytest.raises(SimulationError, match="4 bytes have come .* that nobody expected"):
+    with pytest.raises(SimulationError, match=r"4 bytes have come .* that nobody expected"):
         go(scatter(12), np.zeros(16, np.float32), cluster=4)
 
 

@@ -180,7 +180,7 @@ def test_loading_again_before_the_release() -> None:
 
 
 def test_barriers_that_are_not_made_known() -> None:
-    with pytest.raises(RaceError, match="initialised at .* with no order") as e:
+    with pytest.raises(RaceError, match=r"initialised at .* with no order") as e:
         go(load_kernel("sync"), np.zeros(16, np.int32))
     assert e.value.code == "OC3404"
     with pytest.raises(RaceError, match="without a fence") as e:

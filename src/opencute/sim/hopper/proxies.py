@@ -3,9 +3,9 @@
 """The asynchronous half of what threads know: which writes units of the hardware may see.
 
 TMA and wgmma read shared memory through a proxy of their own. An ordinary write reaches them only
-if a fence (`fence.proxy.async`) lies between on the way from the writer to whoever starts the unit:
-by the writer after it wrote, by the issuing thread after it came to know of the write, or by anybody
-in between.
+if a fence (`fence.proxy.async`) lies on the way from the writer to whoever starts the unit: by the
+writer after it wrote, by the issuing thread after it came to know of the write, or by anybody in
+between.
 
 A fence keeps what its thread knew then. Only the last few are kept; where older ones may have been
 the ones that count, nothing is reported.

@@ -178,8 +178,8 @@ class Checker:
     def async_read(
         self, op: Op, run: Any, slots: Any, buffer: Any, places: Array, width: int, agent: int
     ) -> Any:
-        """A unit starts to read memory: what it reads must be known to whoever starts it, and, where
-        threads wrote it, have passed a proxy fence.
+        """A unit starts to read memory: what it reads must be known to whoever starts it, and have
+        passed a proxy fence where threads wrote it.
 
         Args:
             op: what starts it.
