@@ -21,32 +21,28 @@ NAMES: dict[str, frozenset[str]] = {
         "retrieve_tmem_ptr".split()
     ),
     "cute.nvgpu": frozenset(
-        "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05 warpgroup".split()
+        "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()
     ),
     "pipeline": frozenset(
-        "Agent CooperativeGroup PipelineAsync PipelineAsyncUmma PipelineClcFetchAsync "
-        "PipelineConsumer PipelineCpAsync PipelineOrder PipelineProducer PipelineState "
-        "PipelineTmaAsync PipelineTmaMultiConsumersAsync PipelineTmaStore PipelineTmaUmma "
-        "PipelineUmmaAsync PipelineUserType make_pipeline_state pipeline_init_arrive "
-        "pipeline_init_wait".split()
+        "PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()
     ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
-        "GroupedGemmTileSchedulerHelper HardwareInfo PersistentTileSchedulerParams "
-        "StaticPersistentGroupTileScheduler StaticPersistentRuntimeTileScheduler "
-        "StaticPersistentTileScheduler TensorMapManager TmemAllocator WorkTileInfo "
+        "HardwareInfo "
+        "StaticPersistentRuntimeTileScheduler "
+        "TensorMapManager TmemAllocator "
         "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape "
-        "create_initial_search_state distributed gemm get_num_tmem_alloc_cols hardware_info "
-        "hopper_helpers mixed_input_helpers sm100".split()
+        "distributed gemm get_num_tmem_alloc_cols hardware_info "
+        "mixed_input_helpers sm100".split()
     ),
     "": frozenset("experimental jax".split()),
 }  # fmt: skip
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.tcgen05 cute.nvgpu.warpgroup experimental jax "
+    "cute.experimental cute.nvgpu.tcgen05 experimental jax "
     "utils.blackwell_helpers utils.blockscaled_layout utils.distributed utils.gemm "
-    "utils.hardware_info utils.hopper_helpers utils.mixed_input_helpers utils.sm100".split()
+    "utils.hardware_info utils.mixed_input_helpers utils.sm100".split()
 )
 
 

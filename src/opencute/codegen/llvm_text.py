@@ -18,6 +18,7 @@ from opencute.codegen.debug.inlined import within
 from opencute.codegen.debug_info import DebugInfo
 from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
 from opencute.codegen.hopper.tensor_maps import DESCRIPTOR_PARAMETER, MAPS
+from opencute.codegen.hopper.wgmma import WGMMA
 from opencute.codegen.libdevice import libdevice_text
 from opencute.codegen.llvm_types import llvm_type
 from opencute.codegen.ops_arith import ARITH
@@ -48,6 +49,7 @@ TABLE: dict[str, OpPrinter] = {
     **MATRIX,
     **MEMORY,
     **VECTOR_OPS,
+    **WGMMA,
     "cf.assert": assert_on_device,
 }
 

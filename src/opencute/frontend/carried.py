@@ -31,7 +31,7 @@ from opencute.ir.core import Value
 from opencute.ir.types import I64, Type, VectorType
 from opencute.lang import facts
 from opencute.lang import number_ops as ops
-from opencute.lang.numbers import Numeric, NumericMeta, as_numeric, class_of, ir_type
+from opencute.lang.numbers import Numeric, NumericMeta, as_numeric, ir_type, number_in
 from opencute.lang.pointers import Pointer
 from opencute.lang.streams import Stream
 from opencute.lang.tensors import TracedTensor
@@ -390,6 +390,8 @@ def plan_for(*objs: Any, dynamic: bool = False, session: Session | None = None) 
         return Static(next(o for o in objs if isinstance(o, Unbound)))
     if len(objs) > 1 and not dynamic and all(o is first for o in objs):
         return Static(first)
+    objs = tuple(map(number_in, objs))
+    first = objs[0]
     if is_mutable(first):
         return _heap(objs, dynamic, session)
     if any(isinstance(o, TensorSSA) for o in objs):
@@ -496,8 +498,6 @@ def _number(objs: tuple[Any, ...], dynamic: bool) -> Plan:
         cls = type(typed[0])
     for o in objs:
         cls = ops.promoted(cls(0), o) or cls
-    if cls.__name__ == "_Coord":
-        cls = class_of(int)
     div = 0
     nonneg = not cls.dtype.is_float
     for o in objs:

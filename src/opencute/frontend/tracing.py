@@ -43,6 +43,7 @@ from opencute.frontend.locations import (
     traced,
     without_end,
 )
+from opencute.frontend.misuse import bound as bound_arguments
 from opencute.frontend.state.links import check, clear
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, TypeAttr
 from opencute.ir.builder import insert_at, locating
@@ -151,7 +152,9 @@ def trace_host(
     except RecursionError as e:
         raise without_end(e) from None
     except BaseException as e:
-        place_error(e)
+        placed = place_error(e)
+        if placed is not e:
+            raise placed from None
         raise
     finally:
         _count_traces(-1)
@@ -310,7 +313,7 @@ class KernelCall:
         self, bounds: dict[str, Attribute], clusters: list[Any] | None, memory: SmemPlan
     ) -> tuple[str, list[Value]]:
         _refuse_generator(self.fn)
-        bound = inspect.signature(self.fn).bind(*self.args, **self.kwargs)
+        bound = bound_arguments(self.name, inspect.signature(self.fn), self.args, self.kwargs)
         bound.apply_defaults()
         plans: dict[str, Plan] = {}
         values: list[Value] = []

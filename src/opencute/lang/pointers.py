@@ -13,7 +13,7 @@ from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import cute, interop
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
-from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type
+from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type, number_in
 from opencute.layout import Swizzle
 from opencute.numeric.literals import check_fits
 
@@ -104,10 +104,11 @@ class Pointer:
         return self.value
 
     def toint(self, *, loc: Any = None, ip: Any = None) -> Any:
-        """The address as an Int64 (Int32 for shared memory)."""
+        """The address as an Int64 (Int32 for shared memory, also of another block)."""
         address = Int64(cute.ptr_to_int(self.value))
         address.nonneg, address.div = True, self.alignment
-        return address.to(Int32) if self.memspace == AddressSpace.smem else address
+        narrow = self.memspace in (AddressSpace.smem, AddressSpace.dsmem)
+        return address.to(Int32) if narrow else address
 
     @property
     def llvm_ptr(self) -> Value:
@@ -155,7 +156,7 @@ class Pointer:
     def __add__(self, offset: Any) -> Pointer:
         if isinstance(offset, int) and offset == 0:
             return self
-        steps: Any = offset
+        offset = steps = number_in(offset)
         if not isinstance(offset, Numeric) and hasattr(offset, "__index__"):
             steps = _constant(operator.index(offset))
         if not isinstance(steps, Integer):

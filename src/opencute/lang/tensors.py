@@ -35,6 +35,7 @@ from opencute.lang.numbers import (
     Uint8,
     as_numeric,
     class_of,
+    number_in,
 )
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.values.packed_access import is_packed, load_element, store_element
@@ -78,33 +79,6 @@ class Tensor(metaclass=ABCMeta):  # noqa: B024 - a marker that outside classes r
     __slots__ = ()
 
 
-class _Coord(Int32):
-    """A 32-bit coordinate whose product with a stride is taken in 64 bits, so that an offset beyond
-    2^31 elements is right whatever the strides are; its quotients stay 32-bit (cheaper)."""
-
-    __slots__ = ()
-
-    def __mul__(self, other: Any) -> Any:
-        return Int64(self) * other
-
-    def __rmul__(self, other: Any) -> Any:
-        return other * Int64(self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _as_coord(Int32.__floordiv__(self, other))
-
-    def __mod__(self, other: Any) -> Any:
-        return _as_coord(Int32.__mod__(self, other))
-
-
-def _as_coord(x: Any) -> Any:
-    if not isinstance(x, Integer) or type(x) is not Int32 or not x.is_dynamic:
-        return x
-    out = _Coord(x.value)
-    out.div, out.nonneg, out.is_index = x.div, x.nonneg, x.is_index
-    return out
-
-
 def _map(f: Any, x: Any) -> Any:
     if is_tuple(x):
         items: Any = x
@@ -120,6 +94,7 @@ def _clean(c: Any) -> Any:
         if c == slice(None):
             return None
         raise LayoutError("only full slices select a mode", code="OC1354", found=c)
+    c = number_in(c)
     if isinstance(c, Numeric):
         if c.dtype.is_float:
             raise TypeMismatchError("a coordinate is made of integers", code="OC1230", found=c)
@@ -136,22 +111,13 @@ def _clean(c: Any) -> Any:
     return int(c)
 
 
-def offset_coord(crd: Any, layout: Any, *, wide: bool = True) -> Any:
-    """A coordinate as the layout algebra takes it: `:` as None, `...` filled in, offsets 64-bit
-    unless the layout is known to be small or `wide` is off (coordinates are no addresses)."""
+def offset_coord(crd: Any, layout: Any) -> Any:
+    """A coordinate as the layout algebra takes it: `:` as None, `...` filled in."""
     crd = _map(_clean, tuple(crd) if isinstance(crd, list) else crd)
     if is_tuple(crd) and any(c is Ellipsis for c in crd):
         at = next(i for i, c in enumerate(crd) if c is Ellipsis)
         crd = crd[:at] + (None,) * (layout.rank - len(crd) + 1) + crd[at + 1 :]
-    if crd is Ellipsis:
-        crd = None
-    small = isinstance(layout, ComposedLayout) or (is_static(layout) and _small(layout))
-    return crd if small or not wide else _map(_as_coord, crd)
-
-
-def _small(layout: Layout) -> bool:
-    extent = cosize(layout)
-    return not isinstance(extent, int) or extent < 1 << 31
+    return None if crd is Ellipsis else crd
 
 
 def layout_operands(layout: Layout) -> tuple[LayoutAttr, tuple[Value, ...]]:
@@ -286,21 +252,19 @@ class TracedTensor(Tensor):
     # ---- elements and views
     def _at(self, crd: Any) -> TracedTensor:
         """The view that a coordinate with None entries keeps."""
-        wide = isinstance(self.iterator, Pointer)
-        crd = offset_coord(crd, self.layout, wide=wide)
+        crd = offset_coord(crd, self.layout)
         layout, offset = slice_and_offset(crd, self.layout)
         if isinstance(self.iterator, Pointer):
             return TracedTensor(self.iterator + offset, layout)
         return TracedTensor(coord_add(self.iterator, offset), layout)
 
     def _element(self, crd: Any) -> Any:
-        wide = isinstance(self.iterator, Pointer)
         swizzle = _address_swizzle(self.iterator, self.layout)
         if swizzle is not None:
             layout = self.layout
-            place = layout.outer(offset_coord(crd, layout.outer, wide=False))
+            place = layout.outer(offset_coord(crd, layout.outer))
             return _swizzled(self.iterator, swizzle) + coord_add(layout.offset, place)
-        offset = self.layout(offset_coord(crd, self.layout, wide=wide))
+        offset = self.layout(offset_coord(crd, self.layout))
         if isinstance(self.iterator, Pointer):
             return self.iterator + offset
         return coord_add(self.iterator, offset)
@@ -312,7 +276,7 @@ class TracedTensor(Tensor):
         )  # fmt: skip
 
     def _offset(self, crd: Any) -> Any:
-        return self.layout(offset_coord(crd, self.layout, wide=True))
+        return self.layout(offset_coord(crd, self.layout))
 
     def __getitem__(self, crd: Any) -> Any:
         if _keeps(crd):

@@ -22,6 +22,8 @@ from opencute.ir.verifier import verify
 from opencute.passes.check_atoms import check_atoms
 from opencute.passes.contract_fma import contract_fma
 from opencute.passes.expand import expand
+from opencute.passes.hopper.join import join_products
+from opencute.passes.loops.fresh import fresh
 from opencute.passes.simplify import simplify
 from opencute.passes.tiles import tiles
 from opencute.passes.unroll import unroll
@@ -44,9 +46,11 @@ DEVICE: tuple[Pass, ...] = (
     *CUTE,
     simplify,  # constants where loop bounds and offsets need them
     unroll,  # loops that index register fragments disappear
+    fresh,  # registers of earlier turns of a loop stay apart from those of this one
     tiles,  # pointers, tiles and copies become addresses, loads and stores
     expand,  # operations without an instruction become ones that have one
     simplify,  # what the new operations have in common is computed once
+    join_products,  # products of warpgroups on one accumulator become one piece of assembly
 )
 
 HOST: tuple[Pass, ...] = (

@@ -7,9 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 from opencute import layout as la
+from opencute.arch.wgmma import WgmmaAtom
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects import tiled as tiled_dialect
+from opencute.lang.hopper import wgmma
 from opencute.lang.numbers import Boolean
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.tensors import TracedTensor, addressed, tile
@@ -252,7 +254,7 @@ def basic_copy_if(pred: Any, src: Any, dst: Any, *, loc: Any = None, ip: Any = N
 def gemm(
     atom: Any, d: Any, a: Any, b: Any, c: Any, *, loc: Any = None, ip: Any = None, **options: Any
 ) -> None:
-    """``d = a * b + c`` on register fragments, by an MMA atom or a tiled MMA.
+    """``d = a * b + c`` on fragments, by an MMA atom or a tiled MMA.
 
     Args:
         atom: an MmaAtom, TiledMma or ThrMma.
@@ -271,6 +273,9 @@ def gemm(
             expected="what make_mma_atom or make_tiled_mma gives",
         )  # fmt: skip
     op = atom.op
+    if isinstance(atom.record, WgmmaAtom):
+        wgmma.gemm(atom, d, a, b, c, _three_modes)
+        return
     types = (op.acc_dtype, op.a_dtype, op.b_dtype, op.acc_dtype)
     operands = [
         _fragment(name, x, t) for name, x, t in zip("dabc", (d, a, b, c), types, strict=True)

@@ -53,7 +53,7 @@ def thread_part(tensor: Any, view: Any, coord: Any, what: str) -> TracedTensor:
     in_memory = isinstance(tensor.iterator, Pointer)
     plain = layout.outer if isinstance(layout, ComposedLayout) else layout
     threads, part = view(plain)
-    offset = threads(offset_coord(coord, threads, wide=in_memory))
+    offset = threads(offset_coord(coord, threads))
     if isinstance(layout, ComposedLayout):
         moved = ComposedLayout(layout.inner, coord_add(layout.offset, offset), part)
         return TracedTensor(tensor.iterator, moved)

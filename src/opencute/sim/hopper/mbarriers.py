@@ -291,6 +291,21 @@ class MBarriers:
             self.checker.phase_done(bar.known)
         self.group.changed()
 
+    def finish(self) -> None:
+        """All blocks have ended (checking mode).
+
+        Raises:
+            SimulationError: bytes have come that nobody expected.
+        """
+        for bar in self.bars.values():
+            if bar.tx < 0 and bar.last is not None:
+                raise SimulationError(
+                    f"{-bar.tx} bytes have come to {self.name(bar.place)} in its phase "
+                    f"{bar.phase} that nobody expected when the kernel ended",
+                    code="OC3034", loc=bar.last.loc, expected="as many bytes as expect_tx said",
+                    found=f"{-bar.tx} more",
+                )  # fmt: skip
+
     # ------------------------------------------------------------------ ordinary accesses
     def touched(
         self, lanes: Lanes, access: Any, verb: str, buffer: Any, places: Array, mask: Any

@@ -3,9 +3,9 @@
 """The asynchronous half of what threads know: which writes units of the hardware may see.
 
 TMA and wgmma read shared memory through a proxy of their own. An ordinary write reaches them only
-if a fence (`fence.proxy.async`) lies between on the way from the writer to whoever starts the unit:
-by the writer after it wrote, by the issuing thread after it came to know of the write, or by anybody
-in between.
+if a fence (`fence.proxy.async`) lies on the way from the writer to whoever starts the unit: by the
+writer after it wrote, by the issuing thread after it came to know of the write, or by anybody in
+between.
 
 A fence keeps what its thread knew then. Only the last few are kept; where older ones may have been
 the ones that count, nothing is reported.
@@ -115,9 +115,9 @@ class Proxies:
 
     def _by_writer(self, issuer: int, slot: int, time: int) -> bool:
         """Whether the writer fenced, and the issuer knows that."""
-        if self.count[slot] > _KEPT and self.times[slot].min() > time:
+        if self.count[slot] > _KEPT and self.times[slot].min() >= time:
             return True  # older fences are forgotten
-        later = self.times[slot][self.times[slot] > time]
+        later = self.times[slot][self.times[slot] >= time]
         if slot == issuer:
             return bool(later.size)
         if not later.size:
@@ -131,7 +131,7 @@ class Proxies:
         clocks = self.clocks
         first = clocks.first_block * clocks.threads
         for fence in reversed(self.fences):
-            if fence.time <= time:
+            if fence.time < time:
                 break
             knew = self._knew(fence, writer, time)
             if not knew.any():

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks that end too early: while another block, or a unit, may still use their shared memory.
 
-Each use from elsewhere is remembered; when all is over, somebody of the block must have known of it,
-since otherwise nothing kept the block from ending before.
+Each use from elsewhere is remembered; when all is over, somebody of the block must have known of
+it, since otherwise nothing kept the block from ending before.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -80,7 +80,8 @@ class Trailing:
         name = run.describe(clocks.first_block + block, 0).split(", thread")[0]
         if who >= AGENTS:
             raise RaceError(
-                f"{name} may end while {self.checker.agents.name(who)} still uses its shared memory",
+                f"{name} may end while {self.checker.agents.name(who)} still uses its shared "
+                "memory",
                 code="OC3407", loc=op.loc,
                 hint="wait for it before the block ends (the mbarrier that counts its bytes, or "
                 "cp_async_bulk_wait_group)",

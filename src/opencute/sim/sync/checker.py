@@ -158,8 +158,12 @@ class Checker:
 
         Raises:
             RaceError: one may have ended while others still used its shared memory.
+            SimulationError: bytes have come to an mbarrier that nobody expected.
         """
         self.trailing.finish()
+        barriers = self.group.rest.get("mbarriers")
+        if barriers is not None:
+            barriers.finish()
 
     # ------------------------------------------------------------------ units of the hardware
     def agent(self, key: Hashable, name: str) -> int:
@@ -174,8 +178,8 @@ class Checker:
     def async_read(
         self, op: Op, run: Any, slots: Any, buffer: Any, places: Array, width: int, agent: int
     ) -> Any:
-        """A unit starts to read memory: what it reads must be known to whoever starts it, and, where
-        threads wrote it, have passed a proxy fence.
+        """A unit starts to read memory: what it reads must be known to whoever starts it, and have
+        passed a proxy fence where threads wrote it.
 
         Args:
             op: what starts it.
