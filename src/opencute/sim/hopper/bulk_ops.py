@@ -83,7 +83,7 @@ class _Sized:
     def _check(self, lanes: Lanes, size: int) -> None:
         if size < 0 or size % _ALIGN:
             raise SimulationError(
-                f"{self.op.name} of {size} bytes, {lanes.name((0, 0))}", code="OC3046",
+                f"{self.op.name} of {size} bytes, {lanes.name((0, 0))}", code="OC3066",
                 loc=self.op.loc, expected="a multiple of 16", found=size,
             )  # fmt: skip
 

@@ -54,6 +54,7 @@ class Target:
 
     def begin(self, access: Access, traffic: Traffic) -> None:
         """What is there is unknown from now on."""
+        mbarriers_of(self.lanes.run.group).named(self.op, self.lanes, self.bars)
         places = access.places(self.lanes, self.place)
         arena = self.lanes.run.group.arena
         arena.written[places.reshape(-1, 1) + np.arange(access.width)] = False
@@ -97,7 +98,7 @@ def targets_of(
     masks = lanes.full(np.atleast_2d(np.asarray(mask, np.int64))) & 0xFFFF
     if not masks.all():
         raise SimulationError(
-            f"{op.name}: the mask names no block, {lanes.name((0, 0))}", code="OC3044", loc=op.loc
+            f"{op.name}: the mask names no block, {lanes.name((0, 0))}", code="OC3064", loc=op.loc
         )
     targets: list[Target] = []
     for rank in range(16):

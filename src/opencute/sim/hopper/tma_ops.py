@@ -64,7 +64,7 @@ class _Mover:
             if swizzle.swizzle and row < swizzle.span and tile.bytes > row:
                 raise SimulationError(
                     f"{self.op.name}: rows of {row} bytes with a swizzle of {swizzle.span}",
-                    code="OC3042", loc=self.op.loc,
+                    code="OC3062", loc=self.op.loc,
                     expected="rows as wide as the swizzle, or a smaller swizzle",
                 )  # fmt: skip
             access = self.known[key] = Access(
@@ -94,7 +94,7 @@ class _Mover:
             raise SimulationError(
                 f"{self.op.name}: the tensor map does not fit the instruction, "
                 f"{lanes.name((0, 0))}",
-                code="OC3043", loc=self.op.loc,
+                code="OC3063", loc=self.op.loc,
                 expected=f"{want} coordinates, {'im2col' if map_.tile.im2col else 'tile'}",
                 found=f"{len(coords)} coordinates, {mode}",
             )  # fmt: skip
