@@ -553,13 +553,13 @@ class Access:
             taint = Taint(mask_of_bytes(taint.mask, count, self.packed), taint.origin)
         if type(buffer) is RowBuffer:
             registers.spoil(self, lanes, buffer, ptr.offset, starts, taint)
-        elif type(buffer) is SharedBuffer:
+        elif buffer.space == "smem":
             places = buffer.places(lanes, self._offsets(buffer, ptr.offset, starts))
             self._spoil(lanes, buffer, places, taint)
         elif taint.mask.any():
             report(lanes, taint, self.op, "a store to memory")
 
-    def _spoil(self, lanes: Lanes, buffer: SharedBuffer, places: Array, taint: Taint) -> None:
+    def _spoil(self, lanes: Lanes, buffer: Any, places: Array, taint: Taint) -> None:
         """Mark what garbage was written to in shared memory."""
         mask = taint.mask if taint.mask.ndim == 3 else taint.mask[..., None]
         places = places if places.ndim == 3 else places[..., None]
