@@ -20,29 +20,24 @@ NAMES: dict[str, frozenset[str]] = {
         "alloc_tmem dealloc_tmem fence_view_async_tmem_load fence_view_async_tmem_store "
         "retrieve_tmem_ptr".split()
     ),
-    "cute.nvgpu": frozenset(
-        "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()
-    ),
+    "cute.nvgpu": frozenset("make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()),
     "pipeline": frozenset(
         "PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()
     ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
-        "HardwareInfo "
-        "StaticPersistentRuntimeTileScheduler "
-        "TensorMapManager TmemAllocator "
-        "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape "
-        "distributed gemm get_num_tmem_alloc_cols hardware_info "
-        "mixed_input_helpers sm100".split()
+        "StaticPersistentRuntimeTileScheduler TensorMapManager TmemAllocator "
+        "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape distributed gemm "
+        "get_num_tmem_alloc_cols mixed_input_helpers sm100".split()
     ),
     "": frozenset("experimental jax".split()),
 }  # fmt: skip
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.tcgen05 experimental jax "
-    "utils.blackwell_helpers utils.blockscaled_layout utils.distributed utils.gemm "
-    "utils.hardware_info utils.mixed_input_helpers utils.sm100".split()
+    "cute.experimental cute.nvgpu.tcgen05 experimental jax utils.blackwell_helpers "
+    "utils.blockscaled_layout utils.distributed utils.gemm utils.mixed_input_helpers "
+    "utils.sm100".split()
 )
 
 

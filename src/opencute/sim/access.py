@@ -375,6 +375,16 @@ class Access:
             got = written[places[..., None] + np.arange(self.width)]
         return None if got.all() else np.invert(got)
 
+    # ------------------------------------------------------------------ hints
+    def touch(self, lanes: Lanes, ptr: SimPointer) -> None:
+        """Check the bounds of an access that reads nothing, a prefetch."""
+        buffer = ptr.buffer
+        if buffer is RAW:
+            self._by_buffer(lanes, ptr, lambda l, p: self.touch(l, p))
+        elif type(buffer) is not RowBuffer:
+            offsets = self._offsets(buffer, ptr.offset, None)
+            self._check(lanes, buffer, offsets, None, "prefetch")
+
     # ------------------------------------------------------------------ places
     def places(self, lanes: Lanes, ptr: SimPointer) -> Array:
         """Where each lane's pointer is to in the arena of shared memory, (P, Q); checked."""
