@@ -86,6 +86,13 @@ def add_one(
         while work.is_valid_tile:
             m, n, _ = work.tile_idx
             loads.producer_acquire(state)
+            if cutlass.const_expr(fault == "second copy"):
+                cute.copy(
+                    load,
+                    g_in[None, m, n],
+                    s_in[None, state.index],
+                    tma_bar_ptr=loads.producer_get_barrier(state),
+                )
             if cutlass.const_expr(fault != "no load"):
                 cute.copy(
                     load,
@@ -94,7 +101,8 @@ def add_one(
                     tma_bar_ptr=loads.producer_get_barrier(state),
                     mcast_mask=(1 << cluster) - 1 if cluster > 1 else None,
                 )
-            loads.producer_commit(state)
+            if cutlass.const_expr("bytes" not in fault):
+                loads.producer_commit(state)
             state.advance()
             sched.advance_to_next_work()
             work = sched.get_current_work()
@@ -183,6 +191,16 @@ def test_what_is_wrong_is_reported(fault: str, error: Any, text: str) -> None:
     with pytest.raises(error, match=text) as raised:
         run(1, fault)
     assert "test_tma.py" in str(raised.value)
+
+
+def test_a_second_copy_that_is_not_counted_is_seen_while_tracing() -> None:
+    with pytest.raises(OpenCuTeError, match="another number of bytes") as raised:
+        run(1, "second copy")
+    assert isinstance(raised.value, ArgumentError)
+    assert (raised.value.expected, raised.value.found) == (
+        f"{BYTES} bytes (tx_count)",
+        f"{2 * BYTES} bytes",
+    )
 
 
 # ---------------------------------------------------------------- what is checked while tracing
