@@ -18,8 +18,8 @@ from typing import Any, Protocol
 from opencute.jit.entry.words import Check
 
 __all__ = [
-    "MISSING", "Attribute", "Cell", "Class", "Fixed", "Item", "Part", "Place", "PlaceCheck", "Untracked",
-    "equal", "snapshot",
+    "MISSING", "Attribute", "Cell", "Class", "Fixed", "Item", "Part", "Place", "PlaceCheck",
+    "Untracked", "equal", "snapshot",
 ]  # fmt: skip
 
 MISSING = object()
