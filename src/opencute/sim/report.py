@@ -30,7 +30,7 @@ def collecting() -> Generator[list[SimulationError]]:
 
 
 def note(error: Exception) -> None:
-    """A kernel ends with this error: it goes to who collects them, if it is one of the simulator."""
+    """A kernel ends with this error: it goes to those who collect such errors."""
     if isinstance(error, SimulationError):
         for each in _found:
             each.append(error)
