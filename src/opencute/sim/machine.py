@@ -61,7 +61,7 @@ class Cohort:
         lanes: who they are.
         registers: values by register name.
         wait: what they wait for, if they do.
-        turn: what a loop that waits for memory carries into its next turn.
+        turn: what a loop that waits for memory carries into its next turn and may end it.
         before: as `turn`, when it was last allowed to go on without news.
         meetings: joins where they are expected, innermost last, with their positions there.
     """
@@ -259,8 +259,11 @@ class _Machine:
     # ------------------------------------------------------------------ loops that wait for memory
     def _spin(self, cohort: Cohort, step: Step) -> None:
         """Let others run before the next turn of a loop that reads what they may write."""
-        cohort.pc = step.to
+        cohort_pc, cohort.pc = cohort.pc, step.to
+        # What may end the loop and is not memory; a register tensor may hold something else always.
         cohort.turn = tuple(cohort.registers.get(u) for u in step.uses)
+        if step.counts:
+            cohort.turn = (*cohort.turn, self.turns[cohort_pc])
         group = cohort.lanes.run.group
         seen = group.version
         assert step.op is not None
