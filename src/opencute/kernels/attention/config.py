@@ -129,8 +129,12 @@ def padded(head_dim: int) -> int:
     return -(-head_dim // 32) * 32
 
 
-def heuristic(head_dim: int) -> AttentionConfig:
+def heuristic(head_dim: int, varlen: bool = False) -> AttentionConfig:
     """A good choice for heads of a size.
+
+    Args:
+        head_dim: elements of a head.
+        varlen: whether sequences lie end to end: where they start takes registers as well.
 
     With 32 queries to a warp, what is read of keys and values serves two instructions. The result
     takes a register for each of a warp's queries and eight elements of a head's, the scores as much
@@ -138,6 +142,8 @@ def heuristic(head_dim: int) -> AttentionConfig:
     """
     if head_dim > 128:
         return AttentionConfig(64, 64 if head_dim <= 192 else 32, 4)
+    if head_dim > 96 and varlen:
+        return AttentionConfig(128, 32, 4)
     return AttentionConfig(128, 64, 4)
 
 
