@@ -40,6 +40,8 @@ from opencute.cute.arch import cluster_sync as cluster_sync
 from opencute.cute.arch import cluster_wait as cluster_wait
 from opencute.cute.arch import clz as clz
 from opencute.cute.arch import cp_async as cp_async
+from opencute.cute.arch import cp_async_bulk_commit_group as cp_async_bulk_commit_group
+from opencute.cute.arch import cp_async_bulk_wait_group as cp_async_bulk_wait_group
 from opencute.cute.arch import cp_async_commit_group as cp_async_commit_group
 from opencute.cute.arch import cp_async_mbarrier_arrive_noinc as cp_async_mbarrier_arrive_noinc
 from opencute.cute.arch import cp_async_mbarrier_arrive_shared as cp_async_mbarrier_arrive_shared
@@ -157,6 +159,8 @@ __all__ = [
     "cluster_wait",
     "clz",
     "cp_async",
+    "cp_async_bulk_commit_group",
+    "cp_async_bulk_wait_group",
     "cp_async_commit_group",
     "cp_async_mbarrier_arrive_noinc",
     "cp_async_mbarrier_arrive_shared",

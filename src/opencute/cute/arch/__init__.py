@@ -92,6 +92,10 @@ _TABLE = {
             "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait",
         )
     },
+    **{
+        name: _HOPPER + "bulk"
+        for name in ("cp_async_bulk_commit_group", "cp_async_bulk_wait_group")
+    },
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _TABLE)

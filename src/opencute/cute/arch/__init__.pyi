@@ -93,6 +93,8 @@ from opencute.lang.block.warps import warp_reduction as warp_reduction
 from opencute.lang.block.warps import warp_reduction_max as warp_reduction_max
 from opencute.lang.block.warps import warp_reduction_sum as warp_reduction_sum
 from opencute.lang.block.warps import warp_redux_sync as warp_redux_sync
+from opencute.lang.hopper.bulk import cp_async_bulk_commit_group as cp_async_bulk_commit_group
+from opencute.lang.hopper.bulk import cp_async_bulk_wait_group as cp_async_bulk_wait_group
 from opencute.lang.hopper.clusters import cluster_arrive as cluster_arrive
 from opencute.lang.hopper.clusters import cluster_arrive_relaxed as cluster_arrive_relaxed
 from opencute.lang.hopper.clusters import cluster_sync as cluster_sync
@@ -167,6 +169,8 @@ __all__ = [
     "cluster_wait",
     "clz",
     "cp_async",
+    "cp_async_bulk_commit_group",
+    "cp_async_bulk_wait_group",
     "cp_async_commit_group",
     "cp_async_mbarrier_arrive_noinc",
     "cp_async_mbarrier_arrive_shared",
