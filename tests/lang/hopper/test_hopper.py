@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""mbarriers, clusters and what belongs to them, as kernels call them: simulator and machine code."""
+"""mbarriers, clusters and what belongs to them, as kernels call them, down to machine code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> None:
 @cute.kernel
 def stages_kernel(src: cute.Tensor, dst: cute.Tensor, left_out: cutlass.Constexpr, turns: Any):
     """One warp fills two stages with cp.async, the other one empties them."""
-    tidx, _, _ = cute.arch.thread_idx()
     warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     lane = cute.arch.lane_idx()
     smem = cutlass.utils.SmemAllocator()
@@ -107,9 +106,8 @@ def cluster_kernel(dst: cute.Tensor, fault: cutlass.Constexpr):
         cute.arch.mbarrier_wait(bar, 0)
     if tidx < size:
         dst[cute.arch.block_idx()[0] * size + tidx] = values[tidx]
-    if cutlass.const_expr(fault == "late"):
-        if tidx == 0:
-            cute.arch.mbarrier_arrive(bar, (rank + 1) % size)
+    if cutlass.const_expr(fault == "late") and tidx == 0:
+        cute.arch.mbarrier_arrive(bar, (rank + 1) % size)
     cute.arch.griddepcontrol_launch_dependents()
 
 

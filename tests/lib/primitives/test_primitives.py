@@ -31,10 +31,9 @@ def copies_kernel(src: cute.Tensor, dst: cutlass.Array):
     smem = cutlass.Array(cutlass.Float32, 128, space=cutlass.AddressSpace.smem, alignment=128)
     bars = cutlass.Array(cutlass.Int64, 2, space=cutlass.AddressSpace.smem)
     full, done = bars, bars.subview(1)
-    if warp == 0:
-        if prims.elect_sync():
-            prims.mbarrier_init(full, 32)
-            prims.mbarrier_init(done, 1)
+    if warp == 0 and cute.arch.lane_idx() == 0:
+        prims.mbarrier_init(full, 32)
+        prims.mbarrier_init(done, 1)
     prims.fence_mbarrier_init()
     prims.barrier_cta_sync(0)
     if warp == 0:

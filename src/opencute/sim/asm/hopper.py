@@ -24,11 +24,7 @@ HOPPER: dict[tuple[str, ...], Effect] = {}
 """Effects by the first words of an instruction; longer ones count before shorter ones."""
 
 
-<<<<<<< HEAD
 def _on(*names: str) -> Callable[[Effect], Effect]:
-=======
-def _on(*names: str):
->>>>>>> main
     def decorate(fn: Effect) -> Effect:
         for name in names:
             HOPPER[tuple(name.split("."))] = fn
