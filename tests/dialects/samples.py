@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dialects.hopper.hopper_samples import HOPPER
+from dialects.hopper.product_samples import PRODUCTS
 from dialects.hopper.tma_samples import TMA_SAMPLES
 from opencute.arch.mma import MMA_ATOMS
 from opencute.base.location import Location
@@ -465,6 +466,11 @@ _add(
     lambda arg: ptx_memory.cp_async(arg(S32), arg(G16), 16, cache="cg", prefetch=128),
     lambda arg: ptx_memory.cp_async(arg(S32), arg(G32), 4, src_bytes=arg(I32)),
 )
+_add(
+    "ptx.prefetch",
+    lambda arg: ptx_memory.prefetch(arg(G16)),
+    lambda arg: ptx_memory.prefetch(arg(G32), "L1"),
+)
 _add("ptx.cp_async_commit", lambda arg: ptx_memory.cp_async_commit())
 _add("ptx.cp_async_wait", *[lambda arg, n=n: ptx_memory.cp_async_wait(n) for n in (-1, 0, 3)])
 
@@ -529,5 +535,5 @@ def _gemm(arg: Callable[[Type], Value]) -> object:
 _add("cute.gemm", _gemm)
 
 
-for _name, _samples in {**HOPPER, **TMA_SAMPLES}.items():
+for _name, _samples in {**HOPPER, **PRODUCTS, **TMA_SAMPLES}.items():
     _add(_name, *_samples)

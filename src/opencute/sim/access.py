@@ -27,6 +27,7 @@ from opencute.sim import faults, registers
 from opencute.sim.fused.memory import gather
 from opencute.sim.lanes import Lanes, merge_value
 from opencute.sim.memory import RAW, Buffer, RowBuffer, SimPointer
+from opencute.sim.numbers import wide
 from opencute.sim.numbers.bulk import scatter
 from opencute.sim.numbers.packing import (
     bit_width,
@@ -53,6 +54,8 @@ def _storage(element: Type, op: Op) -> tuple[np.dtype[Any], int]:
         return np.dtype(np.uint8), 0
     dtype = dtype_of(element, op.loc)
     width = bit_width(element)
+    if width == 128:
+        return wide.ITEM, 0
     return (dtype, 0) if width == dtype.itemsize * 8 else (np.dtype(np.uint8), width)
 
 
@@ -63,6 +66,8 @@ def _codec(element: Type, packed: int) -> Codec:
     """Functions from what lies in memory to a value and back, None where they are the same."""
     if isinstance(element, PtrType | LLVMPointerType):
         return (lambda v: SimPointer(RAW, v)), (lambda p: p.address())
+    if bit_width(element) == 128:
+        return wide.from_items, wide.to_items
     if packed:
         return (lambda v: from_bytes(v, element)), (lambda v: to_bytes(v, packed))
     if element == IntegerType(1):
@@ -374,6 +379,16 @@ class Access:
         else:
             got = written[places[..., None] + np.arange(self.width)]
         return None if got.all() else np.invert(got)
+
+    # ------------------------------------------------------------------ hints
+    def touch(self, lanes: Lanes, ptr: SimPointer) -> None:
+        """Check the bounds of an access that reads nothing, a prefetch."""
+        buffer = ptr.buffer
+        if buffer is RAW:
+            self._by_buffer(lanes, ptr, lambda l, p: self.touch(l, p))
+        elif type(buffer) is not RowBuffer:
+            offsets = self._offsets(buffer, ptr.offset, None)
+            self._check(lanes, buffer, offsets, None, "prefetch")
 
     # ------------------------------------------------------------------ places
     def places(self, lanes: Lanes, ptr: SimPointer) -> Array:

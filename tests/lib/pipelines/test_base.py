@@ -200,6 +200,8 @@ def create(**changed: Any) -> None:
         ({"producer_group": 32}, ArgumentTypeError, "producer_group is a CooperativeGroup"),
         ({"consumer_group": None}, ArgumentTypeError, "consumer_group is a CooperativeGroup"),
         ({"barrier_storage": 64}, ArgumentTypeError, "stored in shared memory"),
+        ({"consumer_group": group(65)}, ArgumentError, "more arrivals than the block has threads"),
+        ({"producer_group": group(128)}, ArgumentError, "producer_group waits for more arrivals"),
     ],
 )
 def test_refused(changed: Any, error: Any, text: str) -> None:
