@@ -131,7 +131,7 @@ def bad(a: cute.Tensor, what: cutlass.Constexpr):
 @pytest.mark.parametrize(
     ("what", "kind", "code"),
     [
-        ("no barrier", TypeMismatchError, "OC1288"),
+        ("no barrier", TypeMismatchError, "OC1227"),
         ("store", TypeMismatchError, "OC1277"),
         ("groups", ArgumentError, "OC2932"),
     ],
