@@ -19,7 +19,7 @@ NAMES: dict[str, frozenset[str]] = {
         "alloc_tmem dealloc_tmem fence_view_async_tmem_load fence_view_async_tmem_store "
         "retrieve_tmem_ptr".split()
     ),
-    "cute.nvgpu": frozenset("make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()),
+    "cute.nvgpu": frozenset("tcgen05".split()),
     "pipeline": frozenset(
         "PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()
     ),
