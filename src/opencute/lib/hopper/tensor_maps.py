@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensor maps that a kernel keeps in memory and changes, as grouped GEMMs do.
 
-    maps = utils.TensorMapManager(utils.TensorMapUpdateMode.SMEM, 128)
-    a_map = maps.get_tensormap_ptr(workspace[(block, 0, None)].iterator)
-    maps.init_tensormap_from_atom(atom, smem_ptr, warp_id)       # once
-    maps.fence_tensormap_initialization()
-    maps.update_tensormap((tensor,), (atom,), (a_map,), warp_id, (smem_ptr,))
-    maps.fence_tensormap_update(a_map)
-    cute.copy(atom, g, s, tma_bar_ptr=bar, tma_desc_ptr=a_map)
+maps = utils.TensorMapManager(utils.TensorMapUpdateMode.SMEM, 128)
+a_map = maps.get_tensormap_ptr(workspace[(block, 0, None)].iterator)
+maps.init_tensormap_from_atom(atom, smem_ptr, warp_id)       # once
+maps.fence_tensormap_initialization()
+maps.update_tensormap((tensor,), (atom,), (a_map,), warp_id, (smem_ptr,))
+maps.fence_tensormap_update(a_map)
+cute.copy(atom, g, s, tma_bar_ptr=bar, tma_desc_ptr=a_map)
 """
 
 from __future__ import annotations
