@@ -27,7 +27,7 @@ __all__ = ["UNIT", "Descriptor", "descriptor_tensor"]
 UNIT = 16
 """Bytes that the offsets of a descriptor tensor count in."""
 
-_SWIZZLES = {(): 0, (1, 4, 3): 32, (2, 4, 3): 64, (3, 4, 3): 128}
+_SWIZZLES: dict[tuple[int, ...], int] = {(): 0, (1, 4, 3): 32, (2, 4, 3): 64, (3, 4, 3): 128}
 _WINDOW = FIELDS["start"].unit << FIELDS["start"].bits
 
 

@@ -34,10 +34,10 @@ def guards_of(group: Any) -> list[Guard]:
 
 @dataclass(eq=False)
 class _Flight:
-    """Products of one operation on one place.
+    """Products on one place.
 
     Args:
-        op: the operation.
+        op: the operation of the last one.
         bytes: which of the registers' bytes it uses.
         changes: whether it changes them.
         count: for each lane that started together, how many are under way.
@@ -61,7 +61,7 @@ class Guard:
         n = lanes.run.lanes[0] * lanes.run.lanes[1]
         self.size = size
         self.unfenced: Array = np.ones(n, np.bool_)
-        self.flights: dict[tuple[int, int], _Flight] = {}
+        self.flights: dict[int, _Flight] = {}
         self.busy = False
         """Whether it is the hardware that uses the registers."""
         guards_of(lanes.run.group).append(self)
@@ -117,18 +117,20 @@ class Guard:
                 expected="warpgroup.fence() between the last use of the registers and the product",
                 hint="products that follow each other on one accumulator need one fence only",
             )  # fmt: skip
-        flight = self.flights.get((id(op), where))
+        flight = self.flights.get(where)
         if flight is None:
             count = np.zeros(self.unfenced.size, np.int32)
-            flight = self.flights[id(op), where] = _Flight(op, bytes_, changes, count)
+            flight = self.flights[where] = _Flight(op, bytes_, changes, count)
+        elif flight.op is not op:
+            flight.op, flight.bytes = op, flight.bytes | bytes_
         flight.count[lanes.slot] += 1
 
-    def end(self, op: Op, lanes: Lanes, where: int) -> None:
+    def end(self, where: int, lanes: Lanes) -> None:
         """A product is done."""
-        flight = self.flights[id(op), where]
+        flight = self.flights[where]
         flight.count[lanes.slot] -= 1
         if not flight.count.any():
-            del self.flights[id(op), where]
+            del self.flights[where]
 
     def fence(self, lanes: Lanes) -> None:
         """Threads order what they did."""
