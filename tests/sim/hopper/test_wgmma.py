@@ -158,7 +158,9 @@ def faulty(
 def _with(tensor: Any, strides: Strides) -> Any:
     old = tensor.iterator
     low = old.low - old.strides.low + strides.low
-    return cute.make_tensor(Descriptor(low, strides, old.dtype, old.mn_major), tensor.layout)
+    return cute.make_tensor(
+        Descriptor(low, strides, old.dtype, old.mn_major, old.shape), tensor.layout
+    )
 
 
 @cute.jit
