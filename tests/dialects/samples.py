@@ -466,6 +466,11 @@ _add(
     lambda arg: ptx_memory.cp_async(arg(S32), arg(G16), 16, cache="cg", prefetch=128),
     lambda arg: ptx_memory.cp_async(arg(S32), arg(G32), 4, src_bytes=arg(I32)),
 )
+_add(
+    "ptx.prefetch",
+    lambda arg: ptx_memory.prefetch(arg(G16)),
+    lambda arg: ptx_memory.prefetch(arg(G32), "L1"),
+)
 _add("ptx.cp_async_commit", lambda arg: ptx_memory.cp_async_commit())
 _add("ptx.cp_async_wait", *[lambda arg, n=n: ptx_memory.cp_async_wait(n) for n in (-1, 0, 3)])
 

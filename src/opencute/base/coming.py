@@ -15,34 +15,36 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 
 # Names in modules that exist, by the module's name after "opencute.".
 NAMES: dict[str, frozenset[str]] = {
-    "cute": frozenset("make_layout_image_mask".split()),
     "cute.arch": frozenset(
         "alloc_tmem dealloc_tmem fence_view_async_tmem_load fence_view_async_tmem_store "
         "retrieve_tmem_ptr".split()
     ),
-    "cute.nvgpu": frozenset(
-        "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()
-    ),
+    "cute.nvgpu": frozenset("make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()),
     "pipeline": frozenset(
         "PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()
     ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
-        "HardwareInfo "
-        "StaticPersistentRuntimeTileScheduler "
-        "TensorMapManager TmemAllocator "
-        "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape "
-        "distributed gemm get_num_tmem_alloc_cols hardware_info "
-        "mixed_input_helpers sm100".split()
+        "StaticPersistentRuntimeTileScheduler TensorMapManager TmemAllocator "
+        "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape distributed gemm "
+        "get_num_tmem_alloc_cols mixed_input_helpers sm100".split()
+    ),
+    "utils.blackwell_helpers": frozenset(
+        "check_gemm_tma_alignment cluster_shape_to_tma_atom_A cluster_shape_to_tma_atom_B "
+        "cluster_shape_to_tma_atom_SFB compute_epilogue_tile_shape compute_epilogue_tile_size "
+        "get_layoutSFA_TV get_layoutSFB_TV get_permutation_mnk get_smem_layout_atom_ab "
+        "get_smem_store_op get_tmem_load_op make_blockscaled_trivial_tiled_mma "
+        "make_smem_layout_a make_smem_layout_b make_smem_layout_epi make_trivial_tiled_mma "
+        "partition_fragment_SFA partition_fragment_SFB sm120_get_smem_store_op".split()
     ),
     "": frozenset("experimental jax".split()),
 }  # fmt: skip
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.tcgen05 experimental jax "
-    "utils.blackwell_helpers utils.blockscaled_layout utils.distributed utils.gemm "
-    "utils.hardware_info utils.mixed_input_helpers utils.sm100".split()
+    "cute.experimental cute.nvgpu.tcgen05 experimental jax utils.blackwell_helpers "
+    "utils.blockscaled_layout utils.distributed utils.gemm utils.mixed_input_helpers "
+    "utils.sm100".split()
 )
 
 

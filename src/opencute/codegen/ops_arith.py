@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opencute.base.errors import ToolchainError
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import constant_text, llvm_type, mangled
 from opencute.dialects.arith import CMPF, CMPI
@@ -104,21 +103,9 @@ def _intrinsic(word: str) -> OpPrinter:
     return printer
 
 
-def _refuse_128(op: Op, integer: Type, to: Type) -> None:
-    """LLVM ends the process where it would have to call a library for 128 bits."""
-    if isinstance(integer, IntegerType) and integer.width > 64:
-        raise ToolchainError(
-            f"{op.name}: no machine code converts between 128-bit integers and floats",
-            code="OC1529", loc=op.loc, found=f"{op.operands[0].type} to {to}",
-            hint="convert to a 64-bit integer in between",
-        )  # fmt: skip
-
-
 def _cast(word: str) -> OpPrinter:
     def printer(e: Emitter, op: Op) -> None:
         value = op.operands[0]
-        if word in ("sitofp", "uitofp"):
-            _refuse_128(op, element_type(value.type), op.results[0].type)
         to = llvm_type(op.results[0].type)
         if word == "bitcast" and llvm_type(value.type) == to:
             e.names[op.results[0]] = e.ref(value)
@@ -187,7 +174,6 @@ def _fptoint(signed: bool) -> OpPrinter:
     def printer(e: Emitter, op: Op) -> None:
         src, dst = element_type(op.operands[0].type), element_type(op.results[0].type)
         assert isinstance(src, FloatType) and isinstance(dst, IntegerType)
-        _refuse_128(op, dst, dst)
 
         def one(args: list[str]) -> str:
             value, text = args[0], llvm_type(src)

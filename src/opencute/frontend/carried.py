@@ -401,7 +401,7 @@ def plan_for(*objs: Any, dynamic: bool = False, session: Session | None = None) 
         return _number(objs, dynamic)
     if isinstance(first, Descriptor):
         return _descriptor(objs, session)
-    if isinstance(first, Pointer):
+    if isinstance(first, Pointer) and isinstance(first.value.type, PtrType):
         return _pointer(objs)
     if isinstance(first, Stream):
         return StreamPlan()

@@ -77,6 +77,7 @@ def instruction_rules(target: Target) -> dict[str, Rule]:
         "ptx.load": for_target(_load),
         "ptx.store": for_target(_store),
         "ptx.cp_async": _cp_async,
+        "ptx.prefetch": _prefetch,
         "ptx.fence_proxy": for_target(_fence_proxy),
     }
 
@@ -324,6 +325,14 @@ def _store(op: Op, rw: Rewriter, target: Target) -> Replacement:
         letters = ",".join([letter, *[_LETTER[plan.register]] * n])
         values = (address, *(words[i] for i in piece))
         llvm.inline_asm(text, f"{letters}{_MEMORY}", values, ())
+    return ()
+
+
+def _prefetch(op: Op, rw: Rewriter) -> Replacement:
+    address, letter, space = _address(op.operands[0], rw.source_type(0))
+    llvm.inline_asm(
+        f"prefetch{space}.{_word(op, 'level')} [$0];", f"{letter}{_MEMORY}", (address,), ()
+    )
     return ()
 
 

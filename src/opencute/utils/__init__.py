@@ -9,6 +9,7 @@ from opencute.base.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "HardwareInfo": "opencute.lib.hardware_info",
         "GroupSearchResult": "opencute.lib.schedulers.grouped",
         "GroupSearchState": "opencute.lib.schedulers.grouped",
         "GroupedGemmTileSchedulerHelper": "opencute.lib.schedulers.grouped",
@@ -18,9 +19,11 @@ __getattr__, __dir__, __all__ = lazy_names(
         "StaticPersistentGroupTileScheduler": "opencute.lib.schedulers.grouped",
         "StaticPersistentTileScheduler": "opencute.lib.schedulers.static",
         "WorkTileInfo": "opencute.lib.schedulers.work",
+        "blackwell_helpers": "opencute.utils.blackwell_helpers:",
         "create_cute_tensor_for_fp8": "opencute.integrations.torch_narrow",
         "create_initial_search_state": "opencute.lib.schedulers.grouped",
         "get_smem_capacity_in_bytes": "opencute.lib.smem_allocator",
+        "hardware_info": "opencute.utils.hardware_info:",
         "hopper_helpers": "opencute.utils.hopper_helpers:",
         "is_fp8_dtype": "opencute.integrations.torch_narrow",
         "print_latex": "opencute.lib.latex",

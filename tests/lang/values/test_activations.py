@@ -39,13 +39,13 @@ def test_nan_and_infinities() -> None:
     nan = math.nan
     assert np.array_equal(applied(m.relu), [nan, 0, np.inf, 0, 0, 0, 0, 3.5], equal_nan=True)
     for fast in (False, True):
-        silu = applied(lambda v: m.silu(v, fastmath=fast))
+        silu = applied(lambda v, fast=fast: m.silu(v, fastmath=fast))
         assert np.isnan(silu[0]) and silu[2] == np.inf and abs(silu[3]) < 1e-37
-        sigmoid = applied(lambda v: m.sigmoid(v, fastmath=fast))
+        sigmoid = applied(lambda v, fast=fast: m.sigmoid(v, fastmath=fast))
         assert np.isnan(sigmoid[0]) and sigmoid[1:4].tolist() == [0.0, 1.0, sigmoid[3]]
         assert sigmoid[3] < 1e-37 and sigmoid[5] == 0.5
     for kind in ("none", "tanh"):
-        gelu = applied(lambda v: m.gelu(v, approximate=kind))
+        gelu = applied(lambda v, kind=kind: m.gelu(v, approximate=kind))
         assert np.isnan(gelu[0]) and gelu[2] == np.inf and gelu[3] == 0.0 == gelu[5]
 
 
@@ -62,7 +62,7 @@ def test_both_forms_of_gelu() -> None:
 
 def test_as_torch_computes_them() -> None:
     torch = pytest.importorskip("torch")
-    from torch.nn import functional as F  # noqa: N812 - its usual name
+    from torch.nn import functional as F
 
     x = np.linspace(-6, 6, 32, dtype=np.float32)
     t = torch.from_numpy(x)

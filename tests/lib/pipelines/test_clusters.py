@@ -73,7 +73,7 @@ def launch_pass_on(out: cute.Tensor, turns: Int32, fault: cutlass.Constexpr) -> 
 def test_buffers_of_another_block() -> None:
     for seed in range(3):
         out = np.zeros((7, 32), np.int32)
-        with KNOBS.override(sim_seed=seed, sim_check=False):
+        with KNOBS.override(sim_seed=seed):
             launch_pass_on(out, 7, "")
         assert out.tolist() == [[n * 100 + 31 - lane for lane in range(32)] for n in range(7)]
 

@@ -64,6 +64,7 @@ class AttentionPlan(HeadTiles):
     group: int
     alike: bool = False
 
+
 class Softmax:
     """What scores are compared with, and the sum of weights, for each of a thread's rows.
 

@@ -85,9 +85,7 @@ class BackwardPlan(HeadTiles):
     def queries_smem(self) -> Any:
         """Shared memory for tiles of Q, (m, depth, stages)."""
         line = self.depth + 8
-        return cute.make_layout(
-            (self.m, self.depth, self.stages), stride=(line, 1, line * self.m)
-        )
+        return cute.make_layout((self.m, self.depth, self.stages), stride=(line, 1, line * self.m))
 
     def scores_smem(self) -> Any:
         """Shared memory (n, m), its rows apart as those of operands."""
@@ -146,9 +144,7 @@ def prepare_kernel(
     for i in cutlass.range_constexpr(cute.size(copies.coords, mode=[1])):
         outs, grads = (x[None, i, None].load().to(cutlass.Float32) for x in read)
         delta = (outs * grads).reduce(cute.ReductionOp.ADD, cutlass.Float32(0.0), 0)
-        delta = cute.arch.warp_reduction(
-            delta, lambda a, b: a + b, threads_in_group=plan.line // 8
-        )
+        delta = cute.arch.warp_reduction(delta, lambda a, b: a + b, threads_in_group=plan.line // 8)
         row, column = copies.coords[0, i, 0]
         if column == 0:
             # A query that is not there, or sees nothing, has no weights: 2 ** (s - inf) is 0.

@@ -149,6 +149,9 @@ def make_copy_atom(
         LayoutError: the bits are no multiple of the element's, or the instruction has no such
             width; elements that its matrices cannot be made of.
     """
+    own = getattr(op, "make_atom", None)
+    if own is not None:
+        return own(copy_internal_type, int(num_bits_per_copy))
     if not isinstance(getattr(op, "name", None), str) or op.name not in copies.COPY_ATOMS:
         raise TypeMismatchError(
             "make_copy_atom: not a copy operation", code="OC1274", found=repr(op),

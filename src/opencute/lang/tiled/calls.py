@@ -27,6 +27,7 @@ __all__ = [
     "copy_atom_call",
     "gemm",
     "mma_atom_call",
+    "operand",
 ]
 
 
@@ -40,18 +41,24 @@ def _grouped(layout: Layout) -> Layout:
     return la.group_modes(layout, 1, la.rank(layout))
 
 
-def _operand(name: str, x: Any) -> TracedTensor:
-    """A tensor in memory with a plain layout of static shape."""
+def operand(who: str, name: str, x: Any) -> TracedTensor:
+    """A tensor in memory with a plain layout of static shape.
+
+    Args:
+        who: the function whose operand it is.
+        name: the operand.
+        x: what was given.
+    """
     if not isinstance(x, TracedTensor) or not isinstance(x.iterator, Pointer):
         raise TypeMismatchError(
-            f"copy: {name} is not a tensor in memory", code="OC1236", found=str(x)
+            f"{who}: {name} is not a tensor in memory", code="OC1236", found=str(x)
         )
     if not la.is_static(x.layout.shape):
         raise LayoutError(
-            f"copy: {name} needs a static shape", code="OC1362", found=x.layout,
+            f"{who}: {name} needs a static shape", code="OC1362", found=x.layout,
             hint="tile or slice it to compile-time extents",
         )  # fmt: skip
-    return TracedTensor(*addressed(x, "copy"))
+    return TracedTensor(*addressed(x, who))
 
 
 def copy(
@@ -78,7 +85,7 @@ def copy(
     if own is not None:  # an atom that knows itself what it copies, and how
         own(src, dst, pred, **options)
         return
-    s, d = _operand("src", src), _operand("dst", dst)
+    s, d = operand("copy", "src", src), operand("copy", "dst", dst)
     if s.element_type is not d.element_type:
         raise TypeMismatchError(
             "copy: element types differ", code="OC1238",

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.lang.block.majors import OperandMajorMode
 from opencute.lang.hopper.smem_layouts import SmemLayoutAtomKind, make_smem_layout_atom
 from opencute.lang.pointers import element_bits
 from opencute.layout import ComposedLayout, product, product_each, tile_to_shape
@@ -21,6 +22,7 @@ from opencute.lib.layout_enum import LayoutEnum
 
 __all__ = [
     "get_smem_layout_atom",
+    "make_smem_layout",
     "make_smem_layout_a",
     "make_smem_layout_b",
     "make_smem_layout_epi",
@@ -77,6 +79,37 @@ def _staged(
             expected=f"a multiple of {atom.outer.shape}", found=shape,
         )  # fmt: skip
     return out
+
+
+def make_smem_layout(
+    leading_mode: OperandMajorMode,
+    smem_tile_shape: Any,
+    element_type: Any,
+    num_stages: int,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> ComposedLayout:
+    """Shared memory for tiles of any matrix: (rows, columns, stages).
+
+    Args:
+        leading_mode: which of rows (MN) and columns (K) is contiguous.
+        smem_tile_shape: the tile.
+        element_type: of the elements.
+        num_stages: tiles that are there at a time.
+
+    Raises:
+        TypeMismatchError: no such mode.
+        LayoutError: the tile is not made of whole pieces.
+    """
+    if not isinstance(leading_mode, OperandMajorMode):
+        raise TypeMismatchError(
+            "the contiguous mode is an OperandMajorMode", code="OC1224", found=repr(leading_mode)
+        )
+    by_rows = leading_mode is OperandMajorMode.K
+    layout = LayoutEnum.ROW_MAJOR if by_rows else LayoutEnum.COL_MAJOR
+    shape = tuple(smem_tile_shape)
+    return _staged(layout, element_type, shape, (*shape, num_stages))
 
 
 def make_smem_layout_a(

@@ -14,17 +14,19 @@ In: `start`, `commit` and `wait` by lanes. Out: the copies' effects on memory, w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from opencute.ir.core import Op
 from opencute.sim.hopper.agents import Agents, Work, agents_of
+from opencute.sim.hopper.traffic import known_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.group import Group
 from opencute.sim.values import Array
 
-__all__ = ["BulkGroups", "bulk_groups_of"]
+__all__ = ["BulkCopy", "BulkGroups", "bulk_groups_of"]
 
 
 def bulk_groups_of(group: Group) -> BulkGroups:
@@ -33,7 +35,7 @@ def bulk_groups_of(group: Group) -> BulkGroups:
 
 
 @dataclass(eq=False)
-class _Copy:
+class BulkCopy:
     """A copy under way.
 
     Args:
@@ -41,12 +43,16 @@ class _Copy:
         groups: for each, the number of the group that it belongs to.
         read: reads the source.
         write: writes the destination.
+        reads: flights that read (checking mode).
+        writes: flights that write.
     """
 
     slots: Array
     groups: Array
     read: Work
     write: Work
+    reads: list[Any] = field(default_factory=list)
+    writes: list[Any] = field(default_factory=list)
 
 
 class BulkGroups:
@@ -59,11 +65,11 @@ class BulkGroups:
     def __init__(self, group: Group) -> None:
         self.agents: Agents = agents_of(group)
         self.commits = np.zeros(group.blocks * group.threads, np.int64)
-        self.flying: list[_Copy] = []
+        self.flying: list[BulkCopy] = []
 
     def start(
         self, op: Op, lanes: Lanes, read: Callable[[], None], write: Callable[[], None], name: str
-    ) -> None:
+    ) -> BulkCopy:
         """Lanes start a copy.
 
         Args:
@@ -73,15 +79,22 @@ class BulkGroups:
             write: writes what was read.
             name: what messages call it.
         """
-        reading = self.agents.post(op, lanes, read, name=f"{name}, reading")
 
-        def then_write() -> None:
+        def first() -> None:
+            read()
+            known_of(copy.reads)
+
+        def then() -> None:
             self.agents.finish(reading)
             write()
+            known_of(copy.writes)
 
-        writing = self.agents.post(op, lanes, then_write, name=name)
+        reading = self.agents.post(op, lanes, first, name=f"{name}, reading")
+        writing = self.agents.post(op, lanes, then, name=name)
         slots = lanes.slot.ravel()
-        self.flying.append(_Copy(slots, self.commits[slots], reading, writing))
+        copy = BulkCopy(slots, self.commits[slots], reading, writing)
+        self.flying.append(copy)
+        return copy
 
     def commit(self, lanes: Lanes) -> None:
         """Lanes close their group."""
@@ -94,7 +107,14 @@ class BulkGroups:
         due = np.full(self.commits.size, -1, np.int64)
         slots = lanes.slot
         due[slots] = self.commits[slots] - groups
+        checker = lanes.run.checker
         for copy in self.flying:
-            if (copy.groups < due[copy.slots]).any():
-                self.agents.finish(copy.read if read else copy.write)
-        self.flying = [c for c in self.flying if not c.write.done]
+            over = copy.groups < due[copy.slots]
+            if not over.any():
+                continue
+            self.agents.finish(copy.read if read else copy.write)
+            if checker is not None:
+                done = [*copy.reads, *(() if read else copy.writes)]
+                checker.waited_for(copy.slots[over], *done)
+        if checker is None:
+            self.flying = [c for c in self.flying if not c.write.done]

@@ -22,10 +22,12 @@ from opencute.ir.types import I8
 from opencute.sim.access import Access
 from opencute.sim.hopper.agents import agents_of
 from opencute.sim.hopper.bulk_groups import bulk_groups_of
-from opencute.sim.hopper.completion import Completion, blocks_of_mask, segments
+from opencute.sim.hopper.completion import segments, targets_of
+from opencute.sim.hopper.places import Places
 from opencute.sim.hopper.reductions import Reduction, map_reduction
+from opencute.sim.hopper.traffic import Traffic, by_unit, owned
 from opencute.sim.lanes import Lanes
-from opencute.sim.memory import SimPointer
+from opencute.sim.memory import RAW, SimPointer
 from opencute.sim.registry import Function, semantics
 from opencute.sim.taint import Taint, report
 from opencute.sim.values import Array
@@ -81,7 +83,7 @@ class _Sized:
     def _check(self, lanes: Lanes, size: int) -> None:
         if size < 0 or size % _ALIGN:
             raise SimulationError(
-                f"{self.op.name} of {size} bytes, {lanes.name((0, 0))}", code="OC3046",
+                f"{self.op.name} of {size} bytes, {lanes.name((0, 0))}", code="OC3066",
                 loc=self.op.loc, expected="a multiple of 16", found=size,
             )  # fmt: skip
 
@@ -91,7 +93,7 @@ class _ToShared(_Sized):
 
     def __init__(self, op: BulkCopyOp | BulkReduceOp) -> None:
         super().__init__(op)
-        self.done = Completion(op)
+        self.places = Places(op)
         self.change: Reduction | None = None
         if isinstance(op, BulkReduceOp):
             self.change = Reduction(op, *map_reduction(op, op.op.value, op.type.value))
@@ -109,22 +111,42 @@ class _ToShared(_Sized):
         self, lanes: Lanes, size: int, dst: SimPointer, src: SimPointer, bar: SimPointer, mask: Any
     ) -> None:
         access = self.access(size)
-        targets = blocks_of_mask(self.op, lanes, dst, bar, mask)
+        src = owned(lanes, self.op, src)
+        targets = targets_of(self.op, self.places, lanes, dst, bar, mask)
+        traffic = Traffic(self.op, lanes, "a bulk copy")
         if self.change is None:
-            for part, _, place, _ in targets:
-                access.begin(part, place)
+            for target in targets:
+                target.begin(access, traffic)
+        keys = np.broadcast_to(targets[0].bars.reshape(-1)[:1], lanes.n).tolist()
+        sources = _flights("read", lanes, access, src, traffic, keys)
 
         def perform() -> None:
-            value, taint = access.read(lanes, src), access.garbage(lanes, src)
-            for part, pick, place, at in targets:
+            with by_unit(lanes.run):
+                value, taint = access.read(lanes, src), access.garbage(lanes, src)
+                for target in targets:
+                    if self.change is None:
+                        target.write(access, value, taint)
+            for target in targets:
                 if self.change is not None:
-                    self.change(part, place, _whole(size), part.full(pick(value)))
-                else:
-                    access.write(part, pick(value), place)
-                    access.leave(part, place, None if taint is None else pick(taint))
-                self.done(part, at, size)
+                    part = target.lanes
+                    self.change(part, target.place, _whole(size), part.full(target.pick(value)))
+                target.complete(size, sources)
 
         agents_of(lanes.run.group).post(self.op, lanes, perform, name="a bulk copy")
+
+
+def _flights(
+    verb: str, lanes: Lanes, access: Access, ptr: SimPointer, traffic: Traffic, keys: list[Any]
+) -> list[Any]:
+    """What is read or written at a pointer."""
+    if traffic.checker is None or ptr.buffer is RAW:
+        return []
+    if ptr.buffer.space == "smem":
+        arena = lanes.run.group.arena.whole
+        places = access.places(lanes, ptr)
+        return traffic.start(verb, lanes, arena, places, access.width, keys)
+    places = np.atleast_2d(np.asarray(ptr.offset))
+    return traffic.start(verb, lanes, ptr.buffer, places, access.width, keys)
 
 
 def _whole(size: int) -> _Run:
@@ -147,10 +169,12 @@ class _ToGlobal(_Sized):
 
     def _start(self, lanes: Lanes, size: int, dst: SimPointer, src: SimPointer) -> None:
         access = self.access(size)
+        dst = owned(lanes, self.op, dst)
         held: list[tuple[Array, Taint | None]] = []
 
         def read() -> None:
-            held.append((access.read(lanes, src), access.garbage(lanes, src)))
+            with by_unit(lanes.run):
+                held.append((access.read(lanes, src), access.garbage(lanes, src)))
 
         def write() -> None:
             value, taint = held.pop()
@@ -158,10 +182,17 @@ class _ToGlobal(_Sized):
                 report(lanes, taint, self.op, "a store to memory")
             if self.change is not None:
                 self.change(lanes, dst, _whole(size), lanes.full(value))
-            else:
+                return
+            with by_unit(lanes.run):
                 access.write(lanes, value, dst)
 
-        bulk_groups_of(lanes.run.group).start(self.op, lanes, read, write, "a bulk copy")
+        traffic = Traffic(self.op, lanes, "a bulk copy to global memory")
+        groups = bulk_groups_of(lanes.run.group)
+        copy = groups.start(self.op, lanes, read, write, "a bulk copy")
+        keys = lanes.slot.ravel().tolist()
+        copy.reads = _flights("read", lanes, access, src, traffic, keys)
+        if self.change is None:
+            copy.writes = _flights("write", lanes, access, dst, traffic, keys)
 
 
 @semantics("ptx.bulk_copy", "ptx.bulk_reduce", lanes=True, sinks=_sinks)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -125,37 +126,44 @@ def _bytes(type: Type) -> int:
 
 
 @semantics(
-    "ptx.st_async", lanes=True, sinks=((0, "an address"), (1, "a store"), (2, "an mbarrier"))
+    "ptx.st_async", lanes=True, taint="memory", sinks=((0, "an address"), (2, "an mbarrier"))
 )
 def st_async(op: Op) -> Function:
     """Write later, then count the bytes."""
     type = op.operands[1].type
     run = type.length if isinstance(type, VectorType) else 1
-    access = Access(
-        op, element_type(type), vector=isinstance(type, VectorType), run=run, align=256,
-    )  # fmt: skip
-    return _async_write(op, access, lambda lanes, ptr, value: access.write(lanes, value, ptr))
+    vector = isinstance(type, VectorType)
+    access = Access(op, element_type(type), vector=vector, run=run, align=256)
+
+    def write(lanes: Lanes, ptr: SimPointer, value: Any, taint: Any) -> None:
+        access.write(lanes, value, ptr)
+        access.leave(lanes, ptr, taint)
+
+    return _async_write(op, access, write)
 
 
-@semantics(
-    "ptx.red_async", lanes=True, sinks=((0, "an address"), (1, "a store"), (2, "an mbarrier"))
-)
+_SENT = ((0, "an address"), (1, "a reduction"), (2, "an mbarrier"))
+
+
+@semantics("ptx.red_async", lanes=True, sinks=_SENT)
 def red_async(op: Op) -> Function:
     """Combine later, then count the bytes."""
     change = Atomic(op, _word(op, "op"), order=("relaxed", "cluster"))
-    return _async_write(op, change.access, lambda lanes, ptr, value: change(lanes, ptr, value))
+    return _async_write(op, change.access, lambda lanes, ptr, value, _: change(lanes, ptr, value))
 
 
-def _async_write(op: Op, access: Access, write: Any) -> Function:
+def _async_write(op: Op, access: Access, write: Callable[..., Any]) -> Function:
     places, size = Places(op), _bytes(op.operands[1].type)
 
-    def run(lanes: Lanes, ptr: SimPointer, value: Any, mbar: SimPointer) -> None:
+    def run(
+        lanes: Lanes, ptr: SimPointer, value: Any, mbar: SimPointer, taints: Any = (None,) * 3
+    ) -> None:
         group = lanes.run.group
         bars, where = mbarriers_of(group), places(lanes, mbar)
         access.places(lanes, ptr)  # what is wrong with the address is wrong now
 
         def perform() -> None:
-            write(lanes, ptr, value)
+            write(lanes, ptr, value, taints[1])
             bars.complete(op, lanes, where, size)
 
         agents_of(group).post(op, lanes, perform, name=op.name)

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,45 +18,61 @@ from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
 from opencute.ir.declare import declaration_of
 from opencute.sim import faults
+from opencute.sim.access import Access
 from opencute.sim.hopper.dsmem import block_of_rank, cluster_buffer
 from opencute.sim.hopper.mbarriers import mbarriers_of
 from opencute.sim.hopper.places import Places
+from opencute.sim.hopper.traffic import Traffic, known_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
-from opencute.sim.sync.clocks import THREAD, key
 from opencute.sim.sync.shared import SharedBuffer
+from opencute.sim.taint import Taint
 from opencute.sim.values import Array
 
-__all__ = ["Completion", "Target", "blocks_of_mask", "segments"]
-
-Target = tuple[Lanes, Callable[[Any], Any], SimPointer, SimPointer]
-"""Lanes, what picks their values, and their pointers to the destination and to the barrier."""
+__all__ = ["Target", "segments", "targets_of"]
 
 
-class Completion:
-    """Counts the bytes of a copy on the barriers of its lanes.
+@dataclass(eq=False)
+class Target:
+    """The shared memory of one block for each lane.
 
     Args:
         op: the copy.
+        lanes: who sends something there.
+        pick: picks their values.
+        place: where it goes.
+        bars: places of the barriers, (P, Q).
+        flights: what is under way there, for each lane (checking mode).
     """
 
-    def __init__(self, op: Op) -> None:
-        self.op = op
-        self.places = Places(op)
+    op: Op
+    lanes: Lanes
+    pick: Callable[[Any], Any]
+    place: SimPointer
+    bars: Array
+    flights: list[Any] = field(default_factory=list)
 
-    def __call__(self, lanes: Lanes, bar: Any, size: Any) -> None:
-        """The bytes have come: `bar` is a pointer, `size` their number, of all or of each lane."""
-        group, checker = lanes.run.group, lanes.run.checker
-        bars = mbarriers_of(group)
-        now = 0 if checker is None else checker.clocks.tick()
-        sizes = lanes.full(np.atleast_2d(np.asarray(size))).ravel().tolist()
-        places = self.places(lanes, bar).ravel().tolist()
-        for place, slot, n in zip(places, lanes.slot.ravel().tolist(), sizes, strict=True):
-            known = None
-            if checker is not None:
-                first = checker.clocks.first_block * checker.clocks.threads
-                known = {key(THREAD, first + slot): now}
-            bars.complete_tx(place, n, by=self.op, known=known)
+    def begin(self, access: Access, traffic: Traffic) -> None:
+        """What is there is unknown from now on."""
+        mbarriers_of(self.lanes.run.group).named(self.op, self.lanes, self.bars)
+        places = access.places(self.lanes, self.place)
+        arena = self.lanes.run.group.arena
+        arena.written[places.reshape(-1, 1) + np.arange(access.width)] = False
+        arena.spoilt += 1
+        keys = self.bars.ravel().tolist()
+        self.flights = traffic.start("write", self.lanes, arena.whole, places, access.width, keys)
+
+    def write(self, access: Access, value: Array, taint: Taint | None) -> None:
+        """The data comes."""
+        access.write(self.lanes, self.pick(value), self.place)
+        access.leave(self.lanes, self.place, None if taint is None else self.pick(taint))
+
+    def complete(self, size: int, sources: Sequence[Any] = ()) -> None:
+        """The bytes have come: count them on the barriers."""
+        bars = mbarriers_of(self.lanes.run.group)
+        for i, place in enumerate(self.bars.ravel().tolist()):
+            flights = [*sources, *self.flights[i : i + 1]]
+            bars.complete_tx(place, size, by=self.op, known=known_of(flights))
 
 
 def segments(op: Op, values: Sequence[Any]) -> list[Sequence[Any]]:
@@ -68,12 +85,8 @@ def segments(op: Op, values: Sequence[Any]) -> list[Sequence[Any]]:
     return out
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-def blocks_of_mask(
-    op: Op, lanes: Lanes, dst: SimPointer, bar: SimPointer, mask: Any
+def targets_of(
+    op: Op, places: Places, lanes: Lanes, dst: SimPointer, bar: SimPointer, mask: Any
 ) -> list[Target]:
     """Where a copy goes: the own block, or those of the cluster that a mask names.
 
@@ -81,24 +94,30 @@ def blocks_of_mask(
         SimulationError: the mask names no block, or one that the cluster does not have.
     """
     if mask is None:
-        return [(lanes, _same, dst, bar)]
+        return [Target(op, lanes, lambda v: v, dst, places(lanes, bar))]
     masks = lanes.full(np.atleast_2d(np.asarray(mask, np.int64))) & 0xFFFF
     if not masks.all():
         raise SimulationError(
-            f"{op.name}: the mask names no block, {lanes.name((0, 0))}", code="OC3044", loc=op.loc
+            f"{op.name}: the mask names no block, {lanes.name((0, 0))}", code="OC3064", loc=op.loc
         )
     targets: list[Target] = []
     for rank in range(16):
         chosen: Array = (masks >> rank & 1).astype(np.bool_)
         if not chosen.any():
             continue
-        part, pick = lanes, _same
+        part: Lanes = lanes
+        pick: Callable[[Any], Any] = _same
         if not chosen.all():
             part, pick, _ = lanes.sub(chosen)
         block = block_of_rank(op, part, rank) - part.run.first_block
-        places = (_there(op, part, pick(p), block) for p in (dst, bar))
-        targets.append((part, pick, *places))
+        there = _there(op, part, pick(dst), block)
+        bars = places(part, _there(op, part, pick(bar), block))
+        targets.append(Target(op, part, pick, there, bars))
     return targets
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _there(op: Op, lanes: Lanes, ptr: SimPointer, block: Any) -> SimPointer:

@@ -41,7 +41,7 @@ def descriptor(op: Op) -> Function:
     def run(lanes: Lanes, ptr: SimPointer, *numbers: int) -> SimPointer:
         if not lanes.run.host:
             raise SimulationError(
-                "a kernel makes a tensor map", code="OC3047", loc=op.loc,
+                "a kernel makes a tensor map", code="OC3067", loc=op.loc,
                 hint="make it in host code and pass the atom to the kernel",
             )  # fmt: skip
         dims, strides = numbers[: tile.rank], numbers[tile.rank :]
@@ -111,7 +111,7 @@ def copy_fence(op: Op) -> Function:
         if taint is not None:
             raise SimulationError(
                 f"{op.name}: the tensor map is not initialised, {part.name((0, 0))}",
-                code="OC3040", loc=op.loc,
+                code="OC3060", loc=op.loc,
             )  # fmt: skip
         access.write(part, access.read(part, pick(src)), pick(dst))
 

@@ -267,6 +267,19 @@ class MBarriers:
             for i in who.tolist():
                 self.complete_tx(place, int(counts[i]), by=op)
 
+    def named(self, op: Op, lanes: Lanes, places: Array) -> None:
+        """Lanes start copies whose bytes barriers are to count.
+
+        Raises:
+            SimulationError: no barrier, or one that the lanes do not know to be initialised.
+        """
+        self._enter(lanes)
+        slots = lanes.slot.ravel()
+        for place, who in _by_place(places.ravel()):
+            bar = self._find(op, place, int(slots[who[0]]))
+            if self.checker is not None and bar.birth is not None:
+                self.checker.used(op, self.run, bar.birth, slots[who], self.name(place))
+
     def _too_many(self, op: Op, bar: MBarrier) -> NoReturn:
         raise SimulationError(
             f"{-bar.tx} bytes more than expected have come to {self.name(bar.place)} in its phase "

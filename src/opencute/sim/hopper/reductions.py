@@ -60,7 +60,7 @@ def map_reduction(op: Op | None, word: str, element: str) -> tuple[Any, Callable
     allowed = _ALLOWED.get(element, ())
     if word not in allowed:
         raise SimulationError(
-            f"there is no reduction {word!r} of {element} in memory", code="OC3045",
+            f"there is no reduction {word!r} of {element} in memory", code="OC3065",
             loc=None if op is None else op.loc, expected=", ".join(allowed) or "none", found=word,
         )  # fmt: skip
     return np.dtype(_DTYPES[element]), _CHANGES[word]

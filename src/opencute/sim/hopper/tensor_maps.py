@@ -130,7 +130,7 @@ class MapReader:
         if taint is not None:
             raise SimulationError(
                 f"{self.op.name}: the tensor map is not initialised, {lanes.name((0, 0))}",
-                code="OC3040", loc=self.op.loc,
+                code="OC3060", loc=self.op.loc,
                 hint="copy a map there before: cpasync.copy_tensormap",
             )  # fmt: skip
         return self.access.read(lanes, ptr).view(np.uint8)
@@ -158,7 +158,7 @@ class MapReader:
         found = _decode(data.tobytes())
         if isinstance(found, str):
             raise SimulationError(
-                f"{self.op.name}: {found}, {lanes.name((0, 0))}", code="OC3041", loc=self.op.loc,
+                f"{self.op.name}: {found}, {lanes.name((0, 0))}", code="OC3061", loc=self.op.loc,
                 hint="a map is made by host code and passed to the kernel, or copied from one",
             )  # fmt: skip
         return found

@@ -27,9 +27,11 @@ from opencute.sim.access import Access
 from opencute.sim.hopper.agents import agents_of
 from opencute.sim.hopper.boxes import Runs, runs_of
 from opencute.sim.hopper.bulk_groups import bulk_groups_of
-from opencute.sim.hopper.completion import Completion, blocks_of_mask, segments
+from opencute.sim.hopper.completion import segments, targets_of
+from opencute.sim.hopper.places import Places
 from opencute.sim.hopper.reductions import Reduction, map_reduction
 from opencute.sim.hopper.tensor_maps import MapReader, TensorMap
+from opencute.sim.hopper.traffic import Traffic, by_unit, owned
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
 from opencute.sim.registry import Function, semantics
@@ -62,7 +64,7 @@ class _Mover:
             if swizzle.swizzle and row < swizzle.span and tile.bytes > row:
                 raise SimulationError(
                     f"{self.op.name}: rows of {row} bytes with a swizzle of {swizzle.span}",
-                    code="OC3042", loc=self.op.loc,
+                    code="OC3062", loc=self.op.loc,
                     expected="rows as wide as the swizzle, or a smaller swizzle",
                 )  # fmt: skip
             access = self.known[key] = Access(
@@ -92,7 +94,7 @@ class _Mover:
             raise SimulationError(
                 f"{self.op.name}: the tensor map does not fit the instruction, "
                 f"{lanes.name((0, 0))}",
-                code="OC3043", loc=self.op.loc,
+                code="OC3063", loc=self.op.loc,
                 expected=f"{want} coordinates, {'im2col' if map_.tile.im2col else 'tile'}",
                 found=f"{len(coords)} coordinates, {mode}",
             )  # fmt: skip
@@ -115,16 +117,16 @@ class _Mover:
         """The maps of the lanes; coordinates and pointers are to be picked along."""
         return self.maps.by_map(lanes, ptr)
 
-
-def _pointer(map_: TensorMap) -> SimPointer:
-    return SimPointer(RAW, map_.address)
+    def tensor(self, lanes: Lanes, map_: TensorMap) -> SimPointer:
+        """The tensor that a map describes."""
+        return owned(lanes, self.op, SimPointer(RAW, map_.address))
 
 
 # ---------------------------------------------------------------------- loads
 class _Load(_Mover):
     def __init__(self, op: TmaLoadOp) -> None:
         super().__init__(op)
-        self.done = Completion(op)
+        self.places = Places(op)
 
     def __call__(self, lanes: Lanes, *values: Any) -> None:
         (dst,), (map_ptr,), (bar,), coords, offsets, mask, _ = segments(self.op, values)
@@ -140,22 +142,35 @@ class _Load(_Mover):
         offsets: Any, mask: Any,
     ) -> None:  # fmt: skip
         access, runs = self.shared(map_), self.runs(lanes, map_, coords, offsets)
-        targets = blocks_of_mask(self.op, lanes, dst, bar, mask)
-        for part, _, place, _ in targets:
-            access.begin(part, place)
+        targets = targets_of(self.op, self.places, lanes, dst, bar, mask)
+        traffic = Traffic(self.op, lanes, "a load of a tile")
+        for target in targets:
+            target.begin(access, traffic)
+        sources = self._sources(lanes, map_, runs, traffic, targets[0].bars)
 
         def perform() -> None:
-            value, taint = self._read(lanes, map_, runs)
-            for part, pick, place, at in targets:
-                moved, bad = pick(value), None if taint is None else pick(taint)
-                access.write(part, moved, place)
-                access.leave(part, place, bad)
-                self.done(part, at, map_.tile.bytes)
+            with by_unit(lanes.run):
+                value, taint = self._read(lanes, map_, runs)
+                for target in targets:
+                    target.write(access, value, taint)
+            for target in targets:
+                target.complete(map_.tile.bytes, sources)
 
         agents_of(lanes.run.group).post(self.op, lanes, perform, name="a load of a tile")
 
+    def _sources(
+        self, lanes: Lanes, map_: TensorMap, runs: Runs, traffic: Traffic, bars: Array
+    ) -> list[Any]:
+        """What is read of global memory."""
+        if traffic.checker is None:
+            return []
+        ptr = self.tensor(lanes, map_)
+        keys = np.broadcast_to(bars.reshape(-1)[:1], lanes.n).tolist()
+        places = runs.starts + ptr.offset
+        return traffic.start("read", lanes, ptr.buffer, places, runs.width, keys, runs.inside)
+
     def _read(self, lanes: Lanes, map_: TensorMap, runs: Runs) -> tuple[Array, Taint | None]:
-        access, ptr = self.global_(runs), _pointer(map_)
+        access, ptr = self.global_(runs), self.tensor(lanes, map_)
         if runs.inside is None:
             value = access.read(lanes, ptr, runs.starts)
             return lanes.full(value), access.garbage(lanes, ptr, runs.starts)
@@ -223,27 +238,42 @@ class _Store(_Mover):
         held: list[Any] = []
 
         def read() -> None:
-            held.append((access.read(lanes, src), access.garbage(lanes, src)))
+            with by_unit(lanes.run):
+                held.append((access.read(lanes, src), access.garbage(lanes, src)))
 
         def write() -> None:
             value, taint = held.pop()
             self._write(lanes, map_, runs, value, taint, change)
 
-        bulk_groups_of(lanes.run.group).start(self.op, lanes, read, write, self.name)
+        traffic = Traffic(self.op, lanes, self.name)
+        groups = bulk_groups_of(lanes.run.group)
+        copy = groups.start(self.op, lanes, read, write, self.name)
+        if traffic.checker is not None:
+            places, arena = access.places(lanes, src), lanes.run.group.arena.whole
+            keys = lanes.slot.ravel().tolist()
+            copy.reads = traffic.start("read", lanes, arena, places, access.width, keys)
+            if change is None:
+                ptr = self.tensor(lanes, map_)
+                copy.writes = traffic.start(
+                    "write", lanes, ptr.buffer, runs.starts + ptr.offset, runs.width, keys,
+                    runs.inside,
+                )  # fmt: skip
 
     def _write(
         self, lanes: Lanes, map_: TensorMap, runs: Runs, value: Array, taint: Any, change: Any
     ) -> None:
         value = lanes.full(value)
-        ptr, inside = _pointer(map_), runs.inside
+        ptr, inside = self.tensor(lanes, map_), runs.inside
         if taint is not None:
             self._refuse_garbage(lanes, runs, taint)
         if change is not None:
             change(lanes, ptr, runs, value)
-        elif inside is None:
-            self.global_(runs).write(lanes, value, ptr, runs.starts)
-        elif inside.any():
-            self.global_(runs).write_where(lanes, value, ptr, runs.starts, inside)
+            return
+        with by_unit(lanes.run):
+            if inside is None:
+                self.global_(runs).write(lanes, value, ptr, runs.starts)
+            elif inside.any():
+                self.global_(runs).write_where(lanes, value, ptr, runs.starts, inside)
 
     def _refuse_garbage(self, lanes: Lanes, runs: Runs, taint: Taint) -> None:
         mask = lanes.full(taint.mask)

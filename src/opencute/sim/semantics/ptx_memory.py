@@ -209,6 +209,15 @@ def cas(op: Op) -> Function:
     return Atomic(op, "cas")
 
 
+@semantics("ptx.prefetch", lanes=True, sinks=((0, "an address"),))
+def prefetch(op: Op) -> Function:
+    """A hint: there has to be an element at the address, and nothing else happens."""
+    pointer = op.operands[0].type
+    element = pointer.element if isinstance(pointer, PtrType) else I8
+    access = Access(op, element, vector=False, natural=False, swizzle=_swizzle(op.operands[0]))
+    return lambda lanes, ptr: access.touch(lanes, ptr)
+
+
 # ---------------------------------------------------------------------- asynchronous copies
 def _copy_sinks(op: Op) -> list[tuple[int, str]]:
     return [(i, "an address") for i in range(len(op.operands))]
