@@ -40,16 +40,18 @@ class Operands:
         a: A: registers, or the lower half of a descriptor.
         b: the lower half of the descriptor of B.
         accumulate: whether to add to the accumulator.
+        flights: what the checking mode knows of what it reads.
     """
 
     d: SimPointer
     a: Any
     b: Any
     accumulate: Any
+    flights: Any = None
 
     def picked(self, pick: Callable[[Any], Any]) -> Operands:
         """Those of a part of the lanes."""
-        return Operands(*map(pick, (self.d, self.a, self.b, self.accumulate)))
+        return Operands(*map(pick, (self.d, self.a, self.b, self.accumulate)), self.flights)
 
     def continues(self, first: Operands) -> bool:
         """Whether it does nothing but add to the accumulator of another product."""

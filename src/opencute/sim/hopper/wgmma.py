@@ -29,6 +29,7 @@ from opencute.dialects.tiled import extents
 from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.hopper.parties import parties_of
+from opencute.sim.hopper.product_reads import Flights, land, take_off
 from opencute.sim.hopper.products import Operands, products_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
@@ -135,13 +136,8 @@ class Operand:
             low: for each warp, the lower halves of the descriptors of some products.
             rows: for each warp, the first of the 16 rows that it looks at; None: it sees all.
         """
-        address = self._addresses(low, rows)
         arena = lanes.run.group.arena
-        byte = address - SHARED_BASE
-        bad = (byte < 0) | (byte + self.bits // 8 > arena.size)
-        if bad.any():
-            self._outside(lanes, blocks, low, address, bad)
-        at = (byte + (blocks * arena.stride)[:, None, None]) // (self.bits // 8)
+        at = self.places(lanes, blocks, low, rows) // (self.bits // 8)
         values = arena.raw.view(self.dtype).take(at)
         if arena.whole.clean(False):
             return values, None
@@ -152,6 +148,20 @@ class Operand:
             arena.whole.clean(True)
             return values, None
         return values, ~written
+
+    def places(self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None) -> Array:
+        """Places of the elements in the arena; see `read`.
+
+        Raises:
+            SimulationError: they are not in shared memory.
+        """
+        address = self._addresses(low, rows)
+        arena = lanes.run.group.arena
+        byte = address - SHARED_BASE
+        bad = (byte < 0) | (byte + self.bits // 8 > arena.size)
+        if bad.any():
+            self._outside(lanes, low, address, bad)
+        return byte + (blocks * arena.stride)[:, None, None]
 
     def _addresses(self, low: Array, rows: Array | None) -> Array:
         """Shared addresses, (warps, uses * extent, products * steps * k)."""
@@ -175,7 +185,7 @@ class Operand:
         assert out is not None
         return out.transpose(0, 1, 3, 2, 4).reshape(low.shape[0], self.uses * extent, -1)
 
-    def _outside(self, lanes: Lanes, blocks: Array, low: Array, address: Array, bad: Array) -> None:
+    def _outside(self, lanes: Lanes, low: Array, address: Array, bad: Array) -> None:
         w, _, column = (int(i) for i in np.argwhere(bad)[0])
         first = int(low[w, column // (self.steps * self.k)])
         field = decode(first & 0xFFFFFFFF | self.high)
@@ -263,7 +273,23 @@ class _Product:
             if guard is not None:
                 where = _offset(pointer)
                 guard.begin(self.op, lanes, where, _bytes(tile, where, guard.size), changes=changes)
-        products_of(group).start(self, lanes, Operands(d, a, b, accumulate))
+        operands = Operands(d, a, b, accumulate)
+        if lanes.run.checker is not None:
+            operands.flights = self._take_off(lanes, warps, operands)
+        products_of(group).start(self, lanes, operands)
+
+    def _take_off(self, lanes: Lanes, warps: Warps, operands: Operands) -> Flights:
+        """Tell the checking mode what is read from now on."""
+        blocks = _of_warps(warps, self.op, lanes.bid, "their block") - lanes.run.first_block
+        low = self._lows(warps, [operands.b], "B")
+        places = [self.right.places(lanes, blocks, low, None)]
+        if isinstance(self.left, Operand):
+            low = self._lows(warps, [operands.a], "A")
+            warp = _of_warps(warps, self.op, np.asarray(lanes.tid) // 32, "their warp")
+            places.append(self.left.places(lanes, blocks, low, warp % _WARPS))
+        slots = warps.rows(lanes.slot)[:, :, 0]
+        groups = products_of(lanes.run.group).commits[slots[:, 0]]
+        return take_off(self.op, lanes, slots, places, groups)
 
     def _fragments(self, d: SimPointer, a: Any) -> list[tuple[SimPointer, TileAccess, bool]]:
         out = [(d, self.d, True)]
@@ -289,6 +315,10 @@ class _Product:
         self._multiply(lanes, products)
         for guard in guards:
             guard.busy = False
+        if lanes.run.checker is not None:
+            slots = Warps(self.op, lanes).rows(lanes.slot)[:, :, 0]
+            for one in products:
+                land(lanes, slots, one.flights)
 
     def _multiply(self, lanes: Lanes, products: Sequence[Operands]) -> None:
         op, (um, un, _) = self.op, self.uses

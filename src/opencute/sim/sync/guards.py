@@ -5,7 +5,8 @@
 From the start of a product to the wait for it, its accumulator belongs to the hardware, and A, if
 it is in registers, must not change. What ordinary instructions did to such registers has to be
 ordered by a fence before the next product. A `Guard` hangs on each fragment that a kernel gives to
-products, and is asked at each access.
+products, and is asked at each access. The ISA asks for a fence after reads too; they are over when
+a product can begin, and published kernels leave it out, so only writes are looked at.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -82,7 +83,8 @@ class Guard:
             flying = flight.count[slot] > 0
             if flying.any() and self._overlap(flight, access, index):
                 self._report(flight, access.op, lanes, flying, verb)
-        self.unfenced[slot] = True
+        if verb != "read":
+            self.unfenced[slot] = True
 
     def _overlap(self, flight: _Flight, access: Any, index: Array) -> bool:
         places = np.clip((index << access.shift).reshape(-1), 0, self.size - 1)
@@ -114,7 +116,7 @@ class Guard:
             raise SimulationError(
                 "a product of the warpgroup uses registers that no fence has ordered: "
                 f"{lanes.name(at)}", code="OC3041", loc=op.loc,
-                expected="warpgroup.fence() between the last use of the registers and the product",
+                expected="warpgroup.fence() between the last write to the registers and the product",
                 hint="products that follow each other on one accumulator need one fence only",
             )  # fmt: skip
         flight = self.flights.get(where)
