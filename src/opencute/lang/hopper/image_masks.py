@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks of a cluster as masks of their ranks.
 
-    make_layout_image_mask(make_layout((2, 2, 1)), (1, 0, 0), mode=1)      # 0b1010
+make_layout_image_mask(make_layout((2, 2, 1)), (1, 0, 0), mode=1)      # 0b1010
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from opencute.dialects.hopper import tensor_maps, tma
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Region, Value
 from opencute.ir.types import I32, I64, IntegerType
+from opencute.lang.hopper.byte_counts import note_bytes
 from opencute.lang.hopper.tma_atoms import TmaAtom, tma_atom_of
 from opencute.lang.numbers import Int16, Int32, Numeric, as_numeric
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits, pointer_type
@@ -390,6 +391,7 @@ def copy_tiles(
         one = store
     map_ = _map_of(atom, tma_desc_ptr)
     runs = _runs(atom, smem, coords)
+    note_bytes(tma_bar_ptr, runs.stop * element_bits(atom.value_type) // 8)
 
     def all_of_them() -> None:
         for index in runs:

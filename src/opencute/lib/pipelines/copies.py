@@ -17,6 +17,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute
 from opencute.base.errors import ArgumentError, LayoutError
+from opencute.lang.hopper.byte_counts import Ledger
 from opencute.lang.numbers import Boolean
 from opencute.lib.pipelines.agents import CooperativeGroup, PipelineOp
 from opencute.lib.pipelines.barriers import MbarrierArray, cluster_blocks
@@ -84,6 +85,7 @@ class PipelineTmaAsync(PipelineAsync):
     ) -> None:
         super().__init__(sync_object_full, sync_object_empty, num_stages, None, peer)
         self.is_signalling_thread = signals
+        self._bytes = Ledger(sync_object_full.tx_count)
 
     @staticmethod
     def create(
@@ -153,9 +155,19 @@ class PipelineTmaAsync(PipelineAsync):
         for the bytes. All threads of the warp take part."""
         super().producer_acquire(state, try_acquire_token)
         self.sync_object_full.arrive(state.index)
+        self._bytes.begin(state.index)
+
+    def producer_get_barrier(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> Any:
+        """A pointer to the barrier that copies into the buffer arrive at."""
+        return self._bytes.barrier(state.index, super().producer_get_barrier(state))
 
     def producer_commit(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> None:
-        """Nothing: copies arrive themselves."""
+        """Nothing at run time: copies arrive themselves.
+
+        Raises:
+            ArgumentError: they bring other than the bytes that the pipeline waits for.
+        """
+        self._bytes.end(state.index)
 
     def consumer_release(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> None:
         """Say that this warp has read the buffer. All threads of the warp take part."""

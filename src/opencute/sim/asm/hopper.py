@@ -22,7 +22,7 @@ HOPPER: dict[tuple[str, ...], Effect] = {}
 """Effects by the first words of an instruction; longer ones count before shorter ones."""
 
 
-def _on(*names: str):  # noqa: ANN202 - a decorator
+def _on(*names: str):
     def decorate(fn: Effect) -> Effect:
         for name in names:
             HOPPER[tuple(name.split("."))] = fn
