@@ -418,6 +418,7 @@ def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:
         LayoutError: a composed layout that is no swizzle of shared memory.
     """
     pointer, layout = tensor._pointer(), tensor.layout
+    pointer.accessed()
     if not isinstance(layout, ComposedLayout):
         return pointer, layout
     swizzle = _address_swizzle(pointer, layout)
