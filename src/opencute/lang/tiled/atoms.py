@@ -133,6 +133,11 @@ class CopyAtom(_Frozen):
         return f"<{type(self).__name__} {self.op}, {self.value_type}{bits}>"
 
 
+_COPY_HINTS = (
+    "invariant", "l1c_evict_priority", "l2_prefetch_size", "memory_order", "memory_scope",
+)  # fmt: skip
+
+
 def make_copy_atom(
     op: Any, copy_internal_type: NumericMeta, *, num_bits_per_copy: int = 0,
     loc: Any = None, ip: Any = None, **options: Any,
@@ -143,11 +148,19 @@ def make_copy_atom(
         op: the instruction, such as `CopyUniversalOp()`.
         copy_internal_type: numeric class of the elements.
         num_bits_per_copy: bits per thread and instruction; 0 leaves it to alignment and layout.
+        options: hints about caches and memory order, accepted.
 
     Raises:
         LayoutError: the bits are no multiple of the element's, or the instruction has no such
             width; elements that its matrices cannot be made of.
     """
+    for name in options:
+        if name not in _COPY_HINTS:
+            raise TypeMismatchError(
+                f"make_copy_atom() has no argument {name!r}", code="OC1267",
+                expected="num_bits_per_copy",
+                hint=did_you_mean(name, ("num_bits_per_copy", *_COPY_HINTS)) or None,
+            )  # fmt: skip
     if not isinstance(getattr(op, "name", None), str) or op.name not in copies.COPY_ATOMS:
         raise TypeMismatchError(
             "make_copy_atom: not a copy operation", code="OC1274", found=repr(op),
