@@ -16,6 +16,7 @@ from opencute.arch import copies
 from opencute.arch.mma import MmaAtom as MmaRecord
 from opencute.arch.wgmma import WgmmaAtom as WgmmaRecord
 from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.base.suggest import did_you_mean
 from opencute.lang.numbers import NumericMeta
 from opencute.lang.tensors import TracedTensor, make_fragment_like, make_rmem_tensor
 from opencute.layout import ComposedLayout, Layout, make_layout
