@@ -34,7 +34,10 @@ NAMES: dict[str, frozenset[str]] = {
         "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape distributed gemm "
         "get_num_tmem_alloc_cols mixed_input_helpers sm100".split()
     ),
-    "": frozenset("experimental jax".split()),
+    "": frozenset(
+        "Array Swizzle Vector experimental inttoptr jax make_array_view memory print_nd_vector "
+        "vector".split()
+    ),
 }  # fmt: skip
 
 # Whole modules, after "opencute.".

@@ -8,7 +8,7 @@ import contextlib
 import itertools
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from opencute.base.errors import ArgumentError
@@ -102,7 +102,7 @@ def benchmark(
 
 
 @contextlib.contextmanager
-def _range(tag: str | None) -> Iterator[None]:
+def _range(tag: str | None) -> Generator[None]:
     """A named range in profiles."""
     torch: Any = sys.modules.get("torch") if tag else None
     if torch is None:
