@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dialects.hopper.hopper_samples import HOPPER
+from dialects.hopper.product_samples import PRODUCTS
 from dialects.hopper.tma_samples import TMA_SAMPLES
 from opencute.arch.mma import MMA_ATOMS
 from opencute.base.location import Location
@@ -540,5 +541,5 @@ def _gemm(arg: Callable[[Type], Value]) -> object:
 _add("cute.gemm", _gemm)
 
 
-for _name, _samples in {**HOPPER, **TMA_SAMPLES}.items():
+for _name, _samples in {**HOPPER, **PRODUCTS, **TMA_SAMPLES}.items():
     _add(_name, *_samples)

@@ -142,6 +142,7 @@ from opencute.cute.core import make_fragment_like as make_fragment_like
 from opencute.cute.core import make_identity_layout as make_identity_layout
 from opencute.cute.core import make_identity_tensor as make_identity_tensor
 from opencute.cute.core import make_layout as make_layout
+from opencute.cute.core import make_layout_image_mask as make_layout_image_mask
 from opencute.cute.core import make_layout_like as make_layout_like
 from opencute.cute.core import make_layout_tv as make_layout_tv
 from opencute.cute.core import make_mma_atom as make_mma_atom
@@ -357,6 +358,7 @@ __all__ = [
     "make_identity_layout",
     "make_identity_tensor",
     "make_layout",
+    "make_layout_image_mask",
     "make_layout_like",
     "make_layout_tv",
     "make_mma_atom",

@@ -159,8 +159,6 @@ def _covers(layout: Layout, size: int) -> bool:
 
 def _accumulator(n: int) -> Layout:
     """Warp w has rows 16 w to 16 w + 15, distributed as in the instructions of a warp."""
-    if n == 8:
-        return Layout(((4, 8, 4), (2, 2)), ((128, 1, 16), (64, 8)))
     return Layout(((4, 8, 4), (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512)))
 
 

@@ -15,14 +15,9 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 
 # Names in modules that exist, by the module's name after "opencute.".
 NAMES: dict[str, frozenset[str]] = {
-    "cute": frozenset("make_layout_image_mask".split()),
     "cute.arch": frozenset(
-        "alloc_tmem cluster_arrive cluster_arrive_relaxed cluster_wait "
-        "cp_async_bulk_commit_group cp_async_bulk_wait_group dealloc_tmem "
-        "fence_view_async_tmem_load fence_view_async_tmem_store "
-        "griddepcontrol_launch_dependents griddepcontrol_wait retrieve_tmem_ptr "
-        "setmaxregister_decrease setmaxregister_increase warpgroup_reg_alloc "
-        "warpgroup_reg_dealloc".split()
+        "alloc_tmem dealloc_tmem fence_view_async_tmem_load fence_view_async_tmem_store "
+        "retrieve_tmem_ptr".split()
     ),
     "cute.nvgpu": frozenset("make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()),
     "pipeline": frozenset(
@@ -35,8 +30,16 @@ NAMES: dict[str, frozenset[str]] = {
         "get_num_tmem_alloc_cols mixed_input_helpers sm100".split()
     ),
     "": frozenset(
-        "Array Swizzle Vector experimental inttoptr jax make_array_view memory print_nd_vector "
-        "vector".split()
+        "Array Swizzle Vector experimental inttoptr jax make_array_view memory "
+        "print_nd_vector vector".split()
+    ),
+    "utils.blackwell_helpers": frozenset(
+        "check_gemm_tma_alignment cluster_shape_to_tma_atom_A cluster_shape_to_tma_atom_B "
+        "cluster_shape_to_tma_atom_SFB compute_epilogue_tile_shape compute_epilogue_tile_size "
+        "get_layoutSFA_TV get_layoutSFB_TV get_permutation_mnk get_smem_layout_atom_ab "
+        "get_smem_store_op get_tmem_load_op make_blockscaled_trivial_tiled_mma "
+        "make_smem_layout_a make_smem_layout_b make_smem_layout_epi make_trivial_tiled_mma "
+        "partition_fragment_SFA partition_fragment_SFB sm120_get_smem_store_op".split()
     ),
 }  # fmt: skip
 

@@ -46,6 +46,7 @@ TABLE = {
             "weakly_congruent", "with_shape", "wrap",
         )
     },
+    "make_layout_image_mask": "opencute.lang.hopper.image_masks",
     **{
         name: _TENSORS
         for name in (

@@ -96,6 +96,7 @@ from opencute.lang.fills import full as full
 from opencute.lang.fills import full_like as full_like
 from opencute.lang.fills import ones_like as ones_like
 from opencute.lang.fills import zeros_like as zeros_like
+from opencute.lang.hopper.image_masks import make_layout_image_mask as make_layout_image_mask
 from opencute.lang.mathfns import acos as acos
 from opencute.lang.mathfns import asin as asin
 from opencute.lang.mathfns import atan as atan
@@ -371,6 +372,7 @@ __all__ = [
     "make_identity_layout",
     "make_identity_tensor",
     "make_layout",
+    "make_layout_image_mask",
     "make_layout_like",
     "make_layout_tv",
     "make_mma_atom",

@@ -82,7 +82,7 @@ EVICTIONS = ("", "evict_normal", "evict_unchanged", "evict_first", "evict_last",
 LEVELS = ("L1", "L2")
 PREFETCHES = (0, 64, 128, 256)
 CP_ASYNC_CACHES = ("ca", "cg")
-_SPACES = ("gmem", "smem", "generic")
+_SPACES = ("gmem", "smem", "dsmem", "generic")
 
 
 def _pointer(op_: Op, ptr: Value, spaces: tuple[str, ...] = _SPACES) -> PtrType:

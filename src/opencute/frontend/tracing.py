@@ -52,6 +52,7 @@ from opencute.ir.types import I64, FunctionType, Type
 from opencute.lang.block.smem import SmemPlan, planning
 from opencute.lang.numbers import Int32, Int64, Numeric
 from opencute.lang.streams import Stream
+from opencute.lang.tiled.atoms import MmaAtom
 from opencute.layout.ints import is_sequence
 
 __all__ = ["TRACING", "KernelCall", "Trace", "current_trace", "trace_host"]
@@ -335,7 +336,10 @@ class KernelCall:
             with insert_at(block):
                 it = iter(block.args)
                 for key, plan in plans.items():
-                    bound.arguments[key] = plan.rebuild(it)
+                    value = plan.rebuild(it)
+                    # What a kernel sets in an MMA is no business of whoever launches it.
+                    own = value.fresh() if isinstance(value, MmaAtom) else value
+                    bound.arguments[key] = own
                 result = self.fn(*bound.args, **bound.kwargs)
                 gpu.return_()
         finally:

@@ -32,6 +32,7 @@ from opencute.jit.places import (
     MISSING,
     Attribute,
     Cell,
+    Class,
     Fixed,
     Item,
     Part,
@@ -226,7 +227,7 @@ class _Collector:
         if not hasattr(value, "__dict__"):
             raise Untracked(f"{where}, which holds an object of type {cls.__name__}")
         if self._first_time(value):
-            self.same(Attribute(value, "__class__"), f"the class of {where}")
+            self.same(Class(value), f"the class of {where}")
             self.objects.append((value, where))
             self.klass(cls, f"the class of {where}")
 

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 from opencute.jit.entry.words import Check
 
 __all__ = [
-    "MISSING", "Attribute", "Cell", "Fixed", "Item", "Part", "Place", "PlaceCheck", "Untracked",
-    "equal", "snapshot",
+    "MISSING", "Attribute", "Cell", "Class", "Fixed", "Item", "Part", "Place", "PlaceCheck",
+    "Untracked", "equal", "snapshot",
 ]  # fmt: skip
 
 MISSING = object()
@@ -88,6 +88,19 @@ class Attribute:
 
     def words(self) -> tuple[int, int, int] | None:
         return (Check.ATTRIBUTE, id(self.holder), id(self.name))
+
+
+class Class:
+    """The class of an object: what its header says, as no attribute lookup is needed for that."""
+
+    def __init__(self, holder: Any) -> None:
+        self.holder = holder
+
+    def read(self) -> Any:
+        return type(self.holder)
+
+    def words(self) -> tuple[int, int, int] | None:
+        return (Check.TYPE, id(self.holder), 0)
 
 
 class Part:

@@ -49,7 +49,7 @@ from opencute.passes.tiled.swizzle import swizzled
 
 __all__ = ["instruction_rules", "need"]
 
-_SPACE = {"gmem": ".global", "smem": ".shared", "generic": ""}
+_SPACE = {"gmem": ".global", "smem": ".shared", "dsmem": ".shared::cluster", "generic": ""}
 _LETTER: dict[Type, str] = {I16: "h", I32: "r", I64: "l", F32: "f", F64: "d"}
 _MEMORY = ",~{memory}"
 
@@ -113,8 +113,8 @@ def _address(ptr: Value, type: Type) -> tuple[Value, str, str]:
     assert isinstance(type, PtrType)
     if type.swizzle:
         ptr = swizzled(ptr, type.swizzle)
-    if type.space == "smem":
-        return llvm.ptrtoint(ptr, I32), "r", ".shared"
+    if type.space in ("smem", "dsmem"):
+        return llvm.ptrtoint(ptr, I32), "r", _SPACE[type.space]
     return ptr, "l", _SPACE[type.space]
 
 
@@ -219,8 +219,8 @@ def _hints(op: LoadOp | StoreOp, space: str, target: Target) -> str:
     is_load = isinstance(op, LoadOp)
     sem = op.sem.value if op.sem.value != "weak" else ""
     order = _dots(sem, _scope(op.scope.value, target))
-    if space == "smem":
-        return f"{order}.shared"
+    if space in ("smem", "dsmem"):
+        return f"{order}{_SPACE[space]}"
     cache, evict = op.cache.value, op.evict.value
     text = f"{order}{_SPACE[space]}"
     if cache == "nc":

@@ -27,6 +27,7 @@ from opencute.passes.loops.fresh import fresh
 from opencute.passes.simplify import simplify
 from opencute.passes.tiles import tiles
 from opencute.passes.unroll import unroll
+from opencute.passes.wide import wide
 
 __all__ = [
     "CUTE", "DEVICE", "HOST", "EachFunction", "Pass", "cute_pipeline", "device_pipeline",
@@ -48,6 +49,7 @@ DEVICE: tuple[Pass, ...] = (
     unroll,  # loops that index register fragments disappear
     fresh,  # registers of earlier turns of a loop stay apart from those of this one
     tiles,  # pointers, tiles and copies become addresses, loads and stores
+    wide,  # conversions of 128-bit integers use 64-bit halves
     expand,  # operations without an instruction become ones that have one
     simplify,  # what the new operations have in common is computed once
     join_products,  # products of warpgroups on one accumulator become one piece of assembly
@@ -56,6 +58,7 @@ DEVICE: tuple[Pass, ...] = (
 HOST: tuple[Pass, ...] = (
     simplify,
     tiles,
+    wide,
     expand,
     simplify,
 )

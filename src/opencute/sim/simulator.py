@@ -35,7 +35,7 @@ from opencute.ir.attributes import DenseI32Attr, IntAttr
 from opencute.ir.core import Op
 from opencute.ir.types import FloatType, IntegerType, Type, VectorType
 from opencute.native.heap import keep_freed_memory
-from opencute.sim import hopper, semantics
+from opencute.sim import semantics
 from opencute.sim.asm.expand import expand_asm
 from opencute.sim.inline import inline_calls
 from opencute.sim.lanes import Lanes
@@ -43,7 +43,7 @@ from opencute.sim.machine import run_program
 from opencute.sim.memory import RAW, AddressTable, Buffer, SimPointer
 from opencute.sim.printf import Format
 from opencute.sim.program import Program, compile_function
-from opencute.sim.report import RunReport
+from opencute.sim.report import RunReport, note
 from opencute.sim.sync.checker import Checker
 from opencute.sim.sync.group import Group
 from opencute.sim.values import dtype_of, wrap
@@ -51,7 +51,7 @@ from opencute.sim.watch import Transactions, Watcher
 
 __all__ = ["LaunchHook", "Simulator"]
 
-assert semantics.__all__ and hopper.__all__  # importing it has registered the rules
+assert semantics.__all__  # importing it has registered the rules
 
 LaunchHook = Callable[..., None]
 """``(kernel_name, grid, block, cluster, smem, stream, args, attributes)``"""
@@ -354,7 +354,8 @@ class _Run:
         try:
             self._blocks(program, args, _cooperative(attributes))
         except OpenCuTeError as e:
-            raise e.at(kernel.loc) from None
+            note(e.at(kernel.loc))
+            raise e from None
         finally:
             self._flush()
             self.grid, self.block, self.lanes, self.host, self.group, self.threads = before
@@ -379,6 +380,8 @@ class _Run:
             self.report.threads += count * threads
             self.report.max_lanes = max(self.report.max_lanes, count * threads)
             run_program(program, Lanes(self, count, threads, tid, bid), args, self.pick)
+            if self.checker is not None:
+                self.checker.finish()
 
     def _batch(self, program: Program, together: bool) -> int:
         """Blocks that run together."""

@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "StaticPersistentGroupTileScheduler": "opencute.lib.schedulers.grouped",
         "StaticPersistentTileScheduler": "opencute.lib.schedulers.static",
         "WorkTileInfo": "opencute.lib.schedulers.work",
+        "blackwell_helpers": "opencute.utils.blackwell_helpers:",
         "create_cute_tensor_for_fp8": "opencute.integrations.torch_narrow",
         "create_initial_search_state": "opencute.lib.schedulers.grouped",
         "get_smem_capacity_in_bytes": "opencute.lib.smem_allocator",

@@ -33,6 +33,7 @@ from opencute.lib.schedulers.static import (
 from opencute.lib.schedulers.work import WorkTileInfo as WorkTileInfo
 from opencute.lib.smem_allocator import SmemAllocator as SmemAllocator
 from opencute.lib.smem_allocator import get_smem_capacity_in_bytes as get_smem_capacity_in_bytes
+from opencute.utils import blackwell_helpers as blackwell_helpers
 from opencute.utils import hardware_info as hardware_info
 from opencute.utils import hopper_helpers as hopper_helpers
 from opencute.utils import sm90 as sm90
@@ -49,6 +50,7 @@ __all__ = [
     "StaticPersistentGroupTileScheduler",
     "StaticPersistentTileScheduler",
     "WorkTileInfo",
+    "blackwell_helpers",
     "create_cute_tensor_for_fp8",
     "create_initial_search_state",
     "get_smem_capacity_in_bytes",

@@ -10,7 +10,7 @@ from typing import Any
 from opencute.dialects import cute
 from opencute.dialects.hopper import cluster, mbarrier
 from opencute.ir.core import Value
-from opencute.ir.types import F32, I1, I32, I64, Type
+from opencute.ir.types import F32, F64, I1, I32, I64, Type, VectorType, element_type
 
 __all__ = ["HOPPER"]
 
@@ -82,4 +82,35 @@ _add(
     "ptx.mapa",
     lambda arg: cluster.mapa(arg(BAR), arg(I32)),
     lambda arg: cluster.mapa(arg(cute.PtrType(F32, "smem", 16)), arg(I32)),
+)
+for _sem in cluster.CLUSTER_SEMS:
+    _add("ptx.cluster_arrive", lambda arg, s=_sem: cluster.cluster_arrive(s))
+_add("ptx.cluster_wait", lambda arg: cluster.cluster_wait())
+_add("ptx.setmaxnreg", *[lambda arg, a=a: cluster.setmaxnreg(a, 40) for a in cluster.SETMAXNREG])
+_add("ptx.griddepcontrol", *[lambda arg, a=a: cluster.griddepcontrol(a) for a in cluster.GRIDDEP])
+_add(
+    "ptx.cp_async_mbarrier_arrive",
+    lambda arg: cluster.cp_async_mbarrier_arrive(arg(BAR)),
+    lambda arg: cluster.cp_async_mbarrier_arrive(arg(BAR), noinc=True),
+)
+
+
+def _far(element: Type) -> cute.PtrType:
+    return cute.PtrType(element, "dsmem", 16)
+
+
+for _t in (I32, I64, F32, F64, VectorType(2, I64), VectorType(4, F32), VectorType(2, I32)):
+    _add(
+        "ptx.st_async",
+        lambda arg, t=_t: cluster.st_async(arg(_far(element_type(t))), arg(t), arg(FAR)),
+    )
+for _name, _types in cluster.RED_ASYNC.items():
+    for _t in _types:
+        _add(
+            "ptx.red_async",
+            lambda arg, n=_name, t=_t: cluster.red_async(n, arg(_far(t)), arg(t), arg(FAR)),
+        )
+_add(
+    "ptx.red_async",
+    lambda arg: cluster.red_async("min", arg(_far(I32)), arg(I32), arg(FAR), unsigned=True),
 )

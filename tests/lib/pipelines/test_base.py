@@ -160,6 +160,7 @@ def test_buffers_arrive_whole(kernel: Any, turns: int, stages: int) -> None:
         (with_states, "release", DeadlockError, "0 of 64 arrivals"),
         (with_states, "producers", DeadlockError, "32 of 33 arrivals"),
         (with_states, "consumers", SimulationError, "arriv"),
+        (with_states, "sync", SimulationError, "init"),
         (with_sides, "commit", DeadlockError, "0 of 32 arrivals"),
         (with_sides, "release", DeadlockError, "0 of 64 arrivals"),
     ],
@@ -200,6 +201,8 @@ def create(**changed: Any) -> None:
         ({"producer_group": 32}, ArgumentTypeError, "producer_group is a CooperativeGroup"),
         ({"consumer_group": None}, ArgumentTypeError, "consumer_group is a CooperativeGroup"),
         ({"barrier_storage": 64}, ArgumentTypeError, "stored in shared memory"),
+        ({"consumer_group": group(65)}, ArgumentError, "more arrivals than the block has threads"),
+        ({"producer_group": group(128)}, ArgumentError, "producer_group waits for more arrivals"),
     ],
 )
 def test_refused(changed: Any, error: Any, text: str) -> None:

@@ -13,6 +13,19 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         **{name: "opencute.lang.tiled.operations" for name in ("CopyG2SOp", "LoadCacheMode")},
         **{
+            name: _HOPPER + "bulk"
+            for name in (
+                "CopyBulkG2SMulticastOp", "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkS2SOp",
+            )
+        },
+        **{
+            name: _HOPPER + "tensor_maps"
+            for name in (
+                "copy_tensormap", "cp_fence_tma_desc_release", "fence_tma_desc_acquire",
+                "fence_tma_desc_release", "update_tma_descriptor",
+            )
+        },
+        **{
             name: _HOPPER + "tma_ops"
             for name in (
                 "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp",

@@ -272,7 +272,7 @@ def _forward(
             if logs is not None:
                 logs[...] = -math.inf
         else:
-            config = heuristic(head_dim) if config is None else config
+            config = config or heuristic(head_dim, call.lengths is not None)
             config.check(head_dim, utils.get_smem_capacity_in_bytes())
             plan = AttentionPlan(
                 call.dtype, head_dim, config.m, config.n, config.warps, call.causal,

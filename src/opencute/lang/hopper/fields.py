@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of an MMA that an instruction reads when it is executed.
 
-A setting may change in a branch or loop of the kernel; it is then joined like any other attribute of
-a Python object.
+A setting may change in a branch or loop of the kernel; it is then joined like any other attribute
+of a Python object.
 """
 
 from __future__ import annotations

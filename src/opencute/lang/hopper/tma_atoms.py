@@ -42,6 +42,7 @@ from opencute.layout import ComposedLayout, Layout, Swizzle, make_layout
 __all__ = [
     "TmaAtom",
     "TmaInfo",
+    "global_tensor",
     "make_map",
     "make_tiled_tma_atom",
     "make_tma_info",
@@ -66,17 +67,19 @@ class TmaAtom(CopyAtom):
         tile: the static part of the tensor map.
         map: the tensor map, an SSA value.
         num_multicast: blocks that share the tile.
+        gmem_shape: the tensor's shape; only its modes count.
     """
 
     def __init__(
         self, op: TmaOp, value_type: NumericMeta, plan: TmaPlan, tile: Tile, map: Value,
-        num_multicast: int = 1,
+        num_multicast: int = 1, gmem_shape: Any = (),
     ) -> None:  # fmt: skip
         super().__init__(op, value_type, 0)
         self.plan = plan
         self.tile = tile
         self.map = map
         self.num_multicast = num_multicast
+        self.gmem_shape = gmem_shape
 
     @property
     def key(self) -> Any:
@@ -91,7 +94,8 @@ class TmaAtom(CopyAtom):
         if isinstance(first, TmaAtom):
             return first
         return TmaAtom(
-            self.op, self.value_type, self.plan, self.tile, first, self.num_multicast
+            self.op, self.value_type, self.plan, self.tile, first, self.num_multicast,
+            self.gmem_shape,
         )  # fmt: skip
 
     # ---- layouts
@@ -234,7 +238,7 @@ def make_tiled_tma_atom(
         LayoutError: no tensor map describes such tiles.
         TypeMismatchError: not such an operation, or not a tensor in global memory.
     """
-    tensor = _global_tensor(gmem_tensor)
+    tensor = global_tensor(gmem_tensor)
     tiler = tuple(cta_tiler) if isinstance(cta_tiler, list) else cta_tiler
     to_modes = la.composition(la.make_identity_layout(tensor.layout.shape), tiler)
     return make_tma_info(op, tensor, smem_layout, to_modes, num_multicast, internal_type)
@@ -276,10 +280,13 @@ def make_tma_info(
     map_ = make_map(tensor, plan, tile)
     strides = coordinate_strides(tensor.layout, plan)
     coords = TracedTensor((0,) * plan.rank, Layout(tensor.layout.shape, strides))
-    return TmaInfo(TmaAtom(op, element, plan, tile, map_, count), coords, smem_layout)
+    modes = la.transform_leaf(lambda _: 1, tensor.layout.shape)
+    atom = TmaAtom(op, element, plan, tile, map_, count, modes)
+    return TmaInfo(atom, coords, smem_layout)
 
 
-def _global_tensor(tensor: Any) -> TracedTensor:
+def global_tensor(tensor: Any) -> TracedTensor:
+    """A tensor in global memory with a plain layout, or an error."""
     ok = isinstance(tensor, TracedTensor) and isinstance(tensor.iterator, Pointer)
     if not ok or tensor.memspace not in (AddressSpace.gmem, AddressSpace.generic):
         raise TypeMismatchError(

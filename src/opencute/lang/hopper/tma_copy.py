@@ -23,7 +23,8 @@ from opencute.dialects import arith, cute, ptx_warp, scf
 from opencute.dialects.hopper import tensor_maps, tma
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Region, Value
-from opencute.ir.types import I16, I32, I64, IntegerType
+from opencute.ir.types import I32, I64, IntegerType
+from opencute.lang.hopper.byte_counts import note_bytes
 from opencute.lang.hopper.tma_atoms import TmaAtom, tma_atom_of
 from opencute.lang.numbers import Int16, Int32, Numeric, as_numeric
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits, pointer_type
@@ -36,8 +37,8 @@ __all__ = [
     "cache_policy_of",
     "copy_tiles",
     "create_tma_multicast_mask",
+    "narrow",
     "prefetch",
-    "short",
     "tma_partition",
 ]
 
@@ -145,21 +146,18 @@ def create_tma_multicast_mask(
 
 
 # ---------------------------------------------------------------- operands
-def short(x: Any) -> Value:
-    """An integer as an i16."""
-    return _narrow(x, I16)
-
-
-def _narrow(x: Any, type: IntegerType) -> Value:
+def narrow(x: Any, width: int) -> Value:
+    """An integer as one of `width` bits."""
+    type = IntegerType(width)
     if isinstance(x, int):
-        wrapped = (x + (1 << type.width - 1)) % (1 << type.width) - (1 << type.width - 1)
-        return arith.constant(wrapped, type)
+        half = 1 << (width - 1)
+        return arith.constant((x + half) % (2 * half) - half, type)
     number = as_numeric(x)
     value = number.ir_value()
-    width: int = getattr(value.type, "width")  # noqa: B009 - every number has it
-    if width == type.width:
+    own: int = getattr(value.type, "width")  # noqa: B009 - every number has it
+    if own == width:
         return value
-    if width > type.width:
+    if own > width:
         return arith.cast("trunci", value, type)
     return arith.cast("extsi" if number.dtype.signed else "extui", value, type)
 
@@ -180,7 +178,7 @@ def cache_policy_of(policy: Any) -> Value | None:
             "no such cache policy", code="OC1285", found=repr(policy),
             expected=f"an Int64, or {', '.join(CACHE_HINTS)}",
         )  # fmt: skip
-    return _narrow(policy, I64)
+    return narrow(policy, 64)
 
 
 def by_one_thread(build: Callable[[], None]) -> None:
@@ -285,7 +283,7 @@ def _coordinate(atom: TmaAtom, t: TracedTensor, index: int) -> list[Value]:
             "copy: these are not coordinates of the atom's tensor map", code="OC1333",
             expected=f"{atom.plan.rank} coordinates", found=la.to_str(flat),
         )  # fmt: skip
-    return [_narrow(c, I32) for c in flat]
+    return [narrow(c, 32) for c in flat]
 
 
 def _corners(atom: TmaAtom) -> list[tuple[int, tuple[int, ...]]]:
@@ -393,6 +391,7 @@ def copy_tiles(
         one = store
     map_ = _map_of(atom, tma_desc_ptr)
     runs = _runs(atom, smem, coords)
+    note_bytes(tma_bar_ptr, runs.stop * element_bits(atom.value_type) // 8)
 
     def all_of_them() -> None:
         for index in runs:
@@ -427,7 +426,7 @@ def _mask(atom: TmaAtom, mask: Any) -> Value | None:
             f"copy: {atom.op} needs the blocks that get the tile", code="OC1288",
             expected="mcast_mask=, see create_tma_multicast_mask",
         )  # fmt: skip
-    return short(mask)
+    return narrow(mask, 16)
 
 
 def prefetch(atom: Any, src: Any, *, tma_desc_ptr: Any = None, cache_policy: Any = None,

@@ -79,6 +79,8 @@ def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any, three_modes: Any) -> None:
             "gemm: a warpgroup adds to its accumulator in place", code="OC1284",
             expected="one tensor for d and c", found=f"{d} and {c}",
         )  # fmt: skip
+    if record.a_in_registers and a.element_type is not op.a_dtype:
+        a = TracedTensor(a.iterator.recast(op.a_dtype), a.layout)
     layouts = three_modes([x.layout for x in operands])
     _check_shapes(record, layouts)
     highs = [x.iterator.strides.high if _described(x) else 0 for x in (a, b)]

@@ -8,6 +8,7 @@ In: an operation such as `CopyG2SOp()` and a type. Out: an atom with thread-valu
 
 from __future__ import annotations
 
+import copy
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -162,6 +163,9 @@ def make_copy_atom(
                 expected="num_bits_per_copy",
                 hint=did_you_mean(name, ("num_bits_per_copy", *_COPY_HINTS)) or None,
             )  # fmt: skip
+    own = getattr(op, "make_atom", None)
+    if own is not None:
+        return own(copy_internal_type, int(num_bits_per_copy))
     if not isinstance(getattr(op, "name", None), str) or op.name not in copies.COPY_ATOMS:
         raise TypeMismatchError(
             "make_copy_atom: not a copy operation", code="OC1274", found=repr(op),
@@ -207,6 +211,14 @@ class MmaAtom(_Frozen):
     def parts(self) -> tuple[Any, ...]:
         """Objects in it that may change while a kernel is traced."""
         return () if self.settings is None else (self.settings,)
+
+    def fresh(self) -> Any:
+        """The same with settings of its own, which begin as these are."""
+        if self.settings is None:
+            return self
+        out = copy.copy(self)
+        out.settings = copy.copy(self.settings)
+        return out
 
     def set(self, field: Any, value: Any, *, loc: Any = None, ip: Any = None) -> None:
         """Set a field that the instruction reads at run time, such as

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What kernels for Hopper are built with.
 
-smem_atoms     the smallest pieces of swizzled shared memory that TMA and wgmma agree on
 smem_layouts   staged layouts of operands and of the epilogue's buffers
 operations     trivial tiled MMAs, the epilogue's tile and its stores to shared memory
 """

@@ -22,6 +22,7 @@ from opencute.lang.numbers import (
     Float8E5M2,
     Float16,
     Int8,
+    TFloat32,
     Uint8,
 )
 from opencute.lib.layout_enum import LayoutEnum
@@ -61,7 +62,7 @@ def make_trivial_tiled_mma(
     Raises:
         TypeMismatchError: wgmma does not multiply these types.
     """
-    group: Any = cute.nvgpu.warpgroup
+    group = cute.nvgpu.warpgroup
     source = group.OperandSource.SMEM if a_source is None else a_source
     rest = (acc_dtype, (*tiler_mn, _depth(a_dtype)), source, a_leading_mode, b_leading_mode)
     if a_dtype in _HALVES and b_dtype is a_dtype:
@@ -70,12 +71,12 @@ def make_trivial_tiled_mma(
         op = group.MmaF8Op(a_dtype, b_dtype, *rest)
     elif a_dtype in _BYTES and b_dtype in _BYTES:
         op = group.MmaI8Op(a_dtype, b_dtype, *rest)
-    elif a_dtype is cute.TFloat32 and b_dtype is a_dtype and hasattr(group, "MmaTF32Op"):
-        op = group.MmaTF32Op(a_dtype, *rest)
+    elif a_dtype is TFloat32 and b_dtype is a_dtype:
+        op = group.MmaTF32Op(*rest[1:])
     else:
         raise TypeMismatchError(
-            "wgmma does not multiply these types", code="OC1288", found=f"{a_dtype} and {b_dtype}",
-            expected="f16 x f16, bf16 x bf16, two 8-bit floats, or two 8-bit integers",
+            "wgmma does not multiply these types", code="OC1225", found=f"{a_dtype} and {b_dtype}",
+            expected="f16 x f16, bf16 x bf16, two 8-bit floats or integers, or tf32 x tf32",
         )  # fmt: skip
     return cute.make_tiled_mma(cute.make_mma_atom(op), tuple(atom_layout_mnk))
 
@@ -130,10 +131,10 @@ def sm90_get_smem_store_op(
     """
     for what in (elem_ty_d, elem_ty_acc):
         if not hasattr(what, "width"):
-            raise TypeMismatchError("not a numeric type", code="OC1288", found=repr(what))
+            raise TypeMismatchError("not a numeric type", code="OC1225", found=repr(what))
     if not isinstance(layout_d, LayoutEnum):
         raise TypeMismatchError(
-            "how a matrix is stored is a LayoutEnum", code="OC1287", found=repr(layout_d)
+            "how a matrix is stored is a LayoutEnum", code="OC1224", found=repr(layout_d)
         )
     if elem_ty_d.width == 16:
         op = cute.nvgpu.warp.StMatrix8x8x16bOp(layout_d.is_m_major_c(), 4)

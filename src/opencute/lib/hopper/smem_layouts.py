@@ -14,19 +14,21 @@ from __future__ import annotations
 from typing import Any
 
 from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.lang.block.majors import OperandMajorMode
+from opencute.lang.hopper.smem_layouts import SmemLayoutAtomKind, make_smem_layout_atom
 from opencute.lang.pointers import element_bits
 from opencute.layout import ComposedLayout, product, product_each, tile_to_shape
-from opencute.lib.hopper.smem_atoms import SmemLayoutAtomKind, make_smem_layout_atom
 from opencute.lib.layout_enum import LayoutEnum
 
 __all__ = [
     "get_smem_layout_atom",
+    "make_smem_layout",
     "make_smem_layout_a",
     "make_smem_layout_b",
     "make_smem_layout_epi",
 ]
 
-_WIDEST_FIRST = ("SW128", "SW64", "SW32", "INTER")
+_WIDEST_FIRST = {"SW128": 1024, "SW64": 512, "SW32": 256, "INTER": 128}  # bits of a row
 
 
 def get_smem_layout_atom(
@@ -45,17 +47,16 @@ def get_smem_layout_atom(
     """
     if not isinstance(layout, LayoutEnum):
         raise TypeMismatchError(
-            "how a matrix is stored is a LayoutEnum", code="OC1287", found=repr(layout),
+            "how a matrix is stored is a LayoutEnum", code="OC1224", found=repr(layout),
             hint="LayoutEnum.from_tensor(tensor) says how a tensor is stored",
         )  # fmt: skip
     major = "K" if layout is LayoutEnum.ROW_MAJOR else "MN"
     bits = int(product(major_mode_size)) * element_bits(element_type)
-    for name in _WIDEST_FIRST:
-        kind = SmemLayoutAtomKind[f"{major}_{name}"]
-        if bits and bits % kind.contiguous_bits == 0:
-            return kind
+    for name, row in _WIDEST_FIRST.items():
+        if bits and bits % row == 0:
+            return SmemLayoutAtomKind[f"{major}_{name}"]
     raise LayoutError(
-        "the tile's contiguous mode is not made of 16-byte words", code="OC1331",
+        "the tile's contiguous mode is not made of 16-byte words", code="OC1341",
         expected=f"a multiple of {128 // element_bits(element_type)} elements",
         found=f"{major_mode_size} elements of {element_type}",
     )  # fmt: skip
@@ -74,10 +75,41 @@ def _staged(
     out = tile_to_shape(atom, target, order or (*usual, *range(2, len(target))))
     if product(target) != out.size():
         raise LayoutError(
-            "the tile is not made of whole pieces of eight rows", code="OC1332",
+            "the tile is not made of whole pieces of eight rows", code="OC1342",
             expected=f"a multiple of {atom.outer.shape}", found=shape,
         )  # fmt: skip
     return out
+
+
+def make_smem_layout(
+    leading_mode: OperandMajorMode,
+    smem_tile_shape: Any,
+    element_type: Any,
+    num_stages: int,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> ComposedLayout:
+    """Shared memory for tiles of any matrix: (rows, columns, stages).
+
+    Args:
+        leading_mode: which of rows (MN) and columns (K) is contiguous.
+        smem_tile_shape: the tile.
+        element_type: of the elements.
+        num_stages: tiles that are there at a time.
+
+    Raises:
+        TypeMismatchError: no such mode.
+        LayoutError: the tile is not made of whole pieces.
+    """
+    if not isinstance(leading_mode, OperandMajorMode):
+        raise TypeMismatchError(
+            "the contiguous mode is an OperandMajorMode", code="OC1224", found=repr(leading_mode)
+        )
+    by_rows = leading_mode is OperandMajorMode.K
+    layout = LayoutEnum.ROW_MAJOR if by_rows else LayoutEnum.COL_MAJOR
+    shape = tuple(smem_tile_shape)
+    return _staged(layout, element_type, shape, (*shape, num_stages))
 
 
 def make_smem_layout_a(

@@ -15,7 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 from opencute import cute
-from opencute.base.errors import ArgumentTypeError
+from opencute.base.errors import ArgumentError, ArgumentTypeError
+from opencute.lang.hopper.launch_shape import threads_of_block
 from opencute.lib.pipelines.agents import Agent, CooperativeGroup, PipelineOp, PipelineUserType
 from opencute.lib.pipelines.barriers import (
     MbarrierArray,
@@ -27,7 +28,7 @@ from opencute.lib.pipelines.barriers import (
 from opencute.lib.pipelines.participants import PipelineConsumer, PipelineProducer
 from opencute.lib.pipelines.states import PipelineState, make_pipeline_state, static_stages
 
-__all__ = ["PipelineAsync", "begin", "check_groups", "two_rows", "wait_unless"]
+__all__ = ["PipelineAsync", "begin", "check_arrivals", "check_groups", "two_rows", "wait_unless"]
 
 
 def check_groups(**groups: Any) -> None:
@@ -42,6 +43,27 @@ def check_groups(**groups: Any) -> None:
                 f"{name} is a CooperativeGroup", code="OC2185", found=repr(group),
                 hint="pipeline.CooperativeGroup(pipeline.Agent.Thread, size)",
             )  # fmt: skip
+
+
+def check_arrivals(name: str, size: int, each: int = 1) -> None:
+    """Raise if a phase waits for more arrivals than a block has threads.
+
+    Args:
+        name: the group, for messages.
+        size: arrivals of a phase.
+        each: threads of which one arrives for all.
+
+    Raises:
+        ArgumentError: the phase would never be complete.
+    """
+    threads = threads_of_block()
+    if threads is not None and size > -(-threads // each):
+        who = "threads" if each == 1 else "warps"
+        raise ArgumentError(
+            f"{name} waits for more arrivals than the block has {who}: it would wait forever",
+            code="OC2191", expected=f"at most {-(-threads // each)}", found=size,
+            hint=f"each of the group's {who} arrives once at each buffer's barrier",
+        )  # fmt: skip
 
 
 def begin(pipe: Any, cluster: Any, defer_sync: bool) -> Any:
@@ -111,16 +133,19 @@ class PipelineAsync:
             defer_sync: the kernel itself meets before it uses the pipeline.
 
         Raises:
-            ArgumentError: sizes that no barrier can count.
+            ArgumentError: sizes that no barrier can count, or more arrivals than threads.
             ArgumentTypeError: no groups, or no shared memory.
         """
         check_groups(producer_group=producer_group, consumer_group=consumer_group)
+        remote = producer_mask is not None or consumer_mask is not None
+        if not remote:
+            check_arrivals("producer_group", producer_group.size)
+            check_arrivals("consumer_group", consumer_group.size)
         full, empty = two_rows(
             barrier_storage, num_stages, (PipelineOp.AsyncThread, producer_group),
             (PipelineOp.AsyncThread, consumer_group),
         )  # fmt: skip
         pipe = PipelineAsync(full, empty, full.num_stages, producer_mask, consumer_mask)
-        remote = producer_mask is not None or consumer_mask is not None
         return begin(pipe, (2,) if remote else None, defer_sync)
 
     # ------------------------------------------------------------------ producers

@@ -17,10 +17,17 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute
 from opencute.base.errors import ArgumentError, LayoutError
+from opencute.lang.hopper.byte_counts import Ledger
 from opencute.lang.numbers import Boolean
 from opencute.lib.pipelines.agents import CooperativeGroup, PipelineOp
 from opencute.lib.pipelines.barriers import MbarrierArray, cluster_blocks
-from opencute.lib.pipelines.base import PipelineAsync, begin, check_groups, two_rows
+from opencute.lib.pipelines.base import (
+    PipelineAsync,
+    begin,
+    check_arrivals,
+    check_groups,
+    two_rows,
+)
 from opencute.lib.pipelines.states import PipelineState
 
 __all__ = ["PipelineCpAsync", "PipelineTmaAsync", "PipelineTmaMultiConsumersAsync"]
@@ -47,6 +54,9 @@ class PipelineCpAsync(PipelineAsync):
         """See `PipelineAsync.create`; all threads of `producer_group` commit, also those that
         copied nothing."""
         check_groups(producer_group=producer_group, consumer_group=consumer_group)
+        check_arrivals("producer_group", producer_group.size)
+        if consumer_mask is None:
+            check_arrivals("consumer_group", consumer_group.size)
         full, empty = two_rows(
             barrier_storage, num_stages, (PipelineOp.AsyncLoad, producer_group),
             (PipelineOp.AsyncThread, consumer_group),
@@ -75,6 +85,7 @@ class PipelineTmaAsync(PipelineAsync):
     ) -> None:
         super().__init__(sync_object_full, sync_object_empty, num_stages, None, peer)
         self.is_signalling_thread = signals
+        self._bytes = Ledger(sync_object_full.tx_count)
 
     @staticmethod
     def create(
@@ -122,6 +133,8 @@ class PipelineTmaAsync(PipelineAsync):
                 expected=f"a multiple of {told}: each consumer warp tells {told} blocks",
                 found=consumer_group.size,
             )  # fmt: skip
+        check_arrivals("producer_group", producer_group.size, _WARP)
+        check_arrivals("consumer_group", consumer_group.size // told, _WARP if tidx is None else 1)
         full, empty = two_rows(
             barrier_storage, num_stages, (PipelineOp.TmaLoad, producer_group),
             (PipelineOp.AsyncThread, consumer_group), tx_count,
@@ -142,9 +155,19 @@ class PipelineTmaAsync(PipelineAsync):
         for the bytes. All threads of the warp take part."""
         super().producer_acquire(state, try_acquire_token)
         self.sync_object_full.arrive(state.index)
+        self._bytes.begin(state.index)
+
+    def producer_get_barrier(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> Any:
+        """A pointer to the barrier that copies into the buffer arrive at."""
+        return self._bytes.barrier(state.index, super().producer_get_barrier(state))
 
     def producer_commit(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> None:
-        """Nothing: copies arrive themselves."""
+        """Nothing at run time: copies arrive themselves.
+
+        Raises:
+            ArgumentError: they bring other than the bytes that the pipeline waits for.
+        """
+        self._bytes.end(state.index)
 
     def consumer_release(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> None:
         """Say that this warp has read the buffer. All threads of the warp take part."""
@@ -194,7 +217,7 @@ class PipelineTmaMultiConsumersAsync(PipelineTmaAsync):
         )  # fmt: skip
         if cluster_blocks(cta_layout_vmnk) > 1:
             raise LayoutError(
-                "a pipeline for two kinds of consumers is of one block", code="OC1333",
+                "a pipeline for two kinds of consumers is of one block", code="OC1343",
                 found=cta_layout_vmnk,
             )  # fmt: skip
         both = CooperativeGroup(
@@ -243,7 +266,7 @@ def _told(layout: Any, modes: tuple[int, int]) -> int:
         return 1
     if len(layout.shape) != 4:
         raise LayoutError(
-            "a cluster's layout has the modes (V, M, N, K)", code="OC1333", found=layout,
+            "a cluster's layout has the modes (V, M, N, K)", code="OC1343", found=layout,
             hint="cute.make_layout((1, *cluster_shape_mnk))",
         )  # fmt: skip
     across, down = cute.size(layout, mode=[2]), cute.size(layout, mode=[1])

@@ -18,11 +18,19 @@ import numpy as np
 from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
+from opencute.sim.memory import RAW, SimPointer
 from opencute.sim.sync.group import Group
-from opencute.sim.sync.shared import Arena
+from opencute.sim.sync.shared import SHARED_BASE, Arena
 from opencute.sim.values import Array
 
-__all__ = ["CLUSTER_WINDOW", "ClusterBuffer", "block_of_rank", "cluster_buffer"]
+__all__ = [
+    "CLUSTER_WINDOW",
+    "ClusterBuffer",
+    "block_of_rank",
+    "cluster_buffer",
+    "far_address",
+    "to_far_pointer",
+]
 
 CLUSTER_WINDOW = 0x6800_0000_0000_0000
 """Where generic addresses of the shared memory of all blocks begin."""
@@ -94,3 +102,34 @@ def block_of_rank(op: Op, lanes: Lanes, rank: Any) -> Any:
     y = y - y % cy + rank // cx % cy
     z = z - z % cz + rank // cx // cy
     return x + gx * (y + gy * z)
+
+
+# ---------------------------------------------------------------------- addresses
+_RANK = 24
+"""Where the rank of a block, plus one, begins in an address; 0 is the block itself."""
+
+
+def far_address(lanes: Lanes, ptr: SimPointer) -> Any:
+    """The address in the window of the cluster's shared memory, as PTX has it: 32 bits."""
+    if ptr.buffer is RAW:
+        return ptr.offset & 0xFFFFFFFF
+    run = lanes.run
+    stride = max(run.group.arena.stride, 1)
+    (cx, cy, cz), (gx, gy, _) = run.cluster, run.grid
+    block, byte = run.first_block + ptr.offset // stride, ptr.offset % stride
+    x, y, z = block % gx % cx, block // gx % gy % cy, block // gx // gy % cz
+    rank = x + cx * (y + cy * z)
+    return ((rank + 1) << _RANK) + byte + SHARED_BASE
+
+
+def to_far_pointer(op: Op, lanes: Lanes, value: Any) -> SimPointer:
+    """A pointer for an address in that window, or in that of the block's own shared memory."""
+    arena = lanes.run.group.arena
+    value = value.astype(np.int64) if type(value) is np.ndarray else int(value)
+    rank, byte = value >> _RANK, (value & ((1 << _RANK) - 1)) - SHARED_BASE
+    own = rank == 0
+    away = np.where(own, 0, rank - 1) if type(rank) is np.ndarray else max(rank - 1, 0)
+    block = np.where(own, lanes.bid, block_of_rank(op, lanes, away)) - lanes.run.first_block
+    place = np.asarray(block * arena.stride + byte, np.int64)
+    where: Any = int(place) if place.ndim == 0 else place
+    return SimPointer(cluster_buffer(lanes.run.group), where)

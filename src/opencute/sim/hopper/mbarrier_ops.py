@@ -77,8 +77,13 @@ def inval(op: Op) -> Function:
 
 @semantics("ptx.fence_mbarrier_init", lanes=True)
 def fence(op: Op) -> Function:
-    """Order the initialisation of barriers; nothing here is out of order."""
-    return lambda lanes: None
+    """Order the initialisation of barriers; only the checker cares."""
+
+    def run(lanes: Lanes) -> None:
+        if lanes.run.checker is not None:
+            lanes.run.checker.mbarriers.fence(lanes)
+
+    return run
 
 
 @semantics("ptx.mbarrier_arrive", "ptx.mbarrier_arrive_token", lanes=True, sinks=_sinks)

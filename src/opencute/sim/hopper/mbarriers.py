@@ -24,7 +24,7 @@ import numpy as np
 
 from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
-from opencute.sim.hopper.order import Knowledge
+from opencute.sim.hopper.order import Birth, Knowledge
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.deadlock import describe_slots
 from opencute.sim.sync.group import Group
@@ -60,6 +60,7 @@ class MBarrier:
         before: who arrived in the phase before.
         last: what arrived or brought bytes last.
         known: what those who arrived knew (checking mode).
+        birth: how it was initialised (checking mode).
     """
 
     place: int
@@ -73,6 +74,7 @@ class MBarrier:
     before: list[Array] = field(default_factory=list)
     last: Op | None = None
     known: Knowledge = field(default_factory=Knowledge)
+    birth: Birth | None = None
 
 
 class MBarriers:
@@ -113,7 +115,9 @@ class MBarriers:
             known = self.bars.get(place)
             if known is not None:
                 self._again(op, known, slot)
-            self.bars[place] = MBarrier(place, op, n, n, n)
+            bar = self.bars[place] = MBarrier(place, op, n, n, n)
+            if self.checker is not None:
+                bar.birth = self.checker.made(op, place, slot, self.name(place))
             self.live[place >> 3] = True
             self.phases[place >> 3] = 0
             self.arena.written[place : place + 8] = False
@@ -132,7 +136,7 @@ class MBarriers:
         """Barriers end; their memory may be used for other things."""
         self._enter(lanes)
         for place, slot in zip(places.ravel().tolist(), lanes.slot.ravel().tolist(), strict=True):
-            self._find(op, place, slot)
+            self._use(op, place, np.array([slot]))
             del self.bars[place]
             self.live[place >> 3] = False
 
@@ -161,7 +165,7 @@ class MBarriers:
         bytes_ = _each(lanes, 0 if tx is None else tx)
         tokens = np.zeros(flat.size, np.int64)
         for place, who in _by_place(flat):
-            bar = self._find(op, place, int(slots[who[0]]))
+            bar = self._use(op, place, slots[who])
             if tx is not None:
                 self._expect(op, bar, int(bytes_[who].sum()), int(slots[who[0]]))
             if orders and self.checker is not None:
@@ -200,6 +204,15 @@ class MBarriers:
             hint=f"the phase still waits for {bar.tx} bytes" if bar.tx > 0 else None,
         )  # fmt: skip
 
+    def expect_arrivals(self, op: Op, lanes: Lanes, places: Array) -> None:
+        """The phase expects one arrival more from each lane."""
+        self._enter(lanes)
+        slots = lanes.slot.ravel()
+        for place, who in _by_place(places):
+            bar = self._use(op, place, slots[who])
+            bar.pending += who.size
+            bar.total += who.size
+
     # ------------------------------------------------------------------ bytes
     def expect_tx(self, op: Op, lanes: Lanes, places: Array, tx: Any) -> None:
         """The phases wait for more bytes."""
@@ -208,7 +221,7 @@ class MBarriers:
         for place, n, slot in zip(
             places.ravel().tolist(), _each(lanes, tx).tolist(), slots.tolist(), strict=True
         ):
-            bar = self._find(op, place, slot)
+            bar = self._use(op, place, np.array([slot]))
             self._expect(op, bar, n, slot)
             self._settle(op, bar)
 
@@ -233,6 +246,8 @@ class MBarriers:
             SimulationError: no barrier, or more bytes than the phase waits for.
         """
         bar = self._find(by, place, None)
+        if known is not None and bar.birth is not None and self.checker is not None:
+            self.checker.bytes_come(by, bar.birth, self.name(place))
         bar.tx -= tx
         bar.last = by
         if bar.tx < -MAX_COUNT:
@@ -246,10 +261,24 @@ class MBarriers:
         self._enter(lanes)
         flat, counts, slots = places.ravel(), _each(lanes, tx), lanes.slot.ravel()
         for place, who in _by_place(flat):
+            bar = self._use(op, place, slots[who])
             if self.checker is not None:
-                self.checker.gather(self._find(op, place, int(slots[who[0]])).known, slots[who])
+                self.checker.gather(bar.known, slots[who])
             for i in who.tolist():
                 self.complete_tx(place, int(counts[i]), by=op)
+
+    def named(self, op: Op, lanes: Lanes, places: Array) -> None:
+        """Lanes start copies whose bytes barriers are to count.
+
+        Raises:
+            SimulationError: no barrier, or one that the lanes do not know to be initialised.
+        """
+        self._enter(lanes)
+        slots = lanes.slot.ravel()
+        for place, who in _by_place(places.ravel()):
+            bar = self._find(op, place, int(slots[who[0]]))
+            if self.checker is not None and bar.birth is not None:
+                self.checker.used(op, self.run, bar.birth, slots[who], self.name(place))
 
     def _too_many(self, op: Op, bar: MBarrier) -> NoReturn:
         raise SimulationError(
@@ -274,6 +303,21 @@ class MBarriers:
         if self.checker is not None:
             self.checker.phase_done(bar.known)
         self.group.changed()
+
+    def finish(self) -> None:
+        """All blocks have ended (checking mode).
+
+        Raises:
+            SimulationError: bytes have come that nobody expected.
+        """
+        for bar in self.bars.values():
+            if bar.tx < 0 and bar.last is not None:
+                raise SimulationError(
+                    f"{-bar.tx} bytes have come to {self.name(bar.place)} in its phase "
+                    f"{bar.phase} that nobody expected when the kernel ended",
+                    code="OC3034", loc=bar.last.loc, expected="as many bytes as expect_tx said",
+                    found=f"{-bar.tx} more",
+                )  # fmt: skip
 
     # ------------------------------------------------------------------ ordinary accesses
     def touched(
@@ -349,6 +393,9 @@ class MBarriers:
         if not live.all():
             at = np.flatnonzero(~live.ravel())[0]
             self._find(op, int(places.ravel()[at]), int(lanes.slot.ravel()[at]))
+        if self.checker is not None:
+            for place, who in _by_place(places):
+                self._use(op, place, lanes.slot.ravel()[who])
         return self.phases[index]
 
     def _learn(self, places: Array, slots: Array) -> None:
@@ -386,6 +433,17 @@ class MBarriers:
                 hint="one thread calls mbarrier_init, and a barrier of the block (or cluster) "
                 "follows before others use it",
             )  # fmt: skip
+        return bar
+
+    def _use(self, op: Op, place: int, slots: Array) -> MBarrier:
+        """The barrier at a place, which threads use."""
+        bar = self._find(op, place, int(slots[0]))
+        if self.checker is not None:
+            if bar.birth is not None:
+                self.checker.used(op, self.run, bar.birth, slots, self.name(place))
+            if self.group.blocks > 1:
+                home = np.full(slots.size, place // self.arena.stride)
+                self.checker.checker.trailing.by_threads(op, self.run, slots, home)
         return bar
 
     def describe(self, bar: MBarrier) -> str:

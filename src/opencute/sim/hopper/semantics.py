@@ -4,6 +4,6 @@
 
 from __future__ import annotations
 
-from opencute.sim.hopper import cluster_ops, mbarrier_ops
+from opencute.sim.hopper import bulk_ops, cluster_ops, map_ops, mbarrier_ops, tma_ops, wgmma
 
-__all__ = ["cluster_ops", "mbarrier_ops"]
+__all__ = ["bulk_ops", "cluster_ops", "map_ops", "mbarrier_ops", "tma_ops", "wgmma"]

@@ -119,7 +119,8 @@ class Operand:
         mn_major: bool,
     ) -> None:  # fmt: skip
         self.op, self.which, self.type = op, which, type
-        self.extent, self.k, self.mn_major, self.high = extent, k, mn_major, high
+        self.extent, self.k, self.mn_major = extent, k, mn_major
+        self.high = np.uint32(high).view(np.int32).item() << 32  # as the signed number it is
         self.bits = ELEMENT_BITS[type]
         self.dtype = _dtype(type)
         tile = Tile(op, layout)
@@ -160,7 +161,7 @@ class Operand:
     def _addresses(self, low: Array, rows: Array | None) -> Array:
         """Shared addresses, (warps, uses * extent, steps * k)."""
         moved = low[:, None, None] + self.units
-        bits = (moved & 0xFFFFFFFF) | self.high << 32
+        bits = (moved & 0xFFFFFFFF) | self.high
         start = FIELDS["start"].get(bits)
         extent = self.extent if rows is None else _ROWS
         out = np.empty((*bits.shape, extent, self.k), np.int64)
@@ -179,13 +180,14 @@ class Operand:
 
     def _outside(self, lanes: Lanes, blocks: Array, low: Array, address: Array, bad: Array) -> None:
         w = int(np.argwhere(bad)[0][0])
-        field = decode(int(low[w]) & 0xFFFFFFFF | self.high << 32)
+        field = decode(int(low[w]) & 0xFFFFFFFF | self.high)
         found = int(address[bad][0]) - SHARED_BASE
         raise SimulationError(
             f"operand {self.which} of a product leaves shared memory: its descriptor leads to "
             f"byte {found}", code="OC3042", loc=self.op.loc,
             expected=f"0 to {lanes.run.group.arena.size - 1}, for the launch",
             found=", ".join(f"{name} {value}" for name, value in field.items()),
+            hint="the tensor that the descriptor was made from may be larger than its allocation",
         )  # fmt: skip
 
 
@@ -196,6 +198,7 @@ def _of_warps(warps: Warps, op: Op, value: Any, what: str) -> Array:
         raise SimulationError(
             f"the threads of a warp disagree on {what}", code="OC3043", loc=op.loc,
             expected="one value for all threads of the warpgroup", found=np.unique(rows).tolist(),
+            hint="slice the tiled MMA by the warpgroup, or by the thread",
         )  # fmt: skip
     return rows[:, 0]
 
@@ -284,7 +287,7 @@ class _Product:
             guard.busy = False
 
     def _multiply(self, lanes: Lanes, d: SimPointer, a: Any, b: Any, accumulate: Any) -> None:
-        op, (um, un, uk) = self.op, self.uses
+        op, (um, un, _) = self.op, self.uses
         m, n, k = _ROWS, self.atom.mnk[1], self.atom.mnk[2]
         warps = Warps(op, lanes)
         adds = _of_warps(warps, op, accumulate, "whether to accumulate").astype(np.bool_)
