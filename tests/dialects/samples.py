@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dialects.hopper.hopper_samples import HOPPER
+from dialects.hopper.product_samples import PRODUCTS
+from dialects.hopper.tma_samples import TMA_SAMPLES
 from opencute.arch.mma import MMA_ATOMS
 from opencute.base.location import Location
 from opencute.dialects import (
@@ -64,7 +67,7 @@ from opencute.ir.types import (
     VectorType,
 )
 
-__all__ = ["HOST", "SAMPLES", "modules"]
+__all__ = ["HOST", "SAMPLES", "modules", "together"]
 
 Arg = Callable[[Type], Value]
 Sample = Callable[[Arg], object]
@@ -84,6 +87,16 @@ HOST = {"func.func", "func.call", "func.return", "gpu.launch_func"}
 def modules(name: str) -> list[Op]:
     """A module for each sample of an operation; each contains that operation."""
     return [_module(name, sample) for sample in SAMPLES[name]]
+
+
+def together(name: str) -> Op:
+    """One module with all samples of an operation, in one kernel."""
+
+    def all_of_them(arg: Arg) -> None:
+        for sample in SAMPLES[name]:
+            sample(arg)
+
+    return _module(name, all_of_them)
 
 
 def _module(name: str, sample: Sample) -> Op:
@@ -453,6 +466,11 @@ _add(
     lambda arg: ptx_memory.cp_async(arg(S32), arg(G16), 16, cache="cg", prefetch=128),
     lambda arg: ptx_memory.cp_async(arg(S32), arg(G32), 4, src_bytes=arg(I32)),
 )
+_add(
+    "ptx.prefetch",
+    lambda arg: ptx_memory.prefetch(arg(G16)),
+    lambda arg: ptx_memory.prefetch(arg(G32), "L1"),
+)
 _add("ptx.cp_async_commit", lambda arg: ptx_memory.cp_async_commit())
 _add("ptx.cp_async_wait", *[lambda arg, n=n: ptx_memory.cp_async_wait(n) for n in (-1, 0, 3)])
 
@@ -515,3 +533,7 @@ def _gemm(arg: Callable[[Type], Value]) -> object:
 
 
 _add("cute.gemm", _gemm)
+
+
+for _name, _samples in {**HOPPER, **PRODUCTS, **TMA_SAMPLES}.items():
+    _add(_name, *_samples)

@@ -14,7 +14,6 @@ given another value, as programs do that patch a function for a test or a measur
 from __future__ import annotations
 
 import ctypes
-import difflib
 import importlib
 import sys
 import types
@@ -22,6 +21,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opencute.base.coming import not_yet
+from opencute.base.errors import UnknownNameError
+from opencute.base.suggest import did_you_mean
 
 __all__ = ["PATCHES", "lazy_names"]
 
@@ -58,7 +59,8 @@ def lazy_names(
     def load(name: str) -> Any:
         where = table.get(name)
         if where is None:
-            raise AttributeError(_message(module, name, table, renamed or {}))
+            message = _message(module, name, table, renamed or {})
+            raise UnknownNameError(message, name, code="OC1143")
         path, _, attribute = where.partition(":")
         found = importlib.import_module(path)
         if where.endswith(":"):
@@ -82,6 +84,5 @@ def _message(module: str, name: str, table: Mapping[str, str], renamed: Mapping[
         return f"module {shown!r} has no attribute {name!r}; it is {renamed[name]}{yet}"
     if name in not_yet(module):
         return f"{shown}.{name} is not in OpenCuTe yet; docs/compatibility.md says what is"
-    close = difflib.get_close_matches(name, table, n=3)
-    hint = f"; did you mean {' or '.join(close)}?" if close else ""
-    return f"module {shown!r} has no attribute {name!r}{hint}"
+    hint = did_you_mean(name, table)
+    return f"module {shown!r} has no attribute {name!r}{hint and '; ' + hint}"

@@ -17,6 +17,8 @@ from opencute.codegen.asm.ops import ASM
 from opencute.codegen.debug.inlined import within
 from opencute.codegen.debug_info import DebugInfo
 from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
+from opencute.codegen.hopper.tensor_maps import DESCRIPTOR_PARAMETER, MAPS
+from opencute.codegen.hopper.wgmma import WGMMA
 from opencute.codegen.libdevice import libdevice_text
 from opencute.codegen.llvm_types import llvm_type
 from opencute.codegen.ops_arith import ARITH
@@ -28,6 +30,7 @@ from opencute.codegen.ops_matrix import MATRIX
 from opencute.codegen.ops_memory import MEMORY
 from opencute.codegen.ops_vector import VECTOR_OPS
 from opencute.codegen.predication import print_predicated
+from opencute.dialects.hopper.tensor_maps import TmaDescType
 from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.attributes import Attribute, DenseI32Attr, IntAttr, StringAttr
 from opencute.ir.core import Op
@@ -41,10 +44,12 @@ TABLE: dict[str, OpPrinter] = {
     **ASM,
     **BLOCK_OPS,
     **CONVERT,
+    **MAPS,
     **MATH,
     **MATRIX,
     **MEMORY,
     **VECTOR_OPS,
+    **WGMMA,
     "cf.assert": assert_on_device,
 }
 
@@ -132,7 +137,8 @@ def _kernel(kernel: Op, text: ModuleText) -> str:
         known = align.values[i] if isinstance(align, DenseI32Attr) else 0
         pointer = isinstance(arg.type, LLVMPointerType)
         fact = f" align {known}" if pointer and known > 1 else ""
-        params.append(f"{llvm_type(arg.type)}{fact} %a{i}")
+        type = DESCRIPTOR_PARAMETER if isinstance(arg.type, TmaDescType) else llvm_type(arg.type)
+        params.append(f"{type}{fact} %a{i}")
     e.ops(block)
     e.void("ret void")
     attrs = ["nounwind"]

@@ -398,7 +398,7 @@ def plan_for(*objs: Any, dynamic: bool = False, session: Session | None = None) 
         return _vector(objs)
     if all(_is_number(o) for o in objs):
         return _number(objs, dynamic)
-    if isinstance(first, Pointer):
+    if isinstance(first, Pointer) and isinstance(first.value.type, PtrType):
         return _pointer(objs)
     if isinstance(first, Stream):
         return StreamPlan()

@@ -104,10 +104,11 @@ class Pointer:
         return self.value
 
     def toint(self, *, loc: Any = None, ip: Any = None) -> Any:
-        """The address as an Int64 (Int32 for shared memory)."""
+        """The address as an Int64 (Int32 for shared memory, also of another block)."""
         address = Int64(cute.ptr_to_int(self.value))
         address.nonneg, address.div = True, self.alignment
-        return address.to(Int32) if self.memspace == AddressSpace.smem else address
+        narrow = self.memspace in (AddressSpace.smem, AddressSpace.dsmem)
+        return address.to(Int32) if narrow else address
 
     @property
     def llvm_ptr(self) -> Value:

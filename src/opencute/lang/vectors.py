@@ -142,6 +142,8 @@ class TensorSSA:
     def __getitem__(self, crd: Any) -> Any:
         layout = make_layout(self.shape)
         crd = plain_coord(crd)
+        if crd is Ellipsis:
+            return self
         if is_tuple(crd) and Ellipsis in crd:
             at = crd.index(Ellipsis)
             crd = crd[:at] + (None,) * (layout.rank - len(crd) + 1) + crd[at + 1 :]
@@ -153,6 +155,13 @@ class TensorSSA:
             return TensorSSA(out, sub.shape, self._dtype)
         numeric: Any = self._dtype
         return numeric(vector.extract(self.value, layout(crd)))
+
+    def __setitem__(self, crd: Any, value: Any) -> None:
+        raise TypeMismatchError(
+            "the elements of a vector in registers cannot be assigned", code="OC1224",
+            hint="make a register tensor, cute.make_rmem_tensor(shape, dtype), store() the vector "
+            "to it and assign there; or select with cute.where",
+        )  # fmt: skip
 
     # ---- conversion
     def to(

@@ -29,6 +29,12 @@ def check_atoms(function: Op, target: Target) -> None:
         CompileError: the target does not have one.
     """
     for op in function.walk():
+        if op.name == "cute.wgmma" and not target.has_wgmma:
+            raise CompileError(
+                f"{target} has no products of warpgroups", code="OC1066", loc=op.loc,
+                expected="sm_90a", found=target.name,
+                hint="compile for sm_90a, or use cute.nvgpu.warp's operations",
+            )  # fmt: skip
         if op.name not in ("cute.copy", "cute.gemm", "ptx.mma", "ptx.stmatrix"):
             continue
         name = op.attributes.get("atom")

@@ -48,7 +48,7 @@ from opencute.passes.tiled.swizzle import swizzled
 
 __all__ = ["instruction_rules", "need"]
 
-_SPACE = {"gmem": ".global", "smem": ".shared", "generic": ""}
+_SPACE = {"gmem": ".global", "smem": ".shared", "dsmem": ".shared::cluster", "generic": ""}
 _LETTER: dict[Type, str] = {I16: "h", I32: "r", I64: "l", F32: "f", F64: "d"}
 _MEMORY = ",~{memory}"
 
@@ -77,6 +77,7 @@ def instruction_rules(target: Target) -> dict[str, Rule]:
         "ptx.load": for_target(_load),
         "ptx.store": for_target(_store),
         "ptx.cp_async": _cp_async,
+        "ptx.prefetch": _prefetch,
         "ptx.fence_proxy": for_target(_fence_proxy),
     }
 
@@ -110,8 +111,8 @@ def _address(ptr: Value, type: Type) -> tuple[Value, str, str]:
     assert isinstance(type, PtrType)
     if type.swizzle:
         ptr = swizzled(ptr, type.swizzle)
-    if type.space == "smem":
-        return llvm.ptrtoint(ptr, I32), "r", ".shared"
+    if type.space in ("smem", "dsmem"):
+        return llvm.ptrtoint(ptr, I32), "r", _SPACE[type.space]
     return ptr, "l", _SPACE[type.space]
 
 
@@ -216,8 +217,8 @@ def _hints(op: LoadOp | StoreOp, space: str, target: Target) -> str:
     is_load = isinstance(op, LoadOp)
     sem = op.sem.value if op.sem.value != "weak" else ""
     order = _dots(sem, _scope(op.scope.value, target))
-    if space == "smem":
-        return f"{order}.shared"
+    if space in ("smem", "dsmem"):
+        return f"{order}{_SPACE[space]}"
     cache, evict = op.cache.value, op.evict.value
     text = f"{order}{_SPACE[space]}"
     if cache == "nc":
@@ -324,6 +325,14 @@ def _store(op: Op, rw: Rewriter, target: Target) -> Replacement:
         letters = ",".join([letter, *[_LETTER[plan.register]] * n])
         values = (address, *(words[i] for i in piece))
         llvm.inline_asm(text, f"{letters}{_MEMORY}", values, ())
+    return ()
+
+
+def _prefetch(op: Op, rw: Rewriter) -> Replacement:
+    address, letter, space = _address(op.operands[0], rw.source_type(0))
+    llvm.inline_asm(
+        f"prefetch{space}.{_word(op, 'level')} [$0];", f"{letter}{_MEMORY}", (address,), ()
+    )
     return ()
 
 

@@ -22,6 +22,7 @@ from opencute.ir.verifier import verify
 from opencute.passes.check_atoms import check_atoms
 from opencute.passes.contract_fma import contract_fma
 from opencute.passes.expand import expand
+from opencute.passes.hopper.join import join_products
 from opencute.passes.loops.fresh import fresh
 from opencute.passes.loops.prefetch import prefetch
 from opencute.passes.simplify import simplify
@@ -53,6 +54,7 @@ DEVICE: tuple[Pass, ...] = (
     wide,  # conversions of 128-bit integers use 64-bit halves
     expand,  # operations without an instruction become ones that have one
     simplify,  # what the new operations have in common is computed once
+    join_products,  # products of warpgroups on one accumulator become one piece of assembly
 )
 
 HOST: tuple[Pass, ...] = (

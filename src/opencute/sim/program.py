@@ -74,7 +74,7 @@ class Program:
         arguments: registers of the arguments.
         returns: registers of the results.
         blocking: whether anything in it may have to wait.
-        spins: whether it has loops that wait for what other threads write.
+        spins: whether it has loops that wait for what other threads write to memory.
         text: the generated source, for reading.
         widest: bytes of its widest value.
     """
@@ -325,7 +325,7 @@ class _Compiler(SourceWriter):
         widest = max((_bytes(r.type) for op in self.op.walk() for r in op.results), default=8)
         return Program(
             self.op.symbol or "", self.steps, arguments, returns, is_blocking(self.op), text,
-            widest, any(step.kind == "spin" for step in self.steps),
+            widest, any(s.kind == "spin" and s.op and spins(s.op, memory=True) for s in self.steps),
         )  # fmt: skip
 
     def _liveness(self) -> None:

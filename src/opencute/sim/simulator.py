@@ -380,6 +380,8 @@ class _Run:
             self.report.threads += count * threads
             self.report.max_lanes = max(self.report.max_lanes, count * threads)
             run_program(program, Lanes(self, count, threads, tid, bid), args, self.pick)
+            if self.checker is not None:
+                self.checker.finish()
 
     def _batch(self, program: Program, together: bool) -> int:
         """Blocks that run together."""

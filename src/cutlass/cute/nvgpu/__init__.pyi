@@ -4,6 +4,7 @@
 
 from cutlass.cute.nvgpu import cpasync as cpasync
 from cutlass.cute.nvgpu import warp as warp
+from cutlass.cute.nvgpu import warpgroup as warpgroup
 from opencute.cute.nvgpu import CopyG2ROp as CopyG2ROp
 from opencute.cute.nvgpu import CopyR2GOp as CopyR2GOp
 from opencute.cute.nvgpu import CopyUniversalOp as CopyUniversalOp
@@ -20,4 +21,5 @@ __all__ = [
     "OperandMajorMode",
     "cpasync",
     "warp",
+    "warpgroup",
 ]

@@ -93,6 +93,42 @@ from opencute.lang.block.warps import warp_reduction as warp_reduction
 from opencute.lang.block.warps import warp_reduction_max as warp_reduction_max
 from opencute.lang.block.warps import warp_reduction_sum as warp_reduction_sum
 from opencute.lang.block.warps import warp_redux_sync as warp_redux_sync
+from opencute.lang.hopper.bulk import cp_async_bulk_commit_group as cp_async_bulk_commit_group
+from opencute.lang.hopper.bulk import cp_async_bulk_wait_group as cp_async_bulk_wait_group
+from opencute.lang.hopper.clusters import cluster_arrive as cluster_arrive
+from opencute.lang.hopper.clusters import cluster_arrive_relaxed as cluster_arrive_relaxed
+from opencute.lang.hopper.clusters import cluster_sync as cluster_sync
+from opencute.lang.hopper.clusters import cluster_wait as cluster_wait
+from opencute.lang.hopper.clusters import (
+    cp_async_mbarrier_arrive_noinc as cp_async_mbarrier_arrive_noinc,
+)
+from opencute.lang.hopper.clusters import (
+    cp_async_mbarrier_arrive_shared as cp_async_mbarrier_arrive_shared,
+)
+from opencute.lang.hopper.clusters import (
+    griddepcontrol_launch_dependents as griddepcontrol_launch_dependents,
+)
+from opencute.lang.hopper.clusters import griddepcontrol_wait as griddepcontrol_wait
+from opencute.lang.hopper.clusters import map_dsmem_ptr as map_dsmem_ptr
+from opencute.lang.hopper.clusters import mapa as mapa
+from opencute.lang.hopper.clusters import setmaxregister_decrease as setmaxregister_decrease
+from opencute.lang.hopper.clusters import setmaxregister_increase as setmaxregister_increase
+from opencute.lang.hopper.clusters import warpgroup_reg_alloc as warpgroup_reg_alloc
+from opencute.lang.hopper.clusters import warpgroup_reg_dealloc as warpgroup_reg_dealloc
+from opencute.lang.hopper.mbarriers import mbarrier_arrive as mbarrier_arrive
+from opencute.lang.hopper.mbarriers import (
+    mbarrier_arrive_and_expect_tx as mbarrier_arrive_and_expect_tx,
+)
+from opencute.lang.hopper.mbarriers import (
+    mbarrier_conditional_try_wait as mbarrier_conditional_try_wait,
+)
+from opencute.lang.hopper.mbarriers import mbarrier_expect_tx as mbarrier_expect_tx
+from opencute.lang.hopper.mbarriers import mbarrier_init as mbarrier_init
+from opencute.lang.hopper.mbarriers import mbarrier_init_fence as mbarrier_init_fence
+from opencute.lang.hopper.mbarriers import mbarrier_inval as mbarrier_inval
+from opencute.lang.hopper.mbarriers import mbarrier_test_wait as mbarrier_test_wait
+from opencute.lang.hopper.mbarriers import mbarrier_try_wait as mbarrier_try_wait
+from opencute.lang.hopper.mbarriers import mbarrier_wait as mbarrier_wait
 
 __all__ = [
     "FULL_MASK",
@@ -124,12 +160,20 @@ __all__ = [
     "block_in_cluster_idx",
     "clock",
     "clock64",
+    "cluster_arrive",
+    "cluster_arrive_relaxed",
     "cluster_dim",
     "cluster_idx",
     "cluster_size",
+    "cluster_sync",
+    "cluster_wait",
     "clz",
     "cp_async",
+    "cp_async_bulk_commit_group",
+    "cp_async_bulk_wait_group",
     "cp_async_commit_group",
+    "cp_async_mbarrier_arrive_noinc",
+    "cp_async_mbarrier_arrive_shared",
     "cp_async_wait_all",
     "cp_async_wait_group",
     "dynamic_smem_size",
@@ -148,6 +192,8 @@ __all__ = [
     "get_dyn_smem_size",
     "globaltimer",
     "grid_dim",
+    "griddepcontrol_launch_dependents",
+    "griddepcontrol_wait",
     "inline_asm",
     "inline_ptx",
     "lane_idx",
@@ -158,14 +204,28 @@ __all__ = [
     "lanemask_lt",
     "load",
     "make_warp_uniform",
+    "map_dsmem_ptr",
+    "mapa",
     "match_all_sync",
     "match_any_sync",
+    "mbarrier_arrive",
+    "mbarrier_arrive_and_expect_tx",
+    "mbarrier_conditional_try_wait",
+    "mbarrier_expect_tx",
+    "mbarrier_init",
+    "mbarrier_init_fence",
+    "mbarrier_inval",
+    "mbarrier_test_wait",
+    "mbarrier_try_wait",
+    "mbarrier_wait",
     "mul_packed_f32x2",
     "nanosleep",
     "popc",
     "prmt",
     "rcp_approx",
     "red_add",
+    "setmaxregister_decrease",
+    "setmaxregister_increase",
     "shuffle_sync",
     "shuffle_sync_bfly",
     "shuffle_sync_down",
@@ -186,4 +246,6 @@ __all__ = [
     "warp_reduction_max",
     "warp_reduction_sum",
     "warp_redux_sync",
+    "warpgroup_reg_alloc",
+    "warpgroup_reg_dealloc",
 ]

@@ -18,5 +18,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "OperandMajorMode": "opencute.lang.block.majors",
         "cpasync": "opencute.cute.nvgpu.cpasync:",
         "warp": "opencute.cute.nvgpu.warp:",
+        "warpgroup": "opencute.cute.nvgpu.warpgroup:",
     },
 )  # fmt: skip

@@ -4,6 +4,7 @@
 
 from opencute.cute.nvgpu import cpasync as cpasync
 from opencute.cute.nvgpu import warp as warp
+from opencute.cute.nvgpu import warpgroup as warpgroup
 from opencute.lang.block.majors import OperandMajorMode as OperandMajorMode
 from opencute.lang.tiled.operations import CopyG2ROp as CopyG2ROp
 from opencute.lang.tiled.operations import CopyR2GOp as CopyR2GOp
@@ -20,4 +21,5 @@ __all__ = [
     "OperandMajorMode",
     "cpasync",
     "warp",
+    "warpgroup",
 ]

@@ -214,9 +214,17 @@ class PointerSpec(Spec):
         return Pointer(next(values), self.dtype)
 
     def like(self, obj: Any, call: CallCheck, path: str, annotation: Any, space: Any) -> Spec:
-        return self if isinstance(obj, int) or hasattr(obj, "__tvm_ffi_opaque_ptr__") or (
-            type(obj).__name__ == "c_void_p"
-        ) else super().like(obj, call, path, annotation, space)  # fmt: skip
+        if isinstance(obj, ExternalPointer):
+            fits = self._fits(obj)
+        else:
+            fits = isinstance(obj, int) or hasattr(obj, "__tvm_ffi_opaque_ptr__")
+            fits = fits or type(obj).__name__ == "c_void_p"
+        return self if fits else super().like(obj, call, path, annotation, space)
+
+    def _fits(self, p: ExternalPointer) -> bool:
+        """Whether a pointer can stand for this one: it may promise less than its address keeps."""
+        spaces = (self.space, AddressSpace.generic)
+        return p.dtype is self.dtype and p.memspace in spaces and p.address % self.type.align == 0
 
     def extract(self, obj: Any, out: list[Any]) -> None:
         if isinstance(obj, ExternalPointer):

@@ -7,9 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 from opencute import layout as la
+from opencute.arch.wgmma import WgmmaAtom
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects import tiled as tiled_dialect
+from opencute.lang.hopper import wgmma
 from opencute.lang.numbers import Boolean
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.tensors import TracedTensor, addressed, tile
@@ -25,6 +27,7 @@ __all__ = [
     "copy_atom_call",
     "gemm",
     "mma_atom_call",
+    "operand",
 ]
 
 
@@ -38,18 +41,24 @@ def _grouped(layout: Layout) -> Layout:
     return la.group_modes(layout, 1, la.rank(layout))
 
 
-def _operand(name: str, x: Any) -> TracedTensor:
-    """A tensor in memory with a plain layout of static shape."""
+def operand(who: str, name: str, x: Any) -> TracedTensor:
+    """A tensor in memory with a plain layout of static shape.
+
+    Args:
+        who: the function whose operand it is.
+        name: the operand.
+        x: what was given.
+    """
     if not isinstance(x, TracedTensor) or not isinstance(x.iterator, Pointer):
         raise TypeMismatchError(
-            f"copy: {name} is not a tensor in memory", code="OC1236", found=str(x)
+            f"{who}: {name} is not a tensor in memory", code="OC1236", found=str(x)
         )
     if not la.is_static(x.layout.shape):
         raise LayoutError(
-            f"copy: {name} needs a static shape", code="OC1362", found=x.layout,
+            f"{who}: {name} needs a static shape", code="OC1362", found=x.layout,
             hint="tile or slice it to compile-time extents",
         )  # fmt: skip
-    return TracedTensor(*addressed(x, "copy"))
+    return TracedTensor(*addressed(x, who))
 
 
 def copy(
@@ -72,7 +81,11 @@ def copy(
     """
     if not isinstance(atom, CopyAtom):
         raise TypeMismatchError("copy: not a copy atom", code="OC1237", found=repr(atom))
-    s, d = _operand("src", src), _operand("dst", dst)
+    own = getattr(atom, "copy_tensors", None)
+    if own is not None:  # an atom that knows itself what it copies, and how
+        own(src, dst, pred, **options)
+        return
+    s, d = operand("copy", "src", src), operand("copy", "dst", dst)
     if s.element_type is not d.element_type:
         raise TypeMismatchError(
             "copy: element types differ", code="OC1238",
@@ -248,7 +261,7 @@ def basic_copy_if(pred: Any, src: Any, dst: Any, *, loc: Any = None, ip: Any = N
 def gemm(
     atom: Any, d: Any, a: Any, b: Any, c: Any, *, loc: Any = None, ip: Any = None, **options: Any
 ) -> None:
-    """``d = a * b + c`` on register fragments, by an MMA atom or a tiled MMA.
+    """``d = a * b + c`` on fragments, by an MMA atom or a tiled MMA.
 
     Args:
         atom: an MmaAtom, TiledMma or ThrMma.
@@ -267,6 +280,9 @@ def gemm(
             expected="what make_mma_atom or make_tiled_mma gives",
         )  # fmt: skip
     op = atom.op
+    if isinstance(atom.record, WgmmaAtom):
+        wgmma.gemm(atom, d, a, b, c, _three_modes)
+        return
     types = (op.acc_dtype, op.a_dtype, op.b_dtype, op.acc_dtype)
     operands = [
         _fragment(name, x, t) for name, x, t in zip("dabc", (d, a, b, c), types, strict=True)

@@ -37,6 +37,7 @@ class TiledMma(MmaAtom):
     def __init__(self, atom: MmaAtom, atom_layout_mnk: Layout, permutation_mnk: Any) -> None:
         super().__init__(atom.op)
         self._atom = atom
+        self.settings = atom.settings
         self.atom_layout_mnk = atom_layout_mnk
         self.permutation_mnk = permutation_mnk
 

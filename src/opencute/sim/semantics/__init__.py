@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from opencute.sim.hopper import semantics as hopper
 from opencute.sim.semantics import (
     arith,
     casts,
@@ -27,6 +28,7 @@ __all__ = [
     "cf",
     "cute",
     "gpu",
+    "hopper",
     "llvm",
     "math",
     "ptx",
