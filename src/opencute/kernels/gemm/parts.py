@@ -18,8 +18,8 @@ from opencute import cute
 
 __all__ = [
     "TileLoad", "as_matrices", "as_matrix", "block_of", "combine", "copy_atom", "copy_where",
-    "fill_stages", "gmem_copy", "grid_of", "k_tiles_of", "next_tiles", "place_of", "row_inside",
-    "spread_bias",
+    "fill_stages", "gmem_copy", "grid_of", "k_tiles_of", "next_tiles", "operand_loads", "place_of",
+    "row_inside", "spread_bias",
 ]  # fmt: skip
 
 cpasync = cute.nvgpu.cpasync
@@ -190,6 +190,35 @@ class TileLoad:
             self.s[None, None, None, stage],
             None if self.even else self.inside,
         )
+
+
+def operand_loads(
+    matrices: tuple[Any, Any], at: Any, smem: tuple[Any, Any], dtype: Any, tid: Any, plan: Any
+) -> tuple[tuple[TileLoad, TileLoad], Any]:
+    """A thread's copies of the tiles of A and B, and how many tiles there are along k.
+
+    Args:
+        matrices: A and B.
+        at: row and column of the tile of D, and which matrix of the batch.
+        smem: shared memory of A and of B.
+        dtype: type of their elements.
+    """
+    tiles = [(plan.tile[i], plan.tile[2]) for i in (0, 1)]
+    parts = [
+        k_tiles_of(m, tile, (at[i], at[2]), plan.even)
+        for i, (m, tile) in enumerate(zip(matrices, tiles, strict=True))
+    ]
+    copies = [
+        gmem_copy(dtype, plan.vec[i], tiles[i], plan.k_major[i], plan.threads) for i in (0, 1)
+    ]
+    a, b = (
+        TileLoad(
+            copies[i], *parts[i], smem[i], matrices[i].shape[0], tid, even=plan.even,
+            vec=plan.vec[i],
+        )
+        for i in (0, 1)
+    )  # fmt: skip
+    return (a, b), cute.size(parts[0][0], mode=[2])
 
 
 @cute.jit

@@ -20,7 +20,6 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, utils
 from opencute.kernels.gemm.parts import (
-    TileLoad,
     as_matrices,
     block_of,
     combine,
@@ -29,8 +28,8 @@ from opencute.kernels.gemm.parts import (
     fill_stages,
     gmem_copy,
     grid_of,
-    k_tiles_of,
     next_tiles,
+    operand_loads,
     row_inside,
     spread_bias,
 )
@@ -218,32 +217,20 @@ def multiply(
         memory: shared memory of the block.
         whole: whether all of them are; `first` and `count` do not matter then.
     """
-    bm, bn, batch = at
-    tile_m, tile_n, tile_k = plan.tile
-    gA, cA = k_tiles_of(mA, (tile_m, tile_k), (bm, batch), plan.even)
-    gB, cB = k_tiles_of(mB, (tile_n, tile_k), (bn, batch), plan.even)
-
     # The epilogue reuses the memory of the operands.
     sA = cute.make_tensor(cute.recast_ptr(memory, dtype=plan.dtype), plan.operand_smem(0))
     sB = cute.make_tensor(
         cute.recast_ptr(memory + plan.operand_bytes(0), dtype=plan.dtype), plan.operand_smem(1)
     )
-    copy_A, copy_B = (
-        gmem_copy(plan.dtype, plan.vec[i], (plan.tile[i], tile_k), plan.k_major[i], plan.threads)
-        for i in (0, 1)
-    )
-    loads = (
-        TileLoad(copy_A, gA, cA, sA, mA.shape[0], tid, even=plan.even, vec=plan.vec[0]),
-        TileLoad(copy_B, gB, cB, sB, mB.shape[0], tid, even=plan.even, vec=plan.vec[1]),
-    )
+    loads, k_tiles = operand_loads((mA, mB), at, (sA, sB), plan.dtype, tid, plan)
     if cutlass.const_expr(whole):
-        count = cute.size(gA, mode=[2])
+        count = k_tiles
     fill_stages(loads, first, count, plan.stages, whole)
 
     thr_mma = mma.get_slice(tid)
     rA = mma.make_fragment_A(thr_mma.partition_A(sA)[None, None, None, 0])
     rB = mma.make_fragment_B(thr_mma.partition_B(sB)[None, None, None, 0])
-    rD = mma.make_fragment_C(mma.partition_shape_C((tile_m, tile_n)))
+    rD = mma.make_fragment_C(mma.partition_shape_C(plan.tile[:2]))
     rD.fill(0)
     read_A = cute.make_tiled_copy_A(plan.operand_read(0), mma)
     read_B = cute.make_tiled_copy_B(plan.operand_read(1), mma)

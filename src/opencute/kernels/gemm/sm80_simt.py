@@ -19,15 +19,13 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, utils
 from opencute.kernels.gemm.parts import (
-    TileLoad,
     as_matrices,
     block_of,
     combine,
     fill_stages,
-    gmem_copy,
     grid_of,
-    k_tiles_of,
     next_tiles,
+    operand_loads,
     spread_bias,
 )
 from opencute.kernels.gemm.share import Share, give, take
@@ -166,30 +164,17 @@ def multiply(
     plan: cutlass.Constexpr[SimtPlan], whole: cutlass.Constexpr[bool],
 ):  # fmt: skip
     """The accumulators of a tile; arguments as in `sm80.multiply`."""
-    bm, bn, batch = at
-    tile_m, tile_n, tile_k = plan.tile
-    gA, cA = k_tiles_of(mA, (tile_m, tile_k), (bm, batch), plan.even)
-    gB, cB = k_tiles_of(mB, (tile_n, tile_k), (bn, batch), plan.even)
     sA, sB = memory
-    copy_A, copy_B = (
-        gmem_copy(
-            cutlass.Float32, plan.vec[i], (plan.tile[i], tile_k), plan.k_major[i], plan.threads
-        )
-        for i in (0, 1)
-    )
-    loads = (
-        TileLoad(copy_A, gA, cA, sA, mA.shape[0], tid, even=plan.even, vec=plan.vec[0]),
-        TileLoad(copy_B, gB, cB, sB, mB.shape[0], tid, even=plan.even, vec=plan.vec[1]),
-    )
+    loads, k_tiles = operand_loads((mA, mB), at, memory, cutlass.Float32, tid, plan)
     if cutlass.const_expr(whole):
-        count = cute.size(gA, mode=[2])
+        count = k_tiles
     fill_stages(loads, first, count, plan.stages, whole)
 
     thr_mma = mma.get_slice(tid)
     from_A, from_B = thr_mma.partition_A(sA), thr_mma.partition_B(sB)
     rA = mma.make_fragment_A(from_A[None, None, None, 0])
     rB = mma.make_fragment_B(from_B[None, None, None, 0])
-    rD = mma.make_fragment_C(mma.partition_shape_C((tile_m, tile_n)))
+    rD = mma.make_fragment_C(mma.partition_shape_C(plan.tile[:2]))
     rD.fill(0.0)
 
     # Registers of the first step of k.
