@@ -55,6 +55,7 @@ from opencute import dtype as dtype
 from opencute import dynamic_expr as dynamic_expr
 from opencute import extract_mlir_values as extract_mlir_values
 from opencute import for_generate as for_generate
+from opencute import full as full
 from opencute import max as max
 from opencute import min as min
 from opencute import new_from_mlir_values as new_from_mlir_values
@@ -62,6 +63,7 @@ from opencute import range as range
 from opencute import range_constexpr as range_constexpr
 from opencute import range_dynamic as range_dynamic
 from opencute import register_jit_arg_adapter as register_jit_arg_adapter
+from opencute import target_version as target_version
 from opencute import yield_out as yield_out
 
 __version__: str
@@ -116,6 +118,7 @@ __all__ = [
     "experimental",
     "extract_mlir_values",
     "for_generate",
+    "full",
     "max",
     "min",
     "new_from_mlir_values",
@@ -124,6 +127,7 @@ __all__ = [
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "target_version",
     "testing",
     "torch",
     "utils",

@@ -12,6 +12,7 @@ from opencute import experimental as experimental
 from opencute import pipeline as pipeline
 from opencute import torch as torch
 from opencute import utils as utils
+from opencute.compiler.toolkit import target_version as target_version
 from opencute.cute import testing as testing
 from opencute.frontend.ranges import range_ as range
 from opencute.frontend.ranges import range_ as range_dynamic
@@ -20,6 +21,7 @@ from opencute.frontend.signature import register_jit_arg_adapter as register_jit
 from opencute.frontend.structured import extract_mlir_values as extract_mlir_values
 from opencute.frontend.structured import new_from_mlir_values as new_from_mlir_values
 from opencute.lang.arrays.arrays import Array as Array
+from opencute.lang.fills import full as full
 from opencute.lang.hints import const_expr as const_expr
 from opencute.lang.hints import dsl_user_op as dsl_user_op
 from opencute.lang.hints import dynamic_expr as dynamic_expr
@@ -120,6 +122,7 @@ __all__ = [
     "experimental",
     "extract_mlir_values",
     "for_generate",
+    "full",
     "max",
     "min",
     "new_from_mlir_values",
@@ -128,6 +131,7 @@ __all__ = [
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "target_version",
     "testing",
     "torch",
     "utils",

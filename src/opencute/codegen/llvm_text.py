@@ -11,6 +11,8 @@ as::
 
 from __future__ import annotations
 
+import re
+
 from opencute.arch.mma import mma_atom
 from opencute.base.location import Location
 from opencute.codegen.asm.ops import ASM
@@ -90,6 +92,8 @@ def needed_ptx(ir: str) -> int:
 
 def _assemble(text: ModuleText) -> str:
     lines = ['target triple = "nvptx64-nvidia-cuda"']
+    for library in text.libraries:
+        lines += [f'module asm "{_escaped(line)}"' for line in library.splitlines()]
     lines += [f"{name} = {body}" for body, name in text.globals.items()]
     library = libdevice_text(tuple(text.libdevice)) if text.libdevice else ""
     lines.append(library)
@@ -100,6 +104,10 @@ def _assemble(text: ModuleText) -> str:
     if text.debug is not None:
         lines += text.debug.lines()
     return "\n".join(lines) + "\n"
+
+
+def _escaped(line: str) -> str:
+    return re.sub(r'["\\]|[^ -~]', lambda m: f"\\{ord(m[0]):02X}", line.expandtabs(4))
 
 
 def _numbers(attr: Attribute) -> str:

@@ -159,6 +159,9 @@ class Pointer:
         type = pointer_type(self._dtype, self.memspace, self.alignment, numbers)
         return Pointer(cute.recast(self.value, type), self._dtype)
 
+    def accessed(self) -> None:
+        """Raise for what stands where a pointer stands and leads to no elements."""
+
     def __add__(self, offset: Any) -> Pointer:
         if isinstance(offset, int) and offset == 0:
             return self
