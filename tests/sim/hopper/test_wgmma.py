@@ -157,6 +157,8 @@ def faulty(
         warpgroup.wait_group(0)
     if cutlass.const_expr(fault == "overwritten without a barrier"):
         sB[tidx] = F16(0.0)
+    if cutlass.const_expr(fault == "its own rows of A overwritten"):
+        sA[16 * (tidx // 32) + tidx % 16, tidx % 64] = F16(0.0)
     if cutlass.const_expr(fault == "overwritten after a barrier"):
         cute.arch.sync_threads()
         sB[tidx] = F16(0.0)
@@ -226,7 +228,9 @@ def test_garbage_goes_through_a_product():
 
 
 # ---------------------------------------------------------------- what the checking mode finds
-@pytest.mark.parametrize("fault", ["", "overwritten after a barrier"])
+@pytest.mark.parametrize(
+    "fault", ["", "overwritten after a barrier", "its own rows of A overwritten"]
+)
 def test_right_kernels_pass_the_checks(fault: str):
     with KNOBS.override(sim_check=True):
         assert product(fault)
