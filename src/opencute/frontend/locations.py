@@ -164,8 +164,9 @@ def place_error(error: BaseException) -> BaseException:
             ),
             "",
         )
-        if error.loc is None and error.code == "OC1101":
-            error.hint = hint_for(str(error.found), inner) or error.hint
+        if error.loc is None and error.code in ("OC1101", "OC1112"):
+            found = "a range" if error.code == "OC1112" else str(error.found)
+            error.hint = hint_for(found, inner) or error.hint
         error.at(Location(code.co_filename, inner.tb_lineno, col, end, name))
     if KNOBS.full_traceback:
         return error

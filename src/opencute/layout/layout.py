@@ -180,6 +180,13 @@ class Layout:
         """The 1-D coordinate of an offset; see `get_hier_coord`."""
         return crd2idx_shape(self.get_hier_coord(idx), self.shape)
 
+    def with_shape(self, *shape: Any) -> Layout:
+        """The same offsets by 1-D coordinate under another shape, as far as that goes; a method
+        of all plain layouts, inverses too (C++'s ``layout.with_shape(...)``)."""
+        from opencute.layout.algebra import with_shape
+
+        return with_shape(self, shape[0] if len(shape) == 1 else shape)
+
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, Layout):
             return NotImplemented

@@ -43,7 +43,7 @@ from opencute.sim.machine import run_program
 from opencute.sim.memory import RAW, AddressTable, Buffer, SimPointer
 from opencute.sim.printf import Format
 from opencute.sim.program import Program, compile_function
-from opencute.sim.report import RunReport
+from opencute.sim.report import RunReport, note
 from opencute.sim.sync.checker import Checker
 from opencute.sim.sync.group import Group
 from opencute.sim.values import dtype_of, wrap
@@ -354,7 +354,8 @@ class _Run:
         try:
             self._blocks(program, args, _cooperative(attributes))
         except OpenCuTeError as e:
-            raise e.at(kernel.loc) from None
+            note(e.at(kernel.loc))
+            raise e from None
         finally:
             self._flush()
             self.grid, self.block, self.lanes, self.host, self.group, self.threads = before

@@ -76,9 +76,7 @@ def host(
 def kinds_of(a_major: Any, b_major: Any, width: str) -> tuple[Any, Any]:
     """Layout atoms for A and B; `width` is such as SW128."""
     kind = warpgroup.SmemLayoutAtomKind
-    return tuple(
-        kind[f"{'K' if major is K else 'MN'}_{width}"] for major in (a_major, b_major)
-    )  # type: ignore[return-value]
+    return tuple(kind[f"{'K' if major is K else 'MN'}_{width}"] for major in (a_major, b_major))  # type: ignore[return-value]
 
 
 def operands(op: Any, m: int, n: int, k: int, seed: int = 0) -> tuple[Any, Any, Any]:

@@ -123,4 +123,3 @@ def test_machine_code():
     turns = 3  # of the loop, which is unrolled
     assert sass.local_memory == 0
     assert sass.count("HGMMA") == turns * (D // 16 + KEYS // 16)
-

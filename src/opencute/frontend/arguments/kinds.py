@@ -383,8 +383,16 @@ def is_array(obj: Any) -> bool:
     return hasattr(obj, "__dlpack__") and hasattr(obj, "shape")
 
 
+# torch's numbers of a graph with dynamic shapes, and what they are when a kernel is called.
+_SYMBOLIC = {"SymInt": int, "SymFloat": float, "SymBool": bool}
+
+
 def plain_number(obj: Any) -> Any:
-    """A NumPy scalar as a number of the same type."""
+    """A NumPy scalar as a number of the same type; a symbolic number of torch by its value, which
+    torch then guards."""
+    symbolic = _SYMBOLIC.get(type(obj).__name__)
+    if symbolic is not None and type(obj).__module__ == "torch":
+        return symbolic(obj)
     np: Any = sys.modules.get("numpy")
     if np is None or not isinstance(obj, np.generic) or isinstance(obj, float):
         return obj

@@ -4,7 +4,7 @@
 
 In: the size of a head. Out: a frozen configuration::
 
-    heuristic(128)                      # AttentionConfig(m=128, n=48, warps=4)
+    heuristic(128)                      # AttentionConfig(m=128, n=64, warps=4)
     backward_heuristic(128, 232448)     # BackwardConfig(m=64, n=128, warps=8, stages=2)
 """
 
@@ -129,8 +129,12 @@ def padded(head_dim: int) -> int:
     return -(-head_dim // 32) * 32
 
 
-def heuristic(head_dim: int) -> AttentionConfig:
+def heuristic(head_dim: int, varlen: bool = False) -> AttentionConfig:
     """A good choice for heads of a size.
+
+    Args:
+        head_dim: elements of a head.
+        varlen: whether sequences lie end to end: where they start takes registers as well.
 
     With 32 queries to a warp, what is read of keys and values serves two instructions. The result
     takes a register for each of a warp's queries and eight elements of a head's, the scores as much
@@ -138,7 +142,9 @@ def heuristic(head_dim: int) -> AttentionConfig:
     """
     if head_dim > 128:
         return AttentionConfig(64, 64 if head_dim <= 192 else 32, 4)
-    return AttentionConfig(128, 48 if head_dim > 96 else 64, 4)
+    if head_dim > 96 and varlen:
+        return AttentionConfig(128, 32, 4)
+    return AttentionConfig(128, 64, 4)
 
 
 def search_space(head_dim: int, smem: int) -> Iterator[AttentionConfig]:

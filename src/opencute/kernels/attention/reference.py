@@ -52,7 +52,7 @@ def attention_backward(
     dq = np.einsum("bhqk,bkhd->bqhd", slopes, k)
     dk = np.einsum("bhqk,bqhd->bkhd", slopes, q)
     dv = np.einsum("bhqk,bqhd->bkhd", weights, grad)
-    grouped = (*dk.shape[:2], heads, -1, dk.shape[3])
+    grouped = (*dk.shape[:2], heads, dk.shape[2] // heads, dk.shape[3])
     return dq, dk.reshape(grouped).sum(3), dv.reshape(grouped).sum(3)
 
 

@@ -248,7 +248,7 @@ def attention_kernel(
     block, head, batch = cute.arch.block_idx()
     if cutlass.const_expr(plan.causal):  # the blocks with most keys start first
         block = cute.arch.grid_dim()[0] - 1 - block
-    first, queries = span(mQ, starts_q, batch)
+    _, queries = span(mQ, starts_q, batch)
     if cutlass.const_expr(starts_q is not None):
         if block * plan.m >= queries:  # the grid is made for the longest sequence
             return
@@ -287,7 +287,8 @@ def attention_kernel(
         visit(walk, softmax, rO, whole - 1 - i, first_query, keys, False)
     cute.arch.cp_async_wait_group(0)
 
-    # Divide by the sums, and write.
+    # Divide by the sums, and write. Where this is was read before, but kept in no register.
+    first, queries = span(mQ, starts_q, batch)
     rows = by_rows(rO)
     coords = by_rows(mma.get_slice(tid).partition_C(cute.make_identity_tensor(tile_q)))
     for r in cutlass.range_constexpr(softmax.rows):

@@ -121,7 +121,7 @@ def prepare_kernel(
     starts_q: Any,
     plan: cutlass.Constexpr[BackwardPlan],
 ):
-    """The logarithms and delta of a tile of queries, as the main kernel wants them; dQ = 0."""
+    """Logarithms and -delta of a tile of queries, as the main kernel wants them; dQ = 0."""
     tid, _, _ = cute.arch.thread_idx()
     block, head, batch = cute.arch.block_idx()
     first, queries = span(mO, starts_q, batch)
@@ -155,7 +155,7 @@ def prepare_kernel(
                 if logs > -cutlass.Float32.inf:
                     level = logs * LOG2_E
             mStats[at, head, 0, row] = level
-            mStats[at, head, 1, row] = delta
+            mStats[at, head, 1, row] = -delta
 
     zeros = cute.make_rmem_tensor(4, cutlass.Float32)
     zeros.fill(0.0)
@@ -201,7 +201,7 @@ class Walk:
         columns = cute.make_layout((plan.n, plan.m, 2, plan.stages),
                                    stride=(0, 1, plan.m, 2 * plan.m))  # fmt: skip
         spread = cute.make_tensor(sStats.iterator, columns)
-        self.of_queries = thr.partition_C(spread)  # (values, M, N, level or delta, stage)
+        self.of_queries = thr.partition_C(spread)  # (values, M, N, level or -delta, stage)
         self.coords = by_rows(thr.partition_C(cute.make_identity_tensor((plan.n, plan.m))))
         self.K = Operand(sK, plan, mma, tid, "A")
         self.V = Operand(sV, plan, mma, tid, "A")
@@ -237,22 +237,38 @@ class Walk:
         """Where the workspace has a tile."""
         return tile_index(tile, self.batch, self.start, self.queries, self.starts, self.plan.m)
 
-    def column_values(self, which: int, stage: Any) -> Any:
-        """The level (0) or delta (1) of each of a thread's columns of scores."""
-        shared = by_rows(self.of_queries[None, None, None, which, stage])[0, None]
+    def of_columns(self, which: int, stage: Any) -> Any:
+        """Shared memory with the level (0) or -delta (1) of each of a thread's scores."""
+        return self.of_queries[None, None, None, which, stage]
+
+    def levels(self, stage: Any) -> Any:
+        """The level of each of a thread's columns of scores."""
+        shared = by_rows(self.of_columns(0, stage))[0, None]
         held = cute.make_rmem_tensor(shared.shape, cutlass.Float32)
         cute.autovec_copy(shared, held)
         return held.load()
 
-    def product(self, mma: Any, tile: tuple[int, int], a: Operand, b: Operand, stage: Any) -> Any:
-        """Two tiles in shared memory multiplied."""
-        acc = mma.make_fragment_C(mma.partition_shape_C(tile))
-        acc.fill(0.0)
-        for k in range(a.steps):
-            cute.gemm(mma, acc, a.read(k), b.read(k, stage), acc)
+    def scores(self, a: Operand, b: Operand, stage: Any, start: Any = None) -> Any:
+        """The product of a tile of keys and one of queries, on top of what is in `start`."""
+        shape = self.mma.partition_shape_C((self.plan.n, self.plan.m))
+        acc = self.mma.make_fragment_C(shape)
+        if start is None:
+            acc.fill(0.0)
+        else:
+            cute.autovec_copy(start, acc)
+        add_product(self.mma, acc, a, b, stage)
         return acc
 
-    def add_product(self, acc: Any, left: Any, b: Operand, stage: Any) -> None:
+    def dq(self) -> Any:
+        """dS K."""
+        acc = self.mma_dq.make_fragment_C(
+            self.mma_dq.partition_shape_C((self.plan.m, self.plan.depth))
+        )
+        acc.fill(0.0)
+        add_product(self.mma_dq, acc, self.St, self.Kt)
+        return acc
+
+    def add_left(self, acc: Any, left: Any, b: Operand, stage: Any) -> None:
         """acc += left b, with accumulators of the scores' shape as the left operand."""
         _, m, _ = left.shape
         for k in range(b.steps):
@@ -260,6 +276,12 @@ class Walk:
             at = left.iterator + 8 * m * k
             part = cute.make_tensor(at, cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4)))
             cute.gemm(self.mma, acc, part, b.read(k, stage), acc)
+
+
+def add_product(mma: Any, acc: Any, a: Operand, b: Operand, stage: Any = 0) -> None:
+    """acc += a b, of tiles in shared memory."""
+    for k in range(a.steps):
+        cute.gemm(mma, acc, a.read(k), b.read(k, stage), acc)
 
 
 def transposed(s: Any) -> Any:
@@ -362,7 +384,7 @@ def visit(
     scale_log2: Any, masked: cutlass.Constexpr,
 ):  # fmt: skip
     """One tile of queries: adds to dK and dV in registers, and to dQ in memory."""
-    plan, tile = walk.plan, (walk.plan.n, walk.plan.m)
+    plan = walk.plan
     stage = cutlass.Int32(0) if cutlass.const_expr(plan.stages == 1) else step % 2
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()  # Q and dO are here, and nobody reads the Q and dS before these
@@ -372,39 +394,36 @@ def visit(
         cute.arch.cp_async_commit_group()
     head, query_tile = locate(walk, step)
 
-    # P = 2 ** (scores - level), a key to a row; dV += P^T dO.
-    weights = walk.product(walk.mma, tile, walk.K, walk.Q, stage)
+    # Scores, a key to a row, and dO V^T - delta, whose sums start at -delta.
+    weights = walk.scores(walk.K, walk.Q, stage)
     rows = by_rows(weights)
     if cutlass.const_expr(masked):
         offset = keys - walk.queries
         mask(rows, walk.coords, first_key, keys, query_tile * plan.m + offset, plan.causal)
-    level = walk.column_values(0, stage)
+    level = walk.levels(stage)
+    slopes = walk.scores(walk.V, walk.G, 0, walk.of_columns(1, stage))
+
+    # P = 2 ** (scores - level), dS = P * slopes, which goes to shared memory as well.
     for r in cutlass.range_constexpr(cute.size(rows, mode=[0])):
         rows[r, None] = cute.math.exp2(rows[r, None].load() * scale_log2 - level, fastmath=True)
+    narrow_slopes = cute.make_fragment_like(slopes, plan.dtype)
+    narrow_slopes.store((weights.load() * slopes.load()).to(plan.dtype))
+    cute.autovec_copy(narrow_slopes, walk.sS)
     narrow = cute.make_fragment_like(weights, plan.dtype)
     narrow.store(weights.load().to(plan.dtype))
-    walk.add_product(rV, narrow, walk.Gt, 0)
-
-    # dS = P * (V dO^T - delta), also to shared memory.
-    slopes = walk.product(walk.mma, tile, walk.V, walk.G, 0)
-    others, delta = by_rows(slopes), walk.column_values(1, stage)
-    for r in cutlass.range_constexpr(cute.size(rows, mode=[0])):
-        others[r, None] = rows[r, None].load() * (others[r, None].load() - delta)
-    narrow.store(slopes.load().to(plan.dtype))
-    cute.autovec_copy(narrow, walk.sS)
+    walk.add_left(rV, narrow, walk.Gt, 0)
     cute.arch.sync_threads()  # all of dS is there, and nobody reads this dO any more
     if step + 1 < steps:
         walk.load_G(step + 1)
     cute.arch.cp_async_commit_group()
 
-    walk.add_product(rK, narrow, walk.Qt, stage)
+    walk.add_left(rK, narrow_slopes, walk.Qt, stage)
     if cutlass.const_expr(plan.stages == 1):
         cute.arch.sync_threads()  # nobody reads this Q any more
         if step + 1 < steps:
             walk.load_Q(step + 1, 0)
         cute.arch.cp_async_commit_group()
-    acc = walk.product(walk.mma_dq, (plan.m, plan.depth), walk.St, walk.Kt, 0)
-    add_to_dq(walk, acc, head, query_tile)
+    add_to_dq(walk, walk.dq(), head, query_tile)
 
 
 @cute.jit
@@ -457,6 +476,7 @@ def backward_kernel(
     starts_q: Any,
     starts_k: Any,
     scale: cutlass.Float32,
+    scale_log2: cutlass.Float32,
     mma: cute.TiledMma,
     mma_dq: cute.TiledMma,
     plan: cutlass.Constexpr[BackwardPlan],
@@ -507,16 +527,16 @@ def backward_kernel(
     rV = mma.make_fragment_C(mma.partition_shape_C((plan.n, plan.depth)))
     rK.fill(0.0)
     rV.fill(0.0)
-    scale_log2 = scale * LOG2_E
     for i in range(partly):
         visit(walk, rK, rV, i, steps, first_key, keys, scale_log2, True)
     for i in range(partly, steps):
         visit(walk, rK, rV, i, steps, first_key, keys, scale_log2, False)
     cute.arch.cp_async_wait_group(0)
 
-    for r, s, m, factor in ((rK, sK, mDk, scale), (rV, sV, mDv, 1.0)):
+    rK.store(rK.load() * scale)
+    for r, s, m in ((rK, sK, mDk), (rV, sV, mDv)):
         done = cute.make_fragment_like(r, plan.dtype)
-        done.store((r.load() * factor).to(plan.dtype))
+        done.store(r.load().to(plan.dtype))
         write(done, s, sequence(m, starts_k, head, batch), block, plan.n, mma, tid, plan)
 
 
@@ -584,6 +604,7 @@ def attention_backward(
         grid=over_q, block=threads
     )
     backward_kernel(
-        mQ, mK, mV, mG, stats, sums, turns, mDk, mDv, starts_q, starts_k, scale, mma, mma_dq, plan
-    ).launch(grid=over_k, block=threads)
+        mQ, mK, mV, mG, stats, sums, turns, mDk, mDv, starts_q, starts_k, scale, scale * LOG2_E,
+        mma, mma_dq, plan,
+    ).launch(grid=over_k, block=threads)  # fmt: skip
     finish_kernel(sums, mDq, starts_q, scale, mma_dq, plan).launch(grid=over_q, block=threads)

@@ -22,6 +22,7 @@ from opencute.kernels.arrays import (
     same_shape,
     vector_elements,
 )
+from opencute.kernels.checked import checked
 from opencute.kernels.norm.sm80 import norm
 from opencute.kernels.norm.sm80_backward import norm_backward
 from opencute.kernels.reduce.interface import sum as reduce_sum
@@ -30,6 +31,7 @@ from opencute.kernels.row_config import RowConfig, heuristic
 __all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 
 
+@checked(arrays="x", optional="weight bias residual out", numbers="eps")
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *, residual: Any = None,
     prenorm: bool = False, out: Any = None, config: RowConfig | None = None,
@@ -57,6 +59,7 @@ def layer_norm(
     return _norm(x, weight, bias, eps, residual, prenorm, out, config, centred=True)
 
 
+@checked(arrays="x", optional="weight residual out", numbers="eps")
 def rms_norm(
     x: Any, weight: Any = None, eps: float = 1e-6, *, residual: Any = None, prenorm: bool = False,
     out: Any = None, config: RowConfig | None = None,
@@ -70,6 +73,7 @@ def rms_norm(
     return _norm(x, weight, None, eps, residual, prenorm, out, config, centred=False)
 
 
+@checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
 def layer_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-5, *, bias: bool = True,
     prenorm_grad: Any = None, config: RowConfig | None = None,
@@ -91,6 +95,7 @@ def layer_norm_backward(
     return _backward(grad, x, weight, eps, bias, prenorm_grad, config, centred=True)
 
 
+@checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
 def rms_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-6, *, prenorm_grad: Any = None,
     config: RowConfig | None = None,

@@ -14,12 +14,14 @@ from opencute.kernels.arrays import (
     same_shape,
     vector_elements,
 )
+from opencute.kernels.checked import checked
 from opencute.kernels.row_config import RowConfig, heuristic
 from opencute.kernels.softmax import sm80
 
 __all__ = ["softmax", "softmax_backward"]
 
 
+@checked(arrays="x", optional="out")
 def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     """``exp(x) / sum(exp(x))`` over the last axis, without overflow.
 
@@ -46,6 +48,7 @@ def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     return out
 
 
+@checked(arrays="grad y", optional="out")
 def softmax_backward(grad: Any, y: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     """The gradient of what went into `softmax`: ``y * (grad - sum(grad * y))``.
 

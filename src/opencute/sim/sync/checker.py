@@ -508,6 +508,9 @@ class AccessCheck:
         mine = self._mine()
         block = (self.slots + self.first) // threads
         new = mine
+        # What stands for several readers is as weak as the weakest of them.
+        weakest = np.minimum(np.where(before == 0, 3, (before >> STRENGTH) & 3), self.strength)
+        time = self.time + (weakest << STRENGTH)
         if before.any():
             level, who = (before >> LEVEL) & 3, before & WHO
             own = (before != 0) & (level == ONE) & (who == self.slots + self.first)
@@ -517,9 +520,8 @@ class AccessCheck:
             # A reader that is known to me stands behind me: who knows me knows it too.
             ask = np.flatnonzero((before != 0) & ~own & ~past & (level == ONE))
             if ask.size and self.clocks.row.any():
-                time = before[ask] >> TIME
-                past[ask] = self.clocks.knows(self.slots[ask], who[ask], time)
-            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL) + self.time
+                past[ask] = self.clocks.knows(self.slots[ask], who[ask], before[ask] >> TIME)
+            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL) + time
             new = np.where((before == 0) | own | past, mine, wide)
         shadow.reader[0][self.pieces] = new
         found = shadow.reader[0].take(self.pieces)
@@ -531,7 +533,7 @@ class AccessCheck:
             # A place that several blocks meet at in one operation must end as everybody's.
             order = np.argsort(~same, kind="stable")
             wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block[bad], EVERYBODY << LEVEL)
-            shadow.reader[0][self.pieces[bad[order]]] = (wide + self.time)[order]
+            shadow.reader[0][self.pieces[bad[order]]] = (wide + time[bad])[order]
         shadow.last_read[self.pieces] = self.checker.number(self.access.op)
         shadow.blocks.update(
             np.unique(block).tolist() if self.clocks.blocks > 1 else block[:1].tolist()
