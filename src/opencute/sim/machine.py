@@ -4,9 +4,10 @@
 
 A cohort runs until it waits, diverges or ends. Divergence makes two cohorts that meet again at the
 join: values from before the split are unchanged there (SSA), so the parent's registers are kept and
-only the operation's results are merged. If nothing else can run, blocks that are whole at a join go on
-without the others, which may wait for them; then the innermost unfinished join is given up: the lanes that came go on alone, so that late lanes are never waited for in vain. If then
-nothing can run either, the waiting lanes are a deadlock, and the report names all of them.
+only the operation's results are merged. If nothing else can run, blocks that are whole at a join go
+on without the others, which may wait for them; then the innermost unfinished join is given up: the
+lanes that came go on alone, so that late lanes are never waited for in vain. If then nothing can
+run either, the waiting lanes are a deadlock, and the report names all of them.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.

@@ -81,7 +81,9 @@ def test_any_order_of_blocks_gives_the_same_bits(checked: None, random: Any, see
 
 
 FAULTS = {
-    "barrier before the flag": ("    cute.arch.sync_threads()\n    if tid == 0:", "    if tid == 0:"),
+    "barrier before the flag": (
+        "    cute.arch.sync_threads()\n    if tid == 0:", "    if tid == 0:"
+    ),
     "release of the flag": ('sem="release"', 'sem="relaxed"'),
     "acquire of the flag": ('sem="acquire"', 'sem="relaxed"'),
     "barrier after the flag": ("            cute.arch.sync_threads()\n            others",
@@ -105,9 +107,7 @@ def test_planted_faults_are_found(
 
 
 @t0
-def test_a_barrier_between_tiles_is_needed(
-    checked: None, planted: Any, monkeypatch: Any
-) -> None:
+def test_a_barrier_between_tiles_is_needed(checked: None, planted: Any, monkeypatch: Any) -> None:
     text = "cute.arch.sync_threads()  # nobody"
     module = planted("opencute.kernels.gemm.sm80", text, "pass  # nobody", 1)
     monkeypatch.setattr(interface, "shared_tensor_core_gemm", module.shared_tensor_core_gemm)
