@@ -38,9 +38,8 @@ import numpy as np
 
 from opencute.arch.target import target
 from opencute.base.knobs import KNOBS
-from opencute.codegen.device import llvm_to_ptx
+from opencute.codegen.device import assemble, llvm_to_ptx
 from opencute.codegen.llvm_text import device_module_text
-from opencute.codegen.ptxas import Assembler
 from opencute.compiler.artefacts import Artefacts
 from opencute.integrations import environment
 from opencute.jit.calls import Request
@@ -205,13 +204,9 @@ def compile_once(request: Request, arch: str, until: str = "ptxas") -> Times:
         **{k: round(v, 1) for k, v in code.timings.items()},
     }
     if until == "ptxas":
-        with (
-            times.phase("ptxas"),
-            Assembler(where, opt_level=options.opt_level, line_info=options.line_info) as assembler,
-        ):
-            assembler.feed(code.ptx)
-            _, report = assembler.finish()
-        for f in report.functions:
+        with times.phase("ptxas"):
+            made_code = assemble(lambda: code, where, options.opt_level, options.line_info)
+        for f in made_code.report.functions:
             spills = f.spill_loads + f.spill_stores
             times.facts[f.name] = {"registers": f.registers, "stack": f.stack, "spills": spills}
     with times.phase("host"):

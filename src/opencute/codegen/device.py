@@ -19,6 +19,7 @@ from opencute.arch.target import Target
 from opencute.codegen.debug.inlined import chains_of, with_chains
 from opencute.codegen.llvm_text import device_module_text, needed_ptx
 from opencute.codegen.ptxas import AsmReport, Assembler
+from opencute.codegen.registers.pressure import most_live
 from opencute.ir.core import Op
 from opencute.native.isolated import to_ptx_isolated
 from opencute.native.nvptx import ptx_version_for, to_ptx
@@ -124,6 +125,12 @@ def assemble(
 ) -> DeviceCode:
     """Assemble PTX.
 
+    At its highest level ptxas hides latencies by starting loads and conversions early, as if each
+    register could hold anything; where the operands of matrix instructions fill most of the file,
+    that spills. At level 1 it stays near the order of the PTX. So code that spills is assembled at
+    that level too, and what spills less is taken; where far too much is live to begin with, level 1
+    comes first.
+
     Args:
         emit: makes it, while ptxas starts up; its time hides part of that.
         target: the processor.
@@ -139,10 +146,45 @@ def assemble(
     with Assembler(target, opt_level=opt_level, line_info=line_info, extra=extra) as asm:
         code = emit()
         start = time.perf_counter()
-        asm.feed(code.ptx)
+        crowded = opt_level == _HIGHEST and _crowded(code.ptx)
+        if crowded:
+            cubin, report = _assembled(code.ptx, target, _CAREFUL, line_info, extra, meanwhile)
+        else:
+            asm.feed(code.ptx)
+            if meanwhile is not None:
+                meanwhile()
+            cubin, report = asm.finish()
+    if report.spills and opt_level == _HIGHEST:
+        level = _HIGHEST if crowded else _CAREFUL
+        other = _assembled(code.ptx, target, level, line_info, extra, None)
+        if _better(other[1], report):
+            cubin, report = other
+    timings = {**code.timings, "ptxas": (time.perf_counter() - start) * 1e3}
+    return DeviceCode(code.llvm_ir, code.ptx, cubin, report, timings)
+
+
+_HIGHEST, _CAREFUL = 3, 1  # levels of ptxas
+_REGISTERS = 255  # of a thread
+_MANY = 256  # matrix instructions, below which nobody needs to count registers
+
+
+def _crowded(ptx: str) -> bool:
+    """Whether matrix instructions leave so few registers that only written order has a chance."""
+    if ptx.count("mma.sync") < _MANY or "wgmma" in ptx:
+        return False
+    return max(most_live(ptx).values(), default=0) > _REGISTERS
+
+
+def _assembled(
+    ptx: str, target: Target, level: int, line_info: bool, extra: tuple[str, ...],
+    meanwhile: Callable[[], None] | None,
+) -> tuple[bytes, AsmReport]:  # fmt: skip
+    with Assembler(target, opt_level=level, line_info=line_info, extra=extra) as asm:
+        asm.feed(ptx)
         if meanwhile is not None:
             meanwhile()
-        cubin, report = asm.finish()
-        assembled = (time.perf_counter() - start) * 1e3
-    timings = {**code.timings, "ptxas": assembled}
-    return DeviceCode(code.llvm_ir, code.ptx, cubin, report, timings)
+        return asm.finish()
+
+
+def _better(new: AsmReport, old: AsmReport) -> bool:
+    return new.spills < old.spills and len(new.diagnostics) <= len(old.diagnostics)

@@ -12,10 +12,11 @@ points to 8-byte slots, all little-endian, a value in the low bytes of its slot:
 
 The call itself gives the first CUresult that is not 0; later launches are then skipped. A launch
 whose run-time amount of shared memory is more than a block may have gives `TOO_MUCH_SMEM` plus
-that. A launch with an empty grid is left out, because the driver calls it an error where it is only
-nothing to do.
-`launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx``; whoever
-compiles it (`opencute.native.jit.compile_host`) gives its address.
+that; a tensor that no tensor map can describe gives what `codegen.hopper.tensor_maps` says. A
+launch with an empty grid is left out, because the driver calls it an error where it is only nothing
+to do.
+`launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx`` and what
+makes tensor maps; whoever compiles it (`opencute.native.jit.compile_host`) gives their addresses.
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from opencute.arch.tma import Tile
 from opencute.base.errors import ToolchainError
+from opencute.base.location import Location
 from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
+from opencute.codegen.hopper.tensor_maps import encode_map
 from opencute.codegen.host_ops import HOST_OPS
 from opencute.codegen.llvm_types import llvm_type
 from opencute.dialects.gpu import LaunchFuncOp
+from opencute.dialects.hopper.tensor_maps import DescriptorOp, TmaDescType, tile_of
 from opencute.ir.attributes import Attribute, BoolAttr, IntAttr, UnitAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.types import Type
@@ -80,6 +85,7 @@ class HostCode:
         launches: names of the kernels it launches, in order; one CUfunction each.
         slots: number of 8-byte slots that a call passes.
         results: types of the last of them, into which the function writes its results.
+        maps: the tensor maps that it makes: where, and of which tiles.
     """
 
     name: str
@@ -87,6 +93,7 @@ class HostCode:
     launches: tuple[str, ...]
     slots: int
     results: tuple[Type, ...] = ()
+    maps: tuple[tuple[Location | None, Tile], ...] = ()
 
 
 def compile_host_text(module: Op, name: str | None = None) -> HostCode:
@@ -111,7 +118,10 @@ def compile_host_text(module: Op, name: str | None = None) -> HostCode:
         lines.append(_TO_BFLOAT)
     results = printer.results
     slots = ARGUMENT_SLOT + len(function.regions[0].block.args) + len(results)
-    return HostCode(symbol, "\n".join(lines) + "\n", tuple(printer.launches), slots, results)
+    return HostCode(
+        symbol, "\n".join(lines) + "\n", tuple(printer.launches), slots, results,
+        tuple(printer.maps),
+    )  # fmt: skip
 
 
 def _function(module: Op, name: str | None) -> Op:
@@ -135,7 +145,10 @@ class _HostPrinter:
         self.module = ModuleText()
         self.launches: list[str] = []
         self.results: tuple[Type, ...] = ()
-        table: dict[str, OpPrinter] = {**HOST_OPS, "gpu.launch_func": self._launch}
+        self.maps: list[tuple[Location | None, Tile]] = []
+        table: dict[str, OpPrinter] = {
+            **HOST_OPS, "gpu.launch_func": self._launch, "cute.tma_descriptor": self._map,
+        }  # fmt: skip
         self.e = Emitter(self.module, table)
         self.slot_of: dict[Value, str] = {}
 
@@ -166,6 +179,11 @@ class _HostPrinter:
             return e.ref(value)
         word = "trunc" if llvm_type(value.type) == "i64" else "zext"
         return e.assign(f"{word} {e.typed(value)} to i32")
+
+    def _map(self, e: Emitter, op: Op) -> None:
+        assert isinstance(op, DescriptorOp)
+        encode_map(e, op, len(self.maps))
+        self.maps.append((op.loc, tile_of(op)))
 
     def _launch(self, e: Emitter, op: Op) -> None:
         assert isinstance(op, LaunchFuncOp)
@@ -250,7 +268,7 @@ class _HostPrinter:
         e = self.e
         params = e.alloca("ptr", max(1, len(args)), 8)
         for i, arg in enumerate(args):
-            place = self.slot_of.get(arg)
+            place = e.ref(arg) if isinstance(arg.type, TmaDescType) else self.slot_of.get(arg)
             if place is None:
                 place = e.alloca("i64", 1, 8)
                 e.void(f"store {e.typed(arg)}, ptr {place}, align 8")

@@ -68,6 +68,11 @@ class AsmReport:
     diagnostics: tuple[str, ...] = ()
     log: str = field(default="", repr=False)
 
+    @property
+    def spills(self) -> int:
+        """Bytes that all kernels together store to spill registers, and load again."""
+        return sum(f.spill_stores + f.spill_loads for f in self.functions)
+
     def function(self, name: str) -> FunctionReport:
         """The report of one kernel."""
         for f in self.functions:

@@ -43,6 +43,7 @@ from opencute.frontend.locations import (
     traced,
     without_end,
 )
+from opencute.frontend.misuse import bound as bound_arguments
 from opencute.frontend.state.links import check, clear
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, TypeAttr
 from opencute.ir.builder import insert_at, locating
@@ -51,6 +52,7 @@ from opencute.ir.types import I64, FunctionType, Type
 from opencute.lang.block.smem import SmemPlan, planning
 from opencute.lang.numbers import Int32, Int64, Numeric
 from opencute.lang.streams import Stream
+from opencute.lang.tiled.atoms import MmaAtom
 from opencute.layout.ints import is_sequence
 
 __all__ = ["TRACING", "KernelCall", "Trace", "current_trace", "trace_host"]
@@ -151,7 +153,9 @@ def trace_host(
     except RecursionError as e:
         raise without_end(e) from None
     except BaseException as e:
-        place_error(e)
+        placed = place_error(e)
+        if placed is not e:
+            raise placed from None
         raise
     finally:
         _count_traces(-1)
@@ -310,7 +314,7 @@ class KernelCall:
         self, bounds: dict[str, Attribute], clusters: list[Any] | None, memory: SmemPlan
     ) -> tuple[str, list[Value]]:
         _refuse_generator(self.fn)
-        bound = inspect.signature(self.fn).bind(*self.args, **self.kwargs)
+        bound = bound_arguments(self.name, inspect.signature(self.fn), self.args, self.kwargs)
         bound.apply_defaults()
         plans: dict[str, Plan] = {}
         values: list[Value] = []
@@ -332,7 +336,10 @@ class KernelCall:
             with insert_at(block):
                 it = iter(block.args)
                 for key, plan in plans.items():
-                    bound.arguments[key] = plan.rebuild(it)
+                    value = plan.rebuild(it)
+                    # What a kernel sets in an MMA is no business of whoever launches it.
+                    own = value.fresh() if isinstance(value, MmaAtom) else value
+                    bound.arguments[key] = own
                 result = self.fn(*bound.args, **bound.kwargs)
                 gpu.return_()
         finally:

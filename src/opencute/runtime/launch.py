@@ -36,6 +36,7 @@ __all__ = [
     "PackedConfig",
     "check_launch",
     "launch",
+    "max_active_clusters",
 ]
 
 Extents = SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex]
@@ -366,6 +367,22 @@ def check_launch(
             expected="sm_90 or newer, or no cluster",
             found=config.cluster,
         )
+
+
+def max_active_clusters(config: LaunchConfig, function: Function) -> int:
+    """How many clusters of a launch the device holds at a time.
+
+    Raises:
+        ArgumentError: as `LaunchConfig.pack` and `PackedConfig.check`.
+    """
+    packed = config.pack()
+    packed.check(function)
+    out = ctypes.c_int()
+    with driver.use_device(function.device):
+        driver.call(
+            "cuOccupancyMaxActiveClusters", ctypes.byref(out), function.handle, packed.address
+        )
+    return out.value
 
 
 class KernelParams:

@@ -25,10 +25,12 @@ import numpy as np
 
 from opencute.ir.core import Op
 from opencute.sim.control import endless, step_limit
+from opencute.sim.hopper.agents import pending_agents
 from opencute.sim.lanes import Lanes, merge_value
 from opencute.sim.memory import SimPointer
 from opencute.sim.program import Program, Step
 from opencute.sim.sync.deadlock import deadlock
+from opencute.sim.sync.group import Group
 from opencute.sim.values import Array
 from opencute.sim.wait import Wait
 
@@ -61,7 +63,7 @@ class Cohort:
         lanes: who they are.
         registers: values by register name.
         wait: what they wait for, if they do.
-        turn: what a loop that waits for memory carries into its next turn.
+        turn: what a loop that waits for memory carries into its next turn and may end it.
         before: as `turn`, when it was last allowed to go on without news.
         meetings: joins where they are expected, innermost last, with their positions there.
     """
@@ -89,13 +91,15 @@ class _Machine:
 
     def run(self, root: Cohort) -> list[Cohort]:
         self.ready.append(root)
+        group = root.lanes.run.group
         while True:
             while self.ready:
                 self._step(self._next())
                 self._wake()
             if not self.parked and not self.meetings:
+                self._finish_agents(group)
                 return self.ended
-            if self._release_some() or self._release_blocks():
+            if self._release_some() or self._release_blocks() or self._agents_step(group):
                 continue
             # A loop that still gets somewhere goes first, but not for ever: others may wait at a
             # join for the very lanes that turn.
@@ -103,6 +107,22 @@ class _Machine:
             if (patient and self._turn_again()) or self._give_up() or self._turn_again():
                 continue
             deadlock(self.parked)
+
+    def _agents_step(self, group: Group) -> bool:
+        """No thread can go on: a hardware unit does what it was asked for, if there is anything."""
+        agents = pending_agents(group)
+        if agents is None:
+            return False
+        agents.step(self.pick)
+        self.idle_turns = 0
+        self._wake()
+        return True
+
+    @staticmethod
+    def _finish_agents(group: Group) -> None:
+        agents = pending_agents(group)
+        if agents is not None:
+            agents.drain()
 
     def _next(self) -> Cohort:
         ready = self.ready
@@ -243,16 +263,23 @@ class _Machine:
     # ------------------------------------------------------------------ loops that wait for memory
     def _spin(self, cohort: Cohort, step: Step) -> None:
         """Let others run before the next turn of a loop that reads what they may write."""
-        cohort.pc = step.to
+        cohort_pc, cohort.pc = cohort.pc, step.to
+        # What may end the loop and is not memory; a register tensor may hold something else always.
         cohort.turn = tuple(cohort.registers.get(u) for u in step.uses)
+        if step.counts:
+            cohort.turn = (*cohort.turn, self.turns[cohort_pc])
         group = cohort.lanes.run.group
         seen = group.version
         assert step.op is not None
-        cohort.wait = Wait(
+        wait = cohort.wait = Wait(
             step.op,
             lambda: group.version != seen,
             lambda: "a loop in which nothing changes",
         )
+        barriers = group.rest.get("mbarriers")
+        if barriers is not None and barriers.tried(cohort.lanes):
+            wait.text = lambda: f"a loop that tries {barriers.tried(cohort.lanes)}"
+            wait.missing = lambda: barriers.tried_missing(cohort.lanes)
         self.parked.append(cohort)
 
     def _turn_again(self) -> bool:

@@ -119,9 +119,9 @@ def disassembler() -> None:
 def test_the_instructions_of_the_tensor_core_kernel() -> None:
     sass = read_sass(compiled("f16", "sm_90a").cubin)
     assert not sass.local_memory
-    assert sass.count("HMMA.16816.F32") == 64  # of one trip of the loop: a warp has 64x64x32
-    assert sass.count("LDSM") == 16 + 8  # eight for each step of k, one step ahead of the loop
-    assert sass.count("LDGSTS.E.BYPASS.LTC128B.128") == 4 * 6
+    assert sass.count("HMMA.16816.F32") == 128  # of one trip of the loop: a warp has 64x64x64
+    assert sass.count("LDSM") == 32 + 8  # eight for each step of k, one step ahead of the loop
+    assert sass.count("LDGSTS.E.BYPASS.LTC128B.128") == 3 * 12
     assert sass.count("STG.E.128") == 16 and not sass.count("STG.E.64")
 
 

@@ -214,9 +214,17 @@ class PointerSpec(Spec):
         return Pointer(next(values), self.dtype)
 
     def like(self, obj: Any, call: CallCheck, path: str, annotation: Any, space: Any) -> Spec:
-        return self if isinstance(obj, int) or hasattr(obj, "__tvm_ffi_opaque_ptr__") or (
-            type(obj).__name__ == "c_void_p"
-        ) else super().like(obj, call, path, annotation, space)  # fmt: skip
+        if isinstance(obj, ExternalPointer):
+            fits = self._fits(obj)
+        else:
+            fits = isinstance(obj, int) or hasattr(obj, "__tvm_ffi_opaque_ptr__")
+            fits = fits or type(obj).__name__ == "c_void_p"
+        return self if fits else super().like(obj, call, path, annotation, space)
+
+    def _fits(self, p: ExternalPointer) -> bool:
+        """Whether a pointer can stand for this one: it may promise less than its address keeps."""
+        spaces = (self.space, AddressSpace.generic)
+        return p.dtype is self.dtype and p.memspace in spaces and p.address % self.type.align == 0
 
     def extract(self, obj: Any, out: list[Any]) -> None:
         if isinstance(obj, ExternalPointer):
@@ -375,8 +383,16 @@ def is_array(obj: Any) -> bool:
     return hasattr(obj, "__dlpack__") and hasattr(obj, "shape")
 
 
+# torch's numbers of a graph with dynamic shapes, and what they are when a kernel is called.
+_SYMBOLIC = {"SymInt": int, "SymFloat": float, "SymBool": bool}
+
+
 def plain_number(obj: Any) -> Any:
-    """A NumPy scalar as a number of the same type."""
+    """A NumPy scalar as a number of the same type; a symbolic number of torch by its value, which
+    torch then guards."""
+    symbolic = _SYMBOLIC.get(type(obj).__name__)
+    if symbolic is not None and type(obj).__module__ == "torch":
+        return symbolic(obj)
     np: Any = sys.modules.get("numpy")
     if np is None or not isinstance(obj, np.generic) or isinstance(obj, float):
         return obj

@@ -4,7 +4,7 @@
 
 In: the size of a head. Out: a frozen configuration::
 
-    heuristic(128)                      # AttentionConfig(m=128, n=48, warps=4)
+    heuristic(128)                      # AttentionConfig(m=128, n=64, warps=4)
     backward_heuristic(128, 232448)     # BackwardConfig(m=64, n=128, warps=8, stages=2)
 """
 
@@ -142,8 +142,8 @@ def heuristic(head_dim: int, varlen: bool = False) -> AttentionConfig:
     """
     if head_dim > 128:
         return AttentionConfig(64, 64 if head_dim <= 192 else 32, 4)
-    if head_dim > 96:
-        return AttentionConfig(128, 32 if varlen else 48, 4)
+    if head_dim > 96 and varlen:
+        return AttentionConfig(128, 32, 4)
     return AttentionConfig(128, 64, 4)
 
 

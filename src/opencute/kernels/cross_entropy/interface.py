@@ -14,12 +14,14 @@ from opencute.kernels.arrays import (
     floating,
     same_shape,
 )
+from opencute.kernels.checked import checked
 from opencute.kernels.cross_entropy import sm80
 from opencute.kernels.row_config import RowConfig, choose
 
 __all__ = ["cross_entropy", "cross_entropy_backward"]
 
 
+@checked(arrays="logits target", integers="ignore_index")
 def cross_entropy(
     logits: Any, target: Any, *, ignore_index: int = -100, config: RowConfig | None = None
 ) -> tuple[Any, Any]:
@@ -48,6 +50,7 @@ def cross_entropy(
     return loss, lse
 
 
+@checked(arrays="grad logits target lse", optional="out", integers="ignore_index")
 def cross_entropy_backward(
     grad: Any, logits: Any, target: Any, lse: Any, *, ignore_index: int = -100, out: Any = None,
     config: RowConfig | None = None,

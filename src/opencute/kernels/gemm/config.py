@@ -138,6 +138,9 @@ _SIMT = (  # configuration, and how fast it is when there is enough to do
     (GemmConfig((32, 64, 16), (2, 2), 3), 0.45),
 )
 _TENSOR = (  # the depth is in units of 64 bytes, for all widths
+    # Whole lines of memory, and half as many barriers: half of all instructions are mma.
+    (GemmConfig((256, 128, 2), (4, 2), 3), 1.05),
+    (GemmConfig((128, 256, 2), (2, 4), 3), 1.05),
     (GemmConfig((256, 128, 1), (4, 2), 4), 1.0),
     (GemmConfig((128, 256, 1), (2, 4), 4), 1.0),
     (GemmConfig((128, 128, 1), (2, 2), 4), 0.92),

@@ -13,6 +13,7 @@ from opencute import utils
 from opencute.base.errors import ArgumentError
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, item_bits, vector_elements
+from opencute.kernels.checked import checked
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
 from opencute.kernels.gemm.sm80 import (
@@ -32,6 +33,7 @@ _CLASSES = {
 _RESULTS = ("float16", "bfloat16", "float32", "int32")
 
 
+@checked(arrays="a b", optional="c bias residual out", numbers="alpha beta")
 def gemm(
     a: Any,
     b: Any,
@@ -74,7 +76,7 @@ def gemm(
         out = empty(a, shape, _int32(a) if kind == "i8" else a.dtype)
     _check(shape, kind, out, c=c, residual=residual, bias=bias)
     if activation is not None and not callable(activation):
-        if activation not in ACTIVATIONS:
+        if not isinstance(activation, str) or activation not in ACTIVATIONS:
             raise ArgumentError(
                 "there is no such activation", code="OC2512", found=activation,
                 expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
@@ -238,6 +240,11 @@ def _check(shape: tuple[int, ...], kind: str, out: Any, *, bias: Any, **added: A
                 f"{name} does not fit the result", code="OC2518",
                 expected=(shape, _name(out.dtype)), found=(tuple(t.shape), _name(t.dtype)),
             )  # fmt: skip
+    if bias is not None and _name(bias.dtype) not in _RESULTS:
+        raise ArgumentError(
+            "bias is of a type that is not added to products", code="OC2533",
+            expected=" or ".join(_RESULTS), found=_name(bias.dtype),
+        )  # fmt: skip
     if bias is not None and tuple(bias.shape) != shape[-1:]:
         raise ArgumentError(
             "bias does not fit the columns of the result", code="OC2519", expected=shape[-1:],

@@ -20,6 +20,7 @@ from opencute.kernels.arrays import (
     multiprocessors,
     same_shape,
 )
+from opencute.kernels.checked import checked
 from opencute.kernels.norm.sm80 import norm
 from opencute.kernels.norm.sm80_backward import norm_backward
 from opencute.kernels.reduce.interface import sum as reduce_sum
@@ -28,6 +29,7 @@ from opencute.kernels.row_config import RowConfig, choose, heuristic, vector_of
 __all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 
 
+@checked(arrays="x", optional="weight bias residual out", numbers="eps")
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *, residual: Any = None,
     prenorm: bool = False, out: Any = None, config: RowConfig | None = None,
@@ -55,6 +57,7 @@ def layer_norm(
     return _norm(x, weight, bias, eps, residual, prenorm, out, config, centred=True)
 
 
+@checked(arrays="x", optional="weight residual out", numbers="eps")
 def rms_norm(
     x: Any, weight: Any = None, eps: float = 1e-6, *, residual: Any = None, prenorm: bool = False,
     out: Any = None, config: RowConfig | None = None,
@@ -68,6 +71,7 @@ def rms_norm(
     return _norm(x, weight, None, eps, residual, prenorm, out, config, centred=False)
 
 
+@checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
 def layer_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-5, *, bias: bool = True,
     prenorm_grad: Any = None, config: RowConfig | None = None,
@@ -89,6 +93,7 @@ def layer_norm_backward(
     return _backward(grad, x, weight, eps, bias, prenorm_grad, config, centred=True)
 
 
+@checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
 def rms_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-6, *, prenorm_grad: Any = None,
     config: RowConfig | None = None,

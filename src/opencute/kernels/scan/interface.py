@@ -23,6 +23,7 @@ from opencute.kernels.arrays import (
     vector_elements,
     viewed,
 )
+from opencute.kernels.checked import checked
 from opencute.kernels.reduce.operation import SUM
 from opencute.kernels.reduce.sm80 import Across as SumAcross
 from opencute.kernels.reduce.sm80 import reduce_across
@@ -31,6 +32,7 @@ from opencute.kernels.scan.sm80 import Across, Along, scan_across, scan_along, s
 __all__ = ["cumsum"]
 
 
+@checked(arrays="x", optional="out", integers="axis")
 def cumsum(x: Any, axis: int = -1, *, exclusive: bool = False, out: Any = None) -> Any:
     """The sums of an array's elements up to each of them, along an axis.
 

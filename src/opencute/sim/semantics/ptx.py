@@ -255,8 +255,16 @@ def fence(op: Op) -> Function:
 
 @semantics("ptx.fence_proxy", lanes=True)
 def fence_proxy(op: Op) -> Function:
-    """Order accesses through different proxies: all of ours go through the generic one."""
-    return lambda lanes, *ptr: None
+    """Order accesses through different proxies; only the checker cares."""
+    kind = op.attributes["kind"]
+    assert isinstance(kind, StringAttr)
+    to_async = kind.value.startswith("async")
+
+    def run(lanes: Lanes, *ptr: Any) -> None:
+        if to_async and lanes.run.checker is not None:
+            lanes.run.checker.proxy_fence(lanes)
+
+    return run
 
 
 @semantics("ptx.nanosleep", lanes=True, sinks=((0, "a time"),))
