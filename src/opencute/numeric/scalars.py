@@ -35,7 +35,7 @@ Number: TypeAlias = "SupportsIndex | SupportsFloat"
 class ScalarOverflowError(ArgumentError, OverflowError):
     """Infinity cannot become an integer."""
 
-    default_code = "OC2012"
+    default_code = "OC2024"
 
 
 def coerce_scalar(value: Number, t: DType) -> bool | int | float:
@@ -50,7 +50,7 @@ def coerce_scalar(value: Number, t: DType) -> bool | int | float:
 
     Raises:
         ArgumentError: OC2021 (also a ValueError), for NaN to an integer.
-        ScalarOverflowError: OC2012 (also an OverflowError), for infinity to an integer.
+        ScalarOverflowError: OC2024 (also an OverflowError), for infinity to an integer.
         TypeMismatchError: OC1608, if the value is not a real number.
     """
     return decode_scalar(encode_scalar(value, t), t)
