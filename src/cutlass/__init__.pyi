@@ -6,11 +6,13 @@ from cutlass import base_dsl as base_dsl
 from cutlass import cuda as cuda
 from cutlass import cute as cute
 from cutlass import cutlass_dsl as cutlass_dsl
+from cutlass import experimental as experimental
 from cutlass import pipeline as pipeline
 from cutlass import testing as testing
 from cutlass import torch as torch
 from cutlass import utils as utils
 from opencute import AddressSpace as AddressSpace
+from opencute import Array as Array
 from opencute import BFloat16 as BFloat16
 from opencute import Boolean as Boolean
 from opencute import Constexpr as Constexpr
@@ -68,6 +70,7 @@ __version__: str
 
 __all__ = [
     "AddressSpace",
+    "Array",
     "BFloat16",
     "Boolean",
     "Constexpr",
@@ -112,6 +115,7 @@ __all__ = [
     "dsl_user_op",
     "dtype",
     "dynamic_expr",
+    "experimental",
     "extract_mlir_values",
     "for_generate",
     "full",

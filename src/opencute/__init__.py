@@ -25,6 +25,7 @@ _TABLE = {
         )
     },
     "AddressSpace": "opencute.lang.pointers",
+    "Array": "opencute.lang.arrays.arrays",
     "Constexpr": "opencute.lang.typing",
     "CopyAtom": "opencute.lang.tiled.atoms",
     "Float4E2M1FNx2": "opencute.lang.values.packed",
@@ -37,6 +38,7 @@ _TABLE = {
     "dsl_user_op": "opencute.lang.hints",
     "dtype": "opencute.lang.typing",
     "dynamic_expr": "opencute.lang.hints",
+    "experimental": "opencute.experimental:",
     "extract_mlir_values": "opencute.frontend.structured",
     "full": "opencute.lang.fills",
     "for_generate": "opencute.lang.mlir.control",

@@ -117,6 +117,12 @@ def _numbers(attr: Attribute) -> str:
     return str(attr.value)
 
 
+def _moves_registers(op: Op) -> bool:
+    """Whether an instruction gives registers to a warpgroup or takes some."""
+    text = op.attributes.get("asm_string")
+    return isinstance(text, StringAttr) and "setmaxnreg." in text.value
+
+
 def _own_frame(kernel: Op) -> Location | None:
     """The first position in the kernel's own text, whose file is the kernel's."""
     for op in kernel.regions[0].block.ops:
@@ -153,6 +159,9 @@ def _kernel(kernel: Op, text: ModuleText) -> str:
     for key, word in _LAUNCH:
         if key in kernel.attributes:
             attrs.append(f'"{word}"="{_numbers(kernel.attributes[key])}"')
+    if "cute.minctasm" not in kernel.attributes and any(map(_moves_registers, kernel.walk())):
+        # Without it ptxas does not know the registers at entry, and ignores setmaxnreg (C7508).
+        attrs.append('"nvvm.minctasm"="1"')
     group = text.attribute_group(" ".join(attrs))
     dbg = f" !dbg !{scope}" if scope is not None else ""
     head = f'define ptx_kernel void @"{name}"({", ".join(params)}) {group}{dbg} {{'

@@ -165,18 +165,18 @@ class Layout:
     def __iter__(self) -> Iterator[Layout]:
         return (self[i] for i in range(self.rank))
 
-    def get_hier_coord(self, idx: Any) -> Any:
+    def get_hier_coord(self, idx: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """The natural coordinate of an offset. The layout must be compact.
 
         Law: ``layout(layout.get_hier_coord(i)) == i``.
         """
         return idx2crd(idx, self.shape, self.stride)
 
-    def get_flat_coord(self, idx: Any) -> Any:
+    def get_flat_coord(self, idx: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """The coordinate of an offset with one entry per top-level mode; see `get_hier_coord`."""
         return crd2crd(self.get_hier_coord(idx), self.shape, _ones(self.shape))
 
-    def get_1d_coord(self, idx: Any) -> Any:
+    def get_1d_coord(self, idx: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """The 1-D coordinate of an offset; see `get_hier_coord`."""
         return crd2idx_shape(self.get_hier_coord(idx), self.shape)
 

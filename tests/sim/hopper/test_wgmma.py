@@ -14,7 +14,8 @@ import opencute as cutlass
 from lang.hopper.products import MN, RMEM, SMEM, K, kinds_of, operands, run
 from opencute import cute, utils
 from opencute.arch.descriptors import Strides
-from opencute.base.errors import SimulationError, UninitializedError
+from opencute.base.errors import RaceError, SimulationError, UninitializedError
+from opencute.base.knobs import KNOBS
 from opencute.cute.nvgpu import warpgroup
 from opencute.cute.runtime import from_dlpack
 from opencute.lang.hopper.descriptors import Descriptor
@@ -115,8 +116,10 @@ def faulty(
     if cutlass.const_expr(fault != "nobody wrote B"):
         for i in range(tidx, cute.size(sB), threads):
             sB[i] = mB[i]
-    cute.arch.fence_proxy("async.shared", space="cta")
-    cute.arch.sync_threads()
+    if cutlass.const_expr(fault != "no proxy fence"):
+        cute.arch.fence_proxy("async.shared", space="cta")
+    if cutlass.const_expr(fault != "no barrier"):
+        cute.arch.sync_threads()
     thr = tiled.get_slice(tidx % 128)
     tCgC = thr.partition_C(mC)
     acc = tiled.make_fragment_C(tCgC.shape)
@@ -146,11 +149,16 @@ def faulty(
         cute.gemm(tiled, acc, tCrA, tCrB, acc)
     if cutlass.const_expr(fault != "no commit"):
         warpgroup.commit_group()
+    if cutlass.const_expr(fault == "overwritten before the wait"):
+        sB[tidx] = F16(0.0)
     if cutlass.const_expr(fault == "one group left"):
         warpgroup.wait_group(1)
     elif cutlass.const_expr(fault != "no wait"):
         warpgroup.wait_group(0)
-    if cutlass.const_expr(fault == "written early"):
+    if cutlass.const_expr(fault == "overwritten without a barrier"):
+        sB[tidx] = F16(0.0)
+    if cutlass.const_expr(fault == "overwritten after a barrier"):
+        cute.arch.sync_threads()
         sB[tidx] = F16(0.0)
     cute.basic_copy(acc, tCgC)
 
@@ -158,7 +166,9 @@ def faulty(
 def _with(tensor: Any, strides: Strides) -> Any:
     old = tensor.iterator
     low = old.low - old.strides.low + strides.low
-    return cute.make_tensor(Descriptor(low, strides, old.dtype, old.mn_major), tensor.layout)
+    return cute.make_tensor(
+        Descriptor(low, strides, old.dtype, old.mn_major, old.shape), tensor.layout
+    )
 
 
 @cute.jit
@@ -213,3 +223,30 @@ def test_faults_are_reported(fault: str, code: str, words: str):
 def test_garbage_goes_through_a_product():
     with pytest.raises(UninitializedError, match="a store to memory"):
         product("nobody wrote B")
+
+
+# ---------------------------------------------------------------- what the checking mode finds
+@pytest.mark.parametrize("fault", ["", "overwritten after a barrier"])
+def test_right_kernels_pass_the_checks(fault: str):
+    with KNOBS.override(sim_check=True):
+        assert product(fault)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("no proxy fence", "no proxy fence between them"),
+        ("no barrier", "no order between them"),
+        ("overwritten before the wait", "a product of a warpgroup"),
+        ("overwritten without a barrier", "a product of a warpgroup"),
+    ],
+)
+def test_races_with_products_are_found(fault: str, words: str):
+    with KNOBS.override(sim_check=True), pytest.raises(RaceError, match=words) as e:
+        product(fault)
+    assert e.value.loc is not None
+
+
+def test_a_buffer_that_is_overwritten_too_early_gives_wrong_numbers():
+    assert not product("overwritten before the wait")
+    assert product("overwritten without a barrier")
