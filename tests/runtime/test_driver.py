@@ -138,6 +138,7 @@ def test_call_initialises_once_and_raises(scripted):
 
 
 def test_a_thread_without_a_context_gets_the_primary_one(scripted):
+    """NVIDIA/cutlass 2507: a launch before anything else has made a context."""
     script = scripted()
     assert driver.ensure_context() == 0
     assert script.current == 100

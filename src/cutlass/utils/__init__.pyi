@@ -16,6 +16,8 @@ from opencute.utils import PersistentTileSchedulerParams as PersistentTileSchedu
 from opencute.utils import SmemAllocator as SmemAllocator
 from opencute.utils import StaticPersistentGroupTileScheduler as StaticPersistentGroupTileScheduler
 from opencute.utils import StaticPersistentTileScheduler as StaticPersistentTileScheduler
+from opencute.utils import TensorMapManager as TensorMapManager
+from opencute.utils import TensorMapUpdateMode as TensorMapUpdateMode
 from opencute.utils import WorkTileInfo as WorkTileInfo
 from opencute.utils import create_cute_tensor_for_fp8 as create_cute_tensor_for_fp8
 from opencute.utils import create_initial_search_state as create_initial_search_state
@@ -37,6 +39,8 @@ __all__ = [
     "SmemAllocator",
     "StaticPersistentGroupTileScheduler",
     "StaticPersistentTileScheduler",
+    "TensorMapManager",
+    "TensorMapUpdateMode",
     "WorkTileInfo",
     "blackwell_helpers",
     "create_cute_tensor_for_fp8",

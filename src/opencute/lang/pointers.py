@@ -119,6 +119,12 @@ class Pointer:
         """The address as an llvm pointer, as MLIR's bindings take it."""
         return self.llvm_ptr
 
+    def raw_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """The same pointer as one that can be indexed: ``p[i]``."""
+        from opencute.lang.arrays.raw import RawPointer
+
+        return RawPointer(self.value, self._dtype)
+
     def align(self, alignment: int, *, loc: Any = None, ip: Any = None) -> Pointer:
         """The same pointer, promised to have an alignment in bytes (a power of two)."""
         if alignment <= 0 or alignment & (alignment - 1):
@@ -152,6 +158,9 @@ class Pointer:
         numbers = (swizzle.bits, swizzle.base, swizzle.shift)
         type = pointer_type(self._dtype, self.memspace, self.alignment, numbers)
         return Pointer(cute.recast(self.value, type), self._dtype)
+
+    def accessed(self) -> None:
+        """Raise for what stands where a pointer stands and leads to no elements."""
 
     def __add__(self, offset: Any) -> Pointer:
         if isinstance(offset, int) and offset == 0:

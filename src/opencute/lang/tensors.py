@@ -111,6 +111,19 @@ def _clean(c: Any) -> Any:
     return int(c)
 
 
+def _unit_mode(shape: Any, stride: Any) -> Any:
+    """The mode with stride 1, one of more elements than one first."""
+    if not is_tuple(stride):
+        return 0 if isinstance(stride, int) and stride == 1 else None
+    found: list[tuple[bool, Any]] = []
+    for i, (n, d) in enumerate(zip(shape, stride, strict=True)):
+        inside = _unit_mode(n, d)
+        if inside is not None:
+            path = (i, *(inside if isinstance(inside, tuple) else (inside,)))
+            found.append((isinstance(n, int) and n == 1, path if is_tuple(d) else i))
+    return min(found, key=lambda f: f[0])[1] if found else None
+
+
 def offset_coord(crd: Any, layout: Any) -> Any:
     """A coordinate as the layout algebra takes it: `:` as None, `...` filled in."""
     crd = _map(_clean, tuple(crd) if isinstance(crd, list) else crd)
@@ -210,11 +223,17 @@ class TracedTensor(Tensor):
         return self.layout.stride
 
     @property
+    def leading_dim(self) -> Any:
+        """The mode whose stride is 1, or the path to it if it is nested; None if there is none."""
+        return _unit_mode(self.layout.shape, self.layout.stride)
+
+    @property
     def element_type(self) -> Any:
         """Numeric class of the elements; Int32 of the coordinates of an identity tensor."""
         return self.iterator.dtype if isinstance(self.iterator, Pointer) else Int32
 
     dtype = element_type
+    _dtype = element_type  # published kernels ask for it by this name
 
     @property
     def memspace(self) -> AddressSpace:
@@ -248,6 +267,15 @@ class TracedTensor(Tensor):
         return f"tensor<{iterator} o {self.layout}>"
 
     __repr__ = __str__
+
+    def data_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """A pointer to the first element, which can be indexed."""
+        return self._pointer().raw_ptr()
+
+    def subview(self, offset: Any, shape: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
+        """The same memory some elements further, with the same layout or another shape."""
+        layout = self.layout if shape is None else make_layout(shape)
+        return TracedTensor(self._pointer() + offset, layout)
 
     # ---- elements and views
     def _at(self, crd: Any) -> TracedTensor:
@@ -390,6 +418,7 @@ def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:
         LayoutError: a composed layout that is no swizzle of shared memory.
     """
     pointer, layout = tensor._pointer(), tensor.layout
+    pointer.accessed()
     if not isinstance(layout, ComposedLayout):
         return pointer, layout
     swizzle = _address_swizzle(pointer, layout)

@@ -18,6 +18,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "SmemAllocator": "opencute.lib.smem_allocator",
         "StaticPersistentGroupTileScheduler": "opencute.lib.schedulers.grouped",
         "StaticPersistentTileScheduler": "opencute.lib.schedulers.static",
+        "TensorMapManager": "opencute.lib.hopper.tensor_maps",
+        "TensorMapUpdateMode": "opencute.lib.hopper.tensor_maps",
         "WorkTileInfo": "opencute.lib.schedulers.work",
         "blackwell_helpers": "opencute.utils.blackwell_helpers:",
         "create_cute_tensor_for_fp8": "opencute.integrations.torch_narrow",

@@ -10,6 +10,8 @@ from opencute.lib.hardware_info import HardwareInfo as HardwareInfo
 from opencute.lib.hopper.smem_layouts import make_smem_layout_a as sm90_make_smem_layout_a
 from opencute.lib.hopper.smem_layouts import make_smem_layout_b as sm90_make_smem_layout_b
 from opencute.lib.hopper.smem_layouts import make_smem_layout_epi as sm90_make_smem_layout_epi
+from opencute.lib.hopper.tensor_maps import TensorMapManager as TensorMapManager
+from opencute.lib.hopper.tensor_maps import TensorMapUpdateMode as TensorMapUpdateMode
 from opencute.lib.latex import print_latex as print_latex
 from opencute.lib.latex import print_latex_tv as print_latex_tv
 from opencute.lib.layout_enum import LayoutEnum as LayoutEnum
@@ -49,6 +51,8 @@ __all__ = [
     "SmemAllocator",
     "StaticPersistentGroupTileScheduler",
     "StaticPersistentTileScheduler",
+    "TensorMapManager",
+    "TensorMapUpdateMode",
     "WorkTileInfo",
     "blackwell_helpers",
     "create_cute_tensor_for_fp8",

@@ -123,8 +123,8 @@ class CuteWgmmaOp(Op):
             fragments.append((self.a, atom.types[1]))
         for ptr, name in fragments:
             type = ptr.type
-            right = isinstance(type, PtrType) and type.space == "rmem"
-            if not right or type.element != ATOM_TYPES[name]:
+            element = type.element if isinstance(type, PtrType) and type.space == "rmem" else None
+            if element != ATOM_TYPES[name]:
                 raise VerificationError(
                     "cute.wgmma: a fragment is not what the atom takes", code="OC1488",
                     loc=self.loc, expected=f"{ATOM_TYPES[name]} in registers", found=type,

@@ -27,7 +27,7 @@ __all__ = ["UNIT", "Descriptor", "descriptor_tensor"]
 UNIT = 16
 """Bytes that the offsets of a descriptor tensor count in."""
 
-_SWIZZLES = {(): 0, (1, 4, 3): 32, (2, 4, 3): 64, (3, 4, 3): 128}
+_SWIZZLES: dict[tuple[int, ...], int] = {(): 0, (1, 4, 3): 32, (2, 4, 3): 64, (3, 4, 3): 128}
 _WINDOW = FIELDS["start"].unit << FIELDS["start"].bits
 
 
@@ -39,15 +39,25 @@ class Descriptor(Pointer):
         strides: what else it says.
         dtype: numeric class of the elements it leads to.
         mn_major: whether these are contiguous along M or N.
+        shape: extents of the tile, (M, K) or (N, K).
     """
 
-    __slots__ = ("low", "mn_major", "strides")
+    __slots__ = ("low", "mn_major", "shape", "strides")
 
-    def __init__(self, low: Any, strides: Strides, dtype: NumericMeta, mn_major: bool) -> None:
+    def __init__(
+        self, low: Any, strides: Strides, dtype: NumericMeta, mn_major: bool,
+        shape: tuple[int, int],
+    ) -> None:  # fmt: skip
         self.low = low
         self.strides = strides
         self._dtype = dtype
         self.mn_major = mn_major
+        self.shape = shape
+
+    @property
+    def kind(self) -> Any:
+        """What it says besides where the tile begins."""
+        return self.strides, self._dtype, self.mn_major, self.shape
 
     @property
     def value(self) -> Value:  # type: ignore[override]
@@ -80,17 +90,15 @@ class Descriptor(Pointer):
         return self.value
 
     def _moved(self, low: Any) -> Descriptor:
-        return Descriptor(low, self.strides, self._dtype, self.mn_major)
+        return Descriptor(low, self.strides, self._dtype, self.mn_major, self.shape)
 
     def __add__(self, offset: Any) -> Descriptor:
         if isinstance(offset, int) and offset == 0:
             return self
-        if isinstance(offset, Numeric):
-            if not isinstance(offset, Integer):
-                raise TypeMismatchError(
-                    "a descriptor moves by integers", code="OC1211", found=offset
-                )
+        if isinstance(offset, Integer):
             return self._moved(self.low + offset.to(Int32))
+        if isinstance(offset, Numeric) or not hasattr(offset, "__index__"):
+            raise TypeMismatchError("a descriptor moves by integers", code="OC1211", found=offset)
         return self._moved(self.low + int(offset))
 
     __radd__ = __add__
@@ -101,7 +109,7 @@ class Descriptor(Pointer):
             found=str(self), hint="index the tensor in shared memory that it was made from",
         )  # fmt: skip
 
-    load = store = recast = align = swizzled = _refuse  # type: ignore[assignment]
+    load = store = recast = align = swizzled = accessed = _refuse  # type: ignore[assignment]
 
     def __extract_mlir_values__(self) -> list[Value]:
         return [self.value]
@@ -168,7 +176,7 @@ def descriptor_tensor(
     start = (pointer.toint() & (_WINDOW - 1)) // UNIT
     low = start + strides.low if strides.low else start
     return TracedTensor(
-        Descriptor(low, strides, pointer.dtype, mn_major), _in_units(layout, bits, which)
+        Descriptor(low, strides, pointer.dtype, mn_major, shape), _in_units(layout, bits, which)
     )
 
 

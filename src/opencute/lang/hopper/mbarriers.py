@@ -170,8 +170,8 @@ def mbarrier_conditional_try_wait(
     condition = flag(cond)
     then, inside = new_block()
     with insert_at(inside):
-        scf.yield_(mbarrier_try_wait(mbar_ptr, phase).ir_value())
+        scf.yield_([mbarrier_try_wait(mbar_ptr, phase).ir_value()])
     orelse, outside = new_block()
     with insert_at(outside):
-        scf.yield_(arith.constant(True, I1))
+        scf.yield_([arith.constant(True, I1)])
     return Boolean(scf.if_(condition, (I1,), then, orelse).results[0])

@@ -132,10 +132,13 @@ def _check_described(op: WarpgroupOp, name: str, x: TracedTensor) -> None:
         )  # fmt: skip
     assert isinstance(x.iterator, Descriptor)
     mode = getattr(op, f"{name}_major_mode")
-    if x.iterator.mn_major != (mode.value == "mn"):
+    m, n, k = op.record.mnk
+    shape = (m if name == "a" else n, k)
+    if x.iterator.mn_major != (mode.value == "mn") or x.iterator.shape != shape:
         raise TypeMismatchError(
-            f"gemm: the descriptors of {name} were made for another operation", code="OC1280",
-            expected=mode, found=str(x.iterator),
+            f"gemm: the descriptors of {name} were made for another operand or operation",
+            code="OC1280", expected=f"tiles of {shape[0]} x {k}, {mode}",
+            found=f"tiles of {x.iterator.shape[0]} x {x.iterator.shape[1]}: {x.iterator}",
         )  # fmt: skip
 
 

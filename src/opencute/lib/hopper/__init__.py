@@ -3,6 +3,7 @@
 """What kernels for Hopper are built with.
 
 smem_layouts   staged layouts of operands and of the epilogue's buffers
+tensor_maps    tensor maps that kernels change
 operations     trivial tiled MMAs, the epilogue's tile and its stores to shared memory
 """
 

@@ -66,7 +66,9 @@ class CooperativeGroup:
                 expected=", ".join(f"Agent.{a.name}" for a in Agent),
             )  # fmt: skip
         if isinstance(size, Numeric) and not size.is_dynamic:
-            size = int(size.value)
+            size = size.value
+        if isinstance(size, float) and size.is_integer():  # threads / 32
+            size = int(size)
         if isinstance(size, bool) or not isinstance(size, int):
             raise ArgumentTypeError(
                 "a group's size is a compile-time int", code="OC2185", found=repr(size)

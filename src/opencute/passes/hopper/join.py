@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""join_products: products on one accumulator, one right after the other, become one operation.
+"""join_products: products on one accumulator, with nothing but products between, become one.
 
 Before::
 
@@ -48,16 +48,17 @@ def _blocks(op: Op, uses: Counter[Value]) -> None:
 
 
 def _join(block: Block, uses: Counter[Value]) -> None:
-    open_: WgmmaOp | None = None
+    ends: dict[Value, WgmmaOp] = {}  # accumulator to the last product that made it
     gone: set[Op] = set()
     for op in block.ops:
         if isinstance(op, WgmmaOp):
-            if open_ is not None and _continues(open_, op, uses):
-                op.operands = [*open_.operands, *op.steps]
-                gone.add(open_)
-            open_ = op
+            first = ends.pop(op.accumulator, None)
+            if first is not None and _continues(first, op, uses):
+                op.operands = [*first.operands, *op.steps]
+                gone.add(first)
+            ends[op.out] = op
         elif traits_of(op) & (Trait.READS | Trait.WRITES) or op.regions:
-            open_ = None
+            ends = {}
     if gone:
         kept = [op for op in block.ops if op not in gone]
         block.set_ops(kept)
@@ -65,8 +66,7 @@ def _join(block: Block, uses: Counter[Value]) -> None:
 
 def _continues(first: WgmmaOp, second: WgmmaOp, uses: Counter[Value]) -> bool:
     return (
-        second.accumulator is first.out
-        and uses[first.out] == 1
+        uses[first.out] == 1
         and first.attributes == second.attributes
         and len(first.steps) + len(second.steps) <= 3 * _MOST
     )

@@ -83,7 +83,7 @@ class Liveness:
         self.count: dict[Value, int] = {}
         self.carried: dict[Op, Live] = {}
         self.written: dict[Op, Live] = {}
-        self.products: dict[Value, None] = {}
+        self.products: dict[Value, None] = dict.fromkeys(_of_products(function))
         self.after: dict[Op, Live] = {}
         self._memory: set[Value] = set()
         self._accesses: dict[Op, list[_Access]] = {}
@@ -109,7 +109,12 @@ class Liveness:
         written: Live = {}
         for op in block.ops:
             visit = _VISIT.get(op.name)
-            if visit is not None:
+            if op.name in _ORDER:
+                # It gives new values for what it orders: later code must not use the old ones.
+                for fragment in self.products:
+                    if fragment in self.count:
+                        _add(written, fragment, (1 << self.count[fragment]) - 1)
+            elif visit is not None:
                 visit(self, op)
                 for access in self._accesses.get(op, ()):
                     if access.writes:
@@ -221,6 +226,19 @@ class Liveness:
         return before
 
 
+def _of_products(function: Op) -> list[Value]:
+    """The fragments that products of warpgroups use."""
+    out: list[Value] = []
+    for op in function.walk():
+        for pointer in op.operands[:2] if op.name == "cute.wgmma" else ():
+            made = pointer.op
+            while made is not None and made.name in ("cute.ptr_add", "cute.recast"):
+                made = made.operands[0].op
+            if made is not None and made.name == "cute.alloca":
+                out.append(made.result)
+    return out
+
+
 def _made_in(fragment: Value, block: Block) -> bool:
     return fragment.op is not None and fragment.op.parent is block
 
@@ -268,7 +286,6 @@ def _wgmma(f: Liveness, op: Op) -> None:
     ):  # fmt: skip
         if pointer in f.place:
             f._access(op, pointer, _layout(op, key), reads, writes)
-            f.products[f.place[pointer][0]] = None
 
 
 def _simple(pointer: int, tile: bool, reads: bool) -> Callable[[Liveness, Op], None]:

@@ -13,6 +13,7 @@ computes its own 16 rows: the warps of a warpgroup need not come together, but h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -28,13 +29,13 @@ from opencute.dialects.tiled import extents
 from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.hopper.parties import parties_of
+from opencute.sim.hopper.product_reads import take_off
+from opencute.sim.hopper.products import Operands, products_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.tile_access import TileAccess
 from opencute.sim.semantics.tiled import Warps, matrix_of, numbers_of, registers_of
-from opencute.sim.sync.async_copies import Copies
-from opencute.sim.sync.group import Group
 from opencute.sim.sync.guards import guards_of
 from opencute.sim.sync.shared import SHARED_BASE
 from opencute.sim.taint import Taint
@@ -46,11 +47,6 @@ __all__ = ["Operand"]
 _WARPS = 4
 _ROWS = ROWS // _WARPS
 _WIDTHS = {mode: width for width, mode in SWIZZLES.items()}
-
-
-def _products(group: Group) -> Copies:
-    """The products under way; they are counted in groups as asynchronous copies are."""
-    return group.state("products", Copies)
 
 
 @semantics("ptx.wgmma_fence", lanes=True)
@@ -67,14 +63,14 @@ def fence(op: Op) -> Function:
 @semantics("ptx.wgmma_commit", lanes=True)
 def commit(op: Op) -> Function:
     """Close a group."""
-    return lambda lanes: _products(lanes.run.group).commit(lanes)
+    return lambda lanes: products_of(lanes.run.group).commit(lanes)
 
 
-@semantics("ptx.wgmma_wait", lanes=True)
+@semantics("ptx.wgmma_wait", lanes=True, blocking=True)
 def wait(op: Op) -> Function:
     """Products are done, as late as that."""
     count = int_attr(op, "count")
-    return lambda lanes: _products(lanes.run.group).wait(lanes, count)
+    return lambda lanes: products_of(lanes.run.group).wait(op, lanes, count)
 
 
 # ---------------------------------------------------------------------- operands
@@ -137,16 +133,11 @@ class Operand:
         Args:
             lanes: whose memory it is.
             blocks: for each warp, its block among those that run together.
-            low: for each warp, the lower half of the descriptor.
+            low: for each warp, the lower halves of the descriptors of some products.
             rows: for each warp, the first of the 16 rows that it looks at; None: it sees all.
         """
-        address = self._addresses(low, rows)
         arena = lanes.run.group.arena
-        byte = address - SHARED_BASE
-        bad = (byte < 0) | (byte + self.bits // 8 > arena.size)
-        if bad.any():
-            self._outside(lanes, blocks, low, address, bad)
-        at = (byte + (blocks * arena.stride)[:, None, None]) // (self.bits // 8)
+        at = self.places(lanes, blocks, low, rows) // (self.bits // 8)
         values = arena.raw.view(self.dtype).take(at)
         if arena.whole.clean(False):
             return values, None
@@ -158,29 +149,46 @@ class Operand:
             return values, None
         return values, ~written
 
+    def places(self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None) -> Array:
+        """Places of the elements in the arena; see `read`.
+
+        Raises:
+            SimulationError: they are not in shared memory.
+        """
+        address = self._addresses(low, rows)
+        arena = lanes.run.group.arena
+        byte = address - SHARED_BASE
+        bad = (byte < 0) | (byte + self.bits // 8 > arena.size)
+        if bad.any():
+            self._outside(lanes, low, address, bad)
+        return byte + (blocks * arena.stride)[:, None, None]
+
     def _addresses(self, low: Array, rows: Array | None) -> Array:
-        """Shared addresses, (warps, uses * extent, steps * k)."""
-        moved = low[:, None, None] + self.units
-        bits = (moved & 0xFFFFFFFF) | self.high
-        start = FIELDS["start"].get(bits)
+        """Shared addresses, (warps, uses * extent, products * steps * k)."""
+        moved = low[:, None, :, None] + self.units[:, None]
+        bits = (moved.reshape(*moved.shape[:2], -1) & 0xFFFFFFFF) | self.high
+        start = FIELDS["start"].get(bits)[..., None, None]
         extent = self.extent if rows is None else _ROWS
-        out = np.empty((*bits.shape, extent, self.k), np.int64)
-        for value in np.unique(bits >> FIELDS["leading"].low):
-            field = decode(int(value) << FIELDS["leading"].low)
+        rest = bits >> FIELDS["leading"].low
+        out: Any = None
+        for value in np.unique(rest).tolist():
+            field = decode(value << FIELDS["leading"].low)
             pattern = _pattern(
                 self.extent, self.k, self.bits, self.mn_major, field["leading"], field["stride"],
                 field["swizzle"],
             )  # fmt: skip
-            w, u, s = np.nonzero(bits >> FIELDS["leading"].low == value)
-            own = pattern[None] if rows is None else pattern.reshape(-1, _ROWS, self.k)[rows[w]]
-            address = start[w, u, s][:, None, None] + own
-            out[w, u, s] = swizzled(address, field["swizzle"], field["base_offset"])
-        out = out.transpose(0, 1, 3, 2, 4)
-        return out.reshape(low.size, self.uses * extent, self.steps * self.k)
+            if rows is not None:
+                pattern = pattern.reshape(-1, _ROWS, self.k)[rows][:, None, None]
+            address = swizzled(start + pattern, field["swizzle"], field["base_offset"])
+            mine = (rest == value)[..., None, None]
+            out = address if out is None else np.where(mine, address, out)
+        assert out is not None
+        return out.transpose(0, 1, 3, 2, 4).reshape(low.shape[0], self.uses * extent, -1)
 
-    def _outside(self, lanes: Lanes, blocks: Array, low: Array, address: Array, bad: Array) -> None:
-        w = int(np.argwhere(bad)[0][0])
-        field = decode(int(low[w]) & 0xFFFFFFFF | self.high)
+    def _outside(self, lanes: Lanes, low: Array, address: Array, bad: Array) -> None:
+        w, _, column = (int(i) for i in np.argwhere(bad)[0])
+        first = int(low[w, column // (self.steps * self.k)])
+        field = decode(first & 0xFFFFFFFF | self.high)
         found = int(address[bad][0]) - SHARED_BASE
         raise SimulationError(
             f"operand {self.which} of a product leaves shared memory: its descriptor leads to "
@@ -193,6 +201,8 @@ class Operand:
 
 def _of_warps(warps: Warps, op: Op, value: Any, what: str) -> Array:
     """For each warp a value that its threads agree on."""
+    if np.size(value) == 1:
+        return np.full(warps.lanes.n // 32, np.asarray(value).reshape(-1)[0], np.int64)
     rows = warps.rows(np.asarray(value))[..., 0].astype(np.int64)
     if (rows != rows[:, :1]).any():
         raise SimulationError(
@@ -263,8 +273,27 @@ class _Product:
             if guard is not None:
                 where = _offset(pointer)
                 guard.begin(self.op, lanes, where, _bytes(tile, where, guard.size), changes=changes)
-        values = (d, a, b, accumulate)
-        _products(group).start(self.op, lanes, self._perform, values)
+        operands = Operands(d, a, b, accumulate)
+        numbers = products_of(group).start(self, lanes, operands)
+        if lanes.run.checker is not None:
+            self._take_off(lanes, warps, operands, warps.rows(numbers)[:, 0, 0])
+
+    def _take_off(self, lanes: Lanes, warps: Warps, operands: Operands, numbers: Array) -> None:
+        """Tell the checking mode what is read from now on."""
+        blocks = _of_warps(warps, self.op, lanes.bid, "their block") - lanes.run.first_block
+        low = self._lows(warps, [operands.b], "B")
+        places = [self.right.places(lanes, blocks, low, None)]
+        if isinstance(self.left, Operand):
+            low = self._lows(warps, [operands.a], "A")
+            warp = _of_warps(warps, self.op, np.asarray(lanes.tid) // 32, "their warp")
+            places.append(self.left.places(lanes, blocks, low, warp % _WARPS))
+        slots = warps.rows(lanes.slot)[:, :, 0]
+        products = products_of(lanes.run.group)
+        groups = products.commits[slots[:, 0]]
+        parties = warps.rows(products.party(lanes))[:, 0, 0]
+        flights = take_off(self.op, lanes, slots, places, groups)
+        for party, number, flight in zip(parties.tolist(), numbers.tolist(), flights, strict=True):
+            products.reads.setdefault((party, number), []).append(flight)
 
     def _fragments(self, d: SimPointer, a: Any) -> list[tuple[SimPointer, TileAccess, bool]]:
         out = [(d, self.d, True)]
@@ -273,38 +302,50 @@ class _Product:
         return out
 
     # ------------------------------------------------------------------ the hardware's part
-    def _perform(self, lanes: Lanes, d: SimPointer, a: Any, b: Any, accumulate: Any) -> None:
-        guards = [
-            (p.buffer.guard, _offset(p))
-            for p, _, _ in self._fragments(d, a)
-            if p.buffer.guard is not None
-        ]
-        for guard, where in guards:
-            guard.end(self.op, lanes, where)
-            guard.busy = True
-        self._multiply(lanes, d, a, b, accumulate)
-        for guard, _ in guards:
-            guard.busy = False
+    def like(self, other: _Product) -> bool:
+        """Whether products of another operation differ in their operands only."""
+        return self is other or self.op.attributes == other.op.attributes
 
-    def _multiply(self, lanes: Lanes, d: SimPointer, a: Any, b: Any, accumulate: Any) -> None:
+    def perform(self, lanes: Lanes, products: Sequence[Operands]) -> None:
+        """Carry out products on one accumulator; the further ones only add to it."""
+        guards = [p.buffer.guard for one in products for p, _, _ in self._fragments(one.d, one.a)]
+        for guard in guards:
+            if guard is not None:
+                guard.busy = True
+        self._multiply(lanes, products)
+        for guard in guards:
+            if guard is not None:
+                guard.busy = False
+
+    def leave(self, lanes: Lanes, operands: Operands, reads: Sequence[Any]) -> None:
+        """Lanes have waited for a product, which has read what it reads (`reads`, if known)."""
+        for pointer, _, _ in self._fragments(operands.d, operands.a):
+            if pointer.buffer.guard is not None:
+                pointer.buffer.guard.end(_offset(pointer), lanes)
+        if reads:
+            lanes.run.checker.waited_for(lanes.slot, *reads)
+
+    def _multiply(self, lanes: Lanes, products: Sequence[Operands]) -> None:
         op, (um, un, _) = self.op, self.uses
         m, n, k = _ROWS, self.atom.mnk[1], self.atom.mnk[2]
-        warps = Warps(op, lanes)
+        warps, d = Warps(op, lanes), products[0].d
+        accumulate = products[0].accumulate
         adds = _of_warps(warps, op, accumulate, "whether to accumulate").astype(np.bool_)
         blocks = _of_warps(warps, op, lanes.bid, "their block") - lanes.run.first_block
         starts = self.d.starts(())
         rows = warps.rows(self.d.access.read(lanes, d, starts))
         acc = matrix_of(rows, self.c_layout, (m, n), (um, un))
         acc = np.where(adds[:, None, None], acc, np.zeros((), acc.dtype))
-        left, bad_left = self._left(lanes, warps, blocks, a)
-        low = _of_warps(warps, op, b, "the descriptor of B")
-        keys, inverse = np.unique(np.stack([blocks, low]), axis=1, return_inverse=True)
-        right, bad_right = self.right.read(lanes, keys[0], keys[1], None)
+        left, bad_left = self._left(lanes, warps, blocks, products)
+        low = self._lows(warps, [one.b for one in products], "B")
+        keys, inverse = np.unique(np.column_stack([blocks, low]), axis=0, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        right, bad_right = self.right.read(lanes, keys[:, 0], keys[:, 1:], None)
         self._tell(lanes, right.size * right.dtype.itemsize)
         out = np.empty(acc.shape, acc.dtype)
         numbers = numbers_of(right, self.atom.types[2])
-        for i in range(keys.shape[1]):
-            mine = inverse.reshape(-1) == i
+        for i in range(keys.shape[0]):
+            mine = inverse == i
             out[mine] = _added(self.atom, left[mine], numbers[i].T, acc[mine], k)
         value = warps.back(registers_of(out, self.c_layout, (m, n), (um, un)))
         self.d.access.write(lanes, value, d, starts)
@@ -313,26 +354,35 @@ class _Product:
             mask = warps.back(registers_of(bad, self.c_layout, (m, n), (um, un)))
             self.d.access.leave(lanes, d, Taint(mask, op), starts)
 
+    def _lows(self, warps: Warps, lows: Sequence[Any], which: str) -> Array:
+        """The lower halves of descriptors, (warps, products)."""
+        what = f"the descriptor of {which}"
+        return np.stack([_of_warps(warps, self.op, low, what) for low in lows], axis=1)
+
     def _left(
-        self, lanes: Lanes, warps: Warps, blocks: Array, a: Any
+        self, lanes: Lanes, warps: Warps, blocks: Array, products: Sequence[Operands]
     ) -> tuple[Array, Array | None]:
         """A as numbers, 16 rows of each tile for each warp, and which of them are garbage."""
         um, _, uk = self.uses
         k, type = self.atom.mnk[2], self.atom.types[1]
         if isinstance(self.left, Operand):
-            low = _of_warps(warps, self.op, a, "the descriptor of A")
+            low = self._lows(warps, [one.a for one in products], "A")
             warp = _of_warps(warps, self.op, np.asarray(lanes.tid) // 32, "their warp")
             values, bad = self.left.read(lanes, blocks, low, warp % _WARPS)
             self._tell(lanes, values.size * values.dtype.itemsize)
             return numbers_of(values, type), bad
         starts = self.left.starts(())
-        rows = warps.rows(self.left.access.read(lanes, a, starts))
-        garbage = self.left.access.garbage(lanes, a, starts)
-        bad = None
-        if garbage is not None:
-            full = np.broadcast_to(lanes.full(garbage.mask), (lanes.P, lanes.Q, rows.shape[2]))
-            bad = matrix_of(warps.rows(full), self.a_layout, (_ROWS, k), (um, uk))
-        return matrix_of(numbers_of(rows, type), self.a_layout, (_ROWS, k), (um, uk)), bad
+        parts: list[Array] = []
+        masks: list[Array] = []
+        for one in products:
+            rows = warps.rows(self.left.access.read(lanes, one.a, starts))
+            garbage = self.left.access.garbage(lanes, one.a, starts)
+            mask = np.zeros((), np.bool_) if garbage is None else garbage.mask
+            full = np.broadcast_to(mask, (lanes.P, lanes.Q, rows.shape[2]))
+            parts.append(matrix_of(rows, self.a_layout, (_ROWS, k), (um, uk)))
+            masks.append(matrix_of(warps.rows(full), self.a_layout, (_ROWS, k), (um, uk)))
+        bad = np.concatenate(masks, axis=2)
+        return numbers_of(np.concatenate(parts, axis=2), type), bad if bad.any() else None
 
     def _garbage(
         self, lanes: Lanes, d: SimPointer, adds: Array, warps: Warps, sides: Any,
@@ -352,7 +402,7 @@ class _Product:
         if bad_left is not None:
             out |= bad_left.any(axis=2)[:, :, None]
         if bad_right is not None:
-            out |= bad_right.any(axis=2)[inverse.reshape(-1)][:, None, :]
+            out |= bad_right.any(axis=2)[inverse][:, None, :]
         return out if out.any() else None
 
     def _tell(self, lanes: Lanes, size: int) -> None:

@@ -5,7 +5,8 @@
 From the start of a product to the wait for it, its accumulator belongs to the hardware, and A, if
 it is in registers, must not change. What ordinary instructions did to such registers has to be
 ordered by a fence before the next product. A `Guard` hangs on each fragment that a kernel gives to
-products, and is asked at each access.
+products, and is asked at each access. The ISA asks for a fence after reads too; they are over when
+a product can begin, and published kernels leave it out, so only writes are looked at.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -34,10 +35,10 @@ def guards_of(group: Any) -> list[Guard]:
 
 @dataclass(eq=False)
 class _Flight:
-    """Products of one operation on one place.
+    """Products on one place.
 
     Args:
-        op: the operation.
+        op: the operation of the last one.
         bytes: which of the registers' bytes it uses.
         changes: whether it changes them.
         count: for each lane that started together, how many are under way.
@@ -61,7 +62,7 @@ class Guard:
         n = lanes.run.lanes[0] * lanes.run.lanes[1]
         self.size = size
         self.unfenced: Array = np.ones(n, np.bool_)
-        self.flights: dict[tuple[int, int], _Flight] = {}
+        self.flights: dict[int, _Flight] = {}
         self.busy = False
         """Whether it is the hardware that uses the registers."""
         guards_of(lanes.run.group).append(self)
@@ -82,7 +83,8 @@ class Guard:
             flying = flight.count[slot] > 0
             if flying.any() and self._overlap(flight, access, index):
                 self._report(flight, access.op, lanes, flying, verb)
-        self.unfenced[slot] = True
+        if verb != "read":
+            self.unfenced[slot] = True
 
     def _overlap(self, flight: _Flight, access: Any, index: Array) -> bool:
         places = np.clip((index << access.shift).reshape(-1), 0, self.size - 1)
@@ -114,21 +116,23 @@ class Guard:
             raise SimulationError(
                 "a product of the warpgroup uses registers that no fence has ordered: "
                 f"{lanes.name(at)}", code="OC3041", loc=op.loc,
-                expected="warpgroup.fence() between the last use of the registers and the product",
+                expected="warpgroup.fence() between the last write to the registers and the product",
                 hint="products that follow each other on one accumulator need one fence only",
             )  # fmt: skip
-        flight = self.flights.get((id(op), where))
+        flight = self.flights.get(where)
         if flight is None:
             count = np.zeros(self.unfenced.size, np.int32)
-            flight = self.flights[id(op), where] = _Flight(op, bytes_, changes, count)
+            flight = self.flights[where] = _Flight(op, bytes_, changes, count)
+        elif flight.op is not op:
+            flight.op, flight.bytes = op, flight.bytes | bytes_
         flight.count[lanes.slot] += 1
 
-    def end(self, op: Op, lanes: Lanes, where: int) -> None:
+    def end(self, where: int, lanes: Lanes) -> None:
         """A product is done."""
-        flight = self.flights[id(op), where]
+        flight = self.flights[where]
         flight.count[lanes.slot] -= 1
         if not flight.count.any():
-            del self.flights[id(op), where]
+            del self.flights[where]
 
     def fence(self, lanes: Lanes) -> None:
         """Threads order what they did."""
