@@ -9,6 +9,20 @@ from opencute.base.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        **{
+            name: "opencute.integrations.torch_tensors"
+            for name in (
+                "GaussianInitConfig",
+                "RandomInitConfig",
+                "ScalarInitConfig",
+                "TensorInitType",
+                "as_tensor",
+                "convert_cute_tensor",
+                "create_and_permute_torch_tensor",
+                "cute_tensor_like",
+                "matrix",
+            )
+        },
         "current_stream": "opencute.integrations.cuda_torch_streams",
         "default_stream": "opencute.integrations.cuda_torch_streams",
         "dtype": "opencute.integrations.torch_helpers",

@@ -6,12 +6,32 @@ from opencute.integrations.cuda_torch_streams import current_stream as current_s
 from opencute.integrations.cuda_torch_streams import default_stream as default_stream
 from opencute.integrations.torch_helpers import dtype as dtype
 from opencute.integrations.torch_helpers import get_leading_dim as get_leading_dim
+from opencute.integrations.torch_tensors import GaussianInitConfig as GaussianInitConfig
+from opencute.integrations.torch_tensors import RandomInitConfig as RandomInitConfig
+from opencute.integrations.torch_tensors import ScalarInitConfig as ScalarInitConfig
+from opencute.integrations.torch_tensors import TensorInitType as TensorInitType
+from opencute.integrations.torch_tensors import as_tensor as as_tensor
+from opencute.integrations.torch_tensors import convert_cute_tensor as convert_cute_tensor
+from opencute.integrations.torch_tensors import (
+    create_and_permute_torch_tensor as create_and_permute_torch_tensor,
+)
+from opencute.integrations.torch_tensors import cute_tensor_like as cute_tensor_like
+from opencute.integrations.torch_tensors import matrix as matrix
 from opencute.lang.external import from_dlpack as from_dlpack
 
 __all__ = [
+    "GaussianInitConfig",
+    "RandomInitConfig",
+    "ScalarInitConfig",
+    "TensorInitType",
+    "as_tensor",
+    "convert_cute_tensor",
+    "create_and_permute_torch_tensor",
     "current_stream",
+    "cute_tensor_like",
     "default_stream",
     "dtype",
     "from_dlpack",
     "get_leading_dim",
+    "matrix",
 ]

@@ -174,3 +174,20 @@ def test_an_amount_of_shared_memory_is_checked_before_the_launch(asked: int) -> 
         assert driver.calls == []
         assert status & TOO_MUCH_SMEM
         assert status & (TOO_MUCH_SMEM - 1) == min(asked % (1 << 64), TOO_MUCH_SMEM - 1)
+
+
+@pytest.mark.parametrize(("a", "b", "status", "want"), [
+    (7, 2, 0, 3), (7, 0, 710, None), (-(1 << 31), -1, 0, -(1 << 31)),
+])  # fmt: skip
+def test_no_division_ends_the_process(
+    a: int, b: int, status: int, want: int | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def body(x: Value, y: Value) -> None:
+        one = const(1)
+        q = arith.binary("divsi", x, y)
+        gpu.launch_func("relu", [one, one, one], [const(32), one, one], [q])
+
+    driver = Driver(types=(ctypes.c_int32,))
+    assert driver.call(with_host([I32, I32], body), a, b) == status
+    assert [c["args"] for c in driver.calls] == ([] if want is None else [[want]])
+    assert ("Division by zero" in capfd.readouterr().out) == (b == 0)

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dialects.hopper.hopper_samples import HOPPER
+from dialects.hopper.product_samples import PRODUCTS
+from dialects.hopper.tma_samples import TMA_SAMPLES
 from opencute.arch.mma import MMA_ATOMS
 from opencute.base.location import Location
 from opencute.dialects import (
@@ -33,6 +36,7 @@ from opencute.dialects import (
     tiled,
     vector,
 )
+from opencute.dialects.asm import extern
 from opencute.dialects.asm.compute import compute
 from opencute.ir.attributes import (
     UNIT,
@@ -64,7 +68,7 @@ from opencute.ir.types import (
     VectorType,
 )
 
-__all__ = ["HOST", "SAMPLES", "modules"]
+__all__ = ["HOST", "SAMPLES", "modules", "together"]
 
 Arg = Callable[[Type], Value]
 Sample = Callable[[Arg], object]
@@ -78,12 +82,22 @@ PAIR = llvm.LLVMStructType((I32, I32))
 LAYOUT = cute.LayoutAttr((8, 1), (1, cute.Dyn(64, 8)))
 
 SAMPLES: dict[str, list[Sample]] = {}
-HOST = {"func.func", "func.call", "func.return", "gpu.launch_func"}
+HOST = {"func.func", "func.call", "func.return", "gpu.launch_func", "cute.launch_event"}
 
 
 def modules(name: str) -> list[Op]:
     """A module for each sample of an operation; each contains that operation."""
     return [_module(name, sample) for sample in SAMPLES[name]]
+
+
+def together(name: str) -> Op:
+    """One module with all samples of an operation, in one kernel."""
+
+    def all_of_them(arg: Arg) -> None:
+        for sample in SAMPLES[name]:
+            sample(arg)
+
+    return _module(name, all_of_them)
 
 
 def _module(name: str, sample: Sample) -> Op:
@@ -453,6 +467,16 @@ _add(
     lambda arg: ptx_memory.cp_async(arg(S32), arg(G16), 16, cache="cg", prefetch=128),
     lambda arg: ptx_memory.cp_async(arg(S32), arg(G32), 4, src_bytes=arg(I32)),
 )
+_add(
+    "ptx.extern",
+    lambda arg: extern.extern("f", ".func (.param .b32 r) f();", [], [F32], pure=True),
+    lambda arg: extern.extern("g", ".func g(.param .b64 p);", [arg(G32), arg(I32)], []),
+)
+_add(
+    "ptx.prefetch",
+    lambda arg: ptx_memory.prefetch(arg(G16)),
+    lambda arg: ptx_memory.prefetch(arg(G32), "L1"),
+)
 _add("ptx.cp_async_commit", lambda arg: ptx_memory.cp_async_commit())
 _add("ptx.cp_async_wait", *[lambda arg, n=n: ptx_memory.cp_async_wait(n) for n in (-1, 0, 3)])
 
@@ -515,3 +539,7 @@ def _gemm(arg: Callable[[Type], Value]) -> object:
 
 
 _add("cute.gemm", _gemm)
+
+
+for _name, _samples in {**HOPPER, **PRODUCTS, **TMA_SAMPLES}.items():
+    _add(_name, *_samples)

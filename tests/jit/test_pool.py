@@ -20,7 +20,7 @@ import pytest
 import opencute as cutlass
 from opencute import cute
 from opencute.base.counters import COUNTERS
-from opencute.base.errors import LanguageError, ToolchainError
+from opencute.base.errors import LanguageError, OpenCuTeError, ToolchainError
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 from opencute.jit import calls
@@ -219,3 +219,32 @@ def test_many_kernels_leave_nothing_behind() -> None:
         assert len(calls._runners) == 8
     finally:
         calls._runners.limit = limit
+
+
+@pytest.mark.parametrize(
+    ("items", "code"),
+    [
+        (None, "OC2197"),
+        (add, "OC2197"),
+        ("add", "OC2197"),
+        ((add, (1, 2)), "OC2197"),
+        ([add], "OC2198"),
+        ([3], "OC2198"),
+        ([(add,)], "OC2198"),
+        ([(add, 3)], "OC2198"),
+        ([(add, (), {}, {})], "OC2198"),
+        ([(add, (3,), 4)], "OC2198"),
+        ([(len, (3,))], "OC1136"),
+        ([(add_kernel, (3, 4))], "OC1135"),
+        ([(add, ())], "OC2130"),
+        ([(add, (), {"m": 1})], "OC2130"),
+    ],
+)
+def test_wrong_items(items: Any, code: str) -> None:
+    with pytest.raises(OpenCuTeError) as e:
+        cute.compile_many(items)
+    assert e.value.code == code
+    if isinstance(items, list):
+        assert any("item 0" in n for n in getattr(e.value, "__notes__", ["item 0"]))
+        (found,) = cute.compile_many(items, return_errors=True)
+        assert found.code == code

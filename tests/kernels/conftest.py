@@ -45,17 +45,15 @@ def close() -> Callable[..., None]:
 
 
 @pytest.fixture
-def without_barriers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str], ModuleType]:
-    """A module of kernels with its block barriers taken out."""
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
+    """A module of kernels with a fault: some text, which it has so many times, is another one."""
 
-    def load(name: str) -> ModuleType:
-        text = Path(str(importlib.import_module(name).__file__)).read_text()
-        planted = text.replace("cute.arch.sync_threads()", "pass")
-        assert planted != text
+    def load(name: str, text: str, other: str, count: int | None = None) -> ModuleType:
+        source = Path(str(importlib.import_module(name).__file__)).read_text()
+        found = source.count(text)
+        assert found and found == (count or found) and text != other
         path = tmp_path / "planted_kernels.py"
-        path.write_text(planted)
+        path.write_text(source.replace(text, other))
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
@@ -64,3 +62,9 @@ def without_barriers(
         return module
 
     return load
+
+
+@pytest.fixture
+def without_barriers(planted: Callable[..., ModuleType]) -> Callable[[str], ModuleType]:
+    """A module of kernels with its block barriers taken out."""
+    return lambda name: planted(name, "cute.arch.sync_threads()", "pass")

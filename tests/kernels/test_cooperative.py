@@ -11,7 +11,7 @@ import pytest
 
 import opencute as cutlass
 from opencute import cute
-from opencute.base.errors import DeviceError
+from opencute.base.errors import DeviceError, RaceError
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 
@@ -60,6 +60,39 @@ def test_a_grid_that_cannot_be_resident_is_refused():
     with pytest.raises(DeviceError, match="does not fit the device") as caught:
         _run("sim:sm_90a", 10000, 1024)
     assert caught.value.code == "OC4720" and caught.value.error_code == 720
+
+
+@cute.kernel
+def turns_kernel(turn: cute.Tensor, out: cute.Tensor, sem: cutlass.Constexpr):
+    tid, _, _ = arch.thread_idx()
+    bid, _, _ = arch.block_idx()
+    if tid == 0:
+        while arch.load(turn.iterator, cutlass.Int32, sem="acquire", scope="gpu") != bid:
+            pass
+    arch.sync_threads()
+    out[tid] = out[tid] * 2 + bid
+    arch.sync_threads()
+    if tid == 0:
+        arch.store(turn.iterator, bid + 1, sem=sem, scope="gpu")
+
+
+@cute.jit
+def turns(turn: cute.Tensor, out: cute.Tensor, blocks: cutlass.Constexpr, sem: cutlass.Constexpr):
+    turns_kernel(turn, out, sem).launch(grid=blocks, block=64)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_blocks_take_turns(seed: int) -> None:
+    """A block goes on while those after it still wait at the same place."""
+    for sem in ("release", "relaxed"):
+        turn, out = np.zeros(1, np.int32), np.zeros(64, np.int32)
+        with KNOBS.override(target="sim", sim_check=True, sim_seed=seed):
+            if sem == "release":
+                turns(from_dlpack(turn), from_dlpack(out), 5, sem)
+                np.testing.assert_array_equal(out, np.full(64, 26))  # 0, 1, 4, 11, 26
+            else:
+                with pytest.raises(RaceError):
+                    turns(from_dlpack(turn), from_dlpack(out), 5, sem)
 
 
 @pytest.mark.t2

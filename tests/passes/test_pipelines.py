@@ -28,7 +28,8 @@ def noise(shape: Any, dtype: Any) -> Any:
 
 def test_pass_names_are_file_names() -> None:
     for pass_ in (*DEVICE, *HOST):
-        assert pass_.__module__ == f"opencute.passes.{pass_.__name__}"
+        assert pass_.__module__.startswith("opencute.passes.")
+        assert pass_.__module__.rpartition(".")[2] == pass_.__name__
         assert pass_.__doc__
 
 

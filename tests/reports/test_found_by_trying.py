@@ -11,7 +11,7 @@ import pytest
 
 import opencute as cutlass
 from opencute import cute
-from opencute.base.errors import MisalignedError, ToolchainError
+from opencute.base.errors import MisalignedError
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 
@@ -57,7 +57,7 @@ def test_a_broken_promise_is_still_found() -> None:
 
 @pytest.mark.parametrize("to_float", [True, False])
 @pytest.mark.parametrize("cls", [cutlass.Int128, cutlass.Uint128])
-def test_128_bit_integers_and_floats_end_in_an_error(cls: Any, to_float: bool) -> None:
+def test_128_bit_integers_and_floats_compile(cls: Any, to_float: bool) -> None:
     """LLVM ended the process."""
 
     @cute.kernel
@@ -73,7 +73,4 @@ def test_128_bit_integers_and_floats_end_in_an_error(cls: Any, to_float: bool) -
         kernel(x).launch(grid=1, block=1)
 
     with KNOBS.override(target="sim"):
-        compiled = cute.compile(host, from_dlpack(np.zeros(2)))
-        with pytest.raises(ToolchainError, match="OC1529") as e:
-            _ = compiled.__ptx__
-    assert e.value.loc is not None and e.value.hint
+        assert cute.compile(host, from_dlpack(np.zeros(2))).__cubin__

@@ -44,7 +44,12 @@ def run(x: cute.Tensor, y: cute.Tensor):
     transpose(x, y).launch(grid=[1, 1, 1], block=[256, 1, 1])
 
 x, y = np.arange(1024, dtype=np.float32), np.zeros(1024, np.float32)
-if "nothing" not in sys.argv:
+if "catch" in sys.argv:
+    try:
+        run(from_dlpack(x), from_dlpack(y))
+    except Exception:
+        print("caught it")
+elif "nothing" not in sys.argv:
     run(from_dlpack(x), from_dlpack(y))
     np.testing.assert_array_equal(y.reshape(32, 32), x.reshape(32, 32).T)
 """
@@ -70,6 +75,16 @@ def test_check(tmp_path: Path) -> None:
     done = opencute(tmp_path, "check", "--seeds", "2", "FILE", "pad")
     assert done.returncode == 0, done.stderr
     assert "nothing found in 2 orders" in done.stderr
+
+
+def test_check_reports_what_the_script_catches(tmp_path: Path) -> None:
+    done = opencute(tmp_path, "check", "FILE", "nosync", "catch")
+    assert done.returncode == 1
+    assert "caught it" in done.stdout
+    assert "the script caught" in done.stderr and "RaceError: [OC3401]" in done.stderr
+    assert line("# in") in done.stderr and "check failed (order 0)" in done.stderr
+    done = opencute(tmp_path, "check", "--seeds", "1", "FILE", "catch")
+    assert done.returncode == 0, done.stderr
 
 
 def test_check_finds_a_race(tmp_path: Path) -> None:

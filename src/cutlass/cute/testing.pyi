@@ -7,6 +7,7 @@ from opencute.cute.testing import JitArguments as JitArguments
 from opencute.cute.testing import assert_ as assert_
 from opencute.cute.testing import autotune_jit as autotune_jit
 from opencute.cute.testing import benchmark as benchmark
+from opencute.cute.testing import convert as convert
 from opencute.cute.testing import get_workspace_count as get_workspace_count
 from opencute.cute.testing import tune as tune
 
@@ -16,6 +17,7 @@ __all__ = [
     "assert_",
     "autotune_jit",
     "benchmark",
+    "convert",
     "get_workspace_count",
     "tune",
 ]

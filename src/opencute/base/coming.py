@@ -15,43 +15,38 @@ __all__ = ["MODULES", "NAMES", "not_yet"]
 
 # Names in modules that exist, by the module's name after "opencute.".
 NAMES: dict[str, frozenset[str]] = {
-    "cute": frozenset("make_layout_image_mask prefetch".split()),
     "cute.arch": frozenset(
-        "alloc_tmem cluster_arrive cluster_arrive_relaxed cluster_wait "
-        "cp_async_bulk_commit_group cp_async_bulk_wait_group dealloc_tmem "
-        "fence_view_async_tmem_load fence_view_async_tmem_store "
-        "griddepcontrol_launch_dependents griddepcontrol_wait mbarrier_arrive "
-        "mbarrier_arrive_and_expect_tx mbarrier_expect_tx mbarrier_init mbarrier_init_fence "
-        "mbarrier_wait retrieve_tmem_ptr setmaxregister_decrease setmaxregister_increase "
-        "warpgroup_reg_alloc warpgroup_reg_dealloc".split()
+        "alloc_tmem dealloc_tmem fence_view_async_tmem_load fence_view_async_tmem_store "
+        "retrieve_tmem_ptr".split()
     ),
-    "cute.nvgpu": frozenset(
-        "make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05 warpgroup".split()
-    ),
+    "cute.nvgpu": frozenset("tcgen05".split()),
     "pipeline": frozenset(
-        "Agent CooperativeGroup PipelineAsync PipelineAsyncUmma PipelineClcFetchAsync "
-        "PipelineConsumer PipelineCpAsync PipelineOrder PipelineProducer PipelineState "
-        "PipelineTmaAsync PipelineTmaMultiConsumersAsync PipelineTmaStore PipelineTmaUmma "
-        "PipelineUmmaAsync PipelineUserType make_pipeline_state pipeline_init_arrive "
-        "pipeline_init_wait".split()
+        "PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()
     ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
-        "GroupedGemmTileSchedulerHelper HardwareInfo PersistentTileSchedulerParams "
-        "StaticPersistentGroupTileScheduler StaticPersistentRuntimeTileScheduler "
-        "StaticPersistentTileScheduler TensorMapManager TmemAllocator WorkTileInfo "
-        "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape "
-        "create_initial_search_state distributed gemm get_num_tmem_alloc_cols hardware_info "
-        "hopper_helpers mixed_input_helpers sm100".split()
+        "StaticPersistentRuntimeTileScheduler TmemAllocator "
+        "blockscaled_layout compute_epilogue_tile_shape distributed gemm "
+        "get_num_tmem_alloc_cols mixed_input_helpers sm100".split()
     ),
-    "": frozenset("experimental jax".split()),
+    "": frozenset(
+        "Swizzle Vector inttoptr jax make_array_view memory print_nd_vector vector".split()
+    ),
+    "utils.blackwell_helpers": frozenset(
+        "check_gemm_tma_alignment cluster_shape_to_tma_atom_A cluster_shape_to_tma_atom_B "
+        "cluster_shape_to_tma_atom_SFB compute_epilogue_tile_shape compute_epilogue_tile_size "
+        "get_layoutSFA_TV get_layoutSFB_TV get_permutation_mnk get_smem_layout_atom_ab "
+        "get_smem_store_op get_tmem_load_op make_blockscaled_trivial_tiled_mma "
+        "make_smem_layout_a make_smem_layout_b make_smem_layout_epi make_trivial_tiled_mma "
+        "partition_fragment_SFA partition_fragment_SFB sm120_get_smem_store_op".split()
+    ),
 }  # fmt: skip
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.tcgen05 cute.nvgpu.warpgroup experimental jax "
-    "utils.blackwell_helpers utils.blockscaled_layout utils.distributed utils.gemm "
-    "utils.hardware_info utils.hopper_helpers utils.mixed_input_helpers utils.sm100".split()
+    "cute.experimental cute.nvgpu.tcgen05 jax "
+    "utils.blockscaled_layout utils.distributed utils.gemm utils.mixed_input_helpers "
+    "utils.sm100".split()
 )
 
 

@@ -5,6 +5,7 @@
     OpenCuTeError
     ├── CompileError              the user's source cannot be compiled
     │   ├── LanguageError         a Python construct that cannot mean anything here
+    │   │   └── UnknownNameError  (also AttributeError) there is no such attribute; names near ones
     │   ├── TypeMismatchError     (also TypeError) operand or argument types do not fit
     │   ├── LayoutError           (also ValueError) shapes, strides or tilers do not fit
     │   ├── VerificationError     an operation breaks a rule of its dialect
@@ -46,6 +47,7 @@ __all__ = [
     "ToolchainError",
     "TypeMismatchError",
     "UninitializedError",
+    "UnknownNameError",
     "VerificationError",
 ]
 
@@ -111,6 +113,32 @@ class LanguageError(CompileError):
     """A Python construct that has no meaning in compiled code."""
 
     default_code = "OC1100"
+
+
+class UnknownNameError(LanguageError, AttributeError):
+    """A module, class or object of OpenCuTe has no attribute of that name.
+
+    Args:
+        message: what has no such attribute, with the names that are close.
+        name: the attribute.
+        loc: the user's source position.
+        hint: what to write instead.
+    """
+
+    default_code = "OC1143"
+
+    def __init__(
+        self,
+        message: str,
+        name: str,
+        *,
+        code: str | None = None,
+        loc: Location | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code, loc=loc, hint=hint)
+        self.name = name
+        self.obj = None  # else Python adds a guess of its own to the one of the message
 
 
 class TypeMismatchError(CompileError, TypeError):

@@ -12,10 +12,11 @@ points to 8-byte slots, all little-endian, a value in the low bytes of its slot:
 
 The call itself gives the first CUresult that is not 0; later launches are then skipped. A launch
 whose run-time amount of shared memory is more than a block may have gives `TOO_MUCH_SMEM` plus
-that. A launch with an empty grid is left out, because the driver calls it an error where it is only
-nothing to do.
-`launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx``; whoever
-compiles it (`opencute.native.jit.compile_host`) gives its address.
+that; a tensor that no tensor map can describe gives what `codegen.hopper.tensor_maps` says. A
+launch with an empty grid is left out, because the driver calls it an error where it is only nothing
+to do.
+`launches` lists the kernels that slot 1 needs. The text declares ``cuLaunchKernelEx`` and what
+makes tensor maps; whoever compiles it (`opencute.native.jit.compile_host`) gives their addresses.
 """
 
 from __future__ import annotations
@@ -23,11 +24,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from opencute.arch.tma import Tile
 from opencute.base.errors import ToolchainError
+from opencute.base.location import Location
 from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
+from opencute.codegen.hopper.tensor_maps import encode_map
 from opencute.codegen.host_ops import HOST_OPS
 from opencute.codegen.llvm_types import llvm_type
 from opencute.dialects.gpu import LaunchFuncOp
+from opencute.dialects.hopper.launch import LaunchEventOp
+from opencute.dialects.hopper.tensor_maps import DescriptorOp, TmaDescType, tile_of
 from opencute.ir.attributes import Attribute, BoolAttr, IntAttr, UnitAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.types import Type
@@ -48,6 +54,7 @@ _CONFIG_BYTES, _STREAM_AT, _ATTRS_AT, _COUNT_AT = 56, 32, 40, 48
 # CUlaunchAttribute: an id, padding, and a value of 64 bytes.
 _ATTRIBUTE_BYTES, _VALUE_AT = 72, 8
 _COOPERATIVE, _CLUSTER_DIMENSION, _PDL, _PREFERRED_CLUSTER, _CARVEOUT = 2, 4, 6, 11, 14
+_PROGRAMMATIC_EVENT, _COMPLETION_EVENT = 7, 12
 
 
 TOO_MUCH_SMEM = 1 << 30
@@ -80,6 +87,7 @@ class HostCode:
         launches: names of the kernels it launches, in order; one CUfunction each.
         slots: number of 8-byte slots that a call passes.
         results: types of the last of them, into which the function writes its results.
+        maps: the tensor maps that it makes: where, and of which tiles.
     """
 
     name: str
@@ -87,6 +95,7 @@ class HostCode:
     launches: tuple[str, ...]
     slots: int
     results: tuple[Type, ...] = ()
+    maps: tuple[tuple[Location | None, Tile], ...] = ()
 
 
 def compile_host_text(module: Op, name: str | None = None) -> HostCode:
@@ -111,7 +120,10 @@ def compile_host_text(module: Op, name: str | None = None) -> HostCode:
         lines.append(_TO_BFLOAT)
     results = printer.results
     slots = ARGUMENT_SLOT + len(function.regions[0].block.args) + len(results)
-    return HostCode(symbol, "\n".join(lines) + "\n", tuple(printer.launches), slots, results)
+    return HostCode(
+        symbol, "\n".join(lines) + "\n", tuple(printer.launches), slots, results,
+        tuple(printer.maps),
+    )  # fmt: skip
 
 
 def _function(module: Op, name: str | None) -> Op:
@@ -135,9 +147,13 @@ class _HostPrinter:
         self.module = ModuleText()
         self.launches: list[str] = []
         self.results: tuple[Type, ...] = ()
-        table: dict[str, OpPrinter] = {**HOST_OPS, "gpu.launch_func": self._launch}
+        self.maps: list[tuple[Location | None, Tile]] = []
+        table: dict[str, OpPrinter] = {
+            **HOST_OPS, "cute.launch_event": self._event, "gpu.launch_func": self._launch, "cute.tma_descriptor": self._map,
+        }  # fmt: skip
         self.e = Emitter(self.module, table)
         self.slot_of: dict[Value, str] = {}
+        self.events: list[tuple[int, list[str]]] = []
 
     def function(self, op: Op) -> str:
         """The definition."""
@@ -166,6 +182,25 @@ class _HostPrinter:
             return e.ref(value)
         word = "trunc" if llvm_type(value.type) == "i64" else "zext"
         return e.assign(f"{word} {e.typed(value)} to i32")
+
+    def _map(self, e: Emitter, op: Op) -> None:
+        assert isinstance(op, DescriptorOp)
+        encode_map(e, op, len(self.maps))
+        self.maps.append((op.loc, tile_of(op)))
+
+    def _event(self, e: Emitter, op: Op) -> None:
+        """Keep an event for the launch that follows."""
+        assert isinstance(op, LaunchEventOp)
+        low = e.assign(f"trunc {e.typed(op.event)} to i32")
+        high = self._i32_of(e.assign(f"lshr {e.typed(op.event)}, 32"))
+        words = [low, high, str(op.flags.value)]
+        if op.kind.value == "completion":
+            self.events.append((_COMPLETION_EVENT, words))
+        else:
+            self.events.append((_PROGRAMMATIC_EVENT, [*words, str(op.at_start.value)]))
+
+    def _i32_of(self, name: str) -> str:
+        return self.e.assign(f"trunc i64 {name} to i32")
 
     def _launch(self, e: Emitter, op: Op) -> None:
         assert isinstance(op, LaunchFuncOp)
@@ -236,6 +271,8 @@ class _HostPrinter:
         cluster = [op.cluster_x, op.cluster_y, op.cluster_z]
         if op.cluster_x is not None:
             out.append((_CLUSTER_DIMENSION, [self._i32(v) for v in cluster if v is not None]))
+        out += self.events
+        self.events = []
         if _is_set(op.attributes.get("cute.use_pdl")):
             out.append((_PDL, ["1"]))
         if _is_set(op.attributes.get("cute.cooperative")):
@@ -250,7 +287,7 @@ class _HostPrinter:
         e = self.e
         params = e.alloca("ptr", max(1, len(args)), 8)
         for i, arg in enumerate(args):
-            place = self.slot_of.get(arg)
+            place = e.ref(arg) if isinstance(arg.type, TmaDescType) else self.slot_of.get(arg)
             if place is None:
                 place = e.alloca("i64", 1, 8)
                 e.void(f"store {e.typed(arg)}, ptr {place}, align 8")

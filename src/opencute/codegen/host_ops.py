@@ -11,7 +11,7 @@ from __future__ import annotations
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type, mangled
 from opencute.codegen.ops_arith import ARITH, binary, per_lane
-from opencute.codegen.ops_assert import assert_on_host
+from opencute.codegen.ops_assert import assert_on_host, division_on_host
 from opencute.codegen.ops_math import MATH
 from opencute.codegen.ops_memory import MEMORY, print_arguments
 from opencute.codegen.ops_vector import VECTOR_OPS
@@ -73,9 +73,11 @@ def _library(name: str) -> OpPrinter:
 
 
 _ONE = "0x3FF0000000000000"
+_DIVISIONS = ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui")
 
 HOST_OPS: dict[str, OpPrinter] = {
     **{k: v for k, v in {**ARITH, **MEMORY, **VECTOR_OPS}.items() if k not in _DEVICE_ONLY},
+    **{n: division_on_host(ARITH[n]) for n in _DIVISIONS},
     "arith.divf": binary("fdiv"),
     "arith.remf": _library("fmod"),
     **{f"math.{n}": _library(n) for n in (*math.UNARY, *math.BINARY, "fma")},

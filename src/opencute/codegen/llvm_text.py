@@ -11,12 +11,16 @@ as::
 
 from __future__ import annotations
 
+import re
+
 from opencute.arch.mma import mma_atom
 from opencute.base.location import Location
 from opencute.codegen.asm.ops import ASM
 from opencute.codegen.debug.inlined import within
 from opencute.codegen.debug_info import DebugInfo
 from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
+from opencute.codegen.hopper.tensor_maps import DESCRIPTOR_PARAMETER, MAPS
+from opencute.codegen.hopper.wgmma import WGMMA
 from opencute.codegen.libdevice import libdevice_text
 from opencute.codegen.llvm_types import llvm_type
 from opencute.codegen.ops_arith import ARITH
@@ -28,6 +32,7 @@ from opencute.codegen.ops_matrix import MATRIX
 from opencute.codegen.ops_memory import MEMORY
 from opencute.codegen.ops_vector import VECTOR_OPS
 from opencute.codegen.predication import print_predicated
+from opencute.dialects.hopper.tensor_maps import TmaDescType
 from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.attributes import Attribute, DenseI32Attr, IntAttr, StringAttr
 from opencute.ir.core import Op
@@ -41,10 +46,12 @@ TABLE: dict[str, OpPrinter] = {
     **ASM,
     **BLOCK_OPS,
     **CONVERT,
+    **MAPS,
     **MATH,
     **MATRIX,
     **MEMORY,
     **VECTOR_OPS,
+    **WGMMA,
     "cf.assert": assert_on_device,
 }
 
@@ -85,6 +92,8 @@ def needed_ptx(ir: str) -> int:
 
 def _assemble(text: ModuleText) -> str:
     lines = ['target triple = "nvptx64-nvidia-cuda"']
+    for library in text.libraries:
+        lines += [f'module asm "{_escaped(line)}"' for line in library.splitlines()]
     lines += [f"{name} = {body}" for body, name in text.globals.items()]
     library = libdevice_text(tuple(text.libdevice)) if text.libdevice else ""
     lines.append(library)
@@ -97,11 +106,21 @@ def _assemble(text: ModuleText) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _escaped(line: str) -> str:
+    return re.sub(r'["\\]|[^ -~]', lambda m: f"\\{ord(m[0]):02X}", line.expandtabs(4))
+
+
 def _numbers(attr: Attribute) -> str:
     if isinstance(attr, DenseI32Attr):
         return ",".join(map(str, attr.values))
     assert isinstance(attr, IntAttr)
     return str(attr.value)
+
+
+def _moves_registers(op: Op) -> bool:
+    """Whether an instruction gives registers to a warpgroup or takes some."""
+    text = op.attributes.get("asm_string")
+    return isinstance(text, StringAttr) and "setmaxnreg." in text.value
 
 
 def _own_frame(kernel: Op) -> Location | None:
@@ -132,13 +151,17 @@ def _kernel(kernel: Op, text: ModuleText) -> str:
         known = align.values[i] if isinstance(align, DenseI32Attr) else 0
         pointer = isinstance(arg.type, LLVMPointerType)
         fact = f" align {known}" if pointer and known > 1 else ""
-        params.append(f"{llvm_type(arg.type)}{fact} %a{i}")
+        type = DESCRIPTOR_PARAMETER if isinstance(arg.type, TmaDescType) else llvm_type(arg.type)
+        params.append(f"{type}{fact} %a{i}")
     e.ops(block)
     e.void("ret void")
     attrs = ["nounwind"]
     for key, word in _LAUNCH:
         if key in kernel.attributes:
             attrs.append(f'"{word}"="{_numbers(kernel.attributes[key])}"')
+    if "cute.minctasm" not in kernel.attributes and any(map(_moves_registers, kernel.walk())):
+        # Without it ptxas does not know the registers at entry, and ignores setmaxnreg (C7508).
+        attrs.append('"nvvm.minctasm"="1"')
     group = text.attribute_group(" ".join(attrs))
     dbg = f" !dbg !{scope}" if scope is not None else ""
     head = f'define ptx_kernel void @"{name}"({", ".join(params)}) {group}{dbg} {{'

@@ -12,6 +12,7 @@ import struct
 from functools import lru_cache
 
 from opencute.base.errors import ToolchainError
+from opencute.dialects.hopper.tensor_maps import TmaDescType
 from opencute.dialects.llvm import LLVMPointerType, LLVMStructType
 from opencute.ir.attributes import Attribute, DenseAttr, FloatAttr, IntAttr
 from opencute.ir.types import (
@@ -48,6 +49,8 @@ def llvm_type(type: Type) -> str:
         return "{" + ", ".join(map(llvm_type, type.members)) + "}"
     if isinstance(type, IndexType):
         return "i64"
+    if isinstance(type, TmaDescType):
+        return "ptr"  # to the map's bytes
     raise ToolchainError(f"type {type} has no LLVM form", code="OC1520")
 
 

@@ -11,21 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opencute.base.errors import ToolchainError
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import constant_text, llvm_type, mangled
 from opencute.dialects.arith import CMPF, CMPI
-from opencute.ir.attributes import DenseAttr, IntAttr
+from opencute.ir.attributes import DenseAttr, IntAttr, StringAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.types import FloatType, IntegerType, Type, VectorType, element_type, lanes
 
-__all__ = ["ARITH", "binary", "per_lane"]
+__all__ = ["ARITH", "binary", "division", "per_lane"]
 
 _BINARY = {
-    "addi": "add", "subi": "sub", "muli": "mul", "divsi": "sdiv", "divui": "udiv", "remsi": "srem",
-    "remui": "urem", "andi": "and", "ori": "or", "xori": "xor",
+    "addi": "add", "subi": "sub", "muli": "mul", "andi": "and", "ori": "or", "xori": "xor",
     "addf": "fadd", "subf": "fsub", "mulf": "fmul",
 }  # fmt: skip
+_DIVISIONS = {"divsi": "sdiv", "divui": "udiv", "remsi": "srem", "remui": "urem"}
 _SHIFTS = {"shli": "shl", "shrsi": "ashr", "shrui": "lshr"}
 _INTRINSIC = {
     "maxsi": "smax", "maxui": "umax", "minsi": "smin", "minui": "umin",
@@ -47,6 +46,54 @@ def binary(word: str) -> OpPrinter:
         e.emit(op.results[0], f"{word} {e.typed(lhs)}, {e.ref(rhs)}")
 
     return printer
+
+
+def division(word: str) -> OpPrinter:
+    """A printer of a division that is defined for all operands.
+
+    In LLVM a division by zero, and of the least number by -1, is undefined behaviour, from which
+    whole branches are concluded to be dead; a processor may fault. Here the first gives a number
+    that nobody may rely on, as on a GPU, and the second wraps.
+    """
+
+    def printer(e: Emitter, op: Op) -> None:
+        lhs, rhs = op.operands
+        divisor = e.ref(rhs)
+        if not _divides(rhs):
+            bad = e.assign(f"icmp eq {e.typed(rhs)}, {_splat(rhs.type, 0)}")
+            n = lanes(rhs.type)
+            flags = "i1" if n is None else f"<{n} x i1>"
+            if word.startswith("s"):
+                element = element_type(rhs.type)
+                assert isinstance(element, IntegerType)
+                least = _splat(lhs.type, -(1 << (element.width - 1)))
+                minus = e.assign(f"icmp eq {e.typed(rhs)}, {_splat(rhs.type, -1)}")
+                low = e.assign(f"icmp eq {e.typed(lhs)}, {least}")
+                over = e.assign(f"and {flags} {minus}, {low}")
+                bad = e.assign(f"or {flags} {bad}, {over}")
+            one = f"{llvm_type(rhs.type)} {_splat(rhs.type, 1)}"
+            divisor = e.assign(f"select {flags} {bad}, {one}, {e.typed(rhs)}")
+        e.emit(op.results[0], f"{word} {e.typed(lhs)}, {divisor}")
+
+    return printer
+
+
+_EXTENTS = ("ntid.", "nctaid.", "cluster_nctaid.", "nclusterid.")
+
+
+def _divides(divisor: Value) -> bool:
+    """Whether a division by this is defined for all dividends: a constant, or an extent."""
+    op = divisor.op
+    if op is None:
+        return False
+    if op.name == "ptx.sreg":
+        reg = op.attributes["reg"]
+        return isinstance(reg, StringAttr) and reg.value.startswith(_EXTENTS)
+    if op.name != "arith.constant":
+        return False
+    found = op.attributes["value"]
+    items = found.items if isinstance(found, DenseAttr) else (found,)
+    return all(isinstance(i, IntAttr) and i.value not in (0, -1) for i in items)
 
 
 def _shift(word: str) -> OpPrinter:
@@ -104,21 +151,9 @@ def _intrinsic(word: str) -> OpPrinter:
     return printer
 
 
-def _refuse_128(op: Op, integer: Type, to: Type) -> None:
-    """LLVM ends the process where it would have to call a library for 128 bits."""
-    if isinstance(integer, IntegerType) and integer.width > 64:
-        raise ToolchainError(
-            f"{op.name}: no machine code converts between 128-bit integers and floats",
-            code="OC1529", loc=op.loc, found=f"{op.operands[0].type} to {to}",
-            hint="convert to a 64-bit integer in between",
-        )  # fmt: skip
-
-
 def _cast(word: str) -> OpPrinter:
     def printer(e: Emitter, op: Op) -> None:
         value = op.operands[0]
-        if word in ("sitofp", "uitofp"):
-            _refuse_128(op, element_type(value.type), op.results[0].type)
         to = llvm_type(op.results[0].type)
         if word == "bitcast" and llvm_type(value.type) == to:
             e.names[op.results[0]] = e.ref(value)
@@ -187,7 +222,6 @@ def _fptoint(signed: bool) -> OpPrinter:
     def printer(e: Emitter, op: Op) -> None:
         src, dst = element_type(op.operands[0].type), element_type(op.results[0].type)
         assert isinstance(src, FloatType) and isinstance(dst, IntegerType)
-        _refuse_128(op, dst, dst)
 
         def one(args: list[str]) -> str:
             value, text = args[0], llvm_type(src)
@@ -225,6 +259,7 @@ def _convert(e: Emitter, value: str, text: str, width: int, signed: bool, sign: 
 
 ARITH: dict[str, OpPrinter] = {
     **{f"arith.{name}": binary(word) for name, word in _BINARY.items()},
+    **{f"arith.{name}": division(word) for name, word in _DIVISIONS.items()},
     **{f"arith.{name}": _shift(word) for name, word in _SHIFTS.items()},
     **{f"arith.{name}": _intrinsic(word) for name, word in _INTRINSIC.items()},
     **{f"arith.{name}": _cast(word) for name, word in _CAST.items()},

@@ -9,11 +9,12 @@ branch around a message on standard output and a return of that status.
 
 from __future__ import annotations
 
-from opencute.codegen.emitter import Emitter
+from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op
+from opencute.ir.types import lanes
 
-__all__ = ["assert_on_device", "assert_on_host"]
+__all__ = ["assert_on_device", "assert_on_host", "division_on_host"]
 
 _FAILED = 710  # CUDA_ERROR_ASSERT
 
@@ -21,9 +22,11 @@ _FAILED = 710  # CUDA_ERROR_ASSERT
 def _message(op: Op) -> tuple[str, str, int]:
     attr = op.attributes["msg"]
     assert isinstance(attr, StringAttr)
-    if op.loc is None:
-        return attr.value, "?", 0
-    return attr.value, op.loc.file, op.loc.line
+    return attr.value, *_place(op)
+
+
+def _place(op: Op) -> tuple[str, int]:
+    return ("?", 0) if op.loc is None else (op.loc.file, op.loc.line)
 
 
 def _string(e: Emitter, text: str) -> str:
@@ -49,11 +52,30 @@ def assert_on_device(e: Emitter, op: Op) -> None:
 
 def assert_on_host(e: Emitter, op: Op) -> None:
     """A branch, a message, and a return of the status that a launch would give."""
-    text, file, line = _message(op)
+    _unless(e, e.ref(op.operands[0]), f"Assertion `{_message(op)[0]}` failed.", op)
+
+
+def division_on_host(divide: OpPrinter) -> OpPrinter:
+    """A division that fails likewise where the divisor is zero, instead of ending the process."""
+
+    def printer(e: Emitter, op: Op) -> None:
+        divisor = op.operands[1]
+        known = divisor.op is not None and divisor.op.name == "arith.constant"
+        if not known and lanes(divisor.type) is None:
+            holds = e.assign(f"icmp ne {e.typed(divisor)}, 0")
+            _unless(e, holds, "Division by zero.", op)
+        divide(e, op)
+
+    return printer
+
+
+def _unless(e: Emitter, holds: str, text: str, op: Op) -> None:
+    """Go on where a condition holds."""
+    file, line = _place(op)
     bad, good = e.label("failed"), e.label("holds")
-    e.branch(e.ref(op.operands[0]), good, bad)
+    e.branch(holds, good, bad)
     e.start(bad)
-    format = _string(e, f"{file}:{line}: Assertion `{text}` failed.\n".replace("%", "%%"))
+    format = _string(e, f"{file}:{line}: {text}\n".replace("%", "%%"))
     e.module.declare("declare i32 @printf(ptr, ...)")
     e.module.declare("declare i32 @fflush(ptr)")
     e.assign(f"call i32 (ptr, ...) @printf(ptr {format})")

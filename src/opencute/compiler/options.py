@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from opencute.arch.target import target
-from opencute.base.errors import ArgumentError, OpenCuTeError
+from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
 from opencute.base.knobs import KNOBS
 from opencute.native.objects import host_target
 
@@ -232,16 +232,22 @@ def _from_environment(state: tuple[Any, ...]) -> Options:
     return _with_text(out, KNOBS.options) if KNOBS.options else out
 
 
-def parse_options(text: str = "", typed: Any = ()) -> Options:
+def parse_options(text: Any = "", typed: Any = ()) -> Options:
     """Options from a string and from typed ones, which win; both win over the environment.
 
     Args:
-        text: such as ``"--opt-level 2 --ptxas-options '-v'"``.
+        text: such as ``"--opt-level 2 --ptxas-options '-v'"``; None is none.
         typed: an option, or a tuple or list of them; tuples may be nested.
 
     Raises:
         ArgumentError: OC2120, an unknown option or value; OC2121, something that is no option.
     """
+    text = "" if text is None else text
+    if not isinstance(text, str):
+        raise ArgumentTypeError(
+            "compile options are text", code="OC2121", found=repr(text),
+            expected="such as options='--opt-level 2', or cute.compile[OptLevel(2)](...)",
+        )  # fmt: skip
     out = _with_text(default_options(), text)
     for item in _flat(typed):
         option: Any = item() if isinstance(item, type) and issubclass(item, CompileOption) else item

@@ -17,7 +17,7 @@ _MATH = "opencute.lang.mathfns"
 _OPTIONS = "opencute.compiler.options"
 _TYPING = "opencute.lang.typing"
 
-_TABLE = {
+TABLE = {
     **{
         name: _ALGEBRA
         for name in (
@@ -46,6 +46,7 @@ _TABLE = {
             "weakly_congruent", "with_shape", "wrap",
         )
     },
+    "make_layout_image_mask": "opencute.lang.hopper.image_masks",
     **{
         name: _TENSORS
         for name in (
@@ -119,7 +120,9 @@ _TABLE = {
     "TiledMma": "opencute.lang.tiled.multiplying",
     "arch": "opencute.cute.arch:",
     "compile": "opencute.jit.calls",
+    "core": "opencute.cute.core:",
     "compile_many": "opencute.jit.pool",
+    "extern": "opencute.lang.asm.extern",
     "fast_divmod_create_divisor": "opencute.lang.values.fast_divmod",
     "jit": "opencute.jit.functions",
     "kernel": "opencute.jit.functions",
@@ -131,6 +134,7 @@ _TABLE = {
     "math": "opencute.cute.math:",
     "native_struct": "opencute.lang.records.native",
     "nvgpu": "opencute.cute.nvgpu:",
+    "prefetch": "opencute.lang.tiled.prefetching",
     "print_tensor": "opencute.lang.printing",
     "printf": "opencute.lang.printing",
     "runtime": "opencute.cute.runtime:",
@@ -156,4 +160,4 @@ _RENAMED = {
     "thread_idx": "cute.arch.thread_idx",
 }
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, _TABLE, _RENAMED)
+__getattr__, __dir__, __all__ = lazy_names(__name__, TABLE, _RENAMED)

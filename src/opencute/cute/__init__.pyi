@@ -20,6 +20,7 @@ from opencute.compiler.options import NvdisasmOptions as NvdisasmOptions
 from opencute.compiler.options import OptLevel as OptLevel
 from opencute.compiler.options import PtxasOptions as PtxasOptions
 from opencute.cute import arch as arch
+from opencute.cute import core as core
 from opencute.cute import math as math
 from opencute.cute import nvgpu as nvgpu
 from opencute.cute import runtime as runtime
@@ -84,6 +85,7 @@ from opencute.lang.arguments.symbols import SymInt as SymInt
 from opencute.lang.arguments.symbols import sym_int as sym_int
 from opencute.lang.arguments.symbols import sym_int32 as sym_int32
 from opencute.lang.arguments.symbols import sym_int64 as sym_int64
+from opencute.lang.asm.extern import extern as extern
 from opencute.lang.block.structs import struct as struct
 from opencute.lang.block.structs import union as union
 from opencute.lang.external import make_ptr as make_ptr
@@ -94,6 +96,7 @@ from opencute.lang.fills import full as full
 from opencute.lang.fills import full_like as full_like
 from opencute.lang.fills import ones_like as ones_like
 from opencute.lang.fills import zeros_like as zeros_like
+from opencute.lang.hopper.image_masks import make_layout_image_mask as make_layout_image_mask
 from opencute.lang.mathfns import acos as acos
 from opencute.lang.mathfns import asin as asin
 from opencute.lang.mathfns import atan as atan
@@ -169,6 +172,7 @@ from opencute.lang.tiled.copying import make_tiled_copy_tv as make_tiled_copy_tv
 from opencute.lang.tiled.multiplying import ThrMma as ThrMma
 from opencute.lang.tiled.multiplying import TiledMma as TiledMma
 from opencute.lang.tiled.multiplying import make_tiled_mma as make_tiled_mma
+from opencute.lang.tiled.prefetching import prefetch as prefetch
 from opencute.lang.values.fast_divmod import FastDivmodDivisor as FastDivmodDivisor
 from opencute.lang.values.fast_divmod import (
     fast_divmod_create_divisor as fast_divmod_create_divisor,
@@ -314,6 +318,7 @@ __all__ = [
     "congruent",
     "copy",
     "copy_atom_call",
+    "core",
     "cos",
     "coshape",
     "cosize",
@@ -326,6 +331,7 @@ __all__ = [
     "erf",
     "exp",
     "exp2",
+    "extern",
     "fast_divmod_create_divisor",
     "filter",
     "filter_zeros",
@@ -366,6 +372,7 @@ __all__ = [
     "make_identity_layout",
     "make_identity_tensor",
     "make_layout",
+    "make_layout_image_mask",
     "make_layout_like",
     "make_layout_tv",
     "make_mma_atom",
@@ -392,6 +399,7 @@ __all__ = [
     "nullspace",
     "nvgpu",
     "ones_like",
+    "prefetch",
     "prefix_product",
     "prepend",
     "prepend_ones",

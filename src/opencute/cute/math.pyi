@@ -20,6 +20,7 @@ from opencute.lang.mathfns import erfc as erfc
 from opencute.lang.mathfns import exp as exp
 from opencute.lang.mathfns import exp2 as exp2
 from opencute.lang.mathfns import expm1 as expm1
+from opencute.lang.mathfns import fabs as fabs
 from opencute.lang.mathfns import floor as floor
 from opencute.lang.mathfns import fma as fma
 from opencute.lang.mathfns import fmod as fmod
@@ -35,19 +36,25 @@ from opencute.lang.mathfns import min as min
 from opencute.lang.mathfns import pow as pow
 from opencute.lang.mathfns import powi as powi
 from opencute.lang.mathfns import rcp as rcp
-from opencute.lang.mathfns import relu as relu
+from opencute.lang.mathfns import rint as rint
 from opencute.lang.mathfns import round as round
 from opencute.lang.mathfns import roundeven as roundeven
 from opencute.lang.mathfns import rsqrt as rsqrt
-from opencute.lang.mathfns import sigmoid as sigmoid
 from opencute.lang.mathfns import sin as sin
 from opencute.lang.mathfns import sinh as sinh
 from opencute.lang.mathfns import sqrt as sqrt
 from opencute.lang.mathfns import tan as tan
 from opencute.lang.mathfns import tanh as tanh
 from opencute.lang.mathfns import trunc as trunc
+from opencute.lang.values.activations import abs as abs
+from opencute.lang.values.activations import gelu as gelu
+from opencute.lang.values.activations import relu as relu
+from opencute.lang.values.activations import sigmoid as sigmoid
+from opencute.lang.values.activations import silu as silu
+from opencute.lang.values.activations import sincos as sincos
 
 __all__ = [
+    "abs",
     "absf",
     "acos",
     "acosh",
@@ -66,9 +73,11 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "fabs",
     "floor",
     "fma",
     "fmod",
+    "gelu",
     "isfinite",
     "isinf",
     "isnan",
@@ -82,11 +91,14 @@ __all__ = [
     "powi",
     "rcp",
     "relu",
+    "rint",
     "round",
     "roundeven",
     "rsqrt",
     "sigmoid",
+    "silu",
     "sin",
+    "sincos",
     "sinh",
     "sqrt",
     "tan",

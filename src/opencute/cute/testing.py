@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "assert_": "opencute.lang.values.assertion",
         "autotune_jit": "opencute.tune",
         "benchmark": "opencute.jit.bench",
+        "convert": "opencute.lib.convert",
         "get_workspace_count": "opencute.jit.bench",
         "tune": "opencute.tune",
     },

@@ -7,6 +7,7 @@ from opencute.jit.bench import JitArguments as JitArguments
 from opencute.jit.bench import benchmark as benchmark
 from opencute.jit.bench import get_workspace_count as get_workspace_count
 from opencute.lang.values.assertion import assert_ as assert_
+from opencute.lib.convert import convert as convert
 from opencute.tune import autotune_jit as autotune_jit
 from opencute.tune import tune as tune
 
@@ -16,6 +17,7 @@ __all__ = [
     "assert_",
     "autotune_jit",
     "benchmark",
+    "convert",
     "get_workspace_count",
     "tune",
 ]

@@ -70,7 +70,7 @@ __all__ = [
 ]
 
 ROUNDINGS = ("rn", "rz", "rna", "rm", "rp", "rs")
-SPACES = ("generic", "gmem", "smem", "rmem", "tmem")
+SPACES = ("generic", "gmem", "smem", "rmem", "tmem", "dsmem")
 
 
 def storage_bits(element: Type) -> int:

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 from opencute.base.errors import VerificationError
 from opencute.dialects.cute import POINTER, PtrType
-from opencute.dialects.llvm import GENERIC, GLOBAL, PTR, SHARED, LLVMPointerType
+from opencute.dialects.llvm import CLUSTER, GENERIC, GLOBAL, PTR, SHARED, LLVMPointerType
 from opencute.ir.builder import build1
 from opencute.ir.core import Op, OpResult, Value
 from opencute.ir.declare import Trait, op, operand, result
 
 __all__ = ["LLVM_SPACES", "FromLLVMOp", "ToLLVMOp", "from_llvm", "to_llvm"]
 
-LLVM_SPACES = {"generic": GENERIC, "gmem": GLOBAL, "smem": SHARED, "rmem": GENERIC}
+LLVM_SPACES = {
+    "generic": GENERIC, "gmem": GLOBAL, "smem": SHARED, "rmem": GENERIC, "dsmem": CLUSTER,
+}  # fmt: skip
 """The address space that each memory has at the llvm level."""
 
 

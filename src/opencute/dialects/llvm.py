@@ -22,6 +22,7 @@ from opencute.ir.syntax import Syntax, register_type_parser
 from opencute.ir.types import I32, I64, Type
 
 __all__ = [
+    "CLUSTER",
     "GENERIC",
     "GLOBAL",
     "LOCAL",
@@ -41,7 +42,7 @@ __all__ = [
     "store",
 ]
 
-GENERIC, GLOBAL, SHARED, CONSTANT, LOCAL = 0, 1, 3, 4, 5
+GENERIC, GLOBAL, SHARED, CONSTANT, LOCAL, CLUSTER = 0, 1, 3, 4, 5, 7
 _DYNAMIC = -(1 << 31)
 
 

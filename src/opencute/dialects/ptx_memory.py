@@ -37,6 +37,7 @@ __all__ = [
     "ATOMIC_SEMS",
     "CP_ASYNC_CACHES",
     "EVICTIONS",
+    "LEVELS",
     "LOAD_CACHES",
     "LOAD_SEMS",
     "PREFETCHES",
@@ -56,6 +57,7 @@ __all__ = [
     "cp_async_commit",
     "cp_async_wait",
     "load",
+    "prefetch",
     "red",
     "store",
 ]
@@ -77,9 +79,10 @@ _ORDERED = ("relaxed", "acquire", "release")
 LOAD_CACHES = ("", "ca", "cg", "cs", "lu", "cv", "nc")
 STORE_CACHES = ("", "wb", "cg", "cs", "wt")
 EVICTIONS = ("", "evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
+LEVELS = ("L1", "L2")
 PREFETCHES = (0, 64, 128, 256)
 CP_ASYNC_CACHES = ("ca", "cg")
-_SPACES = ("gmem", "smem", "generic")
+_SPACES = ("gmem", "smem", "dsmem", "generic")
 
 
 def _pointer(op_: Op, ptr: Value, spaces: tuple[str, ...] = _SPACES) -> PtrType:
@@ -256,6 +259,23 @@ class StoreOp(Op):
         _check_access(self, self.value)
 
 
+@op("ptx.prefetch", Trait.READS | Trait.WRITES)
+class PrefetchOp(Op):
+    """Bring the cache line at an address into a cache (PTX ISA, "prefetch"); nothing is read. The
+    address is one of an element, so that the simulator can tell whether there is one."""
+
+    ptr = operand(POINTER)
+    level = attr(StringAttr)
+
+    def verify(self) -> None:
+        _pointer(self, self.ptr, ("gmem", "generic"))
+        if self.level.value not in LEVELS:
+            raise VerificationError(
+                "ptx.prefetch: there is no such cache", code="OC1496", loc=self.loc,
+                expected=" or ".join(LEVELS), found=self.level.value,
+            )  # fmt: skip
+
+
 @op("ptx.cp_async", Trait.READS | Trait.WRITES)
 class CpAsyncOp(Op):
     """Start copying `bytes` (4, 8, 16) from global to shared memory; of them, `src_bytes` are read
@@ -344,6 +364,11 @@ def load(
     """A scalar or vector of `type` from memory."""
     attrs = _words(sem=sem, scope=scope, cache=cache, evict=evict)
     return build1("ptx.load", (ptr,), type, attrs | {"prefetch": IntAttr(prefetch, I64)})
+
+
+def prefetch(ptr: Value, level: str = "L2") -> Op:
+    """Bring the cache line at an address into a cache."""
+    return build("ptx.prefetch", (ptr,), (), _words(level=level))
 
 
 def store(

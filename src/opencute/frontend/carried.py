@@ -28,10 +28,11 @@ from opencute.dialects.cute import PtrType
 from opencute.frontend.state.objects import fill, is_mutable, shell, state_of
 from opencute.frontend.unbound import Unbound
 from opencute.ir.core import Value
-from opencute.ir.types import I64, Type, VectorType
+from opencute.ir.types import I32, I64, Type, VectorType
 from opencute.lang import facts
 from opencute.lang import number_ops as ops
-from opencute.lang.numbers import Numeric, NumericMeta, as_numeric, class_of, ir_type
+from opencute.lang.hopper.descriptors import Descriptor
+from opencute.lang.numbers import Numeric, NumericMeta, as_numeric, ir_type, number_in
 from opencute.lang.pointers import Pointer
 from opencute.lang.streams import Stream
 from opencute.lang.tensors import TracedTensor
@@ -390,13 +391,17 @@ def plan_for(*objs: Any, dynamic: bool = False, session: Session | None = None) 
         return Static(next(o for o in objs if isinstance(o, Unbound)))
     if len(objs) > 1 and not dynamic and all(o is first for o in objs):
         return Static(first)
+    objs = tuple(map(number_in, objs))
+    first = objs[0]
     if is_mutable(first):
         return _heap(objs, dynamic, session)
     if any(isinstance(o, TensorSSA) for o in objs):
         return _vector(objs)
     if all(_is_number(o) for o in objs):
         return _number(objs, dynamic)
-    if isinstance(first, Pointer):
+    if isinstance(first, Descriptor):
+        return _descriptor(objs, session)
+    if isinstance(first, Pointer) and isinstance(first.value.type, PtrType):
         return _pointer(objs)
     if isinstance(first, Stream):
         return StreamPlan()
@@ -496,8 +501,6 @@ def _number(objs: tuple[Any, ...], dynamic: bool) -> Plan:
         cls = type(typed[0])
     for o in objs:
         cls = ops.promoted(cls(0), o) or cls
-    if cls.__name__ == "_Coord":
-        cls = class_of(int)
     div = 0
     nonneg = not cls.dtype.is_float
     for o in objs:
@@ -525,6 +528,14 @@ def _vector(objs: tuple[Any, ...]) -> Plan:
             raise NoJoin("vectors of different shapes cannot be joined",
                          expected=_show(vectors[0]), found=_show(o))  # fmt: skip
     return Vector(vectors[0].shape, cls)
+
+
+def _descriptor(objs: tuple[Any, ...], session: Session) -> Plan:
+    first = objs[0]
+    if not all(isinstance(o, Descriptor) and o.kind == first.kind for o in objs):
+        raise NoJoin("matrix descriptors of different tiles cannot be joined",
+                     expected=_show(first), found=_show(objs[-1]))  # fmt: skip
+    return Custom(first, [I32], session)
 
 
 def _pointer(objs: tuple[Any, ...]) -> Plan:

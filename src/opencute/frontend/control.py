@@ -117,13 +117,14 @@ def if_(
         return orelse(*current)
     check()
     links = mark()
-    own = own_cells((then, orelse), names)
+    parts = (then, orelse)
+    own = own_cells(parts, names)
     if guard:
         # The branch that goes on has what paths that left do not bind.
         on = tuple(Partial.under(x, guard) for x in current)
         went = then
         then = lambda *_: went(*on)  # noqa: E731
-    watch = Watch((*current, *reached), own)
+    watch = Watch((*current, *reached), own, parts)
     rows: list[Values] = []
     regions: list[Region] = []
     changes: list[dict[Key, Any]] = []

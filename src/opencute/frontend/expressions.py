@@ -26,7 +26,7 @@ from opencute.frontend.control import if_
 from opencute.frontend.ranges import LoopRange, enumerated, zipped
 from opencute.frontend.state.watch import advance
 from opencute.frontend.unbound import Unbound
-from opencute.lang.numbers import Boolean, Numeric, as_numeric
+from opencute.lang.numbers import Boolean, Numeric, as_numeric, number_in
 from opencute.lang.vectors import TensorSSA, where
 from opencute.layout.ints import is_sequence
 
@@ -96,6 +96,7 @@ def _logic(parts: tuple[Thunk, ...], stop: bool, state: State) -> Any:
     value = parts[0]()
     if len(parts) == 1:
         return value
+    value = number_in(value)
     if isinstance(value, TensorSSA):
         rest = _logic(parts[1:], stop, state)
         return value | rest if stop else value & rest
@@ -112,6 +113,7 @@ def _flag(x: Any) -> Any:
 
 def not_(x: Any) -> Any:
     """`not x`."""
+    x = number_in(x)
     if _dynamic(x):
         return ~x.to(Boolean)
     if isinstance(x, TensorSSA):

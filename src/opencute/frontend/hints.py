@@ -10,6 +10,7 @@ In: the innermost frame of the user's. Out: a hint, or None where there is nothi
 from __future__ import annotations
 
 import dis
+import inspect
 import linecache
 import types
 
@@ -34,7 +35,7 @@ def note_rewritten(code: types.CodeType) -> None:
 
 
 def hint_for(found: str, tb: types.TracebackType) -> str | None:
-    """A hint for a use of a run-time value as a Python bool, index or number.
+    """A hint for a use of a run-time value as a Python bool, index, number or range.
 
     Args:
         found: which of them.
@@ -42,6 +43,20 @@ def hint_for(found: str, tb: types.TracebackType) -> str | None:
     """
     code = tb.tb_frame.f_code
     line = linecache.getline(code.co_filename, tb.tb_lineno).partition("#")[0].strip()
+    if code.co_flags & inspect.CO_GENERATOR and code.co_name not in _COMPREHENSIONS:
+        return (
+            f"the generator {code.co_name!r} runs while tracing: what surrounds its 'yield' must "
+            "be decided then. Write the run-time loop or branch where the items are used and call "
+            "a function for each, or give it a function to call for each item (both with "
+            "@cute.jit); or yield under range_constexpr() and const_expr()"
+        )
+    if found == "a range":
+        if code.co_name in _COMPREHENSIONS or _is_comprehension(line):
+            return (
+                "a comprehension makes a list of a length known while tracing: use a 'for' "
+                "statement, with a register tensor (cute.make_rmem_tensor) or a running value"
+            )
+        return None
     if found == "an index":
         return (
             "Python's lists and tuples are indexed while tracing: loop over range_constexpr(), or "
@@ -51,7 +66,7 @@ def hint_for(found: str, tb: types.TracebackType) -> str | None:
         return "Python's math functions need numbers: use those of cute.math"
     if found != "bool()":
         return None
-    if code.co_name in _COMPREHENSIONS or (" for " in line and line.endswith(("]", "}", ")"))):
+    if code.co_name in _COMPREHENSIONS or _is_comprehension(line):
         return (
             "a comprehension runs while tracing and cannot filter by run-time values: use a 'for' "
             "statement, or select with '... if ... else ...'"
@@ -66,6 +81,11 @@ def hint_for(found: str, tb: types.TracebackType) -> str | None:
     if _is_in(tb):
         return "'in' of this container is decided while tracing: compare with each item"
     return None
+
+
+def _is_comprehension(line: str) -> bool:
+    """Whether a line looks like one; from Python 3.12 on they have no frame of their own."""
+    return " for " in line and line.endswith(("]", "}", ")"))
 
 
 def _is_in(tb: types.TracebackType) -> bool:

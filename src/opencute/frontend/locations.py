@@ -17,6 +17,7 @@ from opencute.base.errors import LanguageError, OpenCuTeError
 from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
 from opencute.frontend.hints import hint_for
+from opencute.frontend.misuse import explained
 
 __all__ = [
     "forget_frames", "here", "is_internal", "is_traced", "place_error", "traced", "without_end",
@@ -129,10 +130,13 @@ def _column(tb: types.TracebackType) -> tuple[int, int | None]:
     return 0, None
 
 
-def place_error(error: BaseException) -> None:
+def place_error(error: BaseException) -> BaseException:
     """Give an error the user's innermost position, and hide frames that are ours.
 
     The knob OPENCUTE_DIAG_FULL_TRACEBACK keeps all frames.
+
+    Returns:
+        The error to raise: the same, or what it says about a wrong use of this package.
     """
     frames: list[types.TracebackType] = []
     tb = error.__traceback__
@@ -141,8 +145,14 @@ def place_error(error: BaseException) -> None:
             frames.append(tb)
         tb = tb.tb_next
     if not frames:
-        return
+        return error
     inner = frames[-1]
+    if inner.tb_next is None:
+        better = explained(error, inner.tb_frame)
+        if better is not None:
+            better.__traceback__ = error.__traceback__
+            better.__suppress_context__ = True
+            error = better
     if isinstance(error, OpenCuTeError):
         code = inner.tb_frame.f_code
         col, end = _column(inner)
@@ -154,15 +164,17 @@ def place_error(error: BaseException) -> None:
             ),
             "",
         )
-        if error.loc is None and error.code == "OC1101":
-            error.hint = hint_for(str(error.found), inner) or error.hint
+        if error.loc is None and error.code in ("OC1101", "OC1112"):
+            found = "a range" if error.code == "OC1112" else str(error.found)
+            error.hint = hint_for(found, inner) or error.hint
         error.at(Location(code.co_filename, inner.tb_lineno, col, end, name))
     if KNOBS.full_traceback:
-        return
+        return error
     chain: types.TracebackType | None = None
     for t in reversed(frames):
         chain = types.TracebackType(chain, t.tb_frame, t.tb_lasti, t.tb_lineno)
     error.__traceback__ = chain
+    return error
 
 
 def without_end(error: RecursionError) -> LanguageError:

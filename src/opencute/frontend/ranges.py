@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencute.base.errors import LanguageError, TypeMismatchError
+from opencute.base.suggest import did_you_mean
 from opencute.dialects import arith
 from opencute.ir.attributes import UNIT, IntAttr
 from opencute.ir.builder import current_block
@@ -25,7 +26,7 @@ from opencute.ir.core import Op, Value
 from opencute.ir.types import I64
 from opencute.lang import facts, mathfns
 from opencute.lang import number_ops as ops
-from opencute.lang.numbers import Int32, Int64, Numeric, as_numeric
+from opencute.lang.numbers import Int32, Int64, Numeric, as_numeric, number_in
 
 __all__ = [
     "Guarded",
@@ -46,7 +47,26 @@ def _unpack(args: tuple[Any, ...]) -> tuple[Any, Any, Any]:
         return args[0], args[1], 1
     if len(args) == 3:
         return args[0], args[1], args[2]
-    raise TypeError(f"range expected 1 to 3 arguments, got {len(args)}")
+    raise TypeMismatchError(
+        f"range expected 1 to 3 arguments, got {len(args)}", code="OC1268",
+        expected="range(stop), range(start, stop) or range(start, stop, step)",
+    )  # fmt: skip
+
+
+_OPTIONS = ("unroll", "unroll_full", "vectorize", "prefetch_stages", "pipelining")
+
+
+def _check_options(unroll: Any, counts: dict[str, Any], unknown: dict[str, Any]) -> None:
+    for name in unknown:
+        raise TypeMismatchError(
+            f"range() has no argument {name!r}", code="OC1267", expected=", ".join(_OPTIONS),
+            hint=did_you_mean(name, _OPTIONS) or None,
+        )  # fmt: skip
+    for name, x in {"unroll": unroll, **counts}.items():
+        if x is not None and (not hasattr(x, "__index__") or getattr(x, "is_dynamic", False)):
+            raise TypeMismatchError(
+                f"range(): {name} is a number known at compile time", code="OC1269", found=repr(x)
+            )
 
 
 class LoopRange:
@@ -56,8 +76,11 @@ class LoopRange:
         args: stop; or start, stop; or start, stop, step.
         unroll: copies of the body per turn.
         unroll_full: unroll completely; the trip count must be known when the code is generated.
-        vectorize: accepted as a hint.
-        prefetch_stages: depth of a software pipeline, accepted as a hint.
+        vectorize: put the turns of a loop of at most 128 turns, a number known at compile time,
+            side by side, as `unroll_full` does; otherwise there is a warning, OC1069.
+        prefetch_stages: how many turns ahead the loads from global memory are made whose addresses
+            depend on the loop's variable only; a loop that writes to global memory or meets
+            other threads stays as it is, with a warning, OC1068.
     """
 
     def __init__(
@@ -70,15 +93,18 @@ class LoopRange:
         pipelining: int | None = None,
         loc: Any = None,
         ip: Any = None,
+        **unknown: Any,
     ) -> None:
-        self.start, self.stop, self.step = _unpack(args)
+        counts = {"prefetch_stages": prefetch_stages, "pipelining": pipelining}
+        _check_options(unroll, counts, unknown)
+        self.start, self.stop, self.step = map(number_in, _unpack(args))
         self.unroll = unroll
         self.unroll_full = unroll_full
         self.stages = prefetch_stages if prefetch_stages is not None else pipelining
         self.vectorize = bool(vectorize)
         for x in (self.start, self.stop, self.step):
-            if (isinstance(x, Numeric) and x.dtype.is_float) or isinstance(x, float):
-                raise TypeMismatchError("a range is made of integers", code="OC1253", found=x)
+            if x.dtype.is_float if isinstance(x, Numeric) else not hasattr(x, "__index__"):
+                raise TypeMismatchError("a range is made of integers", code="OC1253", found=repr(x))
 
     @classmethod
     def from_python(cls, *args: Any, **options: Any) -> LoopRange:
@@ -340,8 +366,12 @@ def range_constexpr(*args: Any) -> Any:
 
     Raises:
         LanguageError: a bound is only known at run time.
+        TypeMismatchError: a bound is no integer, or there are more than three.
     """
+    _unpack(args)
     for x in args:
+        if not hasattr(x, "__index__") and not isinstance(x, Numeric):
+            raise TypeMismatchError("a range is made of integers", code="OC1253", found=repr(x))
         if isinstance(x, Numeric) and x.is_dynamic:
             raise LanguageError(
                 "range_constexpr needs bounds known at compile time", code="OC1113", found=str(x),

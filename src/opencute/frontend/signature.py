@@ -25,6 +25,7 @@ from opencute.frontend.arguments.adapters import adapted, is_adapted, register_j
 from opencute.frontend.arguments.declared import CallCheck
 from opencute.frontend.arguments.kinds import (
     EnvStreamSpec,
+    EventSpec,
     PointerSpec,
     ScalarSpec,
     Spec,
@@ -42,7 +43,7 @@ from opencute.ir.types import Type
 from opencute.lang.arguments.fakes import FakeStream, FakeTensor
 from opencute.lang.arguments.symbols import SymInt
 from opencute.lang.external import ExternalPointer, ExternalTensor, from_dlpack
-from opencute.lang.numbers import Numeric, NumericMeta, class_of
+from opencute.lang.numbers import Numeric, NumericMeta, class_of, number_in
 from opencute.lang.pointers import AddressSpace, Pointer
 from opencute.lang.tensors import Tensor
 from opencute.lang.typing import ALGEBRA, is_constexpr
@@ -202,7 +203,7 @@ def spec_of(obj: Any, annotation: Any, name: str, space: AddressSpace | None = N
     Raises:
         TypeMismatchError: the argument does not fit its annotation, or cannot be passed.
     """
-    obj = adapted(obj)
+    obj = number_in(adapted(obj))
     if is_constexpr(annotation) or obj is None:
         return StaticSpec(obj)
     annotation = _only(annotation)
@@ -219,6 +220,8 @@ def spec_of(obj: Any, annotation: Any, name: str, space: AddressSpace | None = N
         return TensorSpec(tensor, space or (AddressSpace.gmem if host else tensor.memspace))
     if isinstance(obj, ExternalPointer):
         return PointerSpec(obj, space or obj.memspace)
+    if type(obj).__name__ in ("CUevent", "cudaEvent_t", "Event"):
+        return EventSpec()
     if _is_stream(obj, annotation):
         return StreamSpec()
     if has_protocol(obj) and not isinstance(obj, Numeric):

@@ -33,6 +33,7 @@ from opencute.arch.target import (
 from opencute.base.errors import ArgumentError, LanguageError, TypeMismatchError
 from opencute.base.location import Location
 from opencute.dialects import arith, builtin, func, gpu, llvm
+from opencute.dialects.hopper.launch import launch_event
 from opencute.frontend.arguments.returns import Returned
 from opencute.frontend.carried import NoJoin, Plan, plan_for
 from opencute.frontend.escapes import check_escapes
@@ -43,6 +44,7 @@ from opencute.frontend.locations import (
     traced,
     without_end,
 )
+from opencute.frontend.misuse import bound as bound_arguments
 from opencute.frontend.state.links import check, clear
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, TypeAttr
 from opencute.ir.builder import insert_at, locating
@@ -50,7 +52,8 @@ from opencute.ir.core import Block, Op, Value
 from opencute.ir.types import I64, FunctionType, Type
 from opencute.lang.block.smem import SmemPlan, planning
 from opencute.lang.numbers import Int32, Int64, Numeric
-from opencute.lang.streams import Stream
+from opencute.lang.streams import Event, Stream
+from opencute.lang.tiled.atoms import MmaAtom
 from opencute.layout.ints import is_sequence
 
 __all__ = ["TRACING", "KernelCall", "Trace", "current_trace", "trace_host"]
@@ -151,7 +154,9 @@ def trace_host(
     except RecursionError as e:
         raise without_end(e) from None
     except BaseException as e:
-        place_error(e)
+        placed = place_error(e)
+        if placed is not e:
+            raise placed from None
         raise
     finally:
         _count_traces(-1)
@@ -217,6 +222,11 @@ class KernelCall:
         smem_merge_branch_allocs: bool = False,
         preferred_smem_carveout: int | None = None,
         hint_smem_base_uniform: bool = False,
+        launch_completion_event: Any = None,
+        launch_completion_event_flags: int = 0,
+        programmatic_event: Any = None,
+        programmatic_event_flags: int = 0,
+        programmatic_event_trigger_at_block_start: Any = 0,
         loc: Any = None,
         ip: Any = None,
     ) -> None:
@@ -234,6 +244,12 @@ class KernelCall:
             cooperative: cooperative launch.
             smem_merge_branch_allocs: branches of a run-time `if` allocate the same shared memory.
             preferred_smem_carveout: percent of the L1 that is to be shared memory.
+            launch_completion_event: an event that fires when all blocks have started.
+            launch_completion_event_flags: its flags.
+            programmatic_event: an event that fires when all blocks have called
+                `griddepcontrol_launch_dependents` or ended.
+            programmatic_event_flags: its flags.
+            programmatic_event_trigger_at_block_start: whether it fires when they start instead.
 
         Raises:
             TypeMismatchError: a dimension is no integer.
@@ -270,6 +286,11 @@ class KernelCall:
         dynamic = self._smem(smem, plan)
         if isinstance(dynamic, Numeric):
             attrs["cute.smem_limit"] = IntAttr(limit, I64)
+        _event("completion", launch_completion_event, launch_completion_event_flags)
+        _event(
+            "programmatic", programmatic_event, programmatic_event_flags,
+            at_start=bool(programmatic_event_trigger_at_block_start),
+        )  # fmt: skip
         gpu.launch_func(
             symbol,
             [_extent("grid", d) for d in dims[0]],
@@ -310,7 +331,7 @@ class KernelCall:
         self, bounds: dict[str, Attribute], clusters: list[Any] | None, memory: SmemPlan
     ) -> tuple[str, list[Value]]:
         _refuse_generator(self.fn)
-        bound = inspect.signature(self.fn).bind(*self.args, **self.kwargs)
+        bound = bound_arguments(self.name, inspect.signature(self.fn), self.args, self.kwargs)
         bound.apply_defaults()
         plans: dict[str, Plan] = {}
         values: list[Value] = []
@@ -332,7 +353,10 @@ class KernelCall:
             with insert_at(block):
                 it = iter(block.args)
                 for key, plan in plans.items():
-                    bound.arguments[key] = plan.rebuild(it)
+                    value = plan.rebuild(it)
+                    # What a kernel sets in an MMA is no business of whoever launches it.
+                    own = value.fresh() if isinstance(value, MmaAtom) else value
+                    bound.arguments[key] = own
                 result = self.fn(*bound.args, **bound.kwargs)
                 gpu.return_()
         finally:
@@ -363,7 +387,7 @@ def _extent(what: str, d: Any) -> Value:
 def _dims(what: str, dims: Any) -> list[Any]:
     items = list(dims) if is_sequence(dims) else [dims]
     if len(items) > 3:
-        raise ArgumentError(f"{what} has more than three dimensions", code="OC2110", found=items)
+        raise ArgumentError(f"{what} has more than three dimensions", code="OC2216", found=items)
     out: list[Any] = []
     for d in items:
         if isinstance(d, Numeric):
@@ -412,6 +436,18 @@ def _bounds(block: list[Any], most: Any, min_blocks: int) -> dict[str, Attribute
             )  # fmt: skip
         attrs["cute.minctasm"] = IntAttr(int(min_blocks), I64)
     return attrs
+
+
+def _event(kind: str, event: Any, flags: Any, *, at_start: bool = False) -> None:
+    """Let the next launch fire an event, if there is one."""
+    if event is None:
+        return
+    if not isinstance(event, Event):
+        raise TypeMismatchError(
+            "launch: an event must be an argument of the host function", code="OC1255",
+            found=type(event).__name__, hint="annotate a parameter as CUevent and pass it on",
+        )  # fmt: skip
+    launch_event(kind, event.value, int(flags), at_start=at_start)
 
 
 def _stream(stream: Any) -> Value | None:

@@ -26,7 +26,7 @@ from typing import Any
 from opencute.native.jit import HostModule, compile_host
 from opencute.runtime import device, driver
 
-__all__ = ["Launch", "StubDriver"]
+__all__ = ["EncodedMap", "Launch", "StubDriver"]
 
 # CUlaunchConfig: seven u32, padding, stream, attributes, count. CUlaunchAttribute: 72 bytes.
 _STREAM_WORD, _ATTRIBUTES_WORD, _COUNT_INDEX, _ATTRIBUTE_BYTES = 4, 5, 12, 72
@@ -90,6 +90,33 @@ class Launch:
         )
 
 
+@dataclass(frozen=True)
+class EncodedMap:
+    """A tensor map that the driver was asked for, in the driver's numbers.
+
+    Args:
+        dtype: CUtensorMapDataType.
+        address: of the tensor.
+        dims: extents, innermost first.
+        strides: in bytes, without the innermost.
+        box: extents of the tile; of im2col, both corners, channels and pixels.
+        steps: element strides.
+        modes: interleave, swizzle, promotion into L2, fill.
+    """
+
+    dtype: int
+    address: int
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    steps: tuple[int, ...]
+    modes: tuple[int, int, int, int]
+
+
+def _numbers(type: Any, address: int, count: int) -> tuple[int, ...]:
+    return tuple((type * count).from_address(address)) if count else ()
+
+
 class StubDriver:
     """The stand-in; a context manager that puts it in place and takes it away again.
 
@@ -97,12 +124,17 @@ class StubDriver:
         record: keep a `Launch` for each launch; else only count them, natively.
         devices: how many devices there seem to be.
         status: what launches answer: a CUresult.
+        map_status: what a request for a tensor map answers.
     """
 
-    def __init__(self, record: bool = True, devices: int = 1, status: int = 0) -> None:
+    def __init__(
+        self, record: bool = True, devices: int = 1, status: int = 0, map_status: int = 0
+    ) -> None:
         self.launches: list[Launch] = []
         self.images: list[bytes] = []  # how the code that was loaded begins
+        self.maps: list[EncodedMap] = []
         self.status = status
+        self.map_status = map_status
         self.current = 0
         self._devices = devices
         self._record = record
@@ -158,6 +190,8 @@ class StubDriver:
             "cuGetErrorName": _writes_text(b"CUDA_ERROR_STUB"),
             "cuGetErrorString": _writes_text(b"what the stand-in was told to answer"),
             "cuLaunchKernelEx": self.launch,
+            "cuTensorMapEncodeIm2col": self._encode_im2col,
+            "cuTensorMapEncodeTiled": self._encode_tiled,
         }  # fmt: skip
         return own
 
@@ -181,6 +215,27 @@ class StubDriver:
         text = ctypes.string_at(name).decode()
         _kernels[handle] = (text, _modules[module].get(text, 0))
         _put(ctypes.c_void_p, out, handle)
+
+    def _encode_tiled(self, out: int, dtype: int, rank: int, *more: int) -> int:
+        address, dims, strides, box, steps, *modes = more
+        ctypes.memset(out, 0, 128)
+        self.maps.append(EncodedMap(
+            dtype, address, _numbers(ctypes.c_uint64, dims, rank),
+            _numbers(ctypes.c_uint64, strides, rank - 1), _numbers(ctypes.c_uint32, box, rank),
+            _numbers(ctypes.c_uint32, steps, rank), (modes[0], modes[1], modes[2], modes[3]),
+        ))  # fmt: skip
+        return self.map_status
+
+    def _encode_im2col(self, out: int, dtype: int, rank: int, *more: int) -> int:
+        address, dims, strides, lower, upper, channels, pixels, steps, *modes = more
+        ctypes.memset(out, 0, 128)
+        corners = [n for place in (lower, upper) for n in _numbers(ctypes.c_int32, place, rank - 2)]
+        self.maps.append(EncodedMap(
+            dtype, address, _numbers(ctypes.c_uint64, dims, rank),
+            _numbers(ctypes.c_uint64, strides, rank - 1), (*corners, channels, pixels),
+            _numbers(ctypes.c_uint32, steps, rank), (modes[0], modes[1], modes[2], modes[3]),
+        ))  # fmt: skip
+        return self.map_status
 
     def launch(self, config: int, function: int, params: int, extra: int | None) -> int:
         """Record what cuLaunchKernelEx got."""

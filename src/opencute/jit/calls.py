@@ -21,6 +21,7 @@ from opencute.compiler.targets import RunTarget, run_target
 from opencute.frontend.arguments.adapters import adapted
 from opencute.frontend.arguments.declared import CallCheck
 from opencute.frontend.locations import place_error
+from opencute.frontend.misuse import bound as bound_arguments
 from opencute.frontend.signature import EnvStreamSpec, Spec, StaticSpec, spec_of
 from opencute.frontend.tracing import trace_host
 from opencute.ir.builder import paused_gc
@@ -49,7 +50,7 @@ class Request:
     def __init__(
         self, fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
     ) -> None:
-        bound = fn.signature.bind(*args, **kwargs)
+        bound = bound_arguments(fn.fn.__name__, fn.signature, args, kwargs, ("options",))
         bound.apply_defaults()
         self._set(fn, options, run_target(options.gpu_arch), bound.arguments)
 
@@ -263,7 +264,7 @@ class CompileCallable:
         parse_options("", tuple(items))
         return CompileCallable((*self.typed, *items))
 
-    def __call__(self, fn: Any, *args: Any, options: str = "", **kwargs: Any) -> Executor:
+    def __call__(self, fn: Any = None, *args: Any, options: str = "", **kwargs: Any) -> Executor:
         """Compile `fn` for arguments like the given ones.
 
         Args:
@@ -283,7 +284,9 @@ class CompileCallable:
             request = Request(fn, args, kwargs, parse_options(options, self.typed))
             return executor_for(request, runner_for(request))
         except Exception as e:
-            place_error(e)
+            placed = place_error(e)
+            if placed is not e:
+                raise placed from None
             raise
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from opencute.base.counters import LAUNCHES
 from opencute.base.errors import ArgumentError, DeviceError, MissingPieceError
+from opencute.codegen.hopper.tensor_maps import BAD_TENSOR_MAP, map_fault
 from opencute.codegen.host import TOO_MUCH_SMEM
 from opencute.codegen.toolchain import PIECES
 from opencute.compiler.artefacts import Artefacts
@@ -293,6 +294,12 @@ def _failed(artefacts: Artefacts, code: int) -> None:
             expected=f"at most {artefacts.target.max_smem} bytes",
             found=f"{code & (TOO_MUCH_SMEM - 1)} bytes",
         )  # fmt: skip
+    if code & BAD_TENSOR_MAP:
+        text, loc = map_fault(code, artefacts.host.maps)
+        raise ArgumentError(
+            f"{artefacts.name} cannot make a tensor map: {text}", code="OC2931", loc=loc,
+            hint="innermost elements are neighbours, other strides are multiples of 16 bytes",
+        )  # fmt: skip
     driver.check(code, f"launching {artefacts.name}")
 
 
@@ -347,6 +354,9 @@ def _prints(module: Op, assertions: bool = True) -> bool:
 def _symbols(module: Op) -> dict[str, int]:
     """What the host function calls: the driver, and C's printf where it prints."""
     out = {"cuLaunchKernelEx": driver.function_address("cuLaunchKernelEx")}
+    if any(op.name == "cute.tma_descriptor" for op in module.walk()):
+        for name in ("cuTensorMapEncodeTiled", "cuTensorMapEncodeIm2col"):
+            out[name] = driver.function_address(name)
     if _prints(module):
         libc = ctypes.CDLL(None)
         for name in ("printf", "puts", "putchar", "fflush"):

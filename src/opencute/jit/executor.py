@@ -12,7 +12,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from opencute.base.errors import ArgumentError
+from opencute.base.suggest import did_you_mean
 from opencute.frontend.locations import place_error
+from opencute.frontend.misuse import bound as bound_arguments
 from opencute.jit.entry.versions import describe
 from opencute.lang.external import ExternalPointer, ExternalTensor, make_native
 from opencute.lang.numbers import Numeric
@@ -117,7 +119,9 @@ class Executor:
                 return None
             return run()
         except Exception as e:
-            place_error(e)
+            placed = place_error(e)
+            if placed is not e:
+                raise placed from None
             raise
 
     def _remember(self, args: tuple[Any, ...], run: Callable[[], None]) -> None:
@@ -156,7 +160,7 @@ class Executor:
         first = self._request
         if self._open_ended:
             own = [first.arguments["self"]] if "self" in first.arguments else []
-            bound = first.fn.signature.bind(*own, *args, **kwargs)
+            bound = bound_arguments(first.fn.fn.__name__, first.fn.signature, (*own, *args), kwargs)
             bound.apply_defaults()
             return first.like(bound.arguments)
         names = self._runtime
@@ -173,6 +177,7 @@ class Executor:
                 raise ArgumentError(
                     f"{first.fn.symbol}() has no argument {name!r}", code="OC2130",
                     expected=", ".join(self._runtime),
+                    hint=did_you_mean(name, self._runtime) or None,
                 )  # fmt: skip
         arguments: dict[str, Any] = {}
         defaults = first.fn.signature.parameters

@@ -10,8 +10,11 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from opencute.base.errors import ArgumentError, LanguageError
+from opencute.base.errors import ArgumentError, ArgumentTypeError, LanguageError
+from opencute.base.location import Location
+from opencute.base.suggest import did_you_mean
 from opencute.frontend.locations import place_error
+from opencute.frontend.misuse import bound as bound_arguments
 from opencute.frontend.rewrite import rewritten
 from opencute.frontend.signature import annotations_of
 from opencute.frontend.tracing import KernelCall, current_trace
@@ -21,16 +24,24 @@ from opencute.lang.typing import is_constexpr
 __all__ = ["JitFunction", "KernelFunction", "jit", "kernel"]
 
 
+def _line_of(fn: Any) -> Location | None:
+    """Where a function begins that has a line."""
+    code = fn.__code__ if isinstance(fn, types.FunctionType) else None
+    return code and Location(code.co_filename, code.co_firstlineno)
+
+
 class _Decorated:
     """What both kinds of functions share: the rewrite, the name, binding as a method."""
 
     def __init__(self, fn: Callable[..., Any], preprocess: bool = True) -> None:
         if isinstance(fn, _Decorated):
             fn = fn.fn
-        if not isinstance(fn, types.FunctionType):
+        plain = isinstance(fn, types.FunctionType)
+        if not plain or fn.__name__ == "<lambda>":
             raise LanguageError(
                 "only functions defined with 'def' can be decorated", code="OC1121",
-                found=type(fn).__name__,
+                found="a lambda" if plain else type(fn).__name__, loc=_line_of(fn),
+                hint="lambdas can be passed as Constexpr arguments" if plain else None,
             )  # fmt: skip
         self.fn = fn
         self.preprocess = preprocess
@@ -116,7 +127,7 @@ class _Decorated:
 
     def _typed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
         """Arguments bound by name; Python numbers become what their annotation says."""
-        bound = self.signature.bind(*args, **kwargs)
+        bound = bound_arguments(self.fn.__name__, self.signature, args, kwargs)
         for name, value in bound.arguments.items():
             want = self.annotations.get(name)
             if (
@@ -161,13 +172,20 @@ class JitFunction(_Decorated):
         trace = current_trace()
         if trace is not None:
             trace.functions[id(self)] = self
-            return self.rewritten(*args, **kwargs)
+            try:
+                return self.rewritten(*args, **kwargs)
+            except TypeError as e:
+                if e.__traceback__ is not None and e.__traceback__.tb_next is None:
+                    bound_arguments(self.fn.__name__, self.signature, args, kwargs)
+                raise
         from opencute.jit.calls import call_jit
 
         try:
             return call_jit(self, args, kwargs)
         except Exception as e:
-            place_error(e)
+            placed = place_error(e)
+            if placed is not e:
+                raise placed from None
             raise
 
     def __repr__(self) -> str:
@@ -198,6 +216,14 @@ class KernelFunction(_Decorated):
         return f"<kernel {self.fn.__qualname__}>"
 
 
+def _no_others(decorator: str, options: dict[str, Any]) -> None:
+    for name in options:
+        raise ArgumentTypeError(
+            f"cute.{decorator}() has no argument {name!r}", code="OC2196", expected="preprocess",
+            hint=did_you_mean(name, ("preprocess", "preprocessor")) or None,
+        )  # fmt: skip
+
+
 def jit(
     fn: Any = None, *, preprocess: bool = True, preprocessor: bool = True, **options: Any
 ) -> Any:
@@ -207,6 +233,7 @@ def jit(
         fn: the function.
         preprocess: rewrite control flow; without it the function is traced as it stands.
     """
+    _no_others("jit", options)
     on = preprocess and preprocessor
     return JitFunction(fn, on) if fn is not None else lambda f: JitFunction(f, on)
 
@@ -215,5 +242,6 @@ def kernel(
     fn: Any = None, *, preprocess: bool = True, preprocessor: bool = True, **options: Any
 ) -> Any:
     """Decorate a kernel; see `jit`."""
+    _no_others("kernel", options)
     on = preprocess and preprocessor
     return KernelFunction(fn, on) if fn is not None else lambda f: KernelFunction(f, on)

@@ -21,10 +21,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from opencute.base import errors
-from opencute.base.errors import CompileError, OpenCuTeError
+from opencute.base.errors import ArgumentTypeError, CompileError, OpenCuTeError
 from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
 from opencute.compiler.artefacts import Artefacts
@@ -34,6 +34,7 @@ from opencute.frontend.locations import place_error
 from opencute.ir.printer import print_op
 from opencute.jit.calls import Request, adopt, artefacts_of, executor_for, resolve
 from opencute.jit.executor import Executor
+from opencute.jit.functions import JitFunction
 from opencute.jit.worker import read, write
 from opencute.runtime.cache import default_cache
 
@@ -179,17 +180,20 @@ def compile_many(
     """
     tell = _print_progress if progress is True else progress or (lambda done, total: None)
     made: list[_Item | Exception] = []
-    for index, item in enumerate(items):
-        fn, args, kwargs = (*item, {})[:3]
+    chosen = parse_options(options)
+    for index, item in enumerate(_listed(items)):
+        fn: Any = item[0] if isinstance(item, tuple) and item else item
         try:
-            fn, args = resolve(fn, tuple(args))
-            made.append(_Item(index, Request(fn, args, kwargs, parse_options(options))))
+            fn, args, kwargs = _parts(item)
+            made.append(_Item(index, Request(fn, args, kwargs, chosen)))
         except Exception as e:
-            place_error(e)
-            _note(e, f"while compiling item {index} of {getattr(fn, 'symbol', fn)}")
+            placed = cast("Exception", place_error(e))
+            _note(placed, f"while compiling item {index} of {getattr(fn, 'symbol', fn)}")
             if not return_errors:
+                if placed is not e:
+                    raise placed from None
                 raise
-            made.append(e)
+            made.append(placed)
     _compile(made, processes or os.cpu_count() or 1, tell, worker or _Process)
     out: list[Any] = []
     for item in made:
@@ -202,6 +206,39 @@ def compile_many(
             assert isinstance(item, _Item)
             out.append(_executor(item))
     return out
+
+
+def _listed(items: Any) -> list[Any]:
+    if isinstance(items, Iterable) and not isinstance(items, str | bytes | dict):
+        listed: list[Any] = [*items]  # pyright: ignore[reportUnknownVariableType]
+        if not (isinstance(items, tuple) and listed and isinstance(listed[0], JitFunction)):
+            return listed
+        hint = "an item is a tuple itself: write [(fn, (a, b))]"
+    else:
+        hint = "write [(fn, (a, b)), (fn, (c, d))]"
+    raise ArgumentTypeError(
+        "compile_many takes a list of (fn, args) or (fn, args, kwargs)", code="OC2197",
+        found=type(items).__name__, hint=hint,
+    )  # fmt: skip
+
+
+def _parts(item: Any) -> tuple[JitFunction, tuple[Any, ...], dict[str, Any]]:
+    """The function, arguments and keyword arguments of an item."""
+    parts: list[Any] = list(item) if isinstance(item, tuple | list) else []  # pyright: ignore
+    if not (
+        len(parts) in (2, 3)
+        and isinstance(parts[1], tuple | list)
+        and isinstance((*parts, {})[2], dict)
+    ):
+        bare = len(parts) == 2 and callable(parts[0])
+        raise ArgumentTypeError(
+            "an item of compile_many is (fn, args) or (fn, args, kwargs)", code="OC2198",
+            expected="a function, a tuple of arguments and perhaps a dict of keyword arguments",
+            found=repr(item),
+            hint="a single argument needs a tuple too: (fn, (x,))" if bare else None,
+        )  # fmt: skip
+    fn, args = resolve(parts[0], tuple(parts[1]))
+    return fn, args, (*parts, {})[2]
 
 
 def _executor(item: _Item) -> Executor:

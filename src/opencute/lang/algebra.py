@@ -13,7 +13,7 @@ from typing import Any
 
 from opencute import layout as la
 from opencute.base.errors import TypeMismatchError
-from opencute.lang.numbers import Numeric, NumericMeta
+from opencute.lang.numbers import Numeric, NumericMeta, number_in
 from opencute.lang.pointers import Pointer, element_bits
 from opencute.lang.tensors import Tensor, TracedTensor, offset_coord
 from opencute.lang.vectors import TensorSSA
@@ -80,9 +80,8 @@ def _tuples(x: Any) -> Any:
     if is_sequence(x):
         items: Any = x
         return tuple(_tuples(i) for i in items)
-    if isinstance(x, Numeric) and not x.is_dynamic:
-        return int(x)
-    return x
+    x = number_in(x)
+    return int(x) if isinstance(x, Numeric) and not x.is_dynamic else x
 
 
 def _layout_of(x: Any) -> Any:
@@ -231,14 +230,9 @@ def domain_offset(coord: Any, tensor: Any, *, loc: Any = None, ip: Any = None) -
     """The tensor whose origin is at `coord` of the given one."""
     if not isinstance(tensor, TracedTensor):
         return la.domain_offset(_tuples(coord), tensor)
-    coord = offset_coord(coord, tensor.layout, wide=_in_memory(tensor))
+    coord = offset_coord(coord, tensor.layout)
     layout, offset = la.domain_offset(coord, tensor.layout)
     return _moved(tensor, layout, offset)
-
-
-def _in_memory(x: Any) -> bool:
-    """Whether offsets are addresses, which may need 64 bits; coordinates do not."""
-    return not isinstance(x, TracedTensor) or isinstance(x.iterator, Pointer)
 
 
 def _moved(tensor: TracedTensor, layout: Any, offset: Any) -> TracedTensor:
@@ -259,7 +253,7 @@ def local_tile(
         proj: None in the modes of tiler and coord to leave out, 1 in the others.
     """
     layout = _layout_of(input)
-    coord = offset_coord(coord, layout, wide=_in_memory(input))
+    coord = offset_coord(coord, layout)
     tile, offset = la.local_tile(layout, _tuples(tiler), coord, _tuples(proj))
     return _moved(input, tile, offset) if isinstance(input, TracedTensor) else tile
 
@@ -269,8 +263,7 @@ def local_partition(
 ) -> Any:
     """What thread `index` of a thread layout owns of a tensor."""
     layout = _layout_of(target)
-    wide = _in_memory(target)
-    index = offset_coord(index, layout, wide=wide) if not is_tuple(index) else _tuples(index)
+    index = offset_coord(index, layout) if not is_tuple(index) else _tuples(index)
     part, offset = la.local_partition(layout, _tuples(tiler), index, _tuples(proj))
     return _moved(target, part, offset) if isinstance(target, TracedTensor) else part
 

@@ -18,7 +18,7 @@ from opencute.lang import number_ops as ops
 from opencute.lang.emission import emit_fma, emit_reciprocal, emit_remainder
 from opencute.lang.numbers import Integer, Numeric, as_numeric, class_of
 from opencute.lang.values.eager_math import eager
-from opencute.lang.vectors import TensorSSA, common, elementwise, where
+from opencute.lang.vectors import TensorSSA, common, elementwise
 
 __all__ = [
     "absf",
@@ -39,6 +39,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "fabs",
     "floor",
     "fma",
     "fmod",
@@ -54,11 +55,10 @@ __all__ = [
     "pow",
     "powi",
     "rcp",
-    "relu",
+    "rint",
     "round",
     "roundeven",
     "rsqrt",
-    "sigmoid",
     "sin",
     "sinh",
     "sqrt",
@@ -122,6 +122,8 @@ ceil = _unary("ceil", "Smallest whole number not below")
 trunc = _unary("trunc", "Whole part")
 round = _unary("round", "Nearest whole number (ties to even)", "roundeven")
 roundeven = round
+rint = round
+fabs = absf
 
 
 def _pair(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
@@ -281,19 +283,3 @@ def rcp(
     cls: Any = x.dtype if isinstance(x, TensorSSA) else type(x)
     shape = x.shape if isinstance(x, TensorSSA) else None
     return _result(emit_reciprocal(x.ir_value(), cls.dtype), cls, shape)
-
-
-def relu(a: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """The value where it is positive, else 0."""
-    return where(a > 0, a, 0)
-
-
-def sigmoid(a: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = None) -> Any:
-    """``1 / (1 + exp(-a))``; f16 and bf16 are computed in f32."""
-    x = a if isinstance(a, TensorSSA) else as_numeric(a)
-    cls = x.dtype if isinstance(x, TensorSSA) else type(x)
-    if not cls.dtype.is_float:
-        x, cls = x.to(float), float
-    wide = x.to(float) if getattr(cls, "width", 32) < 32 else x
-    out = rcp(1.0 + exp(-wide, fastmath=fastmath), approx=fastmath)
-    return out.to(cls) if out is not wide and cls is not float else out

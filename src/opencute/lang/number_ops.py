@@ -174,6 +174,7 @@ def _convert_concrete(value: Any, src: DType, dst: DType) -> Any:
 def binary(name: str, a: Any, b: Any) -> Any:
     """An arithmetic or bitwise operator of numbers; NotImplemented if one is no number."""
     lang = _lang()
+    a, b = lang.number_in(a), lang.number_in(b)
     cls = promoted(a, b, true_division=name == "truediv")
     if cls is None:
         return NotImplemented
@@ -276,6 +277,7 @@ def _floor(x: float) -> float:
 def compare(name: str, a: Any, b: Any) -> Any:
     """A comparison; NotImplemented if one operand is no number."""
     lang = _lang()
+    a, b = lang.number_in(a), lang.number_in(b)
     for value, other, flip in ((b, a, False), (a, b, True)):
         known = decided(name, value, _kind(other), flip)
         if known is not None:
@@ -292,6 +294,7 @@ def compare(name: str, a: Any, b: Any) -> Any:
 
 def minmax(name: str, a: Any, b: Any) -> Any:
     """The lesser or greater of two numbers, in their common type."""
+    a, b = _lang().number_in(a), _lang().number_in(b)
     cls = promoted(a, b)
     if cls is None:
         raise TypeMismatchError(f"{name}() needs numbers", code="OC1208", found=f"{a!r}, {b!r}")

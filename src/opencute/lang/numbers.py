@@ -68,6 +68,7 @@ __all__ = [
     "as_numeric",
     "class_of",
     "ir_type",
+    "number_in",
     "numeric_class",
 ]
 
@@ -261,7 +262,7 @@ class Numeric(metaclass=NumericMeta):
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
         if modulus is not None:
-            raise TypeMismatchError("pow() of numbers takes no modulus", code="OC1245",
+            raise TypeMismatchError("pow() of numbers takes no modulus", code="OC1603",
                                     found=repr(modulus), hint="write x ** n % m")  # fmt: skip
         return ops.power(self, other)
 
@@ -367,6 +368,10 @@ class Integer(Numeric):
     def width(self) -> int:
         """Bits, as the layout algebra prints them."""
         return self.dtype.width
+
+    def __offset_int__(self) -> Any:
+        """As wide as addresses are."""
+        return self.to(Int64) if self.dtype.width < 64 else self
 
     def __ceil_div__(self, other: Any) -> Any:
         return ops.ceil_div(self, other)
@@ -535,6 +540,12 @@ def class_of(dtype: Any) -> NumericMeta:
     return plain
 
 
+def number_in(x: Any) -> Any:
+    """The number that an object stands for, such as a member of a struct in memory; else `x`."""
+    found = getattr(x, "__opencute_value__", x)
+    return found if isinstance(found, Numeric) else x
+
+
 def as_numeric(value: Any, like: NumericMeta | None = None) -> Numeric:
     """A number of the language; Python numbers become `like`, or Int32 (Int64 if they do not fit),
     Float32 or Boolean, and NumPy scalars what their dtype says.
@@ -542,6 +553,7 @@ def as_numeric(value: Any, like: NumericMeta | None = None) -> Numeric:
     Raises:
         TypeMismatchError: `value` is not a number.
     """
+    value = number_in(value)
     if isinstance(value, Numeric):
         return value
     kind = plain_type(value) if like is None else None

@@ -13,7 +13,7 @@ from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import cute, interop
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
-from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type
+from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type, number_in
 from opencute.layout import Swizzle
 from opencute.numeric.literals import check_fits
 
@@ -104,10 +104,11 @@ class Pointer:
         return self.value
 
     def toint(self, *, loc: Any = None, ip: Any = None) -> Any:
-        """The address as an Int64 (Int32 for shared memory)."""
+        """The address as an Int64 (Int32 for shared memory, also of another block)."""
         address = Int64(cute.ptr_to_int(self.value))
         address.nonneg, address.div = True, self.alignment
-        return address.to(Int32) if self.memspace == AddressSpace.smem else address
+        narrow = self.memspace in (AddressSpace.smem, AddressSpace.dsmem)
+        return address.to(Int32) if narrow else address
 
     @property
     def llvm_ptr(self) -> Value:
@@ -117,6 +118,12 @@ class Pointer:
     def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Value:
         """The address as an llvm pointer, as MLIR's bindings take it."""
         return self.llvm_ptr
+
+    def raw_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """The same pointer as one that can be indexed: ``p[i]``."""
+        from opencute.lang.arrays.raw import RawPointer
+
+        return RawPointer(self.value, self._dtype)
 
     def align(self, alignment: int, *, loc: Any = None, ip: Any = None) -> Pointer:
         """The same pointer, promised to have an alignment in bytes (a power of two)."""
@@ -152,10 +159,13 @@ class Pointer:
         type = pointer_type(self._dtype, self.memspace, self.alignment, numbers)
         return Pointer(cute.recast(self.value, type), self._dtype)
 
+    def accessed(self) -> None:
+        """Raise for what stands where a pointer stands and leads to no elements."""
+
     def __add__(self, offset: Any) -> Pointer:
         if isinstance(offset, int) and offset == 0:
             return self
-        steps: Any = offset
+        offset = steps = number_in(offset)
         if not isinstance(offset, Numeric) and hasattr(offset, "__index__"):
             steps = _constant(operator.index(offset))
         if not isinstance(steps, Integer):

@@ -30,6 +30,7 @@ from opencute.lang.numbers import (
     Uint32,
     Uint64,
     as_numeric,
+    number_in,
 )
 from opencute.lang.pointers import Pointer
 from opencute.lang.tensors import TracedTensor, make_rmem_tensor
@@ -82,6 +83,7 @@ class _Text:
 
     def any(self, x: Any) -> None:
         """Print whatever a user may hand to printf."""
+        x = number_in(x)
         if isinstance(x, Numeric):
             self.number(x)
         elif isinstance(x, bool):
@@ -202,6 +204,7 @@ def _check_kind(number: Numeric, kind: str, spec: str) -> None:
 def _one(text: _Text, spec: str, kind: str, x: Any) -> None:
     if kind == "p" and isinstance(x, Pointer):
         x = Int64(cute.ptr_to_int(x.value))
+    x = number_in(x)
     if kind == "s" or not isinstance(x, Numeric | bool | int | float):
         text.any(x)
         return

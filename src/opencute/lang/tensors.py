@@ -35,6 +35,7 @@ from opencute.lang.numbers import (
     Uint8,
     as_numeric,
     class_of,
+    number_in,
 )
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.values.packed_access import is_packed, load_element, store_element
@@ -78,33 +79,6 @@ class Tensor(metaclass=ABCMeta):  # noqa: B024 - a marker that outside classes r
     __slots__ = ()
 
 
-class _Coord(Int32):
-    """A 32-bit coordinate whose product with a stride is taken in 64 bits, so that an offset beyond
-    2^31 elements is right whatever the strides are; its quotients stay 32-bit (cheaper)."""
-
-    __slots__ = ()
-
-    def __mul__(self, other: Any) -> Any:
-        return Int64(self) * other
-
-    def __rmul__(self, other: Any) -> Any:
-        return other * Int64(self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _as_coord(Int32.__floordiv__(self, other))
-
-    def __mod__(self, other: Any) -> Any:
-        return _as_coord(Int32.__mod__(self, other))
-
-
-def _as_coord(x: Any) -> Any:
-    if not isinstance(x, Integer) or type(x) is not Int32 or not x.is_dynamic:
-        return x
-    out = _Coord(x.value)
-    out.div, out.nonneg, out.is_index = x.div, x.nonneg, x.is_index
-    return out
-
-
 def _map(f: Any, x: Any) -> Any:
     if is_tuple(x):
         items: Any = x
@@ -120,6 +94,7 @@ def _clean(c: Any) -> Any:
         if c == slice(None):
             return None
         raise LayoutError("only full slices select a mode", code="OC1354", found=c)
+    c = number_in(c)
     if isinstance(c, Numeric):
         if c.dtype.is_float:
             raise TypeMismatchError("a coordinate is made of integers", code="OC1230", found=c)
@@ -136,22 +111,26 @@ def _clean(c: Any) -> Any:
     return int(c)
 
 
-def offset_coord(crd: Any, layout: Any, *, wide: bool = True) -> Any:
-    """A coordinate as the layout algebra takes it: `:` as None, `...` filled in, offsets 64-bit
-    unless the layout is known to be small or `wide` is off (coordinates are no addresses)."""
+def _unit_mode(shape: Any, stride: Any) -> Any:
+    """The mode with stride 1, one of more elements than one first."""
+    if not is_tuple(stride):
+        return 0 if isinstance(stride, int) and stride == 1 else None
+    found: list[tuple[bool, Any]] = []
+    for i, (n, d) in enumerate(zip(shape, stride, strict=True)):
+        inside = _unit_mode(n, d)
+        if inside is not None:
+            path = (i, *(inside if isinstance(inside, tuple) else (inside,)))
+            found.append((isinstance(n, int) and n == 1, path if is_tuple(d) else i))
+    return min(found, key=lambda f: f[0])[1] if found else None
+
+
+def offset_coord(crd: Any, layout: Any) -> Any:
+    """A coordinate as the layout algebra takes it: `:` as None, `...` filled in."""
     crd = _map(_clean, tuple(crd) if isinstance(crd, list) else crd)
     if is_tuple(crd) and any(c is Ellipsis for c in crd):
         at = next(i for i, c in enumerate(crd) if c is Ellipsis)
         crd = crd[:at] + (None,) * (layout.rank - len(crd) + 1) + crd[at + 1 :]
-    if crd is Ellipsis:
-        crd = None
-    small = isinstance(layout, ComposedLayout) or (is_static(layout) and _small(layout))
-    return crd if small or not wide else _map(_as_coord, crd)
-
-
-def _small(layout: Layout) -> bool:
-    extent = cosize(layout)
-    return not isinstance(extent, int) or extent < 1 << 31
+    return None if crd is Ellipsis else crd
 
 
 def layout_operands(layout: Layout) -> tuple[LayoutAttr, tuple[Value, ...]]:
@@ -244,11 +223,17 @@ class TracedTensor(Tensor):
         return self.layout.stride
 
     @property
+    def leading_dim(self) -> Any:
+        """The mode whose stride is 1, or the path to it if it is nested; None if there is none."""
+        return _unit_mode(self.layout.shape, self.layout.stride)
+
+    @property
     def element_type(self) -> Any:
         """Numeric class of the elements; Int32 of the coordinates of an identity tensor."""
         return self.iterator.dtype if isinstance(self.iterator, Pointer) else Int32
 
     dtype = element_type
+    _dtype = element_type  # published kernels ask for it by this name
 
     @property
     def memspace(self) -> AddressSpace:
@@ -283,24 +268,31 @@ class TracedTensor(Tensor):
 
     __repr__ = __str__
 
+    def data_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """A pointer to the first element, which can be indexed."""
+        return self._pointer().raw_ptr()
+
+    def subview(self, offset: Any, shape: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
+        """The same memory some elements further, with the same layout or another shape."""
+        layout = self.layout if shape is None else make_layout(shape)
+        return TracedTensor(self._pointer() + offset, layout)
+
     # ---- elements and views
     def _at(self, crd: Any) -> TracedTensor:
         """The view that a coordinate with None entries keeps."""
-        wide = isinstance(self.iterator, Pointer)
-        crd = offset_coord(crd, self.layout, wide=wide)
+        crd = offset_coord(crd, self.layout)
         layout, offset = slice_and_offset(crd, self.layout)
         if isinstance(self.iterator, Pointer):
             return TracedTensor(self.iterator + offset, layout)
         return TracedTensor(coord_add(self.iterator, offset), layout)
 
     def _element(self, crd: Any) -> Any:
-        wide = isinstance(self.iterator, Pointer)
         swizzle = _address_swizzle(self.iterator, self.layout)
         if swizzle is not None:
             layout = self.layout
-            place = layout.outer(offset_coord(crd, layout.outer, wide=False))
+            place = layout.outer(offset_coord(crd, layout.outer))
             return _swizzled(self.iterator, swizzle) + coord_add(layout.offset, place)
-        offset = self.layout(offset_coord(crd, self.layout, wide=wide))
+        offset = self.layout(offset_coord(crd, self.layout))
         if isinstance(self.iterator, Pointer):
             return self.iterator + offset
         return coord_add(self.iterator, offset)
@@ -312,7 +304,7 @@ class TracedTensor(Tensor):
         )  # fmt: skip
 
     def _offset(self, crd: Any) -> Any:
-        return self.layout(offset_coord(crd, self.layout, wide=True))
+        return self.layout(offset_coord(crd, self.layout))
 
     def __getitem__(self, crd: Any) -> Any:
         if _keeps(crd):
@@ -426,6 +418,7 @@ def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:
         LayoutError: a composed layout that is no swizzle of shared memory.
     """
     pointer, layout = tensor._pointer(), tensor.layout
+    pointer.accessed()
     if not isinstance(layout, ComposedLayout):
         return pointer, layout
     swizzle = _address_swizzle(pointer, layout)

@@ -32,6 +32,7 @@ from opencute.lang.numbers import (
     as_numeric,
     class_of,
     ir_type,
+    number_in,
 )
 from opencute.lang.values.conversion import convert_rounded, random_bits, rounding_of
 from opencute.lang.vector_coords import check_range, has_none, plain_coord, reduced_modes
@@ -141,6 +142,8 @@ class TensorSSA:
     def __getitem__(self, crd: Any) -> Any:
         layout = make_layout(self.shape)
         crd = plain_coord(crd)
+        if crd is Ellipsis:
+            return self
         if is_tuple(crd) and Ellipsis in crd:
             at = crd.index(Ellipsis)
             crd = crd[:at] + (None,) * (layout.rank - len(crd) + 1) + crd[at + 1 :]
@@ -152,6 +155,13 @@ class TensorSSA:
             return TensorSSA(out, sub.shape, self._dtype)
         numeric: Any = self._dtype
         return numeric(vector.extract(self.value, layout(crd)))
+
+    def __setitem__(self, crd: Any, value: Any) -> None:
+        raise TypeMismatchError(
+            "the elements of a vector in registers cannot be assigned", code="OC1600",
+            hint="make a register tensor, cute.make_rmem_tensor(shape, dtype), store() the vector "
+            "to it and assign there; or select with cute.where",
+        )  # fmt: skip
 
     # ---- conversion
     def to(
@@ -201,7 +211,7 @@ class TensorSSA:
         bits = product(first) * old
         if bits % new or is_tuple(first):
             raise LayoutError(
-                "bitcast changes the first mode, which does not hold whole elements", code="OC1368",
+                "bitcast changes the first mode, which does not hold whole elements", code="OC1365",
                 expected=f"a multiple of {new} bits", found=f"{to_str(self.shape)} of {old} bits",
                 hint="reshape the vector to one mode first",
             )  # fmt: skip
@@ -380,7 +390,7 @@ class TensorSSA:
 def splat(x: Any, shape: Any, cls: NumericMeta) -> TensorSSA:
     """A number in each element of a shape, converted to `cls`."""
     numeric: Any = cls
-    count = product(shape)
+    x, count = number_in(x), product(shape)
     if isinstance(x, Numeric) and x.is_dynamic:
         return TensorSSA(vector.broadcast(numeric(x).ir_value(), count), shape, cls)
     plain = x.value if isinstance(x, Numeric) else x
@@ -424,6 +434,7 @@ def _operand(x: Any) -> bool:
 
 
 def _binary(name: str, a: Any, b: Any) -> Any:
+    a, b = number_in(a), number_in(b)
     if not _operand(a) or not _operand(b):
         return NotImplemented
     if name in ("shl", "shr"):
@@ -458,6 +469,7 @@ def _typed(x: Any) -> bool:
 
 
 def _compare(name: str, a: Any, b: Any) -> Any:
+    b = number_in(b)
     if not _operand(b):
         return NotImplemented
     known = decided(name, b, a.dtype.dtype, False)

@@ -24,6 +24,7 @@ from opencute.layout.ints import (
     add,
     fail,
     floor_div,
+    is_dynamic_int,
     is_static_int,
     is_tuple,
     mod,
@@ -56,24 +57,51 @@ def _bad_coord(crd: Any, shape: Any) -> NoReturn:
 def crd2idx_stride(crd: Coord, shape: Shape, stride: Stride) -> Any:
     """Offset of a coordinate: the inner product of its natural form with the strides.
 
-    None entries count as 0. With basis strides the offset is a coordinate.
+    None entries count as 0. With basis strides the offset is a coordinate. A dynamic coordinate's
+    product with a stride is taken in 64 bits (`__offset_int__`), unless the layout is static and
+    its offsets fit in 32; quotients of coordinates keep their width.
     """
-    offset = _offset(crd, shape, stride)
+    wide = _has_dynamic(crd) and not _fits_32_bits(shape, stride)
+    offset = _offset(crd, shape, stride, wide)
     as_tuple = getattr(offset, "as_tuple", None)
     return offset if as_tuple is None else as_tuple()
 
 
-def _offset(crd: Coord, shape: Shape, stride: Stride) -> Any:
+def _has_dynamic(x: Any) -> bool:
+    if is_tuple(x):
+        return any(map(_has_dynamic, x))
+    return type(x) is not int and is_dynamic_int(x)
+
+
+def _fits_32_bits(shape: Shape, stride: Stride) -> bool:
+    """Whether all offsets of a layout are known to fit in 32 bits, or are no offsets at all."""
+    reach = 0
+    for s, d in zip(flatten_to_tuple(shape), flatten_to_tuple(stride), strict=True):
+        if getattr(d, "is_scaled_basis", False):
+            return True  # coordinates
+        if not is_static_int(s) or not is_static_int(d):
+            return False
+        reach += abs((s - 1) * d)
+    return reach < (1 << 31) - 1
+
+
+def _as_factor(crd: Any, wide: bool) -> Any:
+    """A coordinate's entry, as it is multiplied with a stride."""
+    widen = getattr(crd, "__offset_int__", None) if wide else None
+    return crd if widen is None else widen()
+
+
+def _offset(crd: Coord, shape: Shape, stride: Stride, wide: bool) -> Any:
     if not is_tuple(shape):
         if is_tuple(crd):
             _bad_coord(crd, shape)
-        return mul(0 if crd is None else crd, stride)
+        return mul(0 if crd is None else _as_factor(crd, wide), stride)
     total: Any = 0
     if is_tuple(crd):
         if len(crd) != len(shape):
             _bad_coord(crd, shape)
         for c, s, d in zip(crd, shape, stride, strict=True):
-            total = coord_add(total, _offset(c, s, d))
+            total = coord_add(total, _offset(c, s, d, wide))
         return total
     rest: Any = 0 if crd is None else crd
     last = len(shape) - 1
@@ -85,12 +113,14 @@ def _offset(crd: Coord, shape: Shape, stride: Stride) -> Any:
             if is_static_int(extent) and extent == 0:
                 return total  # no coordinate exists, so that no answer is wrong
             here, left = mod(rest, extent), floor_div(rest, extent)
-        total, rest = coord_add(total, _offset(here, s, d)), left
+        total, rest = coord_add(total, _offset(here, s, d, wide)), left
     return total
 
 
 def crd2idx_shape(crd: Coord, shape: Shape) -> Any:
     """Position of a coordinate in the colexicographic order of a shape.
+
+    It is as wide as the offset in the compact layout of the shape (`crd2idx_stride`).
 
     Law: ``crd2idx(idx2crd(i, shape), shape) == i``.
     """
@@ -101,8 +131,9 @@ def crd2idx_shape(crd: Coord, shape: Shape) -> Any:
     total: Any = 0
     step: Any = 1
     flat_shape = flatten_to_tuple(product_like(shape, crd))
+    wide = _has_dynamic(crd) and not _fits_32_bits(product(flat_shape), 1)
     for c, s in zip(flatten_to_tuple(crd), flat_shape, strict=True):
-        total = add(total, mul(0 if c is None else c, step))
+        total = add(total, mul(0 if c is None else _as_factor(c, wide), step))
         step = mul(step, s)
     return total
 

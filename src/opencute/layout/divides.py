@@ -177,7 +177,8 @@ def local_tile(target: Any, tiler: Tiler, coord: Coord, proj: Any = None) -> tup
         tiler: the tile, as in `zipped_divide`.
         coord: which tile; None entries and missing ones keep all tiles along a mode, after the
             tile's own modes.
-        proj: entries of `tiler` and `coord` whose partner here is None are left out.
+        proj: entries of `tiler` and `coord` whose partner here is None are left out; entries of
+            `coord` past its end, such as that of a batch, are kept.
 
     Law: the layout is mode 0 of ``zipped_divide`` if ``coord`` names one tile, and the offset is
     that of the tile's first element.
@@ -185,7 +186,10 @@ def local_tile(target: Any, tiler: Tiler, coord: Coord, proj: Any = None) -> tup
     tiler, coord = as_tiler(tiler), normalize_coord(coord)
     if proj is not None:
         proj = normalize_coord(proj)
-        tiler, coord = dice_tuple(proj, tiler), dice_tuple(proj, coord)
+        tiler = dice_tuple(proj, tiler)
+        if is_tuple(coord) and is_tuple(proj):
+            proj = (*proj, *(1,) * (len(coord) - len(proj)))
+        coord = dice_tuple(proj, coord)
     return _pick(zipped_divide(target, tiler), 0, coord)
 
 

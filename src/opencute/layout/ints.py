@@ -14,7 +14,8 @@ A dynamic integer supports ``+ - * // %`` with ints and its own kind, has ``divi
 >= 1 that divides every value it can take) and ``width`` (32 or 64). Its comparisons return
 booleans of its own, which combine with ``&``. It may define ``__ceil_div__``, ``__rceil_div__``,
 ``__shape_div__``, ``__rshape_div__``, ``__min__`` (each taking the other operand) and
-``__known_equal__`` (a Python bool: certainly the same value).
+``__known_equal__`` (a Python bool: certainly the same value), and ``__offset_int__`` (itself wide
+enough for an offset: what its product with a stride is taken of).
 
 Dynamic sizes are taken to be at least 1 where a fact would otherwise be lost:
 ``ceil_div_int(1, n)`` is 1, and ``min_int(n, 8)`` is 8 for an ``n`` that 8 divides.

@@ -58,6 +58,16 @@ class Fragments:
         """The allocation is reached (again): nothing is written yet."""
         self._lanes[fragment].clear()
 
+    def products(self, op: Op) -> list[tuple[Lanes, int, Type]]:
+        """The fragments of products of warpgroups at a fence or wait: what they hold, which
+        elements are used after it (one bit each), and the type of an element."""
+        after = self._live.after.get(op, {})
+        return [
+            (self._lanes[f], after[f], self._elements[f])
+            for f in self._live.products
+            if f in self._lanes and after.get(f)
+        ]
+
     # ---------------------------------------------------------------- control flow
     @property
     def rules(self) -> dict[str, Rule]:

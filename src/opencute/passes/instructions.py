@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from opencute.arch.target import Target
 from opencute.base.errors import CompileError
 from opencute.dialects import arith, llvm, vector
+from opencute.dialects.asm.extern import passed_bits
 from opencute.dialects.cute import PtrType
 from opencute.dialects.ptx_memory import CpAsyncOp, LoadOp, StoreOp
 from opencute.dialects.smem import smem_base
@@ -48,7 +49,7 @@ from opencute.passes.tiled.swizzle import swizzled
 
 __all__ = ["instruction_rules", "need"]
 
-_SPACE = {"gmem": ".global", "smem": ".shared", "generic": ""}
+_SPACE = {"gmem": ".global", "smem": ".shared", "dsmem": ".shared::cluster", "generic": ""}
 _LETTER: dict[Type, str] = {I16: "h", I32: "r", I64: "l", F32: "f", F64: "d"}
 _MEMORY = ",~{memory}"
 
@@ -77,6 +78,8 @@ def instruction_rules(target: Target) -> dict[str, Rule]:
         "ptx.load": for_target(_load),
         "ptx.store": for_target(_store),
         "ptx.cp_async": _cp_async,
+        "ptx.extern": _extern,
+        "ptx.prefetch": _prefetch,
         "ptx.fence_proxy": for_target(_fence_proxy),
     }
 
@@ -110,8 +113,8 @@ def _address(ptr: Value, type: Type) -> tuple[Value, str, str]:
     assert isinstance(type, PtrType)
     if type.swizzle:
         ptr = swizzled(ptr, type.swizzle)
-    if type.space == "smem":
-        return llvm.ptrtoint(ptr, I32), "r", ".shared"
+    if type.space in ("smem", "dsmem"):
+        return llvm.ptrtoint(ptr, I32), "r", _SPACE[type.space]
     return ptr, "l", _SPACE[type.space]
 
 
@@ -216,8 +219,8 @@ def _hints(op: LoadOp | StoreOp, space: str, target: Target) -> str:
     is_load = isinstance(op, LoadOp)
     sem = op.sem.value if op.sem.value != "weak" else ""
     order = _dots(sem, _scope(op.scope.value, target))
-    if space == "smem":
-        return f"{order}.shared"
+    if space in ("smem", "dsmem"):
+        return f"{order}{_SPACE[space]}"
     cache, evict = op.cache.value, op.evict.value
     text = f"{order}{_SPACE[space]}"
     if cache == "nc":
@@ -325,6 +328,39 @@ def _store(op: Op, rw: Rewriter, target: Target) -> Replacement:
         values = (address, *(words[i] for i in piece))
         llvm.inline_asm(text, f"{letters}{_MEMORY}", values, ())
     return ()
+
+
+def _prefetch(op: Op, rw: Rewriter) -> Replacement:
+    address, letter, space = _address(op.operands[0], rw.source_type(0))
+    llvm.inline_asm(
+        f"prefetch{space}.{_word(op, 'level')} [$0];", f"{letter}{_MEMORY}", (address,), ()
+    )
+    return ()
+
+
+def _extern(op: Op, rw: Rewriter) -> Replacement:
+    """A call by the ABI of device functions; the function's text goes along as an attribute."""
+    lines, places, letters = [], [], []
+    first = len(op.results)
+    for i, v in enumerate(op.operands):
+        bits = passed_bits(v.type)
+        lines += [f".param .b{bits} a{i};", f"st.param.b{bits} [a{i}], ${first + i};"]
+        places.append(f"a{i}")
+        letters.append(_LETTER.get(v.type, "l"))
+    results = [r.type for r in op.results]
+    to = ""
+    for type in results:
+        to = "(r), "
+        lines.append(f".param .b{passed_bits(type)} r;")
+        letters.insert(0, f"={_LETTER[type]}")
+    lines.append(f"call {to}{_word(op, 'callee')}, ({', '.join(places)});")
+    lines += [f"ld.param.b{passed_bits(t)} $0, [r];" for t in results]
+    pure = "pure" in op.attributes
+    constraints = ",".join(letters) + ("" if pure else _MEMORY if letters else _MEMORY[1:])
+    text = "{ " + " ".join(lines) + " }"
+    made = llvm.inline_asm(text, constraints, op.operands, results, pure=pure)
+    made.attributes["cute.library"] = op.attributes["library"]
+    return tuple(made.results)
 
 
 # ---------------------------------------------------------------- copies and fences

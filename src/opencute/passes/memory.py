@@ -5,7 +5,7 @@
 =================== =======================================================================
 cute                llvm
 =================== =======================================================================
-pointer to gmem     ``!llvm.ptr<1>``; smem 3; rmem and generic ``!llvm.ptr``
+pointer to gmem     ``!llvm.ptr<1>``; smem 3; dsmem 7; rmem and generic ``!llvm.ptr``
 i1                  one byte, 0 or 1
 i4, f4E2M1FN, ...   packed, the element with the lower index in the lower bits
 =================== =======================================================================
@@ -29,6 +29,7 @@ SPACE = {
     "gmem": llvm.GLOBAL,
     "smem": llvm.SHARED,
     "rmem": llvm.GENERIC,
+    "dsmem": llvm.CLUSTER,
 }
 
 

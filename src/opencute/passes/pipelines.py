@@ -22,6 +22,10 @@ from opencute.ir.verifier import verify
 from opencute.passes.check_atoms import check_atoms
 from opencute.passes.contract_fma import contract_fma
 from opencute.passes.expand import expand
+from opencute.passes.hopper.join import join_products
+from opencute.passes.integers.wide import wide
+from opencute.passes.loops.fresh import fresh
+from opencute.passes.loops.prefetch import prefetch
 from opencute.passes.simplify import simplify
 from opencute.passes.tiles import tiles
 from opencute.passes.unroll import unroll
@@ -43,15 +47,20 @@ CUTE: tuple[Pass, ...] = (
 DEVICE: tuple[Pass, ...] = (
     *CUTE,
     simplify,  # constants where loop bounds and offsets need them
+    prefetch,  # loads of later turns begin early, where a loop asks for it
     unroll,  # loops that index register fragments disappear
+    fresh,  # registers of earlier turns of a loop stay apart from those of this one
     tiles,  # pointers, tiles and copies become addresses, loads and stores
+    wide,  # conversions of 128-bit integers use 64-bit halves
     expand,  # operations without an instruction become ones that have one
     simplify,  # what the new operations have in common is computed once
+    join_products,  # products of warpgroups on one accumulator become one piece of assembly
 )
 
 HOST: tuple[Pass, ...] = (
     simplify,
     tiles,
+    wide,
     expand,
     simplify,
 )

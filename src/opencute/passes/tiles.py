@@ -28,6 +28,7 @@ from collections.abc import Sequence
 from opencute.arch.target import Target
 from opencute.dialects import cute, llvm, vector
 from opencute.dialects.cute import PtrType, storage_bits
+from opencute.dialects.hopper.wgmma import CuteWgmmaOp
 from opencute.dialects.tiled import GemmOp
 from opencute.ir.attributes import DenseI32Attr
 from opencute.ir.core import Op, Value
@@ -36,6 +37,8 @@ from opencute.ir.types import Type, VectorType
 from opencute.passes.copies import lower_copy
 from opencute.passes.folding import split_constant
 from opencute.passes.fragments import FragmentAccess, Fragments
+from opencute.passes.hopper.rules import hopper_rules
+from opencute.passes.hopper.wgmma import lower_wgmma, order_rules
 from opencute.passes.instructions import instruction_rules
 from opencute.passes.memory import SPACE, advance, convert_type, load_run, memory_type, store_run
 from opencute.passes.tile_access import Lane, TileAccess, gather, lanes_of
@@ -54,7 +57,8 @@ def tiles(function: Op, target: Target) -> None:
     fragments = Fragments(function)
     swizzles = Swizzles()
     own = _accesses(target, fragments, swizzles) | _pointers(fragments, swizzles)
-    rules = _RULES | own | fragments.rules | instruction_rules(target)
+    own |= order_rules(fragments)
+    rules = _RULES | own | fragments.rules | instruction_rules(target) | hopper_rules(target)
     rules.apply(function, convert_type=convert_type)
     function.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
 
@@ -100,6 +104,13 @@ def _accesses(target: Target, fragments: Fragments, swizzles: Swizzles) -> dict[
         lower_gemm(op, d, a, b, c)
         return ()
 
+    def wgmma(op: Op, rw: Rewriter) -> Replacement:
+        assert isinstance(op, CuteWgmmaOp)
+        in_registers = isinstance(rw.source_type(1), PtrType)
+        a = tile(op, rw, 1, "a_layout", ()) if in_registers else None
+        lower_wgmma(op, tile(op, rw, 0, "d_layout", ()), a)
+        return ()
+
     def load(op: Op, rw: Rewriter) -> Replacement:
         ptr = op.operands[0]
         if fragments.forwarded(ptr):
@@ -127,6 +138,7 @@ def _accesses(target: Target, fragments: Fragments, swizzles: Swizzles) -> dict[
         "cute.tile_store": tile_store,
         "cute.copy": copy,
         "cute.gemm": gemm,
+        "cute.wgmma": wgmma,
         "ptx.ldmatrix": matrix,
         "ptx.stmatrix": matrix,
         "cute.load": load,

@@ -6,10 +6,50 @@ from opencute.lib.named_barrier import NamedBarrier as NamedBarrier
 from opencute.lib.named_barrier import arrive as arrive
 from opencute.lib.named_barrier import arrive_and_wait as arrive_and_wait
 from opencute.lib.named_barrier import sync as sync
+from opencute.lib.pipelines.agents import Agent as Agent
+from opencute.lib.pipelines.agents import CooperativeGroup as CooperativeGroup
+from opencute.lib.pipelines.agents import PipelineOp as PipelineOp
+from opencute.lib.pipelines.agents import PipelineUserType as PipelineUserType
+from opencute.lib.pipelines.barriers import MbarrierArray as MbarrierArray
+from opencute.lib.pipelines.barriers import agent_sync as agent_sync
+from opencute.lib.pipelines.barriers import pipeline_init_arrive as pipeline_init_arrive
+from opencute.lib.pipelines.barriers import pipeline_init_wait as pipeline_init_wait
+from opencute.lib.pipelines.base import PipelineAsync as PipelineAsync
+from opencute.lib.pipelines.copies import PipelineCpAsync as PipelineCpAsync
+from opencute.lib.pipelines.copies import PipelineTmaAsync as PipelineTmaAsync
+from opencute.lib.pipelines.copies import (
+    PipelineTmaMultiConsumersAsync as PipelineTmaMultiConsumersAsync,
+)
+from opencute.lib.pipelines.order import PipelineOrder as PipelineOrder
+from opencute.lib.pipelines.participants import PipelineConsumer as PipelineConsumer
+from opencute.lib.pipelines.participants import PipelineProducer as PipelineProducer
+from opencute.lib.pipelines.states import PipelineState as PipelineState
+from opencute.lib.pipelines.states import make_pipeline_state as make_pipeline_state
+from opencute.lib.pipelines.tma_store import PipelineTmaStore as PipelineTmaStore
+from opencute.lib.pipelines.tma_store import TmaStoreFence as TmaStoreFence
 
 __all__ = [
+    "Agent",
+    "CooperativeGroup",
+    "MbarrierArray",
     "NamedBarrier",
+    "PipelineAsync",
+    "PipelineConsumer",
+    "PipelineCpAsync",
+    "PipelineOp",
+    "PipelineOrder",
+    "PipelineProducer",
+    "PipelineState",
+    "PipelineTmaAsync",
+    "PipelineTmaMultiConsumersAsync",
+    "PipelineTmaStore",
+    "PipelineUserType",
+    "TmaStoreFence",
+    "agent_sync",
     "arrive",
     "arrive_and_wait",
+    "make_pipeline_state",
+    "pipeline_init_arrive",
+    "pipeline_init_wait",
     "sync",
 ]

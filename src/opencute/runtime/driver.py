@@ -106,7 +106,9 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "cuModuleGetGlobal": (_P, _P, _P, _P),
     "cuModuleLoadDataEx": (_P, _P, _U, _P, _P),
     "cuModuleUnload": (_P,),
+    "cuOccupancyAvailableDynamicSMemPerBlock": (_P, _P, _I, _I),
     "cuOccupancyMaxActiveBlocksPerMultiprocessor": (_P, _P, _I, _Z),
+    "cuOccupancyMaxActiveClusters": (_P, _P, _P),
     "cuPointerGetAttribute": (_P, _I, _P),
     "cuStreamBeginCapture": (_P, _I),
     "cuStreamCreate": (_P, _U),
@@ -116,6 +118,8 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "cuStreamQuery": (_P,),
     "cuStreamSynchronize": (_P,),
     "cuStreamWaitEvent": (_P, _P, _U),
+    "cuTensorMapEncodeIm2col": (_P, _U, _U, _P, _P, _P, _P, _P, _U, _U, _P, _U, _U, _U, _U),
+    "cuTensorMapEncodeTiled": (_P, _U, _U, _P, _P, _P, _P, _P, _U, _U, _U, _U),
 }
 
 _HINTS = {
@@ -274,7 +278,7 @@ def handle(obj: Any) -> int:
     except (TypeError, ValueError):
         raise ArgumentError(
             f"{type(obj).__name__} is not a CUDA handle",
-            code="OC2110",
+            code="OC2217",
             expected="an int or an object of cuda.bindings.driver",
             found=repr(obj)[:80],
         ) from None

@@ -27,6 +27,7 @@ from opencute.sim import faults, registers
 from opencute.sim.fused.memory import gather
 from opencute.sim.lanes import Lanes, merge_value
 from opencute.sim.memory import RAW, Buffer, RowBuffer, SimPointer
+from opencute.sim.numbers import wide
 from opencute.sim.numbers.bulk import scatter
 from opencute.sim.numbers.packing import (
     bit_width,
@@ -53,6 +54,8 @@ def _storage(element: Type, op: Op) -> tuple[np.dtype[Any], int]:
         return np.dtype(np.uint8), 0
     dtype = dtype_of(element, op.loc)
     width = bit_width(element)
+    if width == 128:
+        return wide.ITEM, 0
     return (dtype, 0) if width == dtype.itemsize * 8 else (np.dtype(np.uint8), width)
 
 
@@ -63,6 +66,8 @@ def _codec(element: Type, packed: int) -> Codec:
     """Functions from what lies in memory to a value and back, None where they are the same."""
     if isinstance(element, PtrType | LLVMPointerType):
         return (lambda v: SimPointer(RAW, v)), (lambda p: p.address())
+    if bit_width(element) == 128:
+        return wide.from_items, wide.to_items
     if packed:
         return (lambda v: from_bytes(v, element)), (lambda v: to_bytes(v, packed))
     if element == IntegerType(1):
@@ -375,6 +380,28 @@ class Access:
             got = written[places[..., None] + np.arange(self.width)]
         return None if got.all() else np.invert(got)
 
+    # ------------------------------------------------------------------ hints
+    def touch(self, lanes: Lanes, ptr: SimPointer) -> None:
+        """Check the bounds of an access that reads nothing, a prefetch."""
+        buffer = ptr.buffer
+        if buffer is RAW:
+            self._by_buffer(lanes, ptr, lambda l, p: self.touch(l, p))
+        elif type(buffer) is not RowBuffer:
+            offsets = self._offsets(buffer, ptr.offset, None)
+            self._check(lanes, buffer, offsets, None, "prefetch")
+
+    # ------------------------------------------------------------------ places
+    def places(self, lanes: Lanes, ptr: SimPointer) -> Array:
+        """Where each lane's pointer is to in the arena of shared memory, (P, Q); checked."""
+        buffer = ptr.buffer
+        if buffer is RAW:
+            return lanes.full(self._by_buffer(lanes, ptr, self.places))
+        if buffer.space != "smem":
+            faults.not_shared(lanes, self.op)
+        offsets = self._offsets(buffer, ptr.offset, None)
+        self._check(lanes, buffer, offsets, None, "update")
+        return lanes.full(buffer.places(lanes, offsets))
+
     # ------------------------------------------------------------------ copies in flight
     def begin(self, lanes: Lanes, ptr: SimPointer, starts: Any = None, mask: Any = None) -> None:
         """An asynchronous write to shared memory has been started: until then, no one knows."""
@@ -531,13 +558,13 @@ class Access:
             taint = Taint(mask_of_bytes(taint.mask, count, self.packed), taint.origin)
         if type(buffer) is RowBuffer:
             registers.spoil(self, lanes, buffer, ptr.offset, starts, taint)
-        elif type(buffer) is SharedBuffer:
+        elif buffer.space == "smem":
             places = buffer.places(lanes, self._offsets(buffer, ptr.offset, starts))
             self._spoil(lanes, buffer, places, taint)
         elif taint.mask.any():
             report(lanes, taint, self.op, "a store to memory")
 
-    def _spoil(self, lanes: Lanes, buffer: SharedBuffer, places: Array, taint: Taint) -> None:
+    def _spoil(self, lanes: Lanes, buffer: Any, places: Array, taint: Taint) -> None:
         """Mark what garbage was written to in shared memory."""
         mask = taint.mask if taint.mask.ndim == 3 else taint.mask[..., None]
         places = places if places.ndim == 3 else places[..., None]

@@ -179,6 +179,10 @@ def merge_value(lanes: Lanes, parts: Sequence[Part], kind: Kind) -> Any:
             return SimPointer(
                 buffer, _merge_arrays(lanes, [(p, v.offset) for p, v in parts], np.int64)
             )
+        for _, pointer in parts:
+            # Arrays of the caller are known by address from the start, registers are not.
+            if pointer.buffer.space == "rmem":
+                lanes.run.table.add(pointer.buffer)
         return SimPointer(RAW, _merge_arrays(lanes, [(p, v.address()) for p, v in parts], np.int64))
     if kind == "taint":
         masks = [(p, False if v is None else v.mask) for p, v in parts]

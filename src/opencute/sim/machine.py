@@ -4,9 +4,10 @@
 
 A cohort runs until it waits, diverges or ends. Divergence makes two cohorts that meet again at the
 join: values from before the split are unchanged there (SSA), so the parent's registers are kept and
-only the operation's results are merged. If nothing else can run, the innermost unfinished join is
-given up: the lanes that came go on alone, so that late lanes are never waited for in vain. If then
-nothing can run either, the waiting lanes are a deadlock, and the report names all of them.
+only the operation's results are merged. If nothing else can run, blocks that are whole at a join go
+on without the others, which may wait for them; then the innermost unfinished join is given up: the
+lanes that came go on alone, so that late lanes are never waited for in vain. If then nothing can
+run either, the waiting lanes are a deadlock, and the report names all of them.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -24,10 +25,12 @@ import numpy as np
 
 from opencute.ir.core import Op
 from opencute.sim.control import endless, step_limit
+from opencute.sim.hopper.agents import pending_agents
 from opencute.sim.lanes import Lanes, merge_value
 from opencute.sim.memory import SimPointer
 from opencute.sim.program import Program, Step
 from opencute.sim.sync.deadlock import deadlock
+from opencute.sim.sync.group import Group
 from opencute.sim.values import Array
 from opencute.sim.wait import Wait
 
@@ -48,6 +51,7 @@ class _Meeting:
     outer: tuple[tuple[_Meeting, Array], ...]
     open: bool = True
     arrived: list[tuple[Array, Cohort]] = field(default_factory=list)
+    gone: Array | None = None  # lanes of blocks that did not wait for the others
 
 
 @dataclass(eq=False)
@@ -59,7 +63,7 @@ class Cohort:
         lanes: who they are.
         registers: values by register name.
         wait: what they wait for, if they do.
-        turn: what a loop that waits for memory carries into its next turn.
+        turn: what a loop that waits for memory carries into its next turn and may end it.
         before: as `turn`, when it was last allowed to go on without news.
         meetings: joins where they are expected, innermost last, with their positions there.
     """
@@ -87,13 +91,15 @@ class _Machine:
 
     def run(self, root: Cohort) -> list[Cohort]:
         self.ready.append(root)
+        group = root.lanes.run.group
         while True:
             while self.ready:
                 self._step(self._next())
                 self._wake()
             if not self.parked and not self.meetings:
+                self._finish_agents(group)
                 return self.ended
-            if self._release_some():
+            if self._release_some() or self._release_blocks() or self._agents_step(group):
                 continue
             # A loop that still gets somewhere goes first, but not for ever: others may wait at a
             # join for the very lanes that turn.
@@ -101,6 +107,22 @@ class _Machine:
             if (patient and self._turn_again()) or self._give_up() or self._turn_again():
                 continue
             deadlock(self.parked)
+
+    def _agents_step(self, group: Group) -> bool:
+        """No thread can go on: a hardware unit does what it was asked for, if there is anything."""
+        agents = pending_agents(group)
+        if agents is None:
+            return False
+        agents.step(self.pick)
+        self.idle_turns = 0
+        self._wake()
+        return True
+
+    @staticmethod
+    def _finish_agents(group: Group) -> None:
+        agents = pending_agents(group)
+        if agents is not None:
+            agents.drain()
 
     def _next(self) -> Cohort:
         ready = self.ready
@@ -202,6 +224,8 @@ class _Machine:
         return cohort
 
     def _merged(self, meeting: _Meeting, step: Step) -> Cohort:
+        if meeting.gone is not None:
+            meeting = _narrowed(meeting, ~meeting.gone, meeting.arrived)
         lanes = meeting.lanes
         live = step.live
         registers = {r: v for r, v in meeting.registers.items() if r in live}
@@ -239,16 +263,23 @@ class _Machine:
     # ------------------------------------------------------------------ loops that wait for memory
     def _spin(self, cohort: Cohort, step: Step) -> None:
         """Let others run before the next turn of a loop that reads what they may write."""
-        cohort.pc = step.to
+        cohort_pc, cohort.pc = cohort.pc, step.to
+        # What may end the loop and is not memory; a register tensor may hold something else always.
         cohort.turn = tuple(cohort.registers.get(u) for u in step.uses)
+        if step.counts:
+            cohort.turn = (*cohort.turn, self.turns[cohort_pc])
         group = cohort.lanes.run.group
         seen = group.version
         assert step.op is not None
-        cohort.wait = Wait(
+        wait = cohort.wait = Wait(
             step.op,
             lambda: group.version != seen,
             lambda: "a loop in which nothing changes",
         )
+        barriers = group.rest.get("mbarriers")
+        if barriers is not None and barriers.tried(cohort.lanes):
+            wait.text = lambda: f"a loop that tries {barriers.tried(cohort.lanes)}"
+            wait.missing = lambda: barriers.tried_missing(cohort.lanes)
         self.parked.append(cohort)
 
     def _turn_again(self) -> bool:
@@ -288,6 +319,28 @@ class _Machine:
                 return True
         return False
 
+    def _release_blocks(self) -> bool:
+        """Blocks that are whole at a join go on: others may wait for what they do next."""
+        for meeting in reversed(self.meetings):
+            here = _whole_blocks(meeting)
+            if here is None:
+                continue
+            gone, rest = [], []
+            for position, cohort in meeting.arrived:
+                side = here.reshape(-1)[position]
+                for part, into in ((side, gone), (~side, rest)):
+                    if part.any():
+                        cut = self._cut(cohort, part, cohort.pc, cohort.meetings)
+                        into.append((cut.meetings[-1][1], cut))
+            free = _narrowed(meeting, here, gone)
+            meeting.arrived = rest
+            meeting.gone = here if meeting.gone is None else meeting.gone | here
+            cohort = self._merged(free, self.steps[gone[0][1].pc])
+            cohort.pc += 1
+            self.ready.append(cohort)
+            return True
+        return False
+
     def _give_up(self) -> bool:
         """Nothing runs: the innermost join that some lanes have reached is not waited for."""
         for meeting in reversed(self.meetings):
@@ -325,6 +378,33 @@ def _equal(a: Any, b: Any) -> bool:
         return a.buffer is b.buffer and _equal(a.offset, b.offset)
     same = type(a) is type(b) and a == b
     return same if type(same) is bool else False
+
+
+def _whole_blocks(meeting: _Meeting) -> Array | None:
+    """Lanes of those blocks whose lanes have all come to a join; None: no such block."""
+    if not meeting.arrived:
+        return None
+    lanes = meeting.lanes
+    blocks = np.broadcast_to(lanes.slot // lanes.run.group.threads, (lanes.P, lanes.Q)).ravel()
+    there = np.zeros(blocks.size, np.bool_)
+    for position, _ in meeting.arrived:
+        there[position.ravel()] = True
+    expected = ~there if meeting.gone is None else ~(there | meeting.gone.ravel())
+    here = there & ~np.isin(blocks, blocks[expected])
+    return here.reshape(lanes.P, lanes.Q) if here.any() else None
+
+
+def _narrowed(meeting: _Meeting, keep: Array, arrived: list[tuple[Array, Cohort]]) -> _Meeting:
+    """A join for some of the lanes of another one, at which they are already."""
+    part, pick, _ = meeting.lanes.sub(keep)
+    old = np.arange(meeting.lanes.n).reshape(meeting.lanes.P, meeting.lanes.Q)
+    new = np.zeros(meeting.lanes.n, np.int64)
+    new[pick(old).ravel()] = np.arange(part.n)
+    return _Meeting(
+        meeting.op, part, {r: pick(v) for r, v in meeting.registers.items()}, 0,
+        tuple((m, pick(p)) for m, p in meeting.outer),
+        arrived=[(new[position], cohort) for position, cohort in arrived],
+    )  # fmt: skip
 
 
 def _whole_warps(lanes: Lanes, cond: Array) -> bool:

@@ -174,7 +174,9 @@ class RowBuffer:
         base: the address, equal for all lanes as on hardware.
     """
 
-    __slots__ = ("_raw", "base", "lanes", "name", "origin", "size", "stride", "value", "written")
+    __slots__ = (
+        "_raw", "base", "guard", "lanes", "name", "origin", "size", "stride", "value", "written",
+    )  # fmt: skip
     space = "rmem"
     read_only = False
 
@@ -187,6 +189,8 @@ class RowBuffer:
         self.value: Array | None = None
         self.written: Array | None = np.zeros((1, 1, size), np.bool_)
         self._raw: Array | None = None
+        self.guard: Any = None
+        """Asked at each access, for registers that asynchronous units use."""
 
     @property
     def raw(self) -> Array:

@@ -28,6 +28,7 @@ from opencute.ir.types import Type, element_type, lanes
 from opencute.sim.lanes import Kind
 from opencute.sim.registry import is_blocking, rule_of, spins
 from opencute.sim.source import CONTROL, TERMINATORS, SourceWriter, kind_of
+from opencute.sim.sync.spinning import counts_in_registers, deciding
 
 __all__ = ["Program", "Step", "compile_function"]
 
@@ -46,6 +47,7 @@ class Step:
         join: where a branch's sides meet.
         live: registers that are needed from here on.
         results: for a join, registers that hold the operation's results, with their kinds.
+        counts: for a spin, whether its turns may differ in what register tensors hold.
     """
 
     kind: str
@@ -59,6 +61,7 @@ class Step:
     results: list[tuple[str, Kind]] = field(default_factory=list)
     lines: list[Any] = field(default_factory=list)
     count: int = 0
+    counts: bool = False
 
 
 @dataclass
@@ -71,7 +74,7 @@ class Program:
         arguments: registers of the arguments.
         returns: registers of the results.
         blocking: whether anything in it may have to wait.
-        spins: whether it has loops that wait for what other threads write.
+        spins: whether it has loops that wait for what other threads write to memory.
         text: the generated source, for reading.
         widest: bytes of its widest value.
     """
@@ -286,7 +289,10 @@ class _Compiler(SourceWriter):
         self.assign(first, self.both(after.terminator.operands, before.args))
         self.flush()
         if spins(op):
-            self.steps.append(Step("spin", op, to=head, uses=self.registers(first)))
+            decide = self.both([before.args[i] for i in deciding(op)])
+            spin = Step("spin", op, to=head, uses=self.registers(decide))
+            spin.counts = counts_in_registers(op)
+            self.steps.append(spin)
         else:
             self.steps.append(Step("jump", op, to=head))
         branch.to = len(self.steps)
@@ -319,7 +325,7 @@ class _Compiler(SourceWriter):
         widest = max((_bytes(r.type) for op in self.op.walk() for r in op.results), default=8)
         return Program(
             self.op.symbol or "", self.steps, arguments, returns, is_blocking(self.op), text,
-            widest, any(step.kind == "spin" for step in self.steps),
+            widest, any(s.kind == "spin" and s.op and spins(s.op, memory=True) for s in self.steps),
         )  # fmt: skip
 
     def _liveness(self) -> None:

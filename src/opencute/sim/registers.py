@@ -99,6 +99,8 @@ def _select(rows: Array, index: Array, *, own: bool) -> Array:
 def read(access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: Any) -> Any:
     """The value at an offset of each lane's row."""
     index = _checked(access, lanes, buffer, offset, starts, "read")
+    if buffer.guard is not None:
+        buffer.guard.touch(access, lanes, index, "read")
     own = buffer.value is not None or not lanes.whole
     out = _select(_rows(lanes, buffer, access.dtype), index, own=own)
     return out if access.vector else out[:, :, 0]
@@ -109,6 +111,8 @@ def read_where(
 ) -> Array:
     """As `read`, with lanes x runs that are not in `mask` left alone."""
     index = _checked(access, lanes, buffer, offset, starts, "read", mask)
+    if buffer.guard is not None:
+        buffer.guard.touch(access, lanes, index, "read")
     return _select(_rows(lanes, buffer, access.dtype), index, own=not lanes.whole)
 
 
@@ -126,6 +130,8 @@ def write(
 ) -> None:
     """Write a value at an offset of each lane's row."""
     index = _checked(access, lanes, buffer, offset, starts, "write")
+    if buffer.guard is not None:
+        buffer.guard.touch(access, lanes, index, "write")
     if type(value) is not np.ndarray:
         value = np.full((1, 1, 1), value, access.dtype)
     elif not access.vector:
@@ -161,6 +167,8 @@ def write_where(
 ) -> None:  # fmt: skip
     """As `write`, for the lanes x runs in `mask`."""
     index = _checked(access, lanes, buffer, offset, starts, "write", mask)
+    if buffer.guard is not None:
+        buffer.guard.touch(access, lanes, index, "write")
     each = np.broadcast_to(
         np.repeat(mask, access.run, axis=2), (lanes.P, lanes.Q, mask.shape[2] * access.run)
     )

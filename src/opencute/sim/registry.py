@@ -97,51 +97,54 @@ def is_blocking(op: Op) -> bool:
     return any(is_blocking(o) for r in op.regions for b in r.blocks for o in b.ops)
 
 
-def spins(loop: Op) -> bool:
+def spins(loop: Op, *, memory: bool = False) -> bool:
     """Whether an `scf.while` may go on until another thread writes something.
 
     That is so when its condition depends on what the loop reads from memory, or has changed there
-    by an atomic operation.
+    by an atomic operation, or (unless only `memory` counts) on whether a barrier is complete.
     """
+    names = _MEMORY if memory else _OBSERVERS
     before, after = (r.block for r in loop.regions)
-    found = any(op.name in _OBSERVERS for r in loop.regions for o in r.block.ops for op in o.walk())
+    found = any(op.name in names for r in loop.regions for o in r.block.ops for op in o.walk())
     if not found:
         return False
     reads: set[Value] = set()
     size = -1
     while size != len(reads):
         size = len(reads)
-        _flow(before, reads)
+        _flow(before, reads, names)
         _pairs(before.terminator.operands[1:], after.args, reads)
-        _flow(after, reads)
+        _flow(after, reads, names)
         _pairs(after.terminator.operands, before.args, reads)
     return before.terminator.operands[0] in reads
 
 
-_OBSERVERS = frozenset(
+_BARRIERS = frozenset(("ptx.mbarrier_test_wait", "ptx.mbarrier_try_wait"))
+_MEMORY = frozenset(
     ("cute.load", "cute.tile_load", "llvm.load", "ptx.load", "ptx.atomic", "ptx.cas")
 )
+_OBSERVERS = _MEMORY | _BARRIERS
 
 
 def _pairs(sources: Sequence[Value], targets: Sequence[Value], reads: set[Value]) -> None:
     reads.update(t for s, t in zip(sources, targets, strict=True) if s in reads)
 
 
-def _flow(block: Block, reads: set[Value]) -> None:
+def _flow(block: Block, reads: set[Value], names: frozenset[str]) -> None:
     """Values that depend on what was read, within a block; regions count as a whole."""
     for op in block.ops:
-        if _observes(op) or any(v in reads for v in op.operands):
+        if _observes(op, names) or any(v in reads for v in op.operands):
             reads.update(op.results)
         for region in op.regions:
             for inner in region.blocks:
                 reads.update(a for a in inner.args if any(v in reads for v in op.operands))
-                _flow(inner, reads)
+                _flow(inner, reads, names)
                 if inner.ops and any(v in reads for v in inner.terminator.operands):
                     reads.update(op.results)
 
 
-def _observes(op: Op) -> bool:
-    if op.name not in _OBSERVERS:
+def _observes(op: Op, names: frozenset[str]) -> bool:
+    if op.name not in names:
         return False
     type = op.operands[0].type
     return getattr(type, "space", "") != "rmem"

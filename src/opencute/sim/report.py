@@ -1,16 +1,39 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run did, in numbers."""
+"""What a run did, in numbers; and the errors that ended kernels."""
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
+from opencute.base.errors import SimulationError
 from opencute.base.location import Location
 from opencute.ir.core import Op
 
-__all__ = ["LineReport", "RunReport"]
+__all__ = ["LineReport", "RunReport", "collecting", "note"]
+
+_found: list[list[SimulationError]] = []
+
+
+@contextlib.contextmanager
+def collecting() -> Generator[list[SimulationError]]:
+    """Everything that simulated kernels report from here on, also what the program catches."""
+    mine: list[SimulationError] = []
+    _found.append(mine)
+    try:
+        yield mine
+    finally:
+        _found.remove(mine)
+
+
+def note(error: Exception) -> None:
+    """A kernel ends with this error: it goes to those who collect such errors."""
+    if isinstance(error, SimulationError):
+        for each in _found:
+            each.append(error)
 
 
 @dataclass

@@ -43,7 +43,7 @@ from opencute.sim.machine import run_program
 from opencute.sim.memory import RAW, AddressTable, Buffer, SimPointer
 from opencute.sim.printf import Format
 from opencute.sim.program import Program, compile_function
-from opencute.sim.report import RunReport
+from opencute.sim.report import RunReport, note
 from opencute.sim.sync.checker import Checker
 from opencute.sim.sync.group import Group
 from opencute.sim.values import dtype_of, wrap
@@ -354,7 +354,8 @@ class _Run:
         try:
             self._blocks(program, args, _cooperative(attributes))
         except OpenCuTeError as e:
-            raise e.at(kernel.loc) from None
+            note(e.at(kernel.loc))
+            raise e from None
         finally:
             self._flush()
             self.grid, self.block, self.lanes, self.host, self.group, self.threads = before
@@ -379,6 +380,8 @@ class _Run:
             self.report.threads += count * threads
             self.report.max_lanes = max(self.report.max_lanes, count * threads)
             run_program(program, Lanes(self, count, threads, tid, bid), args, self.pick)
+            if self.checker is not None:
+                self.checker.finish()
 
     def _batch(self, program: Program, together: bool) -> int:
         """Blocks that run together."""

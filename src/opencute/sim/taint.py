@@ -135,7 +135,9 @@ class Tracked:
             return
         # A copy from memory that may be uninitialised makes any fragment such memory again.
         self._mixed = any(
-            op.name in _SHARED or op.name == "cute.gemm" for top in body.ops for op in top.walk()
+            op.name in (*_SHARED, "cute.gemm", "cute.wgmma")
+            for top in body.ops
+            for op in top.walk()
         )
         before = (-1, -1)
         while before != (len(self.values), len(self.pointers)):

@@ -13,8 +13,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from opencute.base.errors import SimulationError
 from opencute.base.knobs import KNOBS
-from opencute.sim.report import LineReport, RunReport
+from opencute.sim.report import LineReport, RunReport, collecting
 from opencute.tools.run import run_file
 
 __all__ = ["check", "profile", "table"]
@@ -36,17 +37,20 @@ def check(path: Path, arguments: list[str], *, seeds: int, show: bool) -> int:
         show: whether to print what the kernels asked of memory.
 
     Returns:
-        The exit status of the first run that fails, else 0.
+        The exit status of the first run that fails (1 if checks found something and the script
+        caught it), else 0.
     """
     from opencute.jit.runners import simulated
 
     for seed in range(seeds):
         knobs = {"target": _target(), "sim_check": True, "sim_profile": show and seed == 0}
-        with KNOBS.override(**knobs, sim_seed=seed):
+        with KNOBS.override(**knobs, sim_seed=seed), collecting() as found:
             status = run_file(path, arguments)
-        if status:
+        if found and (not status or len(found) > 1):
+            _show_caught(found)
+        if status or found:
             print(f"opencute: the check failed (order {seed})", file=sys.stderr)
-            return status
+            return status or 1
         if seed == 0:
             report = simulated()
             if show:
@@ -56,6 +60,13 @@ def check(path: Path, arguments: list[str], *, seeds: int, show: bool) -> int:
                 return 1
     print(f"opencute: nothing found in {seeds} orders of the threads", file=sys.stderr)
     return 0
+
+
+def _show_caught(found: list[SimulationError]) -> None:
+    """Print what the checks found; a script that catches errors shows none of it itself."""
+    print(f"opencute: the checks found {len(found)} errors, the script caught", file=sys.stderr)
+    for text in dict.fromkeys(f"{type(e).__name__}: {e}" for e in found):
+        print(text, file=sys.stderr)
 
 
 def profile(path: Path, arguments: list[str]) -> int:

@@ -29,7 +29,10 @@ from opencute.cute.runtime import from_dlpack
 from opencute.cute.typing import Constexpr
 from opencute.numeric.dtypes import DTYPES
 
-__all__ = ["FUNCTIONS", "TYPES", "errors", "inputs", "markdown", "measured", "oracle"]
+__all__ = [
+    "COMPOSED", "FUNCTIONS", "TYPES", "bound_of", "composed_row", "errors", "inputs", "markdown",
+    "measured", "oracle",
+]  # fmt: skip
 
 TYPES = ("f64", "f32", "f16", "bf16")
 LENGTH = 512
@@ -71,6 +74,14 @@ FUNCTIONS: dict[str, tuple[str, float, float]] = {
     "tanh": ("math.tanh", -8, 8),
     "trunc": ("math.trunc", -1e3, 1e3),
 }
+# Made of others: lowest and highest argument, bound for types of at least 32 bits. What an argument
+# is off is magnified by gelu far below 0, as the slope of the logarithm of erfc grows.
+COMPOSED: dict[str, tuple[float, float, float]] = {
+    "gelu": (-4, 4, 32),
+    "relu": (-8, 8, 0),
+    "sigmoid": (-8, 8, 4),
+    "silu": (-8, 8, 4),
+}
 _SECOND = {"atan2": (-8.0, 8.0), "copysign": (-8.0, 8.0), "fmod": (0.5, 9.0), "pow": (-4.0, 4.0)}
 # On a GPU these bounds are absolute errors near 0 (PTX ISA: sin, cos, lg2 and tanh, approx).
 ABSOLUTE = ("sin", "cos", "tan", "log", "log2", "log10", "tanh")
@@ -78,7 +89,7 @@ ABSOLUTE = ("sin", "cos", "tan", "log", "log2", "log10", "tanh")
 
 def inputs(name: str, type: str, length: int = LENGTH) -> list[Any]:
     """Arguments: one array, or two."""
-    _, low, high = FUNCTIONS[name]
+    low, high = COMPOSED[name][:2] if name in COMPOSED else FUNCTIONS[name][1:]
     dtype = DTYPES[type].numpy_dtype
     rng = np.random.default_rng(7)
     # No subnormal f16: their ulp is that of the smallest number.
@@ -97,10 +108,14 @@ def oracle(name: str) -> Callable[..., Any]:
         "exp2": lambda x: mp.mpf(2) ** x,
         "fmod": lambda a, b: a - b * _toward_zero(a / b),
         "log2": lambda x: mp.log(x, 2),
+        "gelu": lambda x: x * mp.erfc(-x / mp.sqrt(2)) / 2,
         "pow": lambda a, b: a**b,
         "rcp": lambda x: 1 / x,
+        "relu": lambda x: max(x, mp.mpf(0)),
         "round": mp.nint,
         "rsqrt": lambda x: 1 / mp.sqrt(x),
+        "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
+        "silu": lambda x: x / (1 + mp.exp(-x)),
         "trunc": lambda x: _toward_zero(x),
     }
     return special.get(name) or getattr(mp, name)
@@ -168,12 +183,21 @@ Errors are in units in the last place (ulp) of the result, against mpmath. **GPU
 code uses and the bound that holds there (stated by the CUDA programming guide and the PTX ISA, and
 asserted on a GPU by `tests/tools/test_math_accuracy.py`); 0 means correctly rounded. **fastmath**
 is the same for `fastmath=True` (`approx=True` for `rcp`), where it differs. **Simulator** is measured,
-and is the same for both: it computes in f64 and rounds once. `cute.math.sigmoid` is made of `exp` and
-a division, `powi` of products.
+and is the same for both: it computes in f64 and rounds once. `abs`, `fabs`, `rint`, `roundeven` and
+`sincos` are `absf`, `round`, `sin` and `cos`; `powi` is made of products.
 
 | function | type | GPU | bound | fastmath | bound | note | simulator |
 |---|---|---|---|---|---|---|---|
 """  # noqa: E501 - text of a document
+
+
+_COMPOSED_HEAD = """
+Functions that are made of others compute each step in the type, f16 and bf16 in f32; the bound is
+that of the steps together, on a GPU and in the simulator.
+
+| function | type | arguments | bound | simulator |
+|---|---|---|---|---|
+"""
 
 
 def _how(row: MathFn | None) -> str:
@@ -204,6 +228,18 @@ def row(name: str, type: str) -> str:
     return f"| {' | '.join(c.replace('|', '&#124;') for c in cells)} |"
 
 
+def bound_of(name: str, type: str) -> float:
+    """The bound of a function that is made of others, in ulp."""
+    worst = COMPOSED[name][2]
+    return worst if type in ("f64", "f32") or not worst else 0.5 + worst / 256
+
+
+def composed_row(name: str, type: str) -> str:
+    """The line of such a function, without what is measured."""
+    low, high, _ = COMPOSED[name]
+    return f"| `{name}` | {type} | {low:g} to {high:g} | {bound_of(name, type):g} |"
+
+
 def markdown() -> str:
     """The document."""
     lines: list[str] = []
@@ -211,7 +247,11 @@ def markdown() -> str:
         for type in TYPES:
             worst = measured(name, type, "sim")
             lines.append(f"{row(name, type)} {math.ceil(worst * 100 - 1e-6) / 100:.2f} |")
-    return _HEAD + "\n".join(lines) + "\n"
+    made = [
+        f"{composed_row(n, t)} {math.ceil(measured(n, t, 'sim') * 100 - 1e-6) / 100:.2f} |"
+        for n in COMPOSED for t in TYPES
+    ]  # fmt: skip
+    return _HEAD + "\n".join(lines) + "\n" + _COMPOSED_HEAD + "\n".join(made) + "\n"
 
 
 if __name__ == "__main__":

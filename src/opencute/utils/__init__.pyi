@@ -6,20 +6,66 @@ from opencute.integrations.torch_narrow import (
     create_cute_tensor_for_fp8 as create_cute_tensor_for_fp8,
 )
 from opencute.integrations.torch_narrow import is_fp8_dtype as is_fp8_dtype
+from opencute.lib.hardware_info import HardwareInfo as HardwareInfo
+from opencute.lib.hopper.smem_layouts import make_smem_layout_a as sm90_make_smem_layout_a
+from opencute.lib.hopper.smem_layouts import make_smem_layout_b as sm90_make_smem_layout_b
+from opencute.lib.hopper.smem_layouts import make_smem_layout_epi as sm90_make_smem_layout_epi
+from opencute.lib.hopper.tensor_maps import TensorMapManager as TensorMapManager
+from opencute.lib.hopper.tensor_maps import TensorMapUpdateMode as TensorMapUpdateMode
 from opencute.lib.latex import print_latex as print_latex
 from opencute.lib.latex import print_latex_tv as print_latex_tv
 from opencute.lib.layout_enum import LayoutEnum as LayoutEnum
+from opencute.lib.schedulers.grouped import (
+    GroupedGemmTileSchedulerHelper as GroupedGemmTileSchedulerHelper,
+)
+from opencute.lib.schedulers.grouped import GroupSearchResult as GroupSearchResult
+from opencute.lib.schedulers.grouped import GroupSearchState as GroupSearchState
+from opencute.lib.schedulers.grouped import (
+    StaticPersistentGroupTileScheduler as StaticPersistentGroupTileScheduler,
+)
+from opencute.lib.schedulers.grouped import (
+    create_initial_search_state as create_initial_search_state,
+)
+from opencute.lib.schedulers.raster import (
+    PersistentTileSchedulerParams as PersistentTileSchedulerParams,
+)
+from opencute.lib.schedulers.static import (
+    StaticPersistentTileScheduler as StaticPersistentTileScheduler,
+)
+from opencute.lib.schedulers.work import WorkTileInfo as WorkTileInfo
 from opencute.lib.smem_allocator import SmemAllocator as SmemAllocator
 from opencute.lib.smem_allocator import get_smem_capacity_in_bytes as get_smem_capacity_in_bytes
+from opencute.utils import blackwell_helpers as blackwell_helpers
+from opencute.utils import hardware_info as hardware_info
+from opencute.utils import hopper_helpers as hopper_helpers
+from opencute.utils import sm90 as sm90
 from opencute.utils import tensor_helpers as tensor_helpers
 
 __all__ = [
+    "GroupSearchResult",
+    "GroupSearchState",
+    "GroupedGemmTileSchedulerHelper",
+    "HardwareInfo",
     "LayoutEnum",
+    "PersistentTileSchedulerParams",
     "SmemAllocator",
+    "StaticPersistentGroupTileScheduler",
+    "StaticPersistentTileScheduler",
+    "TensorMapManager",
+    "TensorMapUpdateMode",
+    "WorkTileInfo",
+    "blackwell_helpers",
     "create_cute_tensor_for_fp8",
+    "create_initial_search_state",
     "get_smem_capacity_in_bytes",
+    "hardware_info",
+    "hopper_helpers",
     "is_fp8_dtype",
     "print_latex",
     "print_latex_tv",
+    "sm90",
+    "sm90_make_smem_layout_a",
+    "sm90_make_smem_layout_b",
+    "sm90_make_smem_layout_epi",
     "tensor_helpers",
 ]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""A vector in shared memory starts at a multiple of its size."""
+"""A pointer into shared memory that promises more than is true."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from cutlass.utils import SmemAllocator
 def kernel(t: cute.Tensor):
     i, _, _ = cute.arch.thread_idx()
     s = SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(8), 4)
-    part = cute.make_tensor(s.iterator + 1, cute.make_layout(4))
+    part = cute.make_tensor((s.iterator + 1).align(16), cute.make_layout(4))
     atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.Float32, num_bits_per_copy=128)
     r = cute.make_rmem_tensor(4, cutlass.Float32)
     cute.copy(atom, part, r)

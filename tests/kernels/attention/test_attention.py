@@ -47,7 +47,7 @@ def test_simulated(
 ) -> None:
     q, k, v = operands(1, sq, sk, h, hk, d, dtype)
     with KNOBS.override(target="sim"):
-        out, logs = attention(q, k, v, causal=causal, lse=True, config=config)
+        out, logs = attention(q, k, v, causal=causal, return_lse=True, config=config)
     want, want_logs = reference(q, k, v, d**-0.5, causal=causal)
     step = 2e-3 if dtype == np.float16 else 1.6e-2  # weights are rounded, then the result
     np.testing.assert_allclose(out.astype(np.float64), want, rtol=step, atol=step / 2)
@@ -84,7 +84,7 @@ def test_wrong_arguments() -> None:
 @pytest.mark.t0
 def test_nothing_to_do() -> None:
     q, k, v = operands(1, 4, 0, 1, 1, 32, np.float16)
-    out, logs = attention(q, k, v, lse=True)
+    out, logs = attention(q, k, v, return_lse=True)
     assert not out.any() and (logs == -np.inf).all()
 
 
@@ -103,7 +103,7 @@ def machine_code(head_dim: int, causal: bool, arch: str) -> Any:
     array = np.zeros((1, 8, 1, head_dim), ml_dtypes.bfloat16)
     args = [from_dlpack(array).mark_layout_dynamic(leading_dim=3) for _ in range(4)]
     with KNOBS.override(target=f"sim:{arch}"):
-        cute.compile(attention_forward, *args, None, 1.0, plan)
+        cute.compile(attention_forward, *args, None, None, None, 0, 1.0, plan)
     return compiled_artefacts()[-1].device
 
 

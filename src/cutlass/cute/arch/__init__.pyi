@@ -4,6 +4,7 @@
 
 from opencute.cute.arch import FULL_MASK as FULL_MASK
 from opencute.cute.arch import WARP_SIZE as WARP_SIZE
+from opencute.cute.arch import Arch as Arch
 from opencute.cute.arch import ProxyKind as ProxyKind
 from opencute.cute.arch import SharedSpace as SharedSpace
 from opencute.cute.arch import activemask as activemask
@@ -31,12 +32,20 @@ from opencute.cute.arch import block_in_cluster_dim as block_in_cluster_dim
 from opencute.cute.arch import block_in_cluster_idx as block_in_cluster_idx
 from opencute.cute.arch import clock as clock
 from opencute.cute.arch import clock64 as clock64
+from opencute.cute.arch import cluster_arrive as cluster_arrive
+from opencute.cute.arch import cluster_arrive_relaxed as cluster_arrive_relaxed
 from opencute.cute.arch import cluster_dim as cluster_dim
 from opencute.cute.arch import cluster_idx as cluster_idx
 from opencute.cute.arch import cluster_size as cluster_size
+from opencute.cute.arch import cluster_sync as cluster_sync
+from opencute.cute.arch import cluster_wait as cluster_wait
 from opencute.cute.arch import clz as clz
 from opencute.cute.arch import cp_async as cp_async
+from opencute.cute.arch import cp_async_bulk_commit_group as cp_async_bulk_commit_group
+from opencute.cute.arch import cp_async_bulk_wait_group as cp_async_bulk_wait_group
 from opencute.cute.arch import cp_async_commit_group as cp_async_commit_group
+from opencute.cute.arch import cp_async_mbarrier_arrive_noinc as cp_async_mbarrier_arrive_noinc
+from opencute.cute.arch import cp_async_mbarrier_arrive_shared as cp_async_mbarrier_arrive_shared
 from opencute.cute.arch import cp_async_wait_all as cp_async_wait_all
 from opencute.cute.arch import cp_async_wait_group as cp_async_wait_group
 from opencute.cute.arch import dynamic_smem_size as dynamic_smem_size
@@ -55,6 +64,8 @@ from opencute.cute.arch import get_dyn_smem as get_dyn_smem
 from opencute.cute.arch import get_dyn_smem_size as get_dyn_smem_size
 from opencute.cute.arch import globaltimer as globaltimer
 from opencute.cute.arch import grid_dim as grid_dim
+from opencute.cute.arch import griddepcontrol_launch_dependents as griddepcontrol_launch_dependents
+from opencute.cute.arch import griddepcontrol_wait as griddepcontrol_wait
 from opencute.cute.arch import inline_asm as inline_asm
 from opencute.cute.arch import inline_ptx as inline_ptx
 from opencute.cute.arch import lane_idx as lane_idx
@@ -65,14 +76,28 @@ from opencute.cute.arch import lanemask_le as lanemask_le
 from opencute.cute.arch import lanemask_lt as lanemask_lt
 from opencute.cute.arch import load as load
 from opencute.cute.arch import make_warp_uniform as make_warp_uniform
+from opencute.cute.arch import map_dsmem_ptr as map_dsmem_ptr
+from opencute.cute.arch import mapa as mapa
 from opencute.cute.arch import match_all_sync as match_all_sync
 from opencute.cute.arch import match_any_sync as match_any_sync
+from opencute.cute.arch import mbarrier_arrive as mbarrier_arrive
+from opencute.cute.arch import mbarrier_arrive_and_expect_tx as mbarrier_arrive_and_expect_tx
+from opencute.cute.arch import mbarrier_conditional_try_wait as mbarrier_conditional_try_wait
+from opencute.cute.arch import mbarrier_expect_tx as mbarrier_expect_tx
+from opencute.cute.arch import mbarrier_init as mbarrier_init
+from opencute.cute.arch import mbarrier_init_fence as mbarrier_init_fence
+from opencute.cute.arch import mbarrier_inval as mbarrier_inval
+from opencute.cute.arch import mbarrier_test_wait as mbarrier_test_wait
+from opencute.cute.arch import mbarrier_try_wait as mbarrier_try_wait
+from opencute.cute.arch import mbarrier_wait as mbarrier_wait
 from opencute.cute.arch import mul_packed_f32x2 as mul_packed_f32x2
 from opencute.cute.arch import nanosleep as nanosleep
 from opencute.cute.arch import popc as popc
 from opencute.cute.arch import prmt as prmt
 from opencute.cute.arch import rcp_approx as rcp_approx
 from opencute.cute.arch import red_add as red_add
+from opencute.cute.arch import setmaxregister_decrease as setmaxregister_decrease
+from opencute.cute.arch import setmaxregister_increase as setmaxregister_increase
 from opencute.cute.arch import shuffle_sync as shuffle_sync
 from opencute.cute.arch import shuffle_sync_bfly as shuffle_sync_bfly
 from opencute.cute.arch import shuffle_sync_down as shuffle_sync_down
@@ -93,10 +118,13 @@ from opencute.cute.arch import warp_reduction as warp_reduction
 from opencute.cute.arch import warp_reduction_max as warp_reduction_max
 from opencute.cute.arch import warp_reduction_sum as warp_reduction_sum
 from opencute.cute.arch import warp_redux_sync as warp_redux_sync
+from opencute.cute.arch import warpgroup_reg_alloc as warpgroup_reg_alloc
+from opencute.cute.arch import warpgroup_reg_dealloc as warpgroup_reg_dealloc
 
 __all__ = [
     "FULL_MASK",
     "WARP_SIZE",
+    "Arch",
     "ProxyKind",
     "SharedSpace",
     "activemask",
@@ -124,12 +152,20 @@ __all__ = [
     "block_in_cluster_idx",
     "clock",
     "clock64",
+    "cluster_arrive",
+    "cluster_arrive_relaxed",
     "cluster_dim",
     "cluster_idx",
     "cluster_size",
+    "cluster_sync",
+    "cluster_wait",
     "clz",
     "cp_async",
+    "cp_async_bulk_commit_group",
+    "cp_async_bulk_wait_group",
     "cp_async_commit_group",
+    "cp_async_mbarrier_arrive_noinc",
+    "cp_async_mbarrier_arrive_shared",
     "cp_async_wait_all",
     "cp_async_wait_group",
     "dynamic_smem_size",
@@ -148,6 +184,8 @@ __all__ = [
     "get_dyn_smem_size",
     "globaltimer",
     "grid_dim",
+    "griddepcontrol_launch_dependents",
+    "griddepcontrol_wait",
     "inline_asm",
     "inline_ptx",
     "lane_idx",
@@ -158,14 +196,28 @@ __all__ = [
     "lanemask_lt",
     "load",
     "make_warp_uniform",
+    "map_dsmem_ptr",
+    "mapa",
     "match_all_sync",
     "match_any_sync",
+    "mbarrier_arrive",
+    "mbarrier_arrive_and_expect_tx",
+    "mbarrier_conditional_try_wait",
+    "mbarrier_expect_tx",
+    "mbarrier_init",
+    "mbarrier_init_fence",
+    "mbarrier_inval",
+    "mbarrier_test_wait",
+    "mbarrier_try_wait",
+    "mbarrier_wait",
     "mul_packed_f32x2",
     "nanosleep",
     "popc",
     "prmt",
     "rcp_approx",
     "red_add",
+    "setmaxregister_decrease",
+    "setmaxregister_increase",
     "shuffle_sync",
     "shuffle_sync_bfly",
     "shuffle_sync_down",
@@ -186,4 +238,6 @@ __all__ = [
     "warp_reduction_max",
     "warp_reduction_sum",
     "warp_redux_sync",
+    "warpgroup_reg_alloc",
+    "warpgroup_reg_dealloc",
 ]

@@ -20,7 +20,7 @@ __all__ = ["Advisory", "advisories"]
 
 _CODE = re.compile(r"\((C7\d{3})\)")
 _FUNCTION = re.compile(r"in (?:the )?function '([^']+)'")
-_MATRIX = ("ptx.wgmma", "ptx.mma", "cute.gemm", "ptx.tcgen05")
+_MATRIX = ("cute.wgmma", "ptx.wgmma", "ptx.mma", "cute.gemm", "ptx.tcgen05")
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ from opencute.base.lazy import lazy_names
 
 _ARCH = "opencute.lang.arch"
 _BLOCK = "opencute.lang.block."
+_HOPPER = "opencute.lang.hopper."
 
 _TABLE = {
+    "Arch": "opencute.compiler.dsl",
     **{name: "opencute.lang.asm.inline" for name in ("inline_asm", "inline_ptx")},
     **{
         name: _ARCH
@@ -72,6 +74,28 @@ _TABLE = {
             "vote_uni_sync", "warp_reduction", "warp_reduction_max", "warp_reduction_sum",
             "warp_redux_sync",
         )
+    },
+    **{
+        name: _HOPPER + "clusters"
+        for name in (
+            "cluster_arrive", "cluster_arrive_relaxed", "cluster_sync", "cluster_wait",
+            "cp_async_mbarrier_arrive_noinc", "cp_async_mbarrier_arrive_shared",
+            "griddepcontrol_launch_dependents", "griddepcontrol_wait", "map_dsmem_ptr", "mapa",
+            "setmaxregister_decrease", "setmaxregister_increase", "warpgroup_reg_alloc",
+            "warpgroup_reg_dealloc",
+        )
+    },
+    **{
+        name: _HOPPER + "mbarriers"
+        for name in (
+            "mbarrier_arrive", "mbarrier_arrive_and_expect_tx", "mbarrier_conditional_try_wait",
+            "mbarrier_expect_tx", "mbarrier_init", "mbarrier_init_fence", "mbarrier_inval",
+            "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait",
+        )
+    },
+    **{
+        name: _HOPPER + "bulk"
+        for name in ("cp_async_bulk_commit_group", "cp_async_bulk_wait_group")
     },
 }  # fmt: skip
 

@@ -29,13 +29,14 @@ from opencute.lang.arguments.symbols import SymInt
 from opencute.lang.external import ExternalPointer, ExternalTensor, make_ptr
 from opencute.lang.numbers import NUMERIC_CLASSES, Int32, Int64, Numeric, ir_type
 from opencute.lang.pointers import AddressSpace, Pointer, pointer_type
-from opencute.lang.streams import Stream
+from opencute.lang.streams import Event, Stream
 from opencute.lang.tensors import Tensor, TracedTensor
 from opencute.layout import Layout
 from opencute.layout.ints import is_sequence
 
 __all__ = [
     "EnvStreamSpec",
+    "EventSpec",
     "PointerSpec",
     "ScalarSpec",
     "Spec",
@@ -214,9 +215,17 @@ class PointerSpec(Spec):
         return Pointer(next(values), self.dtype)
 
     def like(self, obj: Any, call: CallCheck, path: str, annotation: Any, space: Any) -> Spec:
-        return self if isinstance(obj, int) or hasattr(obj, "__tvm_ffi_opaque_ptr__") or (
-            type(obj).__name__ == "c_void_p"
-        ) else super().like(obj, call, path, annotation, space)  # fmt: skip
+        if isinstance(obj, ExternalPointer):
+            fits = self._fits(obj)
+        else:
+            fits = isinstance(obj, int) or hasattr(obj, "__tvm_ffi_opaque_ptr__")
+            fits = fits or type(obj).__name__ == "c_void_p"
+        return self if fits else super().like(obj, call, path, annotation, space)
+
+    def _fits(self, p: ExternalPointer) -> bool:
+        """Whether a pointer can stand for this one: it may promise less than its address keeps."""
+        spaces = (self.space, AddressSpace.generic)
+        return p.dtype is self.dtype and p.memspace in spaces and p.address % self.type.align == 0
 
     def extract(self, obj: Any, out: list[Any]) -> None:
         if isinstance(obj, ExternalPointer):
@@ -247,6 +256,25 @@ class StreamSpec(Spec):
 
     def describe(self, call: CallCheck) -> str:
         return "Stream"
+
+
+class EventSpec(StreamSpec):
+    """A CUDA event, a handle like a stream."""
+
+    key = base = ("event",)
+
+    def build(self, values: Iterator[Value]) -> Any:
+        return Event(next(values))
+
+    def like(self, obj: Any, call: CallCheck, path: str, annotation: Any, space: Any) -> Spec:
+        stream_handle(getattr(obj, "cuda_event", obj), path)
+        return self
+
+    def extract(self, obj: Any, out: list[Any]) -> None:
+        out.append(stream_handle(getattr(obj, "cuda_event", obj)))
+
+    def describe(self, call: CallCheck) -> str:
+        return "Event"
 
 
 class EnvStreamSpec(Spec):
@@ -375,8 +403,16 @@ def is_array(obj: Any) -> bool:
     return hasattr(obj, "__dlpack__") and hasattr(obj, "shape")
 
 
+# torch's numbers of a graph with dynamic shapes, and what they are when a kernel is called.
+_SYMBOLIC = {"SymInt": int, "SymFloat": float, "SymBool": bool}
+
+
 def plain_number(obj: Any) -> Any:
-    """A NumPy scalar as a number of the same type."""
+    """A NumPy scalar as a number of the same type; a symbolic number of torch by its value, which
+    torch then guards."""
+    symbolic = _SYMBOLIC.get(type(obj).__name__)
+    if symbolic is not None and type(obj).__module__ == "torch":
+        return symbolic(obj)
     np: Any = sys.modules.get("numpy")
     if np is None or not isinstance(obj, np.generic) or isinstance(obj, float):
         return obj

@@ -25,6 +25,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
+from opencute.lang.tiled.atoms import MmaAtom
 from opencute.layout.ints import is_tuple
 
 __all__ = ["fill", "is_mutable", "is_users", "parts_of", "shell", "state_of"]
@@ -33,7 +34,8 @@ _FOREIGN = frozenset({
     "builtins", "collections", "contextlib", "cuda", "functools", "inspect", "itertools", "jax",
     "ml_dtypes", "numpy", "opencute", "pathlib", "re", "threading", "torch", "typing",
 })  # fmt: skip
-_OURS = ("opencute.lib.", "opencute.kernels.")  # written in the language, as users' classes are
+# Written in the language, as users' classes are; or with attributes that kernels set.
+_OURS = ("opencute.lib.", "opencute.kernels.", "opencute.lang.hopper.fields")
 _LISTS = (list, collections.deque)
 _DICTS = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
 
@@ -152,6 +154,8 @@ def parts_of(obj: Any) -> Iterable[Any]:
     state = state_of(obj)
     if state is not None:
         return state.values()
+    if isinstance(obj, MmaAtom):
+        return obj.parts()
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
         return [getattr(obj, f.name) for f in dataclasses.fields(obj) if hasattr(obj, f.name)]
     kind = type(obj)

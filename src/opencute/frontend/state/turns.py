@@ -42,7 +42,7 @@ from opencute.frontend.unbound import Later, Unbound
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Op, Value
 from opencute.lang.block import smem
-from opencute.lang.numbers import Boolean, Numeric
+from opencute.lang.numbers import Boolean, Numeric, number_in
 
 __all__ = ["Loop", "truth"]
 
@@ -51,6 +51,7 @@ _TURNS = 8  # a loop's types settle after a few tracings of its body, or never
 
 def truth(cond: Any) -> Any:
     """A Python bool, or a dynamic Boolean."""
+    cond = number_in(cond)
     if isinstance(cond, Numeric) and cond.is_dynamic:
         return cond.to(Boolean)
     return bool(cond)  # of a vector: raises with a hint
@@ -62,7 +63,7 @@ class Loop:
     def __init__(self, names: Names, current: Values, reached: Values, parts: Values = ()) -> None:
         self.names = names
         self.before = current
-        self.watch = Watch((*current, *reached), own_cells(parts, names))
+        self.watch = Watch((*current, *reached), own_cells(parts, names), parts)
         self.keys: list[Key] = []
         check()
         self.links = mark()

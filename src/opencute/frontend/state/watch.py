@@ -29,6 +29,8 @@ from typing import Any
 
 from opencute.base.errors import LanguageError
 from opencute.frontend.state.kept import is_iterator, keep, kept_parts, kept_state, snapshot
+from opencute.frontend.state.objects import is_users
+from opencute.frontend.state.stores import attributes, is_odd, stored_names, used_by
 
 __all__ = ["MISSING", "Key", "Watch", "advance", "refuse_outside"]
 
@@ -40,7 +42,7 @@ Key = tuple[int, Any]
 
 _LIMIT = 4096
 _LISTS = (list, collections.deque)
-_SIMPLE = (int, float, str, bytes, type(None), types.ModuleType, types.BuiltinFunctionType)
+_SIMPLE = (int, float, str, bytes, type(None), types.BuiltinFunctionType)
 
 
 class _Iterators(threading.local):
@@ -82,6 +84,10 @@ def _unjoined(obj: Any) -> LanguageError:
 def _kind(obj: Any) -> str:
     if isinstance(obj, types.FunctionType):
         return f"a global variable that {obj.__name__}() assigns"
+    if isinstance(obj, types.ModuleType):
+        return f"an attribute of module {obj.__name__}"
+    if isinstance(obj, type):
+        return f"an attribute of class {obj.__name__}"
     return f"a {type(obj).__name__} from outside of it"
 
 
@@ -91,22 +97,44 @@ class Watch:
     Args:
         roots: where to start; objects inside of them are watched too.
         own: identities of cells that are carried as variables.
+        parts: the functions that the branches or the body were made into.
     """
 
-    def __init__(self, roots: Iterable[Any], own: Iterable[int] = ()) -> None:
+    def __init__(
+        self, roots: Iterable[Any], own: Iterable[int] = (), parts: Iterable[Any] = ()
+    ) -> None:
         self.objects: list[Any] = []
         self.before: list[dict[Any, Any]] = []
         self.fixed: list[tuple[Any, Any]] = []
+        self.odd: list[tuple[Any, Any]] = []
         seen = set(own)
         queue = list(roots)
+        stored: set[str] = set()
+        odd: list[Any] = []
+
+        def assigns(fn: types.FunctionType) -> None:
+            names = stored_names(fn.__code__)
+            if names:
+                stored.update(names)
+                queue.extend(used_by(fn))
+
+        for part in parts:
+            if isinstance(part, types.FunctionType):
+                assigns(part)
         while queue and len(self.objects) < _LIMIT:
             obj = queue.pop()
             if id(obj) in seen:
                 continue
             seen.add(id(obj))
-            if isinstance(obj, _SIMPLE):
+            if type(obj) in _SIMPLE:
                 continue
             state = kept_state(obj)
+            if state is None and is_odd(obj):
+                odd.append(obj)
+            if isinstance(obj, (*_SIMPLE, types.ModuleType)):
+                continue
+            if isinstance(obj, types.FunctionType) and is_users(obj):
+                assigns(obj)
             if state is not None:
                 self.objects.append(obj)
                 self.before.append(state)
@@ -114,6 +142,10 @@ class Watch:
             elif (shot := snapshot(obj)) is not None:
                 self.fixed.append((obj, shot))
             queue += kept_parts(obj)
+        if stored:
+            names = frozenset(stored)
+            self.odd = [(obj, attributes(obj, names)) for obj in odd]
+            self.names = names
         self.known = {id(obj) for obj in self.objects}
 
     def changes(self) -> dict[Key, Any]:
@@ -125,6 +157,9 @@ class Watch:
         out: dict[Key, Any] = {}
         for obj, shot in self.fixed:
             if snapshot(obj) != shot:
+                raise _unjoined(obj)
+        for obj, shot in self.odd:
+            if attributes(obj, self.names) != shot:
                 raise _unjoined(obj)
         for i, (obj, old) in enumerate(zip(self.objects, self.before, strict=True)):
             new = kept_state(obj) or {}

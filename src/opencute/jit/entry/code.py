@@ -59,6 +59,29 @@ _FUNCTIONS = {
 }  # fmt: skip
 """What the code uses of CPython: functions with their types, and classes."""
 
+# Python 3.10 has these as inline functions only. What is called here is a function of Python or C,
+# which has a vectorcall; tp_vectorcall_offset is the eighth word of a class.
+_INLINE = {
+    "PyObject_Vectorcall": """
+define ptr @PyObject_Vectorcall(ptr %f, ptr %args, i64 %count, ptr %names) {
+  %class_at = getelementptr i8, ptr %f, i64 8
+  %class = load ptr, ptr %class_at
+  %offset_at = getelementptr i8, ptr %class, i64 56
+  %offset = load i64, ptr %offset_at
+  %call_at = getelementptr i8, ptr %f, i64 %offset
+  %call = load ptr, ptr %call_at
+  %out = call ptr %call(ptr %f, ptr %args, i64 %count, ptr %names)
+  ret ptr %out
+}""",
+    "PyObject_CallOneArg": """
+define ptr @PyObject_CallOneArg(ptr %f, ptr %arg) {
+  %args = alloca ptr
+  store ptr %arg, ptr %args
+  %out = call ptr @PyObject_Vectorcall(ptr %f, ptr %args, i64 1, ptr null)
+  ret ptr %out
+}""",
+}
+
 _EXCHANGE = b"dlpack_exchange_api"
 # DLPackExchangeAPI: version, previous, allocator, managed_from, managed_to, borrowed_from, stream.
 _EXPORT, _STREAM = 5, 6
@@ -66,7 +89,11 @@ _EXPORT, _STREAM = 5, 6
 
 def _text() -> str:
     lines: list[str] = []
+    inline = _inline()
+    lines += [_INLINE[name] for name in inline]
     for name, type in _FUNCTIONS.items():
+        if name in inline:
+            continue
         if type:
             result, parameters = type.split(" ", 1)
             lines.append(f"declare {result} @{name}{parameters}")
@@ -80,12 +107,17 @@ def _text() -> str:
     return "\n".join(lines)
 
 
+def _inline() -> tuple[str, ...]:
+    """The functions that this Python does not export."""
+    return tuple(n for n in _INLINE if not hasattr(ctypes.pythonapi, n))
+
+
 def _symbols() -> dict[str, int]:
-    api = ctypes.pythonapi
+    api, inline = ctypes.pythonapi, _inline()
     return {
         name: (ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0) if type
         else ctypes.addressof(ctypes.c_char.in_dll(api, name))
-        for name, type in _FUNCTIONS.items()
+        for name, type in _FUNCTIONS.items() if name not in inline
     }  # fmt: skip
 
 

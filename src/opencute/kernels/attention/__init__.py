@@ -4,7 +4,15 @@
 
 from __future__ import annotations
 
-from opencute.kernels.attention.config import AttentionConfig
-from opencute.kernels.attention.interface import attention
+from opencute.kernels.attention.config import AttentionConfig, BackwardConfig
+from opencute.kernels.attention.interface import (
+    attention,
+    attention_backward,
+    attention_varlen,
+    attention_varlen_backward,
+)
 
-__all__ = ["AttentionConfig", "attention"]
+__all__ = [
+    "AttentionConfig", "BackwardConfig", "attention", "attention_backward", "attention_varlen",
+    "attention_varlen_backward",
+]  # fmt: skip

@@ -4,7 +4,8 @@
 
 In: the size of a head. Out: a frozen configuration::
 
-    heuristic(128)      # AttentionConfig(m=128, n=64, warps=4)
+    heuristic(128)                      # AttentionConfig(m=128, n=64, warps=4)
+    backward_heuristic(128, 232448)     # BackwardConfig(m=64, n=128, warps=8, stages=2)
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from dataclasses import dataclass
 
 from opencute.base.errors import ArgumentError
 
-__all__ = ["AttentionConfig", "heuristic", "padded", "search_space"]
+__all__ = [
+    "AttentionConfig", "BackwardConfig", "backward_heuristic", "backward_search_space", "heuristic",
+    "padded", "search_space",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,12 +59,69 @@ class AttentionConfig:
                 "these threads copy more rows at once than a tile has", code="OC2520",
                 expected=f"multiples of {rows} queries and keys", found=self,
             )  # fmt: skip
-        if self.smem_bytes(head_dim) > smem:
-            raise ArgumentError(
-                "the tiles do not fit in shared memory", code="OC2521",
-                expected=f"at most {smem} bytes", found=self.smem_bytes(head_dim),
-            )  # fmt: skip
+        _check_smem(self.smem_bytes(head_dim), smem)
         return self
+
+
+@dataclass(frozen=True)
+class BackwardConfig:
+    """Choices of the derivatives of attention.
+
+    Args:
+        m: queries that are worked on at a time.
+        n: keys of a block.
+        warps: warps of a block; each has n / warps keys.
+        stages: tiles of queries in shared memory: 1 or 2.
+    """
+
+    m: int
+    n: int
+    warps: int
+    stages: int
+
+    def smem_bytes(self, head_dim: int) -> int:
+        """Shared memory of a block."""
+        line = padded(head_dim) + 8
+        operands = line * (2 * self.n + (1 + self.stages) * self.m)
+        return 2 * (operands + self.n * (self.m + 8)) + 8 * self.m * self.stages
+
+    def check(self, head_dim: int, smem: int) -> BackwardConfig:
+        """The configuration itself, if it is possible.
+
+        Args:
+            smem: bytes of shared memory that a block may have.
+
+        Raises:
+            ArgumentError: what does not fit.
+        """
+        depth = padded(head_dim)
+        rows = self.warps * 32 // (8 if depth % 64 == 0 else 4)
+        good = (
+            self.warps in (1, 2, 4, 8)
+            and self.stages in (1, 2)
+            and not any(x < 16 or x % 16 or x % rows for x in (self.m, self.n))
+            and self.n % (16 * self.warps) == 0
+            and self.n // self.warps * depth <= 16 * 128  # dK and dV: 64 registers each
+            and self.m // 2 <= 32 * self.warps
+            and (self.m // 16) * (depth // 16) % self.warps == 0
+        )
+        if not good:
+            raise ArgumentError(
+                "these tiles cannot be shared among these warps", code="OC2520", found=self,
+                expected=f"16 keys, or a multiple, for each of 1, 2, 4 or 8 warps, with at most "
+                f"{16 * 128 // depth} keys for each; multiples of {rows} queries and keys; one or "
+                "two stages",
+            )  # fmt: skip
+        _check_smem(self.smem_bytes(head_dim), smem)
+        return self
+
+
+def _check_smem(needed: int, smem: int) -> None:
+    if needed > smem:
+        raise ArgumentError(
+            "the tiles do not fit in shared memory", code="OC2521",
+            expected=f"at most {smem} bytes", found=needed,
+        )  # fmt: skip
 
 
 def padded(head_dim: int) -> int:
@@ -68,8 +129,12 @@ def padded(head_dim: int) -> int:
     return -(-head_dim // 32) * 32
 
 
-def heuristic(head_dim: int) -> AttentionConfig:
+def heuristic(head_dim: int, varlen: bool = False) -> AttentionConfig:
     """A good choice for heads of a size.
+
+    Args:
+        head_dim: elements of a head.
+        varlen: whether sequences lie end to end: where they start takes registers as well.
 
     With 32 queries to a warp, what is read of keys and values serves two instructions. The result
     takes a register for each of a warp's queries and eight elements of a head's, the scores as much
@@ -77,6 +142,8 @@ def heuristic(head_dim: int) -> AttentionConfig:
     """
     if head_dim > 128:
         return AttentionConfig(64, 64 if head_dim <= 192 else 32, 4)
+    if head_dim > 96 and varlen:
+        return AttentionConfig(128, 32, 4)
     return AttentionConfig(128, 64, 4)
 
 
@@ -88,5 +155,30 @@ def search_space(head_dim: int, smem: int) -> Iterator[AttentionConfig]:
                 continue  # result and scores alone take all registers
             try:
                 yield AttentionConfig(m, n, warps).check(head_dim, smem)
+            except ArgumentError:
+                continue
+
+
+def backward_heuristic(head_dim: int, smem: int) -> BackwardConfig:
+    """A good choice for the derivatives, with heads of at most 128 elements.
+
+    Eight warps of 16 keys: a tile of queries is read by all of them, so that more queries at a time
+    cost registers and save nothing but barriers.
+    """
+    for m, stages in ((64, 2), (64, 1), (32, 2), (32, 1)):
+        config = BackwardConfig(m, 128, 8, stages)
+        if config.smem_bytes(head_dim) <= smem:
+            return config
+    return BackwardConfig(64, 64, 4, 1)
+
+
+def backward_search_space(head_dim: int, smem: int) -> Iterator[BackwardConfig]:
+    """All choices for the derivatives that are worth trying, promising ones first."""
+    for stages in (2, 1):
+        for m, n, warps in ((64, 128, 8), (32, 128, 8), (64, 64, 4), (128, 128, 8), (32, 64, 4)):
+            if (n // warps // 16) * (padded(head_dim) + m) > 208:
+                continue  # results and scores alone take all registers
+            try:
+                yield BackwardConfig(m, n, warps, stages).check(head_dim, smem)
             except ArgumentError:
                 continue

@@ -1,25 +1,44 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""What to call: attention of torch or NumPy arrays."""
+"""What to call: attention of torch or NumPy arrays, and its derivatives.
+
+out = attention(q, k, v, causal=True)                        # differentiable, if torch's are
+out, lse = attention(q, k, v, return_lse=True)
+dq, dk, dv = attention_backward(grad, q, k, v, out, lse)
+out = attention_varlen(q, k, v, starts, starts, longest, longest)  # sequences end to end
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import opencute as cutlass
 from opencute import utils
 from opencute.base.errors import ArgumentError
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import empty, empty_like, item_bits, vector_elements
-from opencute.kernels.attention.config import AttentionConfig, heuristic
+from opencute.kernels.arrays import empty, empty_like, item_bits, strides, vector_elements
+from opencute.kernels.attention import autograd
+from opencute.kernels.attention.config import (
+    AttentionConfig,
+    BackwardConfig,
+    backward_heuristic,
+    heuristic,
+)
 from opencute.kernels.attention.sm80 import AttentionPlan, attention_forward
+from opencute.kernels.attention.sm80_backward import BackwardPlan
+from opencute.kernels.attention.sm80_backward import attention_backward as launch_backward
+from opencute.kernels.checked import checked
 
-__all__ = ["attention"]
+__all__ = [
+    "attention", "attention_backward", "attention_varlen", "attention_varlen_backward",
+]  # fmt: skip
 
 _CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
 
 
+@checked(arrays="q k v", optional="out", numbers="scale")
 def attention(
     q: Any,
     k: Any,
@@ -27,7 +46,7 @@ def attention(
     *,
     causal: bool = False,
     scale: float | None = None,
-    lse: bool = False,
+    return_lse: bool = False,
     out: Any = None,
     config: AttentionConfig | None = None,
 ) -> Any:
@@ -38,15 +57,16 @@ def attention(
         k, v: arrays (B, Sk, Hk, D) of the same type; each head of them serves H / Hk heads of `q`.
         causal: whether the last query sees all keys, and each one before it one key less.
         scale: of the scores, positive; 1 / sqrt(D) when omitted.
-        lse: whether the logarithms of the sums are wanted too.
+        return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
 
     Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key has
-    the result 0.
+    the result 0. Where torch wants gradients of `q`, `k` or `v`, the result has them, and `out`
+    must be omitted.
 
     Returns:
-        The result (B, Sq, H, D); with `lse` also the logarithms (B, H, Sq) in f32.
+        The result (B, Sq, H, D); with `return_lse` also the logarithms (B, H, Sq) in f32.
 
     Raises:
         ArgumentError: shapes or types do not fit, or the configuration does not.
@@ -54,16 +74,196 @@ def attention(
     Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
     Partitioning", 2023.
     """
-    dtype = _check(q, k, v)
-    scale = 1.0 / math.sqrt(q.shape[3]) if scale is None else float(scale)
-    if not scale > 0.0:
-        raise ArgumentError("the scale is not positive", code="OC2522", found=scale)
-    out = empty_like(q) if out is None else out
-    if tuple(out.shape) != tuple(q.shape) or out.dtype != q.dtype:
-        raise ArgumentError(
-            "out does not fit q", code="OC2523", expected=(tuple(q.shape), str(q.dtype)),
-            found=(tuple(out.shape), str(out.dtype)),
-        )  # fmt: skip
+    call = _Call.of(q, k, v, None, causal, scale)
+    return _attention(call, return_lse, out, config)
+
+
+@checked(
+    arrays="q k v cu_seqlens_q cu_seqlens_k",
+    optional="out",
+    integers="max_seqlen_q max_seqlen_k",
+    numbers="scale",
+)
+def attention_varlen(
+    q: Any,
+    k: Any,
+    v: Any,
+    cu_seqlens_q: Any,
+    cu_seqlens_k: Any,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    return_lse: bool = False,
+    out: Any = None,
+    config: AttentionConfig | None = None,
+) -> Any:
+    """`attention` of sequences of different lengths that lie end to end.
+
+    Args:
+        q: array (total of queries, H, D).
+        k, v: arrays (total of keys, Hk, D).
+        cu_seqlens_q, cu_seqlens_k: arrays (sequences + 1,) of i32: where each sequence starts, and
+            where the last one ends.
+        max_seqlen_q, max_seqlen_k: lengths of the longest sequence, or more.
+        causal, scale, return_lse, out, config: as for `attention`; the causal rule holds for each
+            sequence on its own.
+
+    Returns:
+        The result, like `q`; with `return_lse` also the logarithms (H, total of queries) in f32.
+    """
+    lengths = _Lengths(cu_seqlens_q, cu_seqlens_k, int(max_seqlen_q), int(max_seqlen_k))
+    call = _Call.of(q, k, v, lengths, causal, scale)
+    return _attention(call, return_lse, out, config)
+
+
+@checked(arrays="grad q k v out lse", numbers="scale")
+def attention_backward(
+    grad: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    lse: Any,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    deterministic: bool = False,
+    config: BackwardConfig | None = None,
+) -> tuple[Any, Any, Any]:
+    """The gradients of what went into `attention`.
+
+    Args:
+        grad: gradient of the result, an array like `q`.
+        q, k, v, causal, scale: as there; D is at most 128.
+        out, lse: what `attention` returned.
+        deterministic: whether the gradient of `q` is summed in an order that is always the same,
+            so that equal inputs give equal bits; it costs some time. Those of `k` and `v` always
+            are.
+        config: how the work is shared; a good choice when omitted.
+
+    Returns:
+        Gradients of `q`, `k` and `v`, in their type; sums are taken in f32.
+
+    Raises:
+        ArgumentError: shapes or types do not fit, or the configuration does not.
+    """
+    call = _Call.of(q, k, v, None, causal, scale)
+    return _backward(call, grad, out, lse, deterministic, config)
+
+
+@checked(
+    arrays="grad q k v out lse cu_seqlens_q cu_seqlens_k",
+    integers="max_seqlen_q max_seqlen_k",
+    numbers="scale",
+)
+def attention_varlen_backward(
+    grad: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    lse: Any,
+    cu_seqlens_q: Any,
+    cu_seqlens_k: Any,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    deterministic: bool = False,
+    config: BackwardConfig | None = None,
+) -> tuple[Any, Any, Any]:
+    """The gradients of what went into `attention_varlen`; arguments as there and for
+    `attention_backward`."""
+    lengths = _Lengths(cu_seqlens_q, cu_seqlens_k, int(max_seqlen_q), int(max_seqlen_k))
+    call = _Call.of(q, k, v, lengths, causal, scale)
+    return _backward(call, grad, out, lse, deterministic, config)
+
+
+@dataclass(frozen=True)
+class _Lengths:
+    """Sequences that lie end to end: where they start, and the longest."""
+
+    starts_q: Any
+    starts_k: Any
+    longest_q: int
+    longest_k: int
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What is asked for: arrays (B, S, H, D), with `lengths` those of B = 1."""
+
+    q: Any
+    k: Any
+    v: Any
+    lengths: _Lengths | None
+    dtype: Any
+    causal: bool
+    scale: float
+
+    @classmethod
+    def of(
+        cls, q: Any, k: Any, v: Any, lengths: _Lengths | None, causal: bool, scale: float | None
+    ) -> _Call:
+        """The arguments of a call, checked."""
+        rank = 4 if lengths is None else 3
+        dtype = _check(rank, q, k, v)
+        scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+        if not scale > 0.0:
+            raise ArgumentError("the scale is not positive", code="OC2522", found=scale)
+        if lengths is not None:
+            _check_lengths(lengths)
+        return cls(q, k, v, lengths, dtype, causal, scale)
+
+    def whole(self, array: Any) -> Any:
+        """An array as (B, S, H, D)."""
+        return array if self.lengths is None else array[None]
+
+    @property
+    def group(self) -> int:
+        """Heads of queries to one of keys."""
+        return int(self.q.shape[-2]) // int(self.k.shape[-2])
+
+    def starts(self) -> tuple[Any, Any]:
+        """Where sequences start, or None twice."""
+        return (self.lengths.starts_q, self.lengths.starts_k) if self.lengths else (None, None)
+
+    def longest(self) -> tuple[int, int]:
+        """Lengths of the longest sequences."""
+        if self.lengths is None:
+            return int(self.q.shape[1]), int(self.k.shape[1])
+        return self.lengths.longest_q, self.lengths.longest_k
+
+    def tiles(self, m: int) -> int:
+        """Room for tiles of `m` queries, of all sequences."""
+        batch, length = (int(x) for x in self.whole(self.q).shape[:2])
+        if self.lengths is None:
+            return batch * -(-length // m)
+        return length // m + int(self.lengths.starts_q.shape[0]) - 1
+
+
+def _attention(call: _Call, return_lse: bool, out: Any, config: AttentionConfig | None) -> Any:
+    if autograd.wanted(call.q, call.k, call.v):
+        if out is not None:
+            raise ArgumentError(
+                "there are no gradients of what is written to out", code="OC2527",
+                hint="omit out, or call under torch.no_grad()",
+            )  # fmt: skip
+        result = autograd.apply(_forward, _backward, call, config)
+        return result if return_lse else result[0]
+    out, logs = _forward(call, return_lse, out, config)
+    return (out, logs) if return_lse else out
+
+
+def _forward(
+    call: _Call, lse: bool, out: Any = None, config: AttentionConfig | None = None
+) -> tuple[Any, Any]:
+    q, k, v = (call.whole(t) for t in (call.q, call.k, call.v))
+    out = empty_like(call.q) if out is None else out
+    _fits("out", out, call.q)
     batch, queries, heads, head_dim = (int(x) for x in q.shape)
     logs = empty(q, (batch, heads, queries), "float32") if lse else None
     if 0 not in q.shape:
@@ -72,19 +272,76 @@ def attention(
             if logs is not None:
                 logs[...] = -math.inf
         else:
-            config = heuristic(head_dim) if config is None else config
+            config = config or heuristic(head_dim, call.lengths is not None)
             config.check(head_dim, utils.get_smem_capacity_in_bytes())
             plan = AttentionPlan(
-                dtype, head_dim, config.m, config.n, config.warps, causal,
-                group=heads // int(k.shape[2]), alike=_strides(k) == _strides(v),
+                call.dtype, head_dim, config.m, config.n, config.warps, call.causal,
+                group=call.group, alike=strides(k) == strides(v),
             )  # fmt: skip
             arrays = (_tensor(n, t) for n, t in zip("qkv", (q, k, v), strict=True))
-            attention_forward(*arrays, _tensor("out", out), logs, scale * math.log2(math.e), plan)
-    return (out, logs) if lse else out
+            attention_forward(
+                *arrays, _tensor("out", call.whole(out)), logs, *call.starts(), call.longest()[0],
+                call.scale * math.log2(math.e), plan,
+            )  # fmt: skip
+    return out, logs if logs is None or call.lengths is None else logs[0]
 
 
-def _strides(array: Any) -> tuple[int, ...]:
-    return tuple(array.stride() if hasattr(array, "stride") else array.strides)
+def _backward(
+    call: _Call, grad: Any, out: Any, lse: Any, deterministic: bool = False,
+    config: BackwardConfig | None = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    q, k = call.whole(call.q), call.whole(call.k)
+    batch, queries, heads, head_dim = (int(x) for x in q.shape)
+    if head_dim > 128:
+        raise ArgumentError(
+            "there are no gradients of heads this large", code="OC2528", found=head_dim,
+            expected="at most 128 elements",
+        )  # fmt: skip
+    _fits("grad", grad, call.q)
+    _fits("out", out, call.q)
+    shape = (batch, heads, queries)
+    if str(lse.dtype).rpartition(".")[2] != "float32":
+        raise ArgumentError(
+            "lse is of another type", code="OC2535", expected="float32", found=str(lse.dtype),
+            hint="pass what attention(..., return_lse=True) returned",
+        )  # fmt: skip
+    if tuple(lse.shape) != (shape if call.lengths is None else shape[1:]):
+        raise ArgumentError(
+            "lse does not fit q", code="OC2523", expected=shape, found=tuple(lse.shape)
+        )
+    grads = tuple(empty_like(t) for t in (call.q, call.k, call.v))
+    if 0 in q.shape or 0 in k.shape:
+        for t in grads:
+            t[...] = 0
+        return grads
+    smem = utils.get_smem_capacity_in_bytes()
+    config = backward_heuristic(head_dim, smem) if config is None else config
+    config.check(head_dim, smem)
+    plan = BackwardPlan(
+        call.dtype, head_dim, config.m, config.n, config.warps, config.stages, call.causal,
+        group=call.group, ordered=deterministic,
+    )  # fmt: skip
+    tiles = call.tiles(config.m)
+    stats = empty(q, (tiles, heads, 2, config.m), "float32")
+    sums = empty(q, (tiles, heads, config.m * plan.depth), "float32")
+    turns = empty(q, (tiles, heads, 1), "int32") if deterministic else None
+    named = zip(
+        ("q", "k", "v", "out", "grad", "dq", "dk", "dv"),
+        (call.q, call.k, call.v, out, grad, *grads), strict=True,
+    )  # fmt: skip
+    launch_backward(
+        tuple(_tensor(name, call.whole(t)) for name, t in named), call.whole(lse), stats, sums,
+        turns, *call.starts(), *call.longest(), call.scale, plan,
+    )  # fmt: skip
+    return grads
+
+
+def _fits(name: str, array: Any, q: Any) -> None:
+    if tuple(array.shape) != tuple(q.shape) or array.dtype != q.dtype:
+        raise ArgumentError(
+            f"{name} does not fit q", code="OC2523", expected=(tuple(q.shape), str(q.dtype)),
+            found=(tuple(array.shape), str(array.dtype)),
+        )  # fmt: skip
 
 
 def _tensor(name: str, array: Any) -> Any:
@@ -98,7 +355,7 @@ def _tensor(name: str, array: Any) -> Any:
     return from_dlpack(array).mark_layout_dynamic(leading_dim=3)
 
 
-def _check(q: Any, k: Any, v: Any) -> Any:
+def _check(rank: int, q: Any, k: Any, v: Any) -> Any:
     """The type of the elements.
 
     Raises:
@@ -111,13 +368,26 @@ def _check(q: Any, k: Any, v: Any) -> Any:
             found=names,
         )  # fmt: skip
     shapes = [tuple(int(x) for x in t.shape) for t in (q, k, v)]
-    good = all(len(s) == 4 for s in shapes) and shapes[1] == shapes[2]
+    good = all(len(s) == rank for s in shapes) and shapes[1] == shapes[2]
     if good:
-        (b, _, h, d), (bk, _, hk, dk) = shapes[0], shapes[1]
-        good = b == bk and d == dk and d % 8 == 0 and 8 <= d <= 256 and hk > 0 and h % hk == 0
+        (h, d), (hk, dk) = shapes[0][-2:], shapes[1][-2:]
+        good = d == dk and d % 8 == 0 and 8 <= d <= 256 and hk > 0 and h % hk == 0
+        good = good and (rank == 3 or shapes[0][0] == shapes[1][0])
     if not good:
+        wanted = "(B, Sq, H, D), (B, Sk, Hk, D)" if rank == 4 else "(Tq, H, D), (Tk, Hk, D)"
         raise ArgumentError(
             "these shapes do not fit", code="OC2526", found=shapes,
-            expected="(B, Sq, H, D), (B, Sk, Hk, D) twice; D a multiple of 8 up to 256, H of Hk",
+            expected=f"{wanted} twice; D a multiple of 8 up to 256, H of Hk",
         )  # fmt: skip
     return _CLASSES[names[0]]
+
+
+def _check_lengths(lengths: _Lengths) -> None:
+    starts = (lengths.starts_q, lengths.starts_k)
+    shapes = [tuple(int(x) for x in s.shape) for s in starts]
+    names = [str(s.dtype).rpartition(".")[2] for s in starts]
+    if len(shapes[0]) != 1 or shapes[0] != shapes[1] or 0 in shapes[0] or set(names) != {"int32"}:
+        raise ArgumentError(
+            "these are no starts of sequences", code="OC2529", found=(shapes, names),
+            expected="two arrays (sequences + 1,) of i32",
+        )  # fmt: skip

@@ -20,7 +20,17 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import cute, utils
-from opencute.kernels.attention.config import padded
+from opencute.kernels.attention.parts import (
+    HeadTiles,
+    RowCopy,
+    as_heads,
+    by_rows,
+    columns_of,
+    sequence,
+    span,
+    tile_from,
+    write,
+)
 
 __all__ = ["AttentionPlan", "attention_forward", "attention_kernel"]
 
@@ -28,11 +38,11 @@ __all__ = ["AttentionPlan", "attention_forward", "attention_kernel"]
 LOWEST = -3.0e38
 SLACK = 8.0  # weights up to 2 ** 8 are as exact in f16 and bf16 as those up to 1
 
-cpasync, warp = cute.nvgpu.cpasync, cute.nvgpu.warp
+cpasync = cute.nvgpu.cpasync
 
 
 @dataclass(frozen=True)
-class AttentionPlan:
+class AttentionPlan(HeadTiles):
     """What is fixed when attention is compiled.
 
     Args:
@@ -53,98 +63,6 @@ class AttentionPlan:
     causal: bool
     group: int
     alike: bool = False
-
-    @property
-    def depth(self) -> int:
-        """Elements of a row in shared memory."""
-        return padded(self.head_dim)
-
-    @property
-    def line(self) -> int:
-        """Elements that lie together in shared memory: 128 bytes, or 64."""
-        return 64 if self.depth % 64 == 0 else 32
-
-    def smem(self, rows: int) -> Any:
-        """Shared memory (rows, depth).
-
-        Rows are an odd number of 16-byte units apart, so that the eight rows of a matrix meet
-        different banks. Unlike with a swizzle, one register then reaches the whole tile: with
-        results and scores in registers there are none to spare.
-        """
-        return cute.make_layout((rows, self.depth), stride=(self.depth + 8, 1))
-
-    def tiled_mma(self) -> Any:
-        """Warps one below the other; two instructions along n, which one ldmatrix feeds."""
-        op = warp.MmaF16BF16Op(self.dtype, cutlass.Float32, (16, 8, 16))
-        return cute.make_tiled_mma(
-            op, (self.warps, 1, 1), permutation_mnk=(16 * self.warps, 16, 16)
-        )
-
-    def tiled_copy(self, op: Any) -> Any:
-        """Moves rows, 16 bytes for each thread."""
-        atom = cute.make_copy_atom(op, self.dtype, num_bits_per_copy=128)
-        across = self.line // 8
-        where = cute.make_layout((32 * self.warps // across, across), stride=(across, 1))
-        return cute.make_tiled_copy_tv(atom, where, cute.make_layout((1, 8)))
-
-    def matrices(self, transpose: bool) -> Any:
-        """From shared memory to the registers of an MMA."""
-        return cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose, 4), self.dtype)
-
-
-class RowCopy:
-    """One thread's part of the copies of tiles of rows.
-
-    Args:
-        copy: the tiled copy.
-        tile: rows and depth of a tile.
-        shape: rows and elements that there are.
-        tid: index of the thread.
-    """
-
-    def __init__(self, copy: Any, tile: tuple[int, int], shape: tuple[Any, int], tid: Any) -> None:
-        self.copy, self.part = copy, copy.get_slice(tid)
-        self.rows, self.whole = shape[0], shape[1] == tile[1]
-        self.coords = self.part.partition_S(cute.make_identity_tensor(tile))
-        self.shape = shape
-
-    def move(self, src: Any, dst: Any, start: Any = None) -> None:
-        """Copy a tile; what its rows lack in length becomes zero, or stays as it is.
-
-        Args:
-            start: index of the tile's first row where it may reach past the last one. Rows that
-                there are not are treated alike.
-        """
-        if start is None and self.whole:
-            cute.copy(self.copy, src, dst)
-            return
-        m, k = (cute.size(self.coords, mode=[i]) for i in (1, 2))
-        steps = (0, 0 if start is None else 1, 0 if self.whole else m)
-        pred = cute.make_rmem_tensor(cute.make_layout((1, m, k), stride=steps), cutlass.Boolean)
-        for i in range(1 if start is None else m):
-            for j in range(1 if self.whole else k):
-                row, column = self.coords[0, i, j]
-                if start is None:
-                    pred[0, i, j] = column < self.shape[1]
-                elif self.whole:
-                    pred[0, i, j] = row < self.rows - start
-                else:
-                    at = (self.rows - start, self.shape[1])
-                    pred[0, i, j] = cute.elem_less((row, column), at)
-        cute.copy(self.copy, src, dst, pred=pred)
-
-
-def by_rows(acc: Any) -> Any:
-    """Accumulators ((2, 2), M, N), or their coordinates, as (rows of a thread, columns)."""
-    _, m, n = acc.shape
-    order = cute.make_layout(((2, m), (2, n)), stride=((2, 4), (1, 4 * m)))
-    return cute.composition(acc, order)
-
-
-def columns_of(acc: Any, start: int, count: int) -> Any:
-    """Some of the accumulators along n."""
-    values, m, _ = acc.shape
-    return cute.make_tensor(acc.iterator + 4 * m * start, cute.make_layout((values, m, count)))
 
 
 class Softmax:
@@ -219,17 +137,6 @@ def mask(
         for c in cutlass.range_constexpr(cute.size(scores, mode=[1])):
             if coords[0, c][1] >= limit:
                 scores[r, c] = -cutlass.Float32.inf
-
-
-def tile_from(t: Any, row: Any, tile: tuple[int, int]) -> Any:
-    """A tile of a tensor (keys, elements) from a row on.
-
-    The address of its first element is the same for all threads, and what they add has 32 bits.
-    """
-    step = t.stride[0]
-    start = t.iterator + cute.assume(step * cutlass.Int64(row), divby=8)
-    layout = cute.make_layout(tile, stride=(cute.assume(cutlass.Int32(step), divby=8), 1))
-    return cute.make_tensor(start, layout)
 
 
 class Walk:
@@ -331,6 +238,8 @@ def attention_kernel(
     mV: cute.Tensor,
     mO: cute.Tensor,
     mLogs: Any,
+    starts_q: Any,
+    starts_k: Any,
     scale_log2: cutlass.Float32,
     mma: cute.TiledMma,
     plan: cutlass.Constexpr[AttentionPlan],
@@ -339,10 +248,14 @@ def attention_kernel(
     block, head, batch = cute.arch.block_idx()
     if cutlass.const_expr(plan.causal):  # the blocks with most keys start first
         block = cute.arch.grid_dim()[0] - 1 - block
-    queries, keys = mQ.shape[0], mK.shape[0]
+    _, queries = span(mQ, starts_q, batch)
+    if cutlass.const_expr(starts_q is not None):  # noqa: SIM102 - one is decided while compiling
+        if block * plan.m >= queries:  # the grid is made for the longest sequence
+            return
     tile_q, tile_k = (plan.m, plan.depth), (plan.n, plan.depth)
-    gQ = cute.local_tile(mQ[None, None, head, batch], tile_q, (block, 0))
-    keys_of, values_of = (t[None, None, head // plan.group, batch] for t in (mK, mV))
+    gQ = cute.local_tile(sequence(mQ, starts_q, head, batch), tile_q, (block, 0))
+    keys_of, values_of = (sequence(t, starts_k, head // plan.group, batch) for t in (mK, mV))
+    keys = keys_of.shape[0]
 
     # Which tiles of keys this block sees, and how many of them whole.
     first_query = block * plan.m + (keys - queries)
@@ -374,7 +287,8 @@ def attention_kernel(
         visit(walk, softmax, rO, whole - 1 - i, first_query, keys, False)
     cute.arch.cp_async_wait_group(0)
 
-    # Divide by the sums, and write.
+    # Divide by the sums, and write. Where this is was read before, but kept in no register.
+    first, queries = span(mQ, starts_q, batch)
     rows = by_rows(rO)
     coords = by_rows(mma.get_slice(tid).partition_C(cute.make_identity_tensor(tile_q)))
     for r in cutlass.range_constexpr(softmax.rows):
@@ -384,37 +298,11 @@ def attention_kernel(
             row, column = coords[r, 0]
             if column == 0 and block * plan.m + row < queries:
                 logs = softmax.level[r] + cute.math.log2(total, fastmath=True)
-                mLogs[batch, head, block * plan.m + row] = logs * math.log(2.0)
+                at = (head, first + block * plan.m + row)
+                mLogs[batch if starts_q is None else 0, at[0], at[1]] = logs * math.log(2.0)
     rD = cute.make_fragment_like(rO, plan.dtype)
     rD.store(rO.load().to(plan.dtype))
-    write(rD, sQ, mO, (block, head, batch), mma, tid, plan)
-
-
-@cute.jit
-def write(
-    rD: Any, sO: Any, mO: Any, at: Any, mma: Any, tid: Any, plan: cutlass.Constexpr[AttentionPlan]
-):
-    """Write a tile of the result, through the shared memory of Q and in vectors of 128 bits."""
-    block, head, batch = at
-    tile = (plan.m, plan.depth)
-    cute.arch.sync_threads()
-    cute.autovec_copy(rD, mma.get_slice(tid).partition_C(sO))
-    cute.arch.sync_threads()
-    store = plan.tiled_copy(cute.nvgpu.CopyUniversalOp())
-    thr = store.get_slice(tid)
-    gO = thr.partition_D(cute.local_tile(mO[None, None, head, batch], tile, (block, 0)))
-    held = cute.make_fragment_like(gO, plan.dtype)
-    cute.copy(store, thr.partition_S(sO), held)
-    copies = RowCopy(store, tile, (mO.shape[0], plan.head_dim), tid)
-    copies.move(held, gO, block * plan.m)
-
-
-def as_heads(t: Any, head_dim: int) -> Any:
-    """A tensor (B, S, H, D) as (S, D, H, B), with what is known of it."""
-    batch, length, heads, _ = t.shape
-    b, s, h, _ = (cute.assume(x, divby=8) if i < 3 else 1 for i, x in enumerate(t.stride))
-    layout = cute.make_layout((length, head_dim, heads, batch), stride=(s, 1, h, b))
-    return cute.make_tensor(t.iterator.align(16), layout)
+    write(rD, sQ, sequence(mO, starts_q, head, batch), block, plan.m, mma, tid, plan)
 
 
 @cute.jit
@@ -424,6 +312,9 @@ def attention_forward(
     v: cute.Tensor,
     out: cute.Tensor,
     logs: Any,
+    starts_q: Any,
+    starts_k: Any,
+    longest: cutlass.Int32,
     scale_log2: cutlass.Float32,
     plan: cutlass.Constexpr[AttentionPlan],
 ):
@@ -432,12 +323,17 @@ def attention_forward(
     Args:
         q, out: (B, Sq, H, D); k, v: (B, Sk, Hk, D). Rows start at multiples of 16 bytes.
         logs: (B, H, Sq) in f32, or None.
+        starts_q, starts_k: where sequences start along Sq and Sk, and where the last one ends, of
+            i32; or None. With them B is 1.
+        longest: queries of the longest sequence; without `starts_q` it is not used.
         scale_log2: what scores are multiplied with before 2 is raised to them.
     """
     mQ, mK, mV, mO = (as_heads(t, plan.head_dim) for t in (q, k, v, out))
     if cutlass.const_expr(plan.alike):
         mV = cute.make_tensor(mV.iterator, mK.layout)
     grid = [cute.ceil_div(mQ.shape[0], plan.m), mQ.shape[2], mQ.shape[3]]
-    attention_kernel(mQ, mK, mV, mO, logs, scale_log2, plan.tiled_mma(), plan).launch(
-        grid=grid, block=[32 * plan.warps, 1, 1]
-    )
+    if cutlass.const_expr(starts_q is not None):
+        grid = [cute.ceil_div(longest, plan.m), mQ.shape[2], starts_q.shape[0] - 1]
+    attention_kernel(
+        mQ, mK, mV, mO, logs, starts_q, starts_k, scale_log2, plan.tiled_mma(), plan
+    ).launch(grid=grid, block=[32 * plan.warps, 1, 1])

@@ -18,8 +18,8 @@ __all__ = ["ACTIVATIONS", "gelu", "relu", "silu"]
 
 
 def relu(x: Any) -> Any:
-    """max(x, 0)"""
-    return cute.where(x > 0.0, x, 0.0)
+    """max(x, 0); NaN stays NaN"""
+    return cute.math.relu(x)
 
 
 def silu(x: Any) -> Any:

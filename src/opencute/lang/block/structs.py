@@ -29,6 +29,7 @@ from opencute.dialects import cute
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
 from opencute.ir.types import I8, I32
+from opencute.lang.block.scalars import NUMBER_OPERATORS, ScalarMember
 from opencute.lang.numbers import NumericMeta, as_numeric, class_of
 from opencute.lang.pointers import Pointer, element_bits, offset_alignment
 from opencute.lang.tensors import make_tensor
@@ -251,39 +252,25 @@ class _Member:
         return self._ptr
 
 
-class ScalarMember(_Member):
-    """A number in memory; its value is what `load` gives."""
+def _no_number(name: str) -> Any:
+    def refuse(self: Any, *args: Any) -> Any:
+        raise TypeMismatchError(
+            "a member that is no number is used as one", code="OC1299", found=str(self),
+            hint="use an element of it, x[i], a tensor on it, x.get_tensor(layout), or a member",
+        )  # fmt: skip
 
-    __slots__ = ()
-
-    def __init__(self, ptr: Pointer) -> None:
-        self._ptr = ptr
-
-    def __new_from_mlir_values__(self, values: list[Value]) -> ScalarMember:
-        return ScalarMember(self._at(values[0]))
-
-    @property
-    def dtype(self) -> NumericMeta:
-        """Its type."""
-        return self._ptr.dtype
-
-    @property
-    def value(self) -> Any:
-        """Its value now."""
-        return self._ptr.load()
-
-    def load(self, *, loc: Any = None, ip: Any = None) -> Any:
-        """Its value now."""
-        return self._ptr.load()
-
-    def store(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
-        """Give it another value."""
-        self._ptr.store(value)
-
-    def __str__(self) -> str:
-        return f"{self.dtype.__name__} at {self._ptr}"
+    refuse.__name__ = name
+    return refuse
 
 
+def _without_numbers(cls: Any) -> Any:
+    """Arithmetic on a class is an error that says what to write."""
+    for name in NUMBER_OPERATORS:
+        setattr(cls, name, _no_number(name))
+    return cls
+
+
+@_without_numbers
 class MemRangeMember(_Member):
     """Elements of one type that lie one after the other."""
 
@@ -386,6 +373,7 @@ class MemRangeMember(_Member):
         return f"{self._range.size} elements at {self._ptr}"
 
 
+@_without_numbers
 class StructMember:
     """A struct in memory: its members are attributes."""
 

@@ -8,13 +8,16 @@ In: an operation such as `CopyG2SOp()` and a type. Out: an atom with thread-valu
 
 from __future__ import annotations
 
+import copy
 from functools import cached_property
 from typing import Any, NoReturn
 
 from opencute import layout as la
 from opencute.arch import copies
 from opencute.arch.mma import MmaAtom as MmaRecord
+from opencute.arch.wgmma import WgmmaAtom as WgmmaRecord
 from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.base.suggest import did_you_mean
 from opencute.lang.numbers import NumericMeta
 from opencute.lang.tensors import TracedTensor, make_fragment_like, make_rmem_tensor
 from opencute.layout import ComposedLayout, Layout, make_layout
@@ -37,7 +40,7 @@ class _Frozen:
         return hash(self.key)
 
     def set(self, field: Any, value: Any, *, loc: Any = None, ip: Any = None) -> None:
-        """Set a field that the instruction reads at run time; a warp's instructions have none."""
+        """Set a field that the instruction reads at run time; most instructions have none."""
         self._no_field(field)
 
     def get(self, field: Any, *, loc: Any = None, ip: Any = None) -> Any:
@@ -132,6 +135,11 @@ class CopyAtom(_Frozen):
         return f"<{type(self).__name__} {self.op}, {self.value_type}{bits}>"
 
 
+_COPY_HINTS = (
+    "invariant", "l1c_evict_priority", "l2_prefetch_size", "memory_order", "memory_scope",
+)  # fmt: skip
+
+
 def make_copy_atom(
     op: Any, copy_internal_type: NumericMeta, *, num_bits_per_copy: int = 0,
     loc: Any = None, ip: Any = None, **options: Any,
@@ -142,11 +150,22 @@ def make_copy_atom(
         op: the instruction, such as `CopyUniversalOp()`.
         copy_internal_type: numeric class of the elements.
         num_bits_per_copy: bits per thread and instruction; 0 leaves it to alignment and layout.
+        options: hints about caches and memory order, accepted.
 
     Raises:
         LayoutError: the bits are no multiple of the element's, or the instruction has no such
             width; elements that its matrices cannot be made of.
     """
+    for name in options:
+        if name not in _COPY_HINTS:
+            raise TypeMismatchError(
+                f"make_copy_atom() has no argument {name!r}", code="OC1267",
+                expected="num_bits_per_copy",
+                hint=did_you_mean(name, ("num_bits_per_copy", *_COPY_HINTS)) or None,
+            )  # fmt: skip
+    own = getattr(op, "make_atom", None)
+    if own is not None:
+        return own(copy_internal_type, int(num_bits_per_copy))
     if not isinstance(getattr(op, "name", None), str) or op.name not in copies.COPY_ATOMS:
         raise TypeMismatchError(
             "make_copy_atom: not a copy operation", code="OC1274", found=repr(op),
@@ -182,10 +201,37 @@ class MmaAtom(_Frozen):
 
     def __init__(self, op: Any) -> None:
         self.op = op
+        self.settings: Any = op.settings() if hasattr(op, "settings") else None
+        """What the instruction reads at run time; None for most."""
 
     @property
     def key(self) -> Any:
         return self.op
+
+    def parts(self) -> tuple[Any, ...]:
+        """Objects in it that may change while a kernel is traced."""
+        return () if self.settings is None else (self.settings,)
+
+    def fresh(self) -> Any:
+        """The same with settings of its own, which begin as these are."""
+        if self.settings is None:
+            return self
+        out = copy.copy(self)
+        out.settings = copy.copy(self.settings)
+        return out
+
+    def set(self, field: Any, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+        """Set a field that the instruction reads at run time, such as
+        ``warpgroup.Field.ACCUMULATE``; also to a value that is known at run time only."""
+        if self.settings is None:
+            self._no_field(field)
+        setattr(self.settings, self.op.field(field), value)
+
+    def get(self, field: Any, *, loc: Any = None, ip: Any = None) -> Any:
+        """A field that the instruction reads at run time."""
+        if self.settings is None:
+            self._no_field(field)
+        return getattr(self.settings, self.op.field(field))
 
     @property
     def atom(self) -> MmaAtom:
@@ -193,7 +239,7 @@ class MmaAtom(_Frozen):
         return self
 
     @cached_property
-    def record(self) -> MmaRecord:
+    def record(self) -> MmaRecord | WgmmaRecord:
         """The instruction."""
         return self.op.record
 
@@ -225,12 +271,18 @@ class MmaAtom(_Frozen):
 
     # ---- fragments
     def make_fragment_A(self, a: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-        """A register tensor for a partition of A (a tensor, layout or shape)."""
-        return _fragment(a, self.op.a_dtype)
+        """A register tensor for a partition of A (a tensor, layout or shape); descriptors of the
+        partition where the instruction reads A from shared memory."""
+        return self._fragment("A", a, self.op.a_dtype)
 
     def make_fragment_B(self, b: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-        """A register tensor for a partition of B."""
-        return _fragment(b, self.op.b_dtype)
+        """A register tensor for a partition of B, or descriptors of it."""
+        return self._fragment("B", b, self.op.b_dtype)
+
+    def _fragment(self, which: str, source: Any, dtype: NumericMeta) -> TracedTensor:
+        make = getattr(self.op, "fragment", None)
+        made = None if make is None else make(which, source)
+        return _fragment(source, dtype) if made is None else made
 
     def make_fragment_C(self, c: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
         """A register tensor for a partition of C: compact, the first mode fastest."""
@@ -268,7 +320,7 @@ def make_mma_atom(op: Any, *, loc: Any = None, ip: Any = None) -> MmaAtom:
     """
     if isinstance(op, MmaAtom):
         return op
-    if not isinstance(getattr(op, "record", None), MmaRecord):
+    if not isinstance(getattr(op, "record", None), MmaRecord | WgmmaRecord):
         raise TypeMismatchError(
             "not an MMA operation", code="OC1275", found=repr(op),
             expected="an operation such as cute.nvgpu.warp.MmaF16BF16Op(...)",

@@ -53,7 +53,7 @@ def thread_part(tensor: Any, view: Any, coord: Any, what: str) -> TracedTensor:
     in_memory = isinstance(tensor.iterator, Pointer)
     plain = layout.outer if isinstance(layout, ComposedLayout) else layout
     threads, part = view(plain)
-    offset = threads(offset_coord(coord, threads, wide=in_memory))
+    offset = threads(offset_coord(coord, threads))
     if isinstance(layout, ComposedLayout):
         moved = ComposedLayout(layout.inner, coord_add(layout.offset, offset), part)
         return TracedTensor(tensor.iterator, moved)
@@ -150,20 +150,23 @@ class TiledCopy(CopyAtom):
             layout, self.layout_tv_tiled, self.tiler_mn, self._atom_shape, to_reference
         )
 
-    def _tiled(self, view: Any) -> Layout:
+    def _tiled(self, to_reference: Any) -> Layout:
+        # Places in the tile are counted as the tiler orders them, whatever it picks.
         shape = tuple(la.size(t) if isinstance(t, Layout) else la.product(t) for t in self.tiler_mn)
-        threads, values = view(make_layout(shape))
+        threads, values = tv.copy_view(
+            make_layout(shape), self.layout_tv_tiled, shape, self._atom_shape, to_reference
+        )
         return make_layout(threads, values[0])
 
     @property
     def layout_src_tv_tiled(self) -> Layout:
         """(thread, value) to coordinate in the tile, for the source."""
-        return self._tiled(self.view_src)
+        return self._tiled(self._src_to_reference)
 
     @property
     def layout_dst_tv_tiled(self) -> Layout:
         """(thread, value) to coordinate in the tile, for the destination."""
-        return self._tiled(self.view_dst)
+        return self._tiled(self._dst_to_reference)
 
     def retile(self, src: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """A register tensor of another partition, viewed as this copy's (V, Rest, ...)."""

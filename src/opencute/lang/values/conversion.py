@@ -20,7 +20,7 @@ from opencute.base.errors import TypeMismatchError
 from opencute.dialects import arith, cute
 from opencute.dialects import math as math_dialect
 from opencute.ir.core import Value
-from opencute.ir.types import F32, F64, I32, I64, element_type, with_lanes
+from opencute.ir.types import F32, F64, I32, element_type, with_lanes
 from opencute.lang.numeric_meta import ir_type
 from opencute.numeric.dtypes import DTYPES, DType
 from opencute.numeric.rounding import Rounding
@@ -171,30 +171,45 @@ def exact_float(value: Value, src: DType, dst: DType) -> Value:
 
     Up to 24 bits are exact in f32, up to 53 in f64. Of more bits the last ones become one bit that
     says whether any was set, which is all that rounding asks for.
+
+    Raises:
+        TypeMismatchError: more than 53 bits to f64, which is to round another way than `arith`.
     """
     word = "sitofp" if src.signed and not src.is_bool else "uitofp"
     if src.width <= 16:
         return arith.cast(word, value, F32)
     if src.width <= 32:
         return arith.cast(word, value, F64)
-    if dst.name == "f64" or src.width > 64:
+    if dst.name == "f64":
         raise TypeMismatchError(
             f"{src.display} is converted to {dst.display} in its own rounding only", code="OC1246",
             hint="convert without rounding=",
         )  # fmt: skip
     like = value.type
-    low = arith.constant((1 << 11) - 1, like)
     zero = arith.constant(0, like)
-    some = arith.cmpi("ne", arith.binary("andi", value, low), zero)
-    sticky = arith.binary("shli", arith.cast("extui", some, I64), arith.constant(11, like))
-    high = arith.binary("andi", value, arith.constant(-(1 << 11), like))
-    cut = arith.binary("ori", high, sticky)
     size = value
     if src.signed:
         negative = arith.cmpi("slt", value, zero)
         size = arith.select(negative, arith.binary("subi", zero, value), value)
+    if src.width <= 64:
+        kept = _cut(value, 11)
+    else:  # each cut leaves more bits than any float but f64 has, and one for those below
+        kept = _cut(value, 81)
+        for low, limit in ((54, 107), (27, 80)):
+            below = arith.cmpi("ult", size, arith.constant(1 << limit, like))
+            kept = arith.select(below, _cut(value, low), kept)
     small = arith.cmpi("ult", size, arith.constant(1 << 53, like))
-    return arith.cast(word, arith.select(small, value, cut), F64)
+    return arith.cast(word, arith.select(small, value, kept), F64)
+
+
+def _cut(value: Value, count: int) -> Value:
+    """An integer whose low bits have become one that says whether any of them was set."""
+    like, element = value.type, element_type(value.type)
+    low = arith.constant((1 << count) - 1, like)
+    some = arith.cmpi("ne", arith.binary("andi", value, low), arith.constant(0, like))
+    sticky = arith.binary("shli", arith.cast("extui", some, element), arith.constant(count, like))
+    high = arith.binary("andi", value, arith.constant(-(1 << count), like))
+    return arith.binary("ori", high, sticky)
 
 
 def _clamped(value: Value, src: DType, dst: DType) -> Value:

@@ -28,7 +28,7 @@ from opencute.ir.core import Value
 from opencute.ir.types import Type, VectorType, element_type
 from opencute.passes.tile_access import Lane, gather
 
-__all__ = ["lower_gemm"]
+__all__ = ["Side", "lower_gemm", "registers"]
 
 
 class Side(Protocol):
@@ -70,7 +70,7 @@ def _fma(m: int, n: int, k: int, a: Side, b: Side, acc: dict[int, Lane]) -> None
             acc[i + m * j] = Lane(math.fma(left[i + m * step], right[j + n * step], value))
 
 
-def _registers(lanes: Sequence[Lane], type: Type) -> Value:
+def registers(lanes: Sequence[Lane], type: Type) -> Value:
     """Elements as the registers that an instruction takes."""
     assert isinstance(type, VectorType)
     held = _held(lanes, type)
@@ -110,11 +110,11 @@ def _mma(atom: MmaAtom, mnk: tuple[int, int, int], a: Side, b: Side, acc: dict[i
     element = element_type(acc[0].value.type)
     order = _order(m, n)
     for step in range(k):
-        rows = [_registers(_values(left, va, i + m * step), ta) for i in range(m)]
-        columns = [_registers(_values(right, vb, j + n * step), tb) for j in range(n)]
+        rows = [registers(_values(left, va, i + m * step), ta) for i in range(m)]
+        columns = [registers(_values(right, vb, j + n * step), tb) for j in range(n)]
         for i, j in order:
             at = vc * (i + m * j)
-            old = _registers([acc[at + v] for v in range(vc)], tc)
+            old = registers([acc[at + v] for v in range(vc)], tc)
             new = ptx_matrix.mma(atom.name, rows[i], columns[j], old)
             if element_type(tc) != element:
                 new = vector.bitcast(new, VectorType(vc, element))

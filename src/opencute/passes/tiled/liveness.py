@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from opencute.dialects.cute import AllocaOp, CopyOp, LayoutAttr, PtrType, storage_bits
+from opencute.dialects.hopper.wgmma import CuteWgmmaOp
 from opencute.dialects.tiled import GemmOp
 from opencute.ir.core import Block, Op, Value
 from opencute.passes.folding import int_of
@@ -73,6 +74,8 @@ class Liveness:
         count: fragment to its number of elements.
         carried: operation with regions to (fragment to elements) that it hands on.
         written: operation with regions to (fragment to elements) that are written inside of it.
+        products: the fragments that products of warpgroups use.
+        after: fence or wait of such products to (fragment to elements) that are used after it.
     """
 
     def __init__(self, function: Op) -> None:
@@ -80,6 +83,8 @@ class Liveness:
         self.count: dict[Value, int] = {}
         self.carried: dict[Op, Live] = {}
         self.written: dict[Op, Live] = {}
+        self.products: dict[Value, None] = dict.fromkeys(_of_products(function))
+        self.after: dict[Op, Live] = {}
         self._memory: set[Value] = set()
         self._accesses: dict[Op, list[_Access]] = {}
         body = function.regions[0].block
@@ -104,7 +109,12 @@ class Liveness:
         written: Live = {}
         for op in block.ops:
             visit = _VISIT.get(op.name)
-            if visit is not None:
+            if op.name in _ORDER:
+                # It gives new values for what it orders: later code must not use the old ones.
+                for fragment in self.products:
+                    if fragment in self.count:
+                        _add(written, fragment, (1 << self.count[fragment]) - 1)
+            elif visit is not None:
                 visit(self, op)
                 for access in self._accesses.get(op, ()):
                     if access.writes:
@@ -179,6 +189,8 @@ class Liveness:
                 continue
             accesses = self._accesses.get(op)
             if accesses is None:
+                if op.name in _ORDER:
+                    self.after[op] = dict(live)
                 continue
             for a in accesses:
                 if a.writes:
@@ -212,6 +224,19 @@ class Liveness:
         for block in blocks:
             before = _union(before, self._block(block, live))
         return before
+
+
+def _of_products(function: Op) -> list[Value]:
+    """The fragments that products of warpgroups use."""
+    out: list[Value] = []
+    for op in function.walk():
+        for pointer in op.operands[:2] if op.name == "cute.wgmma" else ():
+            made = pointer.op
+            while made is not None and made.name in ("cute.ptr_add", "cute.recast"):
+                made = made.operands[0].op
+            if made is not None and made.name == "cute.alloca":
+                out.append(made.result)
+    return out
 
 
 def _made_in(fragment: Value, block: Block) -> bool:
@@ -253,6 +278,16 @@ def _gemm(f: Liveness, op: Op) -> None:
     f._access(op, op.d, op.d_layout, False, True)
 
 
+def _wgmma(f: Liveness, op: Op) -> None:
+    assert isinstance(op, CuteWgmmaOp)
+    adds = int_of(op.accumulate) != 0
+    for pointer, key, reads, writes in (
+        (op.a, "a_layout", True, False), (op.d, "d_layout", adds, True),
+    ):  # fmt: skip
+        if pointer in f.place:
+            f._access(op, pointer, _layout(op, key), reads, writes)
+
+
 def _simple(pointer: int, tile: bool, reads: bool) -> Callable[[Liveness, Op], None]:
     def visit(f: Liveness, op: Op) -> None:
         others: Iterable[Value] = (v for i, v in enumerate(op.operands) if i != pointer)
@@ -264,12 +299,15 @@ def _simple(pointer: int, tile: bool, reads: bool) -> Callable[[Liveness, Op], N
     return visit
 
 
+_ORDER = ("ptx.wgmma_fence", "ptx.wgmma_wait")
+
 _VISIT: dict[str, Callable[[Liveness, Op], None]] = {
     "cute.alloca": Liveness._alloca,
     "cute.ptr_add": Liveness._ptr_add,
     "cute.recast": Liveness._recast,
     "cute.copy": _copy,
     "cute.gemm": _gemm,
+    "cute.wgmma": _wgmma,
     "cute.store": _simple(1, False, False),
     "cute.load": _simple(0, False, True),
     "cute.tile_store": _simple(1, True, False),

@@ -25,12 +25,15 @@ from opencute.sim.asm.syntax import (
     type_width,
 )
 
-__all__ = ["EFFECTS"]
+__all__ = ["EFFECTS", "Effect", "pointer", "unknown"]
 
 Effect = Callable[[Registers, Instruction], None]
 EFFECTS: dict[str, Effect] = {}
 
-_SPACES = {"global": "gmem", "shared": "smem", "shared::cta": "smem"}
+_SPACES = {
+    "global": "gmem", "shared": "smem", "shared::cta": "smem", "shared::cluster": "dsmem",
+}  # fmt: skip
+_NARROW = ("smem", "dsmem")
 _SEMS = ("weak", "relaxed", "acquire", "release", "acq_rel", "volatile")
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _HINTS = ("ca", "cg", "cs", "lu", "cv", "nc", "wb", "wt")
@@ -44,7 +47,8 @@ def _on(*names: str) -> Callable[[Effect], Effect]:
     return decorate
 
 
-def _unknown(i: Instruction) -> AsmError:
+def unknown(i: Instruction) -> AsmError:
+    """The error for an instruction that the simulator does not run."""
     return AsmError(f"the simulator does not run {i.name}")
 
 
@@ -81,7 +85,7 @@ def _address(registers: Registers, operand: Operand, space: str) -> Value:
     if not isinstance(operand, Address) or operand.more:
         raise AsmError(f"{operand} is no address")
     base = operand.base
-    narrow = space == "smem" and registers.widths.get(str(base)) == 32
+    narrow = space in _NARROW and registers.widths.get(str(base)) == 32
     value = registers.read(base, "b32" if narrow else "b64")
     if narrow:
         value = arith.cast("extui", value, I64)
@@ -90,7 +94,8 @@ def _address(registers: Registers, operand: Operand, space: str) -> Value:
     return value
 
 
-def _pointer(registers: Registers, operand: Operand, element: Type, space: str, size: int) -> Value:
+def pointer(registers: Registers, operand: Operand, element: Type, space: str, size: int) -> Value:
+    """The pointer that an address of an instruction stands for."""
     address = _address(registers, operand, space)
     return cute.int_to_ptr(address, PtrType(element, space, size))
 
@@ -100,7 +105,7 @@ def _load(registers: Registers, i: Instruction) -> None:
     access = _Access(i)
     _count(i, 3 if access.hint else 2)
     if len(access.rest) != 1 or (width := type_width(access.rest[0])) is None or width > 64:
-        raise _unknown(i)
+        raise unknown(i)
     element = IntegerType(width)
     type: Type = element if access.lanes == 1 else VectorType(access.lanes, element)
     value = _loaded(registers, i.operands[1], access, type, element)
@@ -114,12 +119,12 @@ def _loaded(
     registers: Registers, operand: Operand, access: _Access, type: Type, element: IntegerType
 ) -> Value:
     size = element.width // 8 * access.lanes
-    if access.space != "smem" and access.sem in ("", "weak"):
+    if access.space not in _NARROW and access.sem in ("", "weak"):
         space = llvm.GLOBAL if access.space == "gmem" else llvm.GENERIC
         return llvm.load(
             llvm.inttoptr(_address(registers, operand, access.space), space), type, size
         )
-    ptr = _pointer(registers, operand, element, access.space, size)
+    ptr = pointer(registers, operand, element, access.space, size)
     sem = access.sem or "weak"
     scope = access.scope if sem in ("relaxed", "acquire", "release") else ""
     return ptx_memory.load(ptr, type, sem=sem, scope=scope)
@@ -130,18 +135,18 @@ def _store(registers: Registers, i: Instruction) -> None:
     access = _Access(i)
     _count(i, 3 if access.hint else 2)
     if len(access.rest) != 1 or (width := type_width(access.rest[0])) is None or width > 64:
-        raise _unknown(i)
+        raise unknown(i)
     word = access.rest[0]
     sources = registers.items(i.operands[1], access.lanes, i.text)
     parts = [registers.read(s, word, loose=True) for s in sources]
     value = parts[0] if access.lanes == 1 else vector.from_elements(parts)
     size = width // 8 * access.lanes
-    if access.space != "smem" and access.sem in ("", "weak"):
+    if access.space not in _NARROW and access.sem in ("", "weak"):
         space = llvm.GLOBAL if access.space == "gmem" else llvm.GENERIC
         ptr = llvm.inttoptr(_address(registers, i.operands[0], access.space), space)
         llvm.store(value, ptr, size)
         return
-    ptr = _pointer(registers, i.operands[0], IntegerType(width), access.space, size)
+    ptr = pointer(registers, i.operands[0], IntegerType(width), access.space, size)
     sem = access.sem or "weak"
     scope = access.scope if sem in ("relaxed", "release") else ""
     ptx_memory.store(ptr, value, sem=sem, scope=scope)
@@ -159,17 +164,17 @@ def _atomic(registers: Registers, i: Instruction) -> None:
     access = _Access(i)
     words = [w for w in access.rest if w != "noftz"]
     if len(words) != 2 or words[0] not in _ATOMICS or access.lanes != 1:
-        raise _unknown(i)
+        raise unknown(i)
     op, word = words
     width = type_width(word)
-    if width is None or access.space not in ("gmem", "smem", "generic"):
-        raise _unknown(i)
+    if width is None or access.space not in ("gmem", "smem", "dsmem", "generic"):
+        raise unknown(i)
     reduces = i.parts[0] == "red"
     _count(i, (2 if reduces else 4 if op == "cas" else 3) + access.hint)
     operands = list(i.operands if reduces else i.operands[1:])
     type = _ATOMIC_TYPES.get(word, IntegerType(width))
     element = type.element if isinstance(type, VectorType) else type
-    ptr = _pointer(registers, operands[0], element, access.space, width // 8)
+    ptr = pointer(registers, operands[0], element, access.space, width // 8)
     values = [
         from_bits(registers.read(o, word), type) for o in operands[1 : 3 if op == "cas" else 2]
     ]
@@ -194,7 +199,7 @@ def _cvta(registers: Registers, i: Instruction) -> None:
     """Addresses of global memory are the same in every space."""
     _count(i, 2)
     if [w for w in i.parts[1:] if w != "to"] != ["global", "u64"]:
-        raise _unknown(i)
+        raise unknown(i)
     registers.write(i.operands[0], registers.read(i.operands[1], "u64"))
 
 
@@ -205,19 +210,19 @@ def _fence(registers: Registers, i: Instruction) -> None:
     if i.parts[0] == "membar":
         scope = {"cta": "cta", "gl": "gpu", "sys": "sys"}.get(words[0] if words else "")
         if scope is None or len(words) != 1:
-            raise _unknown(i)
+            raise unknown(i)
         ptx.fence("sc", scope)
         return
     if words[:1] == ["proxy"]:
         kind = ".".join(words[1:])
         if kind not in ptx.FENCE_PROXIES or "tensormap" in kind:
-            raise _unknown(i)
+            raise unknown(i)
         ptx.fence_proxy(kind)
         return
     sem = words[0] if words and words[0] in ptx.FENCE_SEMS else "acq_rel"
     scopes = [w for w in words if w not in ptx.FENCE_SEMS]
     if len(scopes) != 1 or scopes[0] not in ptx.SCOPES:
-        raise _unknown(i)
+        raise unknown(i)
     ptx.fence(sem, scopes[0])
 
 
@@ -238,7 +243,7 @@ def _cp(registers: Registers, i: Instruction) -> None:
     elif words[:1] == ["async"] and words[1:2] in (["ca"], ["cg"]) and "global" in words:
         _cp_async(registers, i, words[1])
     else:
-        raise _unknown(i)
+        raise unknown(i)
 
 
 def _cp_async(registers: Registers, i: Instruction, cache: str) -> None:
@@ -247,8 +252,8 @@ def _cp_async(registers: Registers, i: Instruction, cache: str) -> None:
     if size not in (4, 8, 16):
         raise AsmError("cp.async copies 4, 8 or 16 bytes")
     element = IntegerType(8)
-    dst = _pointer(registers, i.operands[0], element, "smem", size)
-    src = _pointer(registers, i.operands[1], element, "gmem", size)
+    dst = pointer(registers, i.operands[0], element, "smem", size)
+    src = pointer(registers, i.operands[1], element, "gmem", size)
     rest = registers.read(i.operands[3], "b32") if len(i.operands) == 4 else None
     ptx_memory.cp_async(dst, src, size, cache=cache, src_bytes=rest)
 
@@ -276,7 +281,7 @@ def _barrier(registers: Registers, i: Instruction) -> None:
         out = ptx.bar_red(words[1], barrier, count, registers.predicate(i.operands[-1]))
         registers.write(i.operands[0], out)
     else:
-        raise _unknown(i)
+        raise unknown(i)
 
 
 @_on("shfl")
@@ -284,9 +289,9 @@ def _shfl(registers: Registers, i: Instruction) -> None:
     _count(i, 5)
     words = i.parts[1:]
     if len(words) != 3 or words[0] != "sync" or words[2] != "b32":
-        raise _unknown(i)
+        raise unknown(i)
     if words[1] not in ptx_warp.SHFL_MODES:
-        raise _unknown(i)
+        raise unknown(i)
     value, src, clamp, mask = (registers.read(o, "b32") for o in i.operands[1:])
     out, inside = ptx_warp.shfl_sync(words[1], mask, value, src, clamp)
     _write_pair(registers, i.operands[0], out, inside)
@@ -306,9 +311,9 @@ def _vote(registers: Registers, i: Instruction) -> None:
     words = i.parts[1:]
     ends = "b32" if words[1:2] == ["ballot"] else "pred"
     if len(words) != 3 or words[0] != "sync" or words[2] != ends:
-        raise _unknown(i)
+        raise unknown(i)
     if words[1] not in ptx_warp.VOTE_MODES:
-        raise _unknown(i)
+        raise unknown(i)
     predicate = registers.predicate(i.operands[1])
     mask = registers.read(i.operands[2], "b32")
     registers.write(i.operands[0], ptx_warp.vote_sync(words[1], mask, predicate))
@@ -319,7 +324,7 @@ def _match(registers: Registers, i: Instruction) -> None:
     _count(i, 3)
     words = i.parts[1:]
     if len(words) != 3 or words[0] not in ptx_warp.MATCH_MODES or words[1] != "sync":
-        raise _unknown(i)
+        raise unknown(i)
     value = registers.read(i.operands[1], words[2])
     mask = registers.read(i.operands[2], "b32")
     out, equal = ptx_warp.match_sync(words[0], mask, value)
@@ -331,11 +336,11 @@ def _redux(registers: Registers, i: Instruction) -> None:
     _count(i, 3)
     words = [w for w in i.parts[1:] if w not in ("abs", "NaN")]
     if len(words) != 3 or words[0] != "sync":
-        raise _unknown(i)
+        raise unknown(i)
     op, word = words[1], words[2]
     op = f"f{op}" if word == "f32" else op
     if op not in ptx_warp.REDUX_OPS:
-        raise _unknown(i)
+        raise unknown(i)
     bits = registers.read(i.operands[1], word)
     value = from_bits(bits, F32) if word == "f32" else bits
     out = ptx_warp.redux_sync(
@@ -356,7 +361,7 @@ def _activemask(registers: Registers, i: Instruction) -> None:
 def _elect(registers: Registers, i: Instruction) -> None:
     _count(i, 2)
     if i.name != "elect.sync":
-        raise _unknown(i)
+        raise unknown(i)
     leader, elected = ptx_warp.elect_sync(registers.read(i.operands[1], "b32"))
     _write_pair(registers, i.operands[0], leader, elected)
 

@@ -29,7 +29,7 @@ from opencute.ir.core import Op, Value
 from opencute.ir.rewrite import Replacement, Rewriter, Rules
 from opencute.ir.types import I32, IntegerType
 from opencute.sim.asm.compute import find
-from opencute.sim.asm.effects import EFFECTS
+from opencute.sim.asm.hopper import EFFECTS
 from opencute.sim.asm.registers import Registers, from_bits, to_bits
 from opencute.sim.asm.syntax import (
     AsmError,

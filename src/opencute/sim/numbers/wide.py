@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Integers of more than 64 bits: arrays of Python ints, in the signed range of their width.
 
-They live in registers only; NumPy has no memory layout for them::
+In memory they are items of 16 bytes, which NumPy knows as complex numbers::
 
     wide_binary("addi", 128)(2**127 - 1, 1)     # -2**127
+    from_items(to_items(-5))                    # -5
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -22,7 +23,13 @@ from opencute.ir.types import FloatType, Type, element_type
 from opencute.numeric.codec import integer_to_float
 from opencute.numeric.dtypes import DTYPES
 
-__all__ = ["is_wide", "resized", "to_float", "unsigned", "wide_binary", "wrapped"]
+__all__ = [
+    "ITEM", "from_items", "is_wide", "resized", "to_float", "to_items", "unsigned", "wide_binary",
+    "wrapped",
+]  # fmt: skip
+
+ITEM = np.dtype(np.complex128)
+"""What 128 bits are in memory; nobody calculates with it."""
 
 _MLIR = {t.mlir: t for t in DTYPES.values() if t.is_float}
 
@@ -130,3 +137,24 @@ def to_float(type: Type, width: int, dtype: np.dtype[Any], *, signed: bool) -> C
         return integer_to_float(np.asarray(values, object), kind).view(dtype)
 
     return convert
+
+
+def to_items(value: Any) -> Any:
+    """128-bit integers as they lie in memory, low half first."""
+    if type(value) is not np.ndarray:
+        return to_items(np.array([value], object))[0]
+    numbers = value.astype(object)
+    words = np.empty((*numbers.shape, 2), np.uint64)
+    mask = (1 << 64) - 1
+    words[..., 0] = (numbers & mask).astype(np.uint64)
+    words[..., 1] = ((numbers >> 64) & mask).astype(np.uint64)
+    return words.view(ITEM)[..., 0]
+
+
+def from_items(items: Any) -> Any:
+    """What lies in memory as 128-bit integers with a sign."""
+    if type(items) is not np.ndarray:
+        return from_items(np.array([items], ITEM))[0]
+    words = np.ascontiguousarray(items).view(np.uint64).reshape(*items.shape, 2)
+    low, high = words[..., 0].astype(object), words[..., 1].astype(np.int64).astype(object)
+    return (high << 64) | low

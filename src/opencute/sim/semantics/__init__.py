@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from opencute.sim.hopper import semantics as hopper
 from opencute.sim.semantics import (
     arith,
     casts,
     cf,
     cute,
+    extern,
     gpu,
     llvm,
     math,
@@ -26,7 +28,9 @@ __all__ = [
     "casts",
     "cf",
     "cute",
+    "extern",
     "gpu",
+    "hopper",
     "llvm",
     "math",
     "ptx",

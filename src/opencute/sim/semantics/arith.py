@@ -4,8 +4,8 @@
 
 Where MLIR leaves a case open, this is what PTX does: a shift by the width or more gives 0 (or the
 sign, for ``shrsi``), as PTX's ``shl``/``shr`` clamp the amount; the smallest integer divided by -1
-wraps. Division by zero is an error that names the thread. `min` and `max` order -0 before +0.
-Conversions are in `casts`.
+wraps. Division by zero is a warning that names the thread, on the host an error. `min` and `max`
+order -0 before +0. Conversions are in `casts`.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -14,6 +14,7 @@ Conversions are in `casts`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -255,26 +256,41 @@ def integer(op: Op) -> Function:
 
 @semantics(*(f"arith.{n}" for n in _DIVISIONS), lanes=True)
 def division(op: Op) -> Function:
-    """As above, with a divisor that is not zero."""
-    fn = int_binary(op.name[6:], op.results[0].type)
+    """As above. By zero it is an error on the host; in a kernel no fault, but a number that PTX
+    leaves open ("div", "rem"): all bits set, or the dividend, and a warning."""
+    name = op.name[6:]
+    fn = int_binary(name, op.results[0].type)
+    rest = name.startswith("rem")
+    full = True if int_width(op.results[0].type) == 1 else -1
 
     def divide(lanes: Lanes, a: Any, b: Any) -> Any:
         if type(b) is nd:
             zero = b == 0
             if zero.any():
-                where = tuple(np.argwhere(lanes.full(zero))[0])
-                raise _by_zero(op, lanes, where)
+                _by_zero(op, lanes, tuple(np.argwhere(lanes.full(zero))[0]))
+                some = b.copy()
+                some[zero] = 1
+                got = np.array(fn(a, some))
+                zero = np.broadcast_to(zero, got.shape)
+                got[zero] = np.broadcast_to(a, got.shape)[zero] if rest else full
+                return got
         elif not b:
-            raise _by_zero(op, lanes, (0, 0))
+            _by_zero(op, lanes, (0, 0))
+            return a if rest else full
         return fn(a, b)
 
     return divide
 
 
-def _by_zero(op: Op, lanes: Lanes, where: tuple[int, ...]) -> SimulationError:
-    return SimulationError(
-        f"division by zero in {op.name}: {lanes.name(where)}", code="OC3003", loc=op.loc
-    )
+def _by_zero(op: Op, lanes: Lanes, where: tuple[int, ...]) -> None:
+    message = f"division by zero in {op.name}: {lanes.name(where)}"
+    if lanes.run.host:
+        raise SimulationError(message, code="OC3003", loc=op.loc)
+    where_to_look = "" if op.loc is None else f" ({op.loc.file}:{op.loc.line})"
+    warnings.warn(
+        f"[OC3003] {message}{where_to_look}: a GPU gives some number, and no error",
+        RuntimeWarning, stacklevel=2,
+    )  # fmt: skip
 
 
 @semantics("arith.cmpi")

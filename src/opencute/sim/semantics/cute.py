@@ -18,6 +18,7 @@ from opencute.dialects.cute import CopyOp, PtrType, storage_bits
 from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op, Value
 from opencute.sim.access import Access
+from opencute.sim.hopper.dsmem import far_address, to_far_pointer
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RowBuffer, SimPointer
 from opencute.sim.numbers.rounding import convert_floats, convert_randomly
@@ -34,6 +35,7 @@ from opencute.sim.semantics.llvm import (
 )
 from opencute.sim.semantics.tile_access import TileAccess
 from opencute.sim.semantics.tiled import AsyncTile, MatrixTile
+from opencute.sim.sync.guards import Guard, guarded
 from opencute.sim.taint import Taint, report
 from opencute.sim.tiles import Tile, int_attr
 from opencute.sim.values import as_array, dtype_of, scalar_of
@@ -91,7 +93,8 @@ def recast(op: Op) -> Function:
 @semantics("cute.ptr_to_int", lanes=True)
 def ptr_to_int(op: Op) -> Function:
     """The address."""
-    return shared_address if _pointer(op.operands[0]).space == "smem" else address_of
+    by_space = {"smem": shared_address, "dsmem": far_address}
+    return by_space.get(_pointer(op.operands[0]).space, address_of)
 
 
 @semantics("cute.int_to_ptr", lanes=True)
@@ -99,6 +102,8 @@ def int_to_ptr(op: Op) -> Function:
     """An address whose buffer is found when it is used."""
     if _pointer(op.results[0]).space == "smem":
         return to_shared_pointer
+    if _pointer(op.results[0]).space == "dsmem":
+        return lambda lanes, value: to_far_pointer(op, lanes, value)
     return lambda lanes, value: to_pointer(value)
 
 
@@ -108,7 +113,15 @@ def alloca(op: Op) -> Function:
     bits = storage_bits(_pointer(op.results[0]).element) * int_attr(op, "count")
     size = -(-bits // 8)
     name = f"registers from {op.loc}" if op.loc else "registers"
-    return lambda lanes: new_registers(lanes, name, size)
+    if not guarded(op):
+        return lambda lanes: new_registers(lanes, name, size)
+
+    def run(lanes: Lanes) -> SimPointer:
+        out = new_registers(lanes, name, size)
+        out.buffer.guard = Guard(lanes, size)
+        return out
+
+    return run
 
 
 @semantics("cute.load", lanes=True, taint="memory", sinks=((0, "an address"),))
@@ -196,6 +209,8 @@ class _Copy:
     def __init__(self, op: CopyOp) -> None:
         self.op = op
         bits = int_attr(op, "bits")
+        atom = COPY_ATOMS.get(op.atom.value)
+        exact = bool(bits and atom is not None and atom.spaces)
         src, dst = _pointer(op.src), _pointer(op.dst)
         if storage_bits(src.element) != storage_bits(dst.element):
             raise SimulationError(
@@ -215,15 +230,15 @@ class _Copy:
             run = min(*runs, per)
             self.repeat = per // run if per % run == 0 else 1
             run = per // self.repeat
-            self.src = TileAccess(op, op.src, "src_layout", bits=bits, run=run)
-            self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits, run=run)
+            self.src = TileAccess(op, op.src, "src_layout", bits=bits, exact=exact, run=run)
+            self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits, exact=exact, run=run)
             if self.src.run != run or self.dst.run != run:
                 self.src = TileAccess(op, op.src, "src_layout", run=1)
                 self.dst = TileAccess(op, op.dst, "dst_layout", run=1)
                 self.repeat = per
         else:
-            self.src = TileAccess(op, op.src, "src_layout", bits=bits)
-            self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits)
+            self.src = TileAccess(op, op.src, "src_layout", bits=bits, exact=exact)
+            self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits, exact=exact)
         self.recode = src.element != dst.element
         self.dtype = self.dst.access.dtype
 

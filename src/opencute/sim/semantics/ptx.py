@@ -147,7 +147,7 @@ def _checked_name(op: Op, lanes: Lanes, name: Any, count: Any) -> None:
     if count is not None and (count <= 0 or count % WARP):
         raise SimulationError(
             f"barrier {name} cannot wait for {count} threads, {lanes.name((0, 0))}",
-            code="OC3013", loc=op.loc, expected=f"a positive multiple of {WARP}", found=count,
+            code="OC3026", loc=op.loc, expected=f"a positive multiple of {WARP}", found=count,
         )  # fmt: skip
 
 
@@ -255,8 +255,16 @@ def fence(op: Op) -> Function:
 
 @semantics("ptx.fence_proxy", lanes=True)
 def fence_proxy(op: Op) -> Function:
-    """Order accesses through different proxies: all of ours go through the generic one."""
-    return lambda lanes, *ptr: None
+    """Order accesses through different proxies; only the checker cares."""
+    kind = op.attributes["kind"]
+    assert isinstance(kind, StringAttr)
+    to_async = kind.value.startswith("async")
+
+    def run(lanes: Lanes, *ptr: Any) -> None:
+        if to_async and lanes.run.checker is not None:
+            lanes.run.checker.proxy_fence(lanes)
+
+    return run
 
 
 @semantics("ptx.nanosleep", lanes=True, sinks=((0, "a time"),))

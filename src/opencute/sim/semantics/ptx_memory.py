@@ -24,11 +24,10 @@ from opencute.sim.memory import SimPointer
 from opencute.sim.registry import Function, semantics
 from opencute.sim.sync.async_copies import copies_of
 from opencute.sim.sync.atomics import apply
-from opencute.sim.sync.shared import SharedBuffer
 from opencute.sim.tiles import int_attr
 from opencute.sim.values import Array, unsigned_dtype
 
-__all__: list[str] = []
+__all__ = ["Atomic"]
 
 
 def _word(op: Op, key: str) -> str:
@@ -117,10 +116,16 @@ def _flushing_add(a: Array, b: Array) -> Array:
     return _flushed(_flushed(a) + _flushed(b))
 
 
-class _Atomic:
-    """One atomic operation, for any number of lanes."""
+class Atomic:
+    """One atomic operation, for any number of lanes.
 
-    def __init__(self, op: Op, word: str) -> None:
+    Args:
+        op: the operation; its operands are a pointer, then a value.
+        word: what it does.
+        order: memory order and scope, where the operation does not name them.
+    """
+
+    def __init__(self, op: Op, word: str, order: tuple[str, str] | None = None) -> None:
         type = op.operands[1].type
         vector = isinstance(type, VectorType)
         self.count = type.length if isinstance(type, VectorType) else 1
@@ -128,7 +133,7 @@ class _Atomic:
             op, element_type(type), vector=vector, run=self.count, align=256, widest=16,
             swizzle=_swizzle(op.operands[0]),
         )  # fmt: skip
-        self.access.order = (_word(op, "sem"), _word(op, "scope"))
+        self.access.order = order or (_word(op, "sem"), _word(op, "scope"))
         self.word = word
         self.flushes = word == "add" and element_type(type) == F32
         self.change: Callable[..., Any] = _CHANGES.get(word, _swap)
@@ -142,7 +147,7 @@ class _Atomic:
         self, items: Array, index: Array, values: tuple[Any, ...], lanes: Lanes, buffer: Any
     ) -> Array:
         change = self.change
-        if self.flushes and type(buffer) is not SharedBuffer:
+        if self.flushes and buffer.space != "smem":
             change = _flushing_add
         order = lanes.run.turns
         flat = index.reshape(-1)
@@ -184,13 +189,13 @@ def _atomic_sinks(op: Op) -> list[tuple[int, str]]:
 @semantics("ptx.atomic", lanes=True, sinks=_atomic_sinks)
 def atomic(op: Op) -> Function:
     """Combine memory with a value; the old one is the result."""
-    return _Atomic(op, _word(op, "op"))
+    return Atomic(op, _word(op, "op"))
 
 
 @semantics("ptx.red", lanes=True, sinks=_atomic_sinks)
 def red(op: Op) -> Function:
     """Combine memory with a value."""
-    run = _Atomic(op, _word(op, "op"))
+    run = Atomic(op, _word(op, "op"))
 
     def only(lanes: Lanes, ptr: SimPointer, value: Any) -> None:
         run(lanes, ptr, value)
@@ -201,7 +206,16 @@ def red(op: Op) -> Function:
 @semantics("ptx.cas", lanes=True, sinks=_atomic_sinks)
 def cas(op: Op) -> Function:
     """Store a value where memory equals another."""
-    return _Atomic(op, "cas")
+    return Atomic(op, "cas")
+
+
+@semantics("ptx.prefetch", lanes=True, sinks=((0, "an address"),))
+def prefetch(op: Op) -> Function:
+    """A hint: there has to be an element at the address, and nothing else happens."""
+    pointer = op.operands[0].type
+    element = pointer.element if isinstance(pointer, PtrType) else I8
+    access = Access(op, element, vector=False, natural=False, swizzle=_swizzle(op.operands[0]))
+    return lambda lanes, ptr: access.touch(lanes, ptr)
 
 
 # ---------------------------------------------------------------------- asynchronous copies

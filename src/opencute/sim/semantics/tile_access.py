@@ -28,9 +28,21 @@ def tile_pointer(value: Value) -> PtrType:
 
 
 class TileAccess:
-    """A tile of memory: its layout, and how its runs are accessed."""
+    """A tile of memory: its layout, and how its runs are accessed.
 
-    def __init__(self, op: Op, pointer: Value, key: str, *, bits: int = 0, run: int = 0) -> None:
+    Args:
+        op: the operation.
+        pointer: where the tile begins.
+        key: the attribute that holds its layout.
+        bits: of the widest access; 0: as wide as there are.
+        run: elements of one access at most; 0: no limit.
+        exact: whether an instruction accesses `bits` at a time, whatever the pointer promises;
+            other code is as wide as the pointer's type and the layout let it be.
+    """
+
+    def __init__(
+        self, op: Op, pointer: Value, key: str, *, bits: int = 0, run: int = 0, exact: bool = False
+    ) -> None:
         layout = op.attributes[key]
         assert isinstance(layout, LayoutAttr)
         type = tile_pointer(pointer)
@@ -41,7 +53,8 @@ class TileAccess:
         self.run = run or self.tile.run
         widest = bits // 8 if bits else 16
         # The pointer's promise holds where the tile begins; the runs are as far apart as they are.
-        align = widest if bits else math.gcd(type.align, self.tile.step * self.bits // 8) or 1
+        promised = math.gcd(type.align, self.tile.step * self.bits // 8) or 1
+        align = widest if exact else promised
         self.access = Access(
             op, type.element, vector=True, run=self.run, align=align, widest=widest,
             swizzle=type.swizzle,

@@ -36,7 +36,7 @@ from opencute.sim.sync.async_copies import copies_of
 from opencute.sim.taint import Taint
 from opencute.sim.values import Array
 
-__all__ = ["AsyncTile", "MatrixTile", "Warps"]
+__all__ = ["AsyncTile", "MatrixTile", "Warps", "matrix_of", "numbers_of", "registers_of"]
 
 WARP = 32
 
@@ -293,7 +293,7 @@ class AsyncTile:
 
 
 # ---------------------------------------------------------------------- products
-def _numbers(values: Array, type: str) -> Array:
+def numbers_of(values: Array, type: str) -> Array:
     """Elements as the hardware reads them, in the type that products are taken in."""
     if type in ("s8", "s4", "s32"):
         return values.astype(np.float64)
@@ -328,16 +328,16 @@ def _to_registers(layout: Layout, shape: tuple[int, int], uses: tuple[int, int])
     return (row * (second * shape[1]) + column).reshape(WARP, -1)
 
 
-def _matrix(rows: Array, layout: Layout, shape: tuple[int, int], uses: tuple[int, int]) -> Array:
+def matrix_of(rows: Array, layout: Layout, shape: tuple[int, int], uses: tuple[int, int]) -> Array:
     """Registers as matrices: (warps, uses[0] * shape[0], uses[1] * shape[1])."""
     flat = rows.reshape(rows.shape[0], -1)
     return flat.take(_from_registers(layout, shape, uses), axis=1)
 
 
-def _registers(
+def registers_of(
     matrix: Array, layout: Layout, shape: tuple[int, int], uses: tuple[int, int]
 ) -> Array:
-    """The inverse of `_matrix`: (warps, 32, values)."""
+    """The inverse of `matrix_of`: (warps, 32, values)."""
     flat = matrix.reshape(matrix.shape[0], -1)
     return flat.take(_to_registers(layout, shape, uses), axis=1)
 
@@ -347,9 +347,9 @@ def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, 
     m, n, k = atom.mnk
     um, un, uk = uses
     _, ta, tb, tc = atom.types
-    left = _matrix(_numbers(a, ta), atom.a, (m, k), (um, uk))
-    right = _matrix(_numbers(b, tb), atom.b, (n, k), (un, uk)).swapaxes(1, 2)
-    acc = _matrix(c, atom.c, (m, n), (um, un))
+    left = matrix_of(numbers_of(a, ta), atom.a, (m, k), (um, uk))
+    right = matrix_of(numbers_of(b, tb), atom.b, (n, k), (un, uk)).swapaxes(1, 2)
+    acc = matrix_of(c, atom.c, (m, n), (um, un))
     if tc == "s32":
         total = (left @ right).astype(np.int64) + acc
         out = total.astype(np.int32)
@@ -361,7 +361,7 @@ def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, 
             out = total.astype(np.float16)
     else:
         out = left @ right + acc
-    return _registers(out.astype(c.dtype, copy=False), atom.c, (m, n), (um, un))
+    return registers_of(out.astype(c.dtype, copy=False), atom.c, (m, n), (um, un))
 
 
 def _spread(
@@ -373,12 +373,12 @@ def _spread(
     out = np.zeros((warps, um * m, un * n), np.bool_)
     a, b, c = masks
     if a is not None:
-        out |= _matrix(a, atom.a, (m, k), (um, uk)).any(axis=2)[:, :, None]
+        out |= matrix_of(a, atom.a, (m, k), (um, uk)).any(axis=2)[:, :, None]
     if b is not None:
-        out |= _matrix(b, atom.b, (n, k), (un, uk)).any(axis=2)[:, None, :]
+        out |= matrix_of(b, atom.b, (n, k), (un, uk)).any(axis=2)[:, None, :]
     if c is not None:
-        out |= _matrix(c, atom.c, (m, n), (um, un))
-    return _registers(out, atom.c, (m, n), (um, un))
+        out |= matrix_of(c, atom.c, (m, n), (um, un))
+    return registers_of(out, atom.c, (m, n), (um, un))
 
 
 @semantics("cute.gemm", lanes=True, taint="memory")
@@ -505,10 +505,10 @@ def _mma_taint(*masks: Any) -> Any:
 def _bits(atom: MmaAtom, rows: list[Array]) -> Array:
     """Counts of the bits that are set in both (and), or in one only (xor)."""
     m, n, k = atom.mnk
-    left = _matrix(rows[0], atom.a, (m, k), (1, 1)).astype(np.float32)
-    right = _matrix(rows[1], atom.b, (n, k), (1, 1)).astype(np.float32).swapaxes(1, 2)
+    left = matrix_of(rows[0], atom.a, (m, k), (1, 1)).astype(np.float32)
+    right = matrix_of(rows[1], atom.b, (n, k), (1, 1)).astype(np.float32).swapaxes(1, 2)
     both = left @ right
     if atom.bit_op == "xor":
         both = left.sum(axis=2)[:, :, None] + right.sum(axis=1)[:, None, :] - 2 * both
-    acc = _matrix(rows[2], atom.c, (m, n), (1, 1))
-    return _registers(acc + both.astype(np.int32), atom.c, (m, n), (1, 1))
+    acc = matrix_of(rows[2], atom.c, (m, n), (1, 1))
+    return registers_of(acc + both.astype(np.int32), atom.c, (m, n), (1, 1))

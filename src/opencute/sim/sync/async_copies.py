@@ -44,6 +44,7 @@ class _Copy:
         op: the operation.
         lanes: who.
         groups: for each lane (P, Q), the number of the group that the copy belongs to.
+        number: how many copies were started before it.
         perform: does it: ``perform(lanes, *values)``.
         values: what `perform` needs, for these lanes.
     """
@@ -51,6 +52,7 @@ class _Copy:
     op: Op
     lanes: Lanes
     groups: Array
+    number: int
     perform: Callable[..., None]
     values: tuple[Any, ...]
 
@@ -65,13 +67,15 @@ class Copies:
     def __init__(self, group: Group) -> None:
         self.commits = np.zeros(group.blocks * group.threads, np.int64)
         self.flying: list[_Copy] = []
+        self.started = 0
 
     def start(
         self, op: Op, lanes: Lanes, perform: Callable[..., None], values: Sequence[Any]
     ) -> None:
         """Lanes start a copy, which ``perform(lanes, *values)`` will carry out."""
         groups = self.commits[lanes.slot]
-        self.flying.append(_Copy(op, lanes, groups, perform, tuple(values)))
+        self.flying.append(_Copy(op, lanes, groups, self.started, perform, tuple(values)))
+        self.started += 1
 
     def commit(self, lanes: Lanes) -> None:
         """Lanes close their group."""
@@ -84,16 +88,27 @@ class Copies:
         due = np.zeros(self.commits.size, np.int64)
         slot = lanes.slot
         due[slot] = _ALL if groups < 0 else self.commits[slot] - groups
+        self._perform(lambda copy: copy.groups < due[copy.lanes.slot])
+
+    def finish(self, lanes: Lanes, before: int) -> None:
+        """What lanes started, as long as `started` was less than `before`, takes place."""
+        due = np.zeros(self.commits.size, np.bool_)
+        due[lanes.slot] = True
+        self._perform(lambda copy: due[copy.lanes.slot] & (copy.number < before))
+
+    def _perform(self, due: Callable[[_Copy], Array]) -> None:
         flying, self.flying = self.flying, []
         for copy in flying:
-            done = copy.groups < due[copy.lanes.slot]
+            done = due(copy)
             if done.all():
                 copy.perform(copy.lanes, *copy.values)
             elif done.any():
                 copy.perform(*self._part(copy, done))
                 lanes_left, *values = self._part(copy, ~done)
                 left = copy.groups[~done].reshape(lanes_left.P, lanes_left.Q)
-                self.flying.append(_Copy(copy.op, lanes_left, left, copy.perform, tuple(values)))
+                self.flying.append(
+                    _Copy(copy.op, lanes_left, left, copy.number, copy.perform, tuple(values))
+                )
             else:
                 self.flying.append(copy)
 

@@ -14,21 +14,27 @@ lanes run in lock step. A write that a copy in flight (cp.async) will do is in n
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, NoReturn
 
 import numpy as np
 
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
+from opencute.sim.hopper.order import BarrierOrder
+from opencute.sim.hopper.proxies import AgentNumbers, Proxies
+from opencute.sim.hopper.trailing import Trailing
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import Clocks
+from opencute.sim.sync.clocks import AGENTS, Clocks
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.sync.messages import Messages
 from opencute.sim.sync.shadow import (
     EVERYBODY,
+    FOREIGN,
     LEVEL,
     ONE,
     PENDING,
+    READING,
     STRENGTH,
     TIME,
     WHO,
@@ -37,7 +43,7 @@ from opencute.sim.sync.shadow import (
 )
 from opencute.sim.values import Array
 
-__all__ = ["Checker"]
+__all__ = ["AccessCheck", "Checker"]
 
 _SEVERAL = WARP  # in the place of a lane
 _STRENGTHS = {"cta": 1, "cluster": 2, "gpu": 2, "sys": 2, "": 1}
@@ -49,6 +55,10 @@ class Checker:
     def __init__(self) -> None:
         self.clocks = Clocks()
         self.messages = Messages(self.clocks)
+        self.mbarriers = BarrierOrder(self)
+        self.agents = AgentNumbers()
+        self.proxies = Proxies(self.clocks)
+        self.trailing = Trailing(self)
         self.ops: list[Op] = []
         self.known: dict[int, int] = {}
         self.shadows: dict[int, tuple[Any, Shadow]] = {}
@@ -59,6 +69,9 @@ class Checker:
         self.group = group
         self.clocks.start(group, first_block)
         self.messages.start(group)
+        self.proxies.start(group)
+        self.trailing.start(group)
+        self.mbarriers.start(group)
         self.arrivals = {}
         self.shadows = {k: v for k, v in self.shadows.items() if v[1].columns == 0}
 
@@ -135,6 +148,71 @@ class Checker:
         """Threads have made visible what they did, and may rely on what they saw."""
         self.messages.fence(lanes)
 
+    def proxy_fence(self, lanes: Lanes) -> None:
+        """Threads let hardware units see what they did, and what they know."""
+        self.proxies.fence(lanes)
+        self.mbarriers.fence(lanes)
+
+    def finish(self) -> None:
+        """All blocks that ran together have ended.
+
+        Raises:
+            RaceError: one may have ended while others still used its shared memory.
+            SimulationError: bytes have come to an mbarrier that nobody expected.
+        """
+        self.trailing.finish()
+        barriers = self.group.rest.get("mbarriers")
+        if barriers is not None:
+            barriers.finish()
+
+    # ------------------------------------------------------------------ units of the hardware
+    def agent(self, key: Hashable, name: str) -> int:
+        """The number of a hardware unit: one for all that is waited for together.
+
+        Args:
+            key: what it is known by, such as the place of the mbarrier that counts its bytes.
+            name: what messages call it, such as "a TMA load".
+        """
+        return self.agents.number(key, name)
+
+    def async_read(
+        self, op: Op, run: Any, slots: Any, buffer: Any, places: Array, width: int, agent: int
+    ) -> Any:
+        """A unit starts to read memory: what it reads must be known to whoever starts it, and have
+        passed a proxy fence where threads wrote it.
+
+        Args:
+            op: what starts it.
+            run: the launch.
+            slots: the threads that start it.
+            buffer: the memory; of shared memory, any buffer of the arena.
+            places: where the runs that it reads begin: in the arena, or in the buffer.
+            width: bytes of each run.
+            agent: its number.
+
+        Returns:
+            The flight, whose `land()` says that it has ended.
+
+        Raises:
+            RaceError: something is not ordered, or not fenced.
+        """
+        from opencute.sim.hopper.flights import start
+
+        return start(self, "read", op, run, slots, buffer, places, width, agent)
+
+    def async_write(
+        self, op: Op, run: Any, slots: Any, buffer: Any, places: Array, width: int, agent: int
+    ) -> Any:
+        """As `async_read`, for a unit that writes."""
+        from opencute.sim.hopper.flights import start
+
+        return start(self, "write", op, run, slots, buffer, places, width, agent)
+
+    def waited_for(self, slots: Any, *flights: Any) -> None:
+        """Threads have waited until these flights have ended."""
+        if flights:
+            self.clocks.learn(np.asarray(slots).ravel(), [f.land() for f in flights])
+
     # ------------------------------------------------------------------ accesses
     def number(self, op: Op) -> int:
         """The number of an operation in shadows."""
@@ -144,7 +222,8 @@ class Checker:
             self.ops.append(op)
         return n
 
-    def _shadow(self, buffer: Any) -> Shadow:
+    def shadow(self, buffer: Any) -> Shadow:
+        """The shadow of a buffer."""
         shared = buffer.space == "smem"
         owner = buffer.arena if shared else buffer
         known = self.shadows.get(id(owner))
@@ -160,14 +239,18 @@ class Checker:
         self, lanes: Lanes, access: Any, verb: str, buffer: Any, offsets: Array, mask: Any
     ) -> None:
         """Compare one access with those before, and remember it."""
-        shadow = self._shadow(buffer)
+        if buffer.space == "smem":
+            barriers = self.group.rest.get("mbarriers")
+            if barriers is not None:
+                barriers.touched(lanes, access, verb, buffer, offsets, mask)
+        shadow = self.shadow(buffer)
         strength = 0
         if access.order is not None:
             strength = self.messages.access(lanes, access, verb, buffer, offsets)
-        _Check(self, lanes, access, verb, buffer, offsets, mask, shadow, strength).run()
+        AccessCheck(self, lanes, access, verb, buffer, offsets, mask, shadow, strength).run()
 
 
-class _Check:
+class AccessCheck:
     """One access, compared with those before.
 
     Arrays have one element for each piece that is touched, flat: the piece, and who touches it.
@@ -190,9 +273,26 @@ class _Check:
         else:
             self.pieces = np.broadcast_to(pieces, shape).reshape(-1)
             self.slots = np.broadcast_to(slots, shape).reshape(-1)
+        self._begin()
+
+    def _begin(self) -> None:
         self.first = self.clocks.first_block * self.clocks.threads
         self.time = self.clocks.now << TIME
         self.floor = self._least_floor()
+        self.away: Any = None
+        """Which of them touch another block's shared memory; None: nobody does."""
+        if self.shadow.columns and not hasattr(self.buffer, "start"):
+            home = self._home()
+            away = home != self.slots // self.clocks.threads
+            if away.any():
+                self.away = away
+                trailing = self.checker.trailing
+                trailing.by_threads(self.access.op, self.lanes.run, self.slots, home)
+
+    def _home(self) -> Array:
+        """The block (of those that run) whose shared memory each piece is in."""
+        stride = self.buffer.arena.stride >> self.shadow.shift
+        return self.pieces // stride
 
     def _least_floor(self) -> int:
         """The time up to which all of these lanes know their blocks."""
@@ -215,18 +315,28 @@ class _Check:
             self._remember_readers_of_shared() if shared else self._remember_readers()
             return
         self._against_readers_of_shared() if shared else self._against_readers()
+        if self.shadow.extra:
+            self._against_extra()
         self._remember_writers()
 
     # ------------------------------------------------------------------ writers
     def _mine(self) -> Array:
-        return self.slots + (self.first + self.time + (self.strength << STRENGTH))
+        mine = self.slots + (self.first + self.time + (self.strength << STRENGTH))
+        if self.away is not None:
+            self.shadow.foreign = True
+            mine = mine + np.where(self.away, FOREIGN, 0)
+        return mine
 
     def _against_writers(self) -> None:
         before = self.shadow.writer.take(self.pieces)
         same_block = self.shadow.columns > 0 or self.clocks.blocks == 1
         most = int(before.max())
-        if most == 0 or (same_block and self.shadow.columns and most < (self.floor + 1) << TIME):
+        if most == 0:
             return
+        if same_block and self.shadow.columns and most < (self.floor + 1) << TIME:
+            near = self.away is None and not self.shadow.foreign
+            if near or (self.away is None and not (before & FOREIGN).any()):
+                return
         who = before & WHO
         pending = before >= PENDING
         mine = who == self.slots + self.first
@@ -245,8 +355,14 @@ class _Check:
         bad = at[~known]
         if bad.size:
             i = int(bad[0])
+            if who[i] >= AGENTS:
+                self._not_waited(i, int(who[i]))
             op = self.checker.ops[self.shadow.write_op[self.pieces[i]]]
             self._race(i, int(who[i]), "wrote", op)
+        self._known_writers(at, who, before)
+
+    def _known_writers(self, at: Array, who: Array, before: Array) -> None:
+        """Those that are known."""
 
     def _op_in_flight(self, before: Array, mask: Array) -> Op | None:
         at = np.flatnonzero(mask)
@@ -280,6 +396,9 @@ class _Check:
 
     # ------------------------------------------------------------------ readers of shared memory
     def _remember_readers_of_shared(self) -> None:
+        if self.away is not None:
+            self._remember_far_readers()
+            return
         shadow, threads = self.shadow, self.clocks.threads
         inner = self.slots % threads if self.clocks.blocks > 1 else self.slots
         warp, lane = inner >> 5, inner & 31
@@ -295,20 +414,65 @@ class _Check:
             self.access.op
         )
 
+    def _remember_far_readers(self) -> None:
+        """Readers of another block's memory have a column for each of their warps."""
+        shadow, clocks = self.shadow, self.clocks
+        warps = self.slots // clocks.threads * clocks.warps + self.slots % clocks.threads // WARP
+        number = self.checker.number(self.access.op)
+        for warp in np.unique(warps).tolist():
+            mine = warps == warp
+            block, inner = divmod(warp, clocks.warps)
+            base = block * clocks.threads + inner * WARP
+            column = shadow.column(base + self.first)
+            pieces = self.pieces[mine]
+            words = self.slots[mine] - base + ((clocks.now << 8) + (self.strength << 6))
+            column.words[pieces] = words
+            several = pieces[column.words[pieces] != words]
+            column.words[several] = (column.words[several] & ~63) | _SEVERAL
+            column.op[pieces] = number
+
+    def _against_extra(self) -> None:
+        """Readers that are no threads of the block: those of other blocks, and agents."""
+        clocks = self.clocks
+        for column in self.shadow.extra.values():
+            words = column.words.take(self.pieces)
+            at = np.flatnonzero(words)
+            if self.strength:
+                at = at[(words[at] >> 6) & 3 == 0]
+            if at.size == 0:
+                continue
+            time, lane = words[at] >> 8, words[at] & 63
+            whole = (lane == _SEVERAL) & (column.who < AGENTS)
+            who = column.who + np.where(whole, 0, lane)
+            ok = (words[at] < READING) & clocks.knows(self.slots[at], who, time)
+            ok |= ~whole & (who == self.slots[at] + self.first)
+            for i in range(1, WARP if whole.any() else 1):
+                ok &= ~whole | clocks.knows(self.slots[at], who + i, time)
+            bad = at[~ok]
+            if bad.size:
+                i, op = int(bad[0]), self.checker.ops[column.op[self.pieces[bad[0]]]]
+                if column.who >= AGENTS:
+                    self._still_read(i, column.who, op)
+                self._race(i, int(who[~ok][0]), "read", op)
+
     def _against_readers_of_shared(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
         latest = shadow.last_read.take(self.pieces) >> 32
-        at = np.flatnonzero(latest > self.floor)
+        at = np.flatnonzero(latest > (self.floor if self.away is None else 0))
         if at.size == 0:
             return
         words = shadow.reader[:, self.pieces[at]].T
         floor = self.clocks.floor[self.slots[at]]
+        home = self.slots // threads
+        if self.away is not None:
+            floor = np.where(self.away[at], 0, floor)
+            home = self._home()
         place, warp = np.nonzero((words >> 8) > floor[:, None])
         if place.size == 0:
             return
         word = words[place, warp]
         slot = self.slots[at[place]]
-        base = slot // threads * threads + warp * WARP
+        base = home[at[place]] * threads + warp * WARP
         lane, time = word & 63, word >> 8
         ok = (lane != _SEVERAL) & (base + lane == slot)
         if self.strength:
@@ -344,6 +508,9 @@ class _Check:
         mine = self._mine()
         block = (self.slots + self.first) // threads
         new = mine
+        # What stands for several readers is as weak as the weakest of them.
+        weakest = np.minimum(np.where(before == 0, 3, (before >> STRENGTH) & 3), self.strength)
+        time = self.time + (weakest << STRENGTH)
         if before.any():
             level, who = (before >> LEVEL) & 3, before & WHO
             own = (before != 0) & (level == ONE) & (who == self.slots + self.first)
@@ -353,9 +520,8 @@ class _Check:
             # A reader that is known to me stands behind me: who knows me knows it too.
             ask = np.flatnonzero((before != 0) & ~own & ~past & (level == ONE))
             if ask.size and self.clocks.row.any():
-                time = before[ask] >> TIME
-                past[ask] = self.clocks.knows(self.slots[ask], who[ask], time)
-            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL) + self.time
+                past[ask] = self.clocks.knows(self.slots[ask], who[ask], before[ask] >> TIME)
+            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL) + time
             new = np.where((before == 0) | own | past, mine, wide)
         shadow.reader[0][self.pieces] = new
         found = shadow.reader[0].take(self.pieces)
@@ -367,7 +533,7 @@ class _Check:
             # A place that several blocks meet at in one operation must end as everybody's.
             order = np.argsort(~same, kind="stable")
             wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block[bad], EVERYBODY << LEVEL)
-            shadow.reader[0][self.pieces[bad[order]]] = (wide + self.time)[order]
+            shadow.reader[0][self.pieces[bad[order]]] = (wide + time[bad])[order]
         shadow.last_read[self.pieces] = self.checker.number(self.access.op)
         shadow.blocks.update(
             np.unique(block).tolist() if self.clocks.blocks > 1 else block[:1].tolist()
@@ -419,6 +585,8 @@ class _Check:
         return self._name(int(self.slots[i]) + self.first), place, name
 
     def _name(self, thread: int) -> str:
+        if thread >= AGENTS:
+            return self.checker.agents.name(thread)
         threads = self.clocks.threads
         return self.lanes.run.describe(thread // threads, thread % threads)
 
@@ -436,6 +604,11 @@ class _Check:
     def _hint(self, mine: int, who: int) -> str:
         threads = self.clocks.threads
         if who < 0 or mine // threads != who // threads:
+            if self.shadow.columns:
+                return (
+                    "threads of a cluster are ordered by cluster_arrive() and cluster_wait(), or "
+                    "by an mbarrier"
+                )
             return (
                 "threads of different blocks are ordered by a release (or a fence and an atomic "
                 "store) that the other one acquires, or by another launch"
@@ -451,6 +624,13 @@ class _Check:
         op = self.checker.ops[self.shadow.write_op[self.pieces[i]]]
         verb = {"read": "reads", "update": "updates"}.get(self.verb, "writes")
         mine = int(self.slots[i]) + self.first
+        if who >= AGENTS:
+            raise RaceError(
+                f"{me} {verb} byte {place} of {name!r}, which {self._name(who)} writes, started at "
+                f"{op.loc}, without waiting until it has",
+                code="OC3402", loc=self.access.op.loc,
+                hint="wait for the mbarrier that counts its bytes, or for its group",
+            )  # fmt: skip
         text = "the same thread" if mine == who else self._name(who)
         raise RaceError(
             f"{me} {verb} byte {place} of {name!r}, while a copy that {text} started at {op.loc} "
@@ -458,4 +638,14 @@ class _Check:
             code="OC3402", loc=self.access.op.loc,
             hint="wait for the copy (cp_async_commit_group, cp_async_wait_group), and let a "
             "barrier follow before other threads read",
+        )  # fmt: skip
+
+    def _still_read(self, i: int, who: int, op: Op) -> NoReturn:
+        me, place, name = self._where(i)
+        raise RaceError(
+            f"{me} writes byte {place} of {name!r}, which {self._name(who)} reads, started at "
+            f"{op.loc}, without waiting until it has",
+            code="OC3403", loc=self.access.op.loc,
+            hint="wait for its group (cp_async_bulk_wait_group, warpgroup.wait_group), then let "
+            "others know through a barrier",
         )  # fmt: skip

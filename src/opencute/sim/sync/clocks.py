@@ -25,13 +25,15 @@ import numpy as np
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
-__all__ = ["BLOCK", "THREAD", "WARPS", "Clocks", "Row", "key"]
+__all__ = ["AGENT", "AGENTS", "BLOCK", "THREAD", "WARPS", "Clocks", "Row", "key"]
 
-BLOCK, WARPS, THREAD = 0, 1, 2
+BLOCK, WARPS, THREAD, AGENT = 0, 1, 2, 3
+AGENTS = 1 << 28
+"""Hardware units that act on their own have numbers from here on, where threads have theirs."""
 
 
 def key(level: int, number: int) -> int:
-    """The name of a block, a warp or a thread of the launch in a row."""
+    """The name of a block, a warp, a thread of the launch or an agent in a row."""
     return number << 2 | level
 
 
@@ -65,6 +67,8 @@ class Row:
             threads, warps, first = clocks.threads, clocks.warps, clocks.first_block
             for k, t in self.times.items():
                 level, number = k & 3, k >> 2
+                if level == AGENT:
+                    continue
                 if level == THREAD:
                     part = slice(number - first * threads, number - first * threads + 1)
                 elif level == WARPS:
@@ -80,7 +84,9 @@ class Row:
         return self._dense[1]
 
     def knows(self, clocks: Clocks, thread: int) -> int:
-        """The time up to which any thread of the launch is known."""
+        """The time up to which any thread of the launch, or an agent, is known."""
+        if thread >= AGENTS:
+            return self.times.get(key(AGENT, thread - AGENTS), 0)
         block, inner = divmod(thread, clocks.threads)
         get = self.times.get
         warp = block * clocks.warps + inner // WARP
@@ -167,6 +173,8 @@ class Clocks:
 
     def _inside(self, k: int, block: int) -> bool:
         level, number = k & 3, k >> 2
+        if level == AGENT:
+            return False
         if level == BLOCK:
             return number == block
         return number // (self.warps if level == WARPS else self.threads) == block

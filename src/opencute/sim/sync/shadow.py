@@ -4,7 +4,8 @@
 
 A word is ``time << 33 | level << 31 | strength << 29 | who``; 0 is nobody. The pieces are as large
 as the smallest access so far allows. Global memory has one word for all readers, which stands for a
-thread, a block or everybody; shared memory has one for each warp of the block.
+thread, a block or everybody; shared memory has one for each warp of the block, and columns for
+readers from elsewhere: warps of other blocks, and hardware units, as far as there are any.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -17,7 +18,8 @@ import numpy as np
 from opencute.sim.values import Array
 
 __all__ = [
-    "EVERYBODY", "LEVEL", "ONE", "PENDING", "STRENGTH", "TIME", "WHO", "WHOLE_BLOCK", "Shadow",
+    "EVERYBODY", "FOREIGN", "LEVEL", "ONE", "PENDING", "READING", "STRENGTH", "TIME", "WHO",
+    "WHOLE_BLOCK", "Column", "Shadow",
 ]  # fmt: skip
 
 WHO = (1 << 29) - 1
@@ -27,6 +29,24 @@ TIME = 33
 ONE, WHOLE_BLOCK, EVERYBODY = 0, 1, 2
 PENDING = ((1 << 30) - 1) << TIME
 """The time of a write by a copy in flight: later than all others."""
+FOREIGN = 1 << LEVEL
+"""Marks writers of shared memory that are no threads of its block."""
+READING = ((1 << 30) - 1) << 8
+"""The word of a reader that has not ended."""
+
+
+class Column:
+    """Words for one reader from elsewhere, as those for a warp of the block: time << 8 | lane.
+
+    Args:
+        size: pieces.
+        who: the number of the warp's first thread, or of the agent.
+    """
+
+    def __init__(self, size: int, who: int) -> None:
+        self.words = np.zeros(size, np.int64)
+        self.op = np.zeros(size, np.int32)
+        self.who = who
 
 
 class Shadow:
@@ -47,6 +67,8 @@ class Shadow:
         self.last_read = np.zeros(n, np.int64)  # time << 32 | operation
         self.reader = np.zeros((max(columns, 1), n), np.int64)
         self.blocks: set[int] = set()
+        self.foreign = False
+        self.extra: dict[int, Column] = {}
 
     def pieces(self, places: Array, width: int) -> Array:
         """Numbers of the pieces that runs of `width` bytes touch, on a further axis."""
@@ -64,4 +86,14 @@ class Shadow:
         factor = (1 << self.shift) // grain
         for name in ("writer", "write_op", "last_read", "reader"):
             setattr(self, name, np.repeat(getattr(self, name), factor, axis=-1))
+        for column in self.extra.values():
+            column.words = np.repeat(column.words, factor)
+            column.op = np.repeat(column.op, factor)
         self.shift = grain.bit_length() - 1
+
+    def column(self, who: int) -> Column:
+        """The words of a reader from elsewhere."""
+        column = self.extra.get(who)
+        if column is None:
+            column = self.extra[who] = Column(self.writer.size, who)
+        return column

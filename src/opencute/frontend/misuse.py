@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What Python says about a wrong use of something of ours, as an error with a code and a hint.
+
+In: an exception that a line of the user's raised while it was traced. Out: an error that says what
+there is instead, or None where the exception has nothing to do with this package::
+
+    t.shap                      # a Tensor has no attribute 'shap'; did you mean shape?
+    kernel(t).launch(blok=32)   # launch() has no argument 'blok'; did you mean block?
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import types
+from typing import Any
+
+from opencute.base.errors import (
+    ArgumentTypeError,
+    OpenCuTeError,
+    TypeMismatchError,
+    UnknownNameError,
+)
+from opencute.base.suggest import did_you_mean
+
+__all__ = ["bound", "explained"]
+
+_OURS = ("opencute", "cutlass")
+_UNEXPECTED = re.compile(r"([\w.<>]+)\(\) got an unexpected keyword argument '(\w+)'")
+_OTHER = re.compile(
+    r"([\w.<>]+)\(\) ((?:missing|takes|got multiple values|got some positional).*)", re.DOTALL
+)
+# What users know these classes as.
+_SHOWN = {"TracedTensor": "Tensor", "ExternalTensor": "Tensor", "_Decorated": "function"}
+# What arrays of other libraries call it, and how it is written here.
+_ELSEWHERE = {
+    "astype": "write x.to(dtype)", "dim": "write cute.rank(x)", "len": "write cute.size(x)",
+    "max": "write x.reduce(cute.ReductionOp.MAX, init, 0)",
+    "min": "write x.reduce(cute.ReductionOp.MIN, init, 0)",
+    "ndim": "write cute.rank(x)", "numel": "write cute.size(x)",
+    "prod": "write x.reduce(cute.ReductionOp.MUL, init, 0)", "size": "write cute.size(x)",
+    "sum": "write x.reduce(cute.ReductionOp.ADD, init, 0)",
+}  # fmt: skip
+_HIDDEN = ("loc", "ip", "self", "cls")
+
+
+def explained(error: BaseException, frame: types.FrameType) -> OpenCuTeError | None:
+    """An error in the place of `error`, which the code of `frame` itself raised."""
+    if isinstance(error, OpenCuTeError):
+        return None
+    if isinstance(error, AttributeError):
+        return _attribute(error)
+    if isinstance(error, TypeError) and error.args:
+        return _call(str(error.args[0]), frame)
+    return None
+
+
+def bound(
+    name: str,
+    signature: inspect.Signature,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: tuple[str, ...] = (),
+) -> inspect.BoundArguments:
+    """The arguments of a call of a user's function by name.
+
+    Args:
+        name: of the function.
+        signature: its signature.
+        args: positional arguments.
+        kwargs: keyword arguments.
+        options: keywords that whoever calls the function takes, and that may be meant.
+
+    Raises:
+        ArgumentTypeError: they do not fit the signature.
+    """
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as e:
+        said = str(e)
+    names = [p for p in signature.parameters if p != "self"]
+    shown = ", ".join(names) or "no arguments"
+    for key in kwargs:
+        if key not in names:
+            raise ArgumentTypeError(
+                f"{name}() has no argument {key!r}", code="OC2130", expected=shown,
+                hint=did_you_mean(key, [*names, *options]) or None,
+            )  # fmt: skip
+    missing = re.match(r"missing a required .*'(\w+)'", said)
+    if missing:
+        raise ArgumentTypeError(
+            f"{name}() misses argument {missing[1]!r}", code="OC2130", expected=shown
+        )
+    if said.startswith("too many"):
+        count = len(args) - ("self" in signature.parameters)
+        raise ArgumentTypeError(
+            f"{name}() takes {len(names)} arguments", code="OC2130", expected=shown,
+            found=f"{count} arguments",
+        )  # fmt: skip
+    raise ArgumentTypeError(f"{name}(): {said}", code="OC2130", expected=shown)
+
+
+def _is_ours(module: object) -> bool:
+    return isinstance(module, str) and module.partition(".")[0] in _OURS
+
+
+def _attribute(error: AttributeError) -> OpenCuTeError | None:
+    obj, name = error.obj, error.name
+    if obj is None or not name:
+        return None
+    cls: Any = obj if isinstance(obj, type) else type(obj)
+    if not _is_ours(getattr(cls, "__module__", None)):
+        return None
+    what = _SHOWN.get(cls.__name__, cls.__name__)
+    what = f"class {what}" if cls is obj else f"{'an' if what[0] in 'AEIOU' else 'a'} {what}"
+    hint = _ELSEWHERE.get(name) or did_you_mean(name, {*dir(obj), *dir(cls), *dir(type(cls))})
+    return UnknownNameError(
+        f"{what} has no attribute {name!r}", name, code="OC1143", hint=hint or None
+    )
+
+
+def _call(message: str, frame: types.FrameType) -> OpenCuTeError | None:
+    unexpected = _UNEXPECTED.match(message)
+    other = None if unexpected else _OTHER.match(message)
+    match = unexpected or other
+    fn = _function(match[1], frame) if match else None
+    if match is None or fn is None:
+        return None
+    shown = _shown_name(match[1])
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    known = [k for k, p in _parameters(fn).items() if k not in _HIDDEN and p.kind not in several]
+    if unexpected:
+        name = match[2]
+        return TypeMismatchError(
+            f"{shown}() has no argument {name!r}", code="OC1267",
+            expected=", ".join(known) or "no keywords", hint=did_you_mean(name, known) or None,
+        )  # fmt: skip
+    text = f"{shown}() {match[2]}"
+    return TypeMismatchError(text, code="OC1268", expected=_written(shown, fn))
+
+
+def _shown_name(name: str) -> str:
+    parts = [p for p in name.split(".") if p != "__init__"]
+    return parts[-1].removesuffix("_") if parts else name
+
+
+def _function(name: str, frame: types.FrameType) -> Any:
+    """The function of ours that Python names in a message; None if it is not ours."""
+    first = name.partition(".")[0]
+    for scope in (frame.f_locals, frame.f_globals):
+        theirs = scope.get(first)
+        if theirs is not None and not _is_ours(getattr(theirs, "__module__", None)):
+            return None
+    for module in list(sys.modules):
+        if module.partition(".")[0] != "opencute":
+            continue
+        found: Any = sys.modules[module]
+        for part in name.split("."):
+            found = vars(found).get(part) if isinstance(found, (type, types.ModuleType)) else None
+        found = getattr(found, "__func__", found)
+        if isinstance(found, types.FunctionType) and found.__module__ == module:
+            return found
+    return None
+
+
+def _parameters(fn: Any) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(fn).parameters)
+
+
+def _written(name: str, fn: Any) -> str:
+    """A call with the names of its parameters; those that have a default with `=...`."""
+    out: list[str] = []
+    keywords = False
+    for key, p in _parameters(fn).items():
+        if key in _HIDDEN:
+            continue
+        if p.kind is p.VAR_POSITIONAL:
+            out.append(f"*{key}")
+            keywords = True
+        elif p.kind is p.VAR_KEYWORD:
+            out.append(f"**{key}")
+        else:
+            if p.kind is p.KEYWORD_ONLY and not keywords:
+                out.append("*")
+                keywords = True
+            out.append(key if p.default is p.empty else f"{key}=...")
+    return f"{name}({', '.join(out)})"

@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attributes of objects whose state is not joined: modules, enumerations and their members,
+exceptions, frozen objects, subclasses of numbers and tuples. A change of one is noticed.
+
+In: functions, and the objects that they can get at. Out: which attributes they may assign, and what
+these are now::
+
+    stored_names(f.__code__)        # {"scale"}: it says `config.scale = 3`
+    is_odd(config)                  # True: a module of the user's
+    attributes(config, {"scale"})   # compares unequal once config.scale is another object
+"""
+
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+# Users' objects are of any type; annotations cannot say more.
+
+from __future__ import annotations
+
+import dis
+import enum
+import functools
+import sys
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from opencute.frontend.state.objects import is_mutable, is_users
+
+__all__ = ["attributes", "is_odd", "stored_names", "used_by"]
+
+_BY_NAME = frozenset(
+    {"setattr", "delattr", "__setattr__", "__delattr__", "__dict__", "vars", "globals"}
+)
+_PLAIN = (
+    int, float, str, bytes, bool, type(None), tuple, list, dict, set, frozenset, slice, range,
+    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CellType,
+)  # fmt: skip
+
+
+def _codes(code: types.CodeType) -> Iterable[types.CodeType]:
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _codes(const)
+
+
+@functools.lru_cache(maxsize=4096)
+def stored_names(code: types.CodeType) -> frozenset[str]:
+    """The attributes that code may assign on something else than its own object (`self`)."""
+    found: set[str] = set()
+    for one in _codes(code):
+        own: bool = False
+        before: Any = None
+        for i in dis.get_instructions(one):
+            if i.opname in ("STORE_ATTR", "DELETE_ATTR"):
+                # `self.x = ...` loads it just before, `self.x += ...` copies it first.
+                if not _is_self(before) and not (own and before.opname in ("SWAP", "ROT_TWO")):
+                    found.add(i.argval)
+                own = False
+            elif i.opname in ("COPY", "DUP_TOP") and _is_self(before):
+                own = True
+            before = i
+        if not _BY_NAME.isdisjoint(one.co_names):
+            found.update(c for c in one.co_consts if isinstance(c, str) and c.isidentifier())
+    return frozenset(found)
+
+
+def _is_self(instruction: Any) -> bool:
+    if instruction is None or not instruction.opname.startswith(("LOAD_FAST", "LOAD_DEREF")):
+        return False
+    value = instruction.argval
+    return (value[-1] if type(value) is tuple else value) == "self"
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_users_kind(kind: type) -> bool:
+    return is_users(kind) or issubclass(kind, BaseException)
+
+
+def is_odd(obj: Any) -> bool:
+    """Whether an object without `kept_state` has attributes that can change."""
+    kind = type(obj)
+    if kind in _PLAIN:
+        return False
+    if kind is types.ModuleType:
+        top = obj.__name__.split(".")[0]
+        return top not in sys.stdlib_module_names and is_users(_Named(obj.__name__))
+    if isinstance(obj, type):
+        return is_users(obj) and issubclass(obj, enum.Enum | BaseException)
+    return _is_users_kind(kind) and kind.__dictoffset__ != 0
+
+
+class _Named:
+    """Something of a module, as `is_users` looks at it."""
+
+    def __init__(self, module: str) -> None:
+        self.__module__ = module
+
+
+def used_by(fn: types.FunctionType) -> list[Any]:
+    """What a function that assigns attributes may assign them on: objects by global name, and
+    what it names of modules and classes."""
+    names = {n for code in _codes(fn.__code__) for n in code.co_names}
+    outside = [fn.__globals__[n] for n in names if n in fn.__globals__]
+    if "globals" in names:
+        outside.append(sys.modules.get(fn.__globals__.get("__name__", "")))
+    out = [x for x in outside if isinstance(x, type) or is_odd(x)]
+    for holder in [x for x in out if isinstance(x, type | types.ModuleType)]:
+        inside = (vars(holder).get(n) for n in names)
+        out += [x for x in inside if isinstance(x, type) or is_odd(x) or is_mutable(x)]
+    return out
+
+
+class _Attributes:
+    """Some attributes of an object, by identity."""
+
+    def __init__(self, obj: Any, names: frozenset[str]) -> None:
+        inside = vars(obj)
+        self.values = {n: inside[n] for n in names if n in inside}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Attributes):
+            return NotImplemented
+        a, b = self.values, other.values
+        return a.keys() == b.keys() and all(a[n] is b[n] for n in a)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def attributes(obj: Any, names: frozenset[str]) -> _Attributes:
+    """What tells whether one of some attributes of an object has been assigned."""
+    return _Attributes(obj, names)

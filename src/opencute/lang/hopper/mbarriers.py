@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Barriers in shared memory that count arrivals and bytes: ``cute.arch.mbarrier_*``.
+
+A barrier is 8 bytes of shared memory, ``p = alloc_smem(Int64, 1)``. Its phases follow each other;
+who waits names one by its parity, 0 for the first::
+
+    if tidx == 0:
+        mbarrier_init(p, 128)
+    mbarrier_init_fence()
+    sync_threads()
+    mbarrier_arrive(p)
+    mbarrier_wait(p, 0)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opencute.base.errors import ArgumentError
+from opencute.dialects import cute
+from opencute.dialects.cute import PtrType
+from opencute.dialects.hopper import cluster
+from opencute.dialects.hopper import mbarrier as ops
+from opencute.ir.core import Value
+from opencute.ir.types import I64
+from opencute.lang.block.atomics import pointer_of
+from opencute.lang.block.words import word
+from opencute.lang.numbers import Boolean, Int64
+from opencute.lang.pointers import AddressSpace
+
+__all__ = [
+    "barrier_place",
+    "mbarrier_arrive",
+    "mbarrier_arrive_and_expect_tx",
+    "mbarrier_conditional_try_wait",
+    "mbarrier_expect_tx",
+    "mbarrier_init",
+    "mbarrier_init_fence",
+    "mbarrier_inval",
+    "mbarrier_test_wait",
+    "mbarrier_try_wait",
+    "mbarrier_wait",
+]
+
+_MAX = (1 << 20) - 1
+
+
+def barrier_place(ptr: Any, what: str, peer: Any = None) -> Value:
+    """A barrier's address: a pointer to 8 bytes of shared memory, or of block `peer`'s.
+
+    Raises:
+        ArgumentError: not a pointer to shared memory.
+    """
+    pointer = pointer_of(ptr, what, Int64)
+    if pointer.memspace not in (AddressSpace.smem, AddressSpace.dsmem):
+        raise ArgumentError(
+            f"{what} needs a pointer to shared memory", code="OC2220", found=str(pointer)
+        )
+    value, type = pointer.value, pointer.value.type
+    assert isinstance(type, PtrType)
+    if type.element != I64 or type.align % 8 or type.swizzle:
+        align = type.align if type.align % 8 == 0 else 8
+        value = cute.recast(value, PtrType(I64, type.space, align))
+    if peer is not None:
+        value = cluster.mapa(value, word(peer))
+    return value
+
+
+def _number(what: str, n: Any, least: int = 1) -> Value:
+    if isinstance(n, int) and not least <= n <= _MAX:
+        raise ArgumentError(
+            f"{what}: no such number", code="OC2222", expected=f"{least} to {_MAX}", found=n
+        )
+    return word(n)
+
+
+def mbarrier_init(mbar_ptr: Any, cnt: Any, *, loc: Any = None, ip: Any = None) -> None:
+    """Make a barrier that expects `cnt` arrivals in each phase; one thread does that.
+
+    Args:
+        mbar_ptr: 8 bytes of shared memory.
+        cnt: how many.
+
+    Raises:
+        ArgumentError: not shared memory, or no such count.
+    """
+    place = barrier_place(mbar_ptr, "mbarrier_init")
+    ops.mbarrier_init(place, _number("mbarrier_init", cnt))
+
+
+def mbarrier_inval(mbar_ptr: Any, *, loc: Any = None, ip: Any = None) -> None:
+    """The barrier ends; its memory may be used for other things."""
+    ops.mbarrier_inval(barrier_place(mbar_ptr, "mbarrier_inval"))
+
+
+def mbarrier_init_fence(*, loc: Any = None, ip: Any = None) -> None:
+    """Make this thread's `mbarrier_init` visible to the cluster and to asynchronous copies."""
+    ops.fence_mbarrier_init()
+
+
+def mbarrier_arrive(
+    mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, arrive_count: Any = 1, *,
+    loc: Any = None, ip: Any = None,
+) -> None:  # fmt: skip
+    """Arrive at a barrier.
+
+    Args:
+        mbar_ptr: the barrier.
+        peer_cta_rank_in_cluster: the block of the cluster whose barrier is meant; the own if not
+            given.
+        arrive_count: arrivals that this one counts for.
+    """
+    place = barrier_place(mbar_ptr, "mbarrier_arrive", peer_cta_rank_in_cluster)
+    ops.mbarrier_arrive("arrive", place, _number("mbarrier_arrive", arrive_count))
+
+
+def mbarrier_arrive_and_expect_tx(
+    mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None, *,
+    loc: Any = None, ip: Any = None,
+) -> None:  # fmt: skip
+    """Let the phase wait for some bytes more, and arrive.
+
+    Args:
+        mbar_ptr: the barrier.
+        bytes: what copies will bring.
+        peer_cta_rank_in_cluster: as for `mbarrier_arrive`.
+    """
+    what = "mbarrier_arrive_and_expect_tx"
+    place = barrier_place(mbar_ptr, what, peer_cta_rank_in_cluster)
+    ops.mbarrier_arrive("arrive_expect_tx", place, _number(what, bytes, 0))
+
+
+def mbarrier_expect_tx(
+    mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None, *,
+    loc: Any = None, ip: Any = None,
+) -> None:  # fmt: skip
+    """Let the phase wait for some bytes more, without arriving."""
+    what = "mbarrier_expect_tx"
+    place = barrier_place(mbar_ptr, what, peer_cta_rank_in_cluster)
+    ops.mbarrier_tx("expect_tx", place, _number(what, bytes, 0))
+
+
+def mbarrier_wait(mbar_ptr: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> None:
+    """Wait until the phase of a parity (0 or 1) is complete."""
+    ops.mbarrier_wait(barrier_place(mbar_ptr, "mbarrier_wait"), word(phase))
+
+
+def mbarrier_try_wait(mbar_ptr: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """Whether the phase of a parity is complete, after a short rest; a Boolean."""
+    place = barrier_place(mbar_ptr, "mbarrier_try_wait")
+    return Boolean(ops.mbarrier_try_wait(place, word(phase)))
+
+
+def mbarrier_test_wait(mbar_ptr: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """Whether the phase of a parity is complete now; a Boolean."""
+    place = barrier_place(mbar_ptr, "mbarrier_test_wait")
+    return Boolean(ops.mbarrier_test_wait(place, word(phase)))
+
+
+def mbarrier_conditional_try_wait(
+    cond: Any, mbar_ptr: Any, phase: Any, *, loc: Any = None, ip: Any = None
+) -> Any:
+    """As `mbarrier_try_wait` where a condition holds; True where it does not."""
+    from opencute.dialects import arith, scf
+    from opencute.ir.builder import insert_at, new_block
+    from opencute.ir.types import I1
+    from opencute.lang.block.words import flag
+
+    condition = flag(cond)
+    then, inside = new_block()
+    with insert_at(inside):
+        scf.yield_([mbarrier_try_wait(mbar_ptr, phase).ir_value()])
+    orelse, outside = new_block()
+    with insert_at(outside):
+        scf.yield_([arith.constant(True, I1)])
+    return Boolean(scf.if_(condition, (I1,), then, orelse).results[0])

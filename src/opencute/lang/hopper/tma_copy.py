@@ -1,0 +1,451 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Partitioning and copying by tensor maps: what kernels do with a `TmaAtom`.
+
+`tma_partition` orders a tile of coordinates, and the same tile of shared memory, as instructions
+move them: ``((elements of one instruction, instructions), rest...)``. `cute.copy` then issues one
+instruction for each of the second and of the rest, by one thread of the warp that it elects.
+"""
+
+# Layouts hold nested tuples of any numbers.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from opencute import layout as la
+from opencute.arch.tma import CACHE_HINTS, SMEM_ALIGN
+from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.dialects import arith, cute, ptx_warp, scf
+from opencute.dialects.hopper import tensor_maps, tma
+from opencute.ir.builder import insert_at, new_block
+from opencute.ir.core import Region, Value
+from opencute.ir.types import I32, I64, IntegerType
+from opencute.lang.hopper.byte_counts import note_bytes
+from opencute.lang.hopper.tma_atoms import TmaAtom, tma_atom_of
+from opencute.lang.numbers import Int16, Int32, Numeric, as_numeric
+from opencute.lang.pointers import AddressSpace, Pointer, element_bits, pointer_type
+from opencute.lang.tensors import TracedTensor
+from opencute.layout import ComposedLayout, Layout, Swizzle, coord_add, make_layout
+from opencute.layout.ints import is_tuple
+
+__all__ = [
+    "by_one_thread",
+    "cache_policy_of",
+    "copy_tiles",
+    "create_tma_multicast_mask",
+    "narrow",
+    "prefetch",
+    "tma_partition",
+]
+
+
+# ---------------------------------------------------------------- partitioning
+def tma_partition(
+    atom: Any,
+    cta_coord: Any,
+    cta_layout: Any,
+    smem_tensor: Any,
+    gmem_tensor: Any,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> tuple[TracedTensor, TracedTensor]:
+    """Shared memory and coordinates in the order in which instructions move them.
+
+    Args:
+        atom: the atom.
+        cta_coord: which of the blocks that share the tile this one is.
+        cta_layout: layout of those blocks.
+        smem_tensor: shared memory, (tile, rest...).
+        gmem_tensor: coordinates, (tile, rest...).
+
+    Returns:
+        Both as ((elements of one instruction, instructions), rest...), the part of this block.
+
+    Raises:
+        LayoutError: the tiles differ in size.
+    """
+    tma_atom = tma_atom_of(atom)
+    for name, t in (("smem_tensor", smem_tensor), ("gmem_tensor", gmem_tensor)):
+        if not isinstance(t, TracedTensor):
+            raise TypeMismatchError(
+                f"tma_partition: {name} is no tensor", code="OC1249", found=str(t)
+            )
+    smem = _plain(smem_tensor.layout)
+    first = smem[0] if la.rank(smem) > 1 or is_tuple(smem.shape) else smem
+    size, values = la.size(first), tma_atom.num_values
+    coords = gmem_tensor.layout
+    own = coords[0] if la.rank(coords) > 1 or is_tuple(coords.shape) else coords
+    if la.size(own) != size or size % values:
+        raise LayoutError(
+            "tma_partition: the first modes are not one tile of the atom", code="OC1338",
+            expected=f"a multiple of {values} elements", found=f"{smem.shape} and {coords.shape}",
+            hint="group the modes of the tile: cute.group_modes(tensor, 0, 2)",
+        )  # fmt: skip
+    order = la.tile_to_shape(make_layout(la.right_inverse(first)), size)
+    order = la.logical_divide(order, make_layout(values))  # (one instruction, instructions)
+    who = cta_layout(cta_coord) if isinstance(cta_layout, Layout) else 0
+    blocks = la.cosize(cta_layout) if isinstance(cta_layout, Layout) else 1
+    step = values // blocks if isinstance(blocks, int) and blocks > 1 else values
+    return (
+        _part(smem_tensor, order, who, step, blocks),
+        _part(gmem_tensor, order, who, step, blocks),
+    )
+
+
+def _plain(layout: Any) -> Layout:
+    return layout.outer if isinstance(layout, ComposedLayout) else layout
+
+
+def _part(t: TracedTensor, order: Layout, who: Any, step: int, blocks: Any) -> TracedTensor:
+    """One tensor in the order of instructions, moved to the block's own part."""
+    plain = _plain(t.layout)
+    modes = [plain[i] for i in range(la.rank(plain))] if is_tuple(plain.shape) else [plain]
+    tile = la.composition(modes[0], order)
+    tile = make_layout(la.coalesce(tile[0]), la.coalesce(tile[1]))
+    offset: Any = 0
+    if not (isinstance(blocks, int) and blocks == 1):
+        index = who if isinstance(who, Numeric) else int(who)
+        offset = tile[0](index * step)
+    new = make_layout(tile, *modes[1:])
+    if isinstance(t.layout, ComposedLayout):
+        moved = coord_add(t.layout.offset, offset)
+        return TracedTensor(t.iterator, ComposedLayout(t.layout.inner, moved, new))
+    if isinstance(t.iterator, Pointer):
+        return TracedTensor(t.iterator + offset, new)
+    return TracedTensor(coord_add(t.iterator, offset), new)
+
+
+def create_tma_multicast_mask(
+    cta_layout_vmnk: Any, cta_coord_vmnk: Any, mcast_mode: Any, *, loc: Any = None, ip: Any = None
+) -> Any:
+    """The blocks that share a tile, as a mask of their ranks in the cluster.
+
+    Args:
+        cta_layout_vmnk: layout of the cluster, from coordinates to ranks.
+        cta_coord_vmnk: coordinate of this block.
+        mcast_mode: the mode along which the blocks lie.
+
+    Returns:
+        An Int16.
+    """
+    layout = cta_layout_vmnk
+    coord = list(cta_coord_vmnk)
+    coord[int(mcast_mode)] = None
+    along, first = la.slice_and_offset(tuple(coord), layout)
+    mask = 0
+    for i in range(la.size(along)):
+        mask |= 1 << int(along(i))
+    base: Any = Int32(first) if not isinstance(first, Numeric) else first.to(Int32)
+    wide: Any = Int32(mask) << base
+    return wide.to(Int16)
+
+
+# ---------------------------------------------------------------- operands
+def narrow(x: Any, width: int) -> Value:
+    """An integer as one of `width` bits."""
+    type = IntegerType(width)
+    if isinstance(x, int):
+        half = 1 << (width - 1)
+        return arith.constant((x + half) % (2 * half) - half, type)
+    number = as_numeric(x)
+    value = number.ir_value()
+    own: int = getattr(value.type, "width")  # noqa: B009 - every number has it
+    if own == width:
+        return value
+    if own > width:
+        return arith.cast("trunci", value, type)
+    return arith.cast("extsi" if number.dtype.signed else "extui", value, type)
+
+
+def cache_policy_of(policy: Any) -> Value | None:
+    """A cache policy as an i64: a number that createpolicy made, or a word of CACHE_HINTS.
+
+    Raises:
+        TypeMismatchError: there is no such policy.
+    """
+    if policy is None:
+        return None
+    word = str(getattr(policy, "name", policy)).lower() if not isinstance(policy, Numeric) else ""
+    if word in CACHE_HINTS:
+        return arith.constant(CACHE_HINTS[word], I64)
+    if not isinstance(policy, Numeric | int):
+        raise TypeMismatchError(
+            "no such cache policy", code="OC1227", found=repr(policy),
+            expected=f"an Int64, or {', '.join(CACHE_HINTS)}",
+        )  # fmt: skip
+    return narrow(policy, 64)
+
+
+def by_one_thread(build: Callable[[], None]) -> None:
+    """Operations that one thread of the warp executes, whichever."""
+    _, elected = ptx_warp.elect_sync(arith.constant(-1, I32))
+    regions: list[Region] = []
+    for body in (build, lambda: None):
+        region, block = new_block()
+        with insert_at(block):
+            body()
+            scf.yield_()
+        regions.append(region)
+    scf.if_(elected, (), *regions)
+
+
+def _map_of(atom: TmaAtom, tma_desc_ptr: Any) -> Value:
+    """The address of the tensor map: the atom's own, or another one of the same kind."""
+    if tma_desc_ptr is None:
+        return tensor_maps.descriptor_address(atom.map)
+    if not isinstance(tma_desc_ptr, Pointer):
+        raise TypeMismatchError(
+            "tma_desc_ptr is no pointer", code="OC1227", found=repr(tma_desc_ptr)
+        )
+    return tma_desc_ptr.value
+
+
+class _Smem:
+    """The side in shared memory: places of runs, each of which one instruction moves."""
+
+    def __init__(self, atom: TmaAtom, t: Any) -> None:
+        if not isinstance(t, TracedTensor) or not isinstance(t.iterator, Pointer):
+            raise TypeMismatchError("copy: not a tensor in memory", code="OC1236", found=str(t))
+        if t.memspace != AddressSpace.smem:
+            raise TypeMismatchError(
+                f"copy: {atom.op} is between shared and global memory", code="OC1277",
+                expected="a tensor in shared memory, and coordinates of the atom's tensor",
+                found=str(t),
+            )  # fmt: skip
+        bits = element_bits(t.element_type)
+        if bits != element_bits(atom.value_type):
+            raise TypeMismatchError(
+                "copy: the elements in shared memory are not those of the tensor", code="OC1238",
+                expected=atom.value_type, found=t.element_type,
+            )  # fmt: skip
+        self.layout = _plain(t.layout)
+        pointer = t.iterator
+        swizzle = pointer.swizzle
+        if isinstance(t.layout, ComposedLayout):
+            inner = t.layout.inner
+            if not isinstance(inner, Swizzle) or swizzle:
+                raise LayoutError("copy: no such layout", code="OC1355", found=t.layout)
+            shift = bits.bit_length() - 1 - 3
+            swizzle = (inner.bits, inner.base + shift, inner.shift) if inner.bits else ()
+        self._check_swizzle(atom, swizzle, t)
+        type = pointer_type(pointer.dtype, AddressSpace.smem, pointer.alignment)
+        self.pointer = pointer
+        if pointer.swizzle:
+            self.pointer = Pointer(cute.recast(pointer.value, type), pointer.dtype)
+        if isinstance(t.layout, ComposedLayout):
+            self.pointer = self.pointer + t.layout.offset
+
+    @staticmethod
+    def _check_swizzle(atom: TmaAtom, swizzle: tuple[int, ...], t: TracedTensor) -> None:
+        if swizzle and swizzle != atom.smem_swizzle:
+            raise LayoutError(
+                "copy: the tensor in shared memory has another swizzle than the tensor map",
+                code="OC1339", found=str(t),
+                expected=f"S<{','.join(map(str, atom.smem_swizzle))}>"
+                if atom.smem_swizzle else "none",
+                hint="make atom and tensor from the same layout",
+            )  # fmt: skip
+
+    def at(self, index: int) -> Value:
+        """The place of the run that starts at an element, aligned as instructions need it."""
+        pointer = self.pointer + self.layout(index)
+        if pointer.alignment < SMEM_ALIGN:
+            pointer = pointer.align(SMEM_ALIGN)
+        return pointer.value
+
+
+# ---------------------------------------------------------------- copying
+def _coords_of(atom: TmaAtom, t: Any, what: str) -> TracedTensor:
+    if not isinstance(t, TracedTensor) or isinstance(t.iterator, Pointer):
+        raise TypeMismatchError(
+            f"copy: {what} is no part of the tensor of coordinates", code="OC1236", found=str(t),
+            expected="a partition of the second value that make_tiled_tma_atom gives",
+        )  # fmt: skip
+    if not la.is_static(t.layout.shape):
+        raise LayoutError(
+            "copy: the tile needs a static shape", code="OC1362", found=t.layout,
+            hint="tile or slice it to compile-time extents",
+        )  # fmt: skip
+    return t
+
+
+def _coordinate(atom: TmaAtom, t: TracedTensor, index: int) -> list[Value]:
+    """The coordinates, innermost first, of the tile that starts at an element."""
+    flat = la.flatten_to_tuple(coord_add(t.iterator, t.layout(index)))
+    flat = (*flat, *(0,) * (atom.plan.rank - len(flat)))
+    if len(flat) != atom.plan.rank:
+        raise LayoutError(
+            "copy: these are not coordinates of the atom's tensor map", code="OC1340",
+            expected=f"{atom.plan.rank} coordinates", found=la.to_str(flat),
+        )  # fmt: skip
+    return [narrow(c, 32) for c in flat]
+
+
+def _corners(atom: TmaAtom) -> list[tuple[int, tuple[int, ...]]]:
+    """Elements of a tile that are one step along each dimension, and where in the box they are."""
+    plan = atom.plan
+    corners = [(0, (0,) * plan.rank)]
+    index = 1
+    for i, n in enumerate(plan.shape):
+        extent, step = (n // plan.scale, plan.scale) if i == 0 else (n, 1)
+        if extent > 1:
+            corners.append((index, tuple(step if j == i else 0 for j in range(plan.rank))))
+        index *= extent
+    return corners
+
+
+def _check_order(atom: TmaAtom, smem: _Smem, coords: TracedTensor) -> None:
+    """Check that elements follow each other as one instruction moves them."""
+    origin = (0,) * atom.plan.rank
+    for index, step in _corners(atom):
+        found = la.flatten_to_tuple(coord_add(origin, coords.layout(index)))
+        if smem.layout(index) == index and found == step:
+            continue
+        raise LayoutError(
+            "copy: the tiles are not in the order in which the instruction moves them",
+            code="OC1334", found=f"{coords.layout} and {smem.layout}",
+            hint="partition both tensors by cpasync.tma_partition",
+        )  # fmt: skip
+
+
+def _runs(atom: TmaAtom, smem: _Smem, coords: TracedTensor) -> range:
+    """The elements at which instructions start."""
+    a, b, n = la.size(coords.layout), la.size(smem.layout), atom.num_values
+    if a != b or a % n:
+        raise LayoutError(
+            "copy: the tiles differ in size, or are not whole instructions", code="OC1363",
+            expected=f"equal multiples of {n} elements", found=f"{coords.layout}, {smem.layout}",
+            hint="partition both tensors by cpasync.tma_partition",
+        )  # fmt: skip
+    _check_order(atom, smem, coords)
+    return range(0, int(a), n)
+
+
+def copy_tiles(
+    atom: TmaAtom,
+    src: Any,
+    dst: Any,
+    *,
+    pred: Any = None,
+    tma_bar_ptr: Any = None,
+    mcast_mask: Any = None,
+    tma_desc_ptr: Any = None,
+    cache_policy: Any = None,
+    loc: Any = None,
+    ip: Any = None,
+) -> None:
+    """Copy tiles; all threads of a warp call it, and one of them starts the copies.
+
+    Args:
+        atom: the atom.
+        src: coordinates (or, for stores, shared memory).
+        dst: shared memory (or coordinates).
+        pred: refused: a condition around the copy does the same.
+        tma_bar_ptr: for loads, the mbarrier that counts their bytes.
+        mcast_mask: for multicast loads, the blocks that get the tile.
+        tma_desc_ptr: another tensor map, in global memory.
+        cache_policy: a cache policy.
+
+    Raises:
+        LayoutError: the tensors are not partitioned for this atom.
+        TypeMismatchError: an operand is missing, or not of this kind.
+    """
+    if pred is not None:
+        raise TypeMismatchError(
+            "copy: a copy of tiles takes no predicate", code="OC1227",
+            hint="extents are checked by the hardware; put the copy into an `if`",
+        )  # fmt: skip
+    cache = cache_policy_of(cache_policy)
+    if atom.op.loads:
+        bar = _barrier(atom, tma_bar_ptr)
+        mask = _mask(atom, mcast_mask)
+        smem, coords = _Smem(atom, dst), _coords_of(atom, src, "src")
+
+        def load(index: int) -> None:
+            tma.tma_load(
+                smem.at(index), map_, bar, _coordinate(atom, coords, index), mask=mask, cache=cache
+            )
+
+        one = load
+    else:
+        if tma_bar_ptr is not None or mcast_mask is not None:
+            raise TypeMismatchError(
+                f"copy: {atom.op} has neither barrier nor mask", code="OC1227",
+                hint="wait with cute.arch.cp_async_bulk_commit_group() and "
+                "cute.arch.cp_async_bulk_wait_group(0)",
+            )  # fmt: skip
+        smem, coords = _Smem(atom, src), _coords_of(atom, dst, "dst")
+
+        def store(index: int) -> None:
+            at, place = smem.at(index), _coordinate(atom, coords, index)
+            if atom.op.reduction:
+                tma.tma_reduce(atom.op.reduction, map_, at, place, cache=cache)
+            else:
+                tma.tma_store(map_, at, place, cache=cache)
+
+        one = store
+    map_ = _map_of(atom, tma_desc_ptr)
+    runs = _runs(atom, smem, coords)
+    note_bytes(tma_bar_ptr, runs.stop * element_bits(atom.value_type) // 8)
+
+    def all_of_them() -> None:
+        for index in runs:
+            one(index)
+
+    by_one_thread(all_of_them)
+
+
+def _barrier(atom: TmaAtom, pointer: Any) -> Value:
+    if pointer is None:
+        raise TypeMismatchError(
+            f"copy: {atom.op} needs an mbarrier", code="OC1227",
+            expected="tma_bar_ptr=, a pointer to 8 bytes of shared memory",
+        )  # fmt: skip
+    if not isinstance(pointer, Pointer) or pointer.memspace != AddressSpace.smem:
+        raise TypeMismatchError(
+            "copy: tma_bar_ptr is no pointer to shared memory", code="OC1227", found=str(pointer)
+        )
+    return (pointer if pointer.alignment >= 8 else pointer.align(8)).value
+
+
+def _mask(atom: TmaAtom, mask: Any) -> Value | None:
+    if not atom.op.multicast:
+        if mask is not None and not (isinstance(mask, int) and mask in (0, 1)):
+            raise TypeMismatchError(
+                f"copy: {atom.op} is for one block", code="OC1227", found="mcast_mask",
+                expected="CopyBulkTensorTileG2SMulticastOp()",
+            )  # fmt: skip
+        return None
+    if mask is None:
+        raise TypeMismatchError(
+            f"copy: {atom.op} needs the blocks that get the tile", code="OC1227",
+            expected="mcast_mask=, see create_tma_multicast_mask",
+        )  # fmt: skip
+    return narrow(mask, 16)
+
+
+def prefetch(atom: Any, src: Any, *, tma_desc_ptr: Any = None, cache_policy: Any = None,
+             loc: Any = None, ip: Any = None) -> None:  # fmt: skip
+    """Fetch tiles into the L2 cache; all threads of a warp call it.
+
+    Args:
+        atom: an atom of `make_tiled_tma_atom`.
+        src: coordinates.
+        tma_desc_ptr: another tensor map, in global memory.
+        cache_policy: a cache policy.
+    """
+    tma_atom = tma_atom_of(atom)
+    coords = _coords_of(tma_atom, src, "src")
+    map_ = _map_of(tma_atom, tma_desc_ptr)
+    cache, n = cache_policy_of(cache_policy), tma_atom.num_values
+
+    def all_of_them() -> None:
+        for index in range(0, int(la.size(coords.layout)), n):
+            tma.tma_prefetch(map_, _coordinate(tma_atom, coords, index), cache=cache)
+
+    by_one_thread(all_of_them)

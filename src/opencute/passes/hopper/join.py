@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""join_products: products on one accumulator, with nothing but products between, become one.
+
+Before::
+
+    %d1 = "ptx.wgmma"(%d0, %a0, %b0, %true) ; %d2 = "ptx.wgmma"(%d1, %a1, %b1, %true)
+
+After::
+
+    %d2 = "ptx.wgmma"(%d0, %a0, %b0, %true, %a1, %b1, %true)
+
+Why: each operation becomes a piece of assembly with up to 256 operands for the accumulator alone;
+four products in one piece take LLVM a third of the time, and give the same machine code.
+
+Cost: linear.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from opencute.arch.target import Target
+from opencute.dialects.hopper.wgmma import WgmmaOp
+from opencute.ir.core import Block, Op, Value
+from opencute.ir.declare import Trait, traits_of
+
+__all__ = ["join_products"]
+
+_MOST = 16  # products in one piece of assembly
+
+
+def join_products(function: Op, target: Target) -> None:
+    """Join the products of one function."""
+    if not any(op.name == "ptx.wgmma" for op in function.walk()):
+        return
+    uses = Counter[Value](v for op in function.walk() for v in op.operands)
+    _blocks(function, uses)
+
+
+def _blocks(op: Op, uses: Counter[Value]) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            _join(block, uses)
+            for inner in block.ops:
+                if inner.regions:
+                    _blocks(inner, uses)
+
+
+def _join(block: Block, uses: Counter[Value]) -> None:
+    ends: dict[Value, WgmmaOp] = {}  # accumulator to the last product that made it
+    gone: set[Op] = set()
+    for op in block.ops:
+        if isinstance(op, WgmmaOp):
+            first = ends.pop(op.accumulator, None)
+            if first is not None and _continues(first, op, uses):
+                op.operands = [*first.operands, *op.steps]
+                gone.add(first)
+            ends[op.out] = op
+        elif traits_of(op) & (Trait.READS | Trait.WRITES) or op.regions:
+            ends = {}
+    if gone:
+        kept = [op for op in block.ops if op not in gone]
+        block.set_ops(kept)
+
+
+def _continues(first: WgmmaOp, second: WgmmaOp, uses: Counter[Value]) -> bool:
+    return (
+        uses[first.out] == 1
+        and first.attributes == second.attributes
+        and len(first.steps) + len(second.steps) <= 3 * _MOST
+    )

@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""fresh: registers that a loop makes and hands to its next turns get room for each that may live.
+
+Before::
+
+    scf.for ... iter_args(%a = %first) {
+      %b = cute.alloca {count = 4}          the same four registers in each turn,
+      ... uses of %a and %b ...             so that %a would be %b
+      scf.yield %b
+    }
+
+After::
+
+    %all = cute.alloca {count = 8} ; %b = whichever half %a does not point into
+
+Why: room in registers is set aside once for a kernel, but each turn makes a tensor of its own. If n
+carried pointers may still lead to those of earlier turns, one of n + 1 places is free.
+
+Cost: a walk for each such allocation; kernels without carried pointers are not looked at.
+"""
+
+from __future__ import annotations
+
+from opencute.arch.target import Target
+from opencute.dialects import arith, cute
+from opencute.dialects.cute import AllocaOp, PtrType, storage_bits
+from opencute.ir.core import Block, Op, Value
+from opencute.ir.rewrite import Replacement, Rewriter
+from opencute.ir.types import I64
+
+__all__ = ["fresh"]
+
+_LOOPS = ("scf.for", "scf.while")
+_ALIGN = 16  # bytes; what a register tensor promises
+
+
+def fresh(function: Op, target: Target) -> None:
+    """Give allocations in loops as many places as carried pointers need."""
+    loops = [op for op in function.walk() if op.name in _LOOPS]
+    if not any(_pointers(b) for op in loops for r in op.regions for b in r.blocks):
+        return
+    inside = {op: None for loop in loops for op in loop.walk() if isinstance(op, AllocaOp)}
+    rivals = {op: found for op in inside if (found := _rivals(op, function))}
+    if not rivals:
+        return
+
+    def rule(op: Op, rw: Rewriter) -> Replacement:
+        return _chosen(op, rivals[op]) if isinstance(op, AllocaOp) and op in rivals else None
+
+    Rewriter(rule).run(function)
+
+
+def _pointers(block: Block) -> list[Value]:
+    """Pointers into registers that a block is handed."""
+    return [a for a in block.args if isinstance(a.type, PtrType) and a.type.space == "rmem"]
+
+
+def _rivals(op: Op, function: Op) -> list[Value]:
+    """Carried pointers that may lead into what an earlier turn got from this allocation."""
+    carried: list[Value] = []
+    block = op.parent
+    while block is not None and block.parent is not None:
+        owner = block.parent.parent
+        if owner is None or owner is function:
+            break
+        if owner.name in _LOOPS:
+            carried += _pointers(block)
+        block = owner.parent
+    if not carried:
+        return []
+    reached = _reached(op, function)
+    used = {v for o in function.walk() for v in o.operands}
+    return [a for a in carried if a in reached and a in used]
+
+
+def _reached(op: Op, function: Op) -> set[Value]:
+    """The values that an allocation's pointer may become."""
+    reached: set[Value] = {op.results[0]}
+    before = 0
+    while len(reached) > before:
+        before = len(reached)
+        for o in function.walk():
+            if o.name in ("cute.ptr_add", "cute.recast", "arith.select"):
+                if not reached.isdisjoint(o.operands):
+                    reached.update(o.results)
+            elif o.name in ("scf.if", *_LOOPS):
+                _flow(o, reached)
+    return reached
+
+
+def _flow(op: Op, reached: set[Value]) -> None:
+    """From what enters a branch or loop to its blocks' arguments and its results."""
+    blocks = [b for r in op.regions for b in r.blocks]
+    ends = [b.terminator.operands for b in blocks]
+    if op.name == "scf.if":
+        pairs = [(end, op.results) for end in ends]
+    elif op.name == "scf.for":
+        inside = blocks[0].args[1:]
+        pairs = [(op.operands[3:], inside), (ends[0], inside), (ends[0], op.results),
+                 (op.operands[3:], op.results)]  # fmt: skip
+    else:
+        passed = ends[0][1:]  # without the condition
+        pairs = [(op.operands, blocks[0].args), (ends[1], blocks[0].args),
+                 (passed, blocks[1].args), (passed, op.results)]  # fmt: skip
+    for sources, targets in pairs:
+        reached.update(t for s, t in zip(sources, targets, strict=True) if s in reached)
+
+
+def _chosen(op: AllocaOp, rivals: list[Value]) -> Value:
+    """The allocation, many times as large, and the first place in it that no rival is in."""
+    type = op.result.type
+    assert isinstance(type, PtrType)
+    bits, align = storage_bits(type.element), max(type.align, _ALIGN)
+    size = -(-op.count.value * bits // (align * 8)) * align  # bytes of one place
+    step = size * 8 // bits
+    base = cute.alloca(type.element, step * (len(rivals) + 1), type.align)
+    start = cute.ptr_to_int(base)
+    places = [
+        arith.binary(
+            "divui", arith.binary("subi", cute.ptr_to_int(r), start), arith.constant(size, I64)
+        )
+        for r in rivals
+    ]
+    chosen: Value = arith.constant(len(rivals), I64)
+    for i in reversed(range(len(rivals))):
+        taken: Value | None = None
+        for place in places:
+            here = arith.cmpi("eq", place, arith.constant(i, I64))
+            taken = here if taken is None else arith.binary("ori", taken, here)
+        assert taken is not None
+        chosen = arith.select(taken, chosen, arith.constant(i, I64))
+    offset = arith.binary("muli", chosen, arith.constant(step, I64))
+    return cute.ptr_add(base, offset, type.align)

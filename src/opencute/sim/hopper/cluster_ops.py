@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""`ptx`: clusters of blocks and their shared memory, and what came with them."""
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opencute.base.errors import SimulationError
+from opencute.ir.attributes import StringAttr
+from opencute.ir.core import Op
+from opencute.ir.types import Type, VectorType, element_type
+from opencute.sim import faults
+from opencute.sim.access import Access
+from opencute.sim.hopper.agents import agents_of
+from opencute.sim.hopper.clusters import cluster_barriers_of
+from opencute.sim.hopper.dsmem import block_of_rank, cluster_buffer
+from opencute.sim.hopper.mbarriers import mbarriers_of
+from opencute.sim.hopper.places import Places
+from opencute.sim.lanes import Lanes
+from opencute.sim.memory import RAW, SimPointer
+from opencute.sim.registry import Function, semantics
+from opencute.sim.semantics.ptx_memory import Atomic
+from opencute.sim.sync.async_copies import copies_of
+from opencute.sim.sync.shared import SharedBuffer
+
+__all__: list[str] = []
+
+
+@semantics("ptx.mapa", lanes=True, sinks=((0, "an address"), (1, "a block of the cluster")))
+def mapa(op: Op) -> Function:
+    """The same place in another block's shared memory."""
+
+    def run(lanes: Lanes, ptr: SimPointer, rank: Any) -> SimPointer:
+        buffer, offset = ptr.buffer, ptr.offset
+        if buffer is RAW:
+            whole = lanes.run.group.arena.whole
+            buffer, offset = whole, ptr.offset - whole.base
+        if type(buffer) is not SharedBuffer:
+            faults.not_shared(lanes, op)
+        block = block_of_rank(op, lanes, rank) - lanes.run.first_block
+        place = np.asarray(block * buffer.arena.stride + buffer.start + offset, np.int64)
+        where: Any = int(place) if place.ndim == 0 else place
+        return SimPointer(cluster_buffer(lanes.run.group), where)
+
+    return run
+
+
+def _word(op: Op, key: str) -> str:
+    found = op.attributes[key]
+    assert isinstance(found, StringAttr)
+    return found.value
+
+
+# ---------------------------------------------------------------------- barriers of clusters
+@semantics("ptx.cluster_arrive", lanes=True)
+def cluster_arrive(op: Op) -> Function:
+    """Arrive, and go on."""
+    release = _word(op, "sem") == "release"
+    return lambda lanes: cluster_barriers_of(lanes).arrive(op, lanes, release=release)
+
+
+@semantics("ptx.cluster_wait", lanes=True, blocking=True)
+def cluster_wait(op: Op) -> Function:
+    """Wait for the other threads of the cluster."""
+    return lambda lanes: cluster_barriers_of(lanes).wait(op, lanes)
+
+
+# ---------------------------------------------------------------------- launches, registers
+@semantics("ptx.griddepcontrol", lanes=True)
+def griddepcontrol(op: Op) -> Function:
+    """Kernels of a stream run one after the other here, so that there is nothing to wait for."""
+    return lambda lanes: None
+
+
+@semantics("ptx.setmaxnreg", lanes=True)
+def setmaxnreg(op: Op) -> Function:
+    """Registers have no limit here; all threads of a warp have to come."""
+
+    def run(lanes: Lanes) -> None:
+        group = lanes.run.group
+        counts = np.bincount(group.warp_of(lanes), minlength=group.alive.size)
+        apart = (counts > 0) & (counts < group.alive.ravel())
+        if apart.any():
+            raise SimulationError(
+                f"ptx.setmaxnreg in a part of a warp, {lanes.name((0, 0))}", code="OC3017",
+                loc=op.loc, hint="all threads of the warpgroup execute it together",
+            )  # fmt: skip
+
+    return run
+
+
+# ---------------------------------------------------------------------- copies that arrive
+@semantics("ptx.cp_async_mbarrier_arrive", lanes=True, sinks=((0, "an mbarrier"),))
+def cp_async_mbarrier_arrive(op: Op) -> Function:
+    """When the copies that were started before are complete, arrive."""
+    places, noinc = Places(op), "noinc" in op.attributes
+
+    def run(lanes: Lanes, ptr: SimPointer) -> None:
+        group = lanes.run.group
+        bars, copies, where = mbarriers_of(group), copies_of(group), places(lanes, ptr)
+        if not noinc:
+            bars.expect_arrivals(op, lanes, where)
+        before = copies.started
+
+        def perform() -> None:
+            copies.finish(lanes, before)
+            bars.arrive(op, lanes, where)
+
+        agents_of(group).post(op, lanes, perform, name="cp.async")
+
+    return run
+
+
+# ---------------------------------------------------------------------- remote writes that count
+def _bytes(type: Type) -> int:
+    width: int = getattr(element_type(type), "width")  # noqa: B009 - every element type has it
+    return width // 8 * (type.length if isinstance(type, VectorType) else 1)
+
+
+@semantics(
+    "ptx.st_async", lanes=True, taint="memory", sinks=((0, "an address"), (2, "an mbarrier"))
+)
+def st_async(op: Op) -> Function:
+    """Write later, then count the bytes."""
+    type = op.operands[1].type
+    run = type.length if isinstance(type, VectorType) else 1
+    vector = isinstance(type, VectorType)
+    access = Access(op, element_type(type), vector=vector, run=run, align=256)
+
+    def write(lanes: Lanes, ptr: SimPointer, value: Any, taint: Any) -> None:
+        access.write(lanes, value, ptr)
+        access.leave(lanes, ptr, taint)
+
+    return _async_write(op, access, write)
+
+
+_SENT = ((0, "an address"), (1, "a reduction"), (2, "an mbarrier"))
+
+
+@semantics("ptx.red_async", lanes=True, sinks=_SENT)
+def red_async(op: Op) -> Function:
+    """Combine later, then count the bytes."""
+    change = Atomic(op, _word(op, "op"), order=("relaxed", "cluster"))
+    return _async_write(op, change.access, lambda lanes, ptr, value, _: change(lanes, ptr, value))
+
+
+def _async_write(op: Op, access: Access, write: Callable[..., Any]) -> Function:
+    places, size = Places(op), _bytes(op.operands[1].type)
+
+    def run(
+        lanes: Lanes, ptr: SimPointer, value: Any, mbar: SimPointer, taints: Any = (None,) * 3
+    ) -> None:
+        group = lanes.run.group
+        bars, where = mbarriers_of(group), places(lanes, mbar)
+        access.places(lanes, ptr)  # what is wrong with the address is wrong now
+
+        def perform() -> None:
+            write(lanes, ptr, value, taints[1])
+            bars.complete(op, lanes, where, size)
+
+        agents_of(group).post(op, lanes, perform, name=op.name)
+
+    return run

@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reads and writes of memory by hardware units, for the checking mode.
+
+A unit reads or writes between the moment when a thread starts it and the moment when it ends, so
+its access is checked when it starts, and stays in the way of all others until it ends; from then on
+only those know of it who have waited for it::
+
+    flight = checker.async_write(op, slots, buffer, places, 16, checker.agent(key, "a TMA load"))
+    ...
+    times = flight.land()                  # what those who wait for it come to know
+    bars.complete_tx(place, bytes, by=op, known=times)
+"""
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from opencute.base.errors import RaceError
+from opencute.ir.core import Op
+from opencute.sim.sync.checker import AccessCheck, Checker
+from opencute.sim.sync.clocks import AGENT, AGENTS, key
+from opencute.sim.sync.shadow import FOREIGN, PENDING, READING, TIME, WHO
+from opencute.sim.values import Array
+
+__all__ = ["Flight", "start"]
+
+
+class Flight:
+    """One access of a unit that is under way.
+
+    Args:
+        checker: of the launch.
+        agent: the unit's number.
+        verb: read or write.
+        shadow: of the memory.
+        pieces: what of it.
+        op: what started it.
+        run: the launch.
+        buffer: the memory.
+    """
+
+    def __init__(
+        self, checker: Checker, agent: int, verb: str, shadow: Any, pieces: Array, op: Op, run: Any,
+        buffer: Any,
+    ) -> None:  # fmt: skip
+        self.checker, self.agent, self.verb, self.op = checker, agent, verb, op
+        self.run, self.arena = run, getattr(buffer, "arena", None)
+        self.shadow, self.shift = shadow, shadow.shift
+        self.pieces = pieces
+        self.landed: dict[int, int] | None = None
+
+    def _now_pieces(self) -> Array:
+        """The pieces, which may have been cut smaller meanwhile."""
+        if self.shadow.shift == self.shift:
+            return self.pieces
+        factor = 1 << (self.shift - self.shadow.shift)
+        return (self.pieces[:, None] * factor + np.arange(factor)).reshape(-1)
+
+    def land(self) -> dict[int, int]:
+        """It has ended; returns what those who wait for it come to know."""
+        if self.landed is not None:
+            return self.landed
+        now, pieces, shadow = self.checker.clocks.tick(), self._now_pieces(), self.shadow
+        if self.verb == "write":
+            mine = shadow.writer[pieces] & WHO == self.agent
+            shadow.writer[pieces[mine]] = (now << TIME) + FOREIGN + self.agent
+        elif shadow.columns:
+            shadow.column(self.agent).words[pieces] = now << 8
+        if self.arena is not None:
+            blocks = self.pieces // (self.arena.stride >> self.shift)
+            self.checker.trailing.by_unit(self.op, self.run, self.agent, blocks, now)
+        self.landed = {key(AGENT, self.agent - AGENTS): now}
+        return self.landed
+
+
+def start(
+    checker: Checker, verb: str, op: Op, run: Any, slots: Array, buffer: Any, places: Array,
+    width: int, agent: int,
+) -> Flight:  # fmt: skip
+    """A unit starts to read or write; see `Checker.async_read`."""
+    check: _AgentCheck | None = None
+    for slot in np.asarray(slots).ravel().tolist():
+        check = _AgentCheck(checker, verb, op, run, slot, buffer, places, width, agent)
+        check.check()
+    assert check is not None
+    check.remember()
+    return Flight(checker, agent, verb, check.shadow, check.pieces, op, run, buffer)
+
+
+class _AgentCheck(AccessCheck):
+    """The access of a unit, compared with those before on behalf of the thread that starts it."""
+
+    def __init__(
+        self, checker: Checker, verb: str, op: Op, run: Any, slot: int, buffer: Any,
+        places: Array, width: int, agent: int,
+    ) -> None:  # fmt: skip
+        self.checker, self.clocks, self.agent, self.slot = checker, checker.clocks, agent, slot
+        self.lanes: Any = SimpleNamespace(run=run, slot=np.array([[slot]]), cache={})
+        self.access: Any = SimpleNamespace(op=op, width=width, order=None)
+        self.verb, self.buffer, self.strength = verb, buffer, 0
+        self.shadow = checker.shadow(buffer)
+        self.pieces = self.shadow.pieces(np.asarray(places).reshape(-1), width).reshape(-1)
+        self.slots = np.full(self.pieces.size, slot)
+        self.first = self.clocks.first_block * self.clocks.threads
+        self.time = self.clocks.now << TIME
+        self.floor = self._least_floor()
+        self.away = None
+        if self.shadow.columns:
+            away = self._home() != slot // self.clocks.threads
+            self.away = away if away.any() else None
+
+    def check(self) -> None:
+        """Compare it with accesses of threads and other units."""
+        if self.pieces.size == 0:
+            return
+        self._against_writers()
+        if self.verb == "read":
+            return
+        self._against_readers_of_shared() if self.shadow.columns else self._against_readers()
+        if self.shadow.extra:
+            self._against_extra()
+
+    def remember(self) -> None:
+        """It is under way."""
+        shadow, number = self.shadow, self.checker.number(self.access.op)
+        if self.verb == "write":
+            shadow.foreign = True
+            shadow.writer[self.pieces] = PENDING + FOREIGN + self.agent
+            shadow.write_op[self.pieces] = number
+        elif shadow.columns:
+            column = shadow.column(self.agent)
+            column.words[self.pieces] = READING
+            column.op[self.pieces] = number
+        else:
+            self._remember_readers()
+
+    def _against_writers(self) -> None:
+        super()._against_writers()
+        before = self.shadow.writer.take(self.pieces)
+        who = before & WHO
+        ordinary = np.flatnonzero((before != 0) & (who < AGENTS))
+        if ordinary.size == 0:
+            return
+        times = before[ordinary] >> TIME
+        bad = self.checker.proxies.unseen(self.slot, who[ordinary], times)
+        if bad is None:
+            return
+        i = int(ordinary[bad])
+        _, place, name = self._where(i)
+        op = self.checker.ops[self.shadow.write_op[self.pieces[i]]]
+        raise RaceError(
+            f"{self._name(self.agent)} {self.verb}s byte {place} of {name!r}, which "
+            f"{self._name(int(who[i]))} wrote at {op.loc} through the generic proxy, with no proxy "
+            "fence between them",
+            code="OC3406", loc=self.access.op.loc,
+            hint='cute.arch.fence_proxy("async.shared", space="cta") after the writes, and a '
+            "barrier before the asynchronous operation",
+        )  # fmt: skip

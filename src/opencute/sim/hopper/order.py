@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The order that mbarriers give: what those who arrive know, those who wait come to know.
+
+A barrier gathers knowledge (times by the keys of `clocks`) from arrivals and from copies that bring
+bytes. When a phase is complete, what was gathered belongs to whoever waits for it.
+"""
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from opencute.base.errors import RaceError
+from opencute.ir.core import Op
+from opencute.sim.sync.clocks import AGENT, AGENTS, BLOCK, THREAD, WARPS, Clocks, key
+from opencute.sim.sync.deadlock import describe_slots
+from opencute.sim.sync.group import WARP, Group
+from opencute.sim.values import Array
+
+__all__ = ["BarrierOrder", "Birth", "Knowledge", "gathered"]
+
+Times = dict[int, int]
+
+
+@dataclass(eq=False)
+class Birth:
+    """How a barrier was initialised.
+
+    Args:
+        op: the operation.
+        slot: by whom.
+        agent: the number under which others know of it.
+        time: when.
+        fenced: whether that thread has fenced since.
+        aware: slots of the threads that are known to know of it.
+    """
+
+    op: Op
+    slot: int
+    agent: int
+    time: int
+    fenced: bool = False
+    aware: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+@dataclass(eq=False)
+class Knowledge:
+    """What a barrier passes on.
+
+    Args:
+        coming: gathered in the phase that is not complete.
+        there: of all phases that are complete.
+        waiting: slots of the threads that wait for the phase.
+    """
+
+    coming: Times = field(default_factory=dict[int, int])
+    there: Times = field(default_factory=dict[int, int])
+    waiting: list[Array] = field(default_factory=list)
+
+    def add(self, times: Times) -> None:
+        """Gather more for the phase that is not complete."""
+        _merge(self.coming, times)
+
+
+def _merge(into: Times, times: Times) -> None:
+    for k, t in times.items():
+        if t > into.get(k, 0):
+            into[k] = t
+
+
+def gathered(clocks: Clocks, slots: Array) -> Times:
+    """What some threads know, and what they themselves have done up to now."""
+    now = clocks.tick()
+    group, threads, first = clocks.group, clocks.threads, clocks.first_block
+    out: Times = {}
+    for times in clocks.rows_of(slots):
+        _merge(out, times)
+    block = slots // threads
+    warps = block * clocks.warps + slots % threads // WARP
+    for warp in np.unique(warps).tolist():
+        mine = slots[warps == warp]
+        b, w = divmod(warp, clocks.warps)
+        number = first * clocks.warps + warp
+        if np.unique(mine).size >= group.alive[b, w]:
+            _merge(out, {key(WARPS, number): now})
+        else:
+            start = first * threads
+            _merge(out, {key(THREAD, start + s): now for s in mine.tolist()})
+            _merge(out, {key(WARPS, number): int(clocks.near[mine].max())})
+        _merge(out, {key(BLOCK, first + b): int(clocks.floor[mine].max())})
+    return out
+
+
+class BarrierOrder:
+    """Passes on what is known through mbarriers, and sees that they are known themselves.
+
+    Args:
+        checker: of the launch.
+    """
+
+    def __init__(self, checker: Any) -> None:
+        self.checker = checker
+        self.clocks: Clocks = checker.clocks
+
+    def start(self, group: Group) -> None:
+        """Other blocks run from now on."""
+        self.inits: dict[int, list[tuple[Birth, int, int]]] = {}
+        self.fenced: dict[int, Times] = {}
+
+    # ------------------------------------------------------------------ initialisation
+    def made(self, op: Op, place: int, slot: int, name: str) -> Birth:
+        """A thread has initialised a barrier."""
+        now = self.clocks.tick()
+        agent = self.checker.agent(("mbarrier", place, now), name)
+        birth = Birth(op, slot, agent, now)
+        k = key(AGENT, agent - AGENTS)
+        self.clocks.learn(np.array([slot]), [{k: now}])
+        self.inits.setdefault(slot, []).append((birth, k, now))
+        return birth
+
+    def fence(self, lanes: Any) -> None:
+        """Threads make the barriers that they have initialised visible."""
+        for slot in lanes.slot.ravel().tolist() if self.inits else ():
+            for birth, k, now in self.inits.get(slot, ()):
+                birth.fenced = True
+                self.fenced.setdefault(slot, {})[k] = now
+
+    def used(self, op: Op, run: Any, birth: Birth, slots: Array, name: str) -> None:
+        """Threads use a barrier.
+
+        Raises:
+            RaceError: they do not know that it has been initialised.
+        """
+        asked = slots[~np.isin(slots, birth.aware)] if birth.aware.size else slots
+        if not asked.size:
+            return
+        n = asked.size
+        known = self.clocks.knows(asked, np.full(n, birth.agent), np.full(n, birth.time))
+        if not known.all():
+            slot = int(asked[~known][0])
+            raise RaceError(
+                f"{describe_slots(run, np.array([slot]))} uses {name}, which "
+                f"{describe_slots(run, np.array([birth.slot]))} initialised at {birth.op.loc}, "
+                "with no order between them",
+                code="OC3404", loc=op.loc,
+                hint="after mbarrier_init: mbarrier_init_fence(), then sync_threads(), or "
+                "cluster_arrive_relaxed() and cluster_wait() where other blocks use it",
+            )  # fmt: skip
+        birth.aware = np.union1d(birth.aware, asked)
+
+    def bytes_come(self, op: Op, birth: Birth, name: str) -> None:
+        """A unit counts bytes on a barrier.
+
+        Raises:
+            RaceError: the thread that initialised it has not fenced.
+        """
+        if not birth.fenced:
+            raise RaceError(
+                f"an asynchronous operation counts its bytes on {name}, which was initialised at "
+                f"{birth.op.loc} without a fence",
+                code="OC3405", loc=op.loc, hint="mbarrier_init_fence() after mbarrier_init",
+            )  # fmt: skip
+
+    # ------------------------------------------------------------------ phases
+
+    def gather(self, known: Knowledge, slots: Array) -> None:
+        """Threads arrive."""
+        known.add(gathered(self.clocks, slots))
+
+    def gather_fenced(self, known: Knowledge, slots: Array) -> None:
+        """Threads arrive without a release: only fenced initialisations of barriers count."""
+        for slot in slots.tolist() if self.fenced else ():
+            known.add(self.fenced.get(slot, {}))
+
+    def phase_done(self, known: Knowledge) -> None:
+        """A phase is complete: all who wait for it know."""
+        _merge(known.there, known.coming)
+        known.coming = {}
+        waiting, known.waiting = known.waiting, []
+        if waiting:
+            self.learn(known, np.unique(np.concatenate(waiting)))
+
+    def learn(self, known: Knowledge, slots: Array) -> None:
+        """Threads have seen that a phase is complete."""
+        self.clocks.learn(slots, [known.there])

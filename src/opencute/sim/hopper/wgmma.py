@@ -1,0 +1,440 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Products of warpgroups: started by threads, carried out when a wait says that they are done.
+
+Operands in shared memory are read then, through the bits of their descriptors, so that a wrong
+descriptor gives wrong numbers, and so does a buffer that is written to too early. Each warp
+computes its own 16 rows: the warps of a warpgroup need not come together, but have to come all.
+"""
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from opencute.arch.descriptors import FIELDS, SWIZZLES, decode, places, swizzled
+from opencute.arch.mma import ELEMENT_BITS
+from opencute.arch.wgmma import ROWS, WgmmaAtom, wgmma_atom
+from opencute.base.errors import SimulationError
+from opencute.dialects.cute import LayoutAttr
+from opencute.dialects.hopper.wgmma import CuteWgmmaOp
+from opencute.dialects.tiled import extents
+from opencute.ir.core import Op
+from opencute.layout import Layout
+from opencute.sim.hopper.parties import parties_of
+from opencute.sim.hopper.product_reads import take_off
+from opencute.sim.hopper.products import Operands, products_of
+from opencute.sim.lanes import Lanes
+from opencute.sim.memory import SimPointer
+from opencute.sim.registry import Function, semantics
+from opencute.sim.semantics.tile_access import TileAccess
+from opencute.sim.semantics.tiled import Warps, matrix_of, numbers_of, registers_of
+from opencute.sim.sync.guards import guards_of
+from opencute.sim.sync.shared import SHARED_BASE
+from opencute.sim.taint import Taint
+from opencute.sim.tiles import Tile, int_attr
+from opencute.sim.values import Array
+
+__all__ = ["Operand"]
+
+_WARPS = 4
+_ROWS = ROWS // _WARPS
+_WIDTHS = {mode: width for width, mode in SWIZZLES.items()}
+
+
+@semantics("ptx.wgmma_fence", lanes=True)
+def fence(op: Op) -> Function:
+    """Order registers before the products that follow."""
+
+    def run(lanes: Lanes) -> None:
+        for guard in guards_of(lanes.run.group):
+            guard.fence(lanes)
+
+    return run
+
+
+@semantics("ptx.wgmma_commit", lanes=True)
+def commit(op: Op) -> Function:
+    """Close a group."""
+    return lambda lanes: products_of(lanes.run.group).commit(lanes)
+
+
+@semantics("ptx.wgmma_wait", lanes=True, blocking=True)
+def wait(op: Op) -> Function:
+    """Products are done, as late as that."""
+    count = int_attr(op, "count")
+    return lambda lanes: products_of(lanes.run.group).wait(op, lanes, count)
+
+
+# ---------------------------------------------------------------------- operands
+@lru_cache(maxsize=512)
+def _pattern(
+    extent: int, k: int, bits: int, mn_major: bool, leading: int, stride: int, swizzle: int
+) -> Array:
+    """Bytes from an operand's start to its elements, (extent, k)."""
+    found = places(extent, k, bits, mn_major, leading, stride, swizzle)
+    return np.array(found, np.int64).reshape(k, extent).T.copy()
+
+
+_DTYPES = {
+    "f16": "float16", "bf16": "bfloat16", "tf32": "float32", "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2", "s8": "int8", "u8": "int8",
+}  # fmt: skip
+
+
+def _dtype(type: str) -> np.dtype[Any]:
+    import ml_dtypes
+
+    name = _DTYPES[type]
+    return np.dtype(getattr(ml_dtypes, name, None) or name)
+
+
+class Operand:
+    """An operand in shared memory.
+
+    Args:
+        op: the product, for messages.
+        which: ``A`` or ``B``.
+        extent: M or N of the instruction.
+        k: K of the instruction.
+        type: its elements, as PTX names them.
+        layout: of the tiles, in units of 16 bytes.
+        high: the upper half of the descriptor.
+        mn_major: what the instruction is told.
+    """
+
+    def __init__(
+        self, op: Op, which: str, extent: int, k: int, type: str, layout: LayoutAttr, high: int,
+        mn_major: bool,
+    ) -> None:  # fmt: skip
+        self.op, self.which, self.type = op, which, type
+        self.extent, self.k, self.mn_major = extent, k, mn_major
+        self.high = np.uint32(high).view(np.int32).item() << 32  # as the signed number it is
+        self.bits = ELEMENT_BITS[type]
+        self.dtype = _dtype(type)
+        tile = Tile(op, layout)
+        assert tile.fixed is not None
+        _, self.uses, self.steps = extents(layout)
+        units = (tile.fixed[:, None] + np.arange(tile.run)).reshape(-1)
+        self.units = units.reshape(self.steps, self.uses).T  # (uses, steps)
+
+    def read(
+        self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None
+    ) -> tuple[Array, Array | None]:
+        """The matrices that some warps see, and which elements of them nothing wrote.
+
+        Args:
+            lanes: whose memory it is.
+            blocks: for each warp, its block among those that run together.
+            low: for each warp, the lower halves of the descriptors of some products.
+            rows: for each warp, the first of the 16 rows that it looks at; None: it sees all.
+        """
+        arena = lanes.run.group.arena
+        at = self.places(lanes, blocks, low, rows) // (self.bits // 8)
+        values = arena.raw.view(self.dtype).take(at)
+        if arena.whole.clean(False):
+            return values, None
+        word = np.dtype(f"u{self.bits // 8}")
+        full = np.ones(word.itemsize, np.bool_).view(word)[0]
+        written = arena.written.view(word).take(at) == full
+        if written.all():
+            arena.whole.clean(True)
+            return values, None
+        return values, ~written
+
+    def places(self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None) -> Array:
+        """Places of the elements in the arena; see `read`.
+
+        Raises:
+            SimulationError: they are not in shared memory.
+        """
+        address = self._addresses(low, rows)
+        arena = lanes.run.group.arena
+        byte = address - SHARED_BASE
+        bad = (byte < 0) | (byte + self.bits // 8 > arena.size)
+        if bad.any():
+            self._outside(lanes, low, address, bad)
+        return byte + (blocks * arena.stride)[:, None, None]
+
+    def _addresses(self, low: Array, rows: Array | None) -> Array:
+        """Shared addresses, (warps, uses * extent, products * steps * k)."""
+        moved = low[:, None, :, None] + self.units[:, None]
+        bits = (moved.reshape(*moved.shape[:2], -1) & 0xFFFFFFFF) | self.high
+        start = FIELDS["start"].get(bits)[..., None, None]
+        extent = self.extent if rows is None else _ROWS
+        rest = bits >> FIELDS["leading"].low
+        out: Any = None
+        for value in np.unique(rest).tolist():
+            field = decode(value << FIELDS["leading"].low)
+            pattern = _pattern(
+                self.extent, self.k, self.bits, self.mn_major, field["leading"], field["stride"],
+                field["swizzle"],
+            )  # fmt: skip
+            if rows is not None:
+                pattern = pattern.reshape(-1, _ROWS, self.k)[rows][:, None, None]
+            address = swizzled(start + pattern, field["swizzle"], field["base_offset"])
+            mine = (rest == value)[..., None, None]
+            out = address if out is None else np.where(mine, address, out)
+        assert out is not None
+        return out.transpose(0, 1, 3, 2, 4).reshape(low.shape[0], self.uses * extent, -1)
+
+    def _outside(self, lanes: Lanes, low: Array, address: Array, bad: Array) -> None:
+        w, _, column = (int(i) for i in np.argwhere(bad)[0])
+        first = int(low[w, column // (self.steps * self.k)])
+        field = decode(first & 0xFFFFFFFF | self.high)
+        found = int(address[bad][0]) - SHARED_BASE
+        raise SimulationError(
+            f"operand {self.which} of a product leaves shared memory: its descriptor leads to "
+            f"byte {found}", code="OC3042", loc=self.op.loc,
+            expected=f"0 to {lanes.run.group.arena.size - 1}, for the launch",
+            found=", ".join(f"{name} {value}" for name, value in field.items()),
+            hint="the tensor that the descriptor was made from may be larger than its allocation",
+        )  # fmt: skip
+
+
+def _of_warps(warps: Warps, op: Op, value: Any, what: str) -> Array:
+    """For each warp a value that its threads agree on."""
+    if np.size(value) == 1:
+        return np.full(warps.lanes.n // 32, np.asarray(value).reshape(-1)[0], np.int64)
+    rows = warps.rows(np.asarray(value))[..., 0].astype(np.int64)
+    if (rows != rows[:, :1]).any():
+        raise SimulationError(
+            f"the threads of a warp disagree on {what}", code="OC3043", loc=op.loc,
+            expected="one value for all threads of the warpgroup", found=np.unique(rows).tolist(),
+            hint="slice the tiled MMA by the warpgroup, or by the thread",
+        )  # fmt: skip
+    return rows[:, 0]
+
+
+# ---------------------------------------------------------------------- products
+def _of_one_warp(layout: Layout) -> Layout:
+    """The layout of a fragment of 64 rows, on the 16 rows of one warp."""
+    threads, values = layout
+    step = ROWS // _ROWS
+
+    def narrowed(d: int) -> int:
+        return d if d < _ROWS else d // step
+
+    return Layout(
+        (threads.shape[:2], values.shape),
+        (tuple(map(narrowed, threads.stride[:2])), tuple(map(narrowed, values.stride))),
+    )
+
+
+@semantics("cute.wgmma", lanes=True, taint="memory")
+def product(op: Op) -> Function:
+    """A product of a warpgroup."""
+    assert isinstance(op, CuteWgmmaOp)
+    return _Product(op)
+
+
+class _Product:
+    def __init__(self, op: CuteWgmmaOp) -> None:
+        self.op = op
+        self.atom = atom = wgmma_atom(op.atom.value)
+        m, n, k = atom.mnk
+        self.d = TileAccess(op, op.d, "d_layout")
+        self.left: TileAccess | Operand
+        if atom.a_in_registers:
+            self.left = TileAccess(op, op.a, "a_layout")
+            self.a_layout = _of_one_warp(atom.a)
+        else:
+            self.left = Operand(
+                op, "A", m, k, atom.types[1], op.a_layout, op.a_high.value,
+                op.a_major.value == "mn",
+            )  # fmt: skip
+        self.right = Operand(
+            op, "B", n, k, atom.types[2], op.b_layout, op.b_high.value, op.b_major.value == "mn"
+        )
+        _, um, un = extents(op.d_layout)
+        self.uses = (um, un, extents(op.b_layout)[2])
+        self.c_layout = _of_one_warp(atom.c)
+
+    # ------------------------------------------------------------------ the threads' part
+    def __call__(
+        self, lanes: Lanes, d: SimPointer, a: Any, b: Any, accumulate: Any, taints: Any = ()
+    ) -> None:
+        warps = Warps(self.op, lanes)
+        signature = [_of_warps(warps, self.op, b, "the descriptor of B")]
+        if isinstance(self.left, Operand):
+            signature.append(_of_warps(warps, self.op, a, "the descriptor of A"))
+        signature.append(_of_warps(warps, self.op, accumulate, "whether to accumulate"))
+        group = lanes.run.group
+        parties_of(group).came(self.op, lanes, signature)
+        for pointer, tile, changes in self._fragments(d, a):
+            guard = pointer.buffer.guard
+            if guard is not None:
+                where = _offset(pointer)
+                guard.begin(self.op, lanes, where, _bytes(tile, where, guard.size), changes=changes)
+        operands = Operands(d, a, b, accumulate)
+        numbers = products_of(group).start(self, lanes, operands)
+        if lanes.run.checker is not None:
+            self._take_off(lanes, warps, operands, warps.rows(numbers)[:, 0, 0])
+
+    def _take_off(self, lanes: Lanes, warps: Warps, operands: Operands, numbers: Array) -> None:
+        """Tell the checking mode what is read from now on."""
+        blocks = _of_warps(warps, self.op, lanes.bid, "their block") - lanes.run.first_block
+        low = self._lows(warps, [operands.b], "B")
+        places = [self.right.places(lanes, blocks, low, None)]
+        if isinstance(self.left, Operand):
+            low = self._lows(warps, [operands.a], "A")
+            warp = _of_warps(warps, self.op, np.asarray(lanes.tid) // 32, "their warp")
+            places.append(self.left.places(lanes, blocks, low, warp % _WARPS))
+        slots = warps.rows(lanes.slot)[:, :, 0]
+        products = products_of(lanes.run.group)
+        groups = products.commits[slots[:, 0]]
+        parties = warps.rows(products.party(lanes))[:, 0, 0]
+        flights = take_off(self.op, lanes, slots, places, groups)
+        for party, number, flight in zip(parties.tolist(), numbers.tolist(), flights, strict=True):
+            products.reads.setdefault((party, number), []).append(flight)
+
+    def _fragments(self, d: SimPointer, a: Any) -> list[tuple[SimPointer, TileAccess, bool]]:
+        out = [(d, self.d, True)]
+        if isinstance(self.left, TileAccess):
+            out.append((a, self.left, False))
+        return out
+
+    # ------------------------------------------------------------------ the hardware's part
+    def like(self, other: _Product) -> bool:
+        """Whether products of another operation differ in their operands only."""
+        return self is other or self.op.attributes == other.op.attributes
+
+    def perform(self, lanes: Lanes, products: Sequence[Operands]) -> None:
+        """Carry out products on one accumulator; the further ones only add to it."""
+        guards = [p.buffer.guard for one in products for p, _, _ in self._fragments(one.d, one.a)]
+        for guard in guards:
+            if guard is not None:
+                guard.busy = True
+        self._multiply(lanes, products)
+        for guard in guards:
+            if guard is not None:
+                guard.busy = False
+
+    def leave(self, lanes: Lanes, operands: Operands, reads: Sequence[Any]) -> None:
+        """Lanes have waited for a product, which has read what it reads (`reads`, if known)."""
+        for pointer, _, _ in self._fragments(operands.d, operands.a):
+            if pointer.buffer.guard is not None:
+                pointer.buffer.guard.end(_offset(pointer), lanes)
+        if reads:
+            lanes.run.checker.waited_for(lanes.slot, *reads)
+
+    def _multiply(self, lanes: Lanes, products: Sequence[Operands]) -> None:
+        op, (um, un, _) = self.op, self.uses
+        m, n, k = _ROWS, self.atom.mnk[1], self.atom.mnk[2]
+        warps, d = Warps(op, lanes), products[0].d
+        accumulate = products[0].accumulate
+        adds = _of_warps(warps, op, accumulate, "whether to accumulate").astype(np.bool_)
+        blocks = _of_warps(warps, op, lanes.bid, "their block") - lanes.run.first_block
+        starts = self.d.starts(())
+        rows = warps.rows(self.d.access.read(lanes, d, starts))
+        acc = matrix_of(rows, self.c_layout, (m, n), (um, un))
+        acc = np.where(adds[:, None, None], acc, np.zeros((), acc.dtype))
+        left, bad_left = self._left(lanes, warps, blocks, products)
+        low = self._lows(warps, [one.b for one in products], "B")
+        keys, inverse = np.unique(np.column_stack([blocks, low]), axis=0, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        right, bad_right = self.right.read(lanes, keys[:, 0], keys[:, 1:], None)
+        self._tell(lanes, right.size * right.dtype.itemsize)
+        out = np.empty(acc.shape, acc.dtype)
+        numbers = numbers_of(right, self.atom.types[2])
+        for i in range(keys.shape[0]):
+            mine = inverse == i
+            out[mine] = _added(self.atom, left[mine], numbers[i].T, acc[mine], k)
+        value = warps.back(registers_of(out, self.c_layout, (m, n), (um, un)))
+        self.d.access.write(lanes, value, d, starts)
+        bad = self._garbage(lanes, d, adds, warps, (bad_left, bad_right, inverse), out.shape)
+        if bad is not None:
+            mask = warps.back(registers_of(bad, self.c_layout, (m, n), (um, un)))
+            self.d.access.leave(lanes, d, Taint(mask, op), starts)
+
+    def _lows(self, warps: Warps, lows: Sequence[Any], which: str) -> Array:
+        """The lower halves of descriptors, (warps, products)."""
+        what = f"the descriptor of {which}"
+        return np.stack([_of_warps(warps, self.op, low, what) for low in lows], axis=1)
+
+    def _left(
+        self, lanes: Lanes, warps: Warps, blocks: Array, products: Sequence[Operands]
+    ) -> tuple[Array, Array | None]:
+        """A as numbers, 16 rows of each tile for each warp, and which of them are garbage."""
+        um, _, uk = self.uses
+        k, type = self.atom.mnk[2], self.atom.types[1]
+        if isinstance(self.left, Operand):
+            low = self._lows(warps, [one.a for one in products], "A")
+            warp = _of_warps(warps, self.op, np.asarray(lanes.tid) // 32, "their warp")
+            values, bad = self.left.read(lanes, blocks, low, warp % _WARPS)
+            self._tell(lanes, values.size * values.dtype.itemsize)
+            return numbers_of(values, type), bad
+        starts = self.left.starts(())
+        parts: list[Array] = []
+        masks: list[Array] = []
+        for one in products:
+            rows = warps.rows(self.left.access.read(lanes, one.a, starts))
+            garbage = self.left.access.garbage(lanes, one.a, starts)
+            mask = np.zeros((), np.bool_) if garbage is None else garbage.mask
+            full = np.broadcast_to(mask, (lanes.P, lanes.Q, rows.shape[2]))
+            parts.append(matrix_of(rows, self.a_layout, (_ROWS, k), (um, uk)))
+            masks.append(matrix_of(warps.rows(full), self.a_layout, (_ROWS, k), (um, uk)))
+        bad = np.concatenate(masks, axis=2)
+        return numbers_of(np.concatenate(parts, axis=2), type), bad if bad.any() else None
+
+    def _garbage(
+        self, lanes: Lanes, d: SimPointer, adds: Array, warps: Warps, sides: Any,
+        shape: tuple[int, ...],
+    ) -> Array | None:  # fmt: skip
+        """Which elements of the result depend on garbage."""
+        bad_left, bad_right, inverse = sides
+        out = np.zeros(shape, np.bool_)
+        garbage = self.d.access.garbage(lanes, d, self.d.starts(()))
+        if adds.any() and garbage is not None:
+            um, un, _ = self.uses
+            full = np.broadcast_to(
+                lanes.full(garbage.mask), (lanes.P, lanes.Q, self.d.tile.length or 1)
+            )
+            mask = matrix_of(warps.rows(full), self.c_layout, (_ROWS, self.atom.mnk[1]), (um, un))
+            out |= mask & adds[:, None, None]
+        if bad_left is not None:
+            out |= bad_left.any(axis=2)[:, :, None]
+        if bad_right is not None:
+            out |= bad_right.any(axis=2)[inverse][:, None, :]
+        return out if out.any() else None
+
+    def _tell(self, lanes: Lanes, size: int) -> None:
+        """Count what is read of shared memory."""
+        lanes.run.count("read", "smem", size // 16, 16, 16)
+
+
+def _added(atom: WgmmaAtom, left: Array, right: Array, acc: Array, k: int) -> Array:
+    """``acc + left @ right``: exact for integers; else each sum is rounded as the accumulator is
+    (f16 after each instruction)."""
+    if atom.types[3] == "s32":
+        total = (left @ right).astype(np.int64) + acc
+        return total.astype(np.int32)
+    if atom.types[3] == "f16":
+        for first in range(0, left.shape[2], k):
+            part = slice(first, first + k)
+            acc = (left[:, :, part] @ right[part] + acc.astype(np.float32)).astype(np.float16)
+        return acc
+    return left @ right + acc
+
+
+def _offset(pointer: SimPointer) -> int:
+    """Where a fragment begins in its registers."""
+    offset = pointer.offset
+    return int(np.asarray(offset).flat[0])
+
+
+def _bytes(tile: TileAccess, where: int, size: int) -> Array:
+    """The bytes of its registers that a fragment uses."""
+    out = np.zeros(size, np.bool_)
+    starts = tile.starts(())
+    runs = np.zeros(1, np.int64) if starts is None else starts
+    at = (runs[:, None] + np.arange(tile.access.width)).reshape(-1) + where
+    out[np.clip(at, 0, size - 1)] = True
+    return out
