@@ -105,9 +105,7 @@ def test_planted_faults_are_found(
 
 
 @t0
-def test_a_barrier_between_tiles_is_needed(
-    checked: None, planted: Any, monkeypatch: Any
-) -> None:
+def test_a_barrier_between_tiles_is_needed(checked: None, planted: Any, monkeypatch: Any) -> None:
     text = "cute.arch.sync_threads()  # nobody"
     module = planted("opencute.kernels.gemm.sm80", text, "pass  # nobody", 1)
     monkeypatch.setattr(interface, "shared_tensor_core_gemm", module.shared_tensor_core_gemm)
