@@ -387,7 +387,7 @@ def _extent(what: str, d: Any) -> Value:
 def _dims(what: str, dims: Any) -> list[Any]:
     items = list(dims) if is_sequence(dims) else [dims]
     if len(items) > 3:
-        raise ArgumentError(f"{what} has more than three dimensions", code="OC2110", found=items)
+        raise ArgumentError(f"{what} has more than three dimensions", code="OC2216", found=items)
     out: list[Any] = []
     for d in items:
         if isinstance(d, Numeric):
