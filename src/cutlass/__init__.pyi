@@ -6,11 +6,13 @@ from cutlass import base_dsl as base_dsl
 from cutlass import cuda as cuda
 from cutlass import cute as cute
 from cutlass import cutlass_dsl as cutlass_dsl
+from cutlass import experimental as experimental
 from cutlass import pipeline as pipeline
 from cutlass import testing as testing
 from cutlass import torch as torch
 from cutlass import utils as utils
 from opencute import AddressSpace as AddressSpace
+from opencute import Array as Array
 from opencute import BFloat16 as BFloat16
 from opencute import Boolean as Boolean
 from opencute import Constexpr as Constexpr
@@ -53,6 +55,7 @@ from opencute import dtype as dtype
 from opencute import dynamic_expr as dynamic_expr
 from opencute import extract_mlir_values as extract_mlir_values
 from opencute import for_generate as for_generate
+from opencute import full as full
 from opencute import max as max
 from opencute import min as min
 from opencute import new_from_mlir_values as new_from_mlir_values
@@ -60,12 +63,14 @@ from opencute import range as range
 from opencute import range_constexpr as range_constexpr
 from opencute import range_dynamic as range_dynamic
 from opencute import register_jit_arg_adapter as register_jit_arg_adapter
+from opencute import target_version as target_version
 from opencute import yield_out as yield_out
 
 __version__: str
 
 __all__ = [
     "AddressSpace",
+    "Array",
     "BFloat16",
     "Boolean",
     "Constexpr",
@@ -110,8 +115,10 @@ __all__ = [
     "dsl_user_op",
     "dtype",
     "dynamic_expr",
+    "experimental",
     "extract_mlir_values",
     "for_generate",
+    "full",
     "max",
     "min",
     "new_from_mlir_values",
@@ -120,6 +127,7 @@ __all__ = [
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "target_version",
     "testing",
     "torch",
     "utils",

@@ -8,9 +8,11 @@ from opencute import base_dsl as base_dsl
 from opencute import cuda as cuda
 from opencute import cute as cute
 from opencute import cutlass_dsl as cutlass_dsl
+from opencute import experimental as experimental
 from opencute import pipeline as pipeline
 from opencute import torch as torch
 from opencute import utils as utils
+from opencute.compiler.toolkit import target_version as target_version
 from opencute.cute import testing as testing
 from opencute.frontend.ranges import range_ as range
 from opencute.frontend.ranges import range_ as range_dynamic
@@ -18,6 +20,8 @@ from opencute.frontend.ranges import range_constexpr as range_constexpr
 from opencute.frontend.signature import register_jit_arg_adapter as register_jit_arg_adapter
 from opencute.frontend.structured import extract_mlir_values as extract_mlir_values
 from opencute.frontend.structured import new_from_mlir_values as new_from_mlir_values
+from opencute.lang.arrays.arrays import Array as Array
+from opencute.lang.fills import full as full
 from opencute.lang.hints import const_expr as const_expr
 from opencute.lang.hints import dsl_user_op as dsl_user_op
 from opencute.lang.hints import dynamic_expr as dynamic_expr
@@ -70,6 +74,7 @@ Constexpr = Annotated[_T, "known at compile time"]
 
 __all__ = [
     "AddressSpace",
+    "Array",
     "BFloat16",
     "Boolean",
     "Constexpr",
@@ -114,8 +119,10 @@ __all__ = [
     "dsl_user_op",
     "dtype",
     "dynamic_expr",
+    "experimental",
     "extract_mlir_values",
     "for_generate",
+    "full",
     "max",
     "min",
     "new_from_mlir_values",
@@ -124,6 +131,7 @@ __all__ = [
     "range_constexpr",
     "range_dynamic",
     "register_jit_arg_adapter",
+    "target_version",
     "testing",
     "torch",
     "utils",

@@ -36,6 +36,7 @@ from opencute.dialects import (
     tiled,
     vector,
 )
+from opencute.dialects.asm import extern
 from opencute.dialects.asm.compute import compute
 from opencute.ir.attributes import (
     UNIT,
@@ -81,7 +82,7 @@ PAIR = llvm.LLVMStructType((I32, I32))
 LAYOUT = cute.LayoutAttr((8, 1), (1, cute.Dyn(64, 8)))
 
 SAMPLES: dict[str, list[Sample]] = {}
-HOST = {"func.func", "func.call", "func.return", "gpu.launch_func"}
+HOST = {"func.func", "func.call", "func.return", "gpu.launch_func", "cute.launch_event"}
 
 
 def modules(name: str) -> list[Op]:
@@ -465,6 +466,11 @@ _add(
     "ptx.cp_async",
     lambda arg: ptx_memory.cp_async(arg(S32), arg(G16), 16, cache="cg", prefetch=128),
     lambda arg: ptx_memory.cp_async(arg(S32), arg(G32), 4, src_bytes=arg(I32)),
+)
+_add(
+    "ptx.extern",
+    lambda arg: extern.extern("f", ".func (.param .b32 r) f();", [], [F32], pure=True),
+    lambda arg: extern.extern("g", ".func g(.param .b64 p);", [arg(G32), arg(I32)], []),
 )
 _add(
     "ptx.prefetch",

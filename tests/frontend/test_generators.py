@@ -89,7 +89,7 @@ def test_what_depends_on_run_time_says_what_to_write(generator: Any) -> None:
         for v in generator(n):
             o[0] = o[0] + v
 
-    with pytest.raises(LanguageError, match="OC1101|OC1112") as e:
+    with pytest.raises(LanguageError, match=r"OC1101|OC1112") as e:
         run(body, 4)
     assert "runs while tracing" in str(e.value.hint) and "a function" in str(e.value.hint)
     assert e.value.loc is not None

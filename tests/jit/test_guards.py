@@ -240,6 +240,10 @@ MUTATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[pytest.MonkeyPatch], 
             config, "inner", types.SimpleNamespace(scale=3.0)
         ),
     ),
+    "function of the library": (
+        lambda x: cute.math.floor(x * 2.5),
+        lambda m: m.setattr(cute.math, "floor", lambda x, **_: x * 1.2),
+    ),
     "shadowed builtin": (
         lambda x: x * int(2.0), lambda m: m.setattr(
             sys.modules[__name__], "int", lambda v: v + 1, raising=False

@@ -56,6 +56,8 @@ def test_without_a_framework_it_is_the_legacy_default_stream(monkeypatch):
 
 
 def test_the_frameworks_stream_is_read_at_each_call(monkeypatch):
+    """pytorch/helion 2817: a graph captured nothing, as the stream was kept with the arguments."""
+
     class Cuda:
         handle = 5
         ready = True

@@ -108,6 +108,7 @@ from opencute.cute import empty_like as empty_like
 from opencute.cute import erf as erf
 from opencute.cute import exp as exp
 from opencute.cute import exp2 as exp2
+from opencute.cute import extern as extern
 from opencute.cute import fast_divmod_create_divisor as fast_divmod_create_divisor
 from opencute.cute import filter as filter
 from opencute.cute import filter_zeros as filter_zeros
@@ -325,6 +326,7 @@ __all__ = [
     "erf",
     "exp",
     "exp2",
+    "extern",
     "fast_divmod_create_divisor",
     "filter",
     "filter_zeros",

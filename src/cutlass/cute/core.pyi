@@ -101,6 +101,7 @@ from opencute.cute.core import empty_like as empty_like
 from opencute.cute.core import erf as erf
 from opencute.cute.core import exp as exp
 from opencute.cute.core import exp2 as exp2
+from opencute.cute.core import extern as extern
 from opencute.cute.core import fast_divmod_create_divisor as fast_divmod_create_divisor
 from opencute.cute.core import filter as filter
 from opencute.cute.core import filter_zeros as filter_zeros
@@ -316,6 +317,7 @@ __all__ = [
     "erf",
     "exp",
     "exp2",
+    "extern",
     "fast_divmod_create_divisor",
     "filter",
     "filter_zeros",

@@ -19,15 +19,18 @@ NAMES: dict[str, frozenset[str]] = {
         "alloc_tmem dealloc_tmem fence_view_async_tmem_load fence_view_async_tmem_store "
         "retrieve_tmem_ptr".split()
     ),
-    "cute.nvgpu": frozenset("make_tiled_tma_atom_A make_tiled_tma_atom_B tcgen05".split()),
+    "cute.nvgpu": frozenset("tcgen05".split()),
     "pipeline": frozenset(
         "PipelineAsyncUmma PipelineClcFetchAsync PipelineTmaUmma PipelineUmmaAsync".split()
     ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
         "StaticPersistentRuntimeTileScheduler TmemAllocator "
-        "blackwell_helpers blockscaled_layout compute_epilogue_tile_shape distributed gemm "
+        "blockscaled_layout compute_epilogue_tile_shape distributed gemm "
         "get_num_tmem_alloc_cols mixed_input_helpers sm100".split()
+    ),
+    "": frozenset(
+        "Swizzle Vector inttoptr jax make_array_view memory print_nd_vector vector".split()
     ),
     "utils.blackwell_helpers": frozenset(
         "check_gemm_tma_alignment cluster_shape_to_tma_atom_A cluster_shape_to_tma_atom_B "
@@ -37,12 +40,11 @@ NAMES: dict[str, frozenset[str]] = {
         "make_smem_layout_a make_smem_layout_b make_smem_layout_epi make_trivial_tiled_mma "
         "partition_fragment_SFA partition_fragment_SFB sm120_get_smem_store_op".split()
     ),
-    "": frozenset("experimental jax".split()),
 }  # fmt: skip
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.tcgen05 experimental jax utils.blackwell_helpers "
+    "cute.experimental cute.nvgpu.tcgen05 jax "
     "utils.blockscaled_layout utils.distributed utils.gemm utils.mixed_input_helpers "
     "utils.sm100".split()
 )

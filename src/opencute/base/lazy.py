@@ -7,13 +7,16 @@ A public module is a table from name to where it lives::
     __getattr__, __dir__, __all__ = lazy_names(__name__, {"Layout": "opencute.layout"})
 
 An entry ``module:name`` takes another name there, ``module:`` is the module itself. An unknown name
-answers with the closest known ones.
+answers with the closest known ones. `PATCHES` counts how often a name of such a module has been
+given another value, as programs do that patch a function for a test or a measurement.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import sys
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,7 +24,23 @@ from opencute.base.coming import not_yet
 from opencute.base.errors import UnknownNameError
 from opencute.base.suggest import did_you_mean
 
-__all__ = ["lazy_names"]
+__all__ = ["PATCHES", "lazy_names"]
+
+PATCHES = (ctypes.c_int64 * 1)(0)
+"""One number; native code reads it where it is."""
+
+
+class _Public(types.ModuleType):
+    """A public module, which notices when one of its names gets another value."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self.__dict__.get(name, value) is not value:
+            PATCHES[0] += 1
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        PATCHES[0] += 1
+        super().__delattr__(name)
 
 
 def lazy_names(
@@ -34,6 +53,8 @@ def lazy_names(
         table: name to `module` or `module:attribute`.
         renamed: spellings from elsewhere, and what to write instead, for the error.
     """
+
+    sys.modules[module].__class__ = _Public
 
     def load(name: str) -> Any:
         where = table.get(name)

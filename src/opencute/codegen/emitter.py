@@ -38,6 +38,8 @@ class ModuleText:
         self.declarations: dict[str, None] = {}
         self.globals: dict[str, str] = {}
         self.libdevice: dict[str, None] = {}
+        self.libraries: dict[str, None] = {}
+        """PTX of device functions, as it is."""
         self.attributes: dict[str, int] = {}
         self.functions: list[str] = []
 

@@ -11,6 +11,8 @@ as::
 
 from __future__ import annotations
 
+import re
+
 from opencute.arch.mma import mma_atom
 from opencute.base.location import Location
 from opencute.codegen.asm.ops import ASM
@@ -90,6 +92,8 @@ def needed_ptx(ir: str) -> int:
 
 def _assemble(text: ModuleText) -> str:
     lines = ['target triple = "nvptx64-nvidia-cuda"']
+    for library in text.libraries:
+        lines += [f'module asm "{_escaped(line)}"' for line in library.splitlines()]
     lines += [f"{name} = {body}" for body, name in text.globals.items()]
     library = libdevice_text(tuple(text.libdevice)) if text.libdevice else ""
     lines.append(library)
@@ -102,11 +106,21 @@ def _assemble(text: ModuleText) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _escaped(line: str) -> str:
+    return re.sub(r'["\\]|[^ -~]', lambda m: f"\\{ord(m[0]):02X}", line.expandtabs(4))
+
+
 def _numbers(attr: Attribute) -> str:
     if isinstance(attr, DenseI32Attr):
         return ",".join(map(str, attr.values))
     assert isinstance(attr, IntAttr)
     return str(attr.value)
+
+
+def _moves_registers(op: Op) -> bool:
+    """Whether an instruction gives registers to a warpgroup or takes some."""
+    text = op.attributes.get("asm_string")
+    return isinstance(text, StringAttr) and "setmaxnreg." in text.value
 
 
 def _own_frame(kernel: Op) -> Location | None:
@@ -145,6 +159,9 @@ def _kernel(kernel: Op, text: ModuleText) -> str:
     for key, word in _LAUNCH:
         if key in kernel.attributes:
             attrs.append(f'"{word}"="{_numbers(kernel.attributes[key])}"')
+    if "cute.minctasm" not in kernel.attributes and any(map(_moves_registers, kernel.walk())):
+        # Without it ptxas does not know the registers at entry, and ignores setmaxnreg (C7508).
+        attrs.append('"nvvm.minctasm"="1"')
     group = text.attribute_group(" ".join(attrs))
     dbg = f" !dbg !{scope}" if scope is not None else ""
     head = f'define ptx_kernel void @"{name}"({", ".join(params)}) {group}{dbg} {{'

@@ -50,6 +50,7 @@ from opencute.ir.passes import PassRecord
 from opencute.ir.printer import print_op
 from opencute.ir.verifier import verify
 from opencute.passes.assertions import drop_assertions
+from opencute.passes.loops.requests import unmet_requests
 from opencute.passes.pipelines import (
     DEVICE,
     cute_pipeline,
@@ -300,6 +301,8 @@ class Artefacts:
         if KNOBS.advisories:
             for advisory in advisories(code.report, self.module):
                 warnings.warn(str(advisory), log.PerformanceWarning, stacklevel=4)
+            for request in unmet_requests(self.module):
+                warnings.warn(str(request), log.PerformanceWarning, stacklevel=4)
 
     def take_device_code(self, code: DeviceCode) -> None:
         """Use machine code that was made elsewhere for the same module and options."""

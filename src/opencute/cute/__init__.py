@@ -122,6 +122,7 @@ TABLE = {
     "compile": "opencute.jit.calls",
     "core": "opencute.cute.core:",
     "compile_many": "opencute.jit.pool",
+    "extern": "opencute.lang.asm.extern",
     "fast_divmod_create_divisor": "opencute.lang.values.fast_divmod",
     "jit": "opencute.jit.functions",
     "kernel": "opencute.jit.functions",

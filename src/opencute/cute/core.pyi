@@ -78,6 +78,7 @@ from opencute.lang.arguments.symbols import SymInt as SymInt
 from opencute.lang.arguments.symbols import sym_int as sym_int
 from opencute.lang.arguments.symbols import sym_int32 as sym_int32
 from opencute.lang.arguments.symbols import sym_int64 as sym_int64
+from opencute.lang.asm.extern import extern as extern
 from opencute.lang.block.structs import struct as struct
 from opencute.lang.block.structs import union as union
 from opencute.lang.external import make_ptr as make_ptr
@@ -321,6 +322,7 @@ __all__ = [
     "erf",
     "exp",
     "exp2",
+    "extern",
     "fast_divmod_create_divisor",
     "filter",
     "filter_zeros",

@@ -76,8 +76,11 @@ class LoopRange:
         args: stop; or start, stop; or start, stop, step.
         unroll: copies of the body per turn.
         unroll_full: unroll completely; the trip count must be known when the code is generated.
-        vectorize: accepted as a hint.
-        prefetch_stages: depth of a software pipeline, accepted as a hint.
+        vectorize: put the turns of a loop of at most 128 turns, a number known at compile time,
+            side by side, as `unroll_full` does; otherwise there is a warning, OC1069.
+        prefetch_stages: how many turns ahead the loads from global memory are made whose addresses
+            depend on the loop's variable only; a loop that writes to global memory or meets
+            other threads stays as it is, with a warning, OC1068.
     """
 
     def __init__(

@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any
 
+from opencute.integrations import torch_addresses
 from opencute.integrations import torch_marks as marks
 from opencute.integrations.torch_cuda import CUDAGraph, SimulatedDevice
 from opencute.integrations.torch_rewrite import Rewriter, normalize_device
@@ -32,7 +33,7 @@ from opencute.integrations.torch_rng import CudaRandom, generator_class
 
 __all__ = [
     "capturing_graph", "install", "installed", "is_cuda", "is_uninitialized", "mark_initialized",
-    "mark_uninitialized",
+    "mark_uninitialized", "memory",
     "on_empty", "simulated_cuda", "uninstall",
 ]  # fmt: skip
 
@@ -43,6 +44,7 @@ is_cuda = marks.is_cuda
 is_uninitialized = marks.is_uninitialized
 mark_initialized = marks.mark_initialized
 mark_uninitialized = marks.mark_uninitialized
+memory = torch_addresses.memory
 
 _MISSING = object()
 
@@ -75,6 +77,7 @@ class _Installation:
                 self.set(torch.accelerator, name, value)
         self.set(torch, "Generator", generator_class(torch, partial(normalize_device, torch)))
         self.set(torch, "compile", _identity_compile)
+        self.set(torch.Tensor, "data_ptr", torch_addresses.noting(torch.Tensor.data_ptr))
         self.set(torch.Tensor, "record_stream", _record_stream)  # checks its type before any mode
         self.set(torch, "from_dlpack", self._keeping_mark(torch.from_dlpack))
         self.set(torch.utils.dlpack, "from_dlpack", torch.from_dlpack)

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from opencute.base.errors import ArgumentError
@@ -46,6 +48,7 @@ def benchmark(
     workspace_generator: Callable[[], JitArguments] | None = None,
     workspace_count: int = 1,
     use_cuda_graphs: bool = False,
+    nvtx_tag: str | None = None,
 ) -> float:
     """The time of one call, in microseconds.
 
@@ -57,6 +60,8 @@ def benchmark(
         workspace_generator: makes arguments; used with `workspace_count` of them in turn, so that
             inputs do not stay in the cache.
         use_cuda_graphs: time a replayed CUDA graph of the calls.
+        nvtx_tag: the name of a range around the timed calls, which profilers show; made by torch,
+            where a program has loaded it.
 
     Returns:
         Microseconds of device time per call; in the simulator, of its own wall clock, over as many
@@ -66,7 +71,7 @@ def benchmark(
         ArgumentError: no arguments, or no iterations.
     """
     if iterations < 1 or warmup_iterations < 0 or workspace_count < 1:
-        raise ArgumentError("iterations must be positive", code="OC2150")
+        raise ArgumentError("iterations must be positive", code="OC2224")
     if kernel_arguments is None and workspace_generator is None:
         kernel_arguments = JitArguments()
     if workspace_generator is not None:
@@ -88,11 +93,26 @@ def benchmark(
     handle = None if stream is None else stream_handle(stream)
     turn = itertools.count()
     work = lambda _: call(next(turn))  # noqa: E731 - what the timers call
-    if use_cuda_graphs:
-        samples = time_graph(work, calls=iterations, rounds=3, warmup=1, stream=handle)
-    else:
-        samples = time_bursts(work, burst=iterations, rounds=1, warmup=0, stream=handle)
+    with _range(nvtx_tag):
+        if use_cuda_graphs:
+            samples = time_graph(work, calls=iterations, rounds=3, warmup=1, stream=handle)
+        else:
+            samples = time_bursts(work, burst=iterations, rounds=1, warmup=0, stream=handle)
     return samples.median
+
+
+@contextlib.contextmanager
+def _range(tag: str | None) -> Generator[None]:
+    """A named range in profiles."""
+    torch: Any = sys.modules.get("torch") if tag else None
+    if torch is None:
+        yield
+        return
+    torch.cuda.nvtx.range_push(tag)
+    try:
+        yield
+    finally:
+        torch.cuda.nvtx.range_pop()
 
 
 def _simulated(call: Callable[[int], None], warmup: int, iterations: int) -> float:

@@ -7,7 +7,8 @@ classes and objects, the bodies of functions. `guard_for` finds these by looking
 every function that may have run in the trace, and makes checks that compare them with what they
 were; native code does them at each call. What cannot be followed (an object of unknown behaviour
 that is called, say) gives no guard but a reason, and the function is then traced again on each
-call.
+call. Of OpenCuTe itself the names of its public modules are watched (``cute.arch.sync_threads``
+replaced by a function of the user's); what lies behind them is taken to be as it is.
 
     guard = guard_for([fn])
     if isinstance(guard, str):      # the reason why there is none
@@ -36,6 +37,7 @@ from opencute.jit.places import (
     Fixed,
     Item,
     Part,
+    PatchCheck,
     Place,
     PlaceCheck,
     Untracked,
@@ -60,7 +62,7 @@ _UNUSED = frozenset({"__repr__", "__str__", "__del__", "__reduce__", "__getstate
 class Guard:
     """Checks of all that a trace read."""
 
-    def __init__(self, checks: list[PlaceCheck]) -> None:
+    def __init__(self, checks: list[PlaceCheck | PatchCheck]) -> None:
         self.checks = tuple(checks)
 
     def holds(self) -> bool:
@@ -359,4 +361,4 @@ def guard_for(functions: Iterable[Any], values: Iterable[Any] = ()) -> Guard | s
         collector.finish()
     except Untracked as e:
         return f"it reads {e}"
-    return Guard(collector.checks)
+    return Guard([*collector.checks, PatchCheck()])

@@ -11,14 +11,17 @@ In: a place such as ``Item(globals(), "SCALE")``. Out: a `PlaceCheck`: `holds` a
 
 from __future__ import annotations
 
+import ctypes
 import enum
 import types
 from typing import Any, Protocol
 
+from opencute.base.lazy import PATCHES
 from opencute.jit.entry.words import Check
 
 __all__ = [
-    "MISSING", "Attribute", "Cell", "Class", "Fixed", "Item", "Part", "Place", "PlaceCheck",
+    "MISSING", "Attribute", "Cell", "Class", "Fixed", "Item", "Part", "PatchCheck", "Place",
+    "PlaceCheck",
     "Untracked", "equal", "snapshot",
 ]  # fmt: skip
 
@@ -199,6 +202,25 @@ class PlaceCheck:
             nothing = now is MISSING or (now is None and isinstance(self.place, Part))
             words += [*head, 0 if nothing else id(now)]
         return not self.data or _contents(now, words, keep)
+
+
+class PatchCheck:
+    """That no name of a public module of ours has been given another value: one number stands for
+    all of them, as a kernel uses dozens."""
+
+    where = "a function of OpenCuTe's"
+
+    def __init__(self) -> None:
+        self.count = PATCHES[0]
+
+    def holds(self) -> bool:
+        """Whether nothing has changed."""
+        return PATCHES[0] == self.count
+
+    def native(self, words: list[int], keep: list[Any]) -> bool:
+        """As `PlaceCheck.native`."""
+        words += [Check.WORD, ctypes.addressof(PATCHES), 0, self.count]
+        return True
 
 
 def _contents(value: Any, words: list[int], keep: list[Any]) -> bool:

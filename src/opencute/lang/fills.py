@@ -20,9 +20,17 @@ __all__ = ["all_", "any_", "empty_like", "full", "full_like", "ones_like", "zero
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
-    """`fill_value` in each element of a static shape."""
+    """`fill_value` in each element of a static shape, a number or (nested) tuples or lists."""
+    shape = _tupled(shape)
     cls = class_of(dtype) if dtype is not None else type(as_numeric(fill_value))
     return splat(fill_value, shape, cls)
+
+
+def _tupled(shape: Any) -> Any:
+    if isinstance(shape, list | tuple):
+        items: Any = shape
+        return tuple(_tupled(s) for s in items)
+    return shape
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:

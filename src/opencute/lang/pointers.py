@@ -119,6 +119,12 @@ class Pointer:
         """The address as an llvm pointer, as MLIR's bindings take it."""
         return self.llvm_ptr
 
+    def raw_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """The same pointer as one that can be indexed: ``p[i]``."""
+        from opencute.lang.arrays.raw import RawPointer
+
+        return RawPointer(self.value, self._dtype)
+
     def align(self, alignment: int, *, loc: Any = None, ip: Any = None) -> Pointer:
         """The same pointer, promised to have an alignment in bytes (a power of two)."""
         if alignment <= 0 or alignment & (alignment - 1):

@@ -268,6 +268,15 @@ class TracedTensor(Tensor):
 
     __repr__ = __str__
 
+    def data_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """A pointer to the first element, which can be indexed."""
+        return self._pointer().raw_ptr()
+
+    def subview(self, offset: Any, shape: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
+        """The same memory some elements further, with the same layout or another shape."""
+        layout = self.layout if shape is None else make_layout(shape)
+        return TracedTensor(self._pointer() + offset, layout)
+
     # ---- elements and views
     def _at(self, crd: Any) -> TracedTensor:
         """The view that a coordinate with None entries keeps."""

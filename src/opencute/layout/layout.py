@@ -165,20 +165,27 @@ class Layout:
     def __iter__(self) -> Iterator[Layout]:
         return (self[i] for i in range(self.rank))
 
-    def get_hier_coord(self, idx: Any) -> Any:
+    def get_hier_coord(self, idx: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """The natural coordinate of an offset. The layout must be compact.
 
         Law: ``layout(layout.get_hier_coord(i)) == i``.
         """
         return idx2crd(idx, self.shape, self.stride)
 
-    def get_flat_coord(self, idx: Any) -> Any:
+    def get_flat_coord(self, idx: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """The coordinate of an offset with one entry per top-level mode; see `get_hier_coord`."""
         return crd2crd(self.get_hier_coord(idx), self.shape, _ones(self.shape))
 
-    def get_1d_coord(self, idx: Any) -> Any:
+    def get_1d_coord(self, idx: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """The 1-D coordinate of an offset; see `get_hier_coord`."""
         return crd2idx_shape(self.get_hier_coord(idx), self.shape)
+
+    def with_shape(self, *shape: Any) -> Layout:
+        """The same offsets by 1-D coordinate under another shape, as far as that goes; a method
+        of all plain layouts, inverses too (C++'s ``layout.with_shape(...)``)."""
+        from opencute.layout.algebra import with_shape
+
+        return with_shape(self, shape[0] if len(shape) == 1 else shape)
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, Layout):

@@ -38,9 +38,14 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
     Law: a bijection from threads and values onto the tile.
 
     Raises:
-        LayoutError: thread or value indices have gaps or repeat.
+        LayoutError: thread or value indices have gaps or repeat, or one of them is no layout.
     """
-    for x in (thr_layout, val_layout):
+    for name, x in (("thr_layout", thr_layout), ("val_layout", val_layout)):
+        if not isinstance(x, Layout):  # pyright: ignore[reportUnnecessaryIsInstance]
+            fail(
+                "OC1314", f"make_layout_tv: {name} is no layout", expected="a plain layout",
+                found=repr(x), hint="write cute.make_layout(...)",
+            )  # fmt: skip
         if is_static(x) and size(right_inverse(x)) != size(x):
             fail(
                 "OC1312",

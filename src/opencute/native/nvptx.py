@@ -13,6 +13,7 @@ it. The ``.rn`` also keeps ptxas from fusing; callers pass ``--fmad=false`` to i
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,7 @@ __all__ = [
     "LLVM_PTX_VERSIONS",
     "MINIMUM_PTX",
     "PtxResult",
+    "bitcode_to_ptx",
     "known_processors",
     "ptx_version_for",
     "to_ptx",
@@ -171,6 +173,24 @@ def to_ptx(ir_text: str, sm: str, ptx_version: int, passes: Passes = "small") ->
         ptx = str(machine.emit_assembly(module))
         timings["emit"] = (time.perf_counter() - start) * 1e3
     return PtxResult(ptx, timings)
+
+
+def bitcode_to_ptx(bitcode: bytes, sm: str = "sm_80") -> str:
+    """LLVM bitcode of device functions as PTX that processors from `sm` on take.
+
+    Raises:
+        ToolchainError: OC1518, LLVM cannot read it.
+    """
+    llvm = initialize()
+    with LOCK:
+        try:
+            text = str(llvm.parse_bitcode(bitcode))
+        except RuntimeError as e:
+            raise ToolchainError(
+                "LLVM cannot read this bitcode", code="OC1518", found=str(e).strip()
+            ) from None
+    text = re.sub(r"^target (?:triple|datalayout) = .*$", "", text, flags=re.MULTILINE)
+    return to_ptx(text, sm, ptx_version_for(sm)).ptx
 
 
 def _check_known(llvm: Any, sm: str) -> None:

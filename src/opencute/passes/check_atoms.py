@@ -13,7 +13,7 @@ Cost: linear.
 from __future__ import annotations
 
 from opencute.arch.copies import COPY_ATOMS
-from opencute.arch.mma import MMA_ATOMS
+from opencute.arch.mma import MMA_ATOMS, MmaAtom
 from opencute.arch.target import Target
 from opencute.base.errors import CompileError
 from opencute.ir.attributes import StringAttr
@@ -33,7 +33,8 @@ def check_atoms(function: Op, target: Target) -> None:
             raise CompileError(
                 f"{target} has no products of warpgroups", code="OC1066", loc=op.loc,
                 expected="sm_90a", found=target.name,
-                hint="compile for sm_90a, or use cute.nvgpu.warp's operations",
+                hint=f"compile for sm_90a; {target} has the operations of cute.nvgpu.warp, such as "
+                "MmaF16BF16Op",
             )  # fmt: skip
         if op.name not in ("cute.copy", "cute.gemm", "ptx.mma", "ptx.stmatrix"):
             continue
@@ -44,5 +45,31 @@ def check_atoms(function: Op, target: Target) -> None:
             raise CompileError(
                 f"{target} has no {key}", code="OC1066", loc=op.loc,
                 expected=f"sm_{record.since} or later", found=target.name,
-                hint="compile for a newer processor, or choose another instruction",
+                hint=_instead(key, record, target),
             )  # fmt: skip
+
+
+def _instead(key: str, record: object, target: Target) -> str:
+    """What the target has in the place of an atom."""
+    if not isinstance(record, MmaAtom):
+        stores = key.startswith("stmatrix")
+        return (
+            f"compile for a newer processor, or {'store' if stores else 'copy'} with "
+            "cute.nvgpu.CopyUniversalOp, which every processor has"
+        )
+    narrow = record.types[1] in ("e4m3", "e5m2")
+    known = [name for name, atom in _OPERATIONS if MMA_ATOMS[atom].since <= target.number]
+    return (
+        f"{target} has {', '.join(known)} of cute.nvgpu.warp"
+        + ("; convert the operands to f16 for the first of them" if narrow else "")
+        + ", or compile for a newer processor"
+    )
+
+
+_OPERATIONS = (
+    ("MmaF16BF16Op", "m16n8k16.f32.f16.f16.f32"),
+    ("MmaTF32Op", "m16n8k8.f32.tf32.tf32.f32"),
+    ("MmaI8Op", "m16n8k32.s32.s8.s8.s32"),
+    ("MmaFP8Op", "m16n8k32.f32.e4m3.e4m3.f32"),
+)
+"""Operations of cute.nvgpu.warp, and an atom of each."""

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from opencute.arch.target import Target
 from opencute.base.errors import CompileError
 from opencute.dialects import arith, llvm, vector
+from opencute.dialects.asm.extern import passed_bits
 from opencute.dialects.cute import PtrType
 from opencute.dialects.ptx_memory import CpAsyncOp, LoadOp, StoreOp
 from opencute.dialects.smem import smem_base
@@ -77,6 +78,7 @@ def instruction_rules(target: Target) -> dict[str, Rule]:
         "ptx.load": for_target(_load),
         "ptx.store": for_target(_store),
         "ptx.cp_async": _cp_async,
+        "ptx.extern": _extern,
         "ptx.prefetch": _prefetch,
         "ptx.fence_proxy": for_target(_fence_proxy),
     }
@@ -334,6 +336,31 @@ def _prefetch(op: Op, rw: Rewriter) -> Replacement:
         f"prefetch{space}.{_word(op, 'level')} [$0];", f"{letter}{_MEMORY}", (address,), ()
     )
     return ()
+
+
+def _extern(op: Op, rw: Rewriter) -> Replacement:
+    """A call by the ABI of device functions; the function's text goes along as an attribute."""
+    lines, places, letters = [], [], []
+    first = len(op.results)
+    for i, v in enumerate(op.operands):
+        bits = passed_bits(v.type)
+        lines += [f".param .b{bits} a{i};", f"st.param.b{bits} [a{i}], ${first + i};"]
+        places.append(f"a{i}")
+        letters.append(_LETTER.get(v.type, "l"))
+    results = [r.type for r in op.results]
+    to = ""
+    for type in results:
+        to = "(r), "
+        lines.append(f".param .b{passed_bits(type)} r;")
+        letters.insert(0, f"={_LETTER[type]}")
+    lines.append(f"call {to}{_word(op, 'callee')}, ({', '.join(places)});")
+    lines += [f"ld.param.b{passed_bits(t)} $0, [r];" for t in results]
+    pure = "pure" in op.attributes
+    constraints = ",".join(letters) + ("" if pure else _MEMORY if letters else _MEMORY[1:])
+    text = "{ " + " ".join(lines) + " }"
+    made = llvm.inline_asm(text, constraints, op.operands, results, pure=pure)
+    made.attributes["cute.library"] = op.attributes["library"]
+    return tuple(made.results)
 
 
 # ---------------------------------------------------------------- copies and fences

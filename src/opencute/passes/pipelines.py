@@ -23,11 +23,12 @@ from opencute.passes.check_atoms import check_atoms
 from opencute.passes.contract_fma import contract_fma
 from opencute.passes.expand import expand
 from opencute.passes.hopper.join import join_products
+from opencute.passes.integers.wide import wide
 from opencute.passes.loops.fresh import fresh
+from opencute.passes.loops.prefetch import prefetch
 from opencute.passes.simplify import simplify
 from opencute.passes.tiles import tiles
 from opencute.passes.unroll import unroll
-from opencute.passes.wide import wide
 
 __all__ = [
     "CUTE", "DEVICE", "HOST", "EachFunction", "Pass", "cute_pipeline", "device_pipeline",
@@ -46,6 +47,7 @@ CUTE: tuple[Pass, ...] = (
 DEVICE: tuple[Pass, ...] = (
     *CUTE,
     simplify,  # constants where loop bounds and offsets need them
+    prefetch,  # loads of later turns begin early, where a loop asks for it
     unroll,  # loops that index register fragments disappear
     fresh,  # registers of earlier turns of a loop stay apart from those of this one
     tiles,  # pointers, tiles and copies become addresses, loads and stores

@@ -12,9 +12,9 @@ After::
 
 Which loops: those with constant bounds in which a pointer into registers differs from turn to turn
 and would be constant without the loop (`loops.varying`); those with the attribute
-``cute.unroll_full``; and, by ``cute.unroll = n``, n copies of the body with a loop for the rest. A
-loop that asks for full unrolling but has dynamic bounds stays a loop. Indices of shared or global
-memory are no reason.
+``cute.unroll_full``, or ``cute.vectorize`` and few turns; and, by ``cute.unroll = n``, n copies of
+the body with a loop for the rest. A loop that asks for full unrolling but has dynamic bounds stays
+a loop. Indices of shared or global memory are no reason.
 
 Why: registers have no addresses. A fragment that is indexed by a variable would live in local
 memory.
@@ -36,6 +36,7 @@ from opencute.ir.cleanup import Cleaner
 from opencute.ir.core import Op, Value
 from opencute.ir.rewrite import Replacement, Rewriter, inline_block
 from opencute.passes.folding import int_of
+from opencute.passes.loops.requests import VECTOR_TURNS
 from opencute.passes.loops.varying import indexes_registers
 from opencute.passes.simplify import clean, turns_of
 
@@ -62,8 +63,14 @@ def _unrolls(op: Op) -> bool:
         return False
     if "cute.unroll" in op.attributes:
         return True
-    full = "cute.unroll_full" in op.attributes
-    return turns_of(op) is not None and (full or indexes_registers(op))
+    return turns_of(op) is not None and (_asks(op) or indexes_registers(op))
+
+
+def _asks(op: Op) -> bool:
+    """Whether all turns are to stand side by side."""
+    if "cute.unroll_full" in op.attributes:
+        return True
+    return "cute.vectorize" in op.attributes and (turns_of(op) or MAX_SIZE) <= VECTOR_TURNS
 
 
 class _Unroll:
@@ -76,7 +83,7 @@ class _Unroll:
     def __call__(self, op: Op, rw: Rewriter) -> Replacement:
         turns = turns_of(op)
         factor = op.attributes.pop("cute.unroll", None)
-        full = "cute.unroll_full" in op.attributes
+        full = _asks(op)
         if turns is not None and (full or indexes_registers(op)):
             self._count(op, turns, full)
             lower, step = int_of(op.operands[0]) or 0, int_of(op.operands[2]) or 0

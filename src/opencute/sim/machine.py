@@ -4,9 +4,10 @@
 
 A cohort runs until it waits, diverges or ends. Divergence makes two cohorts that meet again at the
 join: values from before the split are unchanged there (SSA), so the parent's registers are kept and
-only the operation's results are merged. If nothing else can run, blocks that are whole at a join go on
-without the others, which may wait for them; then the innermost unfinished join is given up: the lanes that came go on alone, so that late lanes are never waited for in vain. If then
-nothing can run either, the waiting lanes are a deadlock, and the report names all of them.
+only the operation's results are merged. If nothing else can run, blocks that are whole at a join go
+on without the others, which may wait for them; then the innermost unfinished join is given up: the
+lanes that came go on alone, so that late lanes are never waited for in vain. If then nothing can
+run either, the waiting lanes are a deadlock, and the report names all of them.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -270,11 +271,15 @@ class _Machine:
         group = cohort.lanes.run.group
         seen = group.version
         assert step.op is not None
-        cohort.wait = Wait(
+        wait = cohort.wait = Wait(
             step.op,
             lambda: group.version != seen,
             lambda: "a loop in which nothing changes",
         )
+        barriers = group.rest.get("mbarriers")
+        if barriers is not None and barriers.tried(cohort.lanes):
+            wait.text = lambda: f"a loop that tries {barriers.tried(cohort.lanes)}"
+            wait.missing = lambda: barriers.tried_missing(cohort.lanes)
         self.parked.append(cohort)
 
     def _turn_again(self) -> bool:

@@ -110,17 +110,13 @@ def test_sequences_end_to_end(checked: None, random: Any, causal: bool) -> None:
     arrays = operands(random, (90, 110), (2, 1), 32, np.float16, batch=())
     g, q, k, v = arrays
     sizes = (*STARTS, 40, 60)
-    out, lse = attention_varlen(
-        q, k, v, *sizes, causal=causal, return_lse=True, config=WIDE
-    )
+    out, lse = attention_varlen(q, k, v, *sizes, causal=causal, return_lse=True, config=WIDE)
     wanted = reference.varlen(reference.attention, (q,), (k, v), *STARTS, 32**-0.5, causal=causal)
     near(out, np.concatenate([w[0][0] for w in wanted]))
     np.testing.assert_allclose(
         lse, np.concatenate([w[1][0] for w in wanted], 1), rtol=1e-5, atol=1e-5
     )
-    grads = attention_varlen_backward(
-        g, q, k, v, out, lse, *sizes, causal=causal, config=SMALL
-    )
+    grads = attention_varlen_backward(g, q, k, v, out, lse, *sizes, causal=causal, config=SMALL)
     wanted = reference.varlen(
         reference.attention_backward, (g, q), (k, v), *STARTS, 32**-0.5, causal=causal
     )
@@ -209,7 +205,9 @@ def test_torch_gets_its_gradients(monkeypatch: Any) -> None:
         *(x.transpose(1, 2) for x in wide), is_causal=True, enable_gqa=True
     ).square().sum().backward()
     for x, w in zip((q, k, v), wide, strict=True):
-        torch.testing.assert_close(x.grad.float(), w.grad, rtol=0, atol=4e-3 * float(w.grad.abs().max()))
+        torch.testing.assert_close(
+            x.grad.float(), w.grad, rtol=0, atol=4e-3 * float(w.grad.abs().max())
+        )
 
 
 @t2

@@ -111,8 +111,8 @@ def test_a_neighbours_memory() -> None:
             far = add(asm(map_, mine, tid(), out=[I32]), mul(rank, const(8)))
             far_bar = asm(map_, bar, tid(), out=[I32])
             value = arith.cast("sitofp", add(rank, const(1)), F32)
-            asm("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [$0], {$1, $1}, [$2];",
-                far, value, far_bar)  # fmt: skip
+            kind = "shared::cluster.mbarrier::complete_tx::bytes.v2.f32"
+            asm(f"st.async.{kind} [$0], {{$1, $1}}, [$2];", far, value, far_bar)
 
         when(lt(tid(), 2), send)
         asm("{ .reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], 0; @!p bra W; }",

@@ -4,6 +4,7 @@
 
 from opencute.cute.arch import FULL_MASK as FULL_MASK
 from opencute.cute.arch import WARP_SIZE as WARP_SIZE
+from opencute.cute.arch import Arch as Arch
 from opencute.cute.arch import ProxyKind as ProxyKind
 from opencute.cute.arch import SharedSpace as SharedSpace
 from opencute.cute.arch import activemask as activemask
@@ -123,6 +124,7 @@ from opencute.cute.arch import warpgroup_reg_dealloc as warpgroup_reg_dealloc
 __all__ = [
     "FULL_MASK",
     "WARP_SIZE",
+    "Arch",
     "ProxyKind",
     "SharedSpace",
     "activemask",

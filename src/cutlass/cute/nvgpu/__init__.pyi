@@ -11,6 +11,8 @@ from opencute.cute.nvgpu import CopyUniversalOp as CopyUniversalOp
 from opencute.cute.nvgpu import LoadCacheMode as LoadCacheMode
 from opencute.cute.nvgpu import MmaUniversalOp as MmaUniversalOp
 from opencute.cute.nvgpu import OperandMajorMode as OperandMajorMode
+from opencute.cute.nvgpu import make_tiled_tma_atom_A as make_tiled_tma_atom_A
+from opencute.cute.nvgpu import make_tiled_tma_atom_B as make_tiled_tma_atom_B
 
 __all__ = [
     "CopyG2ROp",
@@ -20,6 +22,8 @@ __all__ = [
     "MmaUniversalOp",
     "OperandMajorMode",
     "cpasync",
+    "make_tiled_tma_atom_A",
+    "make_tiled_tma_atom_B",
     "warp",
     "warpgroup",
 ]

@@ -80,6 +80,8 @@ def _inline_asm(e: Emitter, op: Op) -> None:
     ret = "void" if not types else registers[0]
     if len(types) > 1 or (op.results and isinstance(op.results[0].type, LLVMStructType)):
         ret = "{" + ", ".join(registers) + "}"
+    if "cute.library" in op.attributes:
+        e.module.libraries[_text(op, "cute.library")] = None
     sideeffect = "sideeffect " if "has_side_effects" in op.attributes else ""
     group = _group(e, op)
     call = (

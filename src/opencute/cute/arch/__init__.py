@@ -11,6 +11,7 @@ _BLOCK = "opencute.lang.block."
 _HOPPER = "opencute.lang.hopper."
 
 _TABLE = {
+    "Arch": "opencute.compiler.dsl",
     **{name: "opencute.lang.asm.inline" for name in ("inline_asm", "inline_ptx")},
     **{
         name: _ARCH

@@ -16,6 +16,10 @@ __getattr__, __dir__, __all__ = lazy_names(
             )
         },
         "OperandMajorMode": "opencute.lang.block.majors",
+        **{
+            name: "opencute.lang.hopper.tma_operands"
+            for name in ("make_tiled_tma_atom_A", "make_tiled_tma_atom_B")
+        },
         "cpasync": "opencute.cute.nvgpu.cpasync:",
         "warp": "opencute.cute.nvgpu.warp:",
         "warpgroup": "opencute.cute.nvgpu.warpgroup:",

@@ -6,6 +6,8 @@ from opencute.cute.nvgpu import cpasync as cpasync
 from opencute.cute.nvgpu import warp as warp
 from opencute.cute.nvgpu import warpgroup as warpgroup
 from opencute.lang.block.majors import OperandMajorMode as OperandMajorMode
+from opencute.lang.hopper.tma_operands import make_tiled_tma_atom_A as make_tiled_tma_atom_A
+from opencute.lang.hopper.tma_operands import make_tiled_tma_atom_B as make_tiled_tma_atom_B
 from opencute.lang.tiled.operations import CopyG2ROp as CopyG2ROp
 from opencute.lang.tiled.operations import CopyR2GOp as CopyR2GOp
 from opencute.lang.tiled.operations import CopyUniversalOp as CopyUniversalOp
@@ -20,6 +22,8 @@ __all__ = [
     "MmaUniversalOp",
     "OperandMajorMode",
     "cpasync",
+    "make_tiled_tma_atom_A",
+    "make_tiled_tma_atom_B",
     "warp",
     "warpgroup",
 ]

@@ -29,13 +29,14 @@ from opencute.lang.arguments.symbols import SymInt
 from opencute.lang.external import ExternalPointer, ExternalTensor, make_ptr
 from opencute.lang.numbers import NUMERIC_CLASSES, Int32, Int64, Numeric, ir_type
 from opencute.lang.pointers import AddressSpace, Pointer, pointer_type
-from opencute.lang.streams import Stream
+from opencute.lang.streams import Event, Stream
 from opencute.lang.tensors import Tensor, TracedTensor
 from opencute.layout import Layout
 from opencute.layout.ints import is_sequence
 
 __all__ = [
     "EnvStreamSpec",
+    "EventSpec",
     "PointerSpec",
     "ScalarSpec",
     "Spec",
@@ -257,6 +258,25 @@ class StreamSpec(Spec):
         return "Stream"
 
 
+class EventSpec(StreamSpec):
+    """A CUDA event, a handle like a stream."""
+
+    key = base = ("event",)
+
+    def build(self, values: Iterator[Value]) -> Any:
+        return Event(next(values))
+
+    def like(self, obj: Any, call: CallCheck, path: str, annotation: Any, space: Any) -> Spec:
+        stream_handle(getattr(obj, "cuda_event", obj), path)
+        return self
+
+    def extract(self, obj: Any, out: list[Any]) -> None:
+        out.append(stream_handle(getattr(obj, "cuda_event", obj)))
+
+    def describe(self, call: CallCheck) -> str:
+        return "Event"
+
+
 class EnvStreamSpec(Spec):
     """The framework's current stream: calls do not pass it."""
 
@@ -383,8 +403,16 @@ def is_array(obj: Any) -> bool:
     return hasattr(obj, "__dlpack__") and hasattr(obj, "shape")
 
 
+# torch's numbers of a graph with dynamic shapes, and what they are when a kernel is called.
+_SYMBOLIC = {"SymInt": int, "SymFloat": float, "SymBool": bool}
+
+
 def plain_number(obj: Any) -> Any:
-    """A NumPy scalar as a number of the same type."""
+    """A NumPy scalar as a number of the same type; a symbolic number of torch by its value, which
+    torch then guards."""
+    symbolic = _SYMBOLIC.get(type(obj).__name__)
+    if symbolic is not None and type(obj).__module__ == "torch":
+        return symbolic(obj)
     np: Any = sys.modules.get("numpy")
     if np is None or not isinstance(obj, np.generic) or isinstance(obj, float):
         return obj

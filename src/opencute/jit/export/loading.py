@@ -83,7 +83,10 @@ def load_module(file_path: Any, *, enable_tvm_ffi: bool = False) -> LoadedModule
     try:
         data = path.read_bytes()
     except OSError as e:
-        raise ArgumentError(f"cannot read {path}: {e.strerror}", code="OC2148") from None
+        raise ArgumentError(
+            f"cannot read {path}: {e.strerror}", code="OC2148", found=str(path.absolute()),
+            hint=None if path.is_absolute() else "the path is taken from the working directory",
+        ) from None  # fmt: skip
     packages = list(find_packages(data, str(path)))
     if not packages:
         raise ArgumentError(

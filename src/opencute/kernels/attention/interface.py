@@ -29,6 +29,7 @@ from opencute.kernels.attention.config import (
 from opencute.kernels.attention.sm80 import AttentionPlan, attention_forward
 from opencute.kernels.attention.sm80_backward import BackwardPlan
 from opencute.kernels.attention.sm80_backward import attention_backward as launch_backward
+from opencute.kernels.checked import checked
 
 __all__ = [
     "attention", "attention_backward", "attention_varlen", "attention_varlen_backward",
@@ -37,6 +38,7 @@ __all__ = [
 _CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
 
 
+@checked(arrays="q k v", optional="out", numbers="scale")
 def attention(
     q: Any,
     k: Any,
@@ -76,6 +78,12 @@ def attention(
     return _attention(call, return_lse, out, config)
 
 
+@checked(
+    arrays="q k v cu_seqlens_q cu_seqlens_k",
+    optional="out",
+    integers="max_seqlen_q max_seqlen_k",
+    numbers="scale",
+)
 def attention_varlen(
     q: Any,
     k: Any,
@@ -110,6 +118,7 @@ def attention_varlen(
     return _attention(call, return_lse, out, config)
 
 
+@checked(arrays="grad q k v out lse", numbers="scale")
 def attention_backward(
     grad: Any,
     q: Any,
@@ -144,6 +153,11 @@ def attention_backward(
     return _backward(call, grad, out, lse, deterministic, config)
 
 
+@checked(
+    arrays="grad q k v out lse cu_seqlens_q cu_seqlens_k",
+    integers="max_seqlen_q max_seqlen_k",
+    numbers="scale",
+)
 def attention_varlen_backward(
     grad: Any,
     q: Any,
@@ -286,6 +300,11 @@ def _backward(
     _fits("grad", grad, call.q)
     _fits("out", out, call.q)
     shape = (batch, heads, queries)
+    if str(lse.dtype).rpartition(".")[2] != "float32":
+        raise ArgumentError(
+            "lse is of another type", code="OC2535", expected="float32", found=str(lse.dtype),
+            hint="pass what attention(..., return_lse=True) returned",
+        )  # fmt: skip
     if tuple(lse.shape) != (shape if call.lengths is None else shape[1:]):
         raise ArgumentError(
             "lse does not fit q", code="OC2523", expected=shape, found=tuple(lse.shape)

@@ -22,12 +22,14 @@ from opencute.kernels.arrays import (
     vector_elements,
     viewed,
 )
+from opencute.kernels.checked import checked
 from opencute.kernels.reduce.operation import ARGMAX, ARGMIN, MAX, MIN, SUM, Operation
 from opencute.kernels.reduce.sm80 import Across, Along, reduce_across, reduce_along
 
 __all__ = ["argmax", "argmin", "max", "mean", "min", "sum"]
 
 
+@checked(arrays="x", optional="out", integers="axis")
 def sum(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The sum over an axis.
 
@@ -47,28 +49,33 @@ def sum(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = N
     return _reduce(SUM, x, axis, keepdims, out, empty_value=0.0)
 
 
+@checked(arrays="x", optional="out", integers="axis")
 def mean(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The mean over an axis; NaN of an empty one. Otherwise as `sum`."""
     return _reduce(SUM, x, axis, keepdims, out, empty_value=math.nan, scaled=True)
 
 
+@checked(arrays="x", optional="out", integers="axis")
 def max(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The greatest value over an axis; NaN if there is one. An empty axis is an error. Otherwise
     as `sum`."""
     return _reduce(MAX, x, axis, keepdims, out)
 
 
+@checked(arrays="x", optional="out", integers="axis")
 def min(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The least value over an axis; NaN if there is one. An empty axis is an error. Otherwise as
     `sum`."""
     return _reduce(MIN, x, axis, keepdims, out)
 
 
+@checked(arrays="x", optional="out", integers="axis")
 def argmax(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """Where `max` is, in i64: the first of equal ones; the first NaN if there is one."""
     return _reduce(ARGMAX, x, axis, keepdims, out)
 
 
+@checked(arrays="x", optional="out", integers="axis")
 def argmin(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """Where `min` is, in i64: the first of equal ones; the first NaN if there is one."""
     return _reduce(ARGMIN, x, axis, keepdims, out)
@@ -89,11 +96,18 @@ def _reduce(
         rest = (*shape[:at], *((1,) if keepdims else ()), *shape[at + 1 :])
     if out is None:
         out = empty(x, rest, "int64" if op.indexed else x.dtype)
+    elif op.indexed and str(out.dtype).rpartition(".")[2] not in ("int32", "int64"):
+        raise ArgumentError(
+            f"{op.name} writes indices", code="OC2534", expected="out of int32 or int64",
+            found=str(out.dtype),
+        )  # fmt: skip
     elif tuple(out.shape) != rest:
         raise ArgumentError(
             "the result does not have this shape", code="OC2502", expected=rest,
             found=tuple(out.shape),
         )  # fmt: skip
+    if not op.indexed:
+        floating(out=out)
     if n == 0:
         if empty_value is None:
             raise ArgumentError(f"{op.name} of nothing", code="OC2510", found=shape)

@@ -139,7 +139,7 @@ class BulkAtom(CopyAtom):
             TypeMismatchError: an operand is missing, or not of this kind.
         """
         if pred is not None:
-            raise TypeMismatchError("copy: a bulk copy takes no predicate", code="OC1287")
+            raise TypeMismatchError("copy: a bulk copy takes no predicate", code="OC1227")
         s, d = self._side("src", src, self.op.path[0]), self._side("dst", dst, self.op.path[1])
         if s.element_type is not d.element_type:
             raise TypeMismatchError(
@@ -151,7 +151,7 @@ class BulkAtom(CopyAtom):
         if self.op.multicast:
             if mcast_mask is None:
                 raise TypeMismatchError(
-                    f"copy: {self.op} needs the blocks that get the data", code="OC1288",
+                    f"copy: {self.op} needs the blocks that get the data", code="OC1227",
                     expected="mcast_mask=",
                 )  # fmt: skip
             mask = narrow(mcast_mask, 16)
@@ -174,14 +174,14 @@ class BulkAtom(CopyAtom):
         if self.op.path[1] == AddressSpace.gmem:
             if pointer is not None:
                 raise TypeMismatchError(
-                    f"copy: {self.op} has no barrier", code="OC1288",
+                    f"copy: {self.op} has no barrier", code="OC1227",
                     hint="wait with cute.arch.cp_async_bulk_commit_group() and "
                     "cute.arch.cp_async_bulk_wait_group(0)",
                 )  # fmt: skip
             return None
         if not isinstance(pointer, Pointer) or pointer.memspace != self.op.path[1]:
             raise TypeMismatchError(
-                f"copy: {self.op} needs an mbarrier", code="OC1288", found=str(pointer),
+                f"copy: {self.op} needs an mbarrier", code="OC1227", found=str(pointer),
                 expected=f"mbar_ptr=, a pointer to 8 bytes of {self.op.path[1].name}",
             )  # fmt: skip
         return (pointer if pointer.alignment >= 8 else pointer.align(8)).value

@@ -293,7 +293,7 @@ def global_tensor(tensor: Any) -> TracedTensor:
             "a tensor map is of a tensor in global memory", code="OC1229", found=str(tensor)
         )
     if not isinstance(tensor.layout, Layout):
-        raise LayoutError("a tensor map needs a plain layout", code="OC1330", found=tensor.layout)
+        raise LayoutError("a tensor map needs a plain layout", code="OC1337", found=tensor.layout)
     return tensor
 
 
@@ -347,7 +347,7 @@ def tma_atom_of(atom: Any) -> TmaAtom:
     found = atom.atom if isinstance(atom, TmaInfo) else atom
     if not isinstance(found, TmaAtom):
         raise TypeMismatchError(
-            "this atom has no tensor map", code="OC1248", found=repr(atom),
+            "this atom has no tensor map", code="OC1249", found=repr(atom),
             expected="what make_tiled_tma_atom gives",
         )  # fmt: skip
     return found

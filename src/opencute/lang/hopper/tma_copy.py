@@ -82,7 +82,7 @@ def tma_partition(
     own = coords[0] if la.rank(coords) > 1 or is_tuple(coords.shape) else coords
     if la.size(own) != size or size % values:
         raise LayoutError(
-            "tma_partition: the first modes are not one tile of the atom", code="OC1331",
+            "tma_partition: the first modes are not one tile of the atom", code="OC1338",
             expected=f"a multiple of {values} elements", found=f"{smem.shape} and {coords.shape}",
             hint="group the modes of the tile: cute.group_modes(tensor, 0, 2)",
         )  # fmt: skip
@@ -175,7 +175,7 @@ def cache_policy_of(policy: Any) -> Value | None:
         return arith.constant(CACHE_HINTS[word], I64)
     if not isinstance(policy, Numeric | int):
         raise TypeMismatchError(
-            "no such cache policy", code="OC1285", found=repr(policy),
+            "no such cache policy", code="OC1227", found=repr(policy),
             expected=f"an Int64, or {', '.join(CACHE_HINTS)}",
         )  # fmt: skip
     return narrow(policy, 64)
@@ -200,7 +200,7 @@ def _map_of(atom: TmaAtom, tma_desc_ptr: Any) -> Value:
         return tensor_maps.descriptor_address(atom.map)
     if not isinstance(tma_desc_ptr, Pointer):
         raise TypeMismatchError(
-            "tma_desc_ptr is no pointer", code="OC1286", found=repr(tma_desc_ptr)
+            "tma_desc_ptr is no pointer", code="OC1227", found=repr(tma_desc_ptr)
         )
     return tma_desc_ptr.value
 
@@ -245,7 +245,7 @@ class _Smem:
         if swizzle and swizzle != atom.smem_swizzle:
             raise LayoutError(
                 "copy: the tensor in shared memory has another swizzle than the tensor map",
-                code="OC1332", found=str(t),
+                code="OC1339", found=str(t),
                 expected=f"S<{','.join(map(str, atom.smem_swizzle))}>"
                 if atom.smem_swizzle else "none",
                 hint="make atom and tensor from the same layout",
@@ -280,7 +280,7 @@ def _coordinate(atom: TmaAtom, t: TracedTensor, index: int) -> list[Value]:
     flat = (*flat, *(0,) * (atom.plan.rank - len(flat)))
     if len(flat) != atom.plan.rank:
         raise LayoutError(
-            "copy: these are not coordinates of the atom's tensor map", code="OC1333",
+            "copy: these are not coordinates of the atom's tensor map", code="OC1340",
             expected=f"{atom.plan.rank} coordinates", found=la.to_str(flat),
         )  # fmt: skip
     return [narrow(c, 32) for c in flat]
@@ -357,7 +357,7 @@ def copy_tiles(
     """
     if pred is not None:
         raise TypeMismatchError(
-            "copy: a copy of tiles takes no predicate", code="OC1287",
+            "copy: a copy of tiles takes no predicate", code="OC1227",
             hint="extents are checked by the hardware; put the copy into an `if`",
         )  # fmt: skip
     cache = cache_policy_of(cache_policy)
@@ -375,7 +375,7 @@ def copy_tiles(
     else:
         if tma_bar_ptr is not None or mcast_mask is not None:
             raise TypeMismatchError(
-                f"copy: {atom.op} has neither barrier nor mask", code="OC1288",
+                f"copy: {atom.op} has neither barrier nor mask", code="OC1227",
                 hint="wait with cute.arch.cp_async_bulk_commit_group() and "
                 "cute.arch.cp_async_bulk_wait_group(0)",
             )  # fmt: skip
@@ -403,12 +403,12 @@ def copy_tiles(
 def _barrier(atom: TmaAtom, pointer: Any) -> Value:
     if pointer is None:
         raise TypeMismatchError(
-            f"copy: {atom.op} needs an mbarrier", code="OC1288",
+            f"copy: {atom.op} needs an mbarrier", code="OC1227",
             expected="tma_bar_ptr=, a pointer to 8 bytes of shared memory",
         )  # fmt: skip
     if not isinstance(pointer, Pointer) or pointer.memspace != AddressSpace.smem:
         raise TypeMismatchError(
-            "copy: tma_bar_ptr is no pointer to shared memory", code="OC1286", found=str(pointer)
+            "copy: tma_bar_ptr is no pointer to shared memory", code="OC1227", found=str(pointer)
         )
     return (pointer if pointer.alignment >= 8 else pointer.align(8)).value
 
@@ -417,13 +417,13 @@ def _mask(atom: TmaAtom, mask: Any) -> Value | None:
     if not atom.op.multicast:
         if mask is not None and not (isinstance(mask, int) and mask in (0, 1)):
             raise TypeMismatchError(
-                f"copy: {atom.op} is for one block", code="OC1288", found="mcast_mask",
+                f"copy: {atom.op} is for one block", code="OC1227", found="mcast_mask",
                 expected="CopyBulkTensorTileG2SMulticastOp()",
             )  # fmt: skip
         return None
     if mask is None:
         raise TypeMismatchError(
-            f"copy: {atom.op} needs the blocks that get the tile", code="OC1288",
+            f"copy: {atom.op} needs the blocks that get the tile", code="OC1227",
             expected="mcast_mask=, see create_tma_multicast_mask",
         )  # fmt: skip
     return narrow(mask, 16)

@@ -17,6 +17,7 @@ from opencute.arch import copies
 from opencute.arch.mma import MmaAtom as MmaRecord
 from opencute.arch.wgmma import WgmmaAtom as WgmmaRecord
 from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.base.suggest import did_you_mean
 from opencute.lang.numbers import NumericMeta
 from opencute.lang.tensors import TracedTensor, make_fragment_like, make_rmem_tensor
 from opencute.layout import ComposedLayout, Layout, make_layout
@@ -134,6 +135,11 @@ class CopyAtom(_Frozen):
         return f"<{type(self).__name__} {self.op}, {self.value_type}{bits}>"
 
 
+_COPY_HINTS = (
+    "invariant", "l1c_evict_priority", "l2_prefetch_size", "memory_order", "memory_scope",
+)  # fmt: skip
+
+
 def make_copy_atom(
     op: Any, copy_internal_type: NumericMeta, *, num_bits_per_copy: int = 0,
     loc: Any = None, ip: Any = None, **options: Any,
@@ -144,11 +150,19 @@ def make_copy_atom(
         op: the instruction, such as `CopyUniversalOp()`.
         copy_internal_type: numeric class of the elements.
         num_bits_per_copy: bits per thread and instruction; 0 leaves it to alignment and layout.
+        options: hints about caches and memory order, accepted.
 
     Raises:
         LayoutError: the bits are no multiple of the element's, or the instruction has no such
             width; elements that its matrices cannot be made of.
     """
+    for name in options:
+        if name not in _COPY_HINTS:
+            raise TypeMismatchError(
+                f"make_copy_atom() has no argument {name!r}", code="OC1267",
+                expected="num_bits_per_copy",
+                hint=did_you_mean(name, ("num_bits_per_copy", *_COPY_HINTS)) or None,
+            )  # fmt: skip
     own = getattr(op, "make_atom", None)
     if own is not None:
         return own(copy_internal_type, int(num_bits_per_copy))

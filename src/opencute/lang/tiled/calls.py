@@ -9,9 +9,11 @@ from typing import Any
 from opencute import layout as la
 from opencute.arch.wgmma import WgmmaAtom
 from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.base.suggest import did_you_mean
 from opencute.dialects import cute
 from opencute.dialects import tiled as tiled_dialect
 from opencute.lang.hopper import wgmma
+from opencute.lang.mlir.control import for_generate, yield_out
 from opencute.lang.numbers import Boolean
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.tensors import TracedTensor, addressed, tile
@@ -61,9 +63,22 @@ def operand(who: str, name: str, x: Any) -> TracedTensor:
     return TracedTensor(*addressed(x, who))
 
 
+# Keywords of `copy` for the atoms that have them.
+_OPTIONS = ("cache_policy", "mbar_ptr", "mcast_mask", "tma_bar_ptr", "tma_desc_ptr")
+
+
+def _known(who: str, options: dict[str, Any], known: tuple[str, ...]) -> None:
+    for name in options:
+        if name not in known:
+            raise TypeMismatchError(
+                f"{who}() has no argument {name!r}", code="OC1267", expected=", ".join(known),
+                hint=did_you_mean(name, known) or None,
+            )  # fmt: skip
+
+
 def copy(
-    atom: Any, src: Any, dst: Any, *, pred: Any = None, loc: Any = None, ip: Any = None,
-    **options: Any,
+    atom: Any, src: Any, dst: Any, *, pred: Any = None, unroll_factor: int | None = None,
+    loc: Any = None, ip: Any = None, **options: Any,
 ) -> None:  # fmt: skip
     """Copy `src` to `dst` by an atom.
 
@@ -73,6 +88,9 @@ def copy(
         dst: tensor with as many elements, or with as many uses of the atom.
         pred: Boolean register tensor with one entry per use of the atom (per coordinate of Rest),
             or one per element; what its entry forbids is neither read nor written.
+        unroll_factor: how many uses of the atom stand in the body of a loop over all of them; none
+            is left out when omitted, or where registers take part, which have no addresses.
+        options: what atoms of TMA take.
 
     Raises:
         LayoutError: sizes differ, a shape is not static, or alignment and layout do not suit the
@@ -81,6 +99,7 @@ def copy(
     """
     if not isinstance(atom, CopyAtom):
         raise TypeMismatchError("copy: not a copy atom", code="OC1237", found=repr(atom))
+    _known("copy", options, ("pred", "unroll_factor", *_OPTIONS))
     own = getattr(atom, "copy_tensors", None)
     if own is not None:  # an atom that knows itself what it copies, and how
         own(src, dst, pred, **options)
@@ -93,19 +112,59 @@ def copy(
             hint="load, convert with .to(...), and store",
         )  # fmt: skip
     if atom.record.spaces:
-        _copy_by_instruction(atom, s, d, pred)
+        _copy_by_instruction(atom, s, d, pred, unroll_factor)
     else:
-        _copy_universal(atom, s, d, pred)
+        _copy_universal(atom, s, d, pred, unroll_factor)
 
 
-def _copy_universal(atom: CopyAtom, s: TracedTensor, d: TracedTensor, pred: Any) -> None:
+def _emit(
+    name: str, bits: int, s: TracedTensor, d: TracedTensor, p: Any, factor: int | None
+) -> None:
+    """The operation for tensors (V, rest), in a loop over the rest if so many uses are enough."""
+    count = la.size(s.layout, mode=[1])
+    if factor is None or not rolls(s, d, p, count, factor):
+        cute.copy(name, bits, tile(s), tile(d), p)
+        return
+
+    def one(at: Any) -> None:
+        sides = [
+            TracedTensor(
+                x.iterator + x.layout[1](at),
+                make_layout(x.layout[0], make_layout(1, stride=0)),
+            )
+            for x in (s, d)
+        ]
+        cute.copy(name, bits, tile(sides[0]), tile(sides[1]), None)
+
+    for turn in for_generate(count // factor):
+        for k in range(factor):
+            one(turn * factor + k)
+        yield_out([])
+    for k in range(count - count % factor, count):
+        one(k)
+
+
+def rolls(s: TracedTensor, d: TracedTensor, pred: Any, count: int, factor: Any) -> bool:
+    """Whether `count` uses of an atom are written as a loop of `factor` of them."""
+    if not isinstance(factor, int) or isinstance(factor, bool) or factor < 1:
+        raise TypeMismatchError(
+            "copy: unroll_factor is a positive number known at compile time", code="OC1615",
+            found=repr(factor),
+        )  # fmt: skip
+    registers = AddressSpace.rmem in (s.memspace, d.memspace)
+    return pred is None and not registers and factor < count == la.size(d.layout, mode=[1])
+
+
+def _copy_universal(
+    atom: CopyAtom, s: TracedTensor, d: TracedTensor, pred: Any, factor: int | None
+) -> None:
     _same_size(la.size(s.layout), la.size(d.layout), s, d)
     units = atom.num_values if atom.num_bits else 0
     if units and all(la.size(x.layout, mode=[0]) % units == 0 for x in (s, d)):
         s, d = _by_units(s, units), _by_units(d, units)
     s, d = (TracedTensor(x.iterator, _grouped(x.layout)) for x in (s, d))
     p = None if pred is None else tile(_predicate(pred, s))
-    cute.copy(atom.op.name, atom.num_bits, tile(s), tile(d), p)
+    _emit(atom.op.name, atom.num_bits, s, d, p, factor)
 
 
 def _same_size(a: Any, b: Any, s: TracedTensor, d: TracedTensor) -> None:
@@ -126,7 +185,9 @@ def _by_units(t: TracedTensor, values: int) -> TracedTensor:
     return TracedTensor(t.iterator, make_layout(divided[0], make_layout(divided[1], *rest)))
 
 
-def _copy_by_instruction(atom: CopyAtom, s: TracedTensor, d: TracedTensor, pred: Any) -> None:
+def _copy_by_instruction(
+    atom: CopyAtom, s: TracedTensor, d: TracedTensor, pred: Any, factor: int | None
+) -> None:
     """An instruction that fixes what each side of one use of it is."""
     record = atom.record
     spaces = (s.memspace.name, d.memspace.name)
@@ -156,7 +217,7 @@ def _copy_by_instruction(atom: CopyAtom, s: TracedTensor, d: TracedTensor, pred:
         _runs(atom, s, atom.num_bits, "the source")
         _runs(atom, d, atom.num_bits, "the destination")
     p = None if pred is None else tile(_unit_predicate(pred, s))
-    cute.copy(record.name, atom.num_bits, tile(s), tile(d), p)
+    _emit(record.name, atom.num_bits, s, d, p, factor)
 
 
 def _runs(atom: CopyAtom, t: TracedTensor, bits: int, what: str) -> None:
@@ -231,7 +292,7 @@ def copy_atom_call(
         dst: tensor of shape (V) or (V, 1, ...).
         pred: a Boolean tensor of one entry.
     """
-    copy(atom, src, dst, pred=pred)
+    copy(atom, src, dst, pred=pred, **options)
 
 
 def _auto(src: Any) -> CopyAtom:
@@ -243,7 +304,14 @@ def _auto(src: Any) -> CopyAtom:
 
 
 def autovec_copy(src: Any, dst: Any, *, loc: Any = None, ip: Any = None, **options: Any) -> None:
-    """Copy with the widest accesses that alignment and both layouts allow."""
+    """Copy with the widest accesses that alignment and both layouts allow.
+
+    Args:
+        src: tensor.
+        dst: tensor with as many elements.
+        options: accepted: `l1c_evict_priority`.
+    """
+    _known("autovec_copy", options, ("l1c_evict_priority",))
     copy(_auto(src), src, dst)
 
 
@@ -274,6 +342,7 @@ def gemm(
         TypeMismatchError: element types or memory spaces that the atom does not take.
         LayoutError: shapes that do not fit the atom or each other.
     """
+    _known("gemm", options, ())
     if not isinstance(atom, MmaAtom):
         raise TypeMismatchError(
             "gemm: not an MMA atom", code="OC1278", found=repr(atom),
@@ -300,7 +369,7 @@ def mma_atom_call(
     atom: Any, d: Any, a: Any, b: Any, c: Any, *, loc: Any = None, ip: Any = None, **options: Any
 ) -> None:
     """One use of an MMA atom: fragments of the atom's values."""
-    gemm(atom, d, a, b, c)
+    gemm(atom, d, a, b, c, **options)
 
 
 def _fragment(name: str, x: Any, dtype: Any) -> TracedTensor:

@@ -78,7 +78,8 @@ class TiledMma(MmaAtom):
         """Extent of the tile in mode 0 (M), 1 (N) or 2 (K)."""
         return self.tile_mnk[mode_idx]
 
-    def _view(self, layout: Layout, which: str) -> Any:
+    def view(self, layout: Layout, which: str) -> Any:
+        """An operand's layout as (threads, (values, first, second, rest...)); `which`: A, B, C."""
         first, second = _MODES[which]
         tile = tuple(
             self.tile_mnk[i] if self.permutation_mnk[i] is None else self.permutation_mnk[i]
@@ -95,7 +96,7 @@ class TiledMma(MmaAtom):
     def _tiled(self, which: str) -> Layout:
         first, second = _MODES[which]
         tile = make_layout((self.tile_mnk[first], self.tile_mnk[second]))
-        view = self._view(tile, which)
+        view = self.view(tile, which)
         return tv.mma_layout_tv(view, self.thr_layout_vmnk, (first + 1, second + 1))
 
     @cached_property
@@ -121,7 +122,7 @@ class TiledMma(MmaAtom):
     def _partition_shape(self, shape: Any, which: str) -> Any:
         shape = getattr(shape, "shape", shape)
         shape = tuple(shape) if isinstance(shape, list) else shape
-        return self._view(make_layout(shape), which)[1].shape
+        return self.view(make_layout(shape), which)[1].shape
 
     def partition_shape_A(self, shape_mk: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """Shape of what a thread owns of A of a shape."""
@@ -173,7 +174,7 @@ class ThrMma(TiledMma):
         first, second = _MODES[which]
         coord = (v, (mnk[first], mnk[second]))
         return thread_part(
-            tensor, lambda layout: self._view(layout, which), coord, f"partition_{which}"
+            tensor, lambda layout: self.view(layout, which), coord, f"partition_{which}"
         )
 
     def partition_A(self, input_mk: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:

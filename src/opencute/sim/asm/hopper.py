@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from opencute.dialects import arith
 from opencute.dialects.cute import PtrType
 from opencute.dialects.hopper import cluster, mbarrier
@@ -22,7 +24,7 @@ HOPPER: dict[tuple[str, ...], Effect] = {}
 """Effects by the first words of an instruction; longer ones count before shorter ones."""
 
 
-def _on(*names: str):
+def _on(*names: str) -> Callable[[Effect], Effect]:
     def decorate(fn: Effect) -> Effect:
         for name in names:
             HOPPER[tuple(name.split("."))] = fn

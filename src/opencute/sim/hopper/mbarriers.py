@@ -92,6 +92,8 @@ class MBarriers:
         """Which 8 bytes hold a barrier."""
         self.phases = np.zeros(pieces, np.int64)
         self.bars: dict[int, MBarrier] = {}
+        self.last_try = np.full(group.ended.size, -1)
+        """Where each thread has last tried in vain."""
         self.run: Any = None
         self.checker: Any = None
 
@@ -357,6 +359,7 @@ class MBarriers:
         self._enter(lanes)
         now = self._phases(op, lanes, places)
         done = _complete(lanes, now, phase, parity)
+        self.last_try[lanes.slot] = np.where(done, -1, places)
         if orders and self.checker is not None and done.any():
             self._learn(places.ravel()[done.ravel()], lanes.slot.ravel()[done.ravel()])
         return done
@@ -385,7 +388,7 @@ class MBarriers:
         def missing() -> Any:
             return self._missing(places[~(done | (self.phases[index] != begun))])
 
-        return Wait(op, ready, lambda: self._text(places, ready(), begun), None, missing)
+        return Wait(op, ready, lambda: self._text(places, ready()), None, missing)
 
     def _phases(self, op: Op, lanes: Lanes, places: Array) -> Array:
         index = places >> 3
@@ -462,11 +465,23 @@ class MBarriers:
             text += f"; arrived: {describe_slots(self.run, slots)}"
         return text
 
-    def _text(self, places: Array, ready: Any, begun: Array) -> str:
+    def _text(self, places: Array, ready: Any) -> str:
         waiting = places if ready is True else places[~np.broadcast_to(ready, places.shape)]
         return "; ".join(
             self.describe(self.bars[p]) for p in np.unique(waiting).tolist() if p in self.bars
         )
+
+    def _tried(self, lanes: Lanes) -> Array:
+        places = self.last_try[lanes.slot]
+        return places[places >= 0]
+
+    def tried(self, lanes: Lanes) -> str:
+        """The barriers that lanes have tried in vain, empty if there are none."""
+        return self._text(self._tried(lanes), True)
+
+    def tried_missing(self, lanes: Lanes) -> Array:
+        """Who has not arrived there."""
+        return self._missing(self._tried(lanes))
 
     def _missing(self, places: Array) -> Array:
         """Who arrived in the phase before and has not in this one; without one, who is not here."""

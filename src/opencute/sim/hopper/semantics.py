@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
-from opencute.sim.hopper import bulk_ops, cluster_ops, map_ops, mbarrier_ops, tma_ops, wgmma
+from opencute.sim.hopper import cluster_ops, mbarrier_ops, wgmma
+from opencute.sim.hopper.tma import map_ops, run_ops, tile_ops
 
-__all__ = ["bulk_ops", "cluster_ops", "map_ops", "mbarrier_ops", "tma_ops", "wgmma"]
+__all__ = ["cluster_ops", "map_ops", "mbarrier_ops", "run_ops", "tile_ops", "wgmma"]

@@ -80,7 +80,7 @@ def deadlock(parked: Sequence[Any]) -> NoReturn:
                 verb = "" if where == "have ended" else "are at "
                 lines.append(f"    not there: {describe_slots(run, slots)}, which {verb}{where}")
     first = parked[0].wait
-    spinning = all(c.turn is not None for c in parked)
+    spinning = all(c.turn is not None and c.wait.missing is None for c in parked)
     raise DeadlockError(
         "no thread can make progress; waiting are\n    " + "\n    ".join(lines),
         code="OC3501",

@@ -25,13 +25,13 @@ from opencute.ir.core import Op
 from opencute.ir.types import I8
 from opencute.sim.access import Access
 from opencute.sim.hopper.agents import agents_of
-from opencute.sim.hopper.boxes import Runs, runs_of
-from opencute.sim.hopper.bulk_groups import bulk_groups_of
-from opencute.sim.hopper.completion import segments, targets_of
 from opencute.sim.hopper.places import Places
-from opencute.sim.hopper.reductions import Reduction, map_reduction
-from opencute.sim.hopper.tensor_maps import MapReader, TensorMap
-from opencute.sim.hopper.traffic import Traffic, by_unit, owned
+from opencute.sim.hopper.tma.boxes import Runs, runs_of
+from opencute.sim.hopper.tma.completion import segments, targets_of
+from opencute.sim.hopper.tma.groups import bulk_groups_of
+from opencute.sim.hopper.tma.reductions import Reduction, map_reduction
+from opencute.sim.hopper.tma.tensor_maps import MapReader, TensorMap
+from opencute.sim.hopper.tma.traffic import Traffic, by_unit, owned
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
 from opencute.sim.registry import Function, semantics

@@ -21,7 +21,7 @@ import numpy as np
 
 from opencute.ir.core import Op
 from opencute.sim.hopper.agents import Agents, Work, agents_of
-from opencute.sim.hopper.traffic import known_of
+from opencute.sim.hopper.tma.traffic import known_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.group import Group
 from opencute.sim.values import Array

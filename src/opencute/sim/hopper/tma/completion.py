@@ -22,7 +22,7 @@ from opencute.sim.access import Access
 from opencute.sim.hopper.dsmem import block_of_rank, cluster_buffer
 from opencute.sim.hopper.mbarriers import mbarriers_of
 from opencute.sim.hopper.places import Places
-from opencute.sim.hopper.traffic import Traffic, known_of
+from opencute.sim.hopper.tma.traffic import Traffic, known_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
 from opencute.sim.sync.shared import SharedBuffer

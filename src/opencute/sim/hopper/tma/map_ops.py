@@ -18,7 +18,7 @@ from opencute.dialects.hopper.tensor_maps import DescriptorOp, ReplaceTensormapO
 from opencute.ir.core import Op
 from opencute.ir.types import I8
 from opencute.sim.access import Access
-from opencute.sim.hopper.tensor_maps import MapReader, TensorMap, encode, replaced
+from opencute.sim.hopper.tma.tensor_maps import MapReader, TensorMap, encode, replaced
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import Buffer, SimPointer
 from opencute.sim.registry import Function, semantics

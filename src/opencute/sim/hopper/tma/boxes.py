@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from opencute.sim.hopper.tensor_maps import TensorMap
+from opencute.sim.hopper.tma.tensor_maps import TensorMap
 from opencute.sim.values import Array
 
 __all__ = ["Runs", "runs_of"]

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that say which of their arguments is no array.
+
+In: an operator, and what its parameters are. Out: the operator; where it fails on an argument of
+another kind, the error names that::
+
+    @checked(arrays="x", optional="out")
+    def softmax(x, *, out=None): ...
+
+    softmax([1.0, 2.0])         # ArgumentTypeError: softmax: x is no array
+
+Arguments are only looked at after a failure, so that calls which work pay nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from opencute.base.errors import ArgumentTypeError, OpenCuTeError
+
+__all__ = ["checked"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FAILURES = (AttributeError, TypeError, ValueError, RuntimeError)
+
+
+def checked(
+    *, arrays: str = "", optional: str = "", integers: str = "", numbers: str = ""
+) -> Callable[[F], F]:
+    """Decorate an operator.
+
+    Args:
+        arrays: names of parameters that are arrays.
+        optional: names of those that are arrays or None.
+        integers: of those that are whole numbers, or None where that is the default.
+        numbers: of those that are real numbers, or None where that is the default.
+    """
+
+    def decorate(fn: F) -> F:
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return fn(*args, **kwargs)
+            except OpenCuTeError:
+                raise
+            except _FAILURES as e:
+                _explain(fn, args, kwargs, _kinds(arrays, optional, integers, numbers), e)
+
+        return call  # pyright: ignore[reportReturnType]
+
+    return decorate
+
+
+def _kinds(arrays: str, optional: str, integers: str, numbers: str) -> dict[str, str]:
+    kinds = (("array", arrays), ("array or None", optional), ("integer", integers),
+             ("number", numbers))  # fmt: skip
+    return {name: kind for kind, names in kinds for name in names.split()}
+
+
+def _explain(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], kinds: dict[str, str],
+    error: Exception,
+) -> NoReturn:  # fmt: skip
+    """Raise what is to say about the arguments, or the error as it is."""
+    signature = inspect.signature(fn)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError:
+        raise error from None
+    for name, kind in kinds.items():
+        value = bound.arguments.get(name, signature.parameters[name].default)
+        if value is None and (
+            kind == "array or None" or signature.parameters[name].default is None
+        ):
+            continue
+        if kind.startswith("array"):
+            _array(fn.__name__, name, value)
+        elif not hasattr(value, "__index__" if kind == "integer" else "__float__"):
+            raise ArgumentTypeError(
+                f"{fn.__name__}: {name} is no {kind}", code="OC2531", found=repr(value)[:80]
+            ) from None
+    raise error
+
+
+def _array(operator: str, name: str, value: Any) -> None:
+    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
+        raise ArgumentTypeError(
+            f"{operator}: {name} is no array", code="OC2530",
+            expected="a torch tensor or a NumPy array", found=type(value).__name__,
+        ) from None  # fmt: skip
+    layout = str(getattr(value, "layout", "torch.strided"))
+    if layout != "torch.strided":
+        raise ArgumentTypeError(
+            f"{operator}: {name} is no dense array", code="OC2532", found=layout,
+            hint="pass x.to_dense()",
+        ) from None  # fmt: skip

@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The words of instructions, as enumerations."""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = [
+    "MBarrierWait", "MemOrder", "MemScope", "Proxy", "ReductionKind", "ReductionOp",
+    "ReductionType", "SetMaxRegisterAction", "SharedSpace", "Shfl", "VoteSync",
+]  # fmt: skip
+
+
+class MemScope(enum.Enum):
+    """Among which threads an access is ordered."""
+
+    CTA = "cta"
+    CLUSTER = "cluster"
+    GPU = "gpu"
+    SYS = "sys"
+
+
+class MemOrder(enum.Enum):
+    """How an access is ordered."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+
+
+class MBarrierWait(enum.Enum):
+    """How to wait at an mbarrier."""
+
+    TRY = "try"
+    TEST = "test"
+
+
+class Proxy(enum.Enum):
+    """Ways to memory."""
+
+    ALIAS = "alias"
+    ASYNC = "async"
+    ASYNC_GLOBAL = "async.global"
+    ASYNC_SHARED = "async.shared"
+    GENERIC = "generic"
+    TENSORMAP = "tensormap"
+
+
+class SharedSpace(enum.Enum):
+    """Whose shared memory."""
+
+    shared_cta = "cta"
+    shared_cluster = "cluster"
+
+
+class SetMaxRegisterAction(enum.Enum):
+    """What happens to a warpgroup's registers."""
+
+    INCREASE = "inc"
+    DECREASE = "dec"
+
+
+class Shfl(enum.Enum):
+    """Where a shuffle takes values from."""
+
+    IDX = "idx"
+    UP = "up"
+    DOWN = "down"
+    BFLY = "bfly"
+
+
+class VoteSync(enum.Enum):
+    """What a vote asks."""
+
+    ALL = "all"
+    ANY = "any"
+    UNI = "uni"
+    BALLOT = "ballot"
+
+
+class ReductionKind(enum.Enum):
+    """How the values of a warp are combined."""
+
+    ADD = "add"
+    MIN = "min"
+    MAX = "max"
+    UMIN = "umin"
+    UMAX = "umax"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    FMIN = "fmin"
+    FMAX = "fmax"
+
+
+class ReductionOp(enum.Enum):
+    """How memory is combined with a value."""
+
+    ADD = "add"
+    MIN = "min"
+    MAX = "max"
+    INC = "inc"
+    DEC = "dec"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+
+class ReductionType(enum.Enum):
+    """The type that memory is combined in."""
+
+    S32 = "s32"
+    U32 = "u32"
+    S64 = "s64"
+    U64 = "u64"
+    F16 = "f16"
+    BF16 = "bf16"
+    F32 = "f32"
+    F64 = "f64"

@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Operators say which argument is wrong, whatever is wrong with it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opencute.base.errors import ArgumentError, ArgumentTypeError
+from opencute.base.knobs import KNOBS
+from opencute.kernels import attention, cross_entropy, gemm, norm, reduce, scan, softmax, transpose
+from opencute.kernels.checked import checked
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.t0
+
+
+def f32(*shape: int) -> Any:
+    return torch.ones(shape)
+
+
+def f16(*shape: int) -> Any:
+    return torch.ones(shape, dtype=torch.float16)
+
+
+Q, QV = f16(1, 64, 2, 64), f16(64, 2, 64)
+CU = torch.tensor([0, 32, 64], dtype=torch.int32)
+X, W = f32(4, 64), f32(64)
+T = torch.zeros(4, dtype=torch.int64)
+LENGTHS: dict[str, Any] = {
+    "cu_seqlens_q": CU, "cu_seqlens_k": CU, "max_seqlen_q": 32, "max_seqlen_k": 32,
+}  # fmt: skip
+
+# What each operator takes; names of optional arrays stand in OPTIONAL.
+CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+    (softmax.softmax, {"x": X, "out": f32(4, 64)}),
+    (softmax.softmax_backward, {"grad": X, "y": X, "out": f32(4, 64)}),
+    (norm.layer_norm, {"x": X, "weight": W, "bias": W, "residual": X, "out": f32(4, 64)}),
+    (norm.rms_norm, {"x": X, "weight": W, "residual": X, "out": f32(4, 64)}),
+    (norm.layer_norm_backward, {"grad": X, "x": X, "weight": W, "prenorm_grad": X}),
+    (norm.rms_norm_backward, {"grad": X, "x": X, "weight": W, "prenorm_grad": X}),
+    *(
+        (getattr(reduce, n), {"x": X, "axis": 1, "out": f32(4)})
+        for n in ("sum", "mean", "max", "min")
+    ),
+    *((getattr(reduce, n), {"x": X, "axis": 1, "out": T}) for n in ("argmax", "argmin")),
+    (scan.cumsum, {"x": X, "axis": 1, "out": f32(4, 64)}),
+    (cross_entropy.cross_entropy, {"logits": X, "target": T}),
+    (
+        cross_entropy.cross_entropy_backward,
+        {"grad": f32(4), "logits": X, "target": T, "lse": f32(4), "out": f32(4, 64)},
+    ),
+    (
+        gemm.gemm,
+        {
+            "a": f16(64, 32), "b": f16(32, 64), "c": f16(64, 64), "bias": f16(64),
+            "residual": f16(64, 64), "out": f16(64, 64),
+        },
+    ),
+    (transpose.transpose, {"x": X, "out": f32(64, 4)}),
+    (attention.attention, {"q": Q, "k": Q, "v": Q, "out": f16(1, 64, 2, 64), "scale": 1.0}),
+    (
+        attention.attention_backward,
+        {"grad": Q, "q": Q, "k": Q, "v": Q, "out": Q, "lse": f32(1, 2, 64)},
+    ),
+    (attention.attention_varlen, {"q": QV, "k": QV, "v": QV, **LENGTHS}),
+    (
+        attention.attention_varlen_backward,
+        {"grad": QV, "q": QV, "k": QV, "v": QV, "out": QV, "lse": f32(2, 64), **LENGTHS},
+    ),
+]  # fmt: skip
+OPTIONAL = {"weight", "bias", "residual", "prenorm_grad", "c", "scale", "axis"}
+BAD: dict[str, Callable[[Any], Any]] = {
+    "None": lambda v: None,
+    "text": lambda v: "x",
+    "list": lambda v: [1.0, 2.0],
+    "sparse": lambda v: v.to_sparse(),
+    "complex": lambda v: torch.zeros(v.shape, dtype=torch.complex64),
+    "float8": lambda v: torch.zeros(v.shape).to(torch.float8_e4m3fn),
+    "scalar": lambda v: torch.tensor(1).to(v.dtype),
+    "five modes": lambda v: torch.zeros((2, 1, 1, 3, 17), dtype=v.dtype),
+}
+
+
+def cases() -> list[Any]:
+    out: list[Any] = []
+    for fn, kwargs in CALLS:
+        for name, value in kwargs.items():
+            for kind, make in BAD.items():
+                optional = name in OPTIONAL or (name == "out" and kwargs.get("lse") is None)
+                if kind == "None" and (optional or name == "out"):
+                    continue
+                if not isinstance(value, torch.Tensor) and kind not in ("None", "text", "list"):
+                    continue
+                # An operator on rows takes any number of them, and transposes what it is given.
+                if kind in ("five modes", "complex", "float8") and fn is transpose.transpose:
+                    continue
+                out.append(pytest.param(fn, kwargs, name, make, id=f"{fn.__name__}-{name}-{kind}"))
+    return out
+
+
+@pytest.mark.parametrize(("fn", "kwargs", "name", "make"), cases())
+def test_each_wrong_argument(fn: Any, kwargs: Any, name: str, make: Any) -> None:
+    if fn.__name__ in ("sum", "mean", "max", "min", "argmax", "argmin", "cumsum"):
+        given = kwargs[name]
+        five = isinstance(given, torch.Tensor) and make(given) is not None
+        if five and getattr(make(given), "ndim", 0) == 5 and name == "x":
+            kwargs = {**kwargs, "out": f32(3)}  # any rank can be reduced, but not into this
+    with KNOBS.override(target="sim"), pytest.raises(ArgumentError) as e:
+        fn(**{**kwargs, name: make(kwargs[name])})
+    assert e.value.code != "OC2000"
+
+
+@pytest.mark.parametrize("fn", [c[0] for c in CALLS], ids=lambda f: f.__name__)
+def test_operators_keep_their_signatures(fn: Any) -> None:
+    assert fn.__doc__ and "args" not in inspect.signature(fn).parameters
+
+
+def test_errors_of_other_kinds_pass() -> None:
+    @checked(arrays="x", optional="y", integers="n", numbers="s")
+    def fail(x: Any, y: Any = None, n: int = 3, s: float | None = None) -> None:
+        raise ValueError("something else")
+
+    x = np.zeros(3)
+    with pytest.raises(ValueError, match="something else") as e:
+        fail(x)
+    assert type(e.value) is ValueError
+    for args, code, says in (
+        ((None,), "OC2530", "x is no array"),
+        ((x, 3), "OC2530", "y is no array"),
+        ((x, None, "3"), "OC2531", "n is no integer"),
+        ((x, None, 3, "1"), "OC2531", "s is no number"),
+        ((torch.zeros(3).to_sparse(),), "OC2532", "x is no dense array"),
+    ):
+        with pytest.raises(ArgumentTypeError, match=says) as e2:
+            fail(*args)
+        assert e2.value.code == code
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        fail(x, z=3)

@@ -1,0 +1,197 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bulk copies of runs against NumPy; faults beside whole kernels; refusals; machine code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opencute as cutlass
+from lang.hopper.tma_kernels import assembled
+from opencute import cute, utils
+from opencute.base.errors import (
+    ArgumentError,
+    LayoutError,
+    OpenCuTeError,
+    RaceError,
+    SimulationError,
+    TypeMismatchError,
+)
+from opencute.base.knobs import KNOBS
+from opencute.cute.nvgpu import cpasync
+from opencute.cute.runtime import from_dlpack
+
+pytestmark = pytest.mark.t0
+
+
+@pytest.fixture(autouse=True)
+def checked() -> Any:
+    with KNOBS.override(target="sim:sm_90a", sim_check=True):
+        yield
+
+
+@cute.kernel
+def through_kernel(
+    src: cute.Tensor, dst: cute.Tensor, layout: cutlass.Constexpr, fault: cutlass.Constexpr
+):
+    """Global to shared to global memory."""
+    tid, _, _ = cute.arch.thread_idx()
+    memory = utils.SmemAllocator()
+    bar = memory.allocate_array(cutlass.Int64, 1)
+    smem = memory.allocate_tensor(src.element_type, layout, 128)
+    load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), src.element_type)
+    store = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), src.element_type)
+    if tid == 0:
+        cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_init_fence()
+        size = cute.size_in_bytes(src.element_type, cute.make_layout(cute.size(layout)))
+        cute.arch.mbarrier_arrive_and_expect_tx(bar, size)
+        cute.copy(load, src, smem, mbar_ptr=bar)
+    cute.arch.sync_threads()
+    if cutlass.const_expr(fault != "no wait"):
+        cute.arch.mbarrier_wait(bar, 0)
+    if tid == 0:
+        cute.copy(store, smem, dst)
+        if cutlass.const_expr(fault != "no commit"):
+            cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0)
+
+
+@cute.jit
+def through(
+    a: cute.Tensor, b: cute.Tensor, layout: cutlass.Constexpr, fault: cutlass.Constexpr = ""
+):
+    through_kernel(a, b, layout, fault).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+def tensors(shape: Any, dtype: Any = np.float32) -> tuple[Any, Any, Any, Any]:
+    a = (np.arange(int(np.prod(shape))) % 1021).astype(dtype).reshape(shape)
+    b = np.zeros_like(a)
+    return a, b, *(from_dlpack(x, assumed_align=16) for x in (a, b))
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "layout"),
+    [
+        ((256,), np.float32, cute.make_layout(256)),
+        ((8, 64), np.float16, cute.make_layout((8, 64), stride=(64, 1))),
+        ((8, 64), np.float16, cute.make_layout((8, 64), stride=(72, 1))),  # padded rows
+        ((4, 4, 16), np.int32, cute.make_layout((4, 4, 16), stride=(64, 16, 1))),
+    ],
+)
+def test_what_is_copied_is_what_was_there(shape: Any, dtype: Any, layout: Any) -> None:
+    a, b, x, y = tensors(shape, dtype)
+    through(x, y, layout)
+    np.testing.assert_array_equal(a, b)
+
+
+def test_faults() -> None:
+    layout = cute.make_layout(256)
+    a, b, x, y = tensors(256)
+    with pytest.raises(RaceError):
+        through(x, y, layout, "no wait")
+    with pytest.raises(RaceError, match="may end while"):
+        through(x, y, layout, "no commit")
+    through(x, y, layout)
+    np.testing.assert_array_equal(a, b)
+
+
+def test_refusals() -> None:
+    _, _, x, y = tensors((8, 64), np.float16)
+
+    def refused(kind: type[OpenCuTeError], code: str, layout: Any) -> None:
+        with pytest.raises(kind) as e:
+            through(x, y, layout)
+        assert e.value.code == code, e.value
+
+    refused(LayoutError, "OC1336", cute.make_layout((8, 64)))  # runs of one element
+    refused(LayoutError, "OC1363", cute.make_layout((8, 32)))
+
+
+@cute.kernel
+def bad_kernel(a: cute.Tensor, what: cutlass.Constexpr):
+    memory = utils.SmemAllocator()
+    smem = memory.allocate_tensor(cutlass.Float32, cute.make_layout(256), 128)
+    op = cpasync.CopyBulkS2GOp() if what == "store" else cpasync.CopyBulkG2SOp()
+    atom = cute.make_copy_atom(op, cutlass.Float32)
+    if cutlass.const_expr(what in ("no barrier", "store")):
+        cute.copy(atom, a, smem)
+    else:
+        cute.arch.cp_async_bulk_wait_group(-1)
+
+
+@cute.jit
+def bad(a: cute.Tensor, what: cutlass.Constexpr):
+    bad_kernel(a, what).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "code"),
+    [
+        ("no barrier", TypeMismatchError, "OC1227"),
+        ("store", TypeMismatchError, "OC1277"),
+        ("groups", ArgumentError, "OC2932"),
+    ],
+)
+def test_operands(what: str, kind: type[OpenCuTeError], code: str) -> None:
+    with pytest.raises(kind) as e:
+        bad(tensors(256)[2], what)
+    assert e.value.code == code
+
+
+# ---------------------------------------------------------------------- other blocks
+@cute.kernel
+def neighbour_kernel(src: cute.Tensor, dst: cute.Tensor, wait: cutlass.Constexpr):
+    """Each block of a pair sends its row to the other one."""
+    tid, _, _ = cute.arch.thread_idx()
+    bx, _, _ = cute.arch.block_idx()
+    memory = utils.SmemAllocator()
+    bar = memory.allocate_array(cutlass.Int64, 1)
+    mine = memory.allocate_tensor(cutlass.Float32, cute.make_layout(64), 128)
+    theirs = memory.allocate_tensor(cutlass.Float32, cute.make_layout(64), 128)
+    for i in range(tid, 64, 32):
+        mine[i] = src[bx, i]
+    if tid == 0:
+        cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_arrive_and_expect_tx(bar, 256)
+    cute.arch.mbarrier_init_fence()
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    if tid == 0:
+        atom = cute.make_copy_atom(cpasync.CopyBulkS2SOp(), cutlass.Float32)
+        there = cute.make_tensor(cute.arch.mapa(theirs.iterator, 1 - bx), theirs.layout)
+        cute.copy(atom, mine, there, mbar_ptr=cute.arch.mapa(bar, 1 - bx))
+    if cutlass.const_expr(wait):
+        cute.arch.mbarrier_wait(bar, 0)
+        for i in range(tid, 64, 32):
+            dst[bx, i] = theirs[i]
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+
+
+@cute.jit
+def neighbour(a: cute.Tensor, b: cute.Tensor, wait: cutlass.Constexpr):
+    neighbour_kernel(a, b, wait).launch(grid=(2, 1, 1), block=(32, 1, 1), cluster=(2, 1, 1))
+
+
+def test_blocks_of_a_cluster() -> None:
+    a, b, x, y = tensors((2, 64))
+    neighbour(x, y, True)
+    np.testing.assert_array_equal(b, a[::-1])
+    with pytest.raises(SimulationError):
+        neighbour(x, y, False)
+
+
+@pytest.mark.t1
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+def test_machine_code(arch: str) -> None:
+    _, _, x, y = tensors(256)
+    made = assembled(cute.compile(through, x, y, cute.make_layout(256)), arch)
+    assert made.cubin and made.ptx.count("cp.async.bulk.shared::cluster.global.mbarrier") == 1
+    _, _, x, y = tensors((2, 64))
+    made = assembled(cute.compile(neighbour, x, y, True), arch)
+    assert made.cubin and "cp.async.bulk.shared::cluster.shared::cta" in made.ptx
