@@ -22,11 +22,11 @@ _CODE = re.compile(r"\((C7\d{3})\)")
 _FUNCTION = re.compile(r"in (?:the )?function '([^']+)'")
 _HINTS = {
     "C7511": "make the tile smaller, spread it over more warpgroups, or give them more registers",
-    "C7513": "make the next operand A after the wait_group that ends the products that read the old one",
+    "C7513": "make the next operand A after the wait_group that ends those that read the old one",
     "C7514": "read accumulators after the wait_group that ends their products",
     "C7519": "put warpgroup.fence() between the last write to registers and the products",
 }
-_MATRIX = ("cute.wgmma", "ptx.wgmma", "ptx.mma", "cute.gemm", "ptx.tcgen05")
+_MATRIX = ("cute.wgmma", "ptx.mma", "cute.gemm", "ptx.tcgen05")
 
 
 @dataclass(frozen=True)
