@@ -24,6 +24,7 @@ _HINTS = {
     "C7511": "make the tile smaller, spread it over more warpgroups, or give them more registers",
     "C7513": "make the next operand A after the wait_group that ends those that read the old one",
     "C7514": "read accumulators after the wait_group that ends their products",
+    "C7517": "read accumulators after the wait_group that ends their products",
     "C7519": "put warpgroup.fence() between the last write to registers and the products",
 }
 _MATRIX = ("cute.wgmma", "ptx.mma", "cute.gemm", "ptx.tcgen05")
