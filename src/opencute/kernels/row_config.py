@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from opencute.base.errors import ArgumentError
+from opencute.kernels.arrays import item_bits, vector_elements
 from opencute.lib.long_rows import LongRows
 from opencute.lib.rows import Rows
 
-__all__ = ["RowConfig", "heuristic", "search_space"]
+__all__ = ["RowConfig", "choose", "heuristic", "search_space", "vector_of"]
 
 _MAX_ELEMENTS = 64  # of a thread: as Float32 they take 64 registers, and as many again while used
 _CHUNK_ELEMENTS = 32  # of a thread, in a chunk of a long row
@@ -95,6 +97,22 @@ def heuristic(n: int, vec: int, numbers: int = 1) -> RowConfig:
     warps = -(-n // (each * 32))
     # Beyond, fewer threads hold more: what each needs beside its elements is there less often.
     return RowConfig(32 * (warps if warps <= 24 else 16), vec)
+
+
+def choose(n: int, *arrays: Any, numbers: int = 1) -> RowConfig:
+    """A good choice for rows of `n` elements of arrays: matrices and vectors, None left out.
+
+    Args:
+        n: elements of a row.
+        numbers: what a thread holds for each element.
+    """
+    return heuristic(n, vector_of(n, *arrays), numbers)
+
+
+def vector_of(n: int, *arrays: Any) -> int:
+    """Elements of rows of `n` that can be moved at once in all arrays; None is left out."""
+    given = [a for a in arrays if a is not None]
+    return vector_elements(n, max(map(item_bits, given)), *given)
 
 
 def search_space(n: int, vec: int) -> Iterator[RowConfig]:

@@ -59,11 +59,7 @@ class AttentionConfig:
                 "these threads copy more rows at once than a tile has", code="OC2520",
                 expected=f"multiples of {rows} queries and keys", found=self,
             )  # fmt: skip
-        if self.smem_bytes(head_dim) > smem:
-            raise ArgumentError(
-                "the tiles do not fit in shared memory", code="OC2521",
-                expected=f"at most {smem} bytes", found=self.smem_bytes(head_dim),
-            )  # fmt: skip
+        _check_smem(self.smem_bytes(head_dim), smem)
         return self
 
 
@@ -116,12 +112,16 @@ class BackwardConfig:
                 f"{16 * 128 // depth} keys for each; multiples of {rows} queries and keys; one or "
                 "two stages",
             )  # fmt: skip
-        if self.smem_bytes(head_dim) > smem:
-            raise ArgumentError(
-                "the tiles do not fit in shared memory", code="OC2521",
-                expected=f"at most {smem} bytes", found=self.smem_bytes(head_dim),
-            )  # fmt: skip
+        _check_smem(self.smem_bytes(head_dim), smem)
         return self
+
+
+def _check_smem(needed: int, smem: int) -> None:
+    if needed > smem:
+        raise ArgumentError(
+            "the tiles do not fit in shared memory", code="OC2521",
+            expected=f"at most {smem} bytes", found=needed,
+        )  # fmt: skip
 
 
 def padded(head_dim: int) -> int:

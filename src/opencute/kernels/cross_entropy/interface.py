@@ -12,13 +12,11 @@ from opencute.kernels.arrays import (
     empty,
     empty_like,
     floating,
-    item_bits,
     same_shape,
-    vector_elements,
 )
 from opencute.kernels.checked import checked
 from opencute.kernels.cross_entropy import sm80
-from opencute.kernels.row_config import RowConfig, heuristic
+from opencute.kernels.row_config import RowConfig, choose
 
 __all__ = ["cross_entropy", "cross_entropy_backward"]
 
@@ -47,7 +45,7 @@ def cross_entropy(
     loss, lse = (empty(logits, (m,), "float32") for _ in range(2))
     if m and n:
         rows = as_rows("logits", logits)
-        config = config or heuristic(n, vector_elements(n, item_bits(rows), rows))
+        config = config or choose(n, rows)
         sm80.cross_entropy(rows, target, loss, lse, ignore_index, config.rows(n))
     return loss, lse
 
@@ -76,7 +74,7 @@ def cross_entropy_backward(
     same_shape(target=target, grad=grad, lse=lse)
     if m and n:
         rows, into = as_rows("logits", logits), as_rows("out", out, written=True)
-        config = config or heuristic(n, vector_elements(n, item_bits(rows), rows, into))
+        config = config or choose(n, rows, into)
         sm80.cross_entropy_backward(grad, rows, target, lse, into, ignore_index, config.rows(n))
     return out
 

@@ -19,6 +19,10 @@ __all__ = ["GemmConfig", "Problem", "heuristic", "search_space"]
 _BITS = {"f32": 32, "tf32": 32, "f16": 16, "bf16": 16, "i8": 8}
 _MOST = 128  # results of a thread, in registers
 _PROCESSORS = 132  # multiprocessors that the heuristic fills
+# A thread writes and reads 4 bytes for each result: at 32 bytes per cycle that takes as long as so
+# many steps of depth 1, on tensor cores and with plain fma.
+_FIX = (256, 32)
+_CAUTION = 1.5  # how much must be gained, by a count that leaves out latencies
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,9 @@ class GemmConfig:
         rounded: tf32 only: whether f32 is rounded to nearest, which takes two instructions for
             each element. Otherwise tensor cores cut off the low 13 bits, which makes results
             smaller by about 0.07 %.
+        split: blocks for each tile, which share its steps along k.
+        stream: blocks that share the steps of all tiles equally, or 0; then `split` is 1. There
+            should be no more than the device has room for at once.
     """
 
     tile: tuple[int, int, int]
@@ -63,6 +70,15 @@ class GemmConfig:
     group: int = 8
     interleaved: bool = True
     rounded: bool = True
+    split: int = 1
+    stream: int = 0
+
+    def blocks(self, problem: Problem) -> int:
+        """Blocks that share steps; 0 where each tile has a block of its own."""
+        m, n, k = self.tile
+        tiles = -(-problem.m // m) * -(-problem.n // n) * problem.batch
+        wanted = self.stream or (tiles * self.split if self.split > 1 else 0)
+        return min(wanted, tiles * -(-problem.k // k))
 
     def smem_bytes(self, kind: str, out_bits: int) -> int:
         """Shared memory of a block."""
@@ -95,12 +111,16 @@ class GemmConfig:
             and not any(t % u for t, u in zip(self.tile, units, strict=True))
             and m * n // threads <= _MOST
             and vectors >= threads
+            and self.split >= 1
+            and self.stream >= 0
+            and (self.split == 1 or self.stream == 0)
         )
         if not fits:
             raise ArgumentError(
-                "these tiles cannot be shared among these warps", code="OC2510", found=self,
+                "these tiles cannot be shared among these warps", code="OC2536", found=self,
                 expected=f"powers of two; a tile of multiples of {units}, with at most {_MOST} "
-                "results and at least one vector of 16 bytes of each matrix for a thread",
+                "results and at least one vector of 16 bytes of each matrix for a thread; a split "
+                "or a stream, not both",
             )  # fmt: skip
         if self.smem_bytes(kind, out_bits) > smem:
             raise ArgumentError(
@@ -135,10 +155,14 @@ _TENSOR = (  # the depth is in units of 64 bytes, for all widths
 def heuristic(problem: Problem, smem: int) -> GemmConfig:
     """A good choice: the least work for the busiest multiprocessor.
 
+    Where tiles are for less than half of the multiprocessors, blocks share their steps if that is
+    less: leaving and taking sums counts as `_FIX` steps of depth 1 then.
+
     Args:
         problem: what is multiplied.
         smem: bytes of shared memory that a block may have.
     """
+    fix = _FIX[problem.kind == "f32"]
     best, least = None, float("inf")
     for config, speed in _SIMT if problem.kind == "f32" else _TENSOR:
         m, n, k = config.tile
@@ -151,9 +175,14 @@ def heuristic(problem: Problem, smem: int) -> GemmConfig:
         if config.smem_bytes(problem.kind, problem.out_bits) > smem:
             continue
         tiles = -(-problem.m // m) * -(-problem.n // n) * problem.batch
-        cost = -(-tiles // _PROCESSORS) * m * n / speed
+        cost = -(-tiles // _PROCESSORS) * m * n / speed * problem.k
         if cost < least:
             best, least = config, cost
+        if tiles * 2 <= _PROCESSORS and problem.k >= 2 * k:
+            split = min(_PROCESSORS // tiles, problem.k // (2 * k))
+            cost = m * n / speed * (problem.k / max(split, 1) + fix * _CAUTION)
+            if split > 1 and cost * _CAUTION < least:
+                best, least = replace(config, split=split), cost * _CAUTION
     assert best is not None  # the smallest fits everywhere
     return best
 
@@ -181,6 +210,21 @@ def search_space(problem: Problem, smem: int) -> Iterator[GemmConfig]:
                     for interleaved in options:
                         config = GemmConfig((*tile, depth), warps, stages, group, interleaved)
                         try:
-                            yield config.check(problem.kind, problem.out_bits, smem)
+                            config.check(problem.kind, problem.out_bits, smem)
                         except ArgumentError:
                             continue
+                        yield config
+                        if group == 8:
+                            yield from _shared(config, problem)
+
+
+def _shared(config: GemmConfig, problem: Problem) -> Iterator[GemmConfig]:
+    """Ways to share steps where tiles do not fill the device, or its last wave."""
+    m, n, k = config.tile
+    tiles = -(-problem.m // m) * -(-problem.n // n) * problem.batch
+    if tiles % _PROCESSORS and tiles < 4 * _PROCESSORS:
+        if problem.k >= 4 * k:
+            yield replace(config, stream=_PROCESSORS)
+        for split in (2, 4, 8, 16):
+            if tiles * split <= 2 * _PROCESSORS and problem.k >= 2 * k * split:
+                yield replace(config, split=split)

@@ -16,8 +16,12 @@ from opencute.kernels.arrays import empty, item_bits, vector_elements
 from opencute.kernels.checked import checked
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
-from opencute.kernels.gemm.sm80 import TensorCorePlan, tensor_core_gemm
-from opencute.kernels.gemm.sm80_simt import SimtPlan, sgemm
+from opencute.kernels.gemm.sm80 import (
+    TensorCorePlan,
+    shared_tensor_core_gemm,
+    tensor_core_gemm,
+)
+from opencute.kernels.gemm.sm80_simt import SimtPlan, sgemm, shared_sgemm
 
 __all__ = ["gemm", "problem_of"]
 
@@ -57,6 +61,8 @@ def gemm(
         config: how the work is shared; a good choice when omitted.
 
     Strides decide majors: rows or columns of each matrix may be contiguous, and views are fine.
+    Where there are few tiles and much to sum, several blocks share a tile (`config.split`,
+    `config.stream`); what they add up is added in the same order each time.
 
     Returns:
         The result. Sums are taken in f32; those of int8 in int32, and stay there without scaling.
@@ -79,7 +85,8 @@ def gemm(
     if 0 in shape:
         return out
     if a.shape[-1] == 0:
-        a, b = _zeros(a, (*a.shape[:-1], 1)), _zeros(b, (*b.shape[:-2], 1, b.shape[-1]))
+        a = _zeros(a, (*a.shape[:-1], 1), a.dtype)
+        b = _zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
     call = _Call.of(a, b, c, residual, out)
     problem = call.problem(kind)
     smem = utils.get_smem_capacity_in_bytes()
@@ -87,12 +94,19 @@ def gemm(
     config.check(problem.kind, problem.out_bits, smem)
     plan = call.plan(config, kind, alpha != 1.0, activation)
     c, residual = (None if t is None else _tensor(t, 2) for t in (call.c, call.residual))
-    run = sgemm if kind == "f32" else tensor_core_gemm
     lead = [2 if major else 1 for major in call.k_major]
-    run(
+    args = (
         _tensor(call.a, lead[0]), _tensor(call.b, lead[1]), c, bias, residual, _tensor(call.d, 2),
-        float(alpha), float(beta), plan,
+        float(alpha), float(beta),
     )  # fmt: skip
+    blocks = config.blocks(problem)
+    if blocks == 0:
+        (sgemm if kind == "f32" else tensor_core_gemm)(*args, plan)
+        return out
+    m, n, _ = config.tile
+    sums = empty(a, (blocks, m * n), _int32(a) if kind == "i8" else "float32")
+    flags = _zeros(a, (blocks,), "int32")
+    (shared_sgemm if kind == "f32" else shared_tensor_core_gemm)(*args, sums, flags, plan)
     return out
 
 
@@ -290,8 +304,8 @@ def _tensor(array: Any, leading: int) -> Any:
     return from_dlpack(array).mark_layout_dynamic(leading_dim=leading)
 
 
-def _zeros(like: Any, shape: tuple[int, ...]) -> Any:
-    new = empty(like, shape, like.dtype)
+def _zeros(like: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    new = empty(like, shape, dtype)
     new[...] = 0
     return new
 

@@ -17,8 +17,9 @@ import opencute as cutlass
 from opencute import cute
 
 __all__ = [
-    "TileLoad", "as_matrix", "block_of", "combine", "copy_atom", "copy_where", "gmem_copy",
-    "grid_of", "k_tiles_of", "row_inside", "spread_bias",
+    "TileLoad", "as_matrices", "as_matrix", "block_of", "combine", "copy_atom", "copy_where",
+    "fill_stages", "gmem_copy", "grid_of", "k_tiles_of", "next_tiles", "operand_loads", "place_of",
+    "row_inside", "spread_bias",
 ]  # fmt: skip
 
 cpasync = cute.nvgpu.cpasync
@@ -47,6 +48,19 @@ def as_matrix(t: Any, row_major: bool, vec: int, dtype: Any = None) -> Any:
     return cute.make_tensor(at, cute.make_layout((rows, columns, batch), stride=stride))
 
 
+def as_matrices(
+    a: Any, b: Any, c: Any, residual: Any, d: Any, plan: Any, dtype: Any = None
+) -> tuple[Any, ...]:
+    """A, B, C, R and D of a launch, as `as_matrix` has them; C and R may be None.
+
+    Args:
+        dtype: what elements of A and B are read as, if not as what they are.
+    """
+    mA, mB = (as_matrix(t, plan.k_major[i], plan.vec[i], dtype) for i, t in enumerate((a, b)))
+    mC, mR, mD = (None if t is None else as_matrix(t, True, plan.vec[2]) for t in (c, residual, d))
+    return mA, mB, mC, mR, mD
+
+
 def grid_of(d: Any, tile: tuple[int, int]) -> list[Any]:
     """Blocks of a launch: the tiles of a matrix in one dimension, the batch in another."""
     tiles = [cute.ceil_div(d.shape[i], tile[i]) for i in (0, 1)]
@@ -60,12 +74,17 @@ def block_of(d: Any, tile: tuple[int, int], group: int) -> tuple[Any, Any, Any]:
     square: they go down `group` tiles, then to the next column, so that the L2 cache serves them.
     """
     pid, _, batch = cute.arch.block_idx()
+    return (*place_of(pid, d, tile, group), batch)
+
+
+def place_of(pid: Any, d: Any, tile: tuple[int, int], group: int) -> tuple[Any, Any]:
+    """Row and column of a tile by its number, in the order of `block_of`."""
     tiles_m, tiles_n = (cute.ceil_div(d.shape[i], tile[i]) for i in (0, 1))
     band = pid // (tiles_n * group)
     rest = pid - band * (tiles_n * group)
     height = cutlass.min(tiles_m - band * group, group)
     column = rest // height
-    return band * group + rest - column * height, column, batch
+    return band * group + rest - column * height, column
 
 
 def copy_atom(dtype: Any, vec: int) -> Any:
@@ -173,6 +192,35 @@ class TileLoad:
         )
 
 
+def operand_loads(
+    matrices: tuple[Any, Any], at: Any, smem: tuple[Any, Any], dtype: Any, tid: Any, plan: Any
+) -> tuple[tuple[TileLoad, TileLoad], Any]:
+    """A thread's copies of the tiles of A and B, and how many tiles there are along k.
+
+    Args:
+        matrices: A and B.
+        at: row and column of the tile of D, and which matrix of the batch.
+        smem: shared memory of A and of B.
+        dtype: type of their elements.
+    """
+    tiles = [(plan.tile[i], plan.tile[2]) for i in (0, 1)]
+    parts = [
+        k_tiles_of(m, tile, (at[i], at[2]), plan.even)
+        for i, (m, tile) in enumerate(zip(matrices, tiles, strict=True))
+    ]
+    copies = [
+        gmem_copy(dtype, plan.vec[i], tiles[i], plan.k_major[i], plan.threads) for i in (0, 1)
+    ]
+    a, b = (
+        TileLoad(
+            copies[i], *parts[i], smem[i], matrices[i].shape[0], tid, even=plan.even,
+            vec=plan.vec[i],
+        )
+        for i in (0, 1)
+    )  # fmt: skip
+    return (a, b), cute.size(parts[0][0], mode=[2])
+
+
 @cute.jit
 def copy_in_loop(load: Any, k: Any, s: Any, first: cutlass.Constexpr[bool]):
     """Start the copy of tile `k`, `AT_ONCE` instructions in each turn of a loop."""
@@ -253,3 +301,42 @@ def combine(values: Any, plan: Any, alpha: Any, c: Any, beta: Any, bias: Any, re
     if residual is not None:
         values = values.to(cutlass.Float32) + residual
     return values
+
+
+@cute.jit
+def fill_stages(
+    loads: cutlass.Constexpr, first: Any, count: Any, stages: cutlass.Constexpr[int],
+    whole: cutlass.Constexpr[bool],
+):  # fmt: skip
+    """Start the copies of the first tiles along k to all stages but one.
+
+    Args:
+        loads: `TileLoad` of each operand.
+        first, count: which tiles there are for this block.
+        whole: whether that is all of them.
+    """
+    if cutlass.const_expr(whole) or first == 0:
+        for load in loads:
+            load.first()
+    else:
+        for load in loads:
+            load.tile(first, 0)
+    cute.arch.cp_async_commit_group()
+    for stage in cutlass.range_constexpr(1, stages - 1):
+        if stage < count:
+            for load in loads:
+                load.tile(stage if whole else first + stage, stage)
+        cute.arch.cp_async_commit_group()
+
+
+@cute.jit
+def next_tiles(
+    loads: cutlass.Constexpr, first: Any, k_tile: Any, count: Any, stage: Any,
+    stages: cutlass.Constexpr[int], whole: cutlass.Constexpr[bool],
+):  # fmt: skip
+    """Start the copies of the tiles that are needed when all others there have been used."""
+    if k_tile + (stages - 1) < count:
+        after = k_tile + (stages - 1)
+        for load in loads:
+            load.tile(after if whole else first + after, stage)
+    cute.arch.cp_async_commit_group()

@@ -20,20 +20,25 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, utils
 from opencute.kernels.gemm.parts import (
-    TileLoad,
-    as_matrix,
+    as_matrices,
     block_of,
     combine,
     copy_atom,
     copy_where,
+    fill_stages,
     gmem_copy,
     grid_of,
-    k_tiles_of,
+    next_tiles,
+    operand_loads,
     row_inside,
     spread_bias,
 )
+from opencute.kernels.gemm.share import Share, give, take
 
-__all__ = ["TensorCorePlan", "gemm_kernel", "tensor_core_gemm"]
+__all__ = [
+    "TensorCorePlan", "gemm_kernel", "shared_gemm_kernel", "shared_tensor_core_gemm",
+    "tensor_core_gemm",
+]  # fmt: skip
 
 warp = cute.nvgpu.warp
 
@@ -158,40 +163,74 @@ def gemm_kernel(
     mma: cute.TiledMma,
     plan: cutlass.Constexpr[TensorCorePlan],
 ):
+    """A block for each tile of D."""
     tid, _, _ = cute.arch.thread_idx()
-    bm, bn, batch = block_of(mD, plan.tile[:2], plan.group)
-    tile_m, tile_n, tile_k = plan.tile
-    gA, cA = k_tiles_of(mA, (tile_m, tile_k), (bm, batch), plan.even)
-    gB, cB = k_tiles_of(mB, (tile_n, tile_k), (bn, batch), plan.even)
-
-    # The epilogue reuses the memory of the operands.
+    at = block_of(mD, plan.tile[:2], plan.group)
     memory = utils.SmemAllocator().allocate(plan.smem_bytes(mD.element_type), 1024)
+    rD = multiply(mA, mB, at, 0, 0, memory, mma, tid, plan, True)
+    finish(rD, mC, mBias, mR, mD, alpha, beta, at, memory, mma, tid, plan)
+
+
+@cute.kernel
+def shared_gemm_kernel(
+    mA: cute.Tensor,
+    mB: cute.Tensor,
+    mC: Any,
+    mBias: Any,
+    mR: Any,
+    mD: cute.Tensor,
+    alpha: cutlass.Float32,
+    beta: cutlass.Float32,
+    mSums: cute.Tensor,
+    mFlags: cute.Tensor,
+    mma: cute.TiledMma,
+    plan: cutlass.Constexpr[TensorCorePlan],
+):
+    """An equal part of all steps for each block."""
+    tid, _, _ = cute.arch.thread_idx()
+    memory = utils.SmemAllocator().allocate(plan.smem_bytes(mD.element_type), 1024)
+    share = Share(mA, mD, mSums, mFlags, plan)
+    end = share.end
+    while end > share.begin:
+        tile, first, count = share.part(end)
+        at = share.place(tile)
+        cute.arch.sync_threads()  # nobody needs the shared memory of the part before
+        rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False)
+        if first + count < share.k_tiles:
+            give(share, rD, tid)
+        else:
+            take(share, rD, tile, first, tid)
+            finish(rD, mC, mBias, mR, mD, alpha, beta, at, memory, mma, tid, plan)
+        end = end - count
+
+
+@cute.jit
+def multiply(
+    mA: Any, mB: Any, at: Any, first: Any, count: Any, memory: Any, mma: Any, tid: Any,
+    plan: cutlass.Constexpr[TensorCorePlan], whole: cutlass.Constexpr[bool],
+):  # fmt: skip
+    """The accumulators of a tile.
+
+    Args:
+        at: row and column of the tile, and which matrix of the batch.
+        first, count: which tiles along k are summed.
+        memory: shared memory of the block.
+        whole: whether all of them are; `first` and `count` do not matter then.
+    """
+    # The epilogue reuses the memory of the operands.
     sA = cute.make_tensor(cute.recast_ptr(memory, dtype=plan.dtype), plan.operand_smem(0))
     sB = cute.make_tensor(
         cute.recast_ptr(memory + plan.operand_bytes(0), dtype=plan.dtype), plan.operand_smem(1)
     )
-    copy_A, copy_B = (
-        gmem_copy(plan.dtype, plan.vec[i], (plan.tile[i], tile_k), plan.k_major[i], plan.threads)
-        for i in (0, 1)
-    )
-    load_A = TileLoad(copy_A, gA, cA, sA, mA.shape[0], tid, even=plan.even, vec=plan.vec[0])
-    load_B = TileLoad(copy_B, gB, cB, sB, mB.shape[0], tid, even=plan.even, vec=plan.vec[1])
-
-    # Fill all stages but one.
-    k_tiles = cute.size(gA, mode=[2])
-    load_A.first()
-    load_B.first()
-    cute.arch.cp_async_commit_group()
-    for stage in cutlass.range_constexpr(1, plan.stages - 1):
-        if stage < k_tiles:
-            load_A.tile(stage, stage)
-            load_B.tile(stage, stage)
-        cute.arch.cp_async_commit_group()
+    loads, k_tiles = operand_loads((mA, mB), at, (sA, sB), plan.dtype, tid, plan)
+    if cutlass.const_expr(whole):
+        count = k_tiles
+    fill_stages(loads, first, count, plan.stages, whole)
 
     thr_mma = mma.get_slice(tid)
     rA = mma.make_fragment_A(thr_mma.partition_A(sA)[None, None, None, 0])
     rB = mma.make_fragment_B(thr_mma.partition_B(sB)[None, None, None, 0])
-    rD = mma.make_fragment_C(mma.partition_shape_C((tile_m, tile_n)))
+    rD = mma.make_fragment_C(mma.partition_shape_C(plan.tile[:2]))
     rD.fill(0)
     read_A = cute.make_tiled_copy_A(plan.operand_read(0), mma)
     read_B = cute.make_tiled_copy_B(plan.operand_read(1), mma)
@@ -208,7 +247,7 @@ def gemm_kernel(
     read = cutlass.Int32(0)
     write = cutlass.Int32(plan.stages - 1)
     steps = cute.size(rA, mode=[2])
-    for k_tile in range(k_tiles):
+    for k_tile in range(count):
         for step in cutlass.range_constexpr(steps):
             if cutlass.const_expr(step == steps - 1):
                 # The next tile has arrived, and nobody reads the one before this any more.
@@ -222,21 +261,26 @@ def gemm_kernel(
             cute.copy(read_A, from_A[None, None, after, read], into_A[None, None, after])
             cute.copy(read_B, from_B[None, None, after, read], into_B[None, None, after])
             if cutlass.const_expr(step == 0):
-                if k_tile + (plan.stages - 1) < k_tiles:
-                    load_A.tile(k_tile + (plan.stages - 1), write)
-                    load_B.tile(k_tile + (plan.stages - 1), write)
-                cute.arch.cp_async_commit_group()
+                next_tiles(loads, first, k_tile, count, write, plan.stages, whole)
             if cutlass.const_expr(plan.dtype is cutlass.TFloat32 and plan.rounded):
                 round_to_tf32(rA[None, None, step])
                 round_to_tf32(rB[None, None, step])
             cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
-
     cute.arch.cp_async_wait_group(0)
+    return rD
+
+
+@cute.jit
+def finish(
+    rD: Any, mC: Any, mBias: Any, mR: Any, mD: Any, alpha: Any, beta: Any, at: Any, memory: Any,
+    mma: Any, tid: Any, plan: cutlass.Constexpr[TensorCorePlan],
+):  # fmt: skip
+    """The epilogue of a tile, in the shared memory of its operands."""
     cute.arch.sync_threads()
     sD = cute.make_tensor(
         cute.recast_ptr(memory, dtype=mD.element_type), plan.result_smem(mD.element_type)
     )
-    epilogue(rD, sD, mC, mBias, mR, mD, alpha, beta, (bm, bn, batch), thr_mma, tid, plan)
+    epilogue(rD, sD, mC, mBias, mR, mD, alpha, beta, at, mma.get_slice(tid), tid, plan)
 
 
 def round_to_tf32(held: Any) -> None:
@@ -370,10 +414,33 @@ def tensor_core_gemm(
         c, residual, d: (batch, M, N), row-major, of one type; c and residual may be None.
         bias: a vector along the rows or columns of D, or None.
     """
-    mA, mB = (as_matrix(t, plan.k_major[i], plan.vec[i], plan.dtype) for i, t in enumerate((a, b)))
-    mD = as_matrix(d, True, plan.vec[2])
-    mC = None if cutlass.const_expr(c is None) else as_matrix(c, True, plan.vec[2])
-    mR = None if cutlass.const_expr(residual is None) else as_matrix(residual, True, plan.vec[2])
+    mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan, plan.dtype)
     gemm_kernel(mA, mB, mC, bias, mR, mD, alpha, beta, plan.tiled_mma(), plan).launch(
         grid=grid_of(mD, plan.tile[:2]), block=[plan.threads, 1, 1]
     )
+
+
+@cute.jit
+def shared_tensor_core_gemm(
+    a: cute.Tensor,
+    b: cute.Tensor,
+    c: Any,
+    bias: Any,
+    residual: Any,
+    d: cute.Tensor,
+    alpha: cutlass.Float32,
+    beta: cutlass.Float32,
+    sums: cute.Tensor,
+    flags: cute.Tensor,
+    plan: cutlass.Constexpr[TensorCorePlan],
+):
+    """Launch the kernel with blocks that share all steps; arguments as for `tensor_core_gemm`.
+
+    Args:
+        sums: (blocks, tile_m * tile_n) in the accumulators' type.
+        flags: (blocks,) in i32, all 0.
+    """
+    mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan, plan.dtype)
+    shared_gemm_kernel(
+        mA, mB, mC, bias, mR, mD, alpha, beta, sums, flags, plan.tiled_mma(), plan
+    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1])

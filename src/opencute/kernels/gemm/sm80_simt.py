@@ -19,17 +19,18 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, utils
 from opencute.kernels.gemm.parts import (
-    TileLoad,
-    as_matrix,
+    as_matrices,
     block_of,
     combine,
-    gmem_copy,
+    fill_stages,
     grid_of,
-    k_tiles_of,
+    next_tiles,
+    operand_loads,
     spread_bias,
 )
+from opencute.kernels.gemm.share import Share, give, take
 
-__all__ = ["SimtPlan", "sgemm", "sgemm_kernel"]
+__all__ = ["SimtPlan", "sgemm", "sgemm_kernel", "shared_sgemm", "shared_sgemm_kernel"]
 
 
 @dataclass(frozen=True)
@@ -110,40 +111,70 @@ def sgemm_kernel(
     mma: cute.TiledMma,
     plan: cutlass.Constexpr[SimtPlan],
 ):
+    """A block for each tile of D."""
     tid, _, _ = cute.arch.thread_idx()
-    bm, bn, batch = block_of(mD, plan.tile[:2], plan.group)
-    tile_m, tile_n, tile_k = plan.tile
-    gA, cA = k_tiles_of(mA, (tile_m, tile_k), (bm, batch), plan.even)
-    gB, cB = k_tiles_of(mB, (tile_n, tile_k), (bn, batch), plan.even)
+    at = block_of(mD, plan.tile[:2], plan.group)
+    rD = multiply(mA, mB, at, 0, 0, operands_smem(plan), mma, tid, plan, True)
+    epilogue(rD, mC, mBias, mR, mD, alpha, beta, at, mma.get_slice(tid), plan)
 
+
+@cute.kernel
+def shared_sgemm_kernel(
+    mA: cute.Tensor,
+    mB: cute.Tensor,
+    mC: Any,
+    mBias: Any,
+    mR: Any,
+    mD: cute.Tensor,
+    alpha: cutlass.Float32,
+    beta: cutlass.Float32,
+    mSums: cute.Tensor,
+    mFlags: cute.Tensor,
+    mma: cute.TiledMma,
+    plan: cutlass.Constexpr[SimtPlan],
+):
+    """An equal part of all steps for each block."""
+    tid, _, _ = cute.arch.thread_idx()
+    memory = operands_smem(plan)
+    share = Share(mA, mD, mSums, mFlags, plan)
+    end = share.end
+    while end > share.begin:
+        tile, first, count = share.part(end)
+        at = share.place(tile)
+        cute.arch.sync_threads()  # nobody needs the shared memory of the part before
+        rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False)
+        if first + count < share.k_tiles:
+            give(share, rD, tid)
+        else:
+            take(share, rD, tile, first, tid)
+            epilogue(rD, mC, mBias, mR, mD, alpha, beta, at, mma.get_slice(tid), plan)
+        end = end - count
+
+
+def operands_smem(plan: SimtPlan) -> tuple[Any, Any]:
+    """The shared memory of A and of B."""
     smem = utils.SmemAllocator()
-    sA = smem.allocate_tensor(cutlass.Float32, plan.operand_smem(0), 128)
-    sB = smem.allocate_tensor(cutlass.Float32, plan.operand_smem(1), 128)
-    copy_A, copy_B = (
-        gmem_copy(
-            cutlass.Float32, plan.vec[i], (plan.tile[i], tile_k), plan.k_major[i], plan.threads
-        )
-        for i in (0, 1)
-    )
-    load_A = TileLoad(copy_A, gA, cA, sA, mA.shape[0], tid, even=plan.even, vec=plan.vec[0])
-    load_B = TileLoad(copy_B, gB, cB, sB, mB.shape[0], tid, even=plan.even, vec=plan.vec[1])
+    a, b = (smem.allocate_tensor(cutlass.Float32, plan.operand_smem(i), 128) for i in (0, 1))
+    return a, b
 
-    # Fill all stages but one.
-    k_tiles = cute.size(gA, mode=[2])
-    load_A.first()
-    load_B.first()
-    cute.arch.cp_async_commit_group()
-    for stage in cutlass.range_constexpr(1, plan.stages - 1):
-        if stage < k_tiles:
-            load_A.tile(stage, stage)
-            load_B.tile(stage, stage)
-        cute.arch.cp_async_commit_group()
+
+@cute.jit
+def multiply(
+    mA: Any, mB: Any, at: Any, first: Any, count: Any, memory: Any, mma: Any, tid: Any,
+    plan: cutlass.Constexpr[SimtPlan], whole: cutlass.Constexpr[bool],
+):  # fmt: skip
+    """The accumulators of a tile; arguments as in `sm80.multiply`."""
+    sA, sB = memory
+    loads, k_tiles = operand_loads((mA, mB), at, memory, cutlass.Float32, tid, plan)
+    if cutlass.const_expr(whole):
+        count = k_tiles
+    fill_stages(loads, first, count, plan.stages, whole)
 
     thr_mma = mma.get_slice(tid)
     from_A, from_B = thr_mma.partition_A(sA), thr_mma.partition_B(sB)
     rA = mma.make_fragment_A(from_A[None, None, None, 0])
     rB = mma.make_fragment_B(from_B[None, None, None, 0])
-    rD = mma.make_fragment_C(mma.partition_shape_C((tile_m, tile_n)))
+    rD = mma.make_fragment_C(mma.partition_shape_C(plan.tile[:2]))
     rD.fill(0.0)
 
     # Registers of the first step of k.
@@ -155,7 +186,7 @@ def sgemm_kernel(
     read = cutlass.Int32(0)
     write = cutlass.Int32(plan.stages - 1)
     steps = cute.size(rA, mode=[2])
-    for k_tile in range(k_tiles):
+    for k_tile in range(count):
         for step in cutlass.range_constexpr(steps):
             if cutlass.const_expr(step == steps - 1):
                 # The next tile has arrived, and nobody reads the one before this any more.
@@ -169,14 +200,11 @@ def sgemm_kernel(
             cute.autovec_copy(from_A[None, None, after, read], rA[None, None, after])
             cute.autovec_copy(from_B[None, None, after, read], rB[None, None, after])
             if cutlass.const_expr(step == 0):
-                if k_tile + (plan.stages - 1) < k_tiles:
-                    load_A.tile(k_tile + (plan.stages - 1), write)
-                    load_B.tile(k_tile + (plan.stages - 1), write)
-                cute.arch.cp_async_commit_group()
+                next_tiles(loads, first, k_tile, count, write, plan.stages, whole)
             cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
 
     cute.arch.cp_async_wait_group(0)
-    epilogue(rD, mC, mBias, mR, mD, alpha, beta, (bm, bn, batch), thr_mma, plan)
+    return rD
 
 
 @cute.jit
@@ -263,10 +291,28 @@ def sgemm(
     plan: cutlass.Constexpr[SimtPlan],
 ):
     """Launch the kernel; arguments as for `tensor_core_gemm`, all of f32."""
-    mA, mB = (as_matrix(t, plan.k_major[i], plan.vec[i]) for i, t in enumerate((a, b)))
-    mD = as_matrix(d, True, plan.vec[2])
-    mC = None if cutlass.const_expr(c is None) else as_matrix(c, True, plan.vec[2])
-    mR = None if cutlass.const_expr(residual is None) else as_matrix(residual, True, plan.vec[2])
+    mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan)
     sgemm_kernel(mA, mB, mC, bias, mR, mD, alpha, beta, plan.tiled_mma(), plan).launch(
         grid=grid_of(mD, plan.tile[:2]), block=[plan.threads, 1, 1]
     )
+
+
+@cute.jit
+def shared_sgemm(
+    a: cute.Tensor,
+    b: cute.Tensor,
+    c: Any,
+    bias: Any,
+    residual: Any,
+    d: cute.Tensor,
+    alpha: cutlass.Float32,
+    beta: cutlass.Float32,
+    sums: cute.Tensor,
+    flags: cute.Tensor,
+    plan: cutlass.Constexpr[SimtPlan],
+):
+    """Launch the kernel with blocks that share all steps, as `shared_tensor_core_gemm`."""
+    mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan)
+    shared_sgemm_kernel(
+        mA, mB, mC, bias, mR, mD, alpha, beta, sums, flags, plan.tiled_mma(), plan
+    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1])

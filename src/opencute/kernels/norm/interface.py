@@ -17,16 +17,14 @@ from opencute.kernels.arrays import (
     empty,
     empty_like,
     floating,
-    item_bits,
     multiprocessors,
     same_shape,
-    vector_elements,
 )
 from opencute.kernels.checked import checked
 from opencute.kernels.norm.sm80 import norm
 from opencute.kernels.norm.sm80_backward import norm_backward
 from opencute.kernels.reduce.interface import sum as reduce_sum
-from opencute.kernels.row_config import RowConfig, heuristic
+from opencute.kernels.row_config import RowConfig, choose, heuristic, vector_of
 
 __all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 
@@ -120,7 +118,7 @@ def _norm(
         rows, into = as_rows("x", x), as_rows("out", out, written=True)
         added = None if residual is None else as_rows("residual", residual)
         kept = None if residual is None or total is None else as_rows("total", total, written=True)
-        config = config or _choice(n, rows, into, added, kept, weight, bias)
+        config = config or choose(n, rows, into, added, kept, weight, bias)
         norm(rows, added, weight, bias, kept, into, float(eps), config.rows(n), centred)
     return (out, total) if prenorm else out
 
@@ -141,8 +139,7 @@ def _backward(
     rows, into, grads = as_rows("x", x), as_rows("dx", dx, written=True), as_rows("grad", grad)
     added = None if prenorm_grad is None else as_rows("prenorm_grad", prenorm_grad)
     if config is None:
-        vec = vector_elements(n, *_bits_and_arrays(rows, into, grads, added, weight))
-        config = _backward_choice(n, vec)
+        config = _backward_choice(n, vector_of(n, rows, into, grads, added, weight))
     shared = config.rows(n, 2)
     blocks = min(-(-int(rows.shape[0]) // shared.groups), _BLOCKS * multiprocessors(x))
     partial = [empty(rows, (blocks * shared.groups, n), "float32") if w else None for w in wanted]
@@ -177,12 +174,3 @@ def _columns(x: Any, **vectors: Any) -> int:
                 found=tuple(given.shape),
             )  # fmt: skip
     return n
-
-
-def _bits_and_arrays(*arrays: Any) -> tuple[Any, ...]:
-    given = [a for a in arrays if a is not None]
-    return (max(map(item_bits, given)), *given)
-
-
-def _choice(n: int, *arrays: Any) -> RowConfig:
-    return heuristic(n, vector_elements(n, *_bits_and_arrays(*arrays)))

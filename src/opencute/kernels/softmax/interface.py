@@ -6,16 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from opencute.kernels.arrays import (
-    as_rows,
-    empty_like,
-    floating,
-    item_bits,
-    same_shape,
-    vector_elements,
-)
+from opencute.kernels.arrays import as_rows, empty_like, floating, same_shape
 from opencute.kernels.checked import checked
-from opencute.kernels.row_config import RowConfig, heuristic
+from opencute.kernels.row_config import RowConfig, choose
 from opencute.kernels.softmax import sm80
 
 __all__ = ["softmax", "softmax_backward"]
@@ -43,8 +36,9 @@ def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     if 0 in x.shape:
         return out
     rows, into = as_rows("x", x), as_rows("out", out, written=True)
-    config = config or _choice(x, rows, into)
-    sm80.softmax(rows, into, config.rows(int(x.shape[-1])))
+    n = int(x.shape[-1])
+    config = config or choose(n, rows, into)
+    sm80.softmax(rows, into, config.rows(n))
     return out
 
 
@@ -63,11 +57,7 @@ def softmax_backward(grad: Any, y: Any, *, out: Any = None, config: RowConfig | 
     if 0 in y.shape:
         return out
     matrices = [as_rows("grad", grad), as_rows("y", y), as_rows("out", out, written=True)]
-    config = config or _choice(y, *matrices, numbers=2)
-    sm80.softmax_backward(*matrices, config.rows(int(y.shape[-1]), 2))
+    n = int(y.shape[-1])
+    config = config or choose(n, *matrices, numbers=2)
+    sm80.softmax_backward(*matrices, config.rows(n, 2))
     return out
-
-
-def _choice(x: Any, *matrices: Any, numbers: int = 1) -> RowConfig:
-    n = int(x.shape[-1])
-    return heuristic(n, vector_elements(n, max(map(item_bits, matrices)), *matrices), numbers)
