@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cutlass._mlir.dialects.nvvm``: single instructions that kernels call by MLIR's names."""
 
+# What users pass may be anything, whatever the annotations say.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import enum
