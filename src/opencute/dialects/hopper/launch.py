@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events of a launch, which the device fires before the kernel has ended::
 
-    "cute.launch_event"(%event) {at_start = 0, flags = 0, kind = "programmatic"} : (i64) -> ()
-    "gpu.launch_func"(...)      // the launch that it belongs to is the next one
+"cute.launch_event"(%event) {at_start = 0, flags = 0, kind = "programmatic"} : (i64) -> ()
+"gpu.launch_func"(...)      // the launch that it belongs to is the next one
 """
 
 from __future__ import annotations
