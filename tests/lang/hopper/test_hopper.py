@@ -21,7 +21,6 @@ TARGETS = ("sm_90a", "sm_100a")
 @pytest.fixture(autouse=True)
 def checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENCUTE_SIM_CHECK", "1")
-    monkeypatch.setenv("OPENCUTE_TARGET", "sim")
 
 
 # ---------------------------------------------------------------------- producer and consumer
