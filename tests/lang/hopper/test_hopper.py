@@ -127,6 +127,38 @@ def test_a_cluster_with_a_fault() -> None:
             cluster_host(from_dlpack(np.zeros(32, np.int32)), fault)
 
 
+# ---------------------------------------------------------------------- launches that overlap
+@cute.kernel
+def first_kernel(x: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    x[i] = i
+    cute.arch.griddepcontrol_launch_dependents()
+
+
+@cute.kernel
+def second_kernel(x: cute.Tensor, y: cute.Tensor, wait: cutlass.Constexpr):
+    i, _, _ = cute.arch.thread_idx()
+    if cutlass.const_expr(wait):
+        cute.arch.griddepcontrol_wait()
+    y[i] = x[i] + 1
+
+
+@cute.jit
+def overlapping(x: cute.Tensor, y: cute.Tensor, wait: cutlass.Constexpr):
+    first_kernel(x).launch(grid=1, block=32)
+    second_kernel(x, y, wait).launch(grid=1, block=32, use_pdl=True)
+
+
+def test_a_kernel_that_starts_early() -> None:
+    x, y = np.zeros(32, np.int32), np.zeros(32, np.int32)
+    for _ in range(2):
+        overlapping(from_dlpack(x), from_dlpack(y), True)
+    assert y.tolist() == list(range(1, 33))
+    with pytest.raises(RaceError, match="without having waited") as e:
+        overlapping(from_dlpack(x), from_dlpack(y), False)
+    assert e.value.code == "OC3408"
+
+
 # ---------------------------------------------------------------------- words and numbers
 @cute.kernel
 def words_kernel(dst: cute.Tensor):
