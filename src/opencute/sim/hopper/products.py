@@ -185,13 +185,18 @@ class Products:
         left: list[_Started] = []
         for one in self.flying:
             if (one.groups < limit[one.lanes.slot]).all():
-                party, number = int(self.party(one.lanes).flat[0]), int(one.numbers.flat[0])
-                one.product.leave(one.lanes, one.operands, self.reads.get((party, number), ()))
+                one.product.leave(one.lanes, one.operands, self._reads_of(one))
             else:
                 left.append(one)
         self.flying = left
         if not left:
             self.reads.clear()
+
+    def _reads_of(self, one: _Started) -> list[Any]:
+        """What the warpgroups of its lanes, of one or more blocks, have read for it."""
+        pairs = np.stack([self.party(one.lanes).ravel(), one.numbers.ravel()], axis=1)
+        each = np.unique(pairs, axis=0).tolist()
+        return [f for party, number in each for f in self.reads.get((party, number), ())]
 
     def _split(self, chosen: Callable[[_Started], Array]) -> None:
         """Cut what is chosen for some of its lanes only."""
