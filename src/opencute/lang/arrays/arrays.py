@@ -44,19 +44,12 @@ class Array:
         """
         if shape is None:
             raise ArgumentError("an array has a shape", code="OC2226", expected="a size or a tuple")
-<<<<<<< HEAD
         if isinstance(shape, tuple | list) and len(shape) > 1:
             sizes = tuple(shape)
             strides = tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
             layout = make_layout(sizes, stride=strides)
         else:
             layout = make_layout(shape[0] if isinstance(shape, tuple | list) else shape)
-=======
-        sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-        strides = tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
-        layout = make_layout(sizes if len(sizes) > 1 else sizes[0],
-                             stride=strides if len(sizes) > 1 else 1)  # fmt: skip
->>>>>>> main
         if not isinstance(source, type):
             pointer = pointer_of(source, "Array")
             return make_tensor(
