@@ -32,7 +32,7 @@ from opencute.integrations.torch_rng import CudaRandom, generator_class
 
 __all__ = [
     "capturing_graph", "install", "installed", "is_cuda", "is_uninitialized", "mark_initialized",
-    "mark_uninitialized",
+    "mark_uninitialized", "memory_at",
     "on_empty", "simulated_cuda", "uninstall",
 ]  # fmt: skip
 
@@ -43,6 +43,7 @@ is_cuda = marks.is_cuda
 is_uninitialized = marks.is_uninitialized
 mark_initialized = marks.mark_initialized
 mark_uninitialized = marks.mark_uninitialized
+memory_at = marks.memory_at
 
 _MISSING = object()
 

@@ -86,6 +86,8 @@ class Simulator:
         self.out = out
         self.count_transactions = count_transactions
         self.report = RunReport()
+        self.outside: Callable[[int], Buffer | None] | None = None
+        """Finds the array at an address that no argument holds."""
         self._registered: dict[int, Buffer] = {}
         self._programs: dict[tuple[int, bool], tuple[Op, Program]] = {}
 
@@ -234,7 +236,7 @@ class _Run:
         self.module = module
         self.hook = hook
         self.report = sim.report
-        self.table = AddressTable()
+        self.table = AddressTable(sim.outside)
         for buffer in sim._registered.values():  # pyright: ignore[reportPrivateUsage]
             self.table.add(buffer)
         self.loose = False
