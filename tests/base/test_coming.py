@@ -32,9 +32,9 @@ def test_planned_modules_say_so(module: str) -> None:
 def test_a_name_from_elsewhere_leads_to_one_that_is_planned() -> None:
     from opencute import cute
 
-    table = {"barrier_init": "cute.arch.mbarrier_init"}
+    table = {"tmem_alloc": "cute.arch.alloc_tmem"}
     load, _, _ = lazy_names("opencute.cute", {}, table)
-    with pytest.raises(AttributeError, match=r"cute\.arch\.mbarrier_init, which is not in .* yet"):
-        load("barrier_init")
+    with pytest.raises(AttributeError, match=r"cute\.arch\.alloc_tmem, which is not in .* yet"):
+        load("tmem_alloc")
     with pytest.raises(AttributeError, match=r"it is cute\.arch\.thread_idx$"):
         _ = cute.thread_idx

@@ -82,7 +82,7 @@ PAIR = llvm.LLVMStructType((I32, I32))
 LAYOUT = cute.LayoutAttr((8, 1), (1, cute.Dyn(64, 8)))
 
 SAMPLES: dict[str, list[Sample]] = {}
-HOST = {"func.func", "func.call", "func.return", "gpu.launch_func"}
+HOST = {"func.func", "func.call", "func.return", "gpu.launch_func", "cute.launch_event"}
 
 
 def modules(name: str) -> list[Op]:

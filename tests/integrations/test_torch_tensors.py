@@ -90,12 +90,12 @@ def test_how_tensors_are_filled() -> None:
     [
         (lambda: ct.create_and_permute_torch_tensor((2, 3), torch.float32, (0, 0)), "OC2233"),
         (lambda: ct.create_and_permute_torch_tensor((2, 3), torch.float32, (0,)), "OC2233"),
-        (lambda: ct.matrix(1, 2, 2, False, cutlass.Float32, "random"), "OC1282"),
+        (lambda: ct.matrix(1, 2, 2, False, cutlass.Float32, "random"), "OC1610"),
         (
             lambda: ct.matrix(
                 1, 2, 2, False, cutlass.Float32, init_config=ct.ScalarInitConfig(1.0)
             ),
-            "OC1282",
+            "OC1610",
         ),
         (lambda: ct.as_tensor(0, (2,), torch.float32), "OC2234"),
         (lambda: ct.as_tensor(64, (-2,), torch.float32), "OC2234"),

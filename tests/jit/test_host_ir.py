@@ -14,6 +14,7 @@ import pytest
 
 import opencute as cutlass
 from opencute import cute
+from opencute.base.errors import TypeMismatchError
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 from opencute.integrations.driver_stub import StubDriver
@@ -190,3 +191,49 @@ def test_64_bits_reach_the_kernel():
     wide = [launch.parameters(*[ctypes.c_int64] * len(launch.values)) for launch in stub.launches]
     assert wide[0][-1] == 30_000_000_000 and wide[1][-1] == -10
     assert stub.launches[1].grid == (9, 1, 1)
+
+
+class CUevent(int):
+    """Stands for the driver's event, which is known by the name of its class."""
+
+
+@cute.jit
+def with_events(x: cute.Tensor, done: CUevent, early: CUevent, at_start: cutlass.Constexpr):
+    fill(x, 1).launch(
+        grid=1, block=32, launch_completion_event=done, launch_completion_event_flags=1
+    )
+    fill(x, 2).launch(grid=1, block=32)
+    fill(x, 3).launch(
+        grid=1, block=32, programmatic_event=early, use_pdl=True,
+        programmatic_event_trigger_at_block_start=at_start,
+    )  # fmt: skip
+
+
+def test_events_of_launches():
+    x = from_dlpack(np.zeros((6, 10), np.int64)).mark_layout_dynamic()
+    events = CUevent(0x1122334455), CUevent(0x99)
+    with StubDriver() as stub, KNOBS.override(target="cuda:sm_90a"):
+        compiled = cute.compile(with_events, x, *events, 1)
+        compiled(x, *events)
+        with_events(x, CUevent(7), CUevent(8), 0)
+    found = [dict(launch.attributes) for launch in stub.launches]
+    assert found[0][12] == (0x22334455, 0x11, 1) and 7 not in found[0]
+    assert 12 not in found[1] and 7 not in found[1]
+    assert found[2][7] == (0x99, 0, 0) and found[2][PDL][0] == 1
+    assert found[3][12] == (7, 0, 1) and found[5][7] == (8, 0, 0)
+    simulated = np.zeros((6, 10), np.int64)
+    with KNOBS.override(target="sim"):
+        with_events(from_dlpack(simulated), CUevent(7), CUevent(8), 0)
+    assert simulated[0, 0] == 3
+
+
+def test_an_event_from_outside_is_refused():
+    event = CUevent(3)
+
+    @cute.jit
+    def host(x: cute.Tensor):
+        fill(x, 1).launch(grid=1, block=32, programmatic_event=event)
+
+    with KNOBS.override(target="sim"), pytest.raises(TypeMismatchError, match="argument") as e:
+        host(from_dlpack(np.zeros((6, 10), np.int64)))
+    assert e.value.code == "OC1255"

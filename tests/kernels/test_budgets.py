@@ -30,7 +30,9 @@ pytestmark = pytest.mark.t1
 
 ARCHITECTURES = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
 PACKAGES = ["cross_entropy", "norm", "reduce", "scan", "softmax", "transpose"]
-NARROW = {"cross_entropy", "reduce_along", "reduce_across", "scan_along", "scan_across"}
+NARROW = {
+    "cross_entropy", "reduce_along", "reduce_across", "scan_along", "scan_across", "scan_tiles",
+}  # fmt: skip
 """Launchers that also read or write single numbers: losses, results, sums of parts."""
 
 
@@ -63,6 +65,7 @@ def _moves() -> None:
     reduce.argmax(_x(8192, np.float32), 0)
     scan.cumsum(_x(8192), 1)
     scan.cumsum(_x(8192), 0)
+    scan.cumsum(_x(1 << 17, m=1), 1)
 
 
 GROUPS: dict[str, Callable[[], None]] = {

@@ -144,7 +144,7 @@ def test_powers_with_run_time_integers_are_refused() -> None:
     for body in (lambda m: m[0] ** m[0], lambda m: 2 ** m[0], lambda m: m.load() ** m.load()):
         with pytest.raises(TypeMismatchError, match="OC1244"):
             on_device(body, np.ones(2, np.int32))
-    with pytest.raises(TypeMismatchError, match="OC1245"):
+    with pytest.raises(TypeMismatchError, match="OC1603"):
         pow(Int32(3), 2, 5)
 
 

@@ -321,7 +321,7 @@ def test_bitcast_to_another_width() -> None:
         assert wide.shape == (2, 2) and v.bitcast(cutlass.Uint32).shape == (1, 2)
         assert v.bitcast(cutlass.Uint4).shape == (8, 2)
         back = wide.bitcast(cutlass.Float4E2M1FN).bitcast(cutlass.Uint16)
-        with pytest.raises(LayoutError, match="OC1368"):
+        with pytest.raises(LayoutError, match="OC1365"):
             v.bitcast(cutlass.Uint64)
         return (back,)
 

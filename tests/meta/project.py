@@ -33,6 +33,7 @@ RANK: dict[str, int] = {
     "": 8, "cute": 8, "cuda": 8, "_mlir": 8, "_mlir_helpers": 8, "base_dsl": 8, "cutlass_dsl": 8,
     "lib": 9, "tune": 9,
     "pipeline": 10, "utils": 10, "torch": 10, "jax": 10, "testing": 10, "integrations": 10,
+    "experimental": 10,
     "cutlass": 10,  # src/cutlass: the other spelling of the public tree
     "kernels": 11, "lab": 11,
     "tools": 12,

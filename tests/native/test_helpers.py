@@ -74,7 +74,7 @@ def test_strided_arrays_are_converted_in_their_order():
 def test_a_wrong_type_is_refused():
     with pytest.raises(ArgumentError) as caught:
         helpers.f32_to_f16(np.ones(3))
-    assert caught.value.code == "OC2910"
+    assert caught.value.code == "OC2922"
 
 
 @st.composite
@@ -190,7 +190,7 @@ def test_nonsense_in_the_cache_is_replaced(fresh, monkeypatch):
 
 def test_numpy_steps_in_where_llvm_is_missing(fresh, monkeypatch):
     def missing(*args, **kwargs):
-        raise MissingPieceError("no llvmlite", code="OC5010")
+        raise MissingPieceError("no llvmlite", code="OC5013")
 
     monkeypatch.setattr(helpers, "_module", missing)
     assert (helpers.f32_to_f16(np.ones(3, np.float32)) == 1).all()

@@ -51,7 +51,7 @@ def test_a_missing_llvmlite_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
     with pytest.raises(MissingPieceError, match="pip install") as caught:
         target.initialize()
-    assert caught.value.code == "OC5010"
+    assert caught.value.code == "OC5013"
 
 
 UNOPTIMISED = """

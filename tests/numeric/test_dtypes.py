@@ -138,7 +138,7 @@ def test_lookup_by_name() -> None:
         assert dtype(name) is dtype(t.display) is dtype(t) is t
     with pytest.raises(TypeMismatchError) as e:
         dtype("float")
-    assert e.value.code == "OC1251"
+    assert e.value.code == "OC1606"
 
 
 def test_lookup_by_numpy_dtype() -> None:

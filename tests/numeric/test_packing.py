@@ -80,4 +80,4 @@ def test_shape_order_and_count() -> None:
 def test_bytes_that_do_not_hold_the_count(count: int) -> None:
     with pytest.raises(ArgumentError, match="do not hold") as e:
         unpack(np.zeros(2, np.uint8), DTYPES["u4"], count)
-    assert e.value.code == "OC2013"
+    assert e.value.code == "OC2022"

@@ -134,4 +134,4 @@ def test_holds_means_a_round_trip_of_every_pattern() -> None:
 def test_other_operands_are_refused(bad: Any) -> None:
     with pytest.raises(TypeMismatchError) as e:
         promote(bad, DTYPES["f16"])
-    assert e.value.code == "OC1252"
+    assert e.value.code == "OC1609"

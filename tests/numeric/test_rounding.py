@@ -29,4 +29,4 @@ def test_none_is_the_default_and_other_names_are_refused() -> None:
     assert check_rounding(None, DTYPES["tf32"]) == "rna"
     with pytest.raises(ArgumentError, match="no rounding is called 'rn'") as e:
         check_rounding("rn", DTYPES["f16"])
-    assert e.value.code == "OC2010"
+    assert e.value.code == "OC2020"

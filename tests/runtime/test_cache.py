@@ -78,7 +78,7 @@ def test_keys_cannot_leave_the_directory(cache, bad):
     for use in (lambda: cache.get(bad), lambda: cache.put(bad, {})):
         with pytest.raises(ArgumentError) as caught:
             use()
-        assert caught.value.code == "OC2120"
+        assert caught.value.code == "OC2218"
 
 
 def test_every_damaged_byte_is_noticed(cache):

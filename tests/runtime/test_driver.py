@@ -190,7 +190,7 @@ def test_handles():
     assert [driver.handle(x) for x in (None, 5, Handle())] == [0, 5, 77]
     with pytest.raises(ArgumentError) as caught:
         driver.handle(object())
-    assert caught.value.code == "OC2110"
+    assert caught.value.code == "OC2217"
 
 
 def test_a_device_that_is_not_there(scripted):
@@ -202,4 +202,4 @@ def test_a_device_that_is_not_there(scripted):
     device._properties.cache_clear()
     with pytest.raises(ArgumentError, match="no CUDA device 7") as caught:
         device.properties(7)
-    assert caught.value.code == "OC2130"
+    assert caught.value.code == "OC2219"

@@ -136,7 +136,7 @@ def test_dynamic_shared_memory_limits():
     assert shared._attribute(8) == limit
     with pytest.raises(ArgumentError, match="more shared memory") as caught:
         shared.set_max_dynamic_smem(512 << 20)
-    assert caught.value.code == "OC2131"
+    assert caught.value.code == "OC2129"
 
 
 def test_buffers():

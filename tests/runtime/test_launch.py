@@ -111,31 +111,31 @@ def test_spellings_of_extents(spelling):
 @pytest.mark.parametrize(
     ("changes", "code", "text"),
     [
-        ({"grid": 0}, "OC2101", "nothing to do"),
-        ({"grid": (4, -1)}, "OC2101", "extent -1 along y"),
-        ({"block": (32, 1, 0)}, "OC2101", "along z"),
-        ({"grid": 2**31}, "OC2102", "2147483647"),
-        ({"grid": (1, 65536)}, "OC2102", "along y"),
-        ({"block": 1025}, "OC2102", "1024"),
-        ({"block": (1, 1, 65)}, "OC2102", "64"),
-        ({"block": (64, 32)}, "OC2102", "2048 (64 x 32 x 1)"),
+        ({"grid": 0}, "OC2211", "nothing to do"),
+        ({"grid": (4, -1)}, "OC2211", "extent -1 along y"),
+        ({"block": (32, 1, 0)}, "OC2211", "along z"),
+        ({"grid": 2**31}, "OC2212", "2147483647"),
+        ({"grid": (1, 65536)}, "OC2212", "along y"),
+        ({"block": 1025}, "OC2212", "1024"),
+        ({"block": (1, 1, 65)}, "OC2212", "64"),
+        ({"block": (64, 32)}, "OC2212", "2048 (64 x 32 x 1)"),
         ({"grid": 1.5}, "OC2100", "grid is not a size"),
         ({"grid": "big"}, "OC2100", "'big'"),
         ({"grid": ()}, "OC2100", "one to three"),
         ({"grid": (1, 2, 3, 4)}, "OC2100", "one to three"),
         ({"block": True}, "OC2100", "block is not a size"),
         ({"block": None}, "OC2100", "block is not a size"),
-        ({"smem": -1}, "OC2131", "shared memory"),
-        ({"smem": 2**31}, "OC2131", "shared memory"),
-        ({"cluster": 3}, "OC2103", "does not divide the grid"),
-        ({"cluster": 32, "grid": 64}, "OC2102", "16"),
-        ({"cluster": (8, 4), "grid": (8, 4)}, "OC2103", "32 (8 x 4 x 1)"),
-        ({"cluster": 0}, "OC2101", "cluster"),
-        ({"cluster": 4, "fallback_cluster": 8}, "OC2103", "multiple of fallback_cluster"),
-        ({"cluster_scheduling": "random"}, "OC2104", "spread"),
-        ({"smem_carveout": 101}, "OC2104", "percentage"),
-        ({"mem_sync_domain": "local"}, "OC2104", "remote"),
-        ({"completion_event": (object(), 0)}, "OC2110", "handle"),
+        ({"smem": -1}, "OC2129", "shared memory"),
+        ({"smem": 2**31}, "OC2129", "shared memory"),
+        ({"cluster": 3}, "OC2213", "does not divide the grid"),
+        ({"cluster": 32, "grid": 64}, "OC2212", "16"),
+        ({"cluster": (8, 4), "grid": (8, 4)}, "OC2213", "32 (8 x 4 x 1)"),
+        ({"cluster": 0}, "OC2211", "cluster"),
+        ({"cluster": 4, "fallback_cluster": 8}, "OC2213", "multiple of fallback_cluster"),
+        ({"cluster_scheduling": "random"}, "OC2214", "spread"),
+        ({"smem_carveout": 101}, "OC2214", "percentage"),
+        ({"mem_sync_domain": "local"}, "OC2214", "remote"),
+        ({"completion_event": (object(), 0)}, "OC2217", "handle"),
     ],
 )
 def test_what_cannot_be_launched_is_refused(changes, code, text):
@@ -156,7 +156,7 @@ def test_shared_memory_is_checked_before_the_launch():
     with pytest.raises(ArgumentError) as caught:
         check_smem(1024, 512 << 20, device(), "gemm")
     text = str(caught.value)
-    assert caught.value.code == "OC2131"
+    assert caught.value.code == "OC2129"
     assert "gemm" in text
     assert "NVIDIA H200" in text
     assert f"at most {227 << 10} bytes" in text
@@ -171,10 +171,10 @@ def test_a_launch_is_checked_against_kernel_and_device():
     check(LaunchConfig(grid=8, block=256, cluster=2))
     with pytest.raises(ArgumentError, match="threads per block") as caught:
         check(LaunchConfig(grid=8, block=256), max_threads=128)
-    assert caught.value.code == "OC2105"
+    assert caught.value.code == "OC2215"
     with pytest.raises(ArgumentError, match="no clusters") as caught:
         check(LaunchConfig(grid=8, block=256, cluster=2), clusters=False, capability=(8, 0))
-    assert caught.value.code == "OC2103"
+    assert caught.value.code == "OC2213"
     with pytest.raises(ArgumentError, match="more shared memory"):
         check(LaunchConfig(grid=8, block=256, smem=228 << 10))
 

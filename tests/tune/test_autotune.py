@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -219,3 +220,27 @@ def test_the_log_and_the_table(capsys: pytest.CaptureFixture[str], clock: list[i
 
 def test_errors_are_ours() -> None:
     assert issubclass(TuningError, OpenCuTeError)
+
+
+def test_on_a_gpu_configurations_compile_at_once(
+    clock: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[tuple[Any, ...]]] = []
+
+    def many(items: list[tuple[Any, ...]], *, return_errors: bool) -> list[Any]:
+        asked.append(items)
+        assert return_errors
+        out: list[Any] = []
+        for fn, args, kwargs in items:
+            try:
+                out.append(cute.compile(fn, *args, **kwargs))
+            except CantImplementError as e:
+                out.append(e)
+        return out
+
+    monkeypatch.setattr(decorator_module, "compile_many", many)
+    monkeypatch.setattr(decorator_module, "run_target", lambda: SimpleNamespace(kind="cuda"))
+    add = make()
+    add(np.zeros(64, np.float32), 3)
+    assert [len(items) for items in asked] == [3]
+    assert list(add.best.values()) == [{"width": 2}] and len(clock) == 2

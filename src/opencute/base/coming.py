@@ -25,12 +25,12 @@ NAMES: dict[str, frozenset[str]] = {
     ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
-        "StaticPersistentRuntimeTileScheduler TmemAllocator blackwell_helpers "
+        "StaticPersistentRuntimeTileScheduler TmemAllocator "
         "blockscaled_layout compute_epilogue_tile_shape distributed gemm "
         "get_num_tmem_alloc_cols mixed_input_helpers sm100".split()
     ),
     "": frozenset(
-        "Array Swizzle Vector inttoptr jax make_array_view memory print_nd_vector vector".split()
+        "Swizzle Vector inttoptr jax make_array_view memory print_nd_vector vector".split()
     ),
     "utils.blackwell_helpers": frozenset(
         "check_gemm_tma_alignment cluster_shape_to_tma_atom_A cluster_shape_to_tma_atom_B "
@@ -44,7 +44,7 @@ NAMES: dict[str, frozenset[str]] = {
 
 # Whole modules, after "opencute.".
 MODULES = frozenset(
-    "cute.experimental cute.nvgpu.tcgen05 jax utils.blackwell_helpers "
+    "cute.experimental cute.nvgpu.tcgen05 jax "
     "utils.blockscaled_layout utils.distributed utils.gemm utils.mixed_input_helpers "
     "utils.sm100".split()
 )

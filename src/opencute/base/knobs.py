@@ -179,6 +179,10 @@ class Knobs:
         "OPENCUTE_LOG_AUTOTUNE", False, _flag, "log every configuration that is tried in tuning",
         alias="CUTE_DSL_LOG_AUTOTUNE",
     )  # fmt: skip
+    tune_cluster = Knob(
+        "OPENCUTE_TUNE_CLUSTER", "", str,
+        "address of a ray cluster that compiles what a search tries; empty compiles here",
+    )  # fmt: skip
     enable_tvm_ffi = Knob(
         "OPENCUTE_ENABLE_TVM_FFI", False, _flag, "as the compile option --enable-tvm-ffi",
         alias="CUTE_DSL_ENABLE_TVM_FFI",

@@ -32,6 +32,7 @@ from opencute.codegen.hopper.tensor_maps import encode_map
 from opencute.codegen.host_ops import HOST_OPS
 from opencute.codegen.llvm_types import llvm_type
 from opencute.dialects.gpu import LaunchFuncOp
+from opencute.dialects.hopper.launch import LaunchEventOp
 from opencute.dialects.hopper.tensor_maps import DescriptorOp, TmaDescType, tile_of
 from opencute.ir.attributes import Attribute, BoolAttr, IntAttr, UnitAttr
 from opencute.ir.core import Op, Value
@@ -53,6 +54,7 @@ _CONFIG_BYTES, _STREAM_AT, _ATTRS_AT, _COUNT_AT = 56, 32, 40, 48
 # CUlaunchAttribute: an id, padding, and a value of 64 bytes.
 _ATTRIBUTE_BYTES, _VALUE_AT = 72, 8
 _COOPERATIVE, _CLUSTER_DIMENSION, _PDL, _PREFERRED_CLUSTER, _CARVEOUT = 2, 4, 6, 11, 14
+_PROGRAMMATIC_EVENT, _COMPLETION_EVENT = 7, 12
 
 
 TOO_MUCH_SMEM = 1 << 30
@@ -147,10 +149,11 @@ class _HostPrinter:
         self.results: tuple[Type, ...] = ()
         self.maps: list[tuple[Location | None, Tile]] = []
         table: dict[str, OpPrinter] = {
-            **HOST_OPS, "gpu.launch_func": self._launch, "cute.tma_descriptor": self._map,
+            **HOST_OPS, "cute.launch_event": self._event, "gpu.launch_func": self._launch, "cute.tma_descriptor": self._map,
         }  # fmt: skip
         self.e = Emitter(self.module, table)
         self.slot_of: dict[Value, str] = {}
+        self.events: list[tuple[int, list[str]]] = []
 
     def function(self, op: Op) -> str:
         """The definition."""
@@ -184,6 +187,20 @@ class _HostPrinter:
         assert isinstance(op, DescriptorOp)
         encode_map(e, op, len(self.maps))
         self.maps.append((op.loc, tile_of(op)))
+
+    def _event(self, e: Emitter, op: Op) -> None:
+        """Keep an event for the launch that follows."""
+        assert isinstance(op, LaunchEventOp)
+        low = e.assign(f"trunc {e.typed(op.event)} to i32")
+        high = self._i32_of(e.assign(f"lshr {e.typed(op.event)}, 32"))
+        words = [low, high, str(op.flags.value)]
+        if op.kind.value == "completion":
+            self.events.append((_COMPLETION_EVENT, words))
+        else:
+            self.events.append((_PROGRAMMATIC_EVENT, [*words, str(op.at_start.value)]))
+
+    def _i32_of(self, name: str) -> str:
+        return self.e.assign(f"trunc i64 {name} to i32")
 
     def _launch(self, e: Emitter, op: Op) -> None:
         assert isinstance(op, LaunchFuncOp)
@@ -254,6 +271,8 @@ class _HostPrinter:
         cluster = [op.cluster_x, op.cluster_y, op.cluster_z]
         if op.cluster_x is not None:
             out.append((_CLUSTER_DIMENSION, [self._i32(v) for v in cluster if v is not None]))
+        out += self.events
+        self.events = []
         if _is_set(op.attributes.get("cute.use_pdl")):
             out.append((_PDL, ["1"]))
         if _is_set(op.attributes.get("cute.cooperative")):

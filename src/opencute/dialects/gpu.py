@@ -90,7 +90,7 @@ class GpuFuncOp(Op):
                 sizes = (found.value,)
             if not sizes or min(sizes) < 1 or math.prod(sizes) > most:
                 raise VerificationError(
-                    f"gpu.func: {key} is not possible", code="OC1457", loc=self.loc,
+                    f"gpu.func: {key} is not possible", code="OC1495", loc=self.loc,
                     expected=f"positive, together at most {most}", found=sizes,
                 )  # fmt: skip
 

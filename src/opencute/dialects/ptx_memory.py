@@ -271,7 +271,7 @@ class PrefetchOp(Op):
         _pointer(self, self.ptr, ("gmem", "generic"))
         if self.level.value not in LEVELS:
             raise VerificationError(
-                "ptx.prefetch: there is no such cache", code="OC1475", loc=self.loc,
+                "ptx.prefetch: there is no such cache", code="OC1496", loc=self.loc,
                 expected=" or ".join(LEVELS), found=self.level.value,
             )  # fmt: skip
 

@@ -25,6 +25,7 @@ from opencute.frontend.arguments.adapters import adapted, is_adapted, register_j
 from opencute.frontend.arguments.declared import CallCheck
 from opencute.frontend.arguments.kinds import (
     EnvStreamSpec,
+    EventSpec,
     PointerSpec,
     ScalarSpec,
     Spec,
@@ -219,6 +220,8 @@ def spec_of(obj: Any, annotation: Any, name: str, space: AddressSpace | None = N
         return TensorSpec(tensor, space or (AddressSpace.gmem if host else tensor.memspace))
     if isinstance(obj, ExternalPointer):
         return PointerSpec(obj, space or obj.memspace)
+    if type(obj).__name__ in ("CUevent", "cudaEvent_t", "Event"):
+        return EventSpec()
     if _is_stream(obj, annotation):
         return StreamSpec()
     if has_protocol(obj) and not isinstance(obj, Numeric):

@@ -33,6 +33,7 @@ from opencute.arch.target import (
 from opencute.base.errors import ArgumentError, LanguageError, TypeMismatchError
 from opencute.base.location import Location
 from opencute.dialects import arith, builtin, func, gpu, llvm
+from opencute.dialects.hopper.launch import launch_event
 from opencute.frontend.arguments.returns import Returned
 from opencute.frontend.carried import NoJoin, Plan, plan_for
 from opencute.frontend.escapes import check_escapes
@@ -51,7 +52,7 @@ from opencute.ir.core import Block, Op, Value
 from opencute.ir.types import I64, FunctionType, Type
 from opencute.lang.block.smem import SmemPlan, planning
 from opencute.lang.numbers import Int32, Int64, Numeric
-from opencute.lang.streams import Stream
+from opencute.lang.streams import Event, Stream
 from opencute.lang.tiled.atoms import MmaAtom
 from opencute.layout.ints import is_sequence
 
@@ -221,6 +222,11 @@ class KernelCall:
         smem_merge_branch_allocs: bool = False,
         preferred_smem_carveout: int | None = None,
         hint_smem_base_uniform: bool = False,
+        launch_completion_event: Any = None,
+        launch_completion_event_flags: int = 0,
+        programmatic_event: Any = None,
+        programmatic_event_flags: int = 0,
+        programmatic_event_trigger_at_block_start: Any = 0,
         loc: Any = None,
         ip: Any = None,
     ) -> None:
@@ -238,6 +244,12 @@ class KernelCall:
             cooperative: cooperative launch.
             smem_merge_branch_allocs: branches of a run-time `if` allocate the same shared memory.
             preferred_smem_carveout: percent of the L1 that is to be shared memory.
+            launch_completion_event: an event that fires when all blocks have started.
+            launch_completion_event_flags: its flags.
+            programmatic_event: an event that fires when all blocks have called
+                `griddepcontrol_launch_dependents` or ended.
+            programmatic_event_flags: its flags.
+            programmatic_event_trigger_at_block_start: whether it fires when they start instead.
 
         Raises:
             TypeMismatchError: a dimension is no integer.
@@ -274,6 +286,11 @@ class KernelCall:
         dynamic = self._smem(smem, plan)
         if isinstance(dynamic, Numeric):
             attrs["cute.smem_limit"] = IntAttr(limit, I64)
+        _event("completion", launch_completion_event, launch_completion_event_flags)
+        _event(
+            "programmatic", programmatic_event, programmatic_event_flags,
+            at_start=bool(programmatic_event_trigger_at_block_start),
+        )  # fmt: skip
         gpu.launch_func(
             symbol,
             [_extent("grid", d) for d in dims[0]],
@@ -370,7 +387,7 @@ def _extent(what: str, d: Any) -> Value:
 def _dims(what: str, dims: Any) -> list[Any]:
     items = list(dims) if is_sequence(dims) else [dims]
     if len(items) > 3:
-        raise ArgumentError(f"{what} has more than three dimensions", code="OC2110", found=items)
+        raise ArgumentError(f"{what} has more than three dimensions", code="OC2216", found=items)
     out: list[Any] = []
     for d in items:
         if isinstance(d, Numeric):
@@ -419,6 +436,18 @@ def _bounds(block: list[Any], most: Any, min_blocks: int) -> dict[str, Attribute
             )  # fmt: skip
         attrs["cute.minctasm"] = IntAttr(int(min_blocks), I64)
     return attrs
+
+
+def _event(kind: str, event: Any, flags: Any, *, at_start: bool = False) -> None:
+    """Let the next launch fire an event, if there is one."""
+    if event is None:
+        return
+    if not isinstance(event, Event):
+        raise TypeMismatchError(
+            "launch: an event must be an argument of the host function", code="OC1255",
+            found=type(event).__name__, hint="annotate a parameter as CUevent and pass it on",
+        )  # fmt: skip
+    launch_event(kind, event.value, int(flags), at_start=at_start)
 
 
 def _stream(stream: Any) -> Value | None:

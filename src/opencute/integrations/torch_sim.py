@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any
 
+from opencute.integrations import torch_addresses
 from opencute.integrations import torch_marks as marks
 from opencute.integrations.torch_cuda import CUDAGraph, SimulatedDevice
 from opencute.integrations.torch_rewrite import Rewriter, normalize_device
@@ -32,7 +33,11 @@ from opencute.integrations.torch_rng import CudaRandom, generator_class
 
 __all__ = [
     "capturing_graph", "install", "installed", "is_cuda", "is_uninitialized", "mark_initialized",
+<<<<<<< HEAD
     "mark_uninitialized", "memory_at",
+=======
+    "mark_uninitialized", "memory",
+>>>>>>> main
     "on_empty", "simulated_cuda", "uninstall",
 ]  # fmt: skip
 
@@ -43,7 +48,11 @@ is_cuda = marks.is_cuda
 is_uninitialized = marks.is_uninitialized
 mark_initialized = marks.mark_initialized
 mark_uninitialized = marks.mark_uninitialized
+<<<<<<< HEAD
 memory_at = marks.memory_at
+=======
+memory = torch_addresses.memory
+>>>>>>> main
 
 _MISSING = object()
 
@@ -76,6 +85,7 @@ class _Installation:
                 self.set(torch.accelerator, name, value)
         self.set(torch, "Generator", generator_class(torch, partial(normalize_device, torch)))
         self.set(torch, "compile", _identity_compile)
+        self.set(torch.Tensor, "data_ptr", torch_addresses.noting(torch.Tensor.data_ptr))
         self.set(torch.Tensor, "record_stream", _record_stream)  # checks its type before any mode
         self.set(torch, "from_dlpack", self._keeping_mark(torch.from_dlpack))
         self.set(torch.utils.dlpack, "from_dlpack", torch.from_dlpack)

@@ -116,7 +116,7 @@ def create_and_permute_torch_tensor(
 
     Raises:
         ArgumentError: OC2233, the order is no permutation.
-        TypeMismatchError: OC1282, a config of another kind of filling, or no such kind.
+        TypeMismatchError: OC1610, a config of another kind of filling, or no such kind.
     """
     import torch
 
@@ -144,7 +144,7 @@ def create_and_permute_torch_tensor(
 def _config_for(init_type: Any, given: Any) -> Any:
     if not isinstance(init_type, TensorInitType):
         raise TypeMismatchError(
-            "init_type is a member of TensorInitType", code="OC1282", found=repr(init_type),
+            "init_type is a member of TensorInitType", code="OC1610", found=repr(init_type),
             expected=", ".join(m.name for m in TensorInitType),
         )  # fmt: skip
     want = _CONFIGS.get(init_type)
@@ -154,7 +154,7 @@ def _config_for(init_type: Any, given: Any) -> Any:
         return want()
     if not isinstance(given, want):
         raise TypeMismatchError(
-            "init_config does not go with init_type", code="OC1282",
+            "init_config does not go with init_type", code="OC1610",
             expected=f"{want.__name__} for {init_type.name}", found=repr(given),
         )  # fmt: skip
     return given

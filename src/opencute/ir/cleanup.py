@@ -51,13 +51,18 @@ _UNUSED_GOES = Trait.PURE | Trait.READS | Trait.CONSTANT | Trait.ALLOCATES
 # What the traits of an operation come to. Asking enum.Flag each time would be half of the cost.
 _STAYS, _GOES, _MERGES, _CONSTANT, _AS_ITS_REGIONS = range(5)
 _KINDS: dict[str, int] = {}
+_KINDS_OF_TRAITS: dict[int, int] = {}
+_CONSTANTS: dict[str, bool] = {}
 
 
 def _kind(op: Op) -> int:
     """How an operation may be treated; remembered where it follows from the name alone."""
     kind = _KINDS.get(op.name)
     if kind is None:
-        kind = _kind_of(traits_of(op))
+        traits = traits_of(op)
+        kind = _KINDS_OF_TRAITS.get(traits.value)
+        if kind is None:
+            kind = _KINDS_OF_TRAITS[traits.value] = _kind_of(traits)
         declared = declaration(op.name)
         if declared is not None and declared.own_traits is None:
             _KINDS[op.name] = kind
@@ -131,7 +136,15 @@ def folder(*names: str) -> Callable[[Folder], Folder]:
 def constant_of(value: Value) -> Attribute | None:
     """The value of a constant, None for anything else."""
     op = value.op
-    return op.attributes["value"] if op is not None and _kind(op) == _CONSTANT else None
+    if op is None:
+        return None
+    constant = _CONSTANTS.get(op.name)
+    if constant is None:
+        declared = declaration(op.name)
+        if declared is None:
+            return None
+        constant = _CONSTANTS[op.name] = Trait.CONSTANT in declared.traits
+    return op.attributes["value"] if constant else None
 
 
 def fold(op: Op) -> Attribute | Value | None:

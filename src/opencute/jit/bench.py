@@ -71,7 +71,7 @@ def benchmark(
         ArgumentError: no arguments, or no iterations.
     """
     if iterations < 1 or warmup_iterations < 0 or workspace_count < 1:
-        raise ArgumentError("iterations must be positive", code="OC2150")
+        raise ArgumentError("iterations must be positive", code="OC2224")
     if kernel_arguments is None and workspace_generator is None:
         kernel_arguments = JitArguments()
     if workspace_generator is not None:

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from opencute.base import errors
 from opencute.base.errors import ArgumentTypeError, CompileError, OpenCuTeError
@@ -38,12 +38,41 @@ from opencute.jit.functions import JitFunction
 from opencute.jit.worker import read, write
 from opencute.runtime.cache import default_cache
 
-__all__ = ["compile_many"]
+__all__ = ["Worker", "blobs_of", "compile_many", "message"]
 
 _START = "import sys; sys.path[:] = {path!r}; from opencute.jit.worker import main; main()"
 
 
-class _Worker:
+class Worker(Protocol):
+    """Where modules are compiled; each is used by one thread."""
+
+    def compile(self, artefacts: Artefacts) -> dict[str, bytes]:
+        """The packed machine code of a module; raises what the compiler says about it."""
+        ...
+
+    def close(self) -> None:
+        """No more modules will come."""
+        ...
+
+
+def message(artefacts: Artefacts) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What a worker is sent: `opencute.jit.worker.answer` takes it."""
+    header = {
+        "name": artefacts.name, "arch": artefacts.target.name,
+        "options": {k: v for k, v in vars(artefacts.options).items() if "keep" not in k},
+    }  # fmt: skip
+    return header, {"module": print_op(artefacts.module, locations=True).encode()}
+
+
+def blobs_of(answer: tuple[dict[str, Any], dict[str, bytes]]) -> dict[str, bytes]:
+    """What a worker has answered; raises what it could not compile."""
+    header, blobs = answer
+    if not header["ok"]:
+        raise _error(header)
+    return blobs
+
+
+class _Process:
     """One process; started when it gets its first module."""
 
     def __init__(self) -> None:
@@ -65,13 +94,8 @@ class _Worker:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         source, target = self.process.stdout, self.process.stdin
         assert source is not None and target is not None
-        header = {
-            "name": artefacts.name, "arch": artefacts.target.name,
-            "options": {k: v for k, v in vars(artefacts.options).items() if "keep" not in k},
-        }  # fmt: skip
         try:
-            text = print_op(artefacts.module, locations=True)
-            write(target, header, {"module": text.encode()})
+            write(target, *message(artefacts))
             answer = read(source)
         except (OSError, EOFError):
             answer = None
@@ -85,10 +109,7 @@ class _Worker:
                 f"the process that compiled {artefacts.name} has ended", code="OC1051",
                 found=f"exit status {status}",
             )  # fmt: skip
-        header, blobs = answer
-        if not header["ok"]:
-            raise _error(header)
-        return blobs
+        return blobs_of(answer)
 
     def close(self) -> None:
         """End the process."""
@@ -139,6 +160,7 @@ def compile_many(
     options: str = "",
     progress: Callable[[int, int], None] | bool = False,
     return_errors: bool = False,
+    worker: Callable[[], Worker] | None = None,
 ) -> list[Any]:
     """Compile several functions, or one for several arguments, in parallel.
 
@@ -148,6 +170,7 @@ def compile_many(
         options: an option string for all of them.
         progress: called with how many are done and how many there are; True prints a line.
         return_errors: give the error in the place of an executor, instead of raising the first.
+        worker: makes a worker for each of `processes` threads; a process when omitted.
 
     Returns:
         Executors in the order of the items.
@@ -171,7 +194,7 @@ def compile_many(
                     raise placed from None
                 raise
             made.append(placed)
-    _compile(made, processes or os.cpu_count() or 1, tell)
+    _compile(made, processes or os.cpu_count() or 1, tell, worker or _Process)
     out: list[Any] = []
     for item in made:
         error = item if isinstance(item, Exception) else item.error
@@ -223,8 +246,9 @@ def _executor(item: _Item) -> Executor:
 
 
 def _compile(
-    made: Sequence[_Item | Exception], processes: int, tell: Callable[[int, int], None]
-) -> None:
+    made: Sequence[_Item | Exception], processes: int, tell: Callable[[int, int], None],
+    make: Callable[[], Worker],
+) -> None:  # fmt: skip
     """Give each item its machine code, or its error."""
     waiting: queue.SimpleQueue[list[_Item]] = queue.SimpleQueue()
     groups: dict[str, list[_Item]] = {}  # equal modules are compiled once
@@ -246,7 +270,7 @@ def _compile(
 
     def work() -> None:
         nonlocal done
-        worker = _Worker()
+        worker = make()
         try:
             while True:
                 try:
@@ -271,7 +295,7 @@ def _identity(item: _Item) -> str:
     return f"{item.artefacts.target.name} {item.request.options} {item.module}"
 
 
-def _compile_group(worker: _Worker, group: list[_Item]) -> None:
+def _compile_group(worker: Worker, group: list[_Item]) -> None:
     first = group[0]
     try:
         blobs = worker.compile(first.artefacts)

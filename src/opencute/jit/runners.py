@@ -94,7 +94,13 @@ class MemoryMarks(Protocol):
 
     def mark_initialized(self, tensor: Any) -> None: ...
 
+<<<<<<< HEAD
     def memory_at(self, address: int) -> tuple[int, int, Any] | None: ...
+=======
+    def memory(self) -> list[tuple[int, int]]:
+        """Address and size of memory that kernels may reach by addresses they read."""
+        ...
+>>>>>>> main
 
 
 _marks: list[MemoryMarks] = []
@@ -102,6 +108,10 @@ _marks: list[MemoryMarks] = []
 
 def _knows_marks(t: ExternalTensor) -> bool:
     return bool(_marks) and t.array.framework == "torch"
+
+
+def _asked_for() -> list[tuple[int, int]]:
+    return _marks[0].memory() if _marks else []
 
 
 def use_memory_marks(marks: MemoryMarks | None) -> None:
@@ -157,7 +167,14 @@ class SimRunner:
             self.simulator.seed = KNOBS.sim_seed
             self.simulator.check = KNOBS.sim_check
             self.simulator.count_transactions = KNOBS.sim_profile
-            results = self.simulator.run_host(self.module, self.artefacts.name, args)
+            known = [Buffer.from_address(a, n, f"the memory at {a:#x}") for a, n in _asked_for()]
+            for buffer in known:
+                self.simulator.register(buffer)
+            try:
+                results = self.simulator.run_host(self.module, self.artefacts.name, args)
+            finally:
+                for buffer in known:
+                    self.simulator.unregister(buffer)
             for value, arg in zip(values, args, strict=True):
                 if isinstance(value, ExternalTensor):
                     written = arg.buffer.written

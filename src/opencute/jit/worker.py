@@ -24,7 +24,7 @@ from opencute.compiler.cached import pack
 from opencute.compiler.options import Options
 from opencute.ir.parser import parse
 
-__all__ = ["main", "read", "write"]
+__all__ = ["answer", "main", "read", "write"]
 
 _SIZE = struct.Struct("<I")
 
@@ -63,20 +63,26 @@ def _compile(header: dict[str, Any], blobs: dict[str, bytes]) -> dict[str, bytes
     return pack(Artefacts(header["name"], module, header["arch"], options).device)
 
 
+def answer(
+    header: dict[str, Any], blobs: dict[str, bytes]
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The answer to a message: the machine code, or what the compiler says."""
+    # The parent keeps the cache, and warns of what it is given.
+    with KNOBS.override(cache_enabled=False, advisories=False):
+        try:
+            return {"ok": True}, _compile(header, blobs)
+        except Exception as e:
+            return describe(e), {}
+
+
 def main() -> None:
     """Serve until standard input ends."""
     source = sys.stdin.buffer
     # Whatever prints in here must not come between messages.
     target = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    # The parent keeps the cache, and warns of what it is given.
-    KNOBS.overrides.update(cache_enabled=False, advisories=False)
     while (message := read(source)) is not None:
-        header, blobs = message
-        try:
-            write(target, {"ok": True}, _compile(header, blobs))
-        except Exception as e:
-            write(target, describe(e), {})
+        write(target, *answer(*message))
 
 
 def describe(error: Exception) -> dict[str, Any]:

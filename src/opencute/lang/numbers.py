@@ -262,7 +262,7 @@ class Numeric(metaclass=NumericMeta):
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
         if modulus is not None:
-            raise TypeMismatchError("pow() of numbers takes no modulus", code="OC1245",
+            raise TypeMismatchError("pow() of numbers takes no modulus", code="OC1603",
                                     found=repr(modulus), hint="write x ** n % m")  # fmt: skip
         return ops.power(self, other)
 

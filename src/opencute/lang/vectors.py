@@ -158,7 +158,7 @@ class TensorSSA:
 
     def __setitem__(self, crd: Any, value: Any) -> None:
         raise TypeMismatchError(
-            "the elements of a vector in registers cannot be assigned", code="OC1224",
+            "the elements of a vector in registers cannot be assigned", code="OC1600",
             hint="make a register tensor, cute.make_rmem_tensor(shape, dtype), store() the vector "
             "to it and assign there; or select with cute.where",
         )  # fmt: skip
@@ -211,7 +211,7 @@ class TensorSSA:
         bits = product(first) * old
         if bits % new or is_tuple(first):
             raise LayoutError(
-                "bitcast changes the first mode, which does not hold whole elements", code="OC1368",
+                "bitcast changes the first mode, which does not hold whole elements", code="OC1365",
                 expected=f"a multiple of {new} bits", found=f"{to_str(self.shape)} of {old} bits",
                 hint="reshape the vector to one mode first",
             )  # fmt: skip

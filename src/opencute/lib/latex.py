@@ -50,7 +50,7 @@ def _check(layout: Any, modes: int, what: str) -> None:
         )  # fmt: skip
     if rank(layout) > modes:
         raise LayoutError(
-            f"{what} takes a layout of at most two modes", code="OC1369", found=str(layout),
+            f"{what} takes a layout of at most two modes", code="OC1387", found=str(layout),
             hint="group modes with cute.group_modes first",
         )  # fmt: skip
 
@@ -94,7 +94,7 @@ def latex_tv(layout_tv: Any, tile_mn: Any) -> str:
     if rank(layout_tv) != 2 or rank(tile_mn) != 2 or isinstance(layout_tv, ComposedLayout):
         raise LayoutError(
             "print_latex_tv takes a (thread, value) layout and a tile of two modes",
-            code="OC1369", found=f"{layout_tv}, {tile_mn}",
+            code="OC1387", found=f"{layout_tv}, {tile_mn}",
         )  # fmt: skip
     rows, cols = (int(product(s)) for s in _extents(tile_mn))
     cells: dict[tuple[int, int], tuple[str, str]] = {}

@@ -34,7 +34,7 @@ class LayoutEnum(enum.Enum):
             unit = [m for m in unit if _extent(layout[m]) != 1] or [1]
         if not unit:
             raise LayoutError(
-                "the matrix is neither row nor column major", code="OC1369", found=str(layout),
+                "the matrix is neither row nor column major", code="OC1388", found=str(layout),
                 expected="stride 1 in one of its first two modes",
             )  # fmt: skip
         return LayoutEnum.ROW_MAJOR if unit[0] == 1 else LayoutEnum.COL_MAJOR

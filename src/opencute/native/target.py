@@ -54,7 +54,7 @@ def initialize() -> Any:
             except ImportError as e:
                 raise MissingPieceError(
                     f"llvmlite cannot be imported: {e}",
-                    code="OC5010",
+                    code="OC5013",
                     hint="pip install 'llvmlite>=0.45'",
                 ) from e
             llvm = cast(Any, loaded)

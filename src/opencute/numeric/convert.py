@@ -65,11 +65,11 @@ def bits_of(array: Array, t: DType) -> Array:
     """The patterns of an array in `t`'s NumPy dtype; shares its memory where it can.
 
     Raises:
-        TypeMismatchError: OC1253, if the array has another dtype.
+        TypeMismatchError: OC1607, if the array has another dtype.
     """
     if array.dtype != t.numpy_dtype:
         raise TypeMismatchError(
-            f"the array is not one of {t.display}", code="OC1253",
+            f"the array is not one of {t.display}", code="OC1607",
             expected=t.numpy_dtype, found=array.dtype,
         )  # fmt: skip
     if t.container_bits == 128:
@@ -137,8 +137,8 @@ def convert(
         An array in `dst`'s NumPy dtype.
 
     Raises:
-        TypeMismatchError: OC1253, if the array has not `src`'s NumPy dtype.
-        ArgumentError: OC2010, for an unknown rounding.
+        TypeMismatchError: OC1607, if the array has not `src`'s NumPy dtype.
+        ArgumentError: OC2020, for an unknown rounding.
     """
     bits = convert_bits(bits_of(array, src), src, dst, rounding, saturate)
     return from_bits(bits, dst)

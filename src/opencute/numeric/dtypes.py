@@ -187,7 +187,7 @@ class DType:
         """Distance from 1 to the next larger value; only floats have one.
 
         Raises:
-            TypeMismatchError: OC1250, for integers and Boolean.
+            TypeMismatchError: OC1605, for integers and Boolean.
         """
         self._require_float("eps")
         return 2.0**-self.mantissa_bits
@@ -197,7 +197,7 @@ class DType:
         """The smallest positive value with full precision; only floats have one.
 
         Raises:
-            TypeMismatchError: OC1250, for integers and Boolean.
+            TypeMismatchError: OC1605, for integers and Boolean.
         """
         self._require_float("smallest_normal")
         return 2.0 ** (1 - self.bias) if self.has_zero else self.value_of(0)
@@ -207,7 +207,7 @@ class DType:
         """The smallest positive value; only floats have one.
 
         Raises:
-            TypeMismatchError: OC1250, for integers and Boolean.
+            TypeMismatchError: OC1605, for integers and Boolean.
         """
         self._require_float("smallest_subnormal")
         return self.value_of(1) if self.has_zero else self.value_of(0)
@@ -216,7 +216,7 @@ class DType:
         if not self.is_float:
             raise TypeMismatchError(
                 f"{self.display} has no {what}",
-                code="OC1250",
+                code="OC1605",
                 expected="a floating-point type",
                 found=self.name,
             )
@@ -350,14 +350,14 @@ _BY_PYTHON: dict[type, DType] = {bool: BOOL, int: I32, float: F32}
 
 
 def _unknown(what: str, found: object, hint: str) -> TypeMismatchError:
-    return TypeMismatchError(f"no element type for {what}", code="OC1251", found=found, hint=hint)
+    return TypeMismatchError(f"no element type for {what}", code="OC1606", found=found, hint=hint)
 
 
 def dtype(name: str | DType) -> DType:
     """The record with a short name (``"f16"``) or display name (``"Float16"``).
 
     Raises:
-        TypeMismatchError: OC1251, if there is none.
+        TypeMismatchError: OC1606, if there is none.
     """
     if isinstance(name, DType):
         return name
@@ -371,7 +371,7 @@ def from_numpy_dtype(value: Any) -> DType:
     """The record of a NumPy dtype, or of anything that ``np.dtype`` accepts (``np.float16``).
 
     Raises:
-        TypeMismatchError: OC1251, if there is none (complex, strings, other byte orders).
+        TypeMismatchError: OC1606, if there is none (complex, strings, other byte orders).
     """
     import numpy as np
 
@@ -395,7 +395,7 @@ def from_dlpack_code(code: int, bits: int, lanes: int = 1) -> DType:
         lanes: 1, or what fills one byte for types narrower than a byte (two f4 per byte).
 
     Raises:
-        TypeMismatchError: OC1251, if there is none.
+        TypeMismatchError: OC1606, if there is none.
     """
     found = _BY_DLPACK.get((code, bits))
     if found is None or not (lanes == 1 or (lanes > 1 and bits * lanes == 8)):
@@ -411,7 +411,7 @@ def from_torch_name(name: str) -> DType:
     """The record of a torch dtype by its name: ``"torch.float16"``, ``"half"``; imports no torch.
 
     Raises:
-        TypeMismatchError: OC1251, if there is none (complex, quantised, other fnuz formats).
+        TypeMismatchError: OC1606, if there is none (complex, quantised, other fnuz formats).
     """
     found = _BY_TORCH.get(name.removeprefix("torch."))
     if found is None:
@@ -423,7 +423,7 @@ def from_python_type(value: type) -> DType:
     """The type that a Python scalar has in a kernel: bool → i1, int → i32, float → f32.
 
     Raises:
-        TypeMismatchError: OC1251, for any other type.
+        TypeMismatchError: OC1606, for any other type.
     """
     found = _BY_PYTHON.get(value)
     if found is None:

@@ -73,7 +73,7 @@ def unpack(
         A 1-D array of patterns in `t.bits_dtype`.
 
     Raises:
-        ArgumentError: OC2013, if the bytes do not hold `count` elements.
+        ArgumentError: OC2022, if the bytes do not hold `count` elements.
     """
     raw = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
     each = t.container_bits if one_per_container else t.memory_bits
@@ -82,7 +82,7 @@ def unpack(
         count = fits
     if not 0 <= count <= fits:
         raise ArgumentError(
-            f"{len(raw)} bytes do not hold {count} elements of {t.display}", code="OC2013",
+            f"{len(raw)} bytes do not hold {count} elements of {t.display}", code="OC2022",
             expected=f"at most {fits} elements", found=count,
         )  # fmt: skip
     if t.container_bits == 128:

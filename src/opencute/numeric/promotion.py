@@ -103,12 +103,12 @@ def promote(a: Operand, b: Operand) -> DType:
         The type to convert both operands to.
 
     Raises:
-        TypeMismatchError: OC1252, if an operand is neither.
+        TypeMismatchError: OC1609, if an operand is neither.
     """
     for x in (a, b):
         if not isinstance(x, DType) and x not in _WEAK_RANK:
             raise TypeMismatchError(
-                "an operand has no element type", code="OC1252",
+                "an operand has no element type", code="OC1609",
                 expected="a DType, or bool, int or float for a Python number", found=x,
             )  # fmt: skip
     if isinstance(a, DType):

@@ -37,13 +37,13 @@ def check_rounding(mode: str | None, dst: DType) -> Rounding:
     """The mode, or the default one for None.
 
     Raises:
-        ArgumentError: OC2010, if no mode has that name.
+        ArgumentError: OC2020, if no mode has that name.
     """
     if mode is None:
         return default_rounding(dst)
     known = cast("tuple[str, ...]", get_args(Rounding))
     if mode not in known:
         raise ArgumentError(
-            f"no rounding is called {mode!r}", code="OC2010", expected=", ".join(known)
+            f"no rounding is called {mode!r}", code="OC2020", expected=", ".join(known)
         )
     return cast(Rounding, mode)

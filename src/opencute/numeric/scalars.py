@@ -35,7 +35,7 @@ Number: TypeAlias = "SupportsIndex | SupportsFloat"
 class ScalarOverflowError(ArgumentError, OverflowError):
     """Infinity cannot become an integer."""
 
-    default_code = "OC2012"
+    default_code = "OC2024"
 
 
 def coerce_scalar(value: Number, t: DType) -> bool | int | float:
@@ -49,9 +49,9 @@ def coerce_scalar(value: Number, t: DType) -> bool | int | float:
         A bool for Boolean (False only for zero), an int for integers, a float for floats.
 
     Raises:
-        ArgumentError: OC2011 (also a ValueError), for NaN to an integer.
-        ScalarOverflowError: OC2012 (also an OverflowError), for infinity to an integer.
-        TypeMismatchError: OC1254, if the value is not a real number.
+        ArgumentError: OC2021 (also a ValueError), for NaN to an integer.
+        ScalarOverflowError: OC2024 (also an OverflowError), for infinity to an integer.
+        TypeMismatchError: OC1608, if the value is not a real number.
     """
     return decode_scalar(encode_scalar(value, t), t)
 
@@ -103,7 +103,7 @@ def _number(value: Number, t: DType) -> int | float:
     if hasattr(value, "__float__"):
         return float(value)  # type: ignore[arg-type]
     raise TypeMismatchError(
-        f"{t.display} is made from a real number", code="OC1254",
+        f"{t.display} is made from a real number", code="OC1608",
         expected="bool, int or float", found=type(value).__name__,
     )  # fmt: skip
 
@@ -112,7 +112,7 @@ def _whole(number: int | float, t: DType) -> int:
     if isinstance(number, int):
         return number
     if math.isnan(number):
-        raise ArgumentError(f"NaN cannot become an {t.display}", code="OC2011")
+        raise ArgumentError(f"NaN cannot become an {t.display}", code="OC2021")
     if math.isinf(number):
         raise ScalarOverflowError(f"infinity cannot become an {t.display}")
     return math.trunc(number)

@@ -23,12 +23,12 @@ from opencute.passes.check_atoms import check_atoms
 from opencute.passes.contract_fma import contract_fma
 from opencute.passes.expand import expand
 from opencute.passes.hopper.join import join_products
+from opencute.passes.integers.wide import wide
 from opencute.passes.loops.fresh import fresh
 from opencute.passes.loops.prefetch import prefetch
 from opencute.passes.simplify import simplify
 from opencute.passes.tiles import tiles
 from opencute.passes.unroll import unroll
-from opencute.passes.wide import wide
 
 __all__ = [
     "CUTE", "DEVICE", "HOST", "EachFunction", "Pass", "cute_pipeline", "device_pipeline",

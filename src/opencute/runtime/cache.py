@@ -206,7 +206,7 @@ class DiskCache:
         # Keys become file names: nothing but hex digits may pass.
         if not _KEY.fullmatch(key):
             raise ArgumentError(
-                "a cache key is the hex digest of a SHA-256", code="OC2120", found=key[:80]
+                "a cache key is the hex digest of a SHA-256", code="OC2218", found=key[:80]
             )
         if self.directory is None:
             return None

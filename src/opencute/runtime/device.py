@@ -158,7 +158,7 @@ def _properties(ordinal: int) -> DeviceProperties:
     if not 0 <= ordinal < n.value:
         raise ArgumentError(
             f"there is no CUDA device {ordinal}",
-            code="OC2130",
+            code="OC2219",
             expected=f"0 to {n.value - 1}" if n.value else "nothing: no device is visible",
             found=ordinal,
         )

@@ -278,7 +278,7 @@ def handle(obj: Any) -> int:
     except (TypeError, ValueError):
         raise ArgumentError(
             f"{type(obj).__name__} is not a CUDA handle",
-            code="OC2110",
+            code="OC2217",
             expected="an int or an object of cuda.bindings.driver",
             found=repr(obj)[:80],
         ) from None

@@ -104,7 +104,7 @@ def _extents(value: Extents, what: str, limits: tuple[int, int, int]) -> tuple[i
         if size <= 0:
             raise ArgumentError(
                 f"{what} has extent {size} along {axis}",
-                code="OC2101",
+                code="OC2211",
                 expected="at least 1",
                 found=repr(value)[:80],
                 hint="skip the launch when there is nothing to do" if what == "grid" else None,
@@ -112,7 +112,7 @@ def _extents(value: Extents, what: str, limits: tuple[int, int, int]) -> tuple[i
         if size > limit:
             raise ArgumentError(
                 f"{what} is too large along {axis}",
-                code="OC2102",
+                code="OC2212",
                 expected=f"at most {limit}",
                 found=size,
             )
@@ -170,13 +170,13 @@ class LaunchConfig:
         if threads > MAX_THREADS:
             raise ArgumentError(
                 "block has too many threads",
-                code="OC2102",
+                code="OC2212",
                 expected=f"at most {MAX_THREADS}",
                 found=f"{threads} ({' x '.join(map(str, block))})",
             )
         smem = operator.index(self.smem)
         if not 0 <= smem < 1 << 31:
-            raise ArgumentError("smem is not an amount of shared memory", code="OC2131", found=smem)
+            raise ArgumentError("smem is not an amount of shared memory", code="OC2129", found=smem)
         cluster, attributes = self._attributes(grid)
         return PackedConfig(grid, block, cluster, smem, attributes)
 
@@ -191,7 +191,7 @@ class LaunchConfig:
             if any(c % f for c, f in zip(cluster, fallback, strict=True)):
                 raise ArgumentError(
                     "cluster is not a multiple of fallback_cluster",
-                    code="OC2103",
+                    code="OC2213",
                     expected=f"a multiple of {fallback}",
                     found=cluster,
                 )
@@ -214,7 +214,7 @@ class LaunchConfig:
         if self.smem_carveout is not None:
             if not -1 <= self.smem_carveout <= 100:
                 raise ArgumentError(
-                    "smem_carveout is a percentage, or -1", code="OC2104", found=self.smem_carveout
+                    "smem_carveout is a percentage, or -1", code="OC2214", found=self.smem_carveout
                 )
             out.append(_attribute(_SMEM_CARVEOUT, self.smem_carveout))
         if self.programmatic_event is not None:
@@ -239,7 +239,7 @@ def _event(number: int, event: Any, *words: int) -> _Attribute:
 def _choice(what: str, value: str, choices: dict[str, int]) -> int:
     if value not in choices:
         raise ArgumentError(
-            f"{what} has no such value", code="OC2104", expected=", ".join(choices), found=value
+            f"{what} has no such value", code="OC2214", expected=", ".join(choices), found=value
         )
     return choices[value]
 
@@ -254,14 +254,14 @@ def _cluster(
     if blocks > MAX_CLUSTER:
         raise ArgumentError(
             f"{what} has too many blocks",
-            code="OC2103",
+            code="OC2213",
             expected=f"at most {_PORTABLE_CLUSTER}, on some devices {MAX_CLUSTER}",
             found=f"{blocks} ({' x '.join(map(str, cluster))})",
         )
     if any(g % c for g, c in zip(grid, cluster, strict=True)):
         raise ArgumentError(
             f"{what} does not divide the grid",
-            code="OC2103",
+            code="OC2213",
             expected=f"a grid that is a multiple of {cluster}",
             found=grid,
             hint="round the grid up to a multiple of the cluster",
@@ -356,14 +356,14 @@ def check_launch(
     if threads > max_threads:
         raise ArgumentError(
             f"{kernel} cannot have that many threads per block",
-            code="OC2105",
+            code="OC2215",
             expected=f"at most {max_threads}, because of its registers or its declared maximum",
             found=threads,
         )
     if config.cluster is not None and not device.clusters:
         raise ArgumentError(
             f"{device.name} ({device.sm}) has no clusters",
-            code="OC2103",
+            code="OC2213",
             expected="sm_90 or newer, or no cluster",
             found=config.cluster,
         )

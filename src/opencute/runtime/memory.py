@@ -39,7 +39,7 @@ class DeviceBuffer:
     def __init__(self, size: int, device: int | None = None) -> None:
         self.address = 0
         if size <= 0:
-            raise ArgumentError("a device buffer has at least one byte", code="OC2140", found=size)
+            raise ArgumentError("a device buffer has at least one byte", code="OC2223", found=size)
         self.size = size
         self.device = driver.ensure_context() if device is None else device
         out = ctypes.c_void_p()
@@ -65,7 +65,7 @@ class DeviceBuffer:
         if array.nbytes > self.size:
             raise ArgumentError(
                 "the array does not fit the buffer",
-                code="OC2140",
+                code="OC2223",
                 expected=f"at most {self.size} bytes",
                 found=array.nbytes,
             )
@@ -85,7 +85,7 @@ class DeviceBuffer:
         if array.nbytes > self.size:
             raise ArgumentError(
                 "the shape is larger than the buffer",
-                code="OC2140",
+                code="OC2223",
                 expected=f"at most {self.size} bytes",
                 found=array.nbytes,
             )

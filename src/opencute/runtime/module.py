@@ -75,12 +75,12 @@ def check_smem(static: int, dynamic: int, device: DeviceProperties, kernel: str 
     limit = device.smem_per_block_optin
     if dynamic < 0:
         raise ArgumentError(
-            f"{kernel} asks for a negative amount of shared memory", code="OC2131", found=dynamic
+            f"{kernel} asks for a negative amount of shared memory", code="OC2129", found=dynamic
         )
     if static + dynamic > limit:
         raise ArgumentError(
             f"{kernel} asks for more shared memory than a block may have on {device.name}",
-            code="OC2131",
+            code="OC2129",
             expected=f"at most {limit} bytes",
             found=f"{static + dynamic} bytes ({static} static, {dynamic} dynamic)",
             hint="fewer pipeline stages or a smaller tile",

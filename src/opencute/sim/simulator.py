@@ -37,6 +37,7 @@ from opencute.ir.types import FloatType, IntegerType, Type, VectorType
 from opencute.native.heap import keep_freed_memory
 from opencute.sim import semantics
 from opencute.sim.asm.expand import expand_asm
+from opencute.sim.hopper.launches.earlier import Earlier
 from opencute.sim.inline import inline_calls
 from opencute.sim.lanes import Lanes
 from opencute.sim.machine import run_program
@@ -86,8 +87,13 @@ class Simulator:
         self.out = out
         self.count_transactions = count_transactions
         self.report = RunReport()
+<<<<<<< HEAD
         self.outside: Callable[[int], Buffer | None] | None = None
         """Finds the array at an address that no argument holds."""
+=======
+        self.earlier: dict[Any, Earlier] = {}
+        """The last kernel on each stream, if it let the next one start (checking mode)."""
+>>>>>>> main
         self._registered: dict[int, Buffer] = {}
         self._programs: dict[tuple[int, bool], tuple[Op, Program]] = {}
 
@@ -350,11 +356,16 @@ class _Run:
         self.watchers = []
         if self.sim.count_transactions:
             self.watchers.append(Transactions(self.report))
-        self.checker = Checker() if self.sim.check else None
+        handle = stream.address() if isinstance(stream, SimPointer) else stream
+        earlier = self.sim.earlier.pop(handle, None) if self.sim.check else None
+        may_overlap = attributes.get("cute.use_pdl") is not None
+        self.checker = Checker(earlier if may_overlap else None) if self.sim.check else None
         if self.checker is not None:
             self.watchers.append(self.checker)
         try:
             self._blocks(program, args, _cooperative(attributes))
+            if self.checker is not None and self.checker.lets_start:
+                self.sim.earlier[handle] = Earlier.of(self.checker, name)
         except OpenCuTeError as e:
             note(e.at(kernel.loc))
             raise e from None

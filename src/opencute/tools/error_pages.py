@@ -25,7 +25,7 @@ from pathlib import Path
 import opencute
 from opencute.base import errors
 
-__all__ = ["Entry", "Example", "catalogue", "examples", "markdown", "page"]
+__all__ = ["Entry", "Example", "catalogue", "examples", "markdown", "messages_of", "page"]
 
 _CODE = re.compile(r"OC\d{4}")
 _TEXTS = ("expected", "found", "hint")
@@ -143,6 +143,23 @@ def _note(entry: Entry, call: ast.Call, module: str) -> None:
             row.append(text)
 
 
+def messages_of(tree: ast.AST) -> Iterator[tuple[str, list[str]]]:
+    """Each code that a file gives, with the messages that go with it; a class's own code too."""
+    for code, call in _calls(tree, {}):
+        entry = Entry(code)
+        _note(entry, call, "")
+        yield code, entry.messages
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            for item in node.body:
+                if (
+                    isinstance(item, ast.Assign)
+                    and _name(item.targets[0]) == "default_code"
+                    and isinstance(item.value, ast.Constant)
+                ):
+                    yield str(item.value.value), [ast.get_docstring(node) or node.name]
+
+
 @lru_cache(maxsize=1)
 def catalogue() -> dict[str, Entry]:
     """All codes that the package raises, in order."""
@@ -174,7 +191,11 @@ def examples(folder: Path) -> dict[str, list[Example]]:
 
 def page(entry: Entry, shown: list[Example]) -> str:
     """One code as Markdown."""
+    from opencute.tools.code_meanings import MEANINGS
+
     lines = [f"## {entry.code}", "", f"`{entry.kind}`" if entry.kind else ""]
+    if entry.code in MEANINGS:
+        lines[-1] += f": {MEANINGS[entry.code]}"
     lines += ["", *(f"- {m}" for m in entry.messages)]
     for title, texts in (
         ("Expected", entry.expected), ("Found", entry.found), ("What to change", entry.hints)

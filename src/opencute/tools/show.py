@@ -64,7 +64,7 @@ def show(file: Path, stages: list[str], arch: str) -> Iterator[str]:
     found = _artefacts(file, arch)
     if not found:
         raise ArgumentError(
-            f"{file} compiles no function of ours", code="OC2160",
+            f"{file} compiles no function of ours", code="OC2225",
             hint="kernel_fn must call a @cute.jit function",
         )  # fmt: skip
     for artefacts in found:
@@ -100,7 +100,7 @@ def explain(file: Path, arch: str) -> Iterator[str]:
     found = _artefacts(file, arch)
     if not found:
         raise ArgumentError(
-            f"{file} compiles no function of ours", code="OC2160",
+            f"{file} compiles no function of ours", code="OC2225",
             hint="kernel_fn must call a @cute.jit function",
         )  # fmt: skip
     for artefacts in found:

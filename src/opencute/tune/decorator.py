@@ -15,12 +15,14 @@ from opencute.frontend.tracing import current_trace
 from opencute.jit.bench import JitArguments, benchmark
 from opencute.jit.calls import compile as compile_
 from opencute.jit.functions import JitFunction
+from opencute.jit.pool import compile_many
 from opencute.tune.trials import (
     Trial,
     TuningError,
     best_of,
     configurations,
     describe,
+    device_name,
     log,
     read_best,
     remembered_as,
@@ -29,15 +31,6 @@ from opencute.tune.trials import (
 )
 
 __all__ = ["Autotuned", "autotune_jit", "tune"]
-
-
-def _device() -> str:
-    target = run_target()
-    if target.kind == "sim":
-        return f"sim:{target.arch}"
-    from opencute.runtime import device
-
-    return device.properties().name
 
 
 def _copied(value: Any) -> Any:
@@ -116,22 +109,29 @@ class Autotuned:
             defaults = {n: p.default for n, p in self.fn.signature.parameters.items()}
             rest = tuple((n, describe(given.get(n, defaults[n]), shapes=True)) for n in chosen)
         types = tuple((n, describe(v, shapes=False)) for n, v in given.items())
-        return (_device(), types, rest)
+        return (device_name(), types, rest)
+
+    def _compiled(self, bound: inspect.BoundArguments) -> list[Any]:
+        """An executor, or an error, for each configuration."""
+        calls = [
+            self.fn.signature.bind_partial(*bound.args, **bound.kwargs, **c) for c in self.tried
+        ]
+        if run_target().kind == "cuda":
+            return compile_many([(self.fn, c.args, c.kwargs) for c in calls], return_errors=True)
+        out: list[Any] = []  # the simulator needs no machine code
+        for call in calls:
+            try:
+                out.append(compile_(self.fn, *call.args, **call.kwargs))
+            except Exception as e:
+                out.append(e)
+        return out
 
     def _search(self, bound: inspect.BoundArguments, key: Any) -> dict[str, Any]:
         start = time.perf_counter()
         static = self.fn.static_parameters
-        executors: list[Any] = []
-        failed: dict[int, Exception] = {}
         copies = {n: _copied(v) for n, v in bound.arguments.items()}
-        for i, configuration in enumerate(self.tried):
-            call = self.fn.signature.bind_partial(*bound.args, **bound.kwargs, **configuration)
-            try:
-                executors.append(compile_(self.fn, *call.args, **call.kwargs))
-            except Exception as e:
-                failed[i] = e
-                executors.append(None)
-        stages = [e.__mlir__ if e is not None else "" for e in executors]
+        executors = self._compiled(bound)
+        stages = ["" if isinstance(e, Exception) else e.__mlir__ for e in executors]
         kept = remembered_as(stages, (key, self.loops))
         known = read_best(kept, self.tried)
         if known is not None:
@@ -140,11 +140,11 @@ class Autotuned:
         runtime = {n: v for n, v in copies.items() if n not in static}
 
         def prepare(configuration: dict[str, Any]) -> Callable[[], Any]:
-            i = self.tried.index(configuration)
-            if i in failed:
-                raise failed[i]
+            executor = executors[self.tried.index(configuration)]
+            if isinstance(executor, Exception):
+                raise executor
             rest = {n: v for n, v in configuration.items() if n not in static}
-            return functools.partial(executors[i], **runtime, **rest)
+            return functools.partial(executor, **runtime, **rest)
 
         trials = run_trials(self.tried, prepare, lambda run: benchmark(run, **self.loops))
         self.trials[key] = trials

@@ -22,17 +22,19 @@ from typing import Any
 
 from opencute.base.errors import OpenCuTeError
 from opencute.base.knobs import KNOBS
+from opencute.compiler.targets import run_target
 from opencute.jit.bench import CantImplementError
 from opencute.runtime.cache import default_cache
+from opencute.tune.resources import Resources
 
 __all__ = [
-    "Trial", "TuningError", "best_of", "configurations", "describe", "log", "read_best",
-    "remembered_as", "run_trials", "table", "write_best",
+    "REFUSALS", "Trial", "TuningError", "best_of", "configurations", "describe", "device_name",
+    "log", "ranked", "read_best", "remembered_as", "run_trials", "table", "write_best",
 ]  # fmt: skip
 
 _BLOB = "best.json"
 # What says that a configuration does not go; anything else is a mistake that must be seen.
-_REFUSALS = (OpenCuTeError, CantImplementError, ValueError, NotImplementedError, RuntimeError)
+REFUSALS = (OpenCuTeError, CantImplementError, ValueError, NotImplementedError, RuntimeError)
 _log = logging.getLogger("opencute.tune")
 
 
@@ -49,12 +51,26 @@ class Trial:
     Args:
         configuration: parameter names and their values.
         us: microseconds per call; None if it could not be run.
-        error: why it could not be run; empty if it could.
+        error: why it could not be run, or was left out; empty if it was timed.
+        resources: what it takes, where that was looked at.
+        floor: microseconds that it cannot beat, 0 where nobody has said.
     """
 
     configuration: dict[str, Any]
     us: float | None = None
     error: str = ""
+    resources: Resources | None = None
+    floor: float = 0.0
+
+
+def device_name() -> str:
+    """What is measured on."""
+    target = run_target()
+    if target.kind == "sim":
+        return f"sim:{target.arch}"
+    from opencute.runtime import device
+
+    return device.properties().name
 
 
 def configurations(params: Mapping[str, Iterable[Any]] | None) -> list[dict[str, Any]]:
@@ -92,7 +108,7 @@ def run_trials(
         try:
             trial = Trial(configuration, measure(prepare(configuration)))
             log("  %.3f us", trial.us)
-        except _REFUSALS as e:
+        except REFUSALS as e:
             trial = Trial(configuration, error=f"{type(e).__name__}: {e}")
             log("  left out: %s", trial.error.splitlines()[0])
         trials.append(trial)
@@ -109,13 +125,17 @@ def best_of(trials: Iterable[Trial]) -> Trial:
     return min(timed, key=lambda t: t.us or 0.0)
 
 
+def ranked(trials: Iterable[Trial]) -> list[Trial]:
+    """The trials, fastest first."""
+    return sorted(trials, key=lambda t: (t.us is None, t.us or 0.0))
+
+
 def table(trials: Sequence[Trial]) -> str:
     """The trials as text, fastest first."""
-    ranked = sorted(trials, key=lambda t: (t.us is None, t.us or 0.0))
     rows = [
         f"{'-' if t.us is None else f'{t.us:.3f}':>12}  {t.configuration}"
         + (f"  {t.error.splitlines()[0]}" if t.error else "")
-        for t in ranked
+        for t in ranked(trials)
     ]
     return "\n".join([f"{'us per call':>12}  configuration", *rows])
 

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""A value of a branch that a module keeps cannot be used outside."""
+"""A value of a branch that an object outside keeps cannot be used outside."""
 
-import types
+import threading
 
 import cutlass
 import cutlass.cute as cute
 
-kept = types.ModuleType("kept")
+kept = threading.local()
 
 
 def put(n):

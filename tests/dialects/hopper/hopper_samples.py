@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute.dialects import cute
-from opencute.dialects.hopper import cluster, mbarrier
+from opencute.dialects.hopper import cluster, launch, mbarrier
 from opencute.ir.core import Value
 from opencute.ir.types import F32, F64, I1, I32, I64, Type, VectorType, element_type
 
@@ -113,4 +113,9 @@ for _name, _types in cluster.RED_ASYNC.items():
 _add(
     "ptx.red_async",
     lambda arg: cluster.red_async("min", arg(_far(I32)), arg(I32), arg(FAR), unsigned=True),
+)
+_add(
+    "cute.launch_event",
+    lambda arg: launch.launch_event("completion", arg(I64)),
+    lambda arg: launch.launch_event("programmatic", arg(I64), 1, at_start=True),
 )

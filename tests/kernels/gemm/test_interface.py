@@ -150,9 +150,9 @@ I32 = np.zeros((8, 8), np.int32)
 @pytest.mark.parametrize(
     ("code", "args", "options"),
     [
-        ("OC2510", (F32, F32), {"config": GemmConfig((48, 64, 8), (2, 1), 3)}),
-        ("OC2510", (F32, F32), {"config": GemmConfig((64, 64, 8), (2, 1), 1)}),
-        ("OC2510", (F16, F16), {"config": GemmConfig((256, 256, 32), (2, 2), 3)}),
+        ("OC2536", (F32, F32), {"config": GemmConfig((48, 64, 8), (2, 1), 3)}),
+        ("OC2536", (F32, F32), {"config": GemmConfig((64, 64, 8), (2, 1), 1)}),
+        ("OC2536", (F16, F16), {"config": GemmConfig((256, 256, 32), (2, 2), 3)}),
         ("OC2511", (F16, F16), {"config": GemmConfig((128, 128, 256), (2, 2), 4)}),
         ("OC2512", (F32, F32), {"activation": "rely"}),
         ("OC2513", (F32, F32), {"out": np.zeros((16, 16), np.float32)[::2, ::2]}),

@@ -81,7 +81,9 @@ def test_any_order_of_blocks_gives_the_same_bits(checked: None, random: Any, see
 
 
 FAULTS = {
-    "barrier before the flag": ("    cute.arch.sync_threads()\n    if tid == 0:", "    if tid == 0:"),
+    "barrier before the flag": (
+        "    cute.arch.sync_threads()\n    if tid == 0:", "    if tid == 0:"
+    ),
     "release of the flag": ('sem="release"', 'sem="relaxed"'),
     "acquire of the flag": ('sem="acquire"', 'sem="relaxed"'),
     "barrier after the flag": ("            cute.arch.sync_threads()\n            others",

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from opencute.base.errors import ArgumentError, OpenCuTeError
+from opencute.base.knobs import KNOBS
 from opencute.kernels.scan import cumsum, interface, reference
 
 t0, t2 = pytest.mark.t0, pytest.mark.t2
@@ -85,8 +86,38 @@ def test_a_missing_barrier_is_found(checked, random, monkeypatch, without_barrie
         cumsum(x)
 
 
+@t0
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_looking_back_gives_the_same_bits_in_any_order(checked, random, close, exclusive) -> None:
+    x = random((2, 42_001), np.float32)  # 42 tiles of each row, more than one look reaches
+    first = cumsum(x, exclusive=exclusive)
+    close(first, reference.cumsum(x, exclusive=exclusive), 2000)
+    for seed in (1, 2):
+        with KNOBS.override(sim_seed=seed):
+            np.testing.assert_array_equal(cumsum(x, exclusive=exclusive), first)
+
+
+FAULTS = {
+    "barrier before the ticket is read": (
+        "    cute.arch.sync_threads()\n    tile =", "    tile ="
+    ),
+    "barrier before the sum is read": ("    cute.arch.sync_threads()\n    _store", "    _store"),
+    "order of what a tile leaves": ('sem="relaxed"', 'sem="weak"'),
+}  # fmt: skip
+
+
+@t0
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_in_looking_back_are_found(checked, random, monkeypatch, planted, fault) -> None:
+    module = planted("opencute.kernels.scan.sm80", *FAULTS[fault])
+    monkeypatch.setattr(interface, "scan_tiles", module.scan_tiles)
+    monkeypatch.setattr(interface, "Along", module.Along)
+    with pytest.raises(OpenCuTeError, match="OC34"):
+        cumsum(random((1, 24_000), np.float32))
+
+
 @t2
-@pytest.mark.parametrize("shape", [(1000, 333), (64, 64, 640), (1 << 22,), (3, 100_000)])
+@pytest.mark.parametrize("shape", [(1000, 333), (64, 64, 640), (1 << 22,), (3, 100_001)])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_on_a_gpu(shape: tuple[int, ...], dtype: str) -> None:
     torch = pytest.importorskip("torch")

@@ -172,8 +172,8 @@ def bare(a) -> cutlass.Float32:
         (lambda: cute.extern(), "OC2238"),
         (lambda: cute.extern(ptx=LIBRARY, bitcode=b"x"), "OC2238"),
         (lambda: cute.extern(ptx=LIBRARY, name="scale_ad")(bare), "OC2238"),
-        (lambda: cute.extern(ptx=LIBRARY, name="scale_add")(bare), "OC1287"),
-        (lambda: cute.extern(ptx=LIBRARY, name="scale_add")(narrow), "OC1287"),
+        (lambda: cute.extern(ptx=LIBRARY, name="scale_add")(bare), "OC1613"),
+        (lambda: cute.extern(ptx=LIBRARY, name="scale_add")(narrow), "OC1613"),
     ],
 )
 def test_wrong_declarations(make: Any, code: str) -> None:
@@ -185,9 +185,9 @@ def test_wrong_declarations(make: Any, code: str) -> None:
 @pytest.mark.parametrize(
     ("call", "code"),
     [
-        (lambda t: scale_add(t[0]), "OC1288"),
-        (lambda t: scale_add(t[0], 1, c=3), "OC1288"),
-        (lambda t: add_at(t[0], 1), "OC1289"),
+        (lambda t: scale_add(t[0]), "OC1268"),
+        (lambda t: scale_add(t[0], 1, c=3), "OC1268"),
+        (lambda t: add_at(t[0], 1), "OC1210"),
         (lambda t: scale_add("x", 1), "OC1204"),
     ],
 )

@@ -216,7 +216,7 @@ def test_another_function_of_that_name_is_refused():
 
     with pytest.raises(OpenCuTeError) as caught:
         _trace(body)
-    assert caught.value.code == "OC1286"
+    assert caught.value.code == "OC1612"
 
 
 def test_facts_of_uniform_values_are_kept():

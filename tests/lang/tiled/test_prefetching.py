@@ -101,7 +101,7 @@ def wrong(t: cute.Tensor, what: cutlass.Constexpr):
 @pytest.mark.t0
 @pytest.mark.parametrize(
     ("what", "code"),
-    [("level", "OC2237"), ("registers", "OC1284"), ("atom", "OC1283"), ("vector", "OC1236")],
+    [("level", "OC2237"), ("registers", "OC1277"), ("atom", "OC1237"), ("vector", "OC1236")],
 )
 def test_wrong_uses(what: str, code: str) -> None:
     with pytest.raises((ArgumentError, TypeMismatchError)) as e:

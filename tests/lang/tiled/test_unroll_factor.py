@@ -100,7 +100,7 @@ def test_wrong_factors(factor: Any) -> None:
     _, _, t, o = arguments()
     with KNOBS.override(target="sim"), pytest.raises(TypeMismatchError) as e:
         through(t, o, factor)
-    assert e.value.code == "OC1261" and e.value.loc is not None
+    assert e.value.code == "OC1615" and e.value.loc is not None
 
 
 @pytest.mark.t0

@@ -34,6 +34,71 @@ def group(size: int) -> pipeline.CooperativeGroup:
     return pipeline.CooperativeGroup(pipeline.Agent.Thread, size)
 
 
+@cute.jit
+def produce(
+    load: Any, loads: Any, sched: Any, g_in: Any, s_in: Any, mask: Any, fault: cutlass.Constexpr
+) -> None:
+    """Load the block's tiles into the ring."""
+    state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
+    work = sched.initial_work_tile_info()
+    while work.is_valid_tile:
+        m, n, _ = work.tile_idx
+        loads.producer_acquire(state)
+        copies = {"no load": 0, "second copy": 2}.get(fault, 1)
+        for _ in cutlass.range_constexpr(copies):
+            cute.copy(
+                load,
+                g_in[None, m, n],
+                s_in[None, state.index],
+                tma_bar_ptr=loads.producer_get_barrier(state),
+                mcast_mask=mask,
+            )
+        if cutlass.const_expr("bytes" not in fault):
+            loads.producer_commit(state)
+        state.advance()
+        sched.advance_to_next_work()
+        work = sched.get_current_work()
+    loads.producer_tail(state)
+
+
+@cute.jit
+def consume(
+    store: Any, loads: Any, sched: Any, tiles: Any, g_out: Any, s_out: Any, stores_here: Any,
+    fault: cutlass.Constexpr,
+) -> None:  # fmt: skip
+    """Add one to each tile and store it from a ring of its own."""
+    ring, done = tiles
+    tidx, _, _ = cute.arch.thread_idx()
+    stores = pipeline.PipelineTmaStore.create(num_stages=STAGES, producer_group=group(32 * WARPS))
+    meet = pipeline.NamedBarrier(barrier_id=1, num_threads=32 * WARPS)
+    state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+    work = sched.initial_work_tile_info()
+    while work.is_valid_tile:
+        m, n, _ = work.tile_idx
+        if cutlass.const_expr(fault != "no wait"):
+            loads.consumer_wait(state, loads.consumer_try_wait(state))
+        at = sched.num_tiles_executed % STAGES
+        for i in range(tidx, cute.size(TILE), 32 * WARPS):
+            done[i % 16, i // 16, at] = ring[i % 16, i // 16, state.index] + cutlass.Float16(1)
+        if cutlass.const_expr(fault != "no release"):
+            loads.consumer_release(state)
+        state.advance()
+        if cutlass.const_expr(fault != "no fence"):
+            cute.arch.fence_proxy("async.shared", space="cta")
+        meet.arrive_and_wait()
+        if stores_here:
+            cute.copy(store, s_out[None, at], g_out[None, m, n])
+            if cutlass.const_expr(fault != "no commit"):
+                stores.producer_commit()
+            if cutlass.const_expr(fault != "no acquire"):
+                stores.producer_acquire()
+        meet.arrive_and_wait()
+        sched.advance_to_next_work()
+        work = sched.get_current_work()
+    if cutlass.const_expr(fault != "no tail"):
+        stores.producer_tail()
+
+
 @cute.kernel
 def add_one(
     load: cute.CopyAtom,
@@ -47,92 +112,39 @@ def add_one(
 ) -> None:
     """Each block loads tiles, adds one and stores them. In a cluster, all blocks work on the same
     tiles, and each loads a part of them for all; the first one stores."""
-    tidx, _, _ = cute.arch.thread_idx()
     warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     rank = cute.arch.make_warp_uniform(cute.arch.block_idx_in_cluster())
     smem = utils.SmemAllocator()
     bars = smem.allocate_array(cutlass.Int64, 2 * STAGES)
     ring = smem.allocate_tensor(cutlass.Float16, layout.outer, 1024, swizzle=layout.inner)
     done = smem.allocate_tensor(cutlass.Float16, layout.outer, 1024, swizzle=layout.inner)
-    bytes = {"more bytes": BYTES + 16, "fewer bytes": BYTES - 16}.get(fault, BYTES)
     warps = {"more consumers": 1, "fewer consumers": -1}.get(fault, 0) + WARPS
     loads = pipeline.PipelineTmaAsync.create(
         barrier_storage=bars,
         num_stages=STAGES,
         producer_group=group(1),
         consumer_group=group(warps * cluster),
-        tx_count=bytes,
+        tx_count={"more bytes": BYTES + 16, "fewer bytes": BYTES - 16}.get(fault, BYTES),
         cta_layout_vmnk=cute.make_layout((1, 1, cluster, 1)),
         defer_sync=True,
     )
-    stores = pipeline.PipelineTmaStore.create(num_stages=STAGES, producer_group=group(32 * WARPS))
-    meet = pipeline.NamedBarrier(barrier_id=1, num_threads=32 * WARPS)
     pipeline.pipeline_init_arrive(cluster_shape_mn=(1, cluster), is_relaxed=True)
     if cutlass.const_expr(fault != "no sync"):
         pipeline.pipeline_init_wait(cluster_shape_mn=(1, cluster))
     g_src = cute.group_modes(cute.local_tile(src, TILE, (None, None)), 0, 2)
     g_dst = cute.group_modes(cute.local_tile(dst, TILE, (None, None)), 0, 2)
-    blocks = cute.make_layout(cluster)
+    blocks, one = cute.make_layout(cluster), cute.make_layout(1)
     s_in, g_in = cpasync.tma_partition(load, rank, blocks, cute.group_modes(ring, 0, 2), g_src)
-    s_out, g_out = cpasync.tma_partition(
-        store, 0, cute.make_layout(1), cute.group_modes(done, 0, 2), g_dst
-    )
+    s_out, g_out = cpasync.tma_partition(store, 0, one, cute.group_modes(done, 0, 2), g_dst)
     sched = utils.StaticPersistentTileScheduler.create(
         params, (0, 0, cute.arch.block_idx()[2]), (1, 1, cute.arch.grid_dim()[2])
     )
-    work = sched.initial_work_tile_info()
     if warp == WARPS:
-        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
-        while work.is_valid_tile:
-            m, n, _ = work.tile_idx
-            loads.producer_acquire(state)
-            if cutlass.const_expr(fault == "second copy"):
-                cute.copy(
-                    load,
-                    g_in[None, m, n],
-                    s_in[None, state.index],
-                    tma_bar_ptr=loads.producer_get_barrier(state),
-                )
-            if cutlass.const_expr(fault != "no load"):
-                cute.copy(
-                    load,
-                    g_in[None, m, n],
-                    s_in[None, state.index],
-                    tma_bar_ptr=loads.producer_get_barrier(state),
-                    mcast_mask=(1 << cluster) - 1 if cluster > 1 else None,
-                )
-            if cutlass.const_expr("bytes" not in fault):
-                loads.producer_commit(state)
-            state.advance()
-            sched.advance_to_next_work()
-            work = sched.get_current_work()
-        loads.producer_tail(state)
+        mask = (1 << cluster) - 1 if cluster > 1 else None
+        produce(load, loads, sched, g_in, s_in, mask, fault)
     else:
-        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
-        while work.is_valid_tile:
-            m, n, _ = work.tile_idx
-            if cutlass.const_expr(fault != "no wait"):
-                loads.consumer_wait(state, loads.consumer_try_wait(state))
-            at = sched.num_tiles_executed % STAGES
-            for i in range(tidx, cute.size(TILE), 32 * WARPS):
-                done[i % 16, i // 16, at] = ring[i % 16, i // 16, state.index] + cutlass.Float16(1)
-            if cutlass.const_expr(fault != "no release"):
-                loads.consumer_release(state)
-            state.advance()
-            if cutlass.const_expr(fault != "no fence"):
-                cute.arch.fence_proxy("async.shared", space="cta")
-            meet.arrive_and_wait()
-            if warp == 0 and rank == 0:
-                cute.copy(store, s_out[None, at], g_out[None, m, n])
-                if cutlass.const_expr(fault != "no commit"):
-                    stores.producer_commit()
-                if cutlass.const_expr(fault != "no acquire"):
-                    stores.producer_acquire()
-            meet.arrive_and_wait()
-            sched.advance_to_next_work()
-            work = sched.get_current_work()
-        if cutlass.const_expr(fault != "no tail"):
-            stores.producer_tail()
+        mine = cutlass.Boolean(warp == 0) & cutlass.Boolean(rank == 0)
+        consume(store, loads, sched, (ring, done), g_out, s_out, mine, fault)
 
 
 @cute.jit

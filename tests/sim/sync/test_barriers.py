@@ -166,7 +166,7 @@ def test_a_part_of_a_warp() -> None:
 # ---------------------------------------------------------------------- counts
 @pytest.mark.parametrize("count", [0, 33, -32])
 def test_counts_that_are_no_warps(count: int) -> None:
-    with pytest.raises(SimulationError, match="OC3013"):
+    with pytest.raises(SimulationError, match="OC3026"):
         run([], lambda: sync(1, count), [])
 
 

@@ -20,7 +20,14 @@ __all__ = ["Advisory", "advisories"]
 
 _CODE = re.compile(r"\((C7\d{3})\)")
 _FUNCTION = re.compile(r"in (?:the )?function '([^']+)'")
-_MATRIX = ("cute.wgmma", "ptx.wgmma", "ptx.mma", "cute.gemm", "ptx.tcgen05")
+_HINTS = {
+    "C7511": "make the tile smaller, spread it over more warpgroups, or give them more registers",
+    "C7513": "make the next operand A after the wait_group that ends those that read the old one",
+    "C7514": "read accumulators after the wait_group that ends their products",
+    "C7517": "read accumulators after the wait_group that ends their products",
+    "C7519": "put warpgroup.fence() between the last write to registers and the products",
+}
+_MATRIX = ("cute.wgmma", "ptx.mma", "cute.gemm", "ptx.tcgen05")
 
 
 @dataclass(frozen=True)
@@ -80,5 +87,7 @@ def advisories(report: AsmReport, module: Op) -> list[Advisory]:
             function = _FUNCTION.search(line)
             name = function[1] if function else ""
             text = line.split(":", 1)[-1].strip()
-            out.append(Advisory(name, f"ptxas: {text}", _matrix_line(kernels.get(name))))
+            hint = next((h for code, h in _HINTS.items() if code in text), "")
+            message = f"ptxas: {text}" + (f"; {hint}" if hint else "")
+            out.append(Advisory(name, message, _matrix_line(kernels.get(name))))
     return out

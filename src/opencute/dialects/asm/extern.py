@@ -50,12 +50,12 @@ class ExternOp(Op):
             if not passed_bits(v.type):
                 raise VerificationError(
                     "ptx.extern: values of this type are not passed to device functions",
-                    code="OC1493", loc=self.loc, expected="32 or 64 bits, or a pointer",
+                    code="OC1497", loc=self.loc, expected="32 or 64 bits, or a pointer",
                     found=v.type,
                 )  # fmt: skip
         if len(self.results) > 1:
             raise VerificationError(
-                "ptx.extern: a device function has one result", code="OC1494", loc=self.loc,
+                "ptx.extern: a device function has one result", code="OC1498", loc=self.loc,
                 found=len(self.results),
             )  # fmt: skip
 

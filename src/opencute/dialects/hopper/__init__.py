@@ -4,6 +4,6 @@
 
 from __future__ import annotations
 
-from opencute.dialects.hopper import bulk, cluster, mbarrier, tensor_maps, tma, wgmma
+from opencute.dialects.hopper import bulk, cluster, launch, mbarrier, tensor_maps, tma, wgmma
 
-__all__ = ["bulk", "cluster", "mbarrier", "tensor_maps", "tma", "wgmma"]
+__all__ = ["bulk", "cluster", "launch", "mbarrier", "tensor_maps", "tma", "wgmma"]

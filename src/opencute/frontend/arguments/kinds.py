@@ -29,13 +29,14 @@ from opencute.lang.arguments.symbols import SymInt
 from opencute.lang.external import ExternalPointer, ExternalTensor, make_ptr
 from opencute.lang.numbers import NUMERIC_CLASSES, Int32, Int64, Numeric, ir_type
 from opencute.lang.pointers import AddressSpace, Pointer, pointer_type
-from opencute.lang.streams import Stream
+from opencute.lang.streams import Event, Stream
 from opencute.lang.tensors import Tensor, TracedTensor
 from opencute.layout import Layout
 from opencute.layout.ints import is_sequence
 
 __all__ = [
     "EnvStreamSpec",
+    "EventSpec",
     "PointerSpec",
     "ScalarSpec",
     "Spec",
@@ -255,6 +256,25 @@ class StreamSpec(Spec):
 
     def describe(self, call: CallCheck) -> str:
         return "Stream"
+
+
+class EventSpec(StreamSpec):
+    """A CUDA event, a handle like a stream."""
+
+    key = base = ("event",)
+
+    def build(self, values: Iterator[Value]) -> Any:
+        return Event(next(values))
+
+    def like(self, obj: Any, call: CallCheck, path: str, annotation: Any, space: Any) -> Spec:
+        stream_handle(getattr(obj, "cuda_event", obj), path)
+        return self
+
+    def extract(self, obj: Any, out: list[Any]) -> None:
+        out.append(stream_handle(getattr(obj, "cuda_event", obj)))
+
+    def describe(self, call: CallCheck) -> str:
+        return "Event"
 
 
 class EnvStreamSpec(Spec):

@@ -117,7 +117,7 @@ class GemmConfig:
         )
         if not fits:
             raise ArgumentError(
-                "these tiles cannot be shared among these warps", code="OC2510", found=self,
+                "these tiles cannot be shared among these warps", code="OC2536", found=self,
                 expected=f"powers of two; a tile of multiples of {units}, with at most {_MOST} "
                 "results and at least one vector of 16 bytes of each matrix for a thread; a split "
                 "or a stream, not both",

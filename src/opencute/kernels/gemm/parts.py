@@ -315,10 +315,7 @@ def fill_stages(
         first, count: which tiles there are for this block.
         whole: whether that is all of them.
     """
-    if cutlass.const_expr(whole):
-        for load in loads:
-            load.first()
-    elif first == 0:
+    if cutlass.const_expr(whole) or first == 0:
         for load in loads:
             load.first()
     else:

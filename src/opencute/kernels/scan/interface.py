@@ -26,9 +26,8 @@ from opencute.kernels.arrays import (
 from opencute.kernels.checked import checked
 from opencute.kernels.reduce.operation import SUM
 from opencute.kernels.reduce.sm80 import Across as SumAcross
-from opencute.kernels.reduce.sm80 import Along as SumAlong
-from opencute.kernels.reduce.sm80 import reduce_across, reduce_along
-from opencute.kernels.scan.sm80 import Across, Along, scan_across, scan_along
+from opencute.kernels.reduce.sm80 import reduce_across
+from opencute.kernels.scan.sm80 import Across, Along, scan_across, scan_along, scan_tiles
 
 __all__ = ["cumsum"]
 
@@ -93,13 +92,13 @@ def _scan_along(x: Any, out: Any, exclusive: bool) -> None:
     while warps < 8 and warps * 32 * 2 < vectors:
         warps *= 2
     how = Along(warps, vec, 4 if vectors > warps * 32 * 2 else 2 if vectors > warps * 32 else 1)
-    parts, span = _parts(rows, vectors, 8 * 256, x)
-    start = None
-    if parts > 1:
-        sums = empty(x, (rows, parts, 1), "float32")
-        reduce_along((x,), (sums,), parts, span, None, SUM, SumAlong(256, 1, vec))
-        start = cumsum(sums, 1, exclusive=True)
-    scan_along(x, start, out, parts, span, how, exclusive)
+    tiles = -(-vectors // how.vectors)
+    if tiles > 4 and rows < multiprocessors(x):  # rows alone are too few to fill the device
+        state = empty(x, (rows, tiles + 1), "int64")
+        state[...] = 0
+        scan_tiles(x, state, out, how, exclusive)
+    else:
+        scan_along(x, out, how, exclusive)
 
 
 def _scan_across(x: Any, out: Any, exclusive: bool) -> None:

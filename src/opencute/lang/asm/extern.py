@@ -55,7 +55,7 @@ def extern(
 
     Raises:
         ArgumentError: OC2238, nothing or too much defines it, or not this symbol.
-        TypeMismatchError: OC1287, a parameter or the result has no annotation that can be passed.
+        TypeMismatchError: OC1613, a parameter or the result has no annotation that can be passed.
     """
     if bool(ptx) == bool(bitcode):
         raise ArgumentError(
@@ -109,7 +109,7 @@ class ExternFunction:
         fits = isinstance(annotation, NumericMeta) and annotation.width in (32, 64)
         if not (fits or (pointer and what != "the result")):
             raise TypeMismatchError(
-                f"{self.name}: {what} is of no type that device functions take", code="OC1287",
+                f"{self.name}: {what} is of no type that device functions take", code="OC1613",
                 expected="a numeric class of 32 or 64 bits, or cute.Pointer", found=annotation,
             )  # fmt: skip
         return annotation
@@ -118,7 +118,7 @@ class ExternFunction:
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as e:
-            raise TypeMismatchError(f"{self.name}(): {e}", code="OC1288") from None
+            raise TypeMismatchError(f"{self.name}(): {e}", code="OC1268") from None
         bound.apply_defaults()
         values = [self._value(n, bound.arguments[n]) for n in self.signature.parameters]
         results = [] if self.result is None else [self.result.mlir_type]
@@ -131,7 +131,7 @@ class ExternFunction:
         if not isinstance(want, NumericMeta):
             if not isinstance(given, Pointer):
                 raise TypeMismatchError(
-                    f"{self.name}: {name} is no pointer", code="OC1289", found=str(given)
+                    f"{self.name}: {name} is no pointer", code="OC1210", found=str(given)
                 )
             return given.value
         return as_numeric(given).to(class_of(want)).ir_value()

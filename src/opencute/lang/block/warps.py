@@ -296,7 +296,7 @@ def elected(election: Any) -> Any:
     """The condition of a rewritten ``with elect_one():``."""
     if not isinstance(election, elect_one):
         raise TypeMismatchError(
-            "a function called elect_one has to be that of cute.arch", code="OC1286",
+            "a function called elect_one has to be that of cute.arch", code="OC1612",
             found=type(election).__name__, hint="give it another name",
         )  # fmt: skip
     return election.elected

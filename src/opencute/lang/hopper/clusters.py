@@ -67,7 +67,7 @@ def map_dsmem_ptr(
     pointer = pointer_of(smem_ptr, "map_dsmem_ptr")
     if pointer.memspace != AddressSpace.smem:
         raise ArgumentError(
-            "map_dsmem_ptr needs a pointer to the block's own shared memory", code="OC2135",
+            "map_dsmem_ptr needs a pointer to the block's own shared memory", code="OC2220",
             found=str(pointer),
         )  # fmt: skip
     return Pointer(ops.mapa(pointer.value, word(cta_rank_in_cluster)), pointer.dtype)
@@ -95,7 +95,7 @@ def _registers(action: str, count: Any) -> None:
     n = int(count)
     if n % 8 or not 24 <= n <= 256:
         raise ArgumentError(
-            "no such number of registers for a warpgroup", code="OC2136",
+            "no such number of registers for a warpgroup", code="OC2221",
             expected="a multiple of 8, 24 to 256", found=n,
         )  # fmt: skip
     ops.setmaxnreg(action, n)

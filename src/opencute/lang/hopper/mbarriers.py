@@ -55,7 +55,7 @@ def barrier_place(ptr: Any, what: str, peer: Any = None) -> Value:
     pointer = pointer_of(ptr, what, Int64)
     if pointer.memspace not in (AddressSpace.smem, AddressSpace.dsmem):
         raise ArgumentError(
-            f"{what} needs a pointer to shared memory", code="OC2135", found=str(pointer)
+            f"{what} needs a pointer to shared memory", code="OC2220", found=str(pointer)
         )
     value, type = pointer.value, pointer.value.type
     assert isinstance(type, PtrType)
@@ -70,7 +70,7 @@ def barrier_place(ptr: Any, what: str, peer: Any = None) -> Value:
 def _number(what: str, n: Any, least: int = 1) -> Value:
     if isinstance(n, int) and not least <= n <= _MAX:
         raise ArgumentError(
-            f"{what}: no such number", code="OC2136", expected=f"{least} to {_MAX}", found=n
+            f"{what}: no such number", code="OC2222", expected=f"{least} to {_MAX}", found=n
         )
     return word(n)
 

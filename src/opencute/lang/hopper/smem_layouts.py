@@ -52,7 +52,7 @@ def make_smem_layout_atom(
     """
     if not isinstance(kind, SmemLayoutAtomKind) or not isinstance(element_type, NumericMeta):
         raise TypeMismatchError(
-            "make_smem_layout_atom takes a kind and an element type", code="OC1287",
+            "make_smem_layout_atom takes a kind and an element type", code="OC1614",
             expected="such as SmemLayoutAtomKind.K_SW128 and Float16",
             found=f"{kind}, {element_type}",
         )  # fmt: skip

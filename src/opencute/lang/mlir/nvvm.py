@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cutlass._mlir.dialects.nvvm``: single instructions that kernels call by MLIR's names."""
 
+# What users pass may be anything, whatever the annotations say.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import enum
@@ -80,7 +83,7 @@ def CpAsyncBulkTensorGlobalToSharedClusterOp(
     """
     if not isinstance(mode, TMALoadMode):
         raise ArgumentError(
-            "no such mode of a tensor map", code="OC2193", found=repr(mode),
+            "no such mode of a tensor map", code="OC2227", found=repr(mode),
             expected=", ".join(f"TMALoadMode.{m.name}" for m in TMALoadMode),
         )  # fmt: skip
     operands = (

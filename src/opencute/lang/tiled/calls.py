@@ -148,7 +148,7 @@ def rolls(s: TracedTensor, d: TracedTensor, pred: Any, count: int, factor: Any) 
     """Whether `count` uses of an atom are written as a loop of `factor` of them."""
     if not isinstance(factor, int) or isinstance(factor, bool) or factor < 1:
         raise TypeMismatchError(
-            "copy: unroll_factor is a positive number known at compile time", code="OC1261",
+            "copy: unroll_factor is a positive number known at compile time", code="OC1615",
             found=repr(factor),
         )  # fmt: skip
     registers = AddressSpace.rmem in (s.memspace, d.memspace)

@@ -59,7 +59,7 @@ def prefetch(
             f"prefetch() has no argument {name!r} for {atom}", code="OC1267", expected="level"
         )
     if not isinstance(atom, CopyAtom):
-        raise TypeMismatchError("prefetch: not a copy atom", code="OC1283", found=repr(atom))
+        raise TypeMismatchError("prefetch: not a copy atom", code="OC1237", found=repr(atom))
     if level not in ptx_memory.LEVELS:
         raise ArgumentError(
             "prefetch: there is no such cache", code="OC2237", found=repr(level),
@@ -68,7 +68,7 @@ def prefetch(
     s = operand("prefetch", "src", src)
     if s.iterator.memspace not in _SPACES:
         raise TypeMismatchError(
-            "prefetch: the source is not in global memory", code="OC1284", found=str(src)
+            "prefetch: the source is not in global memory", code="OC1277", found=str(src)
         )
     for offset in _lines(s):
         ptx_memory.prefetch((s.iterator + offset).value, level)

@@ -79,11 +79,11 @@ def gelu(
         fastmath: with ``"tanh"``, the hardware's approximation of it.
 
     Raises:
-        TypeMismatchError: OC1248, no such approximation.
+        TypeMismatchError: OC1604, no such approximation.
     """
     if approximate not in ("none", "tanh"):
         raise TypeMismatchError(
-            "gelu() has no such approximation", code="OC1248", found=repr(approximate),
+            "gelu() has no such approximation", code="OC1604", found=repr(approximate),
             expected="'none' or 'tanh'",
             hint=did_you_mean(str(approximate), ("none", "tanh")) or None,
         )  # fmt: skip

@@ -55,7 +55,7 @@ class FastDivmodDivisor:
         known = kind.value if not kind.is_dynamic else None
         if known is not None and not 1 <= known < 1 << (31 if self._signed else 32):
             raise ArgumentError(
-                "a divisor is a positive 32-bit number", code="OC2014", found=known,
+                "a divisor is a positive 32-bit number", code="OC2023", found=known,
                 expected="1 to 2147483647",
             )  # fmt: skip
         self.divisor = kind

@@ -9,6 +9,9 @@ epi_tile = compute_tile_shape_or_override((128, 256, 64), Float16, is_cooperativ
 atom = sm90_get_smem_store_op(LayoutEnum.ROW_MAJOR, Float16, Float32)
 """
 
+# What users pass may be anything, whatever the annotations say.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -9,6 +9,9 @@ In: how a tensor is stored, the tile, the element type, the stages. Out: a compo
     str(s)          # S<3,4,3> o 0 o ((8,16),(64,1),(1,4)):((64,512),(1,0),(0,8192))
 """
 
+# What users pass may be anything, whatever the annotations say.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 from typing import Any

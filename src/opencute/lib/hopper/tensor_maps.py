@@ -11,6 +11,9 @@ maps.fence_tensormap_update(a_map)
 cute.copy(atom, g, s, tma_bar_ptr=bar, tma_desc_ptr=a_map)
 """
 
+# What users pass may be anything, whatever the annotations say.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import enum

@@ -5,6 +5,9 @@
 loaders = pipeline.CooperativeGroup(pipeline.Agent.Thread, 32)
 """
 
+# What users pass may be anything, whatever the annotations say.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import enum

@@ -10,6 +10,9 @@ pipe.producer_acquire(state)                 # free, and the phase waits for tx_
 cute.copy(tma_atom, source, buffer, tma_bar_ptr=pipe.producer_get_barrier(state))
 """
 
+# What users pass may be anything, whatever the annotations say.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -88,7 +91,7 @@ class PipelineTmaAsync(PipelineAsync):
         self._bytes = Ledger(sync_object_full.tx_count)
 
     @staticmethod
-    def create(
+    def create(  # pyright: ignore[reportIncompatibleMethodOverride] - of another kind of producer
         *,
         num_stages: int,
         producer_group: CooperativeGroup,

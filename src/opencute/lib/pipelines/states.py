@@ -7,6 +7,9 @@ state.index, state.phase, state.count        # 0, 1, 0
 state.advance()                              # 1, 1, 1; after the last buffer 0, 0, 4
 """
 
+# What users pass may be anything, whatever the annotations say.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 from typing import Any

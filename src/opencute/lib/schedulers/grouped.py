@@ -172,7 +172,7 @@ def _search(
     number: Any,
     state: Any,
     group_count: Any,
-    tile: cutlass.Constexpr,
+    tile: cutlass.Constexpr[Any],
     sizes: Any,
 ) -> Any:
     """The problem of a cluster, the clusters before that problem, and where the search ends. Past
@@ -195,7 +195,7 @@ def _search(
 
 
 @cute.jit
-def _clusters(first: Any, lane: Any, group_count: Any, tile: cutlass.Constexpr, sizes: Any) -> Any:
+def _clusters(first: Any, lane: Any, group_count: Any, tile: cutlass.Constexpr[Any], sizes: Any) -> Any:
     """Clusters of this lane's problem, and of those from `first` to it."""
     own = Int32(0)
     group = first + lane

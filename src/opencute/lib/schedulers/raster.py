@@ -12,6 +12,9 @@ Without a swizzle, clusters along M (or N) follow each other. With one, `swizzle
 along the other mode do, then their neighbours along M: a band that finds its operands in the cache.
 """
 
+# What users pass may be anything, whatever the annotations say.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 from typing import Any

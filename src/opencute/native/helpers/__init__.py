@@ -111,7 +111,7 @@ def _load() -> dict[str, Builtin]:
 def _convert(name: str, values: NDArray[Any], source: Any, result: Any) -> NDArray[Any]:
     if values.dtype != source:
         raise ArgumentError(
-            f"{name} converts arrays of {np.dtype(source)}", code="OC2910", found=values.dtype
+            f"{name} converts arrays of {np.dtype(source)}", code="OC2922", found=values.dtype
         )
     loaded = _loaded if _loaded is not None else _load()
     if not loaded:
@@ -140,14 +140,14 @@ def f32_to_bf16(values: NDArray[np.float32]) -> NDArray[Any]:
 def _check_copy(memory: NDArray[Any], offsets: NDArray[Any], items: NDArray[Any]) -> int:
     """The width of one item in bytes; raises ArgumentError for arrays that do not fit together."""
     if offsets.dtype != np.int64:
-        raise ArgumentError("offsets are int64", code="OC2910", found=offsets.dtype)
+        raise ArgumentError("offsets are int64", code="OC2922", found=offsets.dtype)
     if not (memory.flags.c_contiguous and offsets.flags.c_contiguous and items.flags.c_contiguous):
-        raise ArgumentError("memory, offsets and items must be contiguous", code="OC2910")
+        raise ArgumentError("memory, offsets and items must be contiguous", code="OC2922")
     width, rest = divmod(items.nbytes, offsets.size)
     if rest or width not in WIDTHS:
         raise ArgumentError(
             "items do not fit the offsets",
-            code="OC2910",
+            code="OC2922",
             expected=f"1, 2, 4, 8 or 16 bytes for each of {offsets.size} offsets",
             found=f"{items.nbytes} bytes",
         )
@@ -173,7 +173,7 @@ def gather(memory: NDArray[Any], offsets: NDArray[np.int64], out: NDArray[Any]) 
         return -1
     width = _check_copy(memory, offsets, out)
     if not out.flags.writeable:
-        raise ArgumentError("`out` is read-only", code="OC2911")
+        raise ArgumentError("`out` is read-only", code="OC2923")
     loaded = _loaded if _loaded is not None else _load()
     last = memory.nbytes - width
     if last < 0:
@@ -202,7 +202,7 @@ def scatter(memory: NDArray[Any], offsets: NDArray[np.int64], values: NDArray[An
         return -1
     width = _check_copy(memory, offsets, values)
     if not memory.flags.writeable:
-        raise ArgumentError("`memory` is read-only", code="OC2911")
+        raise ArgumentError("`memory` is read-only", code="OC2923")
     loaded = _loaded if _loaded is not None else _load()
     last = memory.nbytes - width
     if last < 0:

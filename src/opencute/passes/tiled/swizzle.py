@@ -47,6 +47,7 @@ class Swizzles:
 
     def __init__(self) -> None:
         self._made: dict[tuple[Value, tuple[int, ...]], Value] = {}
+        self._zeros: dict[Value, int] = {}
 
     def advanced(self, base: Value, offset: Value, type: PtrType) -> Value:
         """`base` moved by a number of elements that varies.
@@ -71,7 +72,9 @@ class Swizzles:
         root, start = _split(base)
         offset += start
         inner = offset % (1 << (bits + low + shift))
-        if inner and inner & ~known_zeros(root):
+        if inner and root not in self._zeros:
+            self._zeros[root] = known_zeros(root)
+        if inner and inner & ~self._zeros[root]:
             return swizzled(_moved(root, inner), type.swizzle), offset - inner
         # Without a carry the swizzle of a sum is the xor of swizzles.
         number = self._made.get((root, type.swizzle)) or _number(root, type.swizzle)

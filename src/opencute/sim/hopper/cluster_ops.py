@@ -76,8 +76,19 @@ def cluster_wait(op: Op) -> Function:
 # ---------------------------------------------------------------------- launches, registers
 @semantics("ptx.griddepcontrol", lanes=True)
 def griddepcontrol(op: Op) -> Function:
-    """Kernels of a stream run one after the other here, so that there is nothing to wait for."""
-    return lambda lanes: None
+    """Kernels of a stream run one after the other here; only the checker cares."""
+    waits = _word(op, "action") == "wait"
+
+    def run(lanes: Lanes) -> None:
+        checker = lanes.run.checker
+        if checker is None:
+            return
+        if not waits:
+            checker.lets_start = True
+        elif checker.earlier is not None:
+            checker.earlier.waited(checker, lanes)
+
+    return run
 
 
 @semantics("ptx.setmaxnreg", lanes=True)

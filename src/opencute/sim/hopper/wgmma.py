@@ -29,7 +29,7 @@ from opencute.dialects.tiled import extents
 from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.hopper.parties import parties_of
-from opencute.sim.hopper.product_reads import Flights, land, take_off
+from opencute.sim.hopper.product_reads import take_off
 from opencute.sim.hopper.products import Operands, products_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
@@ -66,11 +66,11 @@ def commit(op: Op) -> Function:
     return lambda lanes: products_of(lanes.run.group).commit(lanes)
 
 
-@semantics("ptx.wgmma_wait", lanes=True)
+@semantics("ptx.wgmma_wait", lanes=True, blocking=True)
 def wait(op: Op) -> Function:
     """Products are done, as late as that."""
     count = int_attr(op, "count")
-    return lambda lanes: products_of(lanes.run.group).wait(lanes, count)
+    return lambda lanes: products_of(lanes.run.group).wait(op, lanes, count)
 
 
 # ---------------------------------------------------------------------- operands
@@ -274,11 +274,11 @@ class _Product:
                 where = _offset(pointer)
                 guard.begin(self.op, lanes, where, _bytes(tile, where, guard.size), changes=changes)
         operands = Operands(d, a, b, accumulate)
+        numbers = products_of(group).start(self, lanes, operands)
         if lanes.run.checker is not None:
-            operands.flights = self._take_off(lanes, warps, operands)
-        products_of(group).start(self, lanes, operands)
+            self._take_off(lanes, warps, operands, warps.rows(numbers)[:, 0, 0])
 
-    def _take_off(self, lanes: Lanes, warps: Warps, operands: Operands) -> Flights:
+    def _take_off(self, lanes: Lanes, warps: Warps, operands: Operands, numbers: Array) -> None:
         """Tell the checking mode what is read from now on."""
         blocks = _of_warps(warps, self.op, lanes.bid, "their block") - lanes.run.first_block
         low = self._lows(warps, [operands.b], "B")
@@ -288,8 +288,12 @@ class _Product:
             warp = _of_warps(warps, self.op, np.asarray(lanes.tid) // 32, "their warp")
             places.append(self.left.places(lanes, blocks, low, warp % _WARPS))
         slots = warps.rows(lanes.slot)[:, :, 0]
-        groups = products_of(lanes.run.group).commits[slots[:, 0]]
-        return take_off(self.op, lanes, slots, places, groups)
+        products = products_of(lanes.run.group)
+        groups = products.commits[slots[:, 0]]
+        parties = warps.rows(products.party(lanes))[:, 0, 0]
+        flights = take_off(self.op, lanes, slots, places, groups)
+        for party, number, flight in zip(parties.tolist(), numbers.tolist(), flights, strict=True):
+            products.reads.setdefault((party, number), []).append(flight)
 
     def _fragments(self, d: SimPointer, a: Any) -> list[tuple[SimPointer, TileAccess, bool]]:
         out = [(d, self.d, True)]
@@ -304,21 +308,22 @@ class _Product:
 
     def perform(self, lanes: Lanes, products: Sequence[Operands]) -> None:
         """Carry out products on one accumulator; the further ones only add to it."""
-        guards: list[Any] = []
-        for one in products:
-            for pointer, _, _ in self._fragments(one.d, one.a):
-                guard = pointer.buffer.guard
-                if guard is not None:
-                    guard.end(_offset(pointer), lanes)
-                    guard.busy = True
-                    guards.append(guard)
+        guards = [p.buffer.guard for one in products for p, _, _ in self._fragments(one.d, one.a)]
+        for guard in guards:
+            if guard is not None:
+                guard.busy = True
         self._multiply(lanes, products)
         for guard in guards:
-            guard.busy = False
-        if lanes.run.checker is not None:
-            slots = Warps(self.op, lanes).rows(lanes.slot)[:, :, 0]
-            for one in products:
-                land(lanes, slots, one.flights)
+            if guard is not None:
+                guard.busy = False
+
+    def leave(self, lanes: Lanes, operands: Operands, reads: Sequence[Any]) -> None:
+        """Lanes have waited for a product, which has read what it reads (`reads`, if known)."""
+        for pointer, _, _ in self._fragments(operands.d, operands.a):
+            if pointer.buffer.guard is not None:
+                pointer.buffer.guard.end(_offset(pointer), lanes)
+        if reads:
+            lanes.run.checker.waited_for(lanes.slot, *reads)
 
     def _multiply(self, lanes: Lanes, products: Sequence[Operands]) -> None:
         op, (um, un, _) = self.op, self.uses

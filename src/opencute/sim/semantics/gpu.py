@@ -53,3 +53,9 @@ def launch_func(op: Op) -> Function:
 
 
 _OWN = ("kernel", "operandSegmentSizes")
+
+
+@semantics("cute.launch_event", lanes=True)
+def launch_event(op: Op) -> Function:
+    """Kernels run at once here: whoever waits for an event finds it fired."""
+    return lambda lanes, event: None

@@ -148,7 +148,7 @@ def _checked_name(op: Op, lanes: Lanes, name: Any, count: Any) -> None:
     if count is not None and (count <= 0 or count % WARP):
         raise SimulationError(
             f"barrier {name} cannot wait for {count} threads, {lanes.name((0, 0))}",
-            code="OC3013", loc=op.loc, expected=f"a positive multiple of {WARP}", found=count,
+            code="OC3026", loc=op.loc, expected=f"a positive multiple of {WARP}", found=count,
         )  # fmt: skip
 
 

@@ -50,9 +50,16 @@ _STRENGTHS = {"cta": 1, "cluster": 2, "gpu": 2, "sys": 2, "": 1}
 
 
 class Checker:
-    """The checks of one launch."""
+    """The checks of one launch.
 
-    def __init__(self) -> None:
+    Args:
+        earlier: the kernel before, if this one may start before that has ended.
+    """
+
+    def __init__(self, earlier: Any = None) -> None:
+        self.earlier = earlier
+        self.lets_start = False
+        """Whether a thread has let the next kernel start."""
         self.clocks = Clocks()
         self.messages = Messages(self.clocks)
         self.mbarriers = BarrierOrder(self)
@@ -243,6 +250,8 @@ class Checker:
             barriers = self.group.rest.get("mbarriers")
             if barriers is not None:
                 barriers.touched(lanes, access, verb, buffer, offsets, mask)
+        elif self.earlier is not None:
+            self.earlier.check(self, lanes, access, verb, buffer, offsets, mask)
         shadow = self.shadow(buffer)
         strength = 0
         if access.order is not None:

@@ -24,7 +24,7 @@ from opencute.dialects import arith, cute
 from opencute.ir.core import Op, Value
 from opencute.ir.parser import parse
 from opencute.ir.types import BF16, F16, F32, F64, FloatType, IntegerType
-from opencute.passes.wide import wide
+from opencute.passes.integers.wide import wide
 from passes.simulated import apply, run
 
 pytestmark = pytest.mark.t1

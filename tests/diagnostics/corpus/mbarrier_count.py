@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""An mbarrier expects one arrival more than come."""
+
+import numpy as np
+
+import cutlass
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def kernel(t: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    bar = cute.arch.alloc_smem(cutlass.Int64, 1)
+    if i == 0:
+        cute.arch.mbarrier_init(bar, 33)
+    cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+    if i < 32:
+        cute.arch.mbarrier_arrive(bar)
+    cute.arch.mbarrier_wait(bar, 0)
+    t[i] = 0
+
+
+@cute.jit
+def host(t: cute.Tensor):
+    kernel(t).launch(grid=1, block=64)
+
+
+host(from_dlpack(np.zeros(64, np.int32)).mark_layout_dynamic())

@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""More threads arrive than the mbarrier expects in two phases."""
+
+import numpy as np
+
+import cutlass
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def kernel(t: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    bar = cute.arch.alloc_smem(cutlass.Int64, 1)
+    if i == 0:
+        cute.arch.mbarrier_init(bar, 40)
+    cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+    cute.arch.mbarrier_expect_tx(bar, 16)
+    cute.arch.mbarrier_arrive(bar)
+    t[i] = 0
+
+
+@cute.jit
+def host(t: cute.Tensor):
+    kernel(t).launch(grid=1, block=64)
+
+
+host(from_dlpack(np.zeros(64, np.int32)).mark_layout_dynamic())
