@@ -11,12 +11,11 @@ work. A tensor with no storage (sparse) carries the mark itself. Example::
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 __all__ = [
     "is_cuda", "is_pinned", "is_uninitialized", "mark_cuda", "mark_initialized", "mark_pinned",
-    "mark_uninitialized", "memory_at", "storage_of", "tensors_in",
+    "mark_uninitialized", "storage_of", "tensors_in",
 ]  # fmt: skip
 
 _CUDA = "_opencute_cuda"
@@ -39,38 +38,7 @@ def is_cuda(tensor: Any) -> bool:
 
 def mark_cuda(tensor: Any) -> None:
     """Make `tensor`, and all that shares its storage, stand for CUDA memory."""
-    storage = storage_of(tensor)
-    setattr(storage, _CUDA, True)
-    _keep(storage)
-
-
-# What has been freed stays there for a while, as CUDA's caching allocator keeps it: programs that
-# pass addresses of tensors in an array rely on that.
-_KEPT_BYTES = 1 << 28
-_kept: OrderedDict[int, tuple[int, Any]] = OrderedDict()
-_sizes = [0]
-
-
-def _keep(storage: Any) -> None:
-    """Hold on to a storage; the oldest ones are let go when they are too much."""
-    try:
-        address, size = storage.data_ptr(), storage.nbytes()
-    except (AttributeError, RuntimeError, NotImplementedError):
-        return  # it has no memory
-    if not address or not 0 < size <= _KEPT_BYTES:
-        return
-    _sizes[0] += size - _kept.pop(address, (0, None))[0]
-    _kept[address] = size, storage
-    while _sizes[0] > _KEPT_BYTES:
-        _sizes[0] -= _kept.popitem(last=False)[1][0]
-
-
-def memory_at(address: int) -> tuple[int, int, Any] | None:
-    """The CUDA memory that an address is in: its first byte, its size and what keeps it alive."""
-    for start, (size, storage) in _kept.items():
-        if start <= address < start + size:
-            return start, size, storage
-    return None
+    setattr(storage_of(tensor), _CUDA, True)
 
 
 def is_uninitialized(tensor: Any) -> bool:

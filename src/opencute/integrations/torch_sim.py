@@ -33,11 +33,7 @@ from opencute.integrations.torch_rng import CudaRandom, generator_class
 
 __all__ = [
     "capturing_graph", "install", "installed", "is_cuda", "is_uninitialized", "mark_initialized",
-<<<<<<< HEAD
-    "mark_uninitialized", "memory_at",
-=======
     "mark_uninitialized", "memory",
->>>>>>> main
     "on_empty", "simulated_cuda", "uninstall",
 ]  # fmt: skip
 
@@ -48,11 +44,7 @@ is_cuda = marks.is_cuda
 is_uninitialized = marks.is_uninitialized
 mark_initialized = marks.mark_initialized
 mark_uninitialized = marks.mark_uninitialized
-<<<<<<< HEAD
-memory_at = marks.memory_at
-=======
 memory = torch_addresses.memory
->>>>>>> main
 
 _MISSING = object()
 

@@ -94,13 +94,9 @@ class MemoryMarks(Protocol):
 
     def mark_initialized(self, tensor: Any) -> None: ...
 
-<<<<<<< HEAD
-    def memory_at(self, address: int) -> tuple[int, int, Any] | None: ...
-=======
     def memory(self) -> list[tuple[int, int]]:
         """Address and size of memory that kernels may reach by addresses they read."""
         ...
->>>>>>> main
 
 
 _marks: list[MemoryMarks] = []
@@ -117,15 +113,6 @@ def _asked_for() -> list[tuple[int, int]]:
 def use_memory_marks(marks: MemoryMarks | None) -> None:
     """Ask `marks` about the tensors that kernels get; None: all memory counts as written."""
     _marks[:] = [] if marks is None else [marks]
-
-
-def _outside(address: int) -> Buffer | None:
-    """The memory of a tensor that no argument is, but whose address a kernel has read."""
-    found = _marks[0].memory_at(address) if _marks else None
-    if found is None:
-        return None
-    start, size, owner = found
-    return Buffer.from_address(start, size, f"the tensor at {start:#x}", owner=owner)
 
 
 _simulators: weakref.WeakSet[Simulator] = weakref.WeakSet()
@@ -150,7 +137,6 @@ class SimRunner:
         self.module = artefacts.simulated_module
         self.launches = _launches(self.module)
         self.simulator = Simulator(artefacts.target.name, KNOBS.sim_seed)
-        self.simulator.outside = _outside
         _simulators.add(self.simulator)
         # A count outlives the code: who compares two totals sees what ran between them.
         weakref.finalize(self.simulator, _ended.add, self.simulator.report).atexit = False

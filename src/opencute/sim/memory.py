@@ -19,7 +19,6 @@ point into it and find their buffer at each access.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -246,14 +245,9 @@ class SimPointer:
 
 
 class AddressTable:
-    """Which buffer an address belongs to.
+    """Which buffer an address belongs to."""
 
-    Args:
-        outside: finds memory that nobody passed, for addresses that kernels read from arrays.
-    """
-
-    def __init__(self, outside: Callable[[int], Any] | None = None) -> None:
-        self.outside = outside
+    def __init__(self) -> None:
         self._bases: list[int] = []
         self._buffers: dict[int, Any] = {}
         self._next = 0x7000_0000_0000_0000
@@ -292,7 +286,4 @@ class AddressTable:
             buffer = self._buffers[base]
             if address < base + buffer.size:
                 return buffer
-        found = self.outside(address) if self.outside is not None else None
-        if found is not None:
-            self.add(found)
-        return found
+        return None

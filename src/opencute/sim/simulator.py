@@ -87,13 +87,8 @@ class Simulator:
         self.out = out
         self.count_transactions = count_transactions
         self.report = RunReport()
-<<<<<<< HEAD
-        self.outside: Callable[[int], Buffer | None] | None = None
-        """Finds the array at an address that no argument holds."""
-=======
         self.earlier: dict[Any, Earlier] = {}
         """The last kernel on each stream, if it let the next one start (checking mode)."""
->>>>>>> main
         self._registered: dict[int, Buffer] = {}
         self._programs: dict[tuple[int, bool], tuple[Op, Program]] = {}
 
@@ -242,7 +237,7 @@ class _Run:
         self.module = module
         self.hook = hook
         self.report = sim.report
-        self.table = AddressTable(sim.outside)
+        self.table = AddressTable()
         for buffer in sim._registered.values():  # pyright: ignore[reportPrivateUsage]
             self.table.add(buffer)
         self.loose = False
