@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host divides by zero."""
 
-import cutlass
 import numpy as np
+
+import cutlass
 from cutlass import cute
 
 

@@ -132,7 +132,7 @@ def test_changes_are_released_and_acquired(where: str, fault: str) -> None:
     t = arguments()[-1]
     with KNOBS.override(target="sim:sm_90a", sim_check=True), pytest.raises(RaceError) as e:
         rows(*t, where, fault)
-    assert e.value.code == "OC3408" and "changed at" in str(e.value)
+    assert e.value.code == "OC3409" and "changed at" in str(e.value)
 
 
 def test_memory_that_holds_no_map() -> None:

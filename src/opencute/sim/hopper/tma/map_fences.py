@@ -89,7 +89,7 @@ class MapFences:
                 raise RaceError(
                     f"{op.name}: the tensor map was changed at {writer.loc} and has not been "
                     f"{missing} since, {lanes.name((0, 0))}",
-                    code="OC3408", loc=op.loc,
+                    code="OC3409", loc=op.loc,
                     hint="cpasync.fence_tma_desc_release() after the change, "
                     "cpasync.fence_tma_desc_acquire(ptr) before the copy",
                 )  # fmt: skip
