@@ -231,6 +231,14 @@ def _no_others(decorator: str, options: dict[str, Any]) -> None:
         )  # fmt: skip
 
 
+def _decorate(kind: type[_Decorated], fn: Any, on: bool) -> Any:
+    if fn is None:
+        return lambda f: _decorate(kind, f, on)
+    if isinstance(fn, staticmethod | classmethod):  # either order of the two decorators
+        return type(fn)(kind(fn.__func__, on))
+    return kind(fn, on)
+
+
 def jit(
     fn: Any = None, *, preprocess: bool = True, preprocessor: bool = True, **options: Any
 ) -> Any:
@@ -241,8 +249,7 @@ def jit(
         preprocess: rewrite control flow; without it the function is traced as it stands.
     """
     _no_others("jit", options)
-    on = preprocess and preprocessor
-    return JitFunction(fn, on) if fn is not None else lambda f: JitFunction(f, on)
+    return _decorate(JitFunction, fn, preprocess and preprocessor)
 
 
 def kernel(
@@ -250,5 +257,4 @@ def kernel(
 ) -> Any:
     """Decorate a kernel; see `jit`."""
     _no_others("kernel", options)
-    on = preprocess and preprocessor
-    return KernelFunction(fn, on) if fn is not None else lambda f: KernelFunction(f, on)
+    return _decorate(KernelFunction, fn, preprocess and preprocessor)
