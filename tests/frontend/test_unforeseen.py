@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import opencute as cutlass
 from compiled import on_device
 from opencute import cute
 from opencute.base.errors import LayoutError, TypeMismatchError
@@ -98,6 +99,18 @@ def test_divisors_of_assume(divby: Any) -> None:
 
     with pytest.raises(TypeMismatchError, match="OC1235"):
         on_device(body, np.zeros(1, np.int32))
+
+
+def test_compile_time_numbers_that_are_equal_and_differ() -> None:
+    @cute.jit
+    def host(o: cute.Tensor, c: cutlass.Constexpr) -> None:
+        o[0] = int(str(c)[0] == "-") + 10 * (type(c) is bool) + 100 * (type(c) is float)
+
+    out, seen = np.zeros(1, np.int32), []
+    for c in (0.0, -0.0, 0, False):
+        host(from_dlpack(out), c)
+        seen.append(int(out[0]))
+    assert seen == [100, 101, 0, 10]
 
 
 def test_an_expression_that_is_too_long() -> None:
