@@ -353,3 +353,21 @@ def test_a_value_used_after_its_function() -> None:
     host(3)
     with pytest.raises(LanguageError, match="outside of any block"):
         kept[0] + 1
+
+
+@pytest.mark.parametrize("prefix", ["größe", "9 x", "a.b-c"])
+def test_letters_that_ptx_does_not_have(prefix: str) -> None:
+    @cute.kernel
+    def größe(a: cute.Tensor):
+        a[0] = a[0] + 1
+
+    @cute.jit
+    def host(a: cute.Tensor):
+        größe(a).launch(grid=1, block=1)
+
+    options = {"options": "--gpu-arch sm_90a"}
+    a = from_dlpack(np.zeros(1, np.int32))
+    assert ".entry gr_u00f6__u00df_e_0(" in cute.compile(host, a, **options).__ptx__
+    größe.set_name_prefix(prefix)
+    host.set_name_prefix(prefix)
+    assert cute.compile(host, a, **options).__cubin__

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ast
 import collections
 import functools
 import inspect
@@ -185,6 +186,12 @@ def without_end(error: RecursionError) -> LanguageError:
         if not is_internal(tb.tb_frame.f_code):
             frames.append(tb)
         tb = tb.tb_next
+    deep = [t for t in frames if t.tb_frame.f_code.co_filename == ast.__file__]
+    if 2 * len(deep) > len(frames):
+        return LanguageError(
+            "a function has an expression that is nested too deeply to be read", code="OC1123",
+            hint="split it over several statements, or raise sys.setrecursionlimit()",
+        )  # fmt: skip
     plain = [(i, t.tb_frame.f_code) for i, t in enumerate(frames)
              if not t.tb_frame.f_code.co_name.startswith("__oc_")]  # fmt: skip
     counts = collections.Counter(code for _, code in plain)

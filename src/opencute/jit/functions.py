@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable
 from typing import Any
@@ -28,6 +29,12 @@ def _line_of(fn: Any) -> Location | None:
     """Where a function begins that has a line."""
     code = fn.__code__ if isinstance(fn, types.FunctionType) else None
     return code and Location(code.co_filename, code.co_firstlineno)
+
+
+def _spelled(name: str) -> str:
+    """A name in letters that PTX has: LLVM ends the process at any other."""
+    out = re.sub(r"[^A-Za-z0-9_$]", lambda m: f"_u{ord(m[0]):04x}_", name)
+    return f"_{out}" if out[:1].isdigit() else out
 
 
 class _Decorated:
@@ -92,9 +99,9 @@ class _Decorated:
     def symbol(self) -> str:
         """The name that compiled code gets."""
         name = self.fn.__name__
-        if not self.prefix:
-            return name
-        return f"{self.prefix}_{name}" if self.keeps_name else self.prefix
+        if self.prefix:
+            name = f"{self.prefix}_{name}" if self.keeps_name else self.prefix
+        return _spelled(name)
 
     def set_name_prefix(
         self, prefix: str, *, remove_cutlass_symbol: bool = False, keep_mangled_name: bool = True
@@ -224,6 +231,14 @@ def _no_others(decorator: str, options: dict[str, Any]) -> None:
         )  # fmt: skip
 
 
+def _decorate(kind: type[_Decorated], fn: Any, on: bool) -> Any:
+    if fn is None:
+        return lambda f: _decorate(kind, f, on)
+    if isinstance(fn, staticmethod | classmethod):  # either order of the two decorators
+        return type(fn)(kind(fn.__func__, on))
+    return kind(fn, on)
+
+
 def jit(
     fn: Any = None, *, preprocess: bool = True, preprocessor: bool = True, **options: Any
 ) -> Any:
@@ -234,8 +249,7 @@ def jit(
         preprocess: rewrite control flow; without it the function is traced as it stands.
     """
     _no_others("jit", options)
-    on = preprocess and preprocessor
-    return JitFunction(fn, on) if fn is not None else lambda f: JitFunction(f, on)
+    return _decorate(JitFunction, fn, preprocess and preprocessor)
 
 
 def kernel(
@@ -243,5 +257,4 @@ def kernel(
 ) -> Any:
     """Decorate a kernel; see `jit`."""
     _no_others("kernel", options)
-    on = preprocess and preprocessor
-    return KernelFunction(fn, on) if fn is not None else lambda f: KernelFunction(f, on)
+    return _decorate(KernelFunction, fn, preprocess and preprocessor)

@@ -301,6 +301,11 @@ def assume(src: Any, divby: int | None = None, *, loc: Any = None, ip: Any = Non
     """A run-time integer, promised to be a multiple of `divby` (the simulator checks it)."""
     from opencute.dialects import cute
 
+    if divby is not None and (type(divby) is not int or divby < 1):
+        raise TypeMismatchError(
+            "assume() takes a positive integer, known at compile time, as divby", code="OC1235",
+            found=repr(divby),
+        )  # fmt: skip
     if divby is None or isinstance(src, int):
         return src
     if not isinstance(src, Numeric) or src.dtype.is_float:

@@ -217,6 +217,14 @@ class Numeric(metaclass=NumericMeta):
             return str(self.value)
         return "?" if self.div <= 1 else f"?{{div={self.div}}}"
 
+    def __format__(self, spec: str) -> str:
+        if not self.is_dynamic:
+            return format(self.value, spec)
+        try:
+            return format(str(self), spec)
+        except ValueError:  # digits, a sign: what only a known number has
+            return str(self)
+
     # ---- arithmetic
     def __add__(self, other: Any) -> Any:
         return ops.binary("add", self, other)

@@ -235,7 +235,7 @@ def _brace_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
     last = count = 0
     used: set[int] = set()
     for match in _BRACES.finditer(fmt):
-        text.plain(fmt[last : match.start()])
+        text.plain(_no_place(fmt[last : match.start()]))
         last = match.end()
         if match.group(0) in ("{{", "}}"):
             text.plain(match.group(0)[0])
@@ -251,12 +251,24 @@ def _brace_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
         else:
             kind = kind or ("d" if _is_whole(args[at]) else "f")
             _one(text, f"%{flags}{kind}", kind, args[at])
-    text.plain(fmt[last:])
+    text.plain(_no_place(fmt[last:]))
     if len(used) < len(args):
         mixed = "braces and % do not mix" if _C_SPEC.search(fmt) else None
         raise TypeMismatchError(
             "printf: more arguments than places", code="OC1240", found=fmt, hint=mixed
         )
+
+
+def _no_place(text: str) -> str:
+    """Text between places; Python reads `{name}` and `{:>5}` as places too, which C has not."""
+    wrong = re.search(r"\{[\w.!]*(:[^{}\s]*)?\}", text)
+    if wrong:
+        raise TypeMismatchError(
+            f"printf: {wrong[0]} cannot be printed", code="OC1240", found=text,
+            hint="a place is {}, {0} or {:spec} with a flag, width, precision and letter of C; "
+            "a brace is written twice",
+        )  # fmt: skip
+    return text
 
 
 def _is_whole(x: Any) -> bool:
@@ -312,6 +324,9 @@ def print_tensor(tensor: Any, *, verbose: bool = False, loc: Any = None, ip: Any
     head.emit()
     if not is_static(tensor.shape):
         _at_run_time(tensor, verbose)
+        return
+    if product(_modes(tensor)) == 0:
+        _say(")\n" if verbose else "[])\n")
         return
     (_verbose if verbose else _nested)(tensor)
 

@@ -329,9 +329,14 @@ class TracedTensor(Tensor):
         """All elements as a vector.
 
         Raises:
-            LayoutError: the shape is not static.
+            LayoutError: the shape is not static, or has no elements.
         """
         self._static_shape("load")
+        if product(self.layout.shape) == 0:
+            raise LayoutError(
+                "load() needs at least one element", code="OC1367", found=str(self.layout),
+                hint="leave it out under const_expr(cute.size(tensor) > 0)",
+            )  # fmt: skip
         pointer, layout = addressed(self, "load")
         attr, dyns = layout_operands(layout)
         return TensorSSA(

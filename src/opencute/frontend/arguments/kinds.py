@@ -111,7 +111,9 @@ def _identity(value: Any) -> Any:
         mapping: Any = value
         return (dict, *((k, _identity(v)) for k, v in mapping.items()))
     if isinstance(value, Numeric):
-        return (type(value), value.value)
+        return (type(value), _identity(value.value))
+    if isinstance(value, float):
+        return (type(value), float.hex(value))  # -0.0 equals 0.0, and a NaN not even itself
     try:
         hash(value)
     except TypeError:

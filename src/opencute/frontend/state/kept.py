@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import array
 import collections
+import contextvars
 import dis
 import enum
 import functools
@@ -128,11 +129,19 @@ def kept_parts(obj: Any) -> Iterable[Any]:
     if isinstance(obj, property):
         return (obj.fget, obj.fset)
     if isinstance(obj, type):
-        return (k for k in obj.__mro__[1:] if _is_class(k)) if _is_class(obj) else ()
+        return _of_class(obj) if _is_class(obj) else ()
     parts = () if kept_state(obj) is not None else parts_of(obj)
     if _is_container(obj):
         return (type(obj), *([obj.__dict__] if hasattr(obj, "__dict__") else ()))
     return (*parts, type(obj)) if _is_class(type(obj)) else parts
+
+
+def _of_class(kind: type) -> list[Any]:
+    """Its bases, its metaclass, and the methods that Python calls, which `kept_state` leaves out:
+    they may change what they have captured."""
+    methods = (types.FunctionType, *_WRAPPERS)
+    special = (v for k, v in vars(kind).items() if k[:2] == "__" and isinstance(v, methods))
+    return [*(k for k in (*kind.__mro__[1:], type(kind)) if _is_class(k)), *special]
 
 
 def _has_state(obj: Any) -> bool:
@@ -199,6 +208,9 @@ def snapshot(obj: Any) -> Any:
         return data if len(data) < _LARGE else (zlib.crc32(data), zlib.adler32(data))
     if isinstance(obj, types.GeneratorType):
         return obj.gi_frame is None or obj.gi_frame.f_lasti
+    if isinstance(obj, contextvars.ContextVar):
+        now = obj.get(None)
+        return (id(now), now)
     if isinstance(obj, itertools.count):
         return repr(obj)
     if is_iterator(obj):

@@ -21,7 +21,9 @@ import contextlib
 import dataclasses
 import enum
 import functools
+import threading
 import types
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,6 +40,13 @@ _FOREIGN = frozenset({
 _OURS = ("opencute.lib.", "opencute.kernels.", "opencute.lang.hopper.fields")
 _LISTS = (list, collections.deque)
 _DICTS = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
+_PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
+_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+_HOLDERS = frozenset({
+    *_PROXIES, *_VIEWS, frozenset, types.MappingProxyType, memoryview, functools.cached_property,
+    functools._lru_cache_wrapper, super,  # pyright: ignore[reportPrivateUsage]
+    types.BuiltinMethodType, types.MethodWrapperType,
+})  # fmt: skip
 
 
 @functools.lru_cache(maxsize=4096)
@@ -62,7 +71,7 @@ def is_users(obj: Any) -> bool:
 @functools.lru_cache(maxsize=4096)
 def _has_attributes(kind: type) -> bool:
     """Whether objects of a class are the user's, with attributes that can be assigned."""
-    if kind is types.SimpleNamespace:
+    if kind is types.SimpleNamespace or issubclass(kind, threading.local):
         return True
     if not is_users(kind):
         return False
@@ -135,7 +144,7 @@ def fill(obj: Any, state: dict[Any, Any]) -> None:
                 object.__setattr__(obj, name, state[name])
             elif hasattr(obj, name):
                 object.__delattr__(obj, name)
-        if kind.__dictoffset__:
+        if kind.__dictoffset__ or issubclass(kind, threading.local):
             inside = obj.__dict__
             inside.clear()
             inside.update((k, v) for k, v in state.items() if k not in slots)
@@ -151,9 +160,13 @@ def parts_of(obj: Any) -> Iterable[Any]:
         return (obj.__self__, obj.__func__)
     if isinstance(obj, functools.partial):
         return (obj.func, *obj.args, *obj.keywords.values())
+    if type(obj) in _HOLDERS:
+        return _held(obj)
+    if isinstance(obj, weakref.ref):
+        return (obj(),)
     state = state_of(obj)
     if state is not None:
-        return state.values()
+        return (*state, *state.values()) if type(obj) in _DICTS else state.values()
     if isinstance(obj, MmaAtom):
         return obj.parts()
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
@@ -163,6 +176,28 @@ def parts_of(obj: Any) -> Iterable[Any]:
         inside = (getattr(obj, n, None) for n in ("fn", "decorated", "obj"))
         return [x for x in inside if x is not None]
     return ()
+
+
+def _held(obj: Any) -> Iterable[Any]:
+    """What an object of Python's own gives its code access to: `items.append` has the list."""
+    if type(obj) in _PROXIES:
+        with contextlib.suppress(ReferenceError):  # it is gone
+            return (obj.__repr__.__self__,)
+        return ()
+    if isinstance(obj, frozenset):
+        return obj
+    if isinstance(obj, types.MappingProxyType):
+        return (*obj, *obj.values())
+    if isinstance(obj, _VIEWS):
+        return (obj.mapping,)
+    if isinstance(obj, memoryview):
+        return (obj.obj,)
+    if isinstance(obj, functools.cached_property):
+        return (obj.func,)
+    if isinstance(obj, functools._lru_cache_wrapper):  # pyright: ignore[reportPrivateUsage]
+        return (obj.__wrapped__,)
+    owner = obj.__self__
+    return () if isinstance(owner, types.ModuleType) else (owner,)
 
 
 def _captured(fn: types.FunctionType) -> Iterable[Any]:

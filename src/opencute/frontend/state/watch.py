@@ -42,7 +42,7 @@ Key = tuple[int, Any]
 
 _LIMIT = 4096
 _LISTS = (list, collections.deque)
-_SIMPLE = (int, float, str, bytes, type(None), types.BuiltinFunctionType)
+_SIMPLE = (int, float, str, bytes, type(None))
 
 
 class _Iterators(threading.local):
@@ -112,11 +112,15 @@ class Watch:
         stored: set[str] = set()
         odd: list[Any] = []
 
+        quiet: list[types.FunctionType] = []
+
         def assigns(fn: types.FunctionType) -> None:
-            names = stored_names(fn.__code__)
-            if names:
-                stored.update(names)
-                queue.extend(used_by(fn))
+            # Who assigns may have the object from another function: `state().scale = 3`.
+            stored.update(stored_names(fn.__code__))
+            quiet.append(fn)
+            if stored:
+                queue.extend(x for f in quiet for x in used_by(f))
+                quiet.clear()
 
         for part in parts:
             if isinstance(part, types.FunctionType):
@@ -139,6 +143,7 @@ class Watch:
                 self.objects.append(obj)
                 self.before.append(state)
                 queue += state.values()
+                queue += state if isinstance(obj, dict) else ()
             elif (shot := snapshot(obj)) is not None:
                 self.fixed.append((obj, shot))
             queue += kept_parts(obj)

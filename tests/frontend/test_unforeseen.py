@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that nobody writes on purpose: each has a meaning, or an error with a code."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opencute as cutlass
+from compiled import on_device
+from opencute import cute
+from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.cute.runtime import from_dlpack
+from opencute.frontend.locations import without_end
+from opencute.lang.numbers import Int32
+
+pytestmark = pytest.mark.t0
+
+
+class Both:
+    """Decorators of Python's own on either side."""
+
+    offset = 7
+
+    @cute.jit
+    @staticmethod
+    def first(o: Any) -> None:
+        o[0] = 5
+
+    @cute.jit(preprocess=True)
+    @classmethod
+    def second(cls, o: Any) -> None:
+        o[1] = cls.offset
+
+    @classmethod
+    @cute.jit
+    def third(cls, o: Any) -> None:
+        o[2] = cls.offset + 1
+
+
+def test_static_and_class_methods_in_either_order() -> None:
+    out = np.zeros(3, np.int32)
+    o = from_dlpack(out)
+    Both.first(o)
+    Both().second(o)
+    Both.third(o)
+    assert out.tolist() == [5, 7, 8]
+
+
+def test_no_elements() -> None:
+    def load(o: Any) -> None:
+        o.store(o.load() + 1)
+
+    def fill(o: Any) -> None:
+        o.fill(1.0)
+
+    empty = np.zeros((0, 4), np.float32)
+    with pytest.raises(LayoutError, match="OC1367"):
+        on_device(load, empty)
+    on_device(fill, empty)
+
+
+@pytest.mark.parametrize(("verbose", "end"), [(False, "data=\n       [])\n"),
+                                              (True, "data= (\n)\n")])  # fmt: skip
+def test_no_elements_printed(capfd: Any, verbose: bool, end: str) -> None:
+    def show(o: Any) -> None:
+        cute.print_tensor(o, verbose=verbose)
+
+    on_device(show, np.zeros((0, 4), np.float32))
+    assert capfd.readouterr().out.endswith(end)
+
+
+def test_a_format_with_width(capsys: Any) -> None:
+    def show(o: Any) -> None:
+        print(f"[{o[0]:>4}|{o[0]:05.2f}]")
+
+    on_device(show, np.zeros(1, np.int32))
+    assert "[   ?|?]" in capsys.readouterr().out
+    assert f"{Int32(7):03d}" == "007"
+
+
+@pytest.mark.parametrize("text", ["{} {q}", "{} {:>6}", "{:,} {}", "{!r} {}"])
+def test_places_that_printf_does_not_have(text: str) -> None:
+    def show(o: Any) -> None:
+        cute.printf(text, o[0])
+
+    with pytest.raises(TypeMismatchError, match="cannot be printed"):
+        on_device(show, np.zeros(1, np.int32))
+
+
+@pytest.mark.parametrize("divby", [0, -4, 2.0, "8", True])
+def test_divisors_of_assume(divby: Any) -> None:
+    def body(o: Any) -> None:
+        o[0] = cute.assume(o[0], divby=divby)
+
+    with pytest.raises(TypeMismatchError, match="OC1235"):
+        on_device(body, np.zeros(1, np.int32))
+
+
+def test_compile_time_numbers_that_are_equal_and_differ() -> None:
+    @cute.jit
+    def host(o: cute.Tensor, c: cutlass.Constexpr) -> None:
+        o[0] = int(str(c)[0] == "-") + 10 * (type(c) is bool) + 100 * (type(c) is float)
+
+    out, seen = np.zeros(1, np.int32), []
+    for c in (0.0, -0.0, 0, False):
+        host(from_dlpack(out), c)
+        seen.append(int(out[0]))
+    assert seen == [100, 101, 0, 10]
+
+
+def test_an_expression_that_is_too_long() -> None:
+    tree: ast.expr = ast.Name("o")
+    for _ in range(20000):
+        tree = ast.UnaryOp(ast.USub(), tree)
+    with pytest.raises(RecursionError) as e:
+        ast.NodeVisitor().visit(tree)
+    error = without_end(e.value)
+    assert error.code == "OC1123"
+    assert "nested too deeply" in str(error)
+    while isinstance(tree, ast.UnaryOp):  # Python frees a deep tree by recursion
+        tree = tree.operand
