@@ -67,6 +67,29 @@ def test_the_copy_unit_and_matrices() -> None:
     np.testing.assert_array_equal(b, want)
 
 
+@cute.kernel
+def one_matrix_kernel(dst: cute.Tensor):
+    lane = cute.arch.lane_idx()
+    smem = cutlass.Array(cutlass.Float16, 64, space=cutlass.AddressSpace.smem, alignment=128)
+    for i in cutlass.range_constexpr(2):
+        smem[2 * lane + i] = cutlass.Float16(2 * lane + i)
+    prims.barrier_cta_sync(0)
+    # Lanes from 8 on point behind the array, and nobody looks there.
+    registers = prims.ldmatrix(smem.data_ptr() + lane * 8, 1, prims.MMALayout.ROW)
+    dst[lane] = registers[0]
+
+
+@cute.jit
+def one_matrix_host(dst: cute.Tensor):
+    one_matrix_kernel(dst).launch(grid=1, block=32)
+
+
+def test_addresses_that_a_load_of_matrices_does_not_look_at() -> None:
+    out = np.zeros(32, np.int32)
+    simulated(one_matrix_host, out)
+    np.testing.assert_array_equal(out.view(np.float16), np.arange(64, dtype=np.float16))
+
+
 # ---------------------------------------------------------------------- mbarriers and copies
 @cute.kernel
 def copies_kernel(src: cute.Tensor, dst: cutlass.Array):

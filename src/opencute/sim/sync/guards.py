@@ -116,7 +116,7 @@ class Guard:
             raise SimulationError(
                 "a product of the warpgroup uses registers that no fence has ordered: "
                 f"{lanes.name(at)}", code="OC3041", loc=op.loc,
-                expected="warpgroup.fence() between the last write to the registers and the product",
+                expected="warpgroup.fence() between the last write and the product",
                 hint="products that follow each other on one accumulator need one fence only",
             )  # fmt: skip
         flight = self.flights.get(where)
