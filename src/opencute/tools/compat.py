@@ -58,7 +58,10 @@ class Outcome:
 
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    last = re.sub(r"\s*\(?/\S+", "", lines[-1]) if lines else ""  # no paths of this machine
+    # Our own errors go on with the place that they are about.
+    named = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
+    last = re.sub(r"^(\w+\.)+(?=\w+: )", "", (named or lines or [""])[-1])
+    last = re.sub(r"\s*\(?/\S+", "", last)  # no paths of this machine
     return last[:120].replace("|", "\\|")
 
 

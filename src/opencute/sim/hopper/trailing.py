@@ -99,7 +99,7 @@ class Trailing:
             return
         self.told.add(id(op))
         warnings.warn(
-            f"[OC3409] {self._block(run, block)} may end while {self.checker.agents.name(who)} "
+            f"[OC3407] {self._block(run, block)} may end while {self.checker.agents.name(who)} "
             f"still reads its shared memory ({op.loc}): cp_async_bulk_wait_group before the block "
             "ends",
             RuntimeWarning, stacklevel=2,
