@@ -32,6 +32,24 @@ def test_outcomes(upstream: Path) -> None:
     assert compat.run_example(upstream, ABSENT, 1.0).result == "absent"
 
 
+def test_the_remark_names_the_error_and_not_its_place(upstream: Path) -> None:
+    text = "class Wrong(Exception): __str__ = lambda s: '[OC1] no ir\\n  --> a.py:3\\n   |  ^^^'\n"
+    text += "raise type('SomeError', (Wrong,), {'__module__': 'a.b'})"
+    (upstream / "placed.py").write_text(text, encoding="utf-8")
+    done = compat.run_example(upstream, compat.Example("placed.py"), 60.0)
+    assert done.remark == "SomeError: [OC1] no ir"
+
+
+def test_files_that_are_too_much_for_the_simulator(
+    upstream: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compat, "EXAMPLES", (compat.Example("fails.py", large=True),))
+    monkeypatch.setattr(compat.environment, "uses_simulator", lambda: True)
+    with KNOBS.override(upstream=upstream):
+        assert compat.main(upstream / "new") == 0
+    assert "fails.py" not in capsys.readouterr().out
+
+
 def test_tests_run_under_pytest(upstream: Path) -> None:
     (upstream / "test_right.py").write_text("def test_it(): pass\n", encoding="utf-8")
     (upstream / "test_wrong.py").write_text("def test_it(): assert 1 > 2\n", encoding="utf-8")

@@ -22,6 +22,14 @@ _TABLE = {
         )
     },
     **{
+        name: _LIB + "bulk"
+        for name in (
+            "cp_async_bulk_commit_group", "cp_async_bulk_global_shared_cta",
+            "cp_async_bulk_prefetch", "cp_async_bulk_shared_cluster_global",
+            "cp_async_bulk_wait_group", "ldmatrix", "stmatrix",
+        )
+    },
+    **{
         name: _LIB + "values"
         for name in (
             "cp_async_commit_group", "cp_async_shared_global", "cp_async_wait_group", "red",
@@ -31,8 +39,9 @@ _TABLE = {
     **{
         name: _LIB + "words"
         for name in (
-            "MBarrierWait", "MemOrder", "MemScope", "Proxy", "ReductionKind", "ReductionOp",
-            "ReductionType", "SetMaxRegisterAction", "SharedSpace", "Shfl", "VoteSync",
+            "LoadShape", "LoadSrcFormat", "MBarrierWait", "MMALayout", "MemOrder", "MemScope",
+            "Proxy", "ReductionKind", "ReductionOp", "ReductionType", "SetMaxRegisterAction",
+            "SharedSpace", "Shfl", "StoreShape", "VoteSync",
         )
     },
     "barrier": "opencute.lang.block.barriers",

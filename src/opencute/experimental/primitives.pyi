@@ -32,6 +32,17 @@ from opencute.lib.primitives.barriers import (
 )
 from opencute.lib.primitives.barriers import mbarrier_wait_parity as mbarrier_wait_parity
 from opencute.lib.primitives.barriers import setmaxregister as setmaxregister
+from opencute.lib.primitives.bulk import cp_async_bulk_commit_group as cp_async_bulk_commit_group
+from opencute.lib.primitives.bulk import (
+    cp_async_bulk_global_shared_cta as cp_async_bulk_global_shared_cta,
+)
+from opencute.lib.primitives.bulk import cp_async_bulk_prefetch as cp_async_bulk_prefetch
+from opencute.lib.primitives.bulk import (
+    cp_async_bulk_shared_cluster_global as cp_async_bulk_shared_cluster_global,
+)
+from opencute.lib.primitives.bulk import cp_async_bulk_wait_group as cp_async_bulk_wait_group
+from opencute.lib.primitives.bulk import ldmatrix as ldmatrix
+from opencute.lib.primitives.bulk import stmatrix as stmatrix
 from opencute.lib.primitives.values import cp_async_commit_group as cp_async_commit_group
 from opencute.lib.primitives.values import cp_async_shared_global as cp_async_shared_global
 from opencute.lib.primitives.values import cp_async_wait_group as cp_async_wait_group
@@ -39,9 +50,12 @@ from opencute.lib.primitives.values import red as red
 from opencute.lib.primitives.values import redux_sync as redux_sync
 from opencute.lib.primitives.values import shfl_sync as shfl_sync
 from opencute.lib.primitives.values import vote_sync as vote_sync
+from opencute.lib.primitives.words import LoadShape as LoadShape
+from opencute.lib.primitives.words import LoadSrcFormat as LoadSrcFormat
 from opencute.lib.primitives.words import MBarrierWait as MBarrierWait
 from opencute.lib.primitives.words import MemOrder as MemOrder
 from opencute.lib.primitives.words import MemScope as MemScope
+from opencute.lib.primitives.words import MMALayout as MMALayout
 from opencute.lib.primitives.words import Proxy as Proxy
 from opencute.lib.primitives.words import ReductionKind as ReductionKind
 from opencute.lib.primitives.words import ReductionOp as ReductionOp
@@ -49,10 +63,14 @@ from opencute.lib.primitives.words import ReductionType as ReductionType
 from opencute.lib.primitives.words import SetMaxRegisterAction as SetMaxRegisterAction
 from opencute.lib.primitives.words import SharedSpace as SharedSpace
 from opencute.lib.primitives.words import Shfl as Shfl
+from opencute.lib.primitives.words import StoreShape as StoreShape
 from opencute.lib.primitives.words import VoteSync as VoteSync
 
 __all__ = [
+    "LoadShape",
+    "LoadSrcFormat",
     "MBarrierWait",
+    "MMALayout",
     "MemOrder",
     "MemScope",
     "Proxy",
@@ -62,6 +80,7 @@ __all__ = [
     "SetMaxRegisterAction",
     "SharedSpace",
     "Shfl",
+    "StoreShape",
     "VoteSync",
     "bar_warp_sync",
     "barrier",
@@ -73,6 +92,11 @@ __all__ = [
     "barrier_cta_sync",
     "barrier_cta_sync_aligned",
     "cluster_ctarank",
+    "cp_async_bulk_commit_group",
+    "cp_async_bulk_global_shared_cta",
+    "cp_async_bulk_prefetch",
+    "cp_async_bulk_shared_cluster_global",
+    "cp_async_bulk_wait_group",
     "cp_async_commit_group",
     "cp_async_mbarrier_arrive",
     "cp_async_shared_global",
@@ -80,6 +104,7 @@ __all__ = [
     "elect_sync",
     "fence_mbarrier_init",
     "fence_proxy",
+    "ldmatrix",
     "mapa",
     "mbarrier_arrive",
     "mbarrier_arrive_expect_tx",
@@ -95,5 +120,6 @@ __all__ = [
     "redux_sync",
     "setmaxregister",
     "shfl_sync",
+    "stmatrix",
     "vote_sync",
 ]

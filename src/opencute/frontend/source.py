@@ -73,11 +73,12 @@ def function_tree(fn: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
             loc=_location(fn), found=f"def {node.name}({', '.join(_parameters(node))})",
             hint="import or run the file again",
         )  # fmt: skip
-    ast.increment_lineno(node, first - 1)
     for child in ast.walk(node):
-        if hasattr(child, "col_offset"):
-            child.col_offset += indent  # type: ignore[attr-defined]
-            if getattr(child, "end_col_offset", None) is not None:
-                child.end_col_offset += indent  # type: ignore[attr-defined]
+        if "col_offset" in child._attributes:
+            at: Any = child
+            at.lineno += first - 1
+            at.end_lineno += first - 1
+            at.col_offset += indent
+            at.end_col_offset += indent
     node.decorator_list = []
     return node, filename

@@ -130,6 +130,8 @@ class Access:
         self.shift = self.size.bit_length() - 1
         self.order: tuple[str, str] | None = None
         """Memory order and scope, of accesses that have one."""
+        self.written: Any = None
+        """What a write that watchers are being told of writes: runs, elements on the last axis."""
 
     # ------------------------------------------------------------------ reading
     def read(self, lanes: Lanes, ptr: SimPointer, starts: Any = None) -> Any:
@@ -313,9 +315,9 @@ class Access:
             if type(buffer) is SharedBuffer:
                 offsets, low = buffer.places(lanes, offsets), low | buffer.start
             picked = offsets[mask]
-            self._seen(lanes, "write", buffer, offsets, mask, 0)
             value = np.broadcast_to(value, (lanes.P, lanes.Q, value.shape[2]))
             value = value.reshape(*mask.shape, self.run)[mask]
+            self._tell(lanes, buffer, offsets, mask, 0, value)
             self._put(buffer, picked, low, np.ascontiguousarray(value))
             self._mark(buffer, picked)
             return
@@ -327,10 +329,18 @@ class Access:
         runs = offsets.shape[2] if offsets.ndim == 3 else 1
         value = value.reshape(*value.shape[:2], *((runs,) if offsets.ndim == 3 else ()), self.run)
         grid = np.broadcast_shapes(offsets.shape, value.shape[:-1])
-        self._seen(lanes, "write", buffer, offsets, None, runs)
+        self._tell(lanes, buffer, offsets, None, runs, value)
         value = np.ascontiguousarray(np.broadcast_to(value, (*grid, self.run)))
         self._put(buffer, np.broadcast_to(offsets, grid), low, value)
         self._mark(buffer, offsets)
+
+    def _tell(
+        self, lanes: Lanes, buffer: Any, offsets: Array, mask: Any, runs: int, value: Array
+    ) -> None:
+        """Count a write that is about to happen, and tell watchers what it writes."""
+        self.written = value
+        self._seen(lanes, "write", buffer, offsets, mask, runs)
+        self.written = None
 
     def _put(self, buffer: Any, offsets: Array, low: int, value: Array) -> None:
         """Write runs (elements on the last axis of `value`, which is contiguous)."""

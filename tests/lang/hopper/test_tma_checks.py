@@ -104,13 +104,18 @@ def test_the_whole_kernel(check: bool) -> None:
         ("no fence", RaceError, "proxy fence"),
         ("no barrier", RaceError, "with no order between them"),
         ("reuse", RaceError, "a store of a tile"),
-        ("no end", RaceError, "still uses its shared memory"),
     ],
 )
 def test_faults(fault: str, kind: type[SimulationError], text: str) -> None:
     with pytest.raises(kind) as e:
         go(fault)
     assert text in str(e.value), e.value
+
+
+def test_a_store_that_outlives_its_block() -> None:
+    """The manual asks for the wait, but published kernels leave it out, and GPUs run them right."""
+    with pytest.warns(RuntimeWarning, match="still reads its shared memory"):
+        go("no end")
 
 
 def test_early_reads_and_late_stores_give_wrong_numbers_without_checks() -> None:

@@ -24,6 +24,72 @@ def simulated(host: Any, *args: Any) -> None:
         host(*(from_dlpack(a) if isinstance(a, np.ndarray) else a for a in args))
 
 
+# ---------------------------------------------------------------------- the copy unit, matrices
+@cute.kernel
+def bulk_kernel(src: cute.Tensor, dst: cutlass.Array):
+    lane = cute.arch.lane_idx()
+    smem = cutlass.Array(cutlass.Float16, 256, space=cutlass.AddressSpace.smem, alignment=128)
+    out = cutlass.Array(cutlass.Float16, 256, space=cutlass.AddressSpace.smem, alignment=128)
+    full = cutlass.Array(cutlass.Int64, 1, space=cutlass.AddressSpace.smem)
+    if lane == 0:
+        prims.mbarrier_init(full, 1)
+    prims.fence_mbarrier_init()
+    prims.barrier_cta_sync(0)
+    if lane == 0:
+        prims.cp_async_bulk_prefetch(src.iterator.raw_ptr(), 512)
+        prims.mbarrier_arrive_expect_tx(full, 512)
+        prims.cp_async_bulk_shared_cluster_global(
+            smem.data_ptr(), src.iterator.raw_ptr(), full, 512
+        )
+    while not prims.mbarrier_try_wait_parity(full, 0, time_limit=1000):
+        pass
+    registers = prims.ldmatrix(smem.data_ptr() + lane * 8, 4, prims.MMALayout.ROW)
+    prims.stmatrix(out.data_ptr() + lane * 8, registers, prims.MMALayout.COL)
+    prims.fence_proxy(prims.Proxy.ASYNC_SHARED, space=prims.SharedSpace.shared_cta)
+    prims.barrier_cta_sync(0)
+    if lane == 0:
+        prims.cp_async_bulk_global_shared_cta(dst.data_ptr(), out.data_ptr(), 512)
+        prims.cp_async_bulk_commit_group()
+        prims.cp_async_bulk_wait_group(0, read=True)
+
+
+@cute.jit
+def bulk_host(src: cute.Tensor, dst: cutlass.Array):
+    bulk_kernel(src, dst).launch(grid=1, block=32)
+
+
+def test_the_copy_unit_and_matrices() -> None:
+    a = np.arange(256, dtype=np.float16)
+    b = np.zeros_like(a)
+    with KNOBS.override(target="sim:sm_90a", sim_check=True):
+        bulk_host(from_dlpack(a, assumed_align=16), from_dlpack(b, assumed_align=16))
+    want = a.reshape(4, 8, 8).transpose(0, 2, 1).reshape(-1)
+    np.testing.assert_array_equal(b, want)
+
+
+@cute.kernel
+def one_matrix_kernel(dst: cute.Tensor):
+    lane = cute.arch.lane_idx()
+    smem = cutlass.Array(cutlass.Float16, 64, space=cutlass.AddressSpace.smem, alignment=128)
+    for i in cutlass.range_constexpr(2):
+        smem[2 * lane + i] = cutlass.Float16(2 * lane + i)
+    prims.barrier_cta_sync(0)
+    # Lanes from 8 on point behind the array, and nobody looks there.
+    registers = prims.ldmatrix(smem.data_ptr() + lane * 8, 1, prims.MMALayout.ROW)
+    dst[lane] = registers[0]
+
+
+@cute.jit
+def one_matrix_host(dst: cute.Tensor):
+    one_matrix_kernel(dst).launch(grid=1, block=32)
+
+
+def test_addresses_that_a_load_of_matrices_does_not_look_at() -> None:
+    out = np.zeros(32, np.int32)
+    simulated(one_matrix_host, out)
+    np.testing.assert_array_equal(out.view(np.float16), np.arange(64, dtype=np.float16))
+
+
 # ---------------------------------------------------------------------- mbarriers and copies
 @cute.kernel
 def copies_kernel(src: cute.Tensor, dst: cutlass.Array):

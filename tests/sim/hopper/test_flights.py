@@ -248,6 +248,5 @@ def test_writing_again_without_the_wait() -> None:
 
 def test_a_block_that_ends_before_its_store() -> None:
     go(store_kernel("writers", again=False), np.zeros(16, np.int32))
-    with pytest.raises(RaceError, match="may end while a bulk store still uses") as e:
+    with pytest.warns(RuntimeWarning, match=r"OC3407.*may end while a bulk store still reads"):
         go(store_kernel("writers", wait=False, again=False), np.zeros(16, np.int32))
-    assert e.value.code == "OC3407"

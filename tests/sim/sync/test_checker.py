@@ -239,7 +239,13 @@ def atomics_and_plain_stores(good: bool, out: Any) -> None:
         if good:
             ptx_memory.red("add", at(out, const(0)), const(1), "relaxed", "gpu")
         else:
-            store(const(1), out, const(0))
+            store(tid(), out, const(0))
+
+
+def one_value_in_global_memory(good: bool, out: Any) -> None:
+    """All threads write one place: that is in order only if they all write one value."""
+    with line(10):
+        store(const(7) if good else tid(), out, const(0))
 
 
 def atomics_then_a_plain_load(good: bool, out: Any) -> None:
@@ -268,6 +274,7 @@ PAIRS: list[tuple[Case, int, str]] = [
     (arrive_before_the_write, 64, "(reads|writes) byte .* at kernel.py:(10|20)"),
     (global_memory_in_a_block, 64, "reads byte .* of 'arg0', which .* wrote at kernel.py:10"),
     (atomics_and_plain_stores, 64, "writes byte 0 of 'arg0'"),
+    (one_value_in_global_memory, 64, "writes byte 0 of 'arg0'"),
     (atomics_then_a_plain_load, 64, "reads byte 0 of 'arg0', which .* wrote at kernel.py:10"),
 ]
 

@@ -21,13 +21,18 @@ REFUSED: dict[type[ast.AST], str] = {
 """Statements and expressions that no compiled function may contain, and why."""
 
 
-def check(tree: ast.FunctionDef, filename: str) -> None:
+def check(tree: ast.FunctionDef, filename: str) -> set[type[ast.AST]]:
     """Refuse what cannot mean anything, on its line.
+
+    Returns:
+        The kinds of nodes that there are.
 
     Raises:
         LanguageError: with the position of the construct.
     """
+    kinds: set[type[ast.AST]] = set()
     for node in ast.walk(tree):
+        kinds.add(type(node))
         reason = REFUSED.get(type(node))
         if reason is not None:
             loc = Location(
@@ -39,3 +44,4 @@ def check(tree: ast.FunctionDef, filename: str) -> None:
             raise LanguageError(
                 f"{type(node).__name__} is not accepted: {reason}", code="OC1122", loc=loc
             )
+    return kinds

@@ -159,7 +159,15 @@ class _Rewriter(ast.NodeTransformer):
             return node
         return self._place(rewrite_while(node, self._next(), self._shared(node)), node.test)
 
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        return node
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return node
+
     def generic_visit(self, node: ast.AST) -> ast.AST:
+        if not node._fields:
+            return node
         super().generic_visit(node)
         if isinstance(node, ast.expr):
             new = rewrite_expression(node, bool(self.shared))
@@ -176,7 +184,21 @@ def _locate(new: Any, old: Any) -> Any:
     single = old.end_lineno == old.lineno
     new.end_lineno = old.lineno
     new.end_col_offset = old.end_col_offset if single else old.col_offset + 1
-    return ast.fix_missing_locations(new)
+    _fill(new, (new.lineno, new.col_offset, new.end_lineno, new.end_col_offset))
+    return new
+
+
+def _fill(node: ast.AST, at: tuple[int, int, int | None, int | None]) -> None:
+    """Give a place to what is new in a node: what has one is not looked into again."""
+    for field in node._fields:
+        value = getattr(node, field, None)
+        for child in value if isinstance(value, list) else (value,):
+            if not isinstance(child, ast.AST) or hasattr(child, "lineno"):
+                continue
+            if "lineno" in child._attributes:
+                child.lineno, child.col_offset, child.end_lineno, child.end_col_offset = at  # type: ignore[attr-defined]
+            if child._fields:
+                _fill(child, at)
 
 
 def _scopes(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -232,11 +254,17 @@ def rewritten(fn: types.FunctionType) -> Callable[..., Any]:
 
 def _compile(fn: types.FunctionType) -> types.CodeType:
     tree, filename = function_tree(fn)
-    check(tree, filename)
-    tree = _Matches(tree).visit(Elections().visit(_mangled(tree, fn)))
+    kinds = check(tree, filename)
+    tree = _mangled(tree, fn)
+    if ast.With in kinds:
+        tree = Elections().visit(tree)
+    if ast.Match in kinds:
+        tree = _Matches(tree).visit(tree)
     tree = _Rewriter(filename, fn.__name__).visit(tree)
     # locals() must be called in the frame whose variables it shows, so it cannot hide in a helper.
-    tree = _Locals().visit(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == "__oc_locals":
+            node.id = "locals"
     free = dict.fromkeys([*fn.__code__.co_freevars, RUNTIME])
     # Under its own name the function would be a variable of the factory, which recursion captures.
     tree.name = "__oc_function"
@@ -294,10 +322,3 @@ class _Matches(ast.NodeTransformer):
     def _next(self) -> int:
         self.count += 1
         return self.count
-
-
-class _Locals(ast.NodeTransformer):
-    def visit_Name(self, node: ast.Name) -> Any:
-        if node.id == "__oc_locals":
-            return ast.copy_location(ast.Name("locals", ast.Load()), node)
-        return node

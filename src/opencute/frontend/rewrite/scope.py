@@ -53,7 +53,12 @@ class _Assigned(ast.NodeVisitor):
     def visit_Lambda(self, node: ast.Lambda) -> None:
         pass
 
+    def visit_Constant(self, node: ast.Constant) -> None:
+        pass
+
     def generic_visit(self, node: ast.AST) -> None:
+        if not node._fields:
+            return
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
                 self.names.setdefault((alias.asname or alias.name).split(".")[0])

@@ -7,8 +7,9 @@ from __future__ import annotations
 import enum
 
 __all__ = [
-    "MBarrierWait", "MemOrder", "MemScope", "Proxy", "ReductionKind", "ReductionOp",
-    "ReductionType", "SetMaxRegisterAction", "SharedSpace", "Shfl", "VoteSync",
+    "LoadShape", "LoadSrcFormat", "MBarrierWait", "MMALayout", "MemOrder", "MemScope", "Proxy",
+    "ReductionKind", "ReductionOp", "ReductionType", "SetMaxRegisterAction", "SharedSpace", "Shfl",
+    "StoreShape", "VoteSync",
 ]  # fmt: skip
 
 
@@ -120,3 +121,31 @@ class ReductionType(enum.Enum):
     BF16 = "bf16"
     F32 = "f32"
     F64 = "f64"
+
+
+class MMALayout(enum.Enum):
+    """Which index of a matrix is contiguous."""
+
+    ROW = "row"
+    COL = "col"
+
+
+class LoadShape(enum.Enum):
+    """The matrices that `ldmatrix` reads."""
+
+    M8N8 = "m8n8"
+    M16N16 = "m16n16"
+
+
+class LoadSrcFormat(enum.Enum):
+    """The elements of the matrices that `ldmatrix` reads."""
+
+    B8 = "b8"
+    B16 = "b16"
+
+
+class StoreShape(enum.Enum):
+    """The matrices that `stmatrix` writes."""
+
+    M8N8 = "m8n8"
+    M16N8 = "m16n8"

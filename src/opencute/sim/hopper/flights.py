@@ -76,7 +76,9 @@ class Flight:
             shadow.column(self.agent).words[pieces] = now << 8
         if self.arena is not None:
             blocks = self.pieces // (self.arena.stride >> self.shift)
-            self.checker.trailing.by_unit(self.op, self.run, self.agent, blocks, now)
+            self.checker.trailing.by_unit(
+                self.op, self.run, self.agent, blocks, now, writes=self.verb == "write"
+            )
         self.landed = {key(AGENT, self.agent - AGENTS): now}
         return self.landed
 

@@ -3,7 +3,9 @@
 """Blocks that end too early: while another block, or a unit, may still use their shared memory.
 
 Each use from elsewhere is remembered; when all is over, somebody of the block must have known of
-it, since otherwise nothing kept the block from ending before.
+it, since otherwise nothing kept the block from ending before. Stores that only read the block's own
+memory are warned of, and no error: the manual asks for the wait, but published kernels leave it out
+and GPUs run them right.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -12,6 +14,7 @@ it, since otherwise nothing kept the block from ending before.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -34,11 +37,13 @@ class Trailing:
 
     def __init__(self, checker: Any) -> None:
         self.checker = checker
+        self.told: set[int] = set()
 
     def start(self, group: Group) -> None:
         """Other blocks run from now on."""
         self.group = group
         self.uses: dict[tuple[int, int], tuple[int, Op, Any]] = {}
+        self.reads: dict[tuple[int, int], tuple[int, Op, Any]] = {}
 
     def by_threads(self, op: Op, run: Any, slots: Array, blocks: Array) -> None:
         """Threads use the shared memory of blocks (of those that run), not all of them their own.
@@ -57,10 +62,13 @@ class Trailing:
                 self._fail(op, run, block, slot + first)
             self.uses[block, slot + first] = (self.checker.clocks.now, op, run)
 
-    def by_unit(self, op: Op, run: Any, agent: int, blocks: Array, time: int) -> None:
+    def by_unit(
+        self, op: Op, run: Any, agent: int, blocks: Array, time: int, *, writes: bool
+    ) -> None:
         """A unit has used the shared memory of blocks."""
+        uses = self.uses if writes else self.reads
         for block in np.unique(blocks).tolist():
-            self.uses[block, agent] = (time, op, run)
+            uses[block, agent] = (time, op, run)
 
     def finish(self) -> None:
         """All blocks have ended.
@@ -68,16 +76,38 @@ class Trailing:
         Raises:
             RaceError: one may have ended too early.
         """
-        clocks, threads = self.checker.clocks, self.group.threads
         for (block, who), (time, op, run) in self.uses.items():
-            slots = block * threads + np.arange(threads)
-            known = clocks.knows(slots, np.full(threads, who), np.full(threads, time))
-            if not known.any():
+            if not self._known(block, who, time):
                 self._fail(op, run, block, who)
+        for (block, who), (time, op, run) in self.reads.items():
+            if not self._known(block, who, time):
+                self._warn(op, run, block, who)
+
+    def _known(self, block: int, who: int, time: int) -> bool:
+        """Whether some thread of a block knows of a use."""
+        clocks, threads = self.checker.clocks, self.group.threads
+        slots = block * threads + np.arange(threads)
+        known = clocks.knows(slots, np.full(threads, who), np.full(threads, time))
+        return bool(known.any())
+
+    def _block(self, run: Any, block: int) -> str:
+        name: str = run.describe(self.checker.clocks.first_block + block, 0)
+        return name.split(", thread")[0]
+
+    def _warn(self, op: Op, run: Any, block: int, who: int) -> None:
+        if id(op) in self.told:
+            return
+        self.told.add(id(op))
+        warnings.warn(
+            f"[OC3407] {self._block(run, block)} may end while {self.checker.agents.name(who)} "
+            f"still reads its shared memory ({op.loc}): cp_async_bulk_wait_group before the block "
+            "ends",
+            RuntimeWarning, stacklevel=2,
+        )  # fmt: skip
 
     def _fail(self, op: Op, run: Any, block: int, who: int) -> None:
         clocks = self.checker.clocks
-        name = run.describe(clocks.first_block + block, 0).split(", thread")[0]
+        name = self._block(run, block)
         if who >= AGENTS:
             raise RaceError(
                 f"{name} may end while {self.checker.agents.name(who)} still uses its shared "

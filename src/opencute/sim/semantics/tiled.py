@@ -174,6 +174,13 @@ def move_rows(warps: Warps, value: Any, moves: Array, per_src: int) -> Array:
     return warps.back(out)
 
 
+def _of_lanes(warps: Warps, value: Array, lanes: Array) -> Array:
+    """For each lane of a warp the value (one number) of another one."""
+    rows = warps.rows(value[..., None])
+    rows = rows.reshape(-1, WARP, 1).take(lanes, axis=1)
+    return warps.back(rows)[..., 0]
+
+
 @semantics("ptx.ldmatrix", lanes=True, taint="memory", sinks=((0, "an address"),))
 def ldmatrix(op: Op) -> Function:
     """Registers of some matrices in shared memory."""
@@ -183,9 +190,13 @@ def ldmatrix(op: Op) -> Function:
     assert isinstance(op, LdMatrixOp)
     access = Access(op, I32, vector=True, run=4, align=16, swizzle=tile_pointer(op.ptr).swizzle)
     moves, per_src, _ = _moves(op, _name("ldmatrix", op), 32 if not op.trans.value else 16)
+    # The addresses of threads beyond the rows are not looked at: those of others stand for them.
+    looked_at = np.arange(WARP) % (8 * op.num.value)
 
     def run(lanes: Lanes, ptr: SimPointer, taints: Any = (), track: bool = False) -> Any:
         warps = Warps(op, lanes)
+        if op.num.value < 4:
+            ptr = ptr.mapped(lambda v: _of_lanes(warps, v, looked_at))
 
         def registers(value: Array) -> Array:
             if not op.trans.value:

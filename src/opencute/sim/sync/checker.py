@@ -293,6 +293,7 @@ class AccessCheck:
         pieces = shadow.pieces(offsets, access.width)
         slots = lanes.slot[..., None, None]
         shape = (lanes.P, lanes.Q, *pieces.shape[2:])
+        self.shape = (lanes.P, lanes.Q, *offsets.shape[2:])
         if mask is not None:
             self.pieces = np.broadcast_to(pieces, shape)[mask].reshape(-1)
             self.slots = np.broadcast_to(slots, shape)[mask].reshape(-1)
@@ -378,7 +379,7 @@ class AccessCheck:
         if late.size:
             self._not_waited(int(late[0]), int(who[late[0]]))
         known = self.clocks.knows(self.slots[at], who[at], before[at] >> TIME)
-        bad = at[~known]
+        bad = self._differing(at[~known], who[at[~known]])
         if bad.size:
             i = int(bad[0])
             if who[i] >= AGENTS:
@@ -416,9 +417,41 @@ class AccessCheck:
             bad = np.flatnonzero((found & WHO) // self.clocks.threads != block)
         else:
             bad = np.flatnonzero(found != mine)
+            bad = self._differing(bad, found[bad] & WHO, at_once=True)
         if bad.size:
             i = int(bad[0])
             self._race(i, int(found[i] & WHO), "wrote", self.access.op)
+
+    def _differing(self, at: Array, who: Array, *, at_once: bool = False) -> Array:
+        """Those of some writes that change what the same operation wrote there for other threads.
+
+        Threads of a block that all write one value, as when each of them clears a flag, may do so
+        in any order; published kernels do.
+
+        Args:
+            at: which of the pieces.
+            who: wrote there before, one for each of `at`.
+            at_once: the others are lanes of this very access; else what they wrote is in memory.
+        """
+        value = getattr(self.access, "written", None)
+        if at.size == 0 or value is None or self.verb != "write":
+            return at
+        grain = 1 << self.shadow.shift
+        if value.ndim > 2:  # not yet spread over the lanes
+            value = value if value.ndim > 3 else value[..., None, :]
+            value = np.broadcast_to(value, (*self.shape, value.shape[-1]))
+        new = np.ascontiguousarray(value).reshape(-1).view(np.uint8).reshape(-1, grain)
+        threads = self.clocks.threads
+        far = who // threads != (self.slots[at] + self.first) // threads
+        if at_once:
+            last = np.zeros(int(self.pieces.max()) + 1, np.int64)
+            last[self.pieces] = np.arange(self.pieces.size)
+            return at[far | (new[at] != new[last[self.pieces[at]]]).any(axis=1)]
+        same_op = self.shadow.write_op[self.pieces[at]] == self.checker.number(self.access.op)
+        places = (self.pieces[at] << self.shadow.shift)[:, None] + np.arange(grain)
+        inside = places[:, -1] < self.buffer.raw.size
+        old = self.buffer.raw[np.where(inside[:, None], places, 0)]
+        return at[far | ~same_op | ~inside | (new[at] != old).any(axis=1)]
 
     # ------------------------------------------------------------------ readers of shared memory
     def _remember_readers_of_shared(self) -> None:
