@@ -4,23 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-import opencute as cutlass
-from opencute.base.errors import ArgumentError, OpenCuTeError
+from opencute.base.errors import ArgumentError
 from opencute.base.knobs import KNOBS
-from opencute.cute.runtime import from_dlpack
 from opencute.kernels.attention import AttentionConfig, WarpgroupConfig, attention
 from opencute.kernels.attention.config import warpgroup_heuristic, warpgroup_search_space
 from opencute.kernels.attention.reference import attention as reference
-
-KERNELS = "opencute.kernels.attention.sm90"
 
 
 def operands(b: int, sq: int, sk: int, h: int, hk: int, d: int, dtype: Any) -> list[Any]:
@@ -31,11 +25,10 @@ def operands(b: int, sq: int, sk: int, h: int, hk: int, d: int, dtype: Any) -> l
 
 CASES = [
     # b, sq, sk, h, hk, d, causal, window, groups, n, stages
-    (1, 128, 192, 1, 1, 64, False, None, 2, 64, 2),
+    (1, 100, 96, 1, 1, 64, False, None, 2, 48, 2),
     (1, 100, 150, 2, 1, 64, True, None, 2, 64, 2),  # grouped, ragged
     (1, 70, 90, 1, 1, 128, False, (20, 10), 2, 32, 2),
-    (1, 140, 60, 1, 1, 64, True, None, 3, 32, 2),  # queries that see no key
-    (1, 64, 130, 1, 1, 64, True, (30, None), 2, 32, 3),
+    (1, 140, 60, 1, 1, 64, True, (30, None), 3, 32, 3),  # queries that see no key
 ]
 
 
@@ -97,64 +90,6 @@ def test_choices_are_possible(head_dim: int) -> None:
     for masked in (False, True):
         assert warpgroup_heuristic(head_dim, masked).check(head_dim, room)
     assert len(list(warpgroup_search_space(head_dim, room))) >= 6
-
-
-# ---------------------------------------------------------------- what is left out
-WAIT = "        value.release()\n        rows"
-FAULTS = [
-    # what is missing, the text, what stands there instead
-    ("wait for Q", "loads_q.make_consumer().wait()", "loads_q.make_consumer()"),
-    ("wait for K", "    key = keys.wait_and_advance()\n    warpgroup.fence()",
-     "    key = keys.try_wait() and keys.wait_and_advance()\n    warpgroup.fence()"),
-    ("first wait for scores", "    warpgroup.wait_group(0)\n    key.release()",
-     "    key.release()"),
-    ("wait for scores", "        warpgroup.wait_group(1)\n", ""),
-    ("wait for values", "        warpgroup.wait_group(0)\n", ""),
-    ("last wait", "    warpgroup.wait_group(0)\n    value.release()\n\n\n", "    value.release()\n\n\n"),
-    ("fence of the scores", "        worker.turn()\n        warpgroup.fence()\n",
-     "        worker.turn()\n"),
-    ("fence of the last product", "    warpgroup.fence()\n    worker.add_values",
-     "    worker.add_values"),
-    ("commit", "self.rO)\n        warpgroup.commit_group()", "self.rO)"),
-    ("release of K", "        key.release()\n", ""),
-    ("release of V", "        value.release()\n", ""),
-    ("late release of K", "        warpgroup.wait_group(1)\n        key.release()\n",
-     "        key.release()\n        warpgroup.wait_group(1)\n"),
-    ("late release of V", "        warpgroup.wait_group(0)\n        value.release()\n",
-     "        value.release()\n        warpgroup.wait_group(0)\n"),
-    ("bytes", "tx_count=2 * plan.head_dim * count,", "tx_count=plan.head_dim * count,"),
-    ("consumers", "4 * plan.groups)", "4 * plan.groups + 1)"),
-    ("turn of the next", "        worker.add_values(value.index)\n        worker.next_turn()\n",
-     "        worker.add_values(value.index)\n"),
-    ("first turn", "    if worker.which == plan.groups - 1:", "    if worker.which > plan.groups:"),
-    ("fence before the store", '    cute.arch.fence_proxy("async.shared", space="cta")\n', ""),
-    ("barrier before the store",
-     "    cute.arch.barrier(barrier_id=STORES + worker.which, number_of_threads=GROUP)\n", ""),
-    ("wait for the store", "        cute.arch.cp_async_bulk_wait_group(0, read=True)\n", ""),
-    ("barriers of a block", "    cute.arch.sync_threads()\n", ""),
-]  # fmt: skip
-
-
-def run(module: Any, dtype: Any = np.float16) -> None:
-    """Four tiles of keys through two stages, by the kernels of a module."""
-    q, k, v = operands(1, 128, 128, 1, 1, 64, dtype)
-    out = np.zeros_like(q)
-    tensors = [from_dlpack(x).mark_layout_dynamic(leading_dim=3) for x in (q, k, v, out)]
-    plan = module.WarpgroupPlan(cutlass.Float16, 64, 2, 32, 2, None, None, 1)
-    module.attention_forward(*tensors, None, 64**-0.5 * 1.4426950408889634, plan)
-    want, _ = reference(q, k, v, 64**-0.5)
-    np.testing.assert_allclose(out.astype(np.float64), want, rtol=2e-3, atol=1e-3)
-
-
-@pytest.mark.t0
-@pytest.mark.parametrize(("text", "other"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])
-def test_what_is_left_out_is_reported(
-    checked: None, planted: Callable[..., ModuleType], text: str, other: str
-) -> None:
-    module = planted(KERNELS, text, other, 1)
-    with pytest.raises(OpenCuTeError) as e:
-        run(module)
-    assert e.value.code
 
 
 @pytest.mark.t2
