@@ -243,6 +243,9 @@ def test_local_tile_projections_and_rests():
     a = Layout((64, 32), (32, 1))
     tile, offset = local_tile(a, tiler=(16, 99, 8), coord=(1, 7, None), proj=(1, None, 1))
     assert (str(tile), offset) == ("(16,8,4):(32,1,8)", 512)
+    batches = Layout((64, 32, 5), (32, 1, 2048))
+    tile, offset = local_tile(batches, (16, 99, 8), (1, 7, None, 3), (1, None, 1))
+    assert (str(tile), offset) == ("(16,8,4):(32,1,8)", 512 + 3 * 2048)
     tile, offset = local_tile(a, (16, 8), (2,))
     assert (str(tile), offset) == ("(16,8,4):(32,1,8)", 1024)
     assert reveal(local_tile(a, (16, 8), (Dyn(2), Dyn(3)))[1]) == 2 * 512 + 24

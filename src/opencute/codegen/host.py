@@ -149,7 +149,8 @@ class _HostPrinter:
         self.results: tuple[Type, ...] = ()
         self.maps: list[tuple[Location | None, Tile]] = []
         table: dict[str, OpPrinter] = {
-            **HOST_OPS, "cute.launch_event": self._event, "gpu.launch_func": self._launch, "cute.tma_descriptor": self._map,
+            **HOST_OPS, "cute.launch_event": self._event, "cute.tma_descriptor": self._map,
+            "gpu.launch_func": self._launch,
         }  # fmt: skip
         self.e = Emitter(self.module, table)
         self.slot_of: dict[Value, str] = {}

@@ -127,6 +127,7 @@ class Simulator:
         """
         function = _find(module, name)
         args = _arguments(function, args)
+        self.earlier.clear()  # whoever calls may have waited for the device since the last call
         run = _Run(self, module, launch, args)
         program = self.program(module, function, run.loose)
         with np.errstate(all="ignore"):

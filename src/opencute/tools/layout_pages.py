@@ -45,7 +45,8 @@ _TV = """
 
 A *thread-value layout* maps (thread, value) to a place in a tile. `make_layout_tv(thr, val)` makes
 one from two layouts: `thr` says how the threads are arranged, and `val` how the values are in the
-block that each of them holds. `make_tiled_copy_tv` takes the same two. In the tables `T5 V2` is the third value of thread 5.
+block that each of them holds. `make_tiled_copy_tv` takes the same two. In the tables `T5 V2` is the
+third value of thread 5.
 """
 
 

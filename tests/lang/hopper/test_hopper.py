@@ -21,7 +21,6 @@ TARGETS = ("sm_90a", "sm_100a")
 @pytest.fixture(autouse=True)
 def checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENCUTE_SIM_CHECK", "1")
-    monkeypatch.setenv("OPENCUTE_TARGET", "sim")
 
 
 # ---------------------------------------------------------------------- producer and consumer
@@ -128,6 +127,38 @@ def test_a_cluster_with_a_fault() -> None:
             cluster_host(from_dlpack(np.zeros(32, np.int32)), fault)
 
 
+# ---------------------------------------------------------------------- launches that overlap
+@cute.kernel
+def first_kernel(x: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    x[i] = i
+    cute.arch.griddepcontrol_launch_dependents()
+
+
+@cute.kernel
+def second_kernel(x: cute.Tensor, y: cute.Tensor, wait: cutlass.Constexpr):
+    i, _, _ = cute.arch.thread_idx()
+    if cutlass.const_expr(wait):
+        cute.arch.griddepcontrol_wait()
+    y[i] = x[i] + 1
+
+
+@cute.jit
+def overlapping(x: cute.Tensor, y: cute.Tensor, wait: cutlass.Constexpr):
+    first_kernel(x).launch(grid=1, block=32)
+    second_kernel(x, y, wait).launch(grid=1, block=32, use_pdl=True)
+
+
+def test_a_kernel_that_starts_early() -> None:
+    x, y = np.zeros(32, np.int32), np.zeros(32, np.int32)
+    for _ in range(2):
+        overlapping(from_dlpack(x), from_dlpack(y), True)
+    assert y.tolist() == list(range(1, 33))
+    with pytest.raises(RaceError, match="without having waited") as e:
+        overlapping(from_dlpack(x), from_dlpack(y), False)
+    assert e.value.code == "OC3408"
+
+
 # ---------------------------------------------------------------------- words and numbers
 @cute.kernel
 def words_kernel(dst: cute.Tensor):
@@ -163,12 +194,12 @@ def test_conditional_waits_and_registers() -> None:
 @pytest.mark.parametrize(
     ("call", "code"),
     [
-        (lambda p: cute.arch.mbarrier_init(p, 0), "OC2136"),
-        (lambda p: cute.arch.mbarrier_init(p, 1 << 20), "OC2136"),
-        (lambda p: cute.arch.mbarrier_expect_tx(p, -1), "OC2136"),
-        (lambda p: cute.arch.setmaxregister_decrease(41), "OC2136"),
-        (lambda p: cute.arch.setmaxregister_increase(264), "OC2136"),
-        (lambda p: cute.arch.map_dsmem_ptr(cute.arch.map_dsmem_ptr(p, 0), 0), "OC2135"),
+        (lambda p: cute.arch.mbarrier_init(p, 0), "OC2222"),
+        (lambda p: cute.arch.mbarrier_init(p, 1 << 20), "OC2222"),
+        (lambda p: cute.arch.mbarrier_expect_tx(p, -1), "OC2222"),
+        (lambda p: cute.arch.setmaxregister_decrease(41), "OC2221"),
+        (lambda p: cute.arch.setmaxregister_increase(264), "OC2221"),
+        (lambda p: cute.arch.map_dsmem_ptr(cute.arch.map_dsmem_ptr(p, 0), 0), "OC2220"),
     ],
 )
 def test_wrong_numbers(call: Any, code: str) -> None:
@@ -196,7 +227,7 @@ def test_a_barrier_in_global_memory() -> None:
 
     with pytest.raises(ArgumentError) as e:
         host(from_dlpack(np.zeros(4, np.int64)))
-    assert e.value.code == "OC2135"
+    assert e.value.code == "OC2220"
 
 
 # ---------------------------------------------------------------------- machine code

@@ -12,7 +12,13 @@ import pytest
 import opencute as cutlass
 from lang.hopper.tma_kernels import assembled, tensor
 from opencute import cute, utils
-from opencute.base.errors import LayoutError, OpenCuTeError, SimulationError, TypeMismatchError
+from opencute.base.errors import (
+    LayoutError,
+    OpenCuTeError,
+    RaceError,
+    SimulationError,
+    TypeMismatchError,
+)
 from opencute.base.knobs import KNOBS
 from opencute.cute.nvgpu import cpasync
 from opencute.cute.runtime import from_dlpack
@@ -30,6 +36,7 @@ def rows_kernel(
     maps: cute.Tensor,
     dst: cute.Tensor,
     where: cutlass.Constexpr,
+    fault: cutlass.Constexpr,
 ):
     """Block b loads rows starts[b] to starts[b + 1] through a map of its own."""
     tid, _, _ = cute.arch.thread_idx()
@@ -49,7 +56,8 @@ def rows_kernel(
         cute.arch.sync_warp()
         cpasync.update_tma_descriptor(load, part, mine)
         cute.arch.sync_warp()
-        cpasync.fence_tma_desc_release()
+        if cutlass.const_expr(fault != "no release"):
+            cpasync.fence_tma_desc_release()
     elif cutlass.const_expr(where == "smem"):
         with cute.arch.elect_one():
             cpasync.copy_tensormap(load, place)
@@ -57,7 +65,8 @@ def rows_kernel(
         cpasync.update_tma_descriptor(load, part, place)
         cute.arch.sync_warp()
         cpasync.cp_fence_tma_desc_release(mine, place)
-    cpasync.fence_tma_desc_acquire(mine)
+    if cutlass.const_expr(fault != "no acquire"):
+        cpasync.fence_tma_desc_acquire(mine)
     with cute.arch.elect_one():
         cute.arch.mbarrier_init(bar, 1)
         cute.arch.mbarrier_arrive_and_expect_tx(bar, 256)
@@ -83,10 +92,11 @@ def rows(
     maps: cute.Tensor,
     out: cute.Tensor,
     where: cutlass.Constexpr,
+    fault: cutlass.Constexpr = "",
 ):
     layout = cute.make_layout(TILE, stride=(16, 1))
     load, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout, TILE)
-    rows_kernel(load, coords, a, starts, maps, out, where).launch(
+    rows_kernel(load, coords, a, starts, maps, out, where, fault).launch(
         grid=(out.shape[0], 1, 1), block=(32, 1, 1)
     )
 
@@ -113,6 +123,16 @@ def test_each_block_makes_a_map_of_its_rows(where: str, check: bool) -> None:
         part = a[starts[b] : starts[b + 1]]
         want[: len(part)] = part
         np.testing.assert_array_equal(out[b], want)
+
+
+@pytest.mark.parametrize(
+    ("where", "fault"), [("gmem", "no release"), ("gmem", "no acquire"), ("smem", "no acquire")]
+)
+def test_changes_are_released_and_acquired(where: str, fault: str) -> None:
+    t = arguments()[-1]
+    with KNOBS.override(target="sim:sm_90a", sim_check=True), pytest.raises(RaceError) as e:
+        rows(*t, where, fault)
+    assert e.value.code == "OC3408" and "changed at" in str(e.value)
 
 
 def test_memory_that_holds_no_map() -> None:

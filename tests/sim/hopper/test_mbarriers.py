@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from opencute.base.errors import DeadlockError, RaceError, SimulationError
-from opencute.dialects import arith
+from opencute.dialects import arith, ptx_warp
 from opencute.dialects.hopper import mbarrier as mb
 from opencute.ir.core import Value
 from opencute.ir.types import I1, I32, I64
@@ -462,3 +462,50 @@ def test_units_work_late_and_oldest_first() -> None:
         agents.post(op, None, lambda n=n: log.append(n), name=n)
     agents.step(lambda pending: len(pending) - 1)
     assert log[-1] == "e"
+
+
+def test_an_election_comes_after_the_reads_of_its_warp() -> None:
+    """One lane arrives for all: that is enough for what they have read, not for what they wrote."""
+
+    def body(elects: bool, write: bool) -> Any:
+        def build(o: Value) -> None:
+            full, empty = begin(32, 1)
+            row = shared(32, I32)
+            lane = arith.binary("andi", tid(), const(31))
+
+            def release() -> None:
+                with line(30):
+                    arrive(empty)
+
+            def first() -> None:
+                with line(10):
+                    store(lane, row, lane)
+                arrive(full)
+                mb.mbarrier_wait(empty, const(0))
+                with line(11):
+                    store(const(-1), row, lane)
+
+            def second() -> None:
+                mb.mbarrier_wait(full, const(0))
+                with line(20):
+                    if write:
+                        store(const(5), row, lane)
+                    else:
+                        store(load(row, lane), o, lane)
+                if elects:
+                    _, elected = ptx_warp.elect_sync(const(-1))
+                    when(elected, release)
+                else:
+                    when(eq(lane, 0), release)
+
+            when(lt(tid(), 32), first, second)
+
+        return build
+
+    out = zeros(32)
+    go(body(True, False), out)
+    assert out.tolist() == list(range(32))
+    for options in ((True, True), (False, False)):
+        with pytest.raises(RaceError) as e:
+            go(body(*options), zeros(32))
+        assert e.value.loc is not None and e.value.loc.line == 11

@@ -46,7 +46,7 @@ def _norm(
         weight = rows.load_raw(gW, thread, 0.0)  # on its way while the sums are taken
     if cutlass.const_expr(early and gB is not None):
         bias = rows.load_raw(gB, thread, 0.0)
-    if cutlass.const_expr(gSum is not None):  # noqa: SIM102 - one is decided while compiling
+    if cutlass.const_expr(gSum is not None):
         if inside:
             rows.store(gSum[row, None], thread, x)
 

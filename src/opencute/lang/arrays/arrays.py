@@ -16,7 +16,7 @@ from opencute.lang.block.smem import alloc_smem
 from opencute.lang.numbers import class_of
 from opencute.lang.pointers import AddressSpace
 from opencute.lang.tensors import TracedTensor, make_rmem_tensor, make_tensor
-from opencute.layout import make_layout
+from opencute.layout import make_layout, size
 
 __all__ = ["Array"]
 
@@ -44,10 +44,12 @@ class Array:
         """
         if shape is None:
             raise ArgumentError("an array has a shape", code="OC2226", expected="a size or a tuple")
-        sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-        strides = tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
-        layout = make_layout(sizes if len(sizes) > 1 else sizes[0],
-                             stride=strides if len(sizes) > 1 else 1)  # fmt: skip
+        if isinstance(shape, tuple | list) and len(shape) > 1:
+            sizes = tuple(shape)
+            strides = tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
+            layout = make_layout(sizes, stride=strides)
+        else:
+            layout = make_layout(shape[0] if isinstance(shape, tuple | list) else shape)
         if not isinstance(source, type):
             pointer = pointer_of(source, "Array")
             return make_tensor(
@@ -61,4 +63,4 @@ class Array:
                 "an array is in shared memory or in registers", code="OC2226",
                 expected="AddressSpace.smem or AddressSpace.rmem", found=where.name,
             )  # fmt: skip
-        return TracedTensor(alloc_smem(source, math.prod(sizes), alignment), layout)
+        return TracedTensor(alloc_smem(source, size(layout), alignment), layout)

@@ -57,11 +57,13 @@ class RawPointer(Pointer):
         """The pointer some elements further."""
         return self + offset
 
-    def data_ptr(self) -> RawPointer:
+    def data_ptr(self, *, loc: Any = None, ip: Any = None) -> RawPointer:
         """Itself."""
         return self
 
-    raw_ptr = data_ptr
+    def raw_ptr(self, *, loc: Any = None, ip: Any = None) -> RawPointer:
+        """Itself."""
+        return self
 
     def recast(self, dtype: Any) -> RawPointer:
         """The same address as a pointer to another element type."""

@@ -140,7 +140,7 @@ class BulkAtom(CopyAtom):
         """
         if pred is not None:
             raise TypeMismatchError("copy: a bulk copy takes no predicate", code="OC1227")
-        s, d = self._side("src", src, self.op.path[0]), self._side("dst", dst, self.op.path[1])
+        s, d = self._memory("src", src, self.op.path[0]), self._memory("dst", dst, self.op.path[1])
         if s.element_type is not d.element_type:
             raise TypeMismatchError(
                 "copy: element types differ", code="OC1238", expected=s.element_type,
@@ -157,7 +157,7 @@ class BulkAtom(CopyAtom):
             mask = narrow(mcast_mask, 16)
         self._runs(s, d, bar, mask, cache_policy_of(cache_policy))
 
-    def _side(self, name: str, t: Any, space: AddressSpace) -> TracedTensor:
+    def _memory(self, name: str, t: Any, space: AddressSpace) -> TracedTensor:
         ok = isinstance(t, TracedTensor) and isinstance(t.iterator, Pointer)
         if not ok or t.memspace != space or t.iterator.swizzle:
             raise TypeMismatchError(

@@ -136,11 +136,11 @@ def _arrival(kind: str, addr: Any, value: Any, scope: Any, relaxed: bool) -> Any
     type: Any = place.type
     among = _word(scope)
     sem = "relaxed" if relaxed else "release" if among == "cluster" and type.space == "smem" else ""
-    order = {"sem": sem, "scope": among if sem else ""}
+    among = among if sem else ""
     if type.space == "dsmem":
-        ops.mbarrier_arrive(kind, place, word(value), **order)
+        ops.mbarrier_arrive(kind, place, word(value), sem=sem, scope=among)
         return None
-    return Int64(ops.mbarrier_arrive_token(kind, place, word(value), **order))
+    return Int64(ops.mbarrier_arrive_token(kind, place, word(value), sem=sem, scope=among))
 
 
 def mbarrier_arrive(

@@ -195,7 +195,9 @@ def _search(
 
 
 @cute.jit
-def _clusters(first: Any, lane: Any, group_count: Any, tile: cutlass.Constexpr[Any], sizes: Any) -> Any:
+def _clusters(
+    first: Any, lane: Any, group_count: Any, tile: cutlass.Constexpr[Any], sizes: Any
+) -> Any:
     """Clusters of this lane's problem, and of those from `first` to it."""
     own = Int32(0)
     group = first + lane

@@ -67,11 +67,14 @@ def _arrive(registers: Registers, i: Instruction) -> None:
     kind = i.parts[1] + ("_expect_tx" if "expect_tx" in i.parts else "")
     value = registers.read(rest[0], "b32") if rest else arith.constant(1, I32)
     order = _sem(i, mbarrier.ARRIVE_SEMS)
+    sem, scope = order["sem"], order["scope"]
     bar = _bar(registers, i, place)
     if isinstance(target, Register) and target.name == "_":
-        mbarrier.mbarrier_arrive(kind, bar, value, **order)
+        mbarrier.mbarrier_arrive(kind, bar, value, sem=sem, scope=scope)
     else:
-        registers.write(target, mbarrier.mbarrier_arrive_token(kind, bar, value, **order))
+        registers.write(
+            target, mbarrier.mbarrier_arrive_token(kind, bar, value, sem=sem, scope=scope)
+        )
 
 
 @_on("mbarrier.pending_count")

@@ -348,7 +348,7 @@ class MBarriers:
         )  # fmt: skip
 
     # ------------------------------------------------------------------ waiting
-    def pending_count(self, token: int) -> int:
+    def pending_count(self, token: Any) -> Any:
         """Arrivals that a phase still waited for, when a token was made."""
         return token & MAX_COUNT
 

@@ -16,6 +16,7 @@ from opencute.base.errors import SimulationError
 from opencute.dialects.ptx import BarRedOp
 from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op
+from opencute.sim.hopper.tma.map_fences import map_fences_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.registry import Function, semantics
 from opencute.sim.sync.barriers import BARRIERS, Arrival, barriers_of
@@ -261,8 +262,12 @@ def fence_proxy(op: Op) -> Function:
     to_async = kind.value.startswith("async")
 
     def run(lanes: Lanes, *ptr: Any) -> None:
-        if to_async and lanes.run.checker is not None:
+        if lanes.run.checker is None:
+            return
+        if to_async:
             lanes.run.checker.proxy_fence(lanes)
+        elif kind.value.startswith("tensormap"):
+            map_fences_of(lanes.run.group).fence(lanes, kind.value, ptr[0] if ptr else None)
 
     return run
 

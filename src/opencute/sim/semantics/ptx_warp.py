@@ -246,7 +246,13 @@ def _elect(tables: Sequence[Any], part: Array) -> Sequence[Array]:
 @semantics("ptx.elect_sync", lanes=True, blocking=True, sinks=_sinks)
 def elect_sync(op: Op) -> Function:
     """The first of the threads that take part is elected."""
-    return lambda lanes, mask: meet(op, lanes, mask, (), _elect)
+
+    def run(lanes: Lanes, mask: Any) -> Any:
+        if lanes.run.checker is not None:
+            lanes.run.checker.elected(lanes)
+        return meet(op, lanes, mask, (), _elect)
+
+    return run
 
 
 @semantics("ptx.bar_warp_sync", lanes=True, blocking=True, sinks=_sinks)

@@ -25,7 +25,7 @@ from opencute.sim.hopper.order import BarrierOrder
 from opencute.sim.hopper.proxies import AgentNumbers, Proxies
 from opencute.sim.hopper.trailing import Trailing
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import AGENTS, Clocks
+from opencute.sim.sync.clocks import AGENT, AGENTS, Clocks, key
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.sync.messages import Messages
 from opencute.sim.sync.shadow import (
@@ -46,6 +46,8 @@ from opencute.sim.values import Array
 __all__ = ["AccessCheck", "Checker"]
 
 _SEVERAL = WARP  # in the place of a lane
+_ELECTIONS = 1 << 27
+"""Elections have numbers as agents have, from here on: by the first thread of their warp."""
 _STRENGTHS = {"cta": 1, "cluster": 2, "gpu": 2, "sys": 2, "": 1}
 
 
@@ -58,6 +60,7 @@ class Checker:
 
     def __init__(self, earlier: Any = None) -> None:
         self.earlier = earlier
+        self.elections = 0
         self.lets_start = False
         """Whether a thread has let the next kernel start."""
         self.clocks = Clocks()
@@ -151,6 +154,20 @@ class Checker:
             whole = slots.size == group.alive[block, w]
             clocks.meet(slots, bool(whole))
 
+    def elected(self, lanes: Lanes) -> None:
+        """A lane of each warp has been elected: where all lanes are there, they have read what
+        they read before."""
+        group, clocks = self.group, self.clocks
+        warps = group.warp_of(lanes)
+        counts = np.bincount(warps, minlength=group.alive.size)
+        now = clocks.tick()
+        for warp in np.flatnonzero((counts > 0) & (counts >= group.alive.ravel())).tolist():
+            block, inner = divmod(warp, group.warps)
+            slots = self._warp_slots(block, inner)
+            first = clocks.first_block * clocks.threads + int(slots[0])
+            clocks.learn(slots, [{key(AGENT, _ELECTIONS + first): now}])
+            self.elections += 1
+
     def fence(self, lanes: Lanes, scope: str) -> None:
         """Threads have made visible what they did, and may rely on what they saw."""
         self.messages.fence(lanes)
@@ -173,14 +190,14 @@ class Checker:
             barriers.finish()
 
     # ------------------------------------------------------------------ units of the hardware
-    def agent(self, key: Hashable, name: str) -> int:
+    def agent(self, unit: Hashable, name: str) -> int:
         """The number of a hardware unit: one for all that is waited for together.
 
         Args:
-            key: what it is known by, such as the place of the mbarrier that counts its bytes.
+            unit: what it is known by, such as the place of the mbarrier that counts its bytes.
             name: what messages call it, such as "a TMA load".
         """
-        return self.agents.number(key, name)
+        return self.agents.number(unit, name)
 
     def async_read(
         self, op: Op, run: Any, slots: Any, buffer: Any, places: Array, width: int, agent: int
@@ -486,12 +503,16 @@ class AccessCheck:
         ok = (lane != _SEVERAL) & (base + lane == slot)
         if self.strength:
             ok |= (word >> 6) & 3 > 0
+        pardoned = np.zeros(slot.size, np.bool_)
+        if self.checker.elections:
+            pardoned = self._read_before_election(slot, base, time)
+            ok |= pardoned
         several = np.flatnonzero(~ok & (lane == _SEVERAL))
         one = np.flatnonzero(~ok & (lane != _SEVERAL))
         other = base + self.first + np.where(lane == _SEVERAL, 0, lane)
         ok[one] = self.clocks.knows(slot[one], other[one], time[one])
         for i in range(min(WARP, threads)):
-            left = several[ok[several] | (i == 0)]
+            left = several[~pardoned[several] & (ok[several] | (i == 0))]
             left = left[base[left] % threads + i < threads]
             mine = base[left] + i == slot[left]
             known = mine | self.clocks.knows(slot[left], other[left] + i, time[left])
@@ -506,6 +527,20 @@ class AccessCheck:
             j = int(bad[0])
             op = self._last_reader(int(at[place[j]]))
             self._race(int(at[place[j]]), int(other[j]), "read", op)
+
+    def _read_before_election(self, slots: Array, warps: Array, times: Array) -> Array:
+        """Whether threads know of an election in a warp (by its first slot) after it read then.
+
+        All lanes have come to an election, so what they read before, they have read; what they
+        wrote is another matter.
+        """
+        clocks = self.clocks
+        out = np.zeros(slots.size, np.bool_)
+        rows = clocks.row[slots]
+        for i, warp in np.unique(np.stack([rows, warps]), axis=1).T.tolist():
+            known = clocks.rows[i].times.get(key(AGENT, _ELECTIONS + warp + self.first), 0)
+            out |= (rows == i) & (warps == warp) & (times <= known)
+        return out
 
     def _last_reader(self, i: int) -> Op:
         return self.checker.ops[int(self.shadow.last_read[self.pieces[i]]) & 0xFFFFFFFF]

@@ -18,6 +18,7 @@ from opencute.dialects.hopper.tensor_maps import DescriptorOp, ReplaceTensormapO
 from opencute.ir.core import Op
 from opencute.ir.types import I8
 from opencute.sim.access import Access
+from opencute.sim.hopper.tma.map_fences import map_fences_of
 from opencute.sim.hopper.tma.tensor_maps import MapReader, TensorMap, encode, replaced
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import Buffer, SimPointer
@@ -114,5 +115,6 @@ def copy_fence(op: Op) -> Function:
                 code="OC3060", loc=op.loc,
             )  # fmt: skip
         access.write(part, access.read(part, pick(src)), pick(dst))
+        map_fences_of(lanes.run.group).fence(part, "release.", None)
 
     return run

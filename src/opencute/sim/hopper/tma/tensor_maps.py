@@ -98,12 +98,14 @@ def _decode(data: bytes) -> TensorMap | str:
         return "these 128 bytes are no tensor map"
     dims, strides, box, steps = fields[12:17], fields[17:21], fields[21:26], fields[26:31]
     lower, upper = fields[31:34], fields[34:37]
-    words = [table[code] for table, code in zip(_WORDS, codes, strict=True)]
+    element, interleave, swizzle, l2, oob = (
+        table[code] for table, code in zip(_WORDS, codes, strict=True)
+    )
     n = rank - 2 if im2col else 0
     try:
         tile = Tile(
-            words[0], () if im2col else box[:rank], steps[:rank], *words[2:3], words[1],
-            *words[3:], lower[:n], upper[:n], channels, pixels,
+            element, () if im2col else box[:rank], steps[:rank], swizzle, interleave, l2, oob,
+            lower[:n], upper[:n], channels, pixels,
         )  # fmt: skip
     except ArgumentError as e:
         return e.message

@@ -29,6 +29,7 @@ from opencute.sim.hopper.places import Places
 from opencute.sim.hopper.tma.boxes import Runs, runs_of
 from opencute.sim.hopper.tma.completion import segments, targets_of
 from opencute.sim.hopper.tma.groups import bulk_groups_of
+from opencute.sim.hopper.tma.map_fences import map_fences_of
 from opencute.sim.hopper.tma.reductions import Reduction, map_reduction
 from opencute.sim.hopper.tma.tensor_maps import MapReader, TensorMap
 from opencute.sim.hopper.tma.traffic import Traffic, by_unit, owned
@@ -115,6 +116,7 @@ class _Mover:
         self, lanes: Lanes, ptr: SimPointer
     ) -> Iterator[tuple[TensorMap, Lanes, Callable[[Any], Any]]]:
         """The maps of the lanes; coordinates and pointers are to be picked along."""
+        map_fences_of(lanes.run.group).check(self.op, lanes, ptr)
         return self.maps.by_map(lanes, ptr)
 
     def tensor(self, lanes: Lanes, map_: TensorMap) -> SimPointer:
