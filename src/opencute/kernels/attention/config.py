@@ -5,6 +5,7 @@
 In: the size of a head. Out: a frozen configuration::
 
     heuristic(128)                      # AttentionConfig(m=128, n=64, warps=4)
+    warpgroup_heuristic(128, True)      # WarpgroupConfig(groups=2, n=128, stages=2)
     backward_heuristic(128, 232448)     # BackwardConfig(m=64, n=128, warps=8, stages=2)
 """
 
@@ -16,8 +17,9 @@ from dataclasses import dataclass
 from opencute.base.errors import ArgumentError
 
 __all__ = [
-    "AttentionConfig", "BackwardConfig", "backward_heuristic", "backward_search_space", "heuristic",
-    "padded", "search_space",
+    "AttentionConfig", "BackwardConfig", "WarpgroupConfig", "backward_heuristic",
+    "backward_search_space", "heuristic", "padded", "search_space", "warpgroup_heuristic",
+    "warpgroup_search_space",
 ]  # fmt: skip
 
 
@@ -58,6 +60,47 @@ class AttentionConfig:
             raise ArgumentError(
                 "these threads copy more rows at once than a tile has", code="OC2520",
                 expected=f"multiples of {rows} queries and keys", found=self,
+            )  # fmt: skip
+        _check_smem(self.smem_bytes(head_dim), smem)
+        return self
+
+
+@dataclass(frozen=True)
+class WarpgroupConfig:
+    """Choices of attention with warpgroups, on sm_90a.
+
+    Args:
+        groups: warpgroups of a block that compute, each with 64 queries: 2 or 3.
+        n: keys that are worked on at a time.
+        stages: tiles of keys, and of values, in shared memory.
+    """
+
+    groups: int
+    n: int
+    stages: int
+
+    def smem_bytes(self, head_dim: int) -> int:
+        """Shared memory of a block."""
+        return 2 * head_dim * (64 * self.groups + 2 * self.stages * self.n) + 1024
+
+    def check(self, head_dim: int, smem: int) -> WarpgroupConfig:
+        """The configuration itself, if it is possible.
+
+        Args:
+            smem: bytes of shared memory that a block may have.
+
+        Raises:
+            ArgumentError: what does not fit.
+        """
+        # A thread has the result and the scores in f32, and the weights in 16 bits.
+        kept = head_dim // 2 + self.n // 2 + self.n // 4
+        room = {2: 208, 3: 132}.get(self.groups, 0)
+        good = head_dim in (64, 128) and self.n >= 16 and self.n % 16 == 0 and self.n <= 256
+        if not good or kept > room or self.stages < 1:
+            raise ArgumentError(
+                "warpgroups cannot share these tiles", code="OC2537", found=self,
+                expected="heads of 64 or 128 elements, 2 or 3 warpgroups, and a multiple of 16 "
+                f"keys whose scores fit into registers: {room} for all that a thread keeps",
             )  # fmt: skip
         _check_smem(self.smem_bytes(head_dim), smem)
         return self
@@ -157,6 +200,29 @@ def search_space(head_dim: int, smem: int) -> Iterator[AttentionConfig]:
                 yield AttentionConfig(m, n, warps).check(head_dim, smem)
             except ArgumentError:
                 continue
+
+
+def warpgroup_heuristic(head_dim: int, masked: bool) -> WarpgroupConfig:
+    """A good choice with warpgroups.
+
+    Args:
+        head_dim: elements of a head, 64 or 128.
+        masked: whether queries see different keys: smaller tiles then waste less on both edges.
+    """
+    if head_dim == 64:
+        return WarpgroupConfig(3, 128, 2)
+    return WarpgroupConfig(2, 128 if masked else 176, 2)
+
+
+def warpgroup_search_space(head_dim: int, smem: int) -> Iterator[WarpgroupConfig]:
+    """All choices with warpgroups that are worth trying, promising ones first."""
+    for groups in (2, 3):
+        for n in (128, 176, 160, 192, 96, 64):
+            for stages in (2, 3, 4):
+                try:
+                    yield WarpgroupConfig(groups, n, stages).check(head_dim, smem)
+                except ArgumentError:
+                    continue
 
 
 def backward_heuristic(head_dim: int, smem: int) -> BackwardConfig:

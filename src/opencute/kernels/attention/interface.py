@@ -17,18 +17,23 @@ from typing import Any
 import opencute as cutlass
 from opencute import utils
 from opencute.base.errors import ArgumentError
+from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, empty_like, item_bits, strides, vector_elements
 from opencute.kernels.attention import autograd
 from opencute.kernels.attention.config import (
     AttentionConfig,
     BackwardConfig,
+    WarpgroupConfig,
     backward_heuristic,
     heuristic,
+    warpgroup_heuristic,
 )
 from opencute.kernels.attention.sm80 import AttentionPlan, attention_forward
 from opencute.kernels.attention.sm80_backward import BackwardPlan
 from opencute.kernels.attention.sm80_backward import attention_backward as launch_backward
+from opencute.kernels.attention.sm90 import WarpgroupPlan
+from opencute.kernels.attention.sm90 import attention_forward as launch_warpgroups
 from opencute.kernels.checked import checked
 
 __all__ = [
@@ -45,10 +50,11 @@ def attention(
     v: Any,
     *,
     causal: bool = False,
+    window: tuple[int | None, int | None] | None = None,
     scale: float | None = None,
     return_lse: bool = False,
     out: Any = None,
-    config: AttentionConfig | None = None,
+    config: AttentionConfig | WarpgroupConfig | None = None,
 ) -> Any:
     """``softmax(scale * q @ k.T) @ v`` for each head of each batch.
 
@@ -56,6 +62,8 @@ def attention(
         q: array (B, Sq, H, D) of f16 or bf16; D is a multiple of 8 up to 256, and contiguous.
         k, v: arrays (B, Sk, Hk, D) of the same type; each head of them serves H / Hk heads of `q`.
         causal: whether the last query sees all keys, and each one before it one key less.
+        window: how many keys before and after that place a query sees besides the one there;
+            None: all. On sm_90a only, for heads of 64 and 128 elements, and without gradients.
         scale: of the scores, positive; 1 / sqrt(D) when omitted.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
@@ -74,7 +82,7 @@ def attention(
     Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
     Partitioning", 2023.
     """
-    call = _Call.of(q, k, v, None, causal, scale)
+    call = _Call.of(q, k, v, None, causal, scale, window)
     return _attention(call, return_lse, out, config)
 
 
@@ -203,11 +211,13 @@ class _Call:
     dtype: Any
     causal: bool
     scale: float
+    window: tuple[int | None, int | None] | None = None
 
     @classmethod
     def of(
-        cls, q: Any, k: Any, v: Any, lengths: _Lengths | None, causal: bool, scale: float | None
-    ) -> _Call:
+        cls, q: Any, k: Any, v: Any, lengths: _Lengths | None, causal: bool, scale: float | None,
+        window: tuple[int | None, int | None] | None = None,
+    ) -> _Call:  # fmt: skip
         """The arguments of a call, checked."""
         rank = 4 if lengths is None else 3
         dtype = _check(rank, q, k, v)
@@ -216,7 +226,7 @@ class _Call:
             raise ArgumentError("the scale is not positive", code="OC2522", found=scale)
         if lengths is not None:
             _check_lengths(lengths)
-        return cls(q, k, v, lengths, dtype, causal, scale)
+        return cls(q, k, v, lengths, dtype, causal, scale, _window(window))
 
     def whole(self, array: Any) -> Any:
         """An array as (B, S, H, D)."""
@@ -245,8 +255,13 @@ class _Call:
         return length // m + int(self.lengths.starts_q.shape[0]) - 1
 
 
-def _attention(call: _Call, return_lse: bool, out: Any, config: AttentionConfig | None) -> Any:
+def _attention(call: _Call, return_lse: bool, out: Any, config: Any) -> Any:
     if autograd.wanted(call.q, call.k, call.v):
+        if call.window is not None:
+            raise ArgumentError(
+                "there are no gradients of attention in a window", code="OC2538",
+                found=call.window, hint="omit window, or call under torch.no_grad()",
+            )  # fmt: skip
         if out is not None:
             raise ArgumentError(
                 "there are no gradients of what is written to out", code="OC2527",
@@ -258,13 +273,11 @@ def _attention(call: _Call, return_lse: bool, out: Any, config: AttentionConfig 
     return (out, logs) if return_lse else out
 
 
-def _forward(
-    call: _Call, lse: bool, out: Any = None, config: AttentionConfig | None = None
-) -> tuple[Any, Any]:
-    q, k, v = (call.whole(t) for t in (call.q, call.k, call.v))
+def _forward(call: _Call, lse: bool, out: Any = None, config: Any = None) -> tuple[Any, Any]:
+    q, k = call.whole(call.q), call.whole(call.k)
     out = empty_like(call.q) if out is None else out
     _fits("out", out, call.q)
-    batch, queries, heads, head_dim = (int(x) for x in q.shape)
+    batch, queries, heads, _ = (int(x) for x in q.shape)
     logs = empty(q, (batch, heads, queries), "float32") if lse else None
     if 0 not in q.shape:
         if 0 in k.shape:
@@ -272,18 +285,76 @@ def _forward(
             if logs is not None:
                 logs[...] = -math.inf
         else:
-            config = config or heuristic(head_dim, call.lengths is not None)
-            config.check(head_dim, utils.get_smem_capacity_in_bytes())
-            plan = AttentionPlan(
-                call.dtype, head_dim, config.m, config.n, config.warps, call.causal,
-                group=call.group, alike=strides(k) == strides(v),
-            )  # fmt: skip
-            arrays = (_tensor(n, t) for n, t in zip("qkv", (q, k, v), strict=True))
-            attention_forward(
-                *arrays, _tensor("out", call.whole(out)), logs, *call.starts(), call.longest()[0],
-                call.scale * math.log2(math.e), plan,
-            )  # fmt: skip
+            _launch(call, call.whole(out), logs, config)
     return out, logs if logs is None or call.lengths is None else logs[0]
+
+
+def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
+    """Run the kernel that a configuration is for, or the best one that takes these arrays."""
+    arrays = {n: call.whole(t) for n, t in zip("qkv", (call.q, call.k, call.v), strict=True)}
+    tensors = [_tensor(name, t) for name, t in {**arrays, "out": out}.items()]
+    head_dim = int(call.q.shape[-1])
+    why = _no_warpgroups(call, *arrays.values(), out)
+    if config is None and not why:
+        config = warpgroup_heuristic(head_dim, call.causal or call.window is not None)
+    by_warpgroups = isinstance(config, WarpgroupConfig)
+    if (by_warpgroups and why) or (call.window is not None and not by_warpgroups):
+        raise ArgumentError(
+            "no attention with warpgroups here, and windows need them", code="OC2539",
+            expected="sm_90a, heads of 64 or 128 elements, sequences of one length, and no array "
+            "that repeats elements", found=why or config,
+        )  # fmt: skip
+    config = heuristic(head_dim, call.lengths is not None) if config is None else config
+    config.check(head_dim, utils.get_smem_capacity_in_bytes())
+    scale = call.scale * math.log2(math.e)
+    if isinstance(config, WarpgroupConfig):
+        before, after = call.window or (None, None)
+        after = 0 if call.causal and (after is None or after > 0) else after
+        plan = WarpgroupPlan(
+            call.dtype, head_dim, config.groups, config.n, config.stages, before, after, call.group
+        )
+        launch_warpgroups(*tensors, logs, scale, plan)
+        return
+    plan = AttentionPlan(
+        call.dtype, head_dim, config.m, config.n, config.warps, call.causal, group=call.group,
+        alike=strides(arrays["k"]) == strides(arrays["v"]),
+    )  # fmt: skip
+    attention_forward(*tensors, logs, *call.starts(), call.longest()[0], scale, plan)
+
+
+def _no_warpgroups(call: _Call, *arrays: Any) -> str:
+    """Why warpgroups do not do this, or nothing."""
+    arch = run_target().arch
+    if arch != "sm_90a":
+        return arch
+    if int(call.q.shape[-1]) not in (64, 128):
+        return f"heads of {int(call.q.shape[-1])} elements"
+    if call.lengths is not None:
+        return "sequences end to end"
+    for array in arrays:
+        if any(s <= 0 or s % 8 for s in strides(array)[:-1]):
+            return f"an array with the strides {strides(array)}"
+    return ""
+
+
+def _window(window: Any) -> tuple[int | None, int | None] | None:
+    """The window as two numbers, or None where it hides nothing.
+
+    Raises:
+        ArgumentError: it is no window.
+    """
+    if window is None:
+        return None
+    try:
+        before, after = (None if x is None else int(x) for x in window)
+    except (TypeError, ValueError):
+        before, after = -1, -1
+    if any(x is not None and x < 0 for x in (before, after)):
+        raise ArgumentError(
+            "this is no window", code="OC2540", found=window,
+            expected="how many keys before and after its place a query sees, or None: all",
+        )  # fmt: skip
+    return None if before is None and after is None else (before, after)
 
 
 def _backward(

@@ -12,14 +12,23 @@ import numpy as np
 __all__ = ["attention", "attention_backward", "varlen"]
 
 
-def attention(q: Any, k: Any, v: Any, scale: float, *, causal: bool = False) -> tuple[Any, Any]:
+def attention(
+    q: Any, k: Any, v: Any, scale: float, *, causal: bool = False,
+    window: tuple[int | None, int | None] = (None, None),
+) -> tuple[Any, Any]:  # fmt: skip
     """As `opencute.kernels.attention.attention` with ``return_lse=True``, in f64."""
     q, k, v = _wide(q, k, v)
     scores = np.einsum("bqhd,bkhd->bhqk", q, k) * scale
-    if causal:
-        rows, columns = scores.shape[-2:]
-        seen = np.arange(columns)[None] <= np.arange(rows)[:, None] + columns - rows
-        scores = np.where(seen, scores, -np.inf)
+    rows, columns = scores.shape[-2:]
+    ahead = np.arange(columns)[None] - np.arange(rows)[:, None] - (columns - rows)
+    before, after = window
+    for unseen in (
+        ahead > 0 if causal else None,
+        ahead > after if after is not None else None,
+        ahead < -before if before is not None else None,
+    ):
+        if unseen is not None:
+            scores = np.where(unseen, -np.inf, scores)
     most = scores.max(-1, keepdims=True, initial=-np.inf)
     weights = np.exp(scores - np.where(np.isinf(most), 0.0, most))
     total = weights.sum(-1, keepdims=True)

@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention with warpgroups: small sizes in the simulator against NumPy, real sizes on a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from opencute.base.errors import ArgumentError
+from opencute.base.knobs import KNOBS
+from opencute.kernels.attention import AttentionConfig, WarpgroupConfig, attention
+from opencute.kernels.attention.config import warpgroup_heuristic, warpgroup_search_space
+from opencute.kernels.attention.reference import attention as reference
+
+
+def operands(b: int, sq: int, sk: int, h: int, hk: int, d: int, dtype: Any) -> list[Any]:
+    rng = np.random.default_rng(0)
+    shapes = ((b, sq, h, d), (b, sk, hk, d), (b, sk, hk, d))
+    return [rng.standard_normal(s, np.float32).astype(dtype) for s in shapes]
+
+
+CASES = [
+    # b, sq, sk, h, hk, d, causal, window, groups, n, stages
+    (1, 100, 96, 1, 1, 64, False, None, 2, 48, 2),
+    (1, 100, 150, 2, 1, 64, True, None, 2, 64, 2),  # grouped, ragged
+    (1, 70, 90, 1, 1, 128, False, (20, 10), 2, 32, 2),
+    (1, 140, 60, 1, 1, 64, True, (30, None), 3, 32, 3),  # queries that see no key
+]
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize(("b", "sq", "sk", "h", "hk", "d", "causal", "window", *"gns"), CASES)
+def test_simulated(
+    checked: None, b: int, sq: int, sk: int, h: int, hk: int, d: int, causal: bool, window: Any,
+    g: int, n: int, s: int,
+) -> None:  # fmt: skip
+    dtype = np.float16 if g == 2 else ml_dtypes.bfloat16
+    q, k, v = operands(b, sq, sk, h, hk, d, dtype)
+    out, logs = attention(
+        q, k, v, causal=causal, window=window, return_lse=True, config=WarpgroupConfig(g, n, s)
+    )
+    want, want_logs = reference(q, k, v, d**-0.5, causal=causal, window=window or (None, None))
+    step = 2e-3 if dtype == np.float16 else 1.6e-2  # weights are rounded, then the result
+    np.testing.assert_allclose(out.astype(np.float64), want, rtol=step, atol=step / 2)
+    np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.t0
+def test_nothing_is_read_past_the_keys(checked: None) -> None:
+    q, k, v = operands(1, 16, 32, 1, 1, 64, np.float16)
+    k[:, 20:], v[:, 20:] = np.nan, np.nan
+    out = attention(q, k[:, :20], v[:, :20], config=WarpgroupConfig(2, 32, 2))
+    want, _ = reference(q, k[:, :20], v[:, :20], 64**-0.5)
+    np.testing.assert_allclose(out.astype(np.float64), want, rtol=2e-3, atol=1e-3)
+
+
+@pytest.mark.t0
+def test_wrong_arguments() -> None:
+    q, k, v = operands(1, 16, 16, 1, 1, 64, np.float16)
+    wide = operands(1, 16, 16, 1, 1, 96, np.float16)
+    still = np.broadcast_to(k[:, :1], k.shape)
+    config = WarpgroupConfig(2, 32, 2)
+    for bad, code in (
+        (lambda: attention(q, k, v, config=WarpgroupConfig(4, 32, 2)), "OC2537"),
+        (lambda: attention(q, k, v, config=WarpgroupConfig(3, 208, 2)), "OC2537"),
+        (lambda: attention(q, k, v, config=WarpgroupConfig(2, 128, 16)), "OC2521"),
+        (lambda: attention(*wide, config=config), "OC2539"),
+        (lambda: attention(*wide, window=(1, 1)), "OC2539"),
+        (lambda: attention(q, still, v, config=config), "OC2539"),
+        (lambda: attention(q, k, v, window=(1, 1), config=AttentionConfig(32, 32, 2)), "OC2539"),
+        (lambda: attention(q, k, v, window=(-1, 1)), "OC2540"),
+        (lambda: attention(q, k, v, window=3), "OC2540"),
+    ):
+        with KNOBS.override(target="sim:sm_90a"), pytest.raises(ArgumentError) as e:
+            bad()
+        assert e.value.code == code
+    with KNOBS.override(target="sim:sm_80"), pytest.raises(ArgumentError) as e:
+        attention(q, k, v, config=config)
+    assert e.value.code == "OC2539"
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize("head_dim", [64, 128])
+def test_choices_are_possible(head_dim: int) -> None:
+    room = 227 * 1024
+    for masked in (False, True):
+        assert warpgroup_heuristic(head_dim, masked).check(head_dim, room)
+    assert len(list(warpgroup_search_space(head_dim, room))) >= 6
+
+
+@pytest.mark.t2
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("window", [None, (None, 0), (300, 0), (200, 100)])
+@pytest.mark.parametrize(
+    ("b", "sq", "sk", "h", "hk", "d"),
+    [(2, 2048, 2048, 8, 8, 128), (1, 1000, 1500, 8, 2, 64), (1, 1, 700, 4, 4, 128)],
+)
+def test_on_a_gpu(b: int, sq: int, sk: int, h: int, hk: int, d: int, window: Any, dtype: str):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("no warpgroups")
+    q, k, v = (
+        torch.randn(b, s, n, d, device="cuda", dtype=getattr(torch, dtype))
+        for s, n in ((sq, h), (sk, hk), (sk, hk))
+    )
+    out, lse = attention(q, k, v, window=window, return_lse=True)
+    wide = [x.cpu().float().numpy() for x in (q, k, v)]
+    want, logs = reference(*wide, d**-0.5, window=window or (None, None))
+    step = 2e-2 if dtype == "float16" else 4e-2
+    np.testing.assert_allclose(out.cpu().float().numpy(), want, rtol=step, atol=step / 4)
+    np.testing.assert_allclose(lse.cpu().numpy(), logs, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Machine code of attention with warpgroups: nothing serialised, spilled or moved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import opencute as cutlass
+from opencute import cute
+from opencute.base.errors import MissingPieceError
+from opencute.base.knobs import KNOBS
+from opencute.codegen.sass import read_sass
+from opencute.codegen.toolchain import find_disassembler
+from opencute.cute.runtime import from_dlpack
+from opencute.kernels.attention.config import warpgroup_heuristic
+from opencute.kernels.attention.sm90 import WarpgroupPlan, attention_forward
+
+pytestmark = pytest.mark.t1
+
+
+def compiled(head_dim: int, before: int | None, after: int | None) -> tuple[Any, WarpgroupPlan]:
+    config = warpgroup_heuristic(head_dim, after is not None)
+    plan = WarpgroupPlan(
+        cutlass.BFloat16, head_dim, config.groups, config.n, config.stages, before, after, 1
+    )
+    x = np.zeros((1, 8, 1, head_dim), ml_dtypes.bfloat16)
+    heads = (from_dlpack(x).mark_layout_dynamic(leading_dim=3) for _ in range(4))
+    logs = np.zeros((1, 1, 8), np.float32)
+    with KNOBS.override(target="sim"):
+        made = cute.compile[cute.GPUArch("sm_90a")](attention_forward, *heads, logs, 1.0, plan)
+    return made.artefacts, plan
+
+
+@pytest.mark.parametrize(
+    ("head_dim", "before", "after"), [(128, None, None), (64, 500, 0)], ids=["whole", "window"]
+)
+def test_products_run_beside_the_rest(head_dim: int, before: Any, after: Any) -> None:
+    made, plan = compiled(head_dim, before, after)
+    assert made.device.report.diagnostics == ()  # ptxas says where it serialises products
+    (report,) = made.device.report.functions
+    assert report.spill_loads == report.spill_stores == report.stack == 0
+    assert report.registers == (168 if plan.groups == 2 else 128)  # before the warps share them out
+    try:
+        find_disassembler()
+    except MissingPieceError:
+        pytest.skip("no disassembler")
+    text = list(read_sass(made.cubin).instructions)
+    at = [i for i, x in enumerate(text) if "HGMMA" in x]
+    first, second = head_dim // 16, plan.n // 16
+    assert len(at) == 2 * (first + second)  # before the loop, in it twice, behind it
+    loop = text[at[first] : at[2 * first + second]]
+    names = [x.split()[x.startswith("@")].split(".") for x in loop if x.strip()]
+    count = {n: sum(x[0] == n for x in names) for n in ("MOV", "MUFU", "F2FP", "STL", "LDL")}
+    scores = plan.n // 2
+    assert count == {"MOV": 0, "MUFU": scores + 2, "F2FP": scores // 2, "STL": 0, "LDL": 0}
+    assert not any(x[:2] == ["IMAD", "MOV"] for x in names[: first + second])
