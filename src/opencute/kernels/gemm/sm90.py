@@ -131,9 +131,7 @@ def operand_parts(
 
 
 @cute.jit
-def produce(
-    loads: Any, sched: Any, steps: Any, operands: Any, plan: cutlass.Constexpr[HopperPlan]
-):
+def produce(loads: Any, sched: Any, steps: Any, operands: Any, plan: cutlass.Constexpr[HopperPlan]):
     """Load the tiles of A and B, in the order in which they are multiplied."""
     state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
     work = sched.initial_work_tile_info()

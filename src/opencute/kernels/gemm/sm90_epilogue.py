@@ -95,7 +95,7 @@ class Epilogue:
         kinds = dict(zip(plan.visitor.names, plan.visitor.kinds, strict=True))
         self.loads = [m for name, m in self.others.items() if kinds[name] == "load"]
         self.stores = [m for name, m in self.others.items() if kinds[name] == "store"]
-        self.thread = mma.get_slice(self.tid)
+        self.mma = mma
         self.layout = cute.make_layout(mma.partition_shape_C((ROWS, plan.columns)))
         self.matrix_copy = cute.make_tiled_copy_C(
             cute.make_copy_atom(
@@ -129,6 +129,11 @@ class Epilogue:
         buffers = self.plan.buffers
         return self.group * buffers + part % buffers
 
+    def piece(self, matrix: Any, part: int) -> Any:
+        """This thread's elements of a part in shared memory, in the order of accumulators."""
+        mine = self.mma.get_slice(self.tid).partition_C(matrix.smem)
+        return mine[None, None, None, self.buffer(part)]
+
     def put(self, matrix: Any, values: Any, part: int) -> None:
         """Write a vector of a part to shared memory."""
         held = cute.make_rmem_tensor(self.layout, matrix.dtype)
@@ -141,7 +146,7 @@ class Epilogue:
             into = thread.partition_D(typed)[None, None, None, at]
             cute.copy(copy, thread.retile(cute.recast_tensor(held, cutlass.Float16)), into)
         else:
-            cute.autovec_copy(held, self.thread.partition_C(matrix.smem)[None, None, None, at])
+            cute.autovec_copy(held, self.piece(matrix, part))
 
     def put_gated(self, values: Any, part: int) -> None:
         """Write half as many results: of neighbouring columns, one gates the other."""
@@ -174,6 +179,7 @@ class Part:
         plan = epilogue.plan
         self._row = row * ROWS + epilogue.row_at
         self._column = column * plan.columns + 2 * epilogue.column_at
+        self._swapped = plan.visitor.swapped
         self._known: dict[tuple[str, str], Any] = {}
 
     def floats(self, x: Any) -> Any:
@@ -202,11 +208,11 @@ class Part:
 
     def row(self, name: str) -> Any:
         """The numbers of the rows, as a vector of Float32."""
-        return self._spread(name, "row")
+        return self._spread(name, "column" if self._swapped else "row")
 
     def column(self, name: str) -> Any:
         """The numbers of the columns, as a vector of Float32."""
-        return self._spread(name, "column")
+        return self._spread(name, "row" if self._swapped else "column")
 
     def scalar(self, name: str) -> Any:
         """A number, as Float32."""
@@ -216,9 +222,8 @@ class Part:
         """A matrix's elements, as a vector of Float32."""
         epilogue = self.epilogue
         matrix = epilogue.others[name]
-        piece = epilogue.thread.partition_C(matrix.smem)
         held = cute.make_rmem_tensor(epilogue.layout, matrix.dtype)
-        cute.autovec_copy(piece[None, None, None, epilogue.buffer(self.index)], held)
+        cute.autovec_copy(epilogue.piece(matrix, self.index), held)
         return held.load().to(cutlass.Float32)
 
     def store(self, name: str, x: Any) -> None:

@@ -84,12 +84,11 @@ class HopperConfig:
         return self
 
 
-def hopper_heuristic(m: int, n: int, batch: int, bits: int, twice: bool) -> HopperConfig:
+def hopper_heuristic(m: int, n: int, batch: int, twice: bool) -> HopperConfig:
     """A good choice: the least work for the busiest multiprocessor.
 
     Args:
         m, n, batch: extents of the result.
-        bits: of the operands' elements.
         twice: see `HopperConfig`.
     """
     best, least = None, float("inf")

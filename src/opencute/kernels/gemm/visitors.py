@@ -31,7 +31,7 @@ from opencute.base.errors import ArgumentError
 __all__ = [
     "Operand", "Visitor", "VisitorPlan", "add", "add_columns", "add_rows", "amax", "apply", "chain",
     "column", "keep", "load", "peak", "row", "scalar", "scale", "scale_columns", "scale_rows",
-    "store",
+    "store", "usual",
 ]  # fmt: skip
 
 
@@ -89,16 +89,14 @@ class VisitorPlan:
         names, kinds: of its operands.
         gated: a function on vectors of Float32, or None. The sums of columns 2 j and 2 j + 1 then
             give column j of the result: ``gated(x[2 j]) * x[2 j + 1]``.
+        swapped: whether what the kernel multiplies is transposed, so that its rows are columns.
     """
 
     fn: Callable[[Any, Any], Any]
     names: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     gated: Callable[[Any], Any] | None = None
-
-    def count(self, kind: str) -> int:
-        """How many operands of a kind there are."""
-        return self.kinds.count(kind)
+    swapped: bool = False
 
 
 class Visitor:
@@ -127,10 +125,46 @@ class Visitor:
         self.fn, self.gated, self.operands = fn, gated, operands
 
     def plan(self, swapped: bool = False) -> VisitorPlan:
-        """What is compiled; rows are columns where operands are swapped."""
-        other = {"row": "column", "column": "row"} if swapped else {}
-        kinds = tuple(other.get(o.kind, o.kind) for o in self.operands.values())
-        return VisitorPlan(self.fn, tuple(self.operands), kinds, self.gated)
+        """What is compiled."""
+        kinds = tuple(o.kind for o in self.operands.values())
+        return VisitorPlan(self.fn, tuple(self.operands), kinds, self.gated, swapped)
+
+
+@dataclass(frozen=True)
+class _Usual:
+    """activation(alpha x + beta c + bias) + residual, of what there is."""
+
+    present: frozenset[str]
+    activation: Callable[[Any], Any] | None
+
+    def __call__(self, x: Any, tile: Any) -> Any:
+        if "alpha" in self.present:
+            x = tile.floats(x) * tile.scalar("alpha")
+        if "c" in self.present:
+            x = tile.floats(x) + tile.load("c") * tile.scalar("beta")
+        if "bias" in self.present:
+            x = tile.floats(x) + tile.column("bias")
+        if self.activation is not None:
+            x = self.activation(tile.floats(x))
+        if "residual" in self.present:
+            x = tile.floats(x) + tile.load("residual")
+        return x
+
+
+def usual(
+    *, alpha: float, beta: float, c: Any, bias: Any, activation: Any, residual: Any
+) -> Visitor:
+    """The visitor of an ordinary product; what is None is left out."""
+    operands: dict[str, Operand] = {}
+    if alpha != 1.0:
+        operands["alpha"] = scalar(alpha)
+    if c is not None:
+        operands |= {"c": load(c), "beta": scalar(beta)}
+    if bias is not None:
+        operands["bias"] = column(bias)
+    if residual is not None:
+        operands["residual"] = load(residual)
+    return Visitor(_Usual(frozenset(operands), activation), **operands)
 
 
 # ---------------------------------------------------------------- pieces
