@@ -97,7 +97,7 @@ def hopper_heuristic(m: int, n: int, batch: int, twice: bool) -> HopperConfig:
             continue
         tiles = -(-m // tile[0]) * -(-n // tile[1]) * batch
         if cluster != (1, 1) and tiles < 132:
-            cluster = (1, 1)  # noqa: PLW2901 - sharing pays where there is enough to do
+            cluster = (1, 1)
         cost = -(-tiles // 132) * tile[0] * tile[1] / speed
         if cost < least:
             best, least = HopperConfig(tile, cluster, pingpong, twice), cost
