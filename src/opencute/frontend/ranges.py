@@ -80,7 +80,7 @@ class LoopRange:
             side by side, as `unroll_full` does; otherwise there is a warning, OC1069.
         prefetch_stages: how many turns ahead the loads from global memory are made whose addresses
             depend on the loop's variable only; a loop that writes to global memory or meets
-            other threads stays as it is, with a warning, OC1068.
+            other threads stays as it is, with a warning, OC1070.
     """
 
     def __init__(

@@ -148,8 +148,8 @@ def wrong(a: cute.Tensor, maps: cute.Tensor, what: cutlass.Constexpr):
     ("what", "kind", "code"),
     [
         ("modes", LayoutError, "OC1335"),
-        ("space", TypeMismatchError, "OC1227"),
-        ("atom", TypeMismatchError, "OC1249"),
+        ("space", TypeMismatchError, "OC1602"),
+        ("atom", TypeMismatchError, "OC1616"),
     ],
 )
 def test_refusals(what: str, kind: type[OpenCuTeError], code: str) -> None:

@@ -67,7 +67,7 @@ def test_thread_value_layouts_cover_the_tile(mma: Any) -> None:
 def test_partitions_cover_a_larger_tensor(mma: Any, times: tuple[int, int, int]) -> None:
     m, n, k = (a * b for a, b in zip(mma.tile_mnk, times, strict=True))
     for which, shape in (("A", (m, k)), ("B", (n, k)), ("C", (m, n))):
-        who, values = mma._view(Layout(shape), which)
+        who, values = mma.view(Layout(shape), which)
         seen = sorted(w + v for w in places(who) for v in places(values))
         assert seen == list(range(shape[0] * shape[1]))
         assert getattr(mma, f"partition_shape_{which}")(shape) == values.shape
@@ -85,7 +85,7 @@ def test_a_copy_for_an_operand_moves_what_the_mma_takes(mma: Any, num: int) -> N
     copy = cute.make_tiled_copy_A(atom, mma)
     m, _, k = mma.tile_mnk
     who, values = copy.view_dst(Layout((m, k)))
-    own, fragment = mma._view(Layout((m, k)), "A")
+    own, fragment = mma.view(Layout((m, k)), "A")
     threads = mma.tv_layout_A_tiled
     order = copy.retile(Layout(fragment.shape))
     for t in range(0, mma.size, 7):

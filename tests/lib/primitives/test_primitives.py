@@ -154,4 +154,4 @@ def test_arrays_elsewhere() -> None:
 
     with pytest.raises(ArgumentError) as e:
         simulated(host)
-    assert e.value.code == "OC2137"
+    assert e.value.code == "OC2226"

@@ -191,7 +191,7 @@ def nothing_to_load(x: Any, o: Any, n: Any, stages: int) -> None:
 def test_a_request_that_cannot_be_met_is_told(body: Any, why: str) -> None:
     _, _, told = machine(body, 2)
     (text,) = told
-    assert "[OC1068]" in text and why in text and "cutlass.range" in text
+    assert "[OC1070]" in text and why in text and "cutlass.range" in text
     assert not machine(body, 0)[2]
 
 

@@ -138,8 +138,11 @@ def faulty(
     elif cutlass.const_expr(fault == "warps disagree"):
         tCrB = cute.make_tensor(tCrB.iterator + tidx // 64, tCrB.layout)
     acc.fill(0.0)
-    if cutlass.const_expr(fault != "no fence"):
+    if cutlass.const_expr("no fence" not in fault):
         warpgroup.fence()
+    if cutlass.const_expr("made anew" in fault):
+        acc = cute.make_rmem_tensor_like(acc)
+        tiled.set(warpgroup.Field.ACCUMULATE, False)
     if cutlass.const_expr(fault == "written after the fence"):
         acc[3] = F32(0.0)
     if cutlass.const_expr("a warp is missing" in fault):
@@ -196,6 +199,7 @@ def product(fault: str, threads: int = 128) -> bool:
 def test_the_kernel_without_a_fault():
     assert product("")
     assert product("", 256)  # both warpgroups do the same
+    assert product("made anew")  # registers that nothing has touched need no further fence
 
 
 @pytest.mark.parametrize("fault", ["start", "stride", "swizzle"])
@@ -212,6 +216,7 @@ def test_a_wrong_descriptor_gives_wrong_numbers(fault: str):
         ("a warp is missing", "OC3501", "the other warps of the warpgroup, to start the product"),
         ("a warp is missing, and no wait", "OC3045", "not all warps of a warpgroup take part"),
         ("no fence", "OC3041", "no fence has ordered"),
+        ("made anew, and no fence", "OC3041", "no fence has ordered"),
         ("written after the fence", "OC3041", "no fence has ordered"),
         ("no commit", "OC3040", "an accumulator is read while a product"),
         ("no wait", "OC3040", "an accumulator is read while a product"),

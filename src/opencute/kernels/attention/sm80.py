@@ -249,7 +249,7 @@ def attention_kernel(
     if cutlass.const_expr(plan.causal):  # the blocks with most keys start first
         block = cute.arch.grid_dim()[0] - 1 - block
     _, queries = span(mQ, starts_q, batch)
-    if cutlass.const_expr(starts_q is not None):  # noqa: SIM102 - one is decided while compiling
+    if cutlass.const_expr(starts_q is not None):
         if block * plan.m >= queries:  # the grid is made for the longest sequence
             return
     tile_q, tile_k = (plan.m, plan.depth), (plan.n, plan.depth)

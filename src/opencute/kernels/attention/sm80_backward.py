@@ -125,7 +125,7 @@ def prepare_kernel(
     tid, _, _ = cute.arch.thread_idx()
     block, head, batch = cute.arch.block_idx()
     first, queries = span(mO, starts_q, batch)
-    if cutlass.const_expr(starts_q is not None):  # noqa: SIM102 - one is decided while compiling
+    if cutlass.const_expr(starts_q is not None):
         if block * plan.m >= queries:
             return
     at = tile_index(block, batch, first, queries, starts_q, plan.m)
@@ -165,7 +165,7 @@ def prepare_kernel(
     )
     for i in cutlass.range_constexpr(units // plan.threads):
         cute.autovec_copy(zeros, sums[None, i * plan.threads + tid])
-    if cutlass.const_expr(plan.ordered):  # noqa: SIM102 - one is decided while compiling
+    if cutlass.const_expr(plan.ordered):
         if tid == 0:
             mTurns[at, head, 0] = 0
 
@@ -485,7 +485,7 @@ def backward_kernel(
     block, head, batch = cute.arch.block_idx()
     keys_of, values_of = (sequence(t, starts_k, head, batch) for t in (mK, mV))
     keys, first_key = keys_of.shape[0], block * plan.n
-    if cutlass.const_expr(starts_k is not None):  # noqa: SIM102 - one is decided while compiling
+    if cutlass.const_expr(starts_k is not None):
         if first_key >= keys:  # the grid is made for the longest sequence
             return
     _, queries = span(mQ, starts_q, batch)
@@ -553,7 +553,7 @@ def finish_kernel(
     tid, _, _ = cute.arch.thread_idx()
     block, head, batch = cute.arch.block_idx()
     first, queries = span(mDq, starts_q, batch)
-    if cutlass.const_expr(starts_q is not None):  # noqa: SIM102 - one is decided while compiling
+    if cutlass.const_expr(starts_q is not None):
         if block * plan.m >= queries:
             return
     s = utils.SmemAllocator().allocate_tensor(plan.dtype, plan.smem(plan.m), 128)

@@ -43,7 +43,7 @@ class Array:
             ArgumentError: no shape, or another memory.
         """
         if shape is None:
-            raise ArgumentError("an array has a shape", code="OC2137", expected="a size or a tuple")
+            raise ArgumentError("an array has a shape", code="OC2226", expected="a size or a tuple")
         sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
         strides = tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
         layout = make_layout(sizes if len(sizes) > 1 else sizes[0],
@@ -58,7 +58,7 @@ class Array:
             return make_rmem_tensor(layout, source)
         if where != AddressSpace.smem:
             raise ArgumentError(
-                "an array is in shared memory or in registers", code="OC2137",
+                "an array is in shared memory or in registers", code="OC2226",
                 expected="AddressSpace.smem or AddressSpace.rmem", found=where.name,
             )  # fmt: skip
         return TracedTensor(alloc_smem(source, math.prod(sizes), alignment), layout)

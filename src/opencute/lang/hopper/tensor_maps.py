@@ -52,7 +52,7 @@ def map_place(pointer: Any, *spaces: AddressSpace) -> Value:
     """
     if not isinstance(pointer, Pointer) or (spaces and pointer.memspace not in spaces):
         raise TypeMismatchError(
-            "this is no pointer to a tensor map", code="OC1227", found=str(pointer),
+            "this is no pointer to a tensor map", code="OC1602", found=str(pointer),
             expected=" or ".join(s.name for s in spaces) or "a pointer",
         )  # fmt: skip
     align = max(pointer.alignment, DESCRIPTOR_ALIGN)

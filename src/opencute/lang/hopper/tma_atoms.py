@@ -347,7 +347,7 @@ def tma_atom_of(atom: Any) -> TmaAtom:
     found = atom.atom if isinstance(atom, TmaInfo) else atom
     if not isinstance(found, TmaAtom):
         raise TypeMismatchError(
-            "this atom has no tensor map", code="OC1249", found=repr(atom),
+            "this atom has no tensor map", code="OC1616", found=repr(atom),
             expected="what make_tiled_tma_atom gives",
         )  # fmt: skip
     return found

@@ -175,7 +175,7 @@ def cache_policy_of(policy: Any) -> Value | None:
         return arith.constant(CACHE_HINTS[word], I64)
     if not isinstance(policy, Numeric | int):
         raise TypeMismatchError(
-            "no such cache policy", code="OC1227", found=repr(policy),
+            "no such cache policy", code="OC1611", found=repr(policy),
             expected=f"an Int64, or {', '.join(CACHE_HINTS)}",
         )  # fmt: skip
     return narrow(policy, 64)

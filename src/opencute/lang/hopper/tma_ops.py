@@ -55,7 +55,7 @@ class _Load(TmaOp):
     def __post_init__(self) -> None:
         if getattr(self.cta_group, "name", "") not in ("ONE", "TWO"):
             raise TypeMismatchError(
-                "no such group of blocks", code="OC1226", found=self.cta_group,
+                "no such group of blocks", code="OC1601", found=self.cta_group,
                 expected="CtaGroup.ONE or CtaGroup.TWO",
             )  # fmt: skip
 
@@ -109,7 +109,7 @@ class CopyReduceBulkTensorTileS2GOp(TmaOp):
     def __post_init__(self) -> None:
         if self.reduction not in REDUCTIONS:
             raise TypeMismatchError(
-                "no such reduction in memory", code="OC1226", found=self.reduction_kind,
+                "no such reduction in memory", code="OC1601", found=self.reduction_kind,
                 expected=", ".join(f"ReductionOp.{w.upper()}" for w in REDUCTIONS),
             )  # fmt: skip
 

@@ -83,7 +83,7 @@ def CpAsyncBulkTensorGlobalToSharedClusterOp(
     """
     if not isinstance(mode, TMALoadMode):
         raise ArgumentError(
-            "no such mode of a tensor map", code="OC2193", found=repr(mode),
+            "no such mode of a tensor map", code="OC2227", found=repr(mode),
             expected=", ".join(f"TMALoadMode.{m.name}" for m in TMALoadMode),
         )  # fmt: skip
     operands = (

@@ -5,7 +5,7 @@
 In: a traced module. Out: warnings, one for each loop and option::
 
     for w in unmet_requests(module):
-        warnings.warn(str(w), PerformanceWarning)   # [OC1068] this loop is not pipelined ...
+        warnings.warn(str(w), PerformanceWarning)   # [OC1070] this loop is not pipelined ...
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def unmet_requests(module: Op) -> list[CompileError]:
                 out.append(
                     CompileError(
                         "prefetch_stages: this loop's loads are not, or not all, made ahead",
-                        code="OC1068", loc=op.loc, found=why,
+                        code="OC1070", loc=op.loc, found=why,
                         hint="load from global memory at the top of the loop, at addresses made of "
                         "its variable, and store and synchronise in another loop; or copy ahead "
                         "yourself, with cp.async and several buffers in shared memory",

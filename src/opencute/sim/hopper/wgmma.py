@@ -36,7 +36,7 @@ from opencute.sim.memory import SimPointer
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.tile_access import TileAccess
 from opencute.sim.semantics.tiled import Warps, matrix_of, numbers_of, registers_of
-from opencute.sim.sync.guards import guards_of
+from opencute.sim.sync.guards import fences_of
 from opencute.sim.sync.shared import SHARED_BASE
 from opencute.sim.taint import Taint
 from opencute.sim.tiles import Tile, int_attr
@@ -53,11 +53,7 @@ _WIDTHS = {mode: width for width, mode in SWIZZLES.items()}
 def fence(op: Op) -> Function:
     """Order registers before the products that follow."""
 
-    def run(lanes: Lanes) -> None:
-        for guard in guards_of(lanes.run.group):
-            guard.fence(lanes)
-
-    return run
+    return lambda lanes: fences_of(lanes.run.group).fence(lanes)
 
 
 @semantics("ptx.wgmma_commit", lanes=True)

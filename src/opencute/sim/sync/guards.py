@@ -17,20 +17,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from opencute.base.errors import SimulationError
 from opencute.ir.core import Op, Value
 from opencute.sim.lanes import Lanes
+from opencute.sim.sync.group import Group
 from opencute.sim.values import Array
 
-__all__ = ["Guard", "guarded", "guards_of"]
+__all__ = ["Fences", "Guard", "fences_of", "guarded"]
 
 
-def guards_of(group: Any) -> list[Guard]:
-    """The guards of the blocks that run together."""
-    return group.state("guards of products", lambda group: [])
+class Fences:
+    """The fragments that products use, and who has ever ordered its registers.
+
+    Args:
+        group: the blocks that run together.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self.guards: WeakSet[Guard] = WeakSet()
+        self.ever: Array = np.zeros(group.blocks * group.threads, np.bool_)
+
+    def fence(self, lanes: Lanes) -> None:
+        """Threads order what they did to registers."""
+        self.ever[lanes.slot] = True
+        for guard in self.guards:
+            guard.unfenced[lanes.slot] = False
+
+
+def fences_of(group: Group) -> Fences:
+    """The fences of the blocks that run together."""
+    return group.state("fences of products", Fences)
 
 
 @dataclass(eq=False)
@@ -59,13 +79,13 @@ class Guard:
     """
 
     def __init__(self, lanes: Lanes, size: int) -> None:
-        n = lanes.run.lanes[0] * lanes.run.lanes[1]
+        fences = fences_of(lanes.run.group)
         self.size = size
-        self.unfenced: Array = np.ones(n, np.bool_)
+        self.unfenced: Array = ~fences.ever
         self.flights: dict[int, _Flight] = {}
         self.busy = False
         """Whether it is the hardware that uses the registers."""
-        guards_of(lanes.run.group).append(self)
+        fences.guards.add(self)
 
     # ------------------------------------------------------------------ ordinary accesses
     def touch(self, access: Any, lanes: Lanes, index: Array, verb: str) -> None:
@@ -116,7 +136,7 @@ class Guard:
             raise SimulationError(
                 "a product of the warpgroup uses registers that no fence has ordered: "
                 f"{lanes.name(at)}", code="OC3041", loc=op.loc,
-                expected="warpgroup.fence() between the last write to the registers and the product",
+                expected="warpgroup.fence() between the last write to registers and the product",
                 hint="products that follow each other on one accumulator need one fence only",
             )  # fmt: skip
         flight = self.flights.get(where)
@@ -133,10 +153,6 @@ class Guard:
         flight.count[lanes.slot] -= 1
         if not flight.count.any():
             del self.flights[where]
-
-    def fence(self, lanes: Lanes) -> None:
-        """Threads order what they did."""
-        self.unfenced[lanes.slot] = False
 
 
 # ---------------------------------------------------------------------- which fragments
