@@ -22,10 +22,16 @@ from opencute.kernels.gemm.sm80 import (
     tensor_core_gemm,
 )
 from opencute.kernels.gemm.sm80_simt import SimtPlan, sgemm, shared_sgemm
+from opencute.kernels.gemm.sm90_interface import have_hopper, on_hopper, refuse, why_not
+from opencute.kernels.gemm.sm90_plan import HopperConfig
+from opencute.kernels.gemm.visitors import Operand, Visitor, usual
 
 __all__ = ["gemm", "problem_of"]
 
-_KINDS = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8"}
+_KINDS = {
+    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "float8_e4m3fn": "f8",
+    "float8_e5m2": "f8",
+}  # fmt: skip
 _CLASSES = {
     "f16": cutlass.Float16, "bf16": cutlass.BFloat16, "tf32": cutlass.TFloat32,
     "i8": cutlass.Int8,
@@ -46,19 +52,24 @@ def gemm(
     residual: Any = None,
     out: Any = None,
     tf32: bool = False,
-    config: GemmConfig | None = None,
+    epilogue: Visitor | None = None,
+    config: GemmConfig | HopperConfig | None = None,
 ) -> Any:
     """``activation(alpha * a @ b + beta * c + bias) + residual``.
 
     Args:
-        a: array (M, K) or (L, M, K) of f32, f16, bf16 or int8.
+        a: array (M, K) or (L, M, K) of f32, f16, bf16, int8; on Hopper also of e4m3 or e5m2.
         b: array (K, N) or (L, K, N) of the same type. One matrix serves a whole batch of the other.
         c, residual: arrays of the result's shape and type, or None.
         bias: array (N,), or None.
         activation: "relu", "gelu", "silu", or a function on vectors of Float32.
-        out: where the result goes; a new array when omitted, of the type of `a`, or of int32.
+        out: where the result goes; a new array when omitted, of the type of `a`, of int32, or of
+            f32 where 8-bit floats are multiplied.
         tf32: whether f32 is multiplied on tensor cores, rounded to 10 bits of mantissa.
-        config: how the work is shared; a good choice when omitted.
+        epilogue: on Hopper, what becomes of the sums, instead of all but `a`, `b` and `out`: see
+            `visitors`.
+        config: how the work is shared; a good choice when omitted. A `HopperConfig` asks for the
+            kernel with TMA and `wgmma`, a `GemmConfig` for those of every processor.
 
     Strides decide majors: rows or columns of each matrix may be contiguous, and views are fine.
     Where there are few tiles and much to sum, several blocks share a tile (`config.split`,
@@ -72,9 +83,15 @@ def gemm(
     """
     shape = _shape(a, b)
     kind = _kind(a, b, tf32)
+    result = shape
+    if epilogue is not None:
+        _alone(epilogue, shape, c=c, bias=bias, activation=activation, residual=residual)
+        if epilogue.gated is not None:
+            result = (*shape[:-1], shape[-1] // 2)
     if out is None:
-        out = empty(a, shape, _int32(a) if kind == "i8" else a.dtype)
-    _check(shape, kind, out, c=c, residual=residual, bias=bias)
+        names = {"i8": _int32(a), "f8": "float32"}
+        out = empty(a, result, names.get(kind, a.dtype))
+    _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
     if activation is not None and not callable(activation):
         if not isinstance(activation, str) or activation not in ACTIVATIONS:
             raise ArgumentError(
@@ -88,6 +105,17 @@ def gemm(
         a = _zeros(a, (*a.shape[:-1], 1), a.dtype)
         b = _zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
     call = _Call.of(a, b, c, residual, out)
+    visitor = epilogue
+    if visitor is None:
+        visitor = usual(
+            alpha=alpha, beta=beta, c=call.c, bias=bias, activation=activation,
+            residual=call.residual,
+        )  # fmt: skip
+    else:
+        visitor = _placed(visitor, call)
+    if _hopper(call, visitor, kind, config, forced=epilogue is not None or kind == "f8"):
+        return out
+    assert not isinstance(config, HopperConfig)
     problem = call.problem(kind)
     smem = utils.get_smem_capacity_in_bytes()
     config = heuristic(problem, smem) if config is None else config
@@ -108,6 +136,79 @@ def gemm(
     flags = _zeros(a, (blocks,), "int32")
     (shared_sgemm if kind == "f32" else shared_tensor_core_gemm)(*args, sums, flags, plan)
     return out
+
+
+def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bool) -> bool:
+    """Do a product with Hopper's kernel, if that is possible and good.
+
+    Args:
+        forced: whether there is no other kernel for it.
+
+    Raises:
+        ArgumentError: it is not possible, but asked for.
+    """
+    forced = forced or isinstance(config, HopperConfig)
+    if kind == "f32" or (isinstance(config, GemmConfig) and not forced):
+        reason = "f32 is not multiplied without tf32=True" if forced else "another is asked for"
+    elif not have_hopper():
+        reason = "this processor has none"
+    else:
+        used = [o.value for o in visitor.operands.values() if o.kind in ("load", "store")]
+        reason = why_not(call.a, call.b, [call.d, *used], kind)
+    if not reason and not forced:
+        # Where tiles are few and sums long, blocks that share them are better.
+        problem = call.problem(kind)
+        if heuristic(problem, utils.get_smem_capacity_in_bytes()).split > 1:
+            reason = "there are few tiles"
+    if reason and forced:
+        raise refuse(reason)
+    if reason:
+        return False
+    tiles = config if isinstance(config, HopperConfig) else None
+    on_hopper(call.a, call.b, call.d, visitor, kind=kind, swapped=call.swapped, config=tiles)
+    return True
+
+
+def _alone(epilogue: Visitor, shape: tuple[int, ...], **others: Any) -> None:
+    """Raise if a visitor is not all there is to do, or its matrices do not fit."""
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise ArgumentError(
+            "an epilogue is instead of other things that are done to the sums", code="OC2540",
+            found=", ".join(given), hint="pieces such as visitors.add(c) do the same",
+        )  # fmt: skip
+    wanted = {"row": shape[-2:-1], "column": shape[-1:], "amax": (1,), "load": shape,
+              "store": shape}  # fmt: skip
+    for name, operand in epilogue.operands.items():
+        want = wanted.get(operand.kind)
+        if want is not None and tuple(operand.value.shape) != want:
+            raise ArgumentError(
+                f"{name} does not fit the product", code="OC2540", expected=want,
+                found=tuple(operand.value.shape),
+            )  # fmt: skip
+    if epilogue.gated is not None and shape[-1] % 2:
+        raise ArgumentError(
+            "gates and what they gate are pairs of columns", code="OC2540", found=shape[-1]
+        )
+
+
+def _placed(epilogue: Visitor, call: _Call) -> Visitor:
+    """A visitor whose matrices are (batch, rows, columns) and transposed as the product is."""
+    if epilogue.gated is not None and call.swapped:
+        raise ArgumentError(
+            "results of pairs of columns are stored row by row", code="OC2540",
+            expected="a row-major out", found="a column-major one",
+        )  # fmt: skip
+    placed: dict[str, Operand] = {}
+    for name, operand in epilogue.operands.items():
+        value = operand.value
+        if operand.kind in ("load", "store"):
+            value = _batched(value, call.d.shape[0])
+            value = value.swapaxes(1, 2) if call.swapped else value
+            if operand.kind == "load" and not _row_major(value):
+                value = _compact(value)
+        placed[name] = Operand(operand.kind, value)
+    return Visitor(epilogue.fn, gated=epilogue.gated, **placed)
 
 
 def problem_of(a: Any, b: Any, out: Any, *, tf32: bool = False) -> Problem:
@@ -218,16 +319,19 @@ def _name(dtype: Any) -> str:
 
 def _kind(a: Any, b: Any, tf32: bool) -> str:
     names = [_name(t.dtype) for t in (a, b)]
-    if names[0] != names[1] or names[0] not in _KINDS:
+    kinds = [_KINDS.get(name) for name in names]
+    if kinds[0] != kinds[1] or kinds[0] is None:
         raise ArgumentError(
             "no product of these types", code="OC2516", found=names,
             expected="two of " + ", ".join(_KINDS),
         )  # fmt: skip
-    kind = _KINDS[names[0]]
+    kind = kinds[0]
     return "tf32" if kind == "f32" and tf32 else kind
 
 
-def _check(shape: tuple[int, ...], kind: str, out: Any, *, bias: Any, **added: Any) -> None:
+def _check(
+    shape: tuple[int, ...], kind: str, out: Any, *, bias_shape: Any, bias: Any, **added: Any
+) -> None:
     results = ("float32",) if kind == "f32" else _RESULTS
     if _name(out.dtype) not in results:
         raise ArgumentError(
@@ -245,9 +349,9 @@ def _check(shape: tuple[int, ...], kind: str, out: Any, *, bias: Any, **added: A
             "bias is of a type that is not added to products", code="OC2533",
             expected=" or ".join(_RESULTS), found=_name(bias.dtype),
         )  # fmt: skip
-    if bias is not None and tuple(bias.shape) != shape[-1:]:
+    if bias is not None and tuple(bias.shape) != bias_shape:
         raise ArgumentError(
-            "bias does not fit the columns of the result", code="OC2519", expected=shape[-1:],
+            "bias does not fit the columns of the result", code="OC2519", expected=bias_shape,
             found=tuple(bias.shape),
         )  # fmt: skip
 

@@ -1,0 +1,332 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The epilogue of Hopper's products: parts of 64 rows, each with what a visitor asks for.
+
+A warpgroup has its own buffers, its own barrier and its own store thread. For each part of its tile
+it waits for what TMA loads, lets the visitor work on the accumulators, writes the results to
+swizzled shared memory, meets, and lets TMA store them. Loads of the first parts start before the
+tile's sums, so that they are there when those are::
+
+    epilogue = Epilogue(plan, where, matrices, extra, part_mma)
+    epilogue.start(tile)
+    ...                      # sums
+    epilogue.finish(sums, tile)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute, pipeline
+from opencute.cute.nvgpu import cpasync, warp
+from opencute.kernels.gemm.sm90_plan import CONSUMERS, ROWS
+
+__all__ = [
+    "Epilogue", "Part", "finish_tile", "full_barriers", "leave", "load_parts", "memory_of",
+]  # fmt: skip
+
+
+class _Matrix:
+    """A matrix that goes through shared memory in parts.
+
+    Args:
+        atom: how TMA moves a part.
+        coords: the coordinates of its elements, (rows, columns, batch).
+        smem: shared memory, (rows, columns, buffers of all warpgroups).
+    """
+
+    def __init__(self, atom: Any, coords: Any, smem: Any) -> None:
+        self.atom, self.smem = atom, smem
+        shape = smem.shape
+        tile = (cute.size(smem, mode=[0]), cute.size(smem, mode=[1]))
+        parts = cute.local_tile(coords, tile, (None, None, None))
+        self.dtype, self.bytes = smem.element_type, tile[0] * tile[1] * smem.element_type.width // 8
+        self.s, self.g = cpasync.tma_partition(
+            atom, 0, cute.make_layout(1), cute.group_modes(smem, 0, 2),
+            cute.group_modes(parts, 0, 2),
+        )  # fmt: skip
+        self.shape = shape
+
+
+def memory_of(smem: Any, d: Any, extra: tuple[Any, ...], plan: Any) -> tuple[Any, dict[str, Any]]:
+    """D, and what the visitor loads and stores, by name, with shared memory for them.
+
+    Args:
+        smem: the allocator.
+        d: the atom and the coordinates of D.
+        extra: the visitor's operands.
+    """
+    layout = plan.part_smem(plan.types[2], plan.result_columns)
+    buffers = smem.allocate_tensor(plan.types[2], layout.outer, 1024, swizzle=layout.inner)
+    out = _Matrix(*d, buffers)
+    others: dict[str, Any] = {}
+    types = iter(plan.aux)
+    for name, kind, operand in zip(plan.visitor.names, plan.visitor.kinds, extra, strict=True):
+        if kind in ("load", "store"):
+            dtype = next(types)
+            layout = plan.part_smem(dtype, plan.columns)
+            buffers = smem.allocate_tensor(dtype, layout.outer, 1024, swizzle=layout.inner)
+            others[name] = _Matrix(*operand, buffers)
+    return out, others
+
+
+class Epilogue:
+    """One thread's part of the epilogue of all its tiles.
+
+    Args:
+        plan: the plan.
+        who: index of the warpgroup, uniform in the warp, and of the thread in it.
+        matrices: of `memory_of`.
+        full: barriers for what is loaded, one for each buffer of each warpgroup; or None.
+        extra: the visitor's operands.
+        extents: rows and columns of the product.
+        mma: of `part_mma`.
+    """
+
+    def __init__(
+        self, plan: Any, who: tuple[Any, Any], matrices: Any, full: Any, extra: Any, extents: Any,
+        mma: Any,
+    ) -> None:  # fmt: skip
+        self.plan, self.extents, self.full = plan, extents, full
+        self.group, self.tid = who
+        self.out, self.others = matrices
+        self.extra = dict(zip(plan.visitor.names, extra, strict=True))
+        kinds = dict(zip(plan.visitor.names, plan.visitor.kinds, strict=True))
+        self.loads = [m for name, m in self.others.items() if kinds[name] == "load"]
+        self.stores = [m for name, m in self.others.items() if kinds[name] == "store"]
+        self.mma = mma
+        self.layout = cute.make_layout(mma.partition_shape_C((ROWS, plan.columns)))
+        self.matrix_copy = cute.make_tiled_copy_C(
+            cute.make_copy_atom(
+                warp.StMatrix8x8x16bOp(False, 4 if plan.columns % 16 == 0 else 2), cutlass.Float16
+            ),
+            mma,
+        )  # fmt: skip
+        self.stored_by = cute.arch.make_warp_uniform(cute.arch.warp_idx()) % 4 == 0
+        self.barrier = pipeline.NamedBarrier(self.group + 1, 128)
+        lane = cute.arch.lane_idx()
+        self.row_at = (self.tid // 32) * 16 + lane // 4
+        self.column_at = lane % 4
+        self.peaks: dict[str, Any] = {}
+        for name, kind in kinds.items():
+            if kind == "amax":
+                self.peaks[name] = cute.make_rmem_tensor((1,), cutlass.Float32)
+                self.peaks[name][0] = cutlass.Float32(0.0)
+
+    def place(self, tile: Any, part: int, columns_of: int = 1) -> tuple[Any, Any, Any]:
+        """Which part of a matrix belongs to a part of a tile."""
+        m, n, batch = tile
+        config = self.plan.config
+        across = config.tile[1] // self.plan.columns
+        row = m * (config.tile[0] // ROWS) + part // across * config.owners
+        if not config.pingpong:
+            row = row + self.group
+        return row, n * across + part % across, batch
+
+    def buffer(self, part: int) -> Any:
+        """Index of this warpgroup's buffer for a part."""
+        buffers = self.plan.buffers
+        return self.group * buffers + part % buffers
+
+    def piece(self, matrix: Any, part: int) -> Any:
+        """This thread's elements of a part in shared memory, in the order of accumulators."""
+        mine = self.mma.get_slice(self.tid).partition_C(matrix.smem)
+        return mine[None, None, None, self.buffer(part)]
+
+    def put(self, matrix: Any, values: Any, part: int) -> None:
+        """Write a vector of a part to shared memory."""
+        held = cute.make_rmem_tensor(self.layout, matrix.dtype)
+        held.store(values.to(matrix.dtype))
+        at = self.buffer(part)
+        if matrix.dtype.width == 16:
+            copy = self.matrix_copy
+            thread = copy.get_slice(self.tid)
+            typed = cute.recast_tensor(matrix.smem, cutlass.Float16)
+            into = thread.partition_D(typed)[None, None, None, at]
+            cute.copy(copy, thread.retile(cute.recast_tensor(held, cutlass.Float16)), into)
+        else:
+            cute.autovec_copy(held, self.piece(matrix, part))
+
+    def put_gated(self, values: Any, part: int) -> None:
+        """Write half as many results: of neighbouring columns, one gates the other."""
+        held = cute.make_rmem_tensor(self.layout, cutlass.Float32)
+        held.store(values.to(cutlass.Float32))
+        count = cute.size(self.layout) // 2
+        gates, others = (cute.make_rmem_tensor((count,), cutlass.Float32) for _ in range(2))
+        for i in range(count):
+            gates[i], others[i] = held[2 * i], held[2 * i + 1]
+        dtype = self.out.dtype
+        results = cute.make_rmem_tensor((count,), dtype)
+        results.store((self.plan.visitor.gated(gates.load()) * others.load()).to(dtype))
+        for i in range(count):
+            row, column = self.row_at + 8 * (i % 2), self.column_at + 4 * (i // 2)
+            self.out.smem[row, column, self.buffer(part)] = results[i]
+
+
+class Part:
+    """What a visitor sees of a tile, besides the accumulators.
+
+    Args:
+        epilogue: of this thread.
+        tile: row, column and batch of the tile.
+        index: which part.
+    """
+
+    def __init__(self, epilogue: Epilogue, tile: Any, index: int) -> None:
+        self.epilogue, self.index = epilogue, index
+        row, column, _ = epilogue.place(tile, index)
+        plan = epilogue.plan
+        self._row = row * ROWS + epilogue.row_at
+        self._column = column * plan.columns + 2 * epilogue.column_at
+        self._swapped = plan.visitor.swapped
+        self._known: dict[tuple[str, str], Any] = {}
+
+    def floats(self, x: Any) -> Any:
+        """A vector as one of Float32."""
+        return x.to(cutlass.Float32)
+
+    def _spread(self, name: str, kind: str) -> Any:
+        """Elements of a vector where they count: value i is of row `i // 2 % 2`, of column
+        `i % 2 + 8 (i // 4)`."""
+        key = (name, kind)
+        if key in self._known:
+            return self._known[key]
+        vector = self.epilogue.extra[name]
+        held = cute.make_rmem_tensor(self.epilogue.layout, cutlass.Float32)
+        seen: dict[int, Any] = {}
+        for i in range(cute.size(held)):
+            rows = kind == "row"
+            offset = i // 2 % 2 * 8 if rows else i % 2 + i // 4 * 8
+            if offset not in seen:
+                at = (self._row if rows else self._column) + offset
+                at = cutlass.min(at, vector.shape[0] - 1)
+                seen[offset] = vector[at].to(cutlass.Float32)
+            held[i] = seen[offset]
+        self._known[key] = held.load()
+        return self._known[key]
+
+    def row(self, name: str) -> Any:
+        """The numbers of the rows, as a vector of Float32."""
+        return self._spread(name, "column" if self._swapped else "row")
+
+    def column(self, name: str) -> Any:
+        """The numbers of the columns, as a vector of Float32."""
+        return self._spread(name, "row" if self._swapped else "column")
+
+    def scalar(self, name: str) -> Any:
+        """A number, as Float32."""
+        return self.epilogue.extra[name]
+
+    def load(self, name: str) -> Any:
+        """A matrix's elements, as a vector of Float32."""
+        epilogue = self.epilogue
+        matrix = epilogue.others[name]
+        held = cute.make_rmem_tensor(epilogue.layout, matrix.dtype)
+        cute.autovec_copy(epilogue.piece(matrix, self.index), held)
+        return held.load().to(cutlass.Float32)
+
+    def store(self, name: str, x: Any) -> None:
+        """Store a vector to a matrix."""
+        self.epilogue.put(self.epilogue.others[name], x, self.index)
+
+    def inside(self) -> Any:
+        """Which elements belong to the product, as a vector of Boolean."""
+        rows, columns = self.epilogue.extents
+        held = cute.make_rmem_tensor(self.epilogue.layout, cutlass.Boolean)
+        in_row = [self._row + 8 * i < rows for i in range(2)]
+        for i in range(cute.size(held)):
+            held[i] = in_row[i // 2 % 2] & (self._column + (i % 2 + i // 4 * 8) < columns)
+        return held.load()
+
+    def amax(self, name: str, x: Any) -> None:
+        """Note the largest magnitude of a vector."""
+        zero = cutlass.Float32(0.0)
+        sizes = cute.where(self.inside(), cute.math.absf(self.floats(x)), zero)
+        peak = self.epilogue.peaks[name]
+        peak[0] = sizes.reduce(cute.ReductionOp.MAX, peak[0], 0)
+
+
+@cute.jit
+def load_parts(epilogue: Any, tile: Any, first: cutlass.Constexpr[int], count: cutlass.Constexpr):
+    """Start to load what the visitor needs of some parts of a tile, by one warp."""
+    if cutlass.const_expr(len(epilogue.loads) > 0):
+        if epilogue.stored_by:
+            for part in cutlass.range_constexpr(first, first + count):
+                at = epilogue.buffer(part)
+                epilogue.full.arrive(at)
+                for matrix in epilogue.loads:
+                    cute.copy(
+                        matrix.atom,
+                        matrix.g[(None, *epilogue.place(tile, part))],
+                        matrix.s[None, at],
+                        tma_bar_ptr=epilogue.full.get_barrier(at),
+                    )
+
+
+@cute.jit
+def store_part(epilogue: Any, tile: Any, part: cutlass.Constexpr[int]):
+    """Store a part of a tile from shared memory, by one warp."""
+    at = epilogue.buffer(part)
+    place = epilogue.place(tile, part)
+    for matrix in (epilogue.out, *epilogue.stores):
+        cute.copy(matrix.atom, matrix.s[None, at], matrix.g[(None, *place)])
+    cute.arch.cp_async_bulk_commit_group()
+
+
+@cute.jit
+def finish_tile(acc: Any, epilogue: Any, tile: Any, turn: Any, plan: cutlass.Constexpr):
+    """The epilogue of a tile.
+
+    Args:
+        acc: the sums.
+        tile: row, column and batch of the tile.
+        turn: how many tiles this warpgroup has done.
+    """
+    values = cute.size(epilogue.layout)
+    loaded = turn * (plan.parts // plan.buffers)
+    for part in cutlass.range_constexpr(plan.parts):
+        if cutlass.const_expr(len(epilogue.loads) > 0):
+            phase = (loaded + part // plan.buffers) & 1
+            epilogue.full.wait(epilogue.buffer(part), phase)
+        held = cute.make_rmem_tensor(epilogue.layout, plan.acc)
+        for i in cutlass.range_constexpr(values):
+            held[i] = acc[part * values + i]
+        result = plan.visitor.fn(held.load(), Part(epilogue, tile, part))
+        if cutlass.const_expr(plan.visitor.gated is not None):
+            epilogue.put_gated(result, part)
+        else:
+            epilogue.put(epilogue.out, result, part)
+        cute.arch.fence_proxy("async.shared", space="cta")
+        if epilogue.stored_by:
+            # The part before has been read, so that all may write the next one after they meet.
+            cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)
+        epilogue.barrier.arrive_and_wait()
+        if epilogue.stored_by:
+            store_part(epilogue, tile, part)
+        if cutlass.const_expr(part + plan.buffers < plan.parts):
+            load_parts(epilogue, tile, part + plan.buffers, 1)
+
+
+@cute.jit
+def leave(epilogue: Any):
+    """What is left to do after the last tile: stores that still read, and what was noted."""
+    if epilogue.stored_by:
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+    for name in cutlass.range_constexpr(len(epilogue.peaks)):
+        cell, peak = list(epilogue.peaks.items())[name]
+        most = cute.arch.warp_reduction_max(peak[0])
+        if cute.arch.lane_idx() == 0:
+            cute.arch.atomic_fmax(epilogue.extra[cell].iterator, most)
+
+
+def full_barriers(plan: Any, matrices: dict[str, Any]) -> Any:
+    """Barriers for what is loaded, or None."""
+    kinds = dict(zip(plan.visitor.names, plan.visitor.kinds, strict=True))
+    count = sum(m.bytes for name, m in matrices.items() if kinds[name] == "load")
+    if not count:
+        return None
+    one = pipeline.CooperativeGroup(pipeline.Agent.Thread, 1)
+    return pipeline.MbarrierArray(
+        None, plan.buffers * CONSUMERS, (pipeline.PipelineOp.TmaLoad, one), count
+    )

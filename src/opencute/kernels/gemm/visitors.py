@@ -1,0 +1,281 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of the sums of a product before they are stored: a function, or pieces in a row.
+
+In: a function of a vector of accumulators and of the tile that they are from. It is ordinary
+Python, and sees what it was given by name::
+
+    def finish(x, tile):
+        x = x * tile.row("scale") + tile.column("bias")
+        tile.store("before", x)
+        return gelu(x) + tile.load("residual")
+
+    gemm(a, b, epilogue=Visitor(finish, scale=row(s), bias=column(v), before=store(p),
+                                residual=load(r)))
+
+Common pieces need no function::
+
+    gemm(a, b, epilogue=chain(scale_rows(s), add_columns(v), apply(gelu), keep(p), add(r)))
+
+Matrices that are loaded and stored go through TMA; a vector's elements are read where they count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from opencute.base.errors import ArgumentError
+
+__all__ = [
+    "Operand", "Visitor", "VisitorPlan", "add", "add_columns", "add_rows", "amax", "apply", "chain",
+    "column", "keep", "load", "peak", "row", "scalar", "scale", "scale_columns", "scale_rows",
+    "store", "usual",
+]  # fmt: skip
+
+
+# ---------------------------------------------------------------- operands
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """What a visitor is given.
+
+    Args:
+        kind: "row", "column", "load", "store", "amax" or "scalar".
+        value: an array, or a number.
+    """
+
+    kind: str
+    value: Any
+
+
+def row(vector: Any) -> Operand:
+    """A number for each row of the product: an array (M,); ``tile.row(name)``."""
+    return Operand("row", vector)
+
+
+def column(vector: Any) -> Operand:
+    """A number for each column of the product: an array (N,); ``tile.column(name)``."""
+    return Operand("column", vector)
+
+
+def load(matrix: Any) -> Operand:
+    """A matrix as large as the product, which is read: ``tile.load(name)``."""
+    return Operand("load", matrix)
+
+
+def store(matrix: Any) -> Operand:
+    """A matrix as large as the product, which is written: ``tile.store(name, x)``."""
+    return Operand("store", matrix)
+
+
+def amax(cell: Any) -> Operand:
+    """An array (1,) of f32 that grows to the largest magnitude of ``tile.amax(name, x)``."""
+    return Operand("amax", cell)
+
+
+def scalar(number: float) -> Operand:
+    """A number that may differ from call to call: ``tile.scalar(name)``."""
+    return Operand("scalar", number)
+
+
+# ---------------------------------------------------------------- visitors
+@dataclass(frozen=True)
+class VisitorPlan:
+    """What is compiled of a visitor.
+
+    Args:
+        fn: the function.
+        names, kinds: of its operands.
+        gated: a function on vectors of Float32, or None. The sums of columns 2 j and 2 j + 1 then
+            give column j of the result: ``gated(x[2 j]) * x[2 j + 1]``.
+        swapped: whether what the kernel multiplies is transposed, so that its rows are columns.
+    """
+
+    fn: Callable[[Any, Any], Any]
+    names: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    gated: Callable[[Any], Any] | None = None
+    swapped: bool = False
+
+
+class Visitor:
+    """A function on accumulators, and its operands.
+
+    Args:
+        fn: takes a vector of Float32 (of Int32 where int8 is multiplied) and the tile; returns
+            what is stored. It runs once for each part of a tile when the kernel is compiled.
+        gated: see `VisitorPlan`.
+        operands: by the names that `fn` uses.
+
+    Raises:
+        ArgumentError: an operand is of no kind.
+    """
+
+    def __init__(
+        self, fn: Callable[[Any, Any], Any], *, gated: Callable[[Any], Any] | None = None,
+        **operands: Operand,
+    ) -> None:  # fmt: skip
+        for name, operand in operands.items():
+            if not isinstance(operand, Operand):
+                raise ArgumentError(
+                    f"{name} is no operand of a visitor", code="OC2537", found=repr(operand)[:80],
+                    expected="row(x), column(x), load(x), store(x), amax(x) or scalar(x)",
+                )  # fmt: skip
+        self.fn, self.gated, self.operands = fn, gated, operands
+
+    def plan(self, swapped: bool = False) -> VisitorPlan:
+        """What is compiled."""
+        kinds = tuple(o.kind for o in self.operands.values())
+        return VisitorPlan(self.fn, tuple(self.operands), kinds, self.gated, swapped)
+
+
+@dataclass(frozen=True)
+class _Usual:
+    """activation(alpha x + beta c + bias) + residual, of what there is."""
+
+    present: frozenset[str]
+    activation: Callable[[Any], Any] | None
+
+    def __call__(self, x: Any, tile: Any) -> Any:
+        if "alpha" in self.present:
+            x = tile.floats(x) * tile.scalar("alpha")
+        if "c" in self.present:
+            x = tile.floats(x) + tile.load("c") * tile.scalar("beta")
+        if "bias" in self.present:
+            x = tile.floats(x) + tile.column("bias")
+        if self.activation is not None:
+            x = self.activation(tile.floats(x))
+        if "residual" in self.present:
+            x = tile.floats(x) + tile.load("residual")
+        return x
+
+
+def usual(
+    *, alpha: float, beta: float, c: Any, bias: Any, activation: Any, residual: Any
+) -> Visitor:
+    """The visitor of an ordinary product; what is None is left out."""
+    operands: dict[str, Operand] = {}
+    if alpha != 1.0:
+        operands["alpha"] = scalar(alpha)
+    if c is not None:
+        operands |= {"c": load(c), "beta": scalar(beta)}
+    if bias is not None:
+        operands["bias"] = column(bias)
+    if residual is not None:
+        operands["residual"] = load(residual)
+    return Visitor(_Usual(frozenset(operands), activation), **operands)
+
+
+# ---------------------------------------------------------------- pieces
+@dataclass(frozen=True)
+class _Step:
+    """One step of a chain; equal steps give equal kernels."""
+
+    does: Callable[[Any, Any, str, Any], Any]
+    fn: Any = None
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """Steps, one after another."""
+
+    steps: tuple[_Step, ...]
+
+    def __call__(self, x: Any, tile: Any) -> Any:
+        for i, step in enumerate(self.steps):
+            x = step.does(x, tile, f"step{i}", step.fn)
+        return x
+
+
+Piece = tuple[_Step, "Operand | None"]
+
+
+def chain(*pieces: Piece, gated: Callable[[Any], Any] | None = None) -> Visitor:
+    """A visitor that does one piece after another."""
+    operands = {f"step{i}": operand for i, (_, operand) in enumerate(pieces) if operand is not None}
+    return Visitor(_Chain(tuple(step for step, _ in pieces)), gated=gated, **operands)
+
+
+def _scale(x: Any, tile: Any, name: str, _: Any) -> Any:
+    return tile.floats(x) * tile.scalar(name)
+
+
+def _scale_rows(x: Any, tile: Any, name: str, _: Any) -> Any:
+    return tile.floats(x) * tile.row(name)
+
+
+def _scale_columns(x: Any, tile: Any, name: str, _: Any) -> Any:
+    return tile.floats(x) * tile.column(name)
+
+
+def _add_rows(x: Any, tile: Any, name: str, _: Any) -> Any:
+    return tile.floats(x) + tile.row(name)
+
+
+def _add_columns(x: Any, tile: Any, name: str, _: Any) -> Any:
+    return tile.floats(x) + tile.column(name)
+
+
+def _add(x: Any, tile: Any, name: str, factor: Any) -> Any:
+    more = tile.load(name)
+    return tile.floats(x) + (more if factor == 1.0 else more * factor)
+
+
+def _apply(x: Any, tile: Any, name: str, fn: Any) -> Any:
+    return fn(tile.floats(x))
+
+
+def _keep(x: Any, tile: Any, name: str, _: Any) -> Any:
+    tile.store(name, x)
+    return x
+
+
+def _peak(x: Any, tile: Any, name: str, _: Any) -> Any:
+    tile.amax(name, x)
+    return x
+
+
+def scale(number: float) -> Piece:
+    """Multiply with a number."""
+    return _Step(_scale), scalar(number)
+
+
+def scale_rows(vector: Any) -> Piece:
+    """Multiply each row with its number."""
+    return _Step(_scale_rows), row(vector)
+
+
+def scale_columns(vector: Any) -> Piece:
+    """Multiply each column with its number."""
+    return _Step(_scale_columns), column(vector)
+
+
+def add_rows(vector: Any) -> Piece:
+    """Add to each row its number."""
+    return _Step(_add_rows), row(vector)
+
+
+def add_columns(vector: Any) -> Piece:
+    """Add to each column its number, as a bias."""
+    return _Step(_add_columns), column(vector)
+
+
+def add(matrix: Any, factor: float = 1.0) -> Piece:
+    """Add a matrix, as a residual; `factor` is compiled in."""
+    return _Step(_add, factor), load(matrix)
+
+
+def apply(fn: Callable[[Any], Any]) -> Piece:
+    """Apply a function on vectors of Float32, such as an activation."""
+    return _Step(_apply, fn), None
+
+
+def keep(matrix: Any) -> Piece:
+    """Store what there is at this point, too."""
+    return _Step(_keep), store(matrix)
+
+
+def peak(cell: Any) -> Piece:
+    """Note the largest magnitude at this point."""
+    return _Step(_peak), amax(cell)

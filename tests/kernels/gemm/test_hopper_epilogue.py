@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The epilogue of Hopper's products, whole and with one thing left out: what is reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernels.gemm.hopper_faults import kernel_with, multiply
+from opencute.base.errors import OpenCuTeError
+from opencute.kernels.gemm import HopperConfig
+from opencute.kernels.gemm.sm90 import hopper_gemm
+
+pytestmark = pytest.mark.t1
+
+
+ONE = HopperConfig((128, 32), most=1, depth=2)
+# What is left out or wrong: text, what stands there instead, code of the error, words of it.
+CASES: dict[str, tuple[str, str, str, str]] = {
+    "proxy fence": (
+        '        cute.arch.fence_proxy("async.shared", space="cta")\n', "", "OC3406",
+        "through the generic proxy",
+    ),
+    "meeting": ("        epilogue.barrier.arrive_and_wait()\n", "", "OC3401", "with no"),
+    "wait for stores": (
+        "cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)", "pass", "OC3403",
+        "a store of a tile reads",
+    ),
+    "wait for the store before": (
+        "cp_async_bulk_wait_group(plan.buffers - 2", "cp_async_bulk_wait_group(plan.buffers - 1",
+        "OC3403", "a store of a tile reads",
+    ),
+    "group of stores": (
+        "    cute.arch.cp_async_bulk_commit_group()\n", "", "OC3403", "a store of a tile reads",
+    ),
+    "wait for a load": (
+        "            epilogue.full.wait(epilogue.buffer(part), phase)\n", "", "OC3402",
+        "a load of a tile writes",
+    ),
+    "phase of loads": (
+        "turn * (plan.parts // plan.buffers)", "turn * 0", "OC3402", "a load of a tile writes",
+    ),
+    "expected bytes": ("                epilogue.full.arrive(at)\n", "", "OC3501", "mbarrier_wait"),
+    "bytes": (
+        'if kinds[name] == "load")\n    if not count',
+        'if kinds[name] == "load") // 2\n    if not count', "OC3034", "bytes more than expected",
+    ),
+    "wait at the end": (
+        "        cute.arch.cp_async_bulk_wait_group(0, read=True)", "        pass", "OC3407",
+        "may end",
+    ),
+}  # fmt: skip
+
+
+def run(launch: Any) -> None:
+    multiply(launch, ONE, 256, 32, 64, added=True)
+
+
+def test_nothing_is_reported_without_a_fault() -> None:
+    run(hopper_gemm)
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_faults_are_reported(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, other, code, says = CASES[case]
+    with pytest.raises(OpenCuTeError, match=says) as raised:
+        run(kernel_with(tmp_path, monkeypatch, "sm90_epilogue", text, other))
+    assert raised.value.code == code

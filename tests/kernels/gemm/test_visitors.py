@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of sums: pieces, functions of users, gates, in the checking simulator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opencute import cute
+from opencute.base.errors import ArgumentError
+from opencute.base.knobs import KNOBS
+from opencute.kernels.gemm import HopperConfig, Visitor, gemm, reference, visitors
+
+pytestmark = pytest.mark.t1
+
+M, N, K = 136, 104, 72
+
+
+@pytest.fixture(autouse=True)
+def simulator() -> Any:
+    with KNOBS.override(target="sim", sim_check=True):
+        yield
+
+
+def numbers(shape: tuple[int, ...], dtype: Any = np.float16, seed: int = 0) -> Any:
+    return np.random.default_rng([seed, *shape]).integers(-3, 4, shape).astype(dtype)
+
+
+def half(x: Any) -> Any:
+    return x * 0.5
+
+
+def same(got: Any, want: Any) -> None:
+    np.testing.assert_array_equal(got.astype(np.float64), want.astype(got.dtype))
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_all_pieces_in_a_row(columns: bool) -> None:
+    a, b = numbers((M, K)), numbers((K, N))
+    s, t, u, bias = (numbers((x,), np.float32, i) for i, x in enumerate((M, N, M, N)))
+    r, most = numbers((M, N), np.float32, 1), np.zeros(1, np.float32)
+    order = "F" if columns else "C"
+    before, out = (np.zeros((M, N), t, order=order) for t in (np.float16, np.float32))
+    epilogue = visitors.chain(
+        visitors.scale(0.5), visitors.scale_rows(s), visitors.scale_columns(t),
+        visitors.add_rows(u), visitors.add_columns(bias), visitors.keep(before),
+        visitors.apply(half), visitors.peak(most), visitors.add(r, 2.0),
+    )  # fmt: skip
+    gemm(a, b, out=out, epilogue=epilogue, config=HopperConfig((128, 32), (2, 1)))
+    x = reference.gemm(a, b) * 0.5 * s[:, None] * t + u[:, None] + bias
+    same(before, x)
+    assert most[0] == np.abs(x * 0.5).max()
+    same(out, x * 0.5 + 2 * r)
+
+
+def test_a_function_of_the_user() -> None:
+    def finish(x: Any, tile: Any) -> Any:
+        big = x > tile.scalar("least")
+        return cute.where(big, x + tile.column("bias"), tile.load("other"))
+
+    a, b, other = numbers((72, K)), numbers((K, 64)), numbers((72, 64), seed=1)
+    bias = numbers((64,), seed=2)
+    epilogue = Visitor(
+        finish, least=visitors.scalar(2.0), bias=visitors.column(bias),
+        other=visitors.load(other),
+    )  # fmt: skip
+    got = gemm(a, b, epilogue=epilogue, config=HopperConfig((64, 64), pingpong=True))
+    x = reference.gemm(a, b)
+    same(got, np.where(x > 2, x + bias, other))
+
+
+def test_gates_are_even_columns() -> None:
+    a, b, bias = numbers((72, 64)), numbers((64, 144)), numbers((144,))
+    epilogue = visitors.chain(visitors.add_columns(bias), gated=half)
+    got = gemm(a, b, epilogue=epilogue, config=HopperConfig((128, 64)))
+    x = reference.gemm(a, b) + bias
+    assert got.shape == (72, 72)
+    same(got, x[:, ::2] * 0.5 * x[:, 1::2])
+
+
+def test_equal_chains_are_one_kernel() -> None:
+    v, w = numbers((N,)), numbers((N,), seed=1)
+    plans = [visitors.chain(visitors.add_columns(x), visitors.apply(half)).plan() for x in (v, w)]
+    assert plans[0] == plans[1] and hash(plans[0]) == hash(plans[1])
+    assert plans[0] != visitors.chain(visitors.add_rows(v), visitors.apply(half)).plan()
+
+
+def test_what_does_not_fit() -> None:
+    a, b = numbers((M, K)), numbers((K, N))
+    with pytest.raises(ArgumentError, match="step0 does not fit the product"):
+        gemm(a, b, epilogue=visitors.chain(visitors.add_columns(numbers((M,)))))
+    with pytest.raises(ArgumentError, match="instead of other things"):
+        gemm(a, b, bias=numbers((N,)), epilogue=visitors.chain())
+    with pytest.raises(ArgumentError, match="no operand"):
+        Visitor(lambda x, tile: x, bias=numbers((N,)))
+    with pytest.raises(ArgumentError, match="stored row by row"):
+        out = np.zeros((M, N // 2), np.float16, order="F")
+        gemm(a, b, out=out, epilogue=visitors.chain(gated=half))
+    with KNOBS.override(target="sim:sm_80"), pytest.raises(ArgumentError, match="for Hopper"):
+        gemm(a, b, epilogue=visitors.chain())
