@@ -65,22 +65,22 @@ def test_wrong_arguments() -> None:
     still = np.broadcast_to(k[:, :1], k.shape)
     config = WarpgroupConfig(2, 32, 2)
     for bad, code in (
-        (lambda: attention(q, k, v, config=WarpgroupConfig(4, 32, 2)), "OC2537"),
-        (lambda: attention(q, k, v, config=WarpgroupConfig(3, 208, 2)), "OC2537"),
+        (lambda: attention(q, k, v, config=WarpgroupConfig(4, 32, 2)), "OC2546"),
+        (lambda: attention(q, k, v, config=WarpgroupConfig(3, 208, 2)), "OC2546"),
         (lambda: attention(q, k, v, config=WarpgroupConfig(2, 128, 16)), "OC2521"),
-        (lambda: attention(*wide, config=config), "OC2539"),
-        (lambda: attention(*wide, window=(1, 1)), "OC2539"),
-        (lambda: attention(q, still, v, config=config), "OC2539"),
-        (lambda: attention(q, k, v, window=(1, 1), config=AttentionConfig(32, 32, 2)), "OC2539"),
-        (lambda: attention(q, k, v, window=(-1, 1)), "OC2540"),
-        (lambda: attention(q, k, v, window=3), "OC2540"),
+        (lambda: attention(*wide, config=config), "OC2548"),
+        (lambda: attention(*wide, window=(1, 1)), "OC2548"),
+        (lambda: attention(q, still, v, config=config), "OC2548"),
+        (lambda: attention(q, k, v, window=(1, 1), config=AttentionConfig(32, 32, 2)), "OC2548"),
+        (lambda: attention(q, k, v, window=(-1, 1)), "OC2549"),
+        (lambda: attention(q, k, v, window=3), "OC2549"),
     ):
         with KNOBS.override(target="sim:sm_90a"), pytest.raises(ArgumentError) as e:
             bad()
         assert e.value.code == code
     with KNOBS.override(target="sim:sm_80"), pytest.raises(ArgumentError) as e:
         attention(q, k, v, config=config)
-    assert e.value.code == "OC2539"
+    assert e.value.code == "OC2548"
 
 
 @pytest.mark.t0

@@ -98,7 +98,7 @@ class WarpgroupConfig:
         good = head_dim in (64, 128) and self.n >= 16 and self.n % 16 == 0 and self.n <= 256
         if not good or kept > room or self.stages < 1:
             raise ArgumentError(
-                "warpgroups cannot share these tiles", code="OC2537", found=self,
+                "warpgroups cannot share these tiles", code="OC2546", found=self,
                 expected="heads of 64 or 128 elements, 2 or 3 warpgroups, and a multiple of 16 "
                 f"keys whose scores fit into registers: {room} for all that a thread keeps",
             )  # fmt: skip

@@ -259,7 +259,7 @@ def _attention(call: _Call, return_lse: bool, out: Any, config: Any) -> Any:
     if autograd.wanted(call.q, call.k, call.v):
         if call.window is not None:
             raise ArgumentError(
-                "there are no gradients of attention in a window", code="OC2538",
+                "there are no gradients of attention in a window", code="OC2547",
                 found=call.window, hint="omit window, or call under torch.no_grad()",
             )  # fmt: skip
         if out is not None:
@@ -300,7 +300,7 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
     by_warpgroups = isinstance(config, WarpgroupConfig)
     if (by_warpgroups and why) or (call.window is not None and not by_warpgroups):
         raise ArgumentError(
-            "no attention with warpgroups here, and windows need them", code="OC2539",
+            "no attention with warpgroups here, and windows need them", code="OC2548",
             expected="sm_90a, heads of 64 or 128 elements, sequences of one length, and no array "
             "that repeats elements", found=why or config,
         )  # fmt: skip
@@ -351,7 +351,7 @@ def _window(window: Any) -> tuple[int | None, int | None] | None:
         before, after = -1, -1
     if any(x is not None and x < 0 for x in (before, after)):
         raise ArgumentError(
-            "this is no window", code="OC2540", found=window,
+            "this is no window", code="OC2549", found=window,
             expected="how many keys before and after its place a query sees, or None: all",
         )  # fmt: skip
     return None if before is None and after is None else (before, after)
