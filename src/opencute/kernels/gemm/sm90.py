@@ -200,7 +200,7 @@ def skip(state: Any, count: Any, stages: int) -> None:
 
 
 @cute.jit
-def finish(acc: Any, turns: Any, epilogue: Any, tile: Any, turn: Any, plan: cutlass.Constexpr):
+def finish(acc: Any, turns: Any, epilogue: Any, tile: Any, turn: Any, plan: cutlass.Constexpr[Any]):
     """The epilogue, in turns if there are some."""
     if cutlass.const_expr(turns is not None):
         turns.wait()

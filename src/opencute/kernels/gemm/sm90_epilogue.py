@@ -59,7 +59,7 @@ def memory_of(smem: Any, d: Any, extra: tuple[Any, ...], plan: Any) -> tuple[Any
     """
     layout = plan.part_smem(plan.types[2], plan.result_columns)
     buffers = smem.allocate_tensor(plan.types[2], layout.outer, 1024, swizzle=layout.inner)
-    out = _Matrix(*d, buffers)
+    out = _Matrix(d[0], d[1], buffers)
     others: dict[str, Any] = {}
     types = iter(plan.aux)
     for name, kind, operand in zip(plan.visitor.names, plan.visitor.kinds, extra, strict=True):
@@ -67,7 +67,7 @@ def memory_of(smem: Any, d: Any, extra: tuple[Any, ...], plan: Any) -> tuple[Any
             dtype = next(types)
             layout = plan.part_smem(dtype, plan.columns)
             buffers = smem.allocate_tensor(dtype, layout.outer, 1024, swizzle=layout.inner)
-            others[name] = _Matrix(*operand, buffers)
+            others[name] = _Matrix(operand[0], operand[1], buffers)
     return out, others
 
 
@@ -248,7 +248,9 @@ class Part:
 
 
 @cute.jit
-def load_parts(epilogue: Any, tile: Any, first: cutlass.Constexpr[int], count: cutlass.Constexpr):
+def load_parts(
+    epilogue: Any, tile: Any, first: cutlass.Constexpr[int], count: cutlass.Constexpr[Any]
+):
     """Start to load what the visitor needs of some parts of a tile, by one warp."""
     if cutlass.const_expr(len(epilogue.loads) > 0):
         if epilogue.stored_by:
@@ -275,7 +277,7 @@ def store_part(epilogue: Any, tile: Any, part: cutlass.Constexpr[int]):
 
 
 @cute.jit
-def finish_tile(acc: Any, epilogue: Any, tile: Any, turn: Any, plan: cutlass.Constexpr):
+def finish_tile(acc: Any, epilogue: Any, tile: Any, turn: Any, plan: cutlass.Constexpr[Any]):
     """The epilogue of a tile.
 
     Args:

@@ -67,7 +67,7 @@ def on_hopper(
     cells = config.cluster[0] * config.cluster[1]
     clusters = utils.HardwareInfo().get_max_active_clusters(cells)
     plan = HopperPlan(
-        config, (*types, type_of(d)), (majors[0], majors[1]), visitor.plan(swapped),
+        config, (types[0], types[1], type_of(d)), (majors[0], majors[1]), visitor.plan(swapped),
         tuple(type_of(o.value) for o in operands if o.kind in _MATRICES),
         (shared[0], shared[1]), min(config.most or clusters, clusters),
         utils.get_smem_capacity_in_bytes(),

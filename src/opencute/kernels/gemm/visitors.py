@@ -20,6 +20,9 @@ Common pieces need no function::
 Matrices that are loaded and stored go through TMA; a vector's elements are read where they count.
 """
 
+# What users pass may be anything, whatever the annotations say.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -155,7 +158,7 @@ def usual(
     *, alpha: float, beta: float, c: Any, bias: Any, activation: Any, residual: Any
 ) -> Visitor:
     """The visitor of an ordinary product; what is None is left out."""
-    operands: dict[str, Operand] = {}
+    operands: dict[str, Any] = {}
     if alpha != 1.0:
         operands["alpha"] = scalar(alpha)
     if c is not None:
@@ -193,7 +196,9 @@ Piece = tuple[_Step, "Operand | None"]
 
 def chain(*pieces: Piece, gated: Callable[[Any], Any] | None = None) -> Visitor:
     """A visitor that does one piece after another."""
-    operands = {f"step{i}": operand for i, (_, operand) in enumerate(pieces) if operand is not None}
+    operands: dict[str, Any] = {
+        f"step{i}": operand for i, (_, operand) in enumerate(pieces) if operand is not None
+    }
     return Visitor(_Chain(tuple(step for step, _ in pieces)), gated=gated, **operands)
 
 
