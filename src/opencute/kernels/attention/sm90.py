@@ -275,7 +275,8 @@ class Worker:
 
 @cute.jit
 def consume(
-    worker: cutlass.Constexpr[Any], rows: cutlass.Constexpr[Any], loads: Any, places: Any, corner: Any,
+    worker: cutlass.Constexpr[Any], rows: cutlass.Constexpr[Any], loads: Any, places: Any,
+    corner: Any,
 ):  # fmt: skip
     """O and the sums of a warpgroup's queries, from all keys that they see."""
     plan = worker.plan
@@ -324,8 +325,8 @@ def consume(
 
 @cute.jit
 def finish(
-    worker: cutlass.Constexpr[Any], rows: cutlass.Constexpr[Any], atom: Any, sO: Any, gO: Any, mLogs: Any,
-    row: Any, queries: Any, corner: Any, tid: Any,
+    worker: cutlass.Constexpr[Any], rows: cutlass.Constexpr[Any], atom: Any, sO: Any, gO: Any,
+    mLogs: Any, row: Any, queries: Any, corner: Any, tid: Any,
 ):  # fmt: skip
     """Divide by the sums, and store.
 
