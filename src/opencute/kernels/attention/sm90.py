@@ -326,8 +326,7 @@ def consume(
 @cute.jit
 def finish(
     worker: cutlass.Constexpr[Any], rows: cutlass.Constexpr[Any], atom: Any, sO: Any, gO: Any,
-    mLogs: Any,
-    row: Any, queries: Any, corner: Any, tid: Any,
+    mLogs: Any, row: Any, queries: Any, corner: Any, tid: Any,
 ):  # fmt: skip
     """Divide by the sums, and store.
 
