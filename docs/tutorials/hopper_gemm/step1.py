@@ -5,11 +5,14 @@
 a (M, K), b (N, K), c (M, N), all f16 and row-major, extents divisible by the tile: c = a @ b.T
 """
 
+import numpy as np
+
 import cutlass
 import cutlass.cute as cute
 import cutlass.utils.hopper_helpers as sm90_utils
 from cutlass import utils
 from cutlass.cute.nvgpu import warpgroup
+from cutlass.cute.runtime import from_dlpack
 
 
 @cute.jit
@@ -79,3 +82,19 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, tile: cutlass.Constexpr
     gemm_kernel(a, b, c, mma, copy, layout_a, layout_b, tile).launch(
         grid=[a.shape[0] // tile[0], b.shape[0] // tile[1], 1], block=[128 * groups, 1, 1]
     )
+
+
+def kernel_fn(a, b):
+    c = np.empty((a.shape[0], b.shape[0]), np.float16)
+    gemm(*(from_dlpack(t, assumed_align=16) for t in (a, b, c)))
+    return c
+
+
+def reference_fn(a, b):
+    return (a.astype(np.float32) @ b.astype(np.float32).T).astype(np.float16)
+
+
+def get_inputs():
+    rng = np.random.default_rng(0)
+    shapes = ((128, 192), (128, 192))
+    return [rng.integers(-4, 5, shape).astype(np.float16) for shape in shapes]

@@ -6,11 +6,14 @@ a (M, K), b (N, K), bias (N), c (M, N), all f16, matrices row-major, extents div
 c = a @ b.T + bias
 """
 
+import numpy as np
+
 import cutlass
 import cutlass.cute as cute
 import cutlass.utils.hopper_helpers as sm90_utils
 from cutlass import pipeline, utils
 from cutlass.cute.nvgpu import cpasync, warpgroup
+from cutlass.cute.runtime import from_dlpack
 
 
 def group(size: int) -> pipeline.CooperativeGroup:
@@ -211,3 +214,19 @@ def gemm(
         atom_a, tA, atom_b, tB, atom_c, tC, bias, mma, layout_a, layout_b, layout_c, params,
         tile, stages, cluster,
     ).launch(grid=grid, block=[128 * (groups + 1), 1, 1], cluster=[*cluster, 1])  # fmt: skip
+
+
+def kernel_fn(a, b, bias):
+    c = np.empty((a.shape[0], b.shape[0]), np.float16)
+    gemm(*(from_dlpack(t, assumed_align=16) for t in (a, b, bias, c)))
+    return c
+
+
+def reference_fn(a, b, bias):
+    return (a.astype(np.float32) @ b.astype(np.float32).T + bias).astype(np.float16)
+
+
+def get_inputs():
+    rng = np.random.default_rng(0)
+    shapes = ((128, 192), (128, 192), (128,))
+    return [rng.integers(-4, 5, shape).astype(np.float16) for shape in shapes]
