@@ -34,7 +34,8 @@ FAULTS: dict[int, tuple[str, str, tuple[int, int, int], type[OpenCuTeError]]] = 
         "        buffer.release()\n        warpgroup.wait_group(0)\n", (64, 64, 192), RaceError,
     ),
     5: (
-        "            producer.tail()  # no block leaves while others still arrive at its barriers\n",
+        "            producer.tail()  # no block leaves while others still arrive at its"
+        " barriers\n",
         "", (128, 64, 192), RaceError,
     ),
     6: ("        warpgroup.fence()\n", "", (128, 64, 64), SimulationError),
