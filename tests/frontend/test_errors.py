@@ -171,12 +171,12 @@ WHOLE: dict[str, tuple[str, str]] = {
         "@cute.jit\ndef host(t):\n    n = cute.size(t) + 1\n    @cute.kernel\n    def k(t):\n"
         "        t[0] = n  # here\n    k(t).launch()\n",
     ),
-    "escaping value": (
-        "OC1116",
+    "attribute of a module": (
+        "OC1142",
         "import types\n\nm = types.ModuleType('m')\n"
         "def put(n):\n    m.v = n + 1\n\n"
-        "@cute.jit\ndef host(t):\n    n = cute.size(t)\n    if n > 1:\n"
-        "        put(n)\n    cute.printf('%d', m.v)  # here\n",
+        "@cute.jit\ndef host(t):\n    n = cute.size(t)\n    if n > 1:  # here\n"
+        "        put(n)\n    cute.printf('%d', m.v)\n",
     ),
 }
 

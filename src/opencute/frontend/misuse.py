@@ -113,6 +113,9 @@ def _attribute(error: AttributeError) -> OpenCuTeError | None:
     cls: Any = obj if isinstance(obj, type) else type(obj)
     if not _is_ours(getattr(cls, "__module__", None)):
         return None
+    own = str(error)
+    if own and "has no attribute" not in own:  # the object itself says what it has
+        return UnknownNameError(own, name, code="OC1143")
     what = _SHOWN.get(cls.__name__, cls.__name__)
     what = f"class {what}" if cls is obj else f"{'an' if what[0] in 'AEIOU' else 'a'} {what}"
     hint = _ELSEWHERE.get(name) or did_you_mean(name, {*dir(obj), *dir(cls), *dir(type(cls))})

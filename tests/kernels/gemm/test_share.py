@@ -126,7 +126,7 @@ def test_when_steps_are_shared() -> None:
         assert heuristic(problem, 232448).blocks(problem) == 0
     found = list(search_space(Problem(256, 256, 8192, 1, "f16", 16), 232448))
     assert {c.split for c in found} >= {1, 2, 4, 8} and any(c.stream for c in found)
-    with pytest.raises(ArgumentError, match="OC2510"):
+    with pytest.raises(ArgumentError, match="OC2536"):
         replace(few, stream=4).check("f16", 16, 232448)
 
 
