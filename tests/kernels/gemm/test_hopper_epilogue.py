@@ -48,10 +48,6 @@ CASES: dict[str, tuple[str, str, str, str]] = {
         'if kinds[name] == "load")\n    if not count',
         'if kinds[name] == "load") // 2\n    if not count', "OC3034", "bytes more than expected",
     ),
-    "wait at the end": (
-        "        cute.arch.cp_async_bulk_wait_group(0, read=True)", "        pass", "OC3407",
-        "may end",
-    ),
 }  # fmt: skip
 
 
@@ -69,3 +65,12 @@ def test_faults_are_reported(case: str, tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(OpenCuTeError, match=says) as raised:
         run(kernel_with(tmp_path, monkeypatch, "sm90_epilogue", text, other))
     assert raised.value.code == code
+
+
+def test_a_store_that_nobody_waits_for_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = "        cute.arch.cp_async_bulk_wait_group(0, read=True)"
+    launch = kernel_with(tmp_path, monkeypatch, "sm90_epilogue", wait, "        pass")
+    with pytest.warns(RuntimeWarning, match="OC3407.*may end while"):
+        run(launch)
