@@ -13,6 +13,7 @@ from typing import Any
 
 from opencute.base.errors import LanguageError
 from opencute.base.location import Location
+from opencute.frontend.typed import typed_lines
 
 __all__ = ["function_tree"]
 
@@ -49,14 +50,17 @@ def function_tree(fn: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
         lines, first = inspect.getsourcelines(fn.__code__)  # not of what fn wraps
         filename = inspect.getsourcefile(fn.__code__) or fn.__code__.co_filename
     except (OSError, TypeError):
+        typed = typed_lines(fn.__code__)
+        lines, first, filename = typed or [], fn.__code__.co_firstlineno, fn.__code__.co_filename
+    if not lines:
         raise LanguageError(
             f"the source of {fn.__name__!r} cannot be read",
             code="OC1120",
             loc=_location(fn),
-            hint="define it in a file or notebook cell, put its text into linecache.cache under "
+            hint="define it in a file, a notebook cell or at a prompt, put its text into linecache.cache under "
             "the file name that compile() gets, or decorate with @cute.jit(preprocess=False) if it "
             "has no run-time control flow",
-        ) from None
+        )
     text = "".join(lines)
     indent = len(lines[0]) - len(lines[0].lstrip())
     tree = ast.parse(textwrap.dedent(text))
