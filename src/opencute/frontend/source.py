@@ -57,9 +57,9 @@ def function_tree(fn: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
             f"the source of {fn.__name__!r} cannot be read",
             code="OC1120",
             loc=_location(fn),
-            hint="define it in a file, a notebook cell or at a prompt, put its text into linecache.cache under "
-            "the file name that compile() gets, or decorate with @cute.jit(preprocess=False) if it "
-            "has no run-time control flow",
+            hint="define it in a file, a notebook cell or at a prompt, put its text into "
+            "linecache.cache under the file name that compile() gets, or decorate with "
+            "@cute.jit(preprocess=False) if it has no run-time control flow",
         )
     text = "".join(lines)
     indent = len(lines[0]) - len(lines[0].lstrip())

@@ -68,10 +68,9 @@ def _blocks(lines: list[str]) -> Iterator[str]:
     end = len(lines)
     for start in reversed(range(len(lines))):
         line = lines[start]
-        if not line[:1].isspace() and line:
-            if line.startswith(("@", "def ", "class ")):
-                if not line.startswith("@"):
-                    yield from _with_decorators(lines, start, end)
+        if line.startswith(("def ", "class ")):
+            yield from _with_decorators(lines, start, end)
+        if line and not line[0].isspace():
             end = start
 
 
