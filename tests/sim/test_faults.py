@@ -412,7 +412,7 @@ def test_a_predicate_too_generous_is_caught() -> None:
         launch(predicated(10, "element"), 1, 16, a, a.copy())
 
 
-def test_copy_wants_the_width_of_its_atom() -> None:
+def test_the_width_of_a_copy_is_no_promise() -> None:
     def body(a: Any, b: Any) -> None:
         layout = LayoutAttr((4, 2), (1, 4))
         cute.copy("universal", 128, Tile(a, layout), Tile(b, layout))
@@ -421,8 +421,9 @@ def test_copy_wants_the_width_of_its_atom() -> None:
     a, b = np.arange(12, dtype=np.float32), np.zeros(12, np.float32)
     launch(module, 1, 1, a, b)
     np.testing.assert_array_equal(b[:8], a[:8])
-    with pytest.raises(MisalignedError, match="multiple of 16"):
-        launch(module, 1, 1, Buffer.from_numpy(a).pointer(4), b)
+    # The width is the widest access: what is not aligned goes in narrower pieces.
+    launch(module, 1, 1, Buffer.from_numpy(a).pointer(4), b)
+    np.testing.assert_array_equal(b[:8], a[1:9])
 
 
 def test_a_fault_on_the_host_says_so() -> None:

@@ -104,7 +104,8 @@ def test_races(read: Any, write: Any, what: str) -> None:
 
 def test_two_threads_write_one_element() -> None:
     def body(a: Any) -> None:
-        cute.store(const(1.0, F32), cute.ptr_add(a, shared(thread()), 4))
+        own = arith.cast("sitofp", thread(), F32)
+        cute.store(own, cute.ptr_add(a, shared(thread()), 4))
 
     with pytest.raises(RaceError, match=r"writes byte 0 of 'arg0', which block .* wrote"):
         launch(

@@ -89,22 +89,12 @@ def finish(
 
 @cute.kernel
 def gemm_kernel(
-    atom_a: cute.CopyAtom,
-    mA: cute.Tensor,
-    atom_b: cute.CopyAtom,
-    mB: cute.Tensor,
-    atom_c: cute.CopyAtom,
-    mC: cute.Tensor,
-    bias: cute.Tensor,
-    mma: cute.TiledMma,
-    layout_a: cute.ComposedLayout,
-    layout_b: cute.ComposedLayout,
-    layout_c: cute.ComposedLayout,
+    atom_a: cute.CopyAtom, mA: cute.Tensor, atom_b: cute.CopyAtom, mB: cute.Tensor,
+    atom_c: cute.CopyAtom, mC: cute.Tensor, bias: cute.Tensor, mma: cute.TiledMma,
+    layout_a: cute.ComposedLayout, layout_b: cute.ComposedLayout, layout_c: cute.ComposedLayout,
     params: utils.PersistentTileSchedulerParams,
-    tile: cutlass.Constexpr,
-    stages: cutlass.Constexpr,
-    cluster: cutlass.Constexpr,
-):
+    tile: cutlass.Constexpr, stages: cutlass.Constexpr, cluster: cutlass.Constexpr,
+):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     consumers = 4 * (tile[0] // 64)  # warps

@@ -22,7 +22,7 @@ from opencute.ir.verifier import verify
 from opencute.passes.check_atoms import check_atoms
 from opencute.passes.contract_fma import contract_fma
 from opencute.passes.expand import expand
-from opencute.passes.hopper.join import join_products
+from opencute.passes.hopper.join_products import join_products
 from opencute.passes.integers.wide import wide
 from opencute.passes.loops.fresh import fresh
 from opencute.passes.loops.prefetch import prefetch

@@ -18,9 +18,9 @@ from opencute.kernels.attention.reference import attention as reference
 
 
 def run(module: Any) -> None:
-    """Three tiles of keys through two stages, by the kernels of a module."""
+    """Four tiles of keys through two stages, by the kernels of a module."""
     rng = np.random.default_rng(0)
-    q, k, v = (rng.standard_normal((1, n, 1, 64)).astype(np.float16) for n in (128, 48, 48))
+    q, k, v = (rng.standard_normal((1, n, 1, 64)).astype(np.float16) for n in (128, 64, 64))
     out = np.zeros_like(q)
     tensors = [from_dlpack(x).mark_layout_dynamic(leading_dim=3) for x in (q, k, v, out)]
     plan = module.WarpgroupPlan(cutlass.Float16, 64, 2, 16, 2, None, None, 1)

@@ -151,7 +151,7 @@ def test_atomics() -> None:
     ("text", "complaint"),
     [
         ("frobnicate.b32 $0, $1;", "does not run frobnicate.b32"),
-        ("mbarrier.arrive.b64 _, [$1];", "does not run mbarrier"),
+        ("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;", "does not run tcgen05"),
         ("add.s64 $0, $1, 1;", "has 32 bits, the instruction reads 64"),
         ("add.s32 $0, $1;", "takes 3 operands"),
         ("add.s32 $0, t, 1;", "there is no register t"),
