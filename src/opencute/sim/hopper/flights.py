@@ -25,7 +25,8 @@ import numpy as np
 
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
-from opencute.sim.sync.checker import AccessCheck, Checker
+from opencute.sim.sync.access_check import AccessCheck
+from opencute.sim.sync.checker import Checker
 from opencute.sim.sync.clocks import AGENT, AGENTS, key
 from opencute.sim.sync.shadow import FOREIGN, PENDING, READING, TIME, WHO
 from opencute.sim.values import Array

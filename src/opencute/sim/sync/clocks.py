@@ -25,11 +25,13 @@ import numpy as np
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
-__all__ = ["AGENT", "AGENTS", "BLOCK", "THREAD", "WARPS", "Clocks", "Row", "key"]
+__all__ = ["AGENT", "AGENTS", "BLOCK", "ELECTIONS", "THREAD", "WARPS", "Clocks", "Row", "key"]
 
 BLOCK, WARPS, THREAD, AGENT = 0, 1, 2, 3
 AGENTS = 1 << 28
 """Hardware units that act on their own have numbers from here on, where threads have theirs."""
+ELECTIONS = 1 << 27
+"""Elections have numbers as agents have, from here on: by the first thread of their warp."""
 
 
 def key(level: int, number: int) -> int:

@@ -1,0 +1,496 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""One access in the checking mode: compared with those before it, and remembered.
+
+In: a `Checker`, which knows who has synchronised with whom, and what some lanes read or write. Out:
+an error that names both lines, if nothing orders the two; the shadow with this access in it.
+"""
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from opencute.base.errors import RaceError
+from opencute.ir.core import Op
+from opencute.sim.lanes import Lanes
+from opencute.sim.sync.clocks import AGENT, AGENTS, ELECTIONS, key
+from opencute.sim.sync.group import WARP
+from opencute.sim.sync.shadow import (
+    EVERYBODY,
+    FOREIGN,
+    LEVEL,
+    ONE,
+    PENDING,
+    READING,
+    STRENGTH,
+    TIME,
+    WHO,
+    WHOLE_BLOCK,
+    Shadow,
+)
+from opencute.sim.values import Array
+
+if TYPE_CHECKING:
+    from opencute.sim.sync.checker import Checker
+
+__all__ = ["AccessCheck"]
+
+_SEVERAL = WARP  # in the place of a lane
+
+
+class AccessCheck:
+    """One access, compared with those before.
+
+    Arrays have one element for each piece that is touched, flat: the piece, and who touches it.
+    """
+
+    def __init__(
+        self, checker: Checker, lanes: Lanes, access: Any, verb: str, buffer: Any,
+        offsets: Array, mask: Any, shadow: Shadow, strength: int,
+    ) -> None:  # fmt: skip
+        self.checker, self.clocks = checker, checker.clocks
+        self.lanes, self.access, self.verb, self.buffer = lanes, access, verb, buffer
+        self.shadow, self.strength = shadow, strength
+        offsets = offsets if offsets.ndim == 3 else offsets[..., None]
+        pieces = shadow.pieces(offsets, access.width)
+        slots = lanes.slot[..., None, None]
+        shape = (lanes.P, lanes.Q, *pieces.shape[2:])
+        self.shape = (lanes.P, lanes.Q, *offsets.shape[2:])
+        if mask is not None:
+            self.pieces = np.broadcast_to(pieces, shape)[mask].reshape(-1)
+            self.slots = np.broadcast_to(slots, shape)[mask].reshape(-1)
+        else:
+            self.pieces = np.broadcast_to(pieces, shape).reshape(-1)
+            self.slots = np.broadcast_to(slots, shape).reshape(-1)
+        self._begin()
+
+    def _begin(self) -> None:
+        self.first = self.clocks.first_block * self.clocks.threads
+        self.time = self.clocks.now << TIME
+        self.floor = self._least_floor()
+        self.away: Any = None
+        """Which of them touch another block's shared memory; None: nobody does."""
+        if self.shadow.columns and not hasattr(self.buffer, "start"):
+            home = self._home()
+            away = home != self.slots // self.clocks.threads
+            if away.any():
+                self.away = away
+                trailing = self.checker.trailing
+                trailing.by_threads(self.access.op, self.lanes.run, self.slots, home)
+
+    def _home(self) -> Array:
+        """The block (of those that run) whose shared memory each piece is in."""
+        stride = self.buffer.arena.stride >> self.shadow.shift
+        return self.pieces // stride
+
+    def _least_floor(self) -> int:
+        """The time up to which all of these lanes know their blocks."""
+        cache, version = self.lanes.cache, self.clocks.version
+        known = cache.get("floor")
+        if known is None or known[0] != version:
+            slots = self.lanes.slot
+            floor = self.clocks.floor
+            floor = floor if slots.size == floor.size else floor[slots]
+            known = cache["floor"] = (version, int(floor.min()))
+        return known[1]
+
+    def run(self) -> None:
+        """Check, then remember."""
+        if self.pieces.size == 0:
+            return
+        shared = self.shadow.columns > 0
+        self._against_writers()
+        if self.verb == "read":
+            self._remember_readers_of_shared() if shared else self._remember_readers()
+            return
+        self._against_readers_of_shared() if shared else self._against_readers()
+        if self.shadow.extra:
+            self._against_extra()
+        self._remember_writers()
+
+    # ------------------------------------------------------------------ writers
+    def _mine(self) -> Array:
+        mine = self.slots + (self.first + self.time + (self.strength << STRENGTH))
+        if self.away is not None:
+            self.shadow.foreign = True
+            mine = mine + np.where(self.away, FOREIGN, 0)
+        return mine
+
+    def _against_writers(self) -> None:
+        before = self.shadow.writer.take(self.pieces)
+        same_block = self.shadow.columns > 0 or self.clocks.blocks == 1
+        most = int(before.max())
+        if most == 0:
+            return
+        if same_block and self.shadow.columns and most < (self.floor + 1) << TIME:
+            near = self.away is None and not self.shadow.foreign
+            if near or (self.away is None and not (before & FOREIGN).any()):
+                return
+        who = before & WHO
+        pending = before >= PENDING
+        mine = who == self.slots + self.first
+        suspect = (before != 0) & (~mine | pending)
+        if self.verb == "write" and self.access.op is self._op_in_flight(before, pending & mine):
+            suspect &= ~(pending & mine)  # the copy itself arrives
+        if self.strength:
+            suspect &= ~self._both_strong(before, who)
+        at = np.flatnonzero(suspect)
+        if at.size == 0:
+            return
+        late = at[pending[at]]
+        if late.size:
+            self._not_waited(int(late[0]), int(who[late[0]]))
+        known = self.clocks.knows(self.slots[at], who[at], before[at] >> TIME)
+        bad = self._differing(at[~known], who[at[~known]])
+        if bad.size:
+            i = int(bad[0])
+            if who[i] >= AGENTS:
+                self._not_waited(i, int(who[i]))
+            op = self.checker.ops[self.shadow.write_op[self.pieces[i]]]
+            self._race(i, int(who[i]), "wrote", op)
+        self._known_writers(at, who, before)
+
+    def _known_writers(self, at: Array, who: Array, before: Array) -> None:
+        """Those that are known."""
+
+    def _op_in_flight(self, before: Array, mask: Array) -> Op | None:
+        at = np.flatnonzero(mask)
+        if at.size == 0:
+            return None
+        return self.checker.ops[self.shadow.write_op[self.pieces[at[0]]]]
+
+    def _both_strong(self, before: Array, who: Array) -> Array:
+        strong = (before >> STRENGTH) & 3
+        same_block = who // self.clocks.threads == (self.slots + self.first) // self.clocks.threads
+        return (strong > 0) & (same_block | ((strong == 2) & (self.strength == 2)))
+
+    def _remember_writers(self) -> None:
+        shadow = self.shadow
+        mine = self._mine()
+        if self.verb == "begin":
+            mine = (mine & ~PENDING) | PENDING
+        shadow.writer[self.pieces] = mine
+        shadow.write_op[self.pieces] = self.checker.number(self.access.op)
+        if self.verb == "update" and self.strength == 2:
+            return
+        found = shadow.writer.take(self.pieces)
+        if self.verb == "update":
+            block = (self.slots + self.first) // self.clocks.threads
+            bad = np.flatnonzero((found & WHO) // self.clocks.threads != block)
+        else:
+            bad = np.flatnonzero(found != mine)
+            bad = self._differing(bad, found[bad] & WHO, at_once=True)
+        if bad.size:
+            i = int(bad[0])
+            self._race(i, int(found[i] & WHO), "wrote", self.access.op)
+
+    def _differing(self, at: Array, who: Array, *, at_once: bool = False) -> Array:
+        """Those of some writes that change what the same operation wrote there for other threads.
+
+        Threads of a block that all write one value, as when each of them clears a flag, may do so
+        in any order; published kernels do.
+
+        Args:
+            at: which of the pieces.
+            who: wrote there before, one for each of `at`.
+            at_once: the others are lanes of this very access; else what they wrote is in memory.
+        """
+        value = getattr(self.access, "written", None)
+        if at.size == 0 or value is None or self.verb != "write":
+            return at
+        grain = 1 << self.shadow.shift
+        if value.ndim > 2:  # not yet spread over the lanes
+            value = value if value.ndim > 3 else value[..., None, :]
+            value = np.broadcast_to(value, (*self.shape, value.shape[-1]))
+        new = np.ascontiguousarray(value).reshape(-1).view(np.uint8).reshape(-1, grain)
+        threads = self.clocks.threads
+        far = who // threads != (self.slots[at] + self.first) // threads
+        if at_once:
+            last = np.zeros(int(self.pieces.max()) + 1, np.int64)
+            last[self.pieces] = np.arange(self.pieces.size)
+            return at[far | (new[at] != new[last[self.pieces[at]]]).any(axis=1)]
+        same_op = self.shadow.write_op[self.pieces[at]] == self.checker.number(self.access.op)
+        places = (self.pieces[at] << self.shadow.shift)[:, None] + np.arange(grain)
+        inside = places[:, -1] < self.buffer.raw.size
+        old = self.buffer.raw[np.where(inside[:, None], places, 0)]
+        return at[far | ~same_op | ~inside | (new[at] != old).any(axis=1)]
+
+    # ------------------------------------------------------------------ readers of shared memory
+    def _remember_readers_of_shared(self) -> None:
+        if self.away is not None:
+            self._remember_far_readers()
+            return
+        shadow, threads = self.shadow, self.clocks.threads
+        inner = self.slots % threads if self.clocks.blocks > 1 else self.slots
+        warp, lane = inner >> 5, inner & 31
+        at = warp * shadow.writer.size + self.pieces
+        mine = lane + ((self.clocks.now << 8) + (self.strength << 6))
+        flat = shadow.reader.reshape(-1)
+        flat[at] = mine
+        found = flat.take(at)
+        shared = np.flatnonzero(found != mine)
+        if shared.size:
+            flat[at[shared]] = (found[shared] & ~63) | _SEVERAL
+        shadow.last_read[self.pieces] = (self.clocks.now << 32) + self.checker.number(
+            self.access.op
+        )
+
+    def _remember_far_readers(self) -> None:
+        """Readers of another block's memory have a column for each of their warps."""
+        shadow, clocks = self.shadow, self.clocks
+        warps = self.slots // clocks.threads * clocks.warps + self.slots % clocks.threads // WARP
+        number = self.checker.number(self.access.op)
+        for warp in np.unique(warps).tolist():
+            mine = warps == warp
+            block, inner = divmod(warp, clocks.warps)
+            base = block * clocks.threads + inner * WARP
+            column = shadow.column(base + self.first)
+            pieces = self.pieces[mine]
+            words = self.slots[mine] - base + ((clocks.now << 8) + (self.strength << 6))
+            column.words[pieces] = words
+            several = pieces[column.words[pieces] != words]
+            column.words[several] = (column.words[several] & ~63) | _SEVERAL
+            column.op[pieces] = number
+
+    def _against_extra(self) -> None:
+        """Readers that are no threads of the block: those of other blocks, and agents."""
+        clocks = self.clocks
+        for column in self.shadow.extra.values():
+            words = column.words.take(self.pieces)
+            at = np.flatnonzero(words)
+            if self.strength:
+                at = at[(words[at] >> 6) & 3 == 0]
+            if at.size == 0:
+                continue
+            time, lane = words[at] >> 8, words[at] & 63
+            whole = (lane == _SEVERAL) & (column.who < AGENTS)
+            who = column.who + np.where(whole, 0, lane)
+            ok = (words[at] < READING) & clocks.knows(self.slots[at], who, time)
+            ok |= ~whole & (who == self.slots[at] + self.first)
+            for i in range(1, WARP if whole.any() else 1):
+                ok &= ~whole | clocks.knows(self.slots[at], who + i, time)
+            bad = at[~ok]
+            if bad.size:
+                i, op = int(bad[0]), self.checker.ops[column.op[self.pieces[bad[0]]]]
+                if column.who >= AGENTS:
+                    self._still_read(i, column.who, op)
+                self._race(i, int(who[~ok][0]), "read", op)
+
+    def _against_readers_of_shared(self) -> None:
+        shadow, threads = self.shadow, self.clocks.threads
+        latest = shadow.last_read.take(self.pieces) >> 32
+        at = np.flatnonzero(latest > (self.floor if self.away is None else 0))
+        if at.size == 0:
+            return
+        words = shadow.reader[:, self.pieces[at]].T
+        floor = self.clocks.floor[self.slots[at]]
+        home = self.slots // threads
+        if self.away is not None:
+            floor = np.where(self.away[at], 0, floor)
+            home = self._home()
+        place, warp = np.nonzero((words >> 8) > floor[:, None])
+        if place.size == 0:
+            return
+        word = words[place, warp]
+        slot = self.slots[at[place]]
+        base = home[at[place]] * threads + warp * WARP
+        lane, time = word & 63, word >> 8
+        ok = (lane != _SEVERAL) & (base + lane == slot)
+        if self.strength:
+            ok |= (word >> 6) & 3 > 0
+        pardoned = np.zeros(slot.size, np.bool_)
+        if self.checker.elections:
+            pardoned = self._read_before_election(slot, base, time)
+            ok |= pardoned
+        several = np.flatnonzero(~ok & (lane == _SEVERAL))
+        one = np.flatnonzero(~ok & (lane != _SEVERAL))
+        other = base + self.first + np.where(lane == _SEVERAL, 0, lane)
+        ok[one] = self.clocks.knows(slot[one], other[one], time[one])
+        for i in range(min(WARP, threads)):
+            left = several[~pardoned[several] & (ok[several] | (i == 0))]
+            left = left[base[left] % threads + i < threads]
+            mine = base[left] + i == slot[left]
+            known = mine | self.clocks.knows(slot[left], other[left] + i, time[left])
+            ok[left] = known
+            bad = left[~known]
+            if bad.size:
+                j = int(bad[0])
+                op = self._last_reader(int(at[place[j]]))
+                self._race(int(at[place[j]]), int(other[j]) + i, "read", op)
+        bad = np.flatnonzero(~ok)
+        if bad.size:
+            j = int(bad[0])
+            op = self._last_reader(int(at[place[j]]))
+            self._race(int(at[place[j]]), int(other[j]), "read", op)
+
+    def _read_before_election(self, slots: Array, warps: Array, times: Array) -> Array:
+        """Whether threads know of an election in a warp (by its first slot) after it read then.
+
+        All lanes have come to an election, so what they read before, they have read; what they
+        wrote is another matter.
+        """
+        clocks = self.clocks
+        out = np.zeros(slots.size, np.bool_)
+        rows = clocks.row[slots]
+        for i, warp in np.unique(np.stack([rows, warps]), axis=1).T.tolist():
+            known = clocks.rows[i].times.get(key(AGENT, ELECTIONS + warp + self.first), 0)
+            out |= (rows == i) & (warps == warp) & (times <= known)
+        return out
+
+    def _last_reader(self, i: int) -> Op:
+        return self.checker.ops[int(self.shadow.last_read[self.pieces[i]]) & 0xFFFFFFFF]
+
+    # ------------------------------------------------------------------ readers of global memory
+    def _remember_readers(self) -> None:
+        shadow, threads = self.shadow, self.clocks.threads
+        before = shadow.reader[0].take(self.pieces)
+        mine = self._mine()
+        block = (self.slots + self.first) // threads
+        new = mine
+        # What stands for several readers is as weak as the weakest of them.
+        weakest = np.minimum(np.where(before == 0, 3, (before >> STRENGTH) & 3), self.strength)
+        time = self.time + (weakest << STRENGTH)
+        if before.any():
+            level, who = (before >> LEVEL) & 3, before & WHO
+            own = (before != 0) & (level == ONE) & (who == self.slots + self.first)
+            theirs = np.where(level == ONE, who // threads, who)
+            same = (level != EVERYBODY) & (theirs == block)
+            past = same & (before >> TIME <= self.clocks.floor[self.slots])
+            # A reader that is known to me stands behind me: who knows me knows it too.
+            ask = np.flatnonzero((before != 0) & ~own & ~past & (level == ONE))
+            if ask.size and self.clocks.row.any():
+                past[ask] = self.clocks.knows(self.slots[ask], who[ask], before[ask] >> TIME)
+            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL) + time
+            new = np.where((before == 0) | own | past, mine, wide)
+        shadow.reader[0][self.pieces] = new
+        found = shadow.reader[0].take(self.pieces)
+        bad = np.flatnonzero(found != new)
+        if bad.size:
+            theirs = np.where((found[bad] >> LEVEL) & 3 == ONE, (found[bad] & WHO) // threads,
+                              found[bad] & WHO)  # fmt: skip
+            same = ((found[bad] >> LEVEL) & 3 != EVERYBODY) & (theirs == block[bad])
+            # A place that several blocks meet at in one operation must end as everybody's.
+            order = np.argsort(~same, kind="stable")
+            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block[bad], EVERYBODY << LEVEL)
+            shadow.reader[0][self.pieces[bad[order]]] = (wide + time[bad])[order]
+        shadow.last_read[self.pieces] = self.checker.number(self.access.op)
+        shadow.blocks.update(
+            np.unique(block).tolist() if self.clocks.blocks > 1 else block[:1].tolist()
+        )
+
+    def _against_readers(self) -> None:
+        shadow, threads = self.shadow, self.clocks.threads
+        before = shadow.reader[0].take(self.pieces)
+        if not before.any():
+            return
+        level, who, time = (before >> LEVEL) & 3, before & WHO, before >> TIME
+        mine = (level == ONE) & (who == self.slots + self.first)
+        block = (self.slots + self.first) // threads
+        theirs = np.where(level == ONE, who // threads, who)
+        past = (level != EVERYBODY) & (theirs == block) & (time <= self.clocks.floor[self.slots])
+        suspect = (before != 0) & ~mine & ~past
+        if self.strength:
+            suspect &= (before >> STRENGTH) & 3 == 0
+        at = np.flatnonzero(suspect)
+        if at.size == 0:
+            return
+        one = at[level[at] == ONE]
+        known = self.clocks.knows(self.slots[one], who[one], time[one])
+        bad = one[~known]
+        if bad.size:
+            self._read_race(int(bad[0]), int(who[bad[0]]))
+        several = at[level[at] != ONE]
+        asked: dict[tuple[int, int, int], bool] = {}
+        for i in several.tolist():
+            key = (int(self.slots[i]), int(before[i] & ~(3 << STRENGTH)), int(block[i]))
+            known_all = asked.get(key)
+            if known_all is None:
+                blocks = [int(who[i])] if level[i] == WHOLE_BLOCK else sorted(shadow.blocks)
+                known_all = asked[key] = all(
+                    self.clocks.knows_block(key[0], b, int(time[i])) for b in blocks
+                )
+            if not known_all:
+                self._read_race(i, -1)
+
+    def _read_race(self, i: int, who: int) -> None:
+        self._race(i, who, "read", self._last_reader(i))
+
+    # ------------------------------------------------------------------ reports
+    def _where(self, i: int) -> tuple[str, int, str]:
+        place = int(self.pieces[i]) << self.shadow.shift
+        name = self.buffer.name
+        if self.shadow.columns:
+            name, place = self.buffer.arena.name_of(place)
+        return self._name(int(self.slots[i]) + self.first), place, name
+
+    def _name(self, thread: int) -> str:
+        if thread >= AGENTS:
+            return self.checker.agents.name(thread)
+        threads = self.clocks.threads
+        return self.lanes.run.describe(thread // threads, thread % threads)
+
+    def _race(self, i: int, who: int, did: str, op: Op) -> None:
+        me, place, name = self._where(i)
+        mine = int(self.slots[i]) + self.first
+        verb = {"read": "reads", "update": "updates"}.get(self.verb, "writes")
+        other = "other threads" if who < 0 else self._name(who)
+        raise RaceError(
+            f"{me} {verb} byte {place} of {name!r}, which {other} {did} at {op.loc} with no order "
+            "between them",
+            code="OC3401", loc=self.access.op.loc, hint=self._hint(mine, who),
+        )  # fmt: skip
+
+    def _hint(self, mine: int, who: int) -> str:
+        threads = self.clocks.threads
+        if who < 0 or mine // threads != who // threads:
+            if self.shadow.columns:
+                return (
+                    "threads of a cluster are ordered by cluster_arrive() and cluster_wait(), or "
+                    "by an mbarrier"
+                )
+            return (
+                "threads of different blocks are ordered by a release (or a fence and an atomic "
+                "store) that the other one acquires, or by another launch"
+            )
+        if mine % threads // WARP == who % threads // WARP:
+            return "the threads are in one warp: sync_warp() or a barrier between the accesses"
+        return (
+            "the threads are in one block: a barrier, such as sync_threads(), between the accesses"
+        )
+
+    def _not_waited(self, i: int, who: int) -> None:
+        me, place, name = self._where(i)
+        op = self.checker.ops[self.shadow.write_op[self.pieces[i]]]
+        verb = {"read": "reads", "update": "updates"}.get(self.verb, "writes")
+        mine = int(self.slots[i]) + self.first
+        if who >= AGENTS:
+            raise RaceError(
+                f"{me} {verb} byte {place} of {name!r}, which {self._name(who)} writes, started at "
+                f"{op.loc}, without waiting until it has",
+                code="OC3402", loc=self.access.op.loc,
+                hint="wait for the mbarrier that counts its bytes, or for its group",
+            )  # fmt: skip
+        text = "the same thread" if mine == who else self._name(who)
+        raise RaceError(
+            f"{me} {verb} byte {place} of {name!r}, while a copy that {text} started at {op.loc} "
+            "is still writing there",
+            code="OC3402", loc=self.access.op.loc,
+            hint="wait for the copy (cp_async_commit_group, cp_async_wait_group), and let a "
+            "barrier follow before other threads read",
+        )  # fmt: skip
+
+    def _still_read(self, i: int, who: int, op: Op) -> NoReturn:
+        me, place, name = self._where(i)
+        raise RaceError(
+            f"{me} writes byte {place} of {name!r}, which {self._name(who)} reads, started at "
+            f"{op.loc}, without waiting until it has",
+            code="OC3403", loc=self.access.op.loc,
+            hint="wait for its group (cp_async_bulk_wait_group, warpgroup.wait_group), then let "
+            "others know through a barrier",
+        )  # fmt: skip
