@@ -270,9 +270,15 @@ def arch_of(name: str, asked: str) -> str:
     return "sm_90a" if name in HOPPER else asked
 
 
+def request_of(name: str, arch: str) -> Request:
+    """What a case has compiled, for an architecture."""
+    with KNOBS.override(target=f"sim:{arch}"):
+        return capture(CASES[name])
+
+
 def measure(name: str, arch: str, repeat: int) -> dict[str, Times]:
     """Cold and warm times of a case."""
-    request = capture(CASES[name])
+    request = request_of(name, arch)
     cold = compile_once(request, arch)
     warm = [compile_once(request, arch) for _ in range(repeat)]
     return {"cold": cold, "warm": min(warm, key=lambda t: t.total)}
@@ -283,7 +289,7 @@ def profile(name: str, arch: str, rows: int, repeat: int) -> None:
 
     By samples: a profiler that counts calls makes short functions look ten times as costly.
     """
-    request = capture(CASES[name])
+    request = request_of(name, arch)
     compile_once(request, arch, "llvm")
     own: collections.Counter[str] = collections.Counter()
     within: collections.Counter[str] = collections.Counter()

@@ -28,7 +28,7 @@ from typing import Any
 
 from opencute.frontend.state.objects import is_mutable, is_users
 
-__all__ = ["attributes", "is_odd", "stored_names", "used_by"]
+__all__ = ["attributes", "codes_in", "is_odd", "stored_names", "used_by"]
 
 _BY_NAME = frozenset(
     {"setattr", "delattr", "__setattr__", "__delattr__", "__dict__", "vars", "globals"}
@@ -39,18 +39,19 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def _codes(code: types.CodeType) -> Iterable[types.CodeType]:
+def codes_in(code: types.CodeType) -> Iterable[types.CodeType]:
+    """Code, and that of the functions in it."""
     yield code
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
-            yield from _codes(const)
+            yield from codes_in(const)
 
 
 @functools.lru_cache(maxsize=4096)
 def stored_names(code: types.CodeType) -> frozenset[str]:
     """The attributes that code may assign on something else than its own object (`self`)."""
     found: set[str] = set()
-    for one in _codes(code):
+    for one in codes_in(code):
         own: bool = False
         before: Any = None
         for i in dis.get_instructions(one):
@@ -102,7 +103,7 @@ class _Named:
 def used_by(fn: types.FunctionType) -> list[Any]:
     """What a function that assigns attributes may assign them on: objects by global name, and
     what it names of modules and classes."""
-    names = {n for code in _codes(fn.__code__) for n in code.co_names}
+    names = {n for code in codes_in(fn.__code__) for n in code.co_names}
     outside = [fn.__globals__[n] for n in names if n in fn.__globals__]
     if "globals" in names:
         outside.append(sys.modules.get(fn.__globals__.get("__name__", "")))

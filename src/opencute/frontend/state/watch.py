@@ -107,6 +107,8 @@ class Watch:
         self.before: list[dict[Any, Any]] = []
         self.fixed: list[tuple[Any, Any]] = []
         self.odd: list[tuple[Any, Any]] = []
+        self.functions: list[types.FunctionType] = []
+        """The user's functions that can be reached."""
         seen = set(own)
         queue = list(roots)
         stored: set[str] = set()
@@ -118,6 +120,7 @@ class Watch:
             # Who assigns may have the object from another function: `state().scale = 3`.
             stored.update(stored_names(fn.__code__))
             quiet.append(fn)
+            self.functions.append(fn)
             if stored:
                 queue.extend(x for f in quiet for x in used_by(f))
                 quiet.clear()
@@ -186,6 +189,11 @@ class Watch:
     def old(self, key: Key) -> Any:
         """What an item was."""
         return self.before[key[0]].get(key[1], MISSING)
+
+    def place(self, key: Key) -> tuple[int, int]:
+        """Where an item stands among all: what `changes` goes by."""
+        names = list(self.before[key[0]])
+        return key[0], names.index(key[1]) if key[1] in names else len(names)
 
     def shape(self, index: int) -> tuple[Any, ...] | None:
         """The structure of a list (its length) or dict (its keys in order); None for others, whose
