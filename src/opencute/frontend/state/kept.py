@@ -20,7 +20,6 @@ from __future__ import annotations
 import array
 import collections
 import contextvars
-import dis
 import enum
 import functools
 import itertools
@@ -31,6 +30,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from opencute.frontend.state.objects import fill, is_mutable, is_users, parts_of, state_of
+from opencute.frontend.state.stores import facts_of
 
 __all__ = ["is_iterator", "keep", "kept_parts", "kept_state", "own_cells", "snapshot"]
 
@@ -188,16 +188,10 @@ def is_iterator(obj: Any) -> bool:
     return hasattr(type(obj), "__next__") and state_of(obj) is None
 
 
-@functools.lru_cache(maxsize=4096)
-def _globals_set(code: types.CodeType) -> tuple[str, ...]:
-    """The global variables that a function assigns."""
-    return tuple({i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"})
-
-
 def snapshot(obj: Any) -> Any:
     """What tells whether an object that cannot be joined has been changed; None for others."""
     if isinstance(obj, types.FunctionType):
-        found = [obj.__globals__.get(n) for n in _globals_set(obj.__code__)]
+        found = [obj.__globals__.get(n) for n in facts_of(obj.__code__).globals_set]
         return tuple((id(x), x) for x in found) if found and is_users(obj) else None
     if isinstance(obj, bytearray):
         return bytes(obj)

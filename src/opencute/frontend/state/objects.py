@@ -64,7 +64,11 @@ def _slots(kind: type) -> tuple[str, ...]:
 
 def is_users(obj: Any) -> bool:
     """Whether a class or function is the user's, or written as one."""
-    module = obj.__module__ or ""
+    return _is_users_module(obj.__module__ or "")
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_users_module(module: str) -> bool:
     return module.split(".")[0] not in _FOREIGN or module.startswith(_OURS)
 
 
