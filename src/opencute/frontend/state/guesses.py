@@ -9,7 +9,7 @@ and costs one. What is guessed never shows in the outcome.
 In: the functions that the body was made into, and the watched objects. Out: keys of items, and
 numbers of variables that get another object::
 
-    guess = guessed((body,), watch)      # Guess([(3, "_index")]): advance() is called, which sets it
+    guess = guessed((body,), watch)      # Guess([(3, "_index")]): advance() sets it
     settled((body,), watch, guess)       # the next trace of this code begins with it
 """
 

@@ -53,7 +53,8 @@ class CodeFacts:
     def __init__(self, code: types.CodeType) -> None:
         self.code = code  # which keeps its identity its own
         self.stored = _stored_names(code)
-        self.mentioned = frozenset(n for one in codes_in(code) for n in one.co_names)
+        # Sorted, as what is found by names shall not depend on how strings are hashed.
+        self.mentioned = sorted({n for one in codes_in(code) for n in one.co_names})
         self.globals_set = tuple(
             {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
         )

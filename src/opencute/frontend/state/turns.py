@@ -204,9 +204,10 @@ class Loop:
 
     def _finish(self, op: Op) -> Values:
         rebound = {
-            i: carried_parts(p) for i, (x, p) in enumerate(zip(self.before, self.plans, strict=False))
+            i: carried_parts(p)
+            for i, (x, p) in enumerate(zip(self.before, self.plans, strict=False))
             if id(x) in self.watch.known and isinstance(p, Built)
-        }  # fmt: skip
+        }
         settled(self.parts, self.watch, self.keys, rebound)
         return self._enter(op.results)
 

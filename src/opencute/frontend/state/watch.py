@@ -145,13 +145,18 @@ class Watch:
                 queue += state.values()
                 queue += state if kind is dict else ()
                 continue
+            if kind is types.FunctionType:
+                if is_users(obj):
+                    assigns(obj)
+                    if (shot := snapshot(obj)) is not None:
+                        self.fixed.append((obj, shot))
+                queue += kept_parts(obj)
+                continue
             state = kept_state(obj)
             if state is None and is_odd(obj):
                 odd.append(obj)
             if isinstance(obj, (*_SIMPLE, types.ModuleType)):
                 continue
-            if isinstance(obj, types.FunctionType) and is_users(obj):
-                assigns(obj)
             if state is not None:
                 self.objects.append(obj)
                 self.before.append(state)
