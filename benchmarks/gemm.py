@@ -6,10 +6,10 @@
                               [--search] [--seconds 60]
 
 The kernels are those of sm_80 (`hopper.py` times those with wgmma). Ceilings come from loops on
-registers in this run (`ceiling.py`). Calls are CUDA graphs of one call; medians of bursts, functions
-interleaved. `--search` times the configurations of the search space, at most `--seconds` for each
-product. Published kernels run when OPENCUTE_UPSTREAM names a copy of the CUTLASS repository. torch
-multiplies f32 with TF32 switched off, and on for kind tf32.
+registers in this run (`ceiling.py`). Calls are CUDA graphs of one call, functions interleaved;
+medians of bursts. `--search` times the configurations of the search space, at most `--seconds` for
+each product. Published kernels run when OPENCUTE_UPSTREAM names a copy of the CUTLASS repository.
+torch multiplies f32 with TF32 switched off, and on for kind tf32.
 """
 
 import argparse
