@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from opencute.lang.external import ExternalTensor
 from opencute.runtime import driver
 
@@ -35,6 +33,8 @@ class HostCopies:
     """
 
     def __init__(self, tensors: Sequence[ExternalTensor]) -> None:
+        import numpy as np
+
         self._spans: list[tuple[int, int, int, Any]] = []  # device, start, end, copy
         spans: list[list[int]] = []
         for t in sorted(tensors, key=lambda t: (t.array.device[1], _span(t))):
