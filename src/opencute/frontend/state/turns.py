@@ -160,17 +160,24 @@ class Loop:
         self.plans[count:] = [plans[k] for k in self.keys]
         return True
 
-    def _misled(self, row: Values) -> bool:
-        """Whether something is carried that does not change after all; it no longer is."""
+    def _misled(self, row: Values) -> Values | None:
+        """Whether something is carried that does not change after all; it no longer is.
+
+        Returns:
+            The variables as they would be then; None if all is as it was thought to be.
+        """
         if not self.guesses:
-            return False
-        rebound = {i: p for i, p in self.rebound.items() if row[i] is not self.entry[i]}
-        if rebound == self.rebound and self.changed.issuperset(self.keys):
-            return False
-        keys = [k for k in self.keys if k in self.changed]
+            return None
+        kept = {i for i in self.rebound if row[i] is self.entry[i]}
+        if not kept and self.changed.issuperset(self.keys):
+            return None
         self.guesses -= 1
-        self._begin(Guess(keys, rebound) if self.guesses else Guess())
-        return True
+        count = len(self.names)
+        items = dict(zip(self.keys, self.plans[count:], strict=True))
+        self.keys = [k for k in self.keys if k in self.changed]
+        self.plans[count:] = [items[k] for k in self.keys]
+        self.rebound = {i: p for i, p in self.rebound.items() if i not in kept}
+        return tuple(self.before[i] if i in kept else x for i, x in enumerate(row))
 
     def _leave(self, row: Values) -> tuple[Values, bool]:
         """The variables at the end of a turn, and whether the plans have been found to fit."""
@@ -179,8 +186,12 @@ class Loop:
         check_shapes(self.watch, [{}, shapes_of(self.watch, changes)], "a run-time loop")
         states = [{}, states_of(self.watch, changes)]
         self.watch.restore()
-        if self._misled(row):
-            return row, False
+        instead = self._misled(row)
+        if instead is not None:
+            if not self.guesses:
+                self._begin(Guess())
+                return row, False
+            row, changes = instead, {k: x for k, x in changes.items() if k in self.changed}
         fresh = self._admit(changes)
         after = self._with_items(row, changes)
         start = self._with_items(self.before, {})
@@ -191,7 +202,11 @@ class Loop:
         )
         # A variable that is unbound before the loop is not carried.
         new = [p if p.unbound() else q for p, q in zip(self.plans, new, strict=True)]
-        fits = not fresh and [p.facts() for p in self.plans] == [q.facts() for q in new]
+        fits = (
+            instead is None
+            and not fresh
+            and [p.facts() for p in self.plans] == [q.facts() for q in new]
+        )
         if not fits or self.rebound:
             self.session = session
             self.plans = new
