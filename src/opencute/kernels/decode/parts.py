@@ -238,7 +238,7 @@ def clear_values(
     across = plan.depth // 8
     zeros = cute.make_rmem_tensor(8, plan.dtype)
     zeros.fill(0.0)
-    for at in range(walk.tid, plan.config.n * across, plan.threads):
+    for at in cutlass.range(walk.tid, plan.config.n * across, plan.threads, unroll=1):
         if at // across >= limit:
             into = cute.local_tile(walk.sV[None, None, place], (1, 8), (at // across, at % across))
             cute.autovec_copy(zeros, into[0, None])

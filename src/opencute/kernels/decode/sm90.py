@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention for decoding with tiles loaded by TMA: sm_90 and everything after it.
+"""Attention for decoding with tiles loaded by TMA: sm_90 to sm_110.
 
 As with `cp.async`, each group of warps has a ring of tiles of its own. One of its threads starts
 the load of a tile as soon as the group has used the one before in the same place, so that all
