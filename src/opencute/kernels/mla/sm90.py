@@ -4,9 +4,10 @@
 
 A block has 64 rows, the heads of some queries, and a share of the keys. Keys lie in shared memory
 once, 64 at a time: what is read along rows as K is read along columns as V. The first warpgroup has
-the queries in registers; it makes weights of a tile while the other two, each with 256 columns of
-the result, add the values of the tile before. It also starts the loads: that a tile's values are
-added means that its place is free, and that of the weights.
+the queries in registers, but for their last 64 elements; it makes weights of a tile while the other
+two, each with 256 columns of the result, add the values of tiles before. Weights take the place of
+the tile's last 64 columns, which no value is in. That a tile's values are added means that its place
+is free: the first warpgroup then starts the load of the next tile there.
 
 Floor: 2 (576 + 512) operations for each key and row at what wgmma reaches on an H200 under load,
 about 800 Tflop/s: with 128 rows 11 us for each 32,768 keys of all sequences. Bytes of keys over the
@@ -34,7 +35,9 @@ __all__ = ["MlaPlan", "mla_forward", "mla_kernel"]
 GROUP = 128  # threads of a warpgroup
 WIDTH = LATENT + ROPE
 HALF = LATENT // 2  # columns of a warpgroup that adds values
-REGISTERS = (216, 144)  # of a thread that makes weights, and of one that adds values
+STEP = 16  # elements of an instruction
+KEPT = LATENT // STEP - 1  # steps of the queries in registers: all of 184 that a thread can have
+REGISTERS = (184, 160)  # of a thread that makes weights, and of one that adds values
 WEIGHTS = 1  # the named barrier of the first warpgroup
 
 cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
@@ -72,22 +75,56 @@ class MlaPlan:
             (1, 1, 1), (ROWS, n), source,
         )  # fmt: skip
 
-    def products(self) -> tuple[Any, Any]:
-        """Those of Q K^T with Q in registers, and of P V."""
+    def products(self) -> tuple[Any, Any, Any]:
+        """Those of Q K^T, with Q in registers and in shared memory, and of P V."""
         major, source = warpgroup.OperandMajorMode, warpgroup.OperandSource
         return (
-            self.product(KEYS, major.K, source.RMEM), self.product(HALF, major.MN, source.SMEM)
+            self.product(KEYS, major.K, source.RMEM), self.product(KEYS, major.K, source.SMEM),
+            self.product(HALF, major.MN, source.SMEM),
         )  # fmt: skip
 
-    def layouts(self) -> tuple[Any, Any]:
-        """Shared memory of keys, whose last mode is the stage, and of weights."""
-        order = utils.LayoutEnum.ROW_MAJOR
-        return (
-            hopper_helpers.make_smem_layout_b(
-                order, (ROWS, KEYS, WIDTH), self.dtype, self.config.stages
+    def keys_layout(self) -> Any:
+        """Shared memory of keys: (64, 576, stages)."""
+        order, shape = utils.LayoutEnum.ROW_MAJOR, (ROWS, KEYS, WIDTH)
+        return hopper_helpers.make_smem_layout_b(order, shape, self.dtype, self.config.stages)
+
+    def queries_layout(self, width: int) -> Any:
+        """Shared memory of some elements of queries: (64, width, 1)."""
+        order, shape = utils.LayoutEnum.ROW_MAJOR, (ROWS, KEYS, width)
+        return hopper_helpers.make_smem_layout_a(order, shape, self.dtype, 1)
+
+
+class Tiles:
+    """Views of the tiles in shared memory; the last mode is the stage.
+
+    Args:
+        whole: (64, 576, stages), columns 64 at a time.
+
+    Keys without (64, 512) and with their last elements (64, 64), in whose place weights are too.
+    """
+
+    def __init__(self, whole: Any, stages: int) -> None:
+        self.whole, self.stages = whole, stages
+        step = KEYS * WIDTH
+        rows, atom = (8, KEYS // 8), 8 * 64
+        self.latent = cute.make_tensor(
+            whole.iterator,
+            cute.make_layout(
+                (rows, (64, LATENT // 64), stages), stride=((64, atom), (1, 64 * KEYS), step)
             ),
-            hopper_helpers.make_smem_layout_a(order, (ROWS, KEYS, KEYS), self.dtype, 1),
         )
+        self.last = cute.make_tensor(
+            whole.iterator + LATENT * KEYS,
+            cute.make_layout((rows, (64, 1), stages), stride=((64, atom), (1, 0), step)),
+        )
+
+    def values(self, half: Any) -> Any:
+        """Half of the values: (256, 64, stages). What is a row of keys is a column of these."""
+        layout = cute.make_layout(
+            ((64, HALF // 64), (8, KEYS // 8), self.stages),
+            stride=((1, 64 * KEYS), (64, 8 * 64), KEYS * WIDTH),
+        )
+        return cute.make_tensor(self.whole.iterator + half * (HALF * KEYS), layout)
 
 
 @dataclass(frozen=True)
@@ -95,14 +132,16 @@ class Barriers:
     """Mbarriers of a block.
 
     Args:
-        loaded: one for each stage: a tile is there.
-        ready: weights and factors of a tile are.
-        free: its values are added.
+        loaded: for each stage: a tile is there.
+        ready: for each stage: weights and factors of a tile are.
+        free: for each stage: its values are added, and its place is free.
+        done: the factors of the result are there.
     """
 
     loaded: Any
     ready: Any
     free: Any
+    done: Any
 
 
 @dataclass(frozen=True)
@@ -136,15 +175,15 @@ class Loads:
 
     Args:
         atom, tensor: of keys, (keys, 576, B), or (keys of a page, 576, pages).
-        sK: (64, 576, stages).
+        tiles: where they go.
         table: (B, pages) or None.
     """
 
     def __init__(
-        self, atom: Any, tensor: Any, sK: Any, loaded: Any, table: Any, batch: Any, share: Share,
-        plan: MlaPlan,
+        self, atom: Any, tensor: Any, tiles: Tiles, loaded: Any, table: Any, batch: Any,
+        share: Share, plan: MlaPlan,
     ) -> None:  # fmt: skip
-        self.atom, self.tensor, self.sK, self.loaded = atom, tensor, sK, loaded
+        self.atom, self.tensor, self.tiles, self.loaded = atom, tensor, tiles, loaded
         self.table, self.batch, self.share, self.plan = table, batch, share, plan
 
     def page(self, i: Any) -> Any:
@@ -166,37 +205,48 @@ class Loads:
             cute.arch.mbarrier_arrive_and_expect_tx(barrier, size)
         g = cute.local_tile(self.tensor[None, None, page], (KEYS, WIDTH), (tile, 0))
         into, source = cpasync.tma_partition(
-            self.atom, 0, cute.make_layout(1), cute.group_modes(self.sK[None, None, stage], 0, 2),
-            cute.group_modes(g, 0, 2),
+            self.atom, 0, cute.make_layout(1),
+            cute.group_modes(self.tiles.whole[None, None, stage], 0, 2), cute.group_modes(g, 0, 2),
         )  # fmt: skip
         cute.copy(self.atom, source, into, tma_bar_ptr=barrier)
 
 
 @cute.jit
 def load_queries(
-    mNope: Any, mRope: Any, first: Any, tid: Any, plan: cutlass.Constexpr[MlaPlan]
+    mNope: Any, mRope: Any, sQ: Any, first: Any, tid: Any, plan: cutlass.Constexpr[MlaPlan]
 ):  # fmt: skip
-    """The queries of a warpgroup as an operand in registers; rows that there are not are zero.
+    """The queries of a warpgroup: most of them as an operand in registers, the others in shared
+    memory. Rows that there are not are zero.
 
     Args:
         mNope, mRope: (rows, 512) and (rows, 64).
+        sQ: (64, 16) and (64, 64): the last elements of each.
     """
-    q = cute.make_rmem_tensor(ROWS * WIDTH // GROUP, plan.dtype)
+    q = cute.make_rmem_tensor(ROWS * STEP * KEPT // GROUP, plan.dtype)
     q.fill(0.0)
     for r in cutlass.range_constexpr(2):
         row = first + tid // 32 * 16 + tid % 32 // 4 + 8 * r
         if row < plan.rows:
-            for m, size, done in ((mNope, LATENT, 0), (mRope, ROPE, LATENT)):
-                source = (m.iterator + m.layout((row, tid % 4 * 2))).align(4)
-                steps = size // 16
-                cute.autovec_copy(
-                    cute.make_tensor(source, cute.make_layout((2, 2, steps), stride=(1, 8, 16))),
-                    cute.make_tensor(
-                        q.iterator + (2 * r + done // 2),
-                        cute.make_layout((2, 2, steps), stride=(1, 4, 8)),
-                    ),
-                )
-    layout = cute.make_layout(((2, 2, 2), 1, WIDTH // 16), stride=((1, 2, 4), 0, 8))
+            source = (mNope.iterator + mNope.layout((row, tid % 4 * 2))).align(4)
+            cute.autovec_copy(
+                cute.make_tensor(source, cute.make_layout((2, 2, KEPT), stride=(1, 8, STEP))),
+                cute.make_tensor(
+                    q.iterator + 2 * r, cute.make_layout((2, 2, KEPT), stride=(1, 4, 8))
+                ),
+            )
+    for m, s, start in ((mNope, sQ[0], STEP * KEPT), (mRope, sQ[1], 0)):
+        across = cute.size(s, mode=[1]) // 8
+        for i in cutlass.range_constexpr(ROWS * across // GROUP):
+            row, column = (tid + i * GROUP) // across, tid % across
+            held = cute.make_rmem_tensor(8, plan.dtype)
+            held.fill(0.0)
+            if first + row < plan.rows:
+                source = (m.iterator + m.layout((first + row, start + column * 8))).align(16)
+                cute.autovec_copy(cute.make_tensor(source, cute.make_layout(8)), held)
+            cute.autovec_copy(held, cute.local_tile(s, (1, 8), (row, column))[0, None])
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.barrier(barrier_id=WEIGHTS, number_of_threads=GROUP)
+    layout = cute.make_layout(((2, 2, 2), 1, KEPT), stride=((1, 2, 4), 0, 8))
     return cute.make_tensor(q.iterator, layout)
 
 
@@ -231,40 +281,71 @@ def mask(
             cute.autovec_copy(zeros, into[0, None])
 
 
+class Scores:
+    """Q K^T of a tile.
+
+    Args:
+        mmas: with Q in registers, and in shared memory.
+        rQ: in registers; sQ: (64, 16, 1) and (64, 64, 1).
+    """
+
+    def __init__(self, mmas: Any, rQ: Any, sQ: Any, tiles: Tiles) -> None:
+        self.mmas, self.rQ = mmas, rQ
+        first, second = (mma.get_slice(0) for mma in mmas)
+        self.rK = mmas[0].make_fragment_B(first.partition_B(tiles.latent))
+        self.rLast = mmas[1].make_fragment_B(second.partition_B(tiles.last))
+        self.rMore, self.rRope = (
+            mmas[1].make_fragment_A(second.partition_A(s))[None, None, None, 0] for s in sQ
+        )
+
+    def of(self, stage: Any) -> Any:
+        """Those of the tile in a stage."""
+        first, second = self.mmas
+        acc = cute.make_rmem_tensor(first.partition_shape_C((ROWS, KEYS)), cutlass.Float32)
+        warpgroup.fence()
+        second.set(warpgroup.Field.ACCUMULATE, False)
+        cute.gemm(second, acc, self.rRope, self.rLast[None, None, None, stage], acc)
+        second.set(warpgroup.Field.ACCUMULATE, True)
+        first.set(warpgroup.Field.ACCUMULATE, True)
+        rK = self.rK[None, None, None, stage]
+        cute.gemm(second, acc, self.rMore[None, None, 0], rK[None, None, KEPT], acc)
+        for k in range(KEPT):
+            cute.gemm(first, acc, self.rQ[None, None, k], rK[None, None, k], acc)
+        warpgroup.commit_group()
+        warpgroup.wait_group(0)
+        return acc
+
+
 @cute.jit
 def weigh(
-    mma: Any, rQ: Any, rows: cutlass.Constexpr[Rows], loads: cutlass.Constexpr[Loads], sP: Any,
-    sFactors: Any, barriers: cutlass.Constexpr[Barriers], tid: Any,
+    products: cutlass.Constexpr[Scores], rows: cutlass.Constexpr[Rows],
+    loads: cutlass.Constexpr[Loads], sFactors: Any, barriers: cutlass.Constexpr[Barriers], tid: Any,
 ):  # fmt: skip
     """Weights of all tiles of a block.
 
     Args:
-        sP: (64, 64) for weights; sFactors: (64,).
+        sFactors: (64, stages).
     """
-    plan, share, sK = loads.plan, loads.share, loads.sK
+    plan, share, tiles = loads.plan, loads.share, loads.tiles
     stages = plan.config.stages
     leads = cute.arch.make_warp_uniform(tid // 32) == 0
     hidden = plan.queries - 1 if plan.causal else 0
-    rK = mma.make_fragment_B(mma.get_slice(0).partition_B(sK))
     store = cute.make_tiled_copy_C(
-        cute.make_copy_atom(cute.nvgpu.warp.StMatrix8x8x16bOp(False, 4), plan.dtype), mma
+        cute.make_copy_atom(cute.nvgpu.warp.StMatrix8x8x16bOp(False, 4), plan.dtype),
+        products.mmas[0],
     )
     part = store.get_slice(tid)
+    into = part.partition_D(tiles.last)
     corner = tid // 32 * 16 + tid % 32 // 4
     stage = cutlass.Int32(0)
     phase = cutlass.Int32(0)
     for i in range(share.count):
         page = loads.page(i + (stages - 1))  # known long before it is needed
         cute.arch.mbarrier_wait(barriers.loaded + stage, phase)
-        acc = cute.make_rmem_tensor(mma.partition_shape_C((ROWS, KEYS)), cutlass.Float32)
-        warpgroup.fence()
-        mma.set(warpgroup.Field.ACCUMULATE, False)
-        cute.gemm(mma, acc, rQ, rK[None, None, None, stage], acc)
-        warpgroup.commit_group()
-        warpgroup.wait_group(0)
+        acc = products.of(stage)
         limit = share.keys - (share.start + i) * KEYS
         if limit < KEYS + hidden:
-            mask(acc, sK[None, None, stage], limit, share.first, tid, plan)
+            mask(acc, tiles.whole[None, None, stage], limit, share.first, tid, plan)
         scores = by_rows(acc)
         largest = rows.largest(scores)
         rows.factor.fill(1.0)
@@ -273,18 +354,18 @@ def weigh(
         rows.weights(scores)
         p = cute.make_rmem_tensor(acc.layout, plan.dtype)
         p.store(acc.load().to(plan.dtype))
-        if i > 0:
-            cute.arch.mbarrier_wait(barriers.free, (i - 1) % 2)
-            if leads:
-                if i + (stages - 1) < share.count:
-                    before = stages - 1 if stage == 0 else stage - 1
-                    loads.start(i + (stages - 1), page, before)
-        cute.copy(store, part.retile(p), part.partition_D(sP))
         if tid % 4 == 0:
             for r in cutlass.range_constexpr(2):
-                sFactors[corner + 8 * r] = rows.factor[r]
+                sFactors[corner + 8 * r, stage] = rows.factor[r]
+        cute.arch.barrier(barrier_id=WEIGHTS, number_of_threads=GROUP)  # all have their scores
+        cute.copy(store, part.retile(p), into[None, None, None, stage])
         cute.arch.fence_proxy("async.shared", space="cta")
-        cute.arch.mbarrier_arrive(barriers.ready)
+        cute.arch.mbarrier_arrive(barriers.ready + stage)
+        if leads:
+            if (i > 0) & (i + (stages - 1) < share.count):
+                before = stages - 1 if stage == 0 else stage - 1
+                cute.arch.mbarrier_wait(barriers.free + before, 1 - phase if stage == 0 else phase)
+                loads.start(i + (stages - 1), page, before)
         stage += 1
         if stage == stages:
             stage = 0
@@ -293,42 +374,45 @@ def weigh(
 
 @cute.jit
 def last_factors(
-    rows: cutlass.Constexpr[Rows], sFactors: Any, mLogs: Any, share: cutlass.Constexpr[Share],
+    rows: cutlass.Constexpr[Rows], sLast: Any, mLogs: Any, share: cutlass.Constexpr[Share],
     barriers: cutlass.Constexpr[Barriers], tid: Any, plan: cutlass.Constexpr[MlaPlan],
 ):  # fmt: skip
     """What the result is multiplied with at the end, and the logarithms.
 
     Args:
+        sLast: (64,), in the place of a tile's factors.
         mLogs: (H, Sq), or None.
     """
-    if share.count > 0:
-        cute.arch.mbarrier_wait(barriers.free, (share.count - 1) % 2)
+    if share.count > 0:  # nobody reads factors any more
+        stage, turn = (share.count - 1) % plan.config.stages, (share.count - 1) // plan.config.stages
+        cute.arch.mbarrier_wait(barriers.free + stage, turn % 2)
     corner = tid // 32 * 16 + tid % 32 // 4
     for r in cutlass.range_constexpr(2):
         total = cute.arch.warp_reduction(rows.total[r], lambda a, b: a + b, threads_in_group=4)
         if tid % 4 == 0:
-            sFactors[corner + 8 * r] = 0.0 if total == 0.0 else 1.0 / total
+            sLast[corner + 8 * r] = 0.0 if total == 0.0 else 1.0 / total
             if cutlass.const_expr(mLogs is not None):
                 row = share.first + corner + 8 * r
                 if row < plan.rows:
                     logs = (rows.level[r] + cute.math.log2(total, fastmath=True)) * math.log(2.0)
                     mLogs[row % plan.group, row // plan.group] = logs
-    cute.arch.mbarrier_arrive(barriers.ready)
+    cute.arch.mbarrier_arrive(barriers.done)
 
 
 @cute.jit
 def add_values(
-    mma: Any, rO: Any, sP: Any, sV: Any, sFactors: Any, share: cutlass.Constexpr[Share],
-    barriers: cutlass.Constexpr[Barriers], tid: Any, plan: cutlass.Constexpr[MlaPlan],
+    mma: Any, rO: Any, tiles: cutlass.Constexpr[Tiles], half: Any, sFactors: Any,
+    share: cutlass.Constexpr[Share], barriers: cutlass.Constexpr[Barriers], tid: Any,
 ):  # fmt: skip
     """O += P V of all tiles, for 256 columns.
 
     Args:
-        sV: (256, 64, stages), the warpgroup's columns.
+        half: which ones.
+        sFactors: (64, stages), of tiles, and at the end of the result.
     """
     thr = mma.get_slice(0)
-    rP = mma.make_fragment_A(thr.partition_A(sP))
-    rV = mma.make_fragment_B(thr.partition_B(sV))
+    rP = mma.make_fragment_A(thr.partition_A(tiles.last))
+    rV = mma.make_fragment_B(thr.partition_B(tiles.values(half)))
     rows = by_rows(rO)
     rO.fill(0.0)
     corner = tid // 32 * 16 + tid % 32 // 4
@@ -336,24 +420,25 @@ def add_values(
     phase = cutlass.Int32(0)
     for i in range(share.count):
         cute.arch.mbarrier_wait(barriers.loaded + stage, phase)
-        cute.arch.mbarrier_wait(barriers.ready, i % 2)
-        factor = [sFactors[corner], sFactors[corner + 8]]
+        cute.arch.mbarrier_wait(barriers.ready + stage, phase)
+        factor = [sFactors[corner, stage], sFactors[corner + 8, stage]]
         if cute.arch.vote_any_sync((factor[0] != 1.0) | (factor[1] != 1.0)):
             for r in cutlass.range_constexpr(2):
                 rows[r, None] = rows[r, None].load() * factor[r]
         warpgroup.fence()
         mma.set(warpgroup.Field.ACCUMULATE, True)
-        cute.gemm(mma, rO, rP[None, None, None, 0], rV[None, None, None, stage], rO)
+        at = (None, None, None, stage)
+        cute.gemm(mma, rO, rP[at], rV[at], rO)
         warpgroup.commit_group()
         warpgroup.wait_group(0)
-        cute.arch.mbarrier_arrive(barriers.free)
+        cute.arch.mbarrier_arrive(barriers.free + stage)
         stage += 1
-        if stage == plan.config.stages:
+        if stage == tiles.stages:
             stage = 0
             phase = 1 - phase
-    cute.arch.mbarrier_wait(barriers.ready, share.count % 2)
+    cute.arch.mbarrier_wait(barriers.done, 0)
     for r in cutlass.range_constexpr(2):
-        rows[r, None] = rows[r, None].load() * sFactors[corner + 8 * r]
+        rows[r, None] = rows[r, None].load() * sFactors[corner + 8 * r, 0]
 
 
 @cute.jit
@@ -363,17 +448,16 @@ def write(rO: Any, mO: Any, half: Any, first: Any, tid: Any, plan: cutlass.Const
     Args:
         mO: (rows, 512).
     """
-    rows = by_rows(rO)
-    held = cute.make_rmem_tensor(rows.layout, mO.element_type)
-    held.store(rows.load().to(mO.element_type))
     for r in cutlass.range_constexpr(2):
         row = first + tid // 32 * 16 + tid % 32 // 4 + 8 * r
         if row < plan.rows:
             target = mO.iterator + mO.layout((row, half * HALF + tid % 4 * 2))
-            layout = cute.make_layout((2, HALF // 8), stride=(1, 8))
-            part = cute.make_tensor(target.align(2 * mO.element_type.width // 8), layout)
-            cute.autovec_copy(cute.make_tensor(held.iterator + 2 * r, cute.make_layout(
-                (2, HALF // 8), stride=(1, 4))), part)  # fmt: skip
+            target = target.align(2 * mO.element_type.width // 8)
+            for c in cutlass.range_constexpr(HALF // 8):
+                part = cute.make_tensor(rO.iterator + (4 * c + 2 * r), cute.make_layout(2))
+                held = cute.make_rmem_tensor(2, mO.element_type)
+                held.store(part.load().to(mO.element_type))
+                cute.autovec_copy(held, cute.make_tensor(target + 8 * c, cute.make_layout(2)))
 
 
 def tiles_of(lengths: Any, room: Any, first: Any, plan: MlaPlan) -> Share:
@@ -407,17 +491,20 @@ def mla_kernel(
     stages = plan.config.stages
 
     memory = utils.SmemAllocator()
-    sK, sP = (
-        memory.allocate_tensor(plan.dtype, s.outer, 1024, swizzle=s.inner) for s in plan.layouts()
+    sK, *sQ = (
+        memory.allocate_tensor(plan.dtype, s.outer, 1024, swizzle=s.inner)
+        for s in (plan.keys_layout(), plan.queries_layout(STEP), plan.queries_layout(ROPE))
     )
-    sFactors = memory.allocate_tensor(cutlass.Float32, cute.make_layout(ROWS), 16)
-    pointer = memory.allocate_array(cutlass.Int64, stages + 2, 8)
-    barriers = Barriers(pointer, pointer + stages, pointer + (stages + 1))
+    tiles = Tiles(sK, stages)
+    sFactors = memory.allocate_tensor(cutlass.Float32, cute.make_layout((ROWS, stages)), 16)
+    pointer = memory.allocate_array(cutlass.Int64, 3 * stages + 1, 8)
+    barriers = Barriers(*(pointer + i * stages for i in range(4)))
     if tid == 0:
         for i in cutlass.range_constexpr(stages):
             cute.arch.mbarrier_init(barriers.loaded + i, 1)
-        cute.arch.mbarrier_init(barriers.ready, GROUP)
-        cute.arch.mbarrier_init(barriers.free, 2 * GROUP)
+            cute.arch.mbarrier_init(barriers.ready + i, GROUP)
+            cute.arch.mbarrier_init(barriers.free + i, 2 * GROUP)
+        cute.arch.mbarrier_init(barriers.done, GROUP)
     cute.arch.mbarrier_init_fence()
     cute.arch.sync_threads()
 
@@ -425,28 +512,24 @@ def mla_kernel(
     tid = tid % GROUP
     if group == 0:
         cute.arch.setmaxregister_increase(REGISTERS[0])
-        loads = Loads(atom, mK, sK, barriers.loaded, table, batch, share, plan)
+        loads = Loads(atom, mK, tiles, barriers.loaded, table, batch, share, plan)
         if cute.arch.make_warp_uniform(tid // 32) == 0:
             for i in cutlass.range_constexpr(stages):
                 if i < share.count:
                     loads.start(i, loads.page(i), i)
         outer = (None, None, 0, batch)
-        rQ = load_queries(mNope[outer], mRope[outer], share.first, tid, plan)
+        own = [s[None, None, 0] for s in sQ]
+        rQ = load_queries(mNope[outer], mRope[outer], own, share.first, tid, plan)
         rows = Rows(scale_log2)
-        weigh(mmas[0], rQ, rows, loads, sP[None, None, 0], sFactors, barriers, tid)
+        products = Scores(mmas[:2], rQ, sQ, tiles)
+        weigh(products, rows, loads, sFactors, barriers, tid)
         logs = None if mLogs is None else mLogs[split, batch, None, None]
-        last_factors(rows, sFactors, logs, share, barriers, tid, plan)
+        last_factors(rows, sFactors[None, 0], logs, share, barriers, tid, plan)
     else:
         cute.arch.setmaxregister_decrease(REGISTERS[1])
         half = group - 1
-        # What is a row of K is a column of V.
-        layout = cute.make_layout(
-            ((64, HALF // 64), (8, KEYS // 8), stages),
-            stride=((1, 64 * KEYS), (64, 512), KEYS * WIDTH),
-        )
-        sV = cute.make_tensor(sK.iterator + half * (HALF * KEYS), layout)
-        rO = cute.make_rmem_tensor(mmas[1].partition_shape_C((ROWS, HALF)), cutlass.Float32)
-        add_values(mmas[1], rO, sP, sV, sFactors, share, barriers, tid, plan)
+        rO = cute.make_rmem_tensor(mmas[2].partition_shape_C((ROWS, HALF)), cutlass.Float32)
+        add_values(mmas[2], rO, tiles, half, sFactors, share, barriers, tid)
         write(rO, mO[None, None, 0, batch, split], half, share.first, tid, plan)
 
 
@@ -485,7 +568,7 @@ def mla_forward(
     into, into_logs = parts, part_logs
     if cutlass.const_expr(parts is None):
         into, into_logs = split_mode(out), split_mode(logs)
-    place = cute.slice_(plan.layouts()[0], (None, None, 0))
+    place = cute.slice_(plan.keys_layout(), (None, None, 0))
     atom, mK = cpasync.make_tiled_tma_atom(
         cpasync.CopyBulkTensorTileG2SOp(), mK, place, (KEYS, WIDTH)
     )
