@@ -4,10 +4,10 @@
 
 A block has 64 rows, the heads of some queries, and a share of the keys. Keys lie in shared memory
 once, 64 at a time: what is read along rows as K is read along columns as V. The first warpgroup has
-the queries in registers, but for their last 64 elements; it makes weights of a tile while the other
-two, each with 256 columns of the result, add the values of tiles before. Weights take the place of
-the tile's last 64 columns, which no value is in. That a tile's values are added means that its place
-is free: the first warpgroup then starts the load of the next tile there.
+the queries, most of them in registers; it makes weights of a tile while the other two, each with
+256 columns of the result, add the values of tiles before. Weights take the place of the tile's last
+64 columns, in which no value is. When a tile's values are added its place is free: the first
+warpgroup then starts the load of the next tile there.
 
 Floor: 2 (576 + 512) operations for each key and row at what wgmma reaches on an H200 under load,
 about 800 Tflop/s: with 128 rows 11 us for each 32,768 keys of all sequences. Bytes of keys over the
@@ -384,7 +384,10 @@ def last_factors(
         mLogs: (H, Sq), or None.
     """
     if share.count > 0:  # nobody reads factors any more
-        stage, turn = (share.count - 1) % plan.config.stages, (share.count - 1) // plan.config.stages
+        stage, turn = (
+            (share.count - 1) % plan.config.stages,
+            (share.count - 1) // plan.config.stages,
+        )
         cute.arch.mbarrier_wait(barriers.free + stage, turn % 2)
     corner = tid // 32 * 16 + tid % 32 // 4
     for r in cutlass.range_constexpr(2):
@@ -418,7 +421,7 @@ def add_values(
     corner = tid // 32 * 16 + tid % 32 // 4
     stage = cutlass.Int32(0)
     phase = cutlass.Int32(0)
-    for i in range(share.count):
+    for _ in range(share.count):
         cute.arch.mbarrier_wait(barriers.loaded + stage, phase)
         cute.arch.mbarrier_wait(barriers.ready + stage, phase)
         factor = [sFactors[corner, stage], sFactors[corner + 8, stage]]
