@@ -23,8 +23,8 @@ from opencute.kernels.mla.sm90 import MlaPlan, mla_forward
 pytestmark = pytest.mark.t1
 
 
-def compiled(queries: int, page: int | None, splits: int) -> Any:
-    plan = MlaPlan(cutlass.BFloat16, MlaConfig(3, splits), queries, 128, True, page)
+def compiled(queries: int, page: int | None, splits: int, cluster: int) -> Any:
+    plan = MlaPlan(cutlass.BFloat16, MlaConfig(3, splits, cluster), queries, 128, True, page)
     shapes = [(1, queries, 128, d) for d in (512, 64)]
     arrays = [
         from_dlpack(np.zeros(s, ml_dtypes.bfloat16)).mark_layout_dynamic(leading_dim=len(s) - 1)
@@ -41,9 +41,11 @@ def compiled(queries: int, page: int | None, splits: int) -> Any:
         return cute.compile[cute.GPUArch("sm_90a")](mla_forward, *args).artefacts
 
 
-@pytest.mark.parametrize(("queries", "page", "splits"), [(1, None, 1), (2, 64, 2)])
-def test_products_run_beside_the_rest(queries: int, page: int | None, splits: int) -> None:
-    made = compiled(queries, page, splits)
+@pytest.mark.parametrize(("queries", "page", "splits", "cluster"), [(1, None, 1, 1), (2, 64, 2, 2)])
+def test_products_run_beside_the_rest(
+    queries: int, page: int | None, splits: int, cluster: int
+) -> None:
+    made = compiled(queries, page, splits, cluster)
     assert made.device.report.diagnostics == ()  # ptxas says where it serialises products
     for report in made.device.report.functions:
         assert report.spill_loads == report.spill_stores == report.stack == 0

@@ -32,7 +32,7 @@ def operands(b: int, sq: int, h: int, keys: int, page: int | None, dtype: Any) -
 CASES = [
     # b, sq, h, lengths, page, dtype, config; tiles have 64 keys
     (1, 1, 16, (70,), None, np.float16, MlaConfig(2, 1)),
-    (1, 2, 40, (150,), 128, ml_dtypes.bfloat16, MlaConfig(3, 2)),  # rows of two blocks
+    (1, 2, 40, (250,), 128, ml_dtypes.bfloat16, MlaConfig(2, 1, 2)),  # two blocks, a cluster
 ]
 
 
@@ -87,6 +87,7 @@ def test_wrong_arguments() -> None:
         (lambda: mla_decode(q_nope, q_rope, flat, scale=1.0, out=q_rope), "OC2523"),
         (lambda: mla_decode(q_nope, q_rope, still, scale=1.0), "OC2568"),
         (lambda: mla_decode(q_nope, q_rope, flat, scale=1.0, config=MlaConfig(4, 1)), "OC2566"),
+        (lambda: mla_decode(q_nope, q_rope, flat, scale=1.0, config=MlaConfig(3, 1, 2)), "OC2566"),
     ):
         with KNOBS.override(target="sim:sm_90a"), pytest.raises(ArgumentError) as e:
             bad()
@@ -100,7 +101,7 @@ def test_wrong_arguments() -> None:
 def test_choices_are_possible() -> None:
     for rows, keys, batches in ((128, 8192, 64), (16, 100000, 1), (2048, 1, 3)):
         best = heuristic(rows, keys, batches, 132)
-        assert best.check() is best
+        assert best.check(rows) is best
         assert best in list(search_space(rows, keys, batches, 132))
     assert heuristic(128, 8192, 66, 132).splits == 1
     assert heuristic(128, 65536, 1, 132).splits >= 60

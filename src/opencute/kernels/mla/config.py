@@ -5,7 +5,7 @@ trying.
 
 In: what is known of a call. Out: a frozen configuration::
 
-    heuristic(rows=128, keys=8192, batches=8, processors=132)  # MlaConfig(stages=3, splits=8)
+    heuristic(128, 8192, 8, 132)  # MlaConfig(stages=3, splits=8, cluster=2)
 """
 
 from __future__ import annotations
@@ -30,21 +30,28 @@ class MlaConfig:
     Args:
         stages: tiles in shared memory, 2 or 3.
         splits: blocks that share the keys of a sequence.
+        cluster: blocks with the same keys and other rows that share what they load: 1 or 2.
     """
 
     stages: int
     splits: int
+    cluster: int = 1
 
-    def check(self) -> MlaConfig:
+    def check(self, rows: int) -> MlaConfig:
         """The configuration itself, if it is possible.
+
+        Args:
+            rows: queries times heads.
 
         Raises:
             ArgumentError: it is not.
         """
-        if self.stages not in (2, 3) or not 1 <= self.splits <= 1024:
+        good = self.stages in (2, 3) and 1 <= self.splits <= 1024 and self.cluster in (1, 2)
+        if not good or -(-rows // ROWS) % self.cluster:
             raise ArgumentError(
                 "attention with a latent cache cannot be shared like this", code="OC2566",
-                expected="2 or 3 stages, and 1 to 1024 splits", found=self,
+                expected="2 or 3 stages, 1 to 1024 splits, and a cluster of 1 block, or of 2 that "
+                f"divides the blocks of {rows} rows", found=self,
             )  # fmt: skip
         return self
 
@@ -59,7 +66,8 @@ def heuristic(rows: int, keys: int, batches: int, processors: int) -> MlaConfig:
         processors: multiprocessors of the device; each has one block.
     """
     blocks = batches * -(-rows // ROWS)
-    return MlaConfig(3, good_splits(blocks, keys, 2 * KEYS, processors, start=START))
+    splits = good_splits(blocks, keys, 2 * KEYS, processors, start=START)
+    return MlaConfig(3, splits, 1 if -(-rows // ROWS) % 2 else 2)
 
 
 def search_space(rows: int, keys: int, batches: int, processors: int) -> Iterator[MlaConfig]:
@@ -67,6 +75,7 @@ def search_space(rows: int, keys: int, batches: int, processors: int) -> Iterato
     best = heuristic(rows, keys, batches, processors)
     most = max(1, -(-keys // KEYS))
     near = (best.splits, 1, best.splits + 1, best.splits - 1, 2 * best.splits, best.splits // 2)
-    for stages in (3, 2):
-        for splits in dict.fromkeys(min(max(s, 1), most) for s in near):
-            yield MlaConfig(stages, splits)
+    for cluster in dict.fromkeys((best.cluster, 1)):
+        for stages in (3, 2):
+            for splits in dict.fromkeys(min(max(s, 1), most) for s in near):
+                yield MlaConfig(stages, splits, cluster)

@@ -90,7 +90,7 @@ def mla_decode(
         else:
             if config is None:
                 config = heuristic(queries * heads, keys, batch, multiprocessors(q_nope))
-            plan = MlaPlan(dtype, config.check(), queries, heads, causal, page)
+            plan = MlaPlan(dtype, config.check(queries * heads), queries, heads, causal, page)
             arrays = {"q_nope": q_nope, "q_rope": q_rope, "cache": cache, "out": out}
             _launch(plan, arrays, logs, seqlens_k, block_table, float(scale))
     return (out, logs) if return_lse else out

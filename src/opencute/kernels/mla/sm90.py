@@ -7,12 +7,14 @@ once, 64 at a time: what is read along rows as K is read along columns as V. The
 the queries, most of them in registers; it makes weights of a tile while the other two, each with
 256 columns of the result, add the values of tiles before. Weights take the place of the tile's last
 64 columns, in which no value is. When a tile's values are added its place is free: the first
-warpgroup then starts the load of the next tile there.
+warpgroup then starts the load of the next tile there. Two blocks with the same keys and other rows
+may be a cluster: each loads half of a tile, for both.
 
 Floor: 2 (576 + 512) operations for each key and row at what wgmma reaches on an H200 under load,
 about 800 Tflop/s: with 128 rows 11 us for each 32,768 keys of all sequences. Bytes of keys over the
 bandwidth are less from about 90 rows on: 8 us for as many keys. A tile takes a multiprocessor 1,152
 clocks for scores and 1,024 for values, and its exponentials run beside values of the tile before.
+To arrive from the L2 it takes about 3,100 clocks, and half of that where two blocks share it.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ HALF = LATENT // 2  # columns of a warpgroup that adds values
 STEP = 16  # elements of an instruction
 KEPT = LATENT // STEP - 1  # steps of the queries in registers: all of 184 that a thread can have
 REGISTERS = (184, 160)  # of a thread that makes weights, and of one that adds values
+WARPS = 2 * GROUP // 32  # of those that add values
 WEIGHTS = 1  # the named barrier of the first warpgroup
 
 cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
@@ -204,11 +207,14 @@ class Loads:
             size = KEYS * WIDTH * self.plan.dtype.width // 8
             cute.arch.mbarrier_arrive_and_expect_tx(barrier, size)
         g = cute.local_tile(self.tensor[None, None, page], (KEYS, WIDTH), (tile, 0))
+        blocks = self.plan.config.cluster
+        rank = 0 if blocks == 1 else cute.arch.make_warp_uniform(cute.arch.block_idx_in_cluster())
         into, source = cpasync.tma_partition(
-            self.atom, 0, cute.make_layout(1),
+            self.atom, rank, cute.make_layout(blocks),
             cute.group_modes(self.tiles.whole[None, None, stage], 0, 2), cute.group_modes(g, 0, 2),
         )  # fmt: skip
-        cute.copy(self.atom, source, into, tma_bar_ptr=barrier)
+        mask = None if blocks == 1 else (1 << blocks) - 1
+        cute.copy(self.atom, source, into, tma_bar_ptr=barrier, mcast_mask=mask)
 
 
 @cute.jit
@@ -406,6 +412,7 @@ def last_factors(
 def add_values(
     mma: Any, rO: Any, tiles: cutlass.Constexpr[Tiles], half: Any, sFactors: Any,
     share: cutlass.Constexpr[Share], barriers: cutlass.Constexpr[Barriers], tid: Any,
+    cluster: cutlass.Constexpr[int],
 ):  # fmt: skip
     """O += P V of all tiles, for 256 columns.
 
@@ -434,7 +441,10 @@ def add_values(
         cute.gemm(mma, rO, rP[at], rV[at], rO)
         warpgroup.commit_group()
         warpgroup.wait_group(0)
-        cute.arch.mbarrier_arrive(barriers.free + stage)
+        with cute.arch.elect_one():
+            for block in cutlass.range_constexpr(cluster):
+                peer = None if cluster == 1 else block
+                cute.arch.mbarrier_arrive(barriers.free + stage, peer)
         stage += 1
         if stage == tiles.stages:
             stage = 0
@@ -473,6 +483,15 @@ def tiles_of(lengths: Any, room: Any, first: Any, plan: MlaPlan) -> Share:
     return Share(first, keys, start, cutlass.max(cutlass.min(tiles - start, share), 0))
 
 
+def meet(cluster: int) -> None:
+    """Wait for all threads of the block, or of the cluster."""
+    if cluster == 1:
+        cute.arch.sync_threads()
+    else:
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
+
+
 @cute.kernel
 def mla_kernel(
     atom: Any,
@@ -491,7 +510,7 @@ def mla_kernel(
     tid, _, _ = cute.arch.thread_idx()
     block, split, batch = cute.arch.block_idx()
     group = cute.arch.make_warp_uniform(tid // GROUP)
-    stages = plan.config.stages
+    stages, cluster = plan.config.stages, plan.config.cluster
 
     memory = utils.SmemAllocator()
     sK, *sQ = (
@@ -506,10 +525,10 @@ def mla_kernel(
         for i in cutlass.range_constexpr(stages):
             cute.arch.mbarrier_init(barriers.loaded + i, 1)
             cute.arch.mbarrier_init(barriers.ready + i, GROUP)
-            cute.arch.mbarrier_init(barriers.free + i, 2 * GROUP)
+            cute.arch.mbarrier_init(barriers.free + i, cluster * WARPS)
         cute.arch.mbarrier_init(barriers.done, GROUP)
     cute.arch.mbarrier_init_fence()
-    cute.arch.sync_threads()
+    meet(cluster)
 
     share = tiles_of(lengths, room, block * ROWS, plan)
     tid = tid % GROUP
@@ -532,8 +551,10 @@ def mla_kernel(
         cute.arch.setmaxregister_decrease(REGISTERS[1])
         half = group - 1
         rO = cute.make_rmem_tensor(mmas[2].partition_shape_C((ROWS, HALF)), cutlass.Float32)
-        add_values(mmas[2], rO, tiles, half, sFactors, share, barriers, tid)
+        add_values(mmas[2], rO, tiles, half, sFactors, share, barriers, tid, cluster)
         write(rO, mO[None, None, 0, batch, split], half, share.first, tid, plan)
+    if cutlass.const_expr(cluster > 1):  # the other block may still want to say what is free
+        meet(cluster)
 
 
 @cute.jit
@@ -572,15 +593,18 @@ def mla_forward(
     if cutlass.const_expr(parts is None):
         into, into_logs = split_mode(out), split_mode(logs)
     place = cute.slice_(plan.keys_layout(), (None, None, 0))
-    atom, mK = cpasync.make_tiled_tma_atom(
-        cpasync.CopyBulkTensorTileG2SOp(), mK, place, (KEYS, WIDTH)
-    )
+    cluster = plan.config.cluster
+    op = cpasync.CopyBulkTensorTileG2SOp() if cluster == 1 else (
+        cpasync.CopyBulkTensorTileG2SMulticastOp()
+    )  # fmt: skip
+    atom, mK = cpasync.make_tiled_tma_atom(op, mK, place, (KEYS, WIDTH), cluster)
     mla_kernel(
         atom, packed(q_nope, plan), packed(q_rope, plan), mK, packed(into, plan), into_logs,
         lengths, table, room, scale_log2, plan.products(), plan,
     ).launch(
         grid=[cute.ceil_div(plan.rows, ROWS), plan.config.splits, q_nope.shape[0]],
         block=[3 * GROUP, 1, 1], min_blocks_per_mp=1,
+        cluster=[cluster, 1, 1] if cluster > 1 else None,
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):
         combine(parts, part_logs, out, logs)
