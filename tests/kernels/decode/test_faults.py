@@ -46,7 +46,7 @@ BARRIER = "    cute.arch.sync_threads()\n"
 FAULTS = [
     # what is wrong, the module, the text, what stands there instead, the report
     ("no wait for a load", "sm90", WAIT, "", "OC3402"),
-    ("the next load too early", "sm90", USED, "", "OC3402"),
+    ("the next load too early", "sm90", USED, "", "OC3401"),
     ("too few bytes", "sm90", "size = 2 * n", "size = n", "OC3402"),
     ("barriers are not ready", "sm90", READY, "", "OC3401"),
     ("no next load", "sm90", "            if ahead < end:", "            if ahead < 0:", "OC3501"),

@@ -19,6 +19,7 @@ __all__ = ["DecodeConfig", "Work", "depth_of", "good_splits", "heuristic", "sear
 
 ROWS = 16  # of an instruction, and of a warp
 BESIDE = 2  # blocks of a multiprocessor
+ALONE = 0.6  # time of a block that has a multiprocessor to itself, to that of one of several
 START, COMBINE = 128, 128  # what a block's start, and a second kernel, cost: in keys of a block
 
 
@@ -133,8 +134,9 @@ def good_splits(
 
     def cost(splits: int) -> float:
         full, rest = divmod(pairs * splits, slots)
-        # Blocks that have a multiprocessor to themselves are faster.
-        waves = full + (-(-rest * beside // slots) / beside if rest else 0.0)
+        waves = full + (
+            0.0 if not rest else ALONE if rest * beside <= slots < beside * slots else 1.0
+        )
         return waves * (-(-keys // splits) + start) + (COMBINE + splits if splits > 1 else 0)
 
     return min(range(1, max(1, min(keys // least, 256)) + 1), key=cost)

@@ -9,7 +9,7 @@ out, lse = decode_attention(q, k_pages, v_pages, lengths, block_table=table, ret
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import opencute as cutlass
@@ -134,8 +134,9 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     q, heads = call.q, int(call.k.shape[2])
     batch, queries, all_heads, head_dim = (int(x) for x in q.shape)
     plan = DecodePlan(
-        call.dtype, head_dim, config, queries, all_heads // heads, call.causal, call.work.page
-    )
+        call.dtype, head_dim, replace(config, splits=1), queries, all_heads // heads, call.causal,
+        call.work.page,
+    )  # fmt: skip
     parts = part_logs = None
     if config.splits > 1:
         parts = empty(q, (config.splits, batch, queries, all_heads, head_dim), "float32")

@@ -42,7 +42,7 @@ class DecodePlan:
     Args:
         dtype: Float16 or BFloat16.
         head_dim: elements of a head.
-        config: how the work is shared.
+        config: how the work is shared; how many splits there are the launch says.
         queries: of a sequence.
         group: heads of queries to one head of keys.
         causal: whether each query but the last one sees one key less than the next.
@@ -87,12 +87,16 @@ class DecodePlan:
         return cute.make_layout((rows, self.depth), stride=(self.depth + 8, 1))
 
 
-def packed(t: Any, plan: DecodePlan) -> Any:
-    """A tensor (..., Sq, H, D), with what is known of it, as (rows, D, Hk, ...)."""
+def packed(t: Any, group: int) -> Any:
+    """A tensor (..., Sq, H, D), with what is known of it, as (rows, D, Hk, ...).
+
+    Args:
+        group: heads of queries to one head of keys.
+    """
     *outer, queries, heads, size = t.shape
     *steps, sq, sh, _ = (cute.assume(s, divby=4) for s in (*t.stride[:-1], 4))
-    shape = ((plan.group, queries), size, heads // plan.group, *reversed(outer))
-    stride = ((sh, sq), 1, plan.group * sh, *reversed(steps))
+    shape = ((group, queries), size, heads // group, *reversed(outer))
+    stride = ((sh, sq), 1, group * sh, *reversed(steps))
     return cute.make_tensor(t.iterator.align(8), cute.make_layout(shape, stride=stride))
 
 
@@ -113,7 +117,7 @@ def key_range(lengths: Any, batch: Any, room: Any, split: Any, plan: DecodePlan)
     """
     keys = room if lengths is None else cutlass.min(cutlass.max(lengths[batch], 0), room)
     tiles = cute.ceil_div(keys, plan.config.n)
-    share = cute.ceil_div(tiles, plan.config.splits)
+    share = cute.ceil_div(tiles, cute.arch.grid_dim()[1])
     return keys, split * share, cutlass.min(tiles, (split + 1) * share)
 
 

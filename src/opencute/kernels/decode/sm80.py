@@ -76,6 +76,17 @@ class Loads:
 
 
 @cute.jit
+def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
+    """Start the copies of a group's first tiles; arguments as for `consume`."""
+    config = loads.plan.config
+    for i in cutlass.range_constexpr(config.stages - 1):
+        tile = start + which + i * config.groups
+        if tile < end:
+            loads.start(tile, which * config.stages + i)
+        cute.arch.cp_async_commit_group()
+
+
+@cute.jit
 def consume(
     walk: cutlass.Constexpr[Walk], loads: cutlass.Constexpr[Loads],
     softmax: cutlass.Constexpr[Softmax], rO: Any, which: Any, first: Any, keys: Any, start: Any,
@@ -88,11 +99,6 @@ def consume(
     """
     plan, config = walk.plan, walk.plan.config
     own = which * config.stages
-    for i in cutlass.range_constexpr(config.stages - 1):
-        tile = start + which + i * config.groups
-        if tile < end:
-            loads.start(tile, own + i)
-        cute.arch.cp_async_commit_group()
     stage = cutlass.Int32(0)
     free = cutlass.Int32(config.stages - 1)
     for tile in range(start + which, end, config.groups):
@@ -140,11 +146,12 @@ def decode_kernel(
         cutlass.Float32, cute.make_layout((config.rows, config.groups, 2)), 16
     )
     keys, start, end = key_range(lengths, batch, room, split, plan)
-    load_queries(mQ[None, None, head, batch], sQ, first, tid, plan)
     loads = Loads(
         mK[None, None, head, None], mV[None, None, head, None], sK, sV, table, batch, keys,
         tid % plan.threads, plan,
     )  # fmt: skip
+    begin(loads, which, start, end)
+    load_queries(mQ[None, None, head, batch], sQ, first, tid, plan)
     cute.arch.sync_threads()
     walk = Walk(sQ, sK, sV, mma, tid % plan.threads, plan)
     rO = walk.results()
@@ -187,10 +194,10 @@ def decode_forward(
         into, into_logs = split_mode(out), split_mode(logs)
     blocks = cute.ceil_div(plan.queries * plan.group, plan.config.rows)
     decode_kernel(
-        packed(q, plan), mK, mV, packed(into, plan), into_logs, lengths, table, room, scale_log2,
-        plan.tiled_mma(), plan,
+        packed(q, plan.group), mK, mV, packed(into, plan.group), into_logs, lengths, table, room,
+        scale_log2, plan.tiled_mma(), plan,
     ).launch(
-        grid=[mK.shape[2] * blocks, plan.config.splits, q.shape[0]],
+        grid=[mK.shape[2] * blocks, into.shape[0], q.shape[0]],
         block=[plan.threads * plan.config.groups, 1, 1],
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):

@@ -87,6 +87,24 @@ class Loads:
 
 
 @cute.jit
+def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
+    """Make a group's barriers, and start the loads of its first tiles; for one warp of it.
+
+    Arguments are those of `consume`.
+    """
+    config = loads.plan.config
+    own = which * config.stages
+    with cute.arch.elect_one():
+        for i in cutlass.range_constexpr(config.stages):
+            cute.arch.mbarrier_init(loads.barriers + (own + i), 1)
+    cute.arch.mbarrier_init_fence()
+    for i in cutlass.range_constexpr(config.stages):
+        tile = start + which + i * config.groups
+        if tile < end:
+            loads.start(tile, own + i)
+
+
+@cute.jit
 def consume(
     walk: cutlass.Constexpr[Walk], loads: cutlass.Constexpr[Loads],
     softmax: cutlass.Constexpr[Softmax], rO: Any, which: Any, first: Any, keys: Any, start: Any,
@@ -100,11 +118,6 @@ def consume(
     plan, config = walk.plan, walk.plan.config
     own = which * config.stages
     leads = cute.arch.make_warp_uniform(walk.tid // 32) == 0
-    if leads:
-        for i in cutlass.range_constexpr(config.stages):
-            tile = start + which + i * config.groups
-            if tile < end:
-                loads.start(tile, own + i)
     stage = cutlass.Int32(0)
     phase = cutlass.Int32(0)
     for tile in range(start + which, end, config.groups):
@@ -156,15 +169,13 @@ def decode_kernel(
         cutlass.Float32, cute.make_layout((config.rows, config.groups, 2)), 16
     )
     barriers = memory.allocate_array(cutlass.Int64, plan.tiles, 8)
-    if tid == 0:
-        for i in cutlass.range_constexpr(plan.tiles):
-            cute.arch.mbarrier_init(barriers + i, 1)
-    cute.arch.mbarrier_init_fence()
     keys, start, end = key_range(lengths, batch, room, split, plan)
-    load_queries(mQ[None, None, head, batch], sQ, first, tid, plan)
-    cute.arch.sync_threads()  # queries and barriers are there
     heads = [t[None, None, head, None] for t in (mK, mV)]
     loads = Loads(atoms, heads, (sK, sV), barriers, table, batch, plan)
+    if cute.arch.make_warp_uniform(tid // 32) % config.warps == 0:
+        begin(loads, which, start, end)
+    load_queries(mQ[None, None, head, batch], sQ, first, tid, plan)
+    cute.arch.sync_threads()  # queries and barriers are there
     walk = Walk(sQ, sK, sV, mma, tid % plan.threads, plan)
     rO = walk.results()
     softmax = Softmax(2 * rO.shape[1], scale_log2)
@@ -206,10 +217,11 @@ def decode_forward(
     ]
     blocks = cute.ceil_div(plan.queries * plan.group, plan.config.rows)
     decode_kernel(
-        tuple(atom for atom, _ in made), packed(q, plan), *(t for _, t in made),
-        packed(into, plan), into_logs, lengths, table, room, scale_log2, plan.tiled_mma(), plan,
+        tuple(atom for atom, _ in made), packed(q, plan.group), *(t for _, t in made),
+        packed(into, plan.group), into_logs, lengths, table, room, scale_log2, plan.tiled_mma(),
+        plan,
     ).launch(
-        grid=[mK.shape[2] * blocks, plan.config.splits, q.shape[0]],
+        grid=[mK.shape[2] * blocks, into.shape[0], q.shape[0]],
         block=[plan.threads * plan.config.groups, 1, 1],
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):

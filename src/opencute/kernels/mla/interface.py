@@ -9,6 +9,7 @@ out = mla_decode(q_nope, q_rope, pages, lengths, block_table=table, scale=192**-
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from opencute.base.errors import ArgumentError
@@ -90,15 +91,17 @@ def mla_decode(
         else:
             if config is None:
                 config = heuristic(queries * heads, keys, batch, multiprocessors(q_nope))
-            plan = MlaPlan(dtype, config.check(queries * heads), queries, heads, causal, page)
+            config.check(queries * heads)
+            plan = MlaPlan(dtype, replace(config, splits=1), queries, heads, causal, page)
             arrays = {"q_nope": q_nope, "q_rope": q_rope, "cache": cache, "out": out}
-            _launch(plan, arrays, logs, seqlens_k, block_table, float(scale))
+            _launch(plan, config.splits, arrays, logs, seqlens_k, block_table, float(scale))
     return (out, logs) if return_lse else out
 
 
 def _launch(
-    plan: MlaPlan, arrays: dict[str, Any], logs: Any, lengths: Any, table: Any, scale: float
-) -> None:
+    plan: MlaPlan, splits: int, arrays: dict[str, Any], logs: Any, lengths: Any, table: Any,
+    scale: float,
+) -> None:  # fmt: skip
     """Run the kernel."""
     arch = run_target().arch
     if arch != "sm_90a":
@@ -114,8 +117,8 @@ def _launch(
         )  # fmt: skip
     parts = part_logs = None
     batch, queries, heads, _ = (int(x) for x in arrays["q_nope"].shape)
-    if plan.config.splits > 1:
-        splits, like = plan.config.splits, arrays["q_nope"]
+    if splits > 1:
+        like = arrays["q_nope"]
         parts = empty(like, (splits, batch, queries, heads, LATENT), "float32")
         part_logs = empty(like, (splits, batch, heads, queries), "float32")
     tensors = [rows(name, t) for name, t in arrays.items()]

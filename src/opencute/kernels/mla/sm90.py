@@ -52,7 +52,7 @@ class MlaPlan:
 
     Args:
         dtype: Float16 or BFloat16.
-        config: how the work is shared.
+        config: how the work is shared; how many splits there are the launch says.
         queries: of a sequence.
         group: heads.
         causal: whether each query but the last one sees one key less than the next.
@@ -473,12 +473,12 @@ def write(rO: Any, mO: Any, half: Any, first: Any, tid: Any, plan: cutlass.Const
                 cute.autovec_copy(held, cute.make_tensor(target + 8 * c, cute.make_layout(2)))
 
 
-def tiles_of(lengths: Any, room: Any, first: Any, plan: MlaPlan) -> Share:
+def tiles_of(lengths: Any, room: Any, first: Any) -> Share:
     """The share of a block."""
     _, split, batch = cute.arch.block_idx()
     keys = room if lengths is None else cutlass.min(cutlass.max(lengths[batch], 0), room)
     tiles = cute.ceil_div(keys, KEYS)
-    share = cute.ceil_div(tiles, plan.config.splits)
+    share = cute.ceil_div(tiles, cute.arch.grid_dim()[1])
     start = split * share
     return Share(first, keys, start, cutlass.max(cutlass.min(tiles - start, share), 0))
 
@@ -522,6 +522,7 @@ def mla_kernel(
     pointer = memory.allocate_array(cutlass.Int64, 3 * stages + 1, 8)
     barriers = Barriers(*(pointer + i * stages for i in range(4)))
     if tid == 0:
+        cpasync.prefetch_descriptor(atom)
         for i in cutlass.range_constexpr(stages):
             cute.arch.mbarrier_init(barriers.loaded + i, 1)
             cute.arch.mbarrier_init(barriers.ready + i, GROUP)
@@ -530,7 +531,7 @@ def mla_kernel(
     cute.arch.mbarrier_init_fence()
     meet(cluster)
 
-    share = tiles_of(lengths, room, block * ROWS, plan)
+    share = tiles_of(lengths, room, block * ROWS)
     tid = tid % GROUP
     if group == 0:
         cute.arch.setmaxregister_increase(REGISTERS[0])
@@ -599,10 +600,10 @@ def mla_forward(
     )  # fmt: skip
     atom, mK = cpasync.make_tiled_tma_atom(op, mK, place, (KEYS, WIDTH), cluster)
     mla_kernel(
-        atom, packed(q_nope, plan), packed(q_rope, plan), mK, packed(into, plan), into_logs,
-        lengths, table, room, scale_log2, plan.products(), plan,
+        atom, *(packed(t, plan.group) for t in (q_nope, q_rope)), mK, packed(into, plan.group),
+        into_logs, lengths, table, room, scale_log2, plan.products(), plan,
     ).launch(
-        grid=[cute.ceil_div(plan.rows, ROWS), plan.config.splits, q_nope.shape[0]],
+        grid=[cute.ceil_div(plan.rows, ROWS), into.shape[0], q_nope.shape[0]],
         block=[3 * GROUP, 1, 1], min_blocks_per_mp=1,
         cluster=[cluster, 1, 1] if cluster > 1 else None,
     )  # fmt: skip
