@@ -12,7 +12,7 @@ import pytest
 
 from opencute.base.errors import ArgumentError
 from opencute.base.knobs import KNOBS
-from opencute.kernels.decode import DecodeConfig, decode_attention
+from opencute.kernels.decode import DecodeConfig, decode_attention, interface
 from opencute.kernels.decode.config import Work, heuristic, search_space
 from opencute.kernels.decode.reference import decode_attention as reference
 
@@ -149,6 +149,7 @@ def test_splits_fill_the_device() -> None:
 
 
 @pytest.mark.t2
+@pytest.mark.parametrize("bulk", [True, False])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("page", [None, 16, 64])
 @pytest.mark.parametrize(
@@ -161,9 +162,12 @@ def test_splits_fill_the_device() -> None:
     ],
 )
 def test_on_a_gpu(
-    b: int, sq: int, keys: int, h: int, hk: int, d: int, page: int | None, dtype: str
-) -> None:
+    monkeypatch: pytest.MonkeyPatch, b: int, sq: int, keys: int, h: int, hk: int, d: int,
+    page: int | None, dtype: str, bulk: bool,
+) -> None:  # fmt: skip
     torch = pytest.importorskip("torch")
+    if not bulk:
+        monkeypatch.setattr(interface, "_has_tensor_maps", lambda call: False)
     *arrays, table = operands(b, sq, h, hk, d, keys, page, np.float32)
     lengths = np.random.default_rng(1).integers(0, keys + 1, b).astype(np.int32)
     lengths[0] = keys

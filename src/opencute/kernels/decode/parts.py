@@ -192,14 +192,23 @@ class Walk:
         config = self.plan.config
         acc = self.mma.make_fragment_C(self.mma.partition_shape_C((config.rows, config.n)))
         acc.fill(0.0)
-        for k in range(cute.size(self.rQ, mode=[2])):
+        steps = cute.size(self.rQ, mode=[2])
+        for k in range(steps):  # all of them before the first is used: a warp is on its own
+            cute.copy(self.read_K, self.from_K[None, None, k, place], self.into_K[None, None, k])
+        for k in range(steps):
             at = (None, None, k)
-            cute.copy(self.read_K, self.from_K[None, None, k, place], self.into_K[at])
             cute.gemm(self.mma, acc, self.rQ[at], self.rK[at], acc)
         return acc
 
+    def read_values(self, place: Any, k: int) -> None:
+        """Read the values of 16 keys."""
+        cute.copy(self.read_V, self.from_V[None, None, k, place], self.into_V[None, None, k])
+
     def add_values(self, softmax: Softmax, acc: Any, rO: Any, place: Any) -> None:
-        """O += P V, with the weights P made from scores 16 keys at a time."""
+        """O += P V, with the weights P made from scores 16 keys at a time.
+
+        The first values have been read already.
+        """
         _, m, n = acc.shape
         for k in range(n // 2):
             part = columns_of(acc, 2 * k, 2)
@@ -208,9 +217,9 @@ class Walk:
             p.store(part.load().to(self.plan.dtype))
             # Neighbouring accumulators along n are what an MMA takes along k.
             rP = cute.make_tensor(p.iterator, cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4)))
-            at = (None, None, k)
-            cute.copy(self.read_V, self.from_V[None, None, k, place], self.into_V[at])
-            cute.gemm(self.mma, rO, rP, self.rV[at], rO)
+            if k + 1 < n // 2:
+                self.read_values(place, k + 1)
+            cute.gemm(self.mma, rO, rP, self.rV[None, None, k], rO)
 
 
 @cute.jit
@@ -271,6 +280,7 @@ def visit(
         mask(rows, walk.coords, first, limit, plan)
         if cutlass.const_expr(not cleared):
             clear_values(walk, place, which, limit)
+    walk.read_values(place, 0)
     largest = softmax.largest(rows)
     if softmax.above(largest):
         softmax.raise_to(largest, by_rows(rO))
