@@ -34,8 +34,6 @@ class HostCopies:
     """
 
     def __init__(self, tensors: Sequence[ExternalTensor]) -> None:
-        import numpy as np
-
         self._spans: list[tuple[int, int, int, Any]] = []  # device, start, end, copy
         spans: list[list[int]] = []
         for t in sorted(tensors, key=lambda t: (t.array.device[1], _span(t))):
