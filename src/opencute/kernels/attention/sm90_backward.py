@@ -1,0 +1,583 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The derivatives of attention with warpgroups: sm_90a, heads of 64 and 128 elements.
+
+With weights P = exp(scale Q K^T - lse) and delta = rowsum(dO * O)::
+
+    dV = P^T dO,   dS = P * (dO V^T - delta),   dQ = scale dS K,   dK = scale dS^T Q
+
+A block has 128 keys of a head and walks over the queries that see some of them, of all heads that
+share those keys. One warp loads: K and V once, tiles of Q and of dO through rings. Each of two
+warpgroups has 64 keys and keeps their dK and dV in registers. Scores are computed transposed, a key
+to a row, so that P^T and dS^T are where products of registers want their left operand; dS goes
+through shared memory as well, for dQ, of which each warpgroup makes one half from all keys. That
+half is added to the workspace in f32 by TMA. The kernels before and after are those of `sm80`.
+
+Scores of the next tile start before this one's dK, so that tensor cores have work while exponentials
+are made; with heads of 128 elements dV starts before dS is made, for the same reason.
+
+Floor: 10 B H Sq Sk D operations (half of them when causal) at what wgmma reaches on an H200 at its
+clock under load, about 800 Tflop/s: 1.72 ms for 4x16x4096x128. With 64 queries to a tile three of
+the five products read as many bytes of shared memory as a SM can deliver in their time, and the way
+of dQ through it comes on top: 15 % more.
+
+Source: Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
+Low-precision", 2024.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute, pipeline, utils
+from opencute.kernels.attention.parts import as_heads
+from opencute.kernels.attention.sm80_backward import LOG2_E, finish_kernel, prepare_kernel
+from opencute.kernels.attention.sm90 import GROUP, ROWS, by_rows
+from opencute.kernels.attention.sm90_backward_plan import (
+    GROUPS,
+    LINE,
+    Reach,
+    WarpgroupBackwardPlan,
+)
+
+__all__ = ["attention_backward", "backward_kernel"]
+
+ALL = 1  # the named barrier of all threads that compute
+EACH = 2  # the first of those of one warpgroup
+REGISTERS = (24, 240)  # of a thread that loads, and of one that computes
+
+cpasync, warp, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warp, cute.nvgpu.warpgroup
+
+
+@cute.jit
+def produce(
+    loads: Any, parts: Any, stats: Any, head: Any, batch: Any, reach: Any,
+    plan: cutlass.Constexpr[WarpgroupBackwardPlan],
+):  # fmt: skip
+    """Load K and V once, and tiles of Q and dO with what belongs to their queries.
+
+    Args:
+        loads: pipelines of K, V, Q and dO.
+        parts: of each an atom, coordinates and shared memory.
+        stats: levels and -delta of queries in memory, and where they go to.
+        head: of keys.
+    """
+    first, count = reach.tiles()
+    once = (loads[0].make_producer(), loads[1].make_producer())
+    queries, grads = loads[2].make_producer(), loads[3].make_producer()
+    if count > 0:
+        for i in cutlass.range_constexpr(2):
+            handle = once[i].acquire_and_advance()
+            cute.copy(parts[i][0], parts[i][1], parts[i][2], tma_bar_ptr=handle.barrier)
+            handle.commit()
+        for step in range(count * plan.group):
+            served, tile = locate(step, head, first, count, plan)
+            at = batch * reach.all_tiles() + tile
+            for i in cutlass.range_constexpr(2):
+                handle = (queries, grads)[i].acquire_and_advance()
+                atom, g, s = parts[2 + i]
+                cute.copy(
+                    atom, g[None, tile, served], s[None, handle.index], tma_bar_ptr=handle.barrier
+                )
+                load_stats(stats, at, served, i, handle)
+                handle.commit()
+
+
+@cute.jit
+def load_stats(stats: Any, at: Any, head: Any, which: cutlass.Constexpr[int], handle: Any):
+    """Start the copy of levels (0) or -delta (1) of a tile."""
+    run = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float32)
+    source = stats[0][at, head, which, None]
+    source = cute.make_tensor(source.iterator.align(16), stats[1 + which].layout[0])
+    with cute.arch.elect_one():
+        cute.copy(run, source, stats[1 + which][None, handle.index], mbar_ptr=handle.barrier)
+
+
+@cute.jit
+def locate(step: Any, head: Any, first: Any, count: Any, plan: cutlass.Constexpr[Any]):
+    """Head and tile of queries of a step."""
+    if cutlass.const_expr(plan.group == 1):
+        return head, first + step
+    which = step // count
+    return head * plan.group + which, first + (step - which * count)
+
+
+class Worker:
+    """What a warpgroup needs on its way over the queries.
+
+    Args:
+        mmas: of the plan.
+        shared: K, V, Q, dO, dS, levels and -delta in shared memory.
+        tid: index among all threads that compute.
+    """
+
+    def __init__(
+        self, mmas: Any, shared: Any, tid: Any, reach: Reach, plan: WarpgroupBackwardPlan
+    ) -> None:
+        sK, sV, sQ, sG, sS, self.levels, self.deltas = shared
+        self.reach, self.plan, self.tid = reach, plan, tid
+        self.which = cute.arch.make_warp_uniform(tid // GROUP)
+        self.corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
+        self.mma_s, self.mma_k, self.mma_q = mmas
+        s, k, q = (mma.get_slice(self.which * GROUP) for mma in mmas)
+        self.K = self.mma_s.make_fragment_A(s.partition_A(sK))[None, None, None, 0]
+        self.V = self.mma_s.make_fragment_A(s.partition_A(sV))[None, None, None, 0]
+        self.Q = self.mma_s.make_fragment_B(s.partition_B(sQ))
+        self.G = self.mma_s.make_fragment_B(s.partition_B(sG))
+        self.Qt = self.mma_k.make_fragment_B(k.partition_B(transposed(sQ)))
+        self.Gt = self.mma_k.make_fragment_B(k.partition_B(transposed(sG)))
+        self.St = self.mma_q.make_fragment_A(q.partition_A(transposed(sS)))
+        self.Kt = self.mma_q.make_fragment_B(q.partition_B(transposed(sK)))[None, None, None, 0]
+
+        self.rK, self.rV = (self.results(self.mma_k, plan.n, plan.head_dim) for _ in range(2))
+        self.rS, self.rG = (self.results(self.mma_s, plan.n, plan.m) for _ in range(2))
+        self.rQ = self.results(self.mma_q, plan.m, plan.head_dim)
+        count = ROWS * plan.m // GROUP
+        self.weights, self.slopes = (cute.make_rmem_tensor(count, plan.dtype) for _ in range(2))
+
+        store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), plan.dtype)
+        self.copy_s, self.copy_k = (cute.make_tiled_copy_C(store, m) for m in mmas[:2])
+        self.sS = self.copy_s.get_slice(tid).partition_D(sS)
+        self.sKV = tuple(self.copy_k.get_slice(tid).partition_D(x[None, None, 0]) for x in (sK, sV))
+
+    def results(self, mma: Any, rows: int, columns: int) -> Any:
+        """Accumulators."""
+        return cute.make_rmem_tensor(mma.partition_shape_C((rows, columns)), cutlass.Float32)
+
+    def multiply(self, mma: Any, acc: Any, a: Any, b: Any, add: bool = True) -> None:
+        """Start a product, as a group of its own."""
+        mma.set(warpgroup.Field.ACCUMULATE, add)
+        cute.gemm(mma, acc, a, b, acc)
+        warpgroup.commit_group()
+
+    def start_scores(self, stage: Any) -> None:
+        """K Q^T."""
+        self.multiply(self.mma_s, self.rS, self.K, self.Q[None, None, None, stage], False)
+
+    def start_slopes(self, stage: Any) -> None:
+        """V dO^T - delta."""
+        minus = self.of_queries(self.deltas, stage)
+        rows = by_rows(self.rG)
+        for r in range(2):
+            rows[r, None] = minus
+        warpgroup.fence()
+        self.multiply(self.mma_s, self.rG, self.V, self.G[None, None, None, stage])
+
+    def start_dv(self, stage: Any) -> None:
+        """dV += P^T dO."""
+        self.multiply(self.mma_k, self.rV, self.left(self.weights), self.Gt[None, None, None, stage])
+
+    def start_dk(self, stage: Any) -> None:
+        """dK += dS^T Q."""
+        self.multiply(self.mma_k, self.rK, self.left(self.slopes), self.Qt[None, None, None, stage])
+
+    def start_dq(self, buffer: Any) -> None:
+        """dS K."""
+        self.multiply(self.mma_q, self.rQ, self.St[None, None, None, buffer], self.Kt, False)
+
+    def left(self, narrow: Any) -> Any:
+        """Scores as a left operand: neighbours along n are what an instruction takes along k."""
+        layout = cute.make_layout(((2, 2, 2), 1, self.plan.m // 16), stride=((1, 2, 4), 0, 8))
+        return cute.make_tensor(narrow.iterator, layout)
+
+    def narrowed(self, acc: Any, narrow: Any) -> None:
+        """Scores in 16 bits."""
+        wide = cute.make_tensor(acc.iterator, narrow.layout)
+        narrow.store(wide.load().to(self.plan.dtype))
+
+    def of_queries(self, shared: Any, stage: Any) -> Any:
+        """What a tile's queries have, for each of a thread's columns of scores."""
+        start = shared[None, stage].iterator + self.corner[1]
+        layout = cute.make_layout(((2, self.plan.m // 8),), stride=((1, 8),))
+        held = cute.make_rmem_tensor(layout.shape, cutlass.Float32)
+        cute.autovec_copy(cute.make_tensor(start.align(8), layout), held)
+        return held.load()
+
+    def weigh(self, stage: Any, scale_log2: Any) -> None:
+        """Scores become weights."""
+        levels = self.of_queries(self.levels, stage)
+        rows = by_rows(self.rS)
+        for r in range(2):
+            scaled = rows[r, None].load() * scale_log2 - levels
+            rows[r, None] = cute.math.exp2(scaled, fastmath=True)
+
+    def slope(self) -> None:
+        """dS, where slopes were."""
+        flat = self.weights.layout
+        slopes, weights = (cute.make_tensor(x.iterator, flat) for x in (self.rG, self.rS))
+        slopes.store(slopes.load() * weights.load())
+
+    def put_slopes(self, buffer: Any) -> None:
+        """dS to shared memory, where products of all warpgroups will read it."""
+        part = self.copy_s.get_slice(self.tid)
+        held = cute.make_tensor(self.slopes.iterator, self.rS.layout)
+        cute.copy(self.copy_s, part.retile(held), self.sS[None, None, None, buffer])
+        cute.arch.fence_proxy("async.shared", space="cta")
+
+    def put_results(self, acc: Any, to: Any) -> None:
+        """dK or dV to shared memory, where TMA will read it."""
+        held = cute.make_rmem_tensor(acc.layout, self.plan.dtype)
+        held.store(acc.load().to(self.plan.dtype))
+        cute.copy(self.copy_k, self.copy_k.get_slice(self.tid).retile(held), to)
+
+    def meet(self) -> None:
+        """Wait for all threads that compute."""
+        cute.arch.barrier(barrier_id=ALL, number_of_threads=self.plan.threads)
+
+    def stores(self) -> Any:
+        """Whether this warp starts the warpgroup's copies to global memory."""
+        return cute.arch.make_warp_uniform(self.tid // 32) % 4 == 0
+
+
+def transposed(s: Any) -> Any:
+    """Tiles in shared memory (rows, columns, stages) with rows and columns exchanged."""
+    return cute.make_tensor(s.iterator, cute.select(s.layout, [1, 0, 2]))
+
+
+@cute.jit
+def mask(worker: cutlass.Constexpr[Worker], tile: Any):
+    """Scores of keys that a query does not see become -inf, in tiles that have any."""
+    plan, reach = worker.plan, worker.reach
+    scores = by_rows(worker.rS)
+    if reach.cuts(tile):
+        for r in cutlass.range_constexpr(2):
+            key = reach.first_key + worker.corner[0] + 8 * r
+            # The least and the greatest column of queries that see the key.
+            own = key - reach.offset - tile * plan.m - worker.corner[1]
+            least, most = cutlass.Int32(0), cutlass.Int32(plan.m)
+            if cutlass.const_expr(plan.after is not None):
+                least = own - plan.after
+            if cutlass.const_expr(plan.before is not None):
+                most = own + plan.before
+            if key >= reach.keys:
+                least = cutlass.Int32(plan.m)
+            for c in cutlass.range_constexpr(plan.m // 4):
+                column = c % 2 + 8 * (c // 2)
+                outside = least > column
+                if cutlass.const_expr(plan.before is not None):
+                    outside = outside | (most < column)
+                if outside:
+                    scores[r, c] = -cutlass.Float32.inf
+
+
+class Sums:
+    """Where a warpgroup's halves of dQ go.
+
+    Args:
+        reduce: the atom, coordinates in the workspace, shared memory.
+        turns: (T, H, parts), or None.
+        heads: of queries, in the workspace.
+        batch, block: this block's.
+    """
+
+    def __init__(self, reduce: Any, turns: Any, heads: Any, batch: Any, block: Any) -> None:
+        self.atom, self.coords, self.shared = reduce
+        self.turns, self.heads, self.batch, self.block = turns, heads, batch, block
+
+
+@cute.jit
+def add_to_dq(
+    worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], head: Any, tile: Any
+):
+    """Bring the warpgroup's half of dQ to shared memory, and let TMA add it to the workspace."""
+    plan = worker.plan
+    mine = plan.sums_of(sums.shared, worker.tid)
+    cute.autovec_copy(cute.make_tensor(worker.rQ.iterator, cute.make_layout(mine.shape)), mine)
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.barrier(barrier_id=EACH + worker.which, number_of_threads=GROUP)
+    if worker.stores():
+        at = sums.batch * worker.reach.all_tiles() + tile
+        shape = (plan.piece // LINE, LINE)
+        place = ((at * sums.heads + head) * GROUPS + worker.which, 0)
+        from_smem, to_gmem = cpasync.tma_partition(
+            sums.atom, 0, cute.make_layout(1),
+            cute.group_modes(sums.shared[None, None, worker.which], 0, 2),
+            cute.group_modes(cute.local_tile(sums.coords, shape, place), 0, 2),
+        )  # fmt: skip
+        if cutlass.const_expr(plan.ordered):
+            turn = sums.turns[at, head, None].iterator + worker.which
+            mine_now = worker.reach.turn(tile, sums.block)
+            take_turn(turn, mine_now)
+            cute.copy(sums.atom, from_smem, to_gmem)
+            cute.arch.cp_async_bulk_commit_group()
+            cute.arch.cp_async_bulk_wait_group(0)
+            pass_turn(turn, mine_now + 1)
+        else:
+            cute.copy(sums.atom, from_smem, to_gmem)
+            cute.arch.cp_async_bulk_commit_group()
+
+
+@cute.jit
+def take_turn(turn: Any, number: Any):
+    """Wait, as a warp, until the blocks of all keys before this one's have added to a tile.
+
+    Blocks start in this order, so that one that waits is waited for by later ones only.
+    """
+    if cute.arch.lane_idx() == 0:
+        while cute.arch.load(turn, cutlass.Int32, sem="acquire", scope="gpu") != number:
+            pass
+    cute.arch.sync_warp()
+
+
+@cute.jit
+def pass_turn(turn: Any, number: Any):
+    """Let the block of the keys after these add."""
+    cute.arch.sync_warp()
+    if cute.arch.lane_idx() == 0:
+        cute.arch.store(turn, number, sem="release", scope="gpu")
+
+
+@cute.jit
+def visit(
+    worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], loads: Any, states: Any,
+    step: Any, place: Any, scale_log2: Any, last: cutlass.Constexpr[bool],
+):  # fmt: skip
+    """One tile of queries, whose scores have been started.
+
+    Args:
+        loads: pipelines of Q and dO.
+        states: of them, of this tile's buffers, and that of the tile of Q before it.
+        place: head and tile of queries.
+        last: whether no tile follows.
+    """
+    plan = worker.plan
+    queries, grads = loads
+    of_q, of_g, before = states
+    head, tile = place
+    grads.consumer_wait(of_g)
+    worker.start_slopes(of_g.index)
+    # Under way: scores, dK of the tile before (in either order), slopes.
+    warpgroup.wait_group(2 if plan.early else 1)
+    mask(worker, tile)
+    worker.weigh(of_q.index, scale_log2)
+    if cutlass.const_expr(plan.early):
+        warpgroup.wait_group(1)
+    release_if(queries, before, step > 0)
+    if cutlass.const_expr(plan.early):
+        worker.narrowed(worker.rS, worker.weights)
+        warpgroup.fence()
+        worker.start_dv(of_g.index)
+        warpgroup.wait_group(1)  # slopes
+    else:
+        warpgroup.wait_group(0)
+        worker.narrowed(worker.rS, worker.weights)
+    worker.slope()
+    worker.narrowed(worker.rG, worker.slopes)
+    worker.put_slopes(step % 2)
+    if worker.stores():
+        cute.arch.cp_async_bulk_wait_group(0, read=True)  # the last dQ has left shared memory
+    if cutlass.const_expr(not plan.early):
+        warpgroup.fence()
+        worker.start_dv(of_g.index)
+    worker.meet()  # all of dS is there
+    warpgroup.fence()
+    worker.start_dq(step % 2)
+    following = of_q.clone()
+    following.advance()
+    if cutlass.const_expr(plan.early and not last):
+        queries.consumer_wait(following)
+        worker.start_scores(following.index)
+    worker.start_dk(of_q.index)
+    warpgroup.wait_group(2 if plan.early and not last else 1)  # dV and dQ
+    grads.consumer_release(of_g)
+    add_to_dq(worker, sums, head, tile)
+    if cutlass.const_expr(not plan.early and not last):
+        queries.consumer_wait(following)
+        warpgroup.fence()
+        worker.start_scores(following.index)
+
+
+@cute.jit
+def release_if(loads: Any, state: Any, condition: Any):
+    """Release a buffer, if there was one."""
+    if condition:
+        loads.consumer_release(state)
+
+
+@cute.jit
+def consume(
+    worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], loads: Any, head: Any,
+    scale_log2: Any,
+):  # fmt: skip
+    """dK and dV of a warpgroup's keys, and its parts of dQ."""
+    plan = worker.plan
+    first, count = worker.reach.tiles()
+    worker.rK.fill(0.0)
+    worker.rV.fill(0.0)
+    if count > 0:
+        steps = count * plan.group
+        kind = pipeline.PipelineUserType.Consumer
+        of_q, before = (pipeline.make_pipeline_state(kind, plan.stages) for _ in range(2))
+        of_g = pipeline.make_pipeline_state(kind, plan.grads)
+        loads[0].make_consumer().wait()
+        loads[2].consumer_wait(of_q)
+        warpgroup.fence()
+        worker.start_scores(of_q.index)
+        if cutlass.const_expr(plan.early):
+            warpgroup.commit_group()  # in place of the dK that no tile before has
+        loads[1].make_consumer().wait()
+        for step in range(steps - 1):
+            place = locate(step, head, first, count, plan)
+            visit(worker, sums, loads[2:], (of_q, of_g, before), step, place, scale_log2, False)
+            before = of_q.clone()
+            of_q.advance()
+            of_g.advance()
+        place = locate(steps - 1, head, first, count, plan)
+        visit(worker, sums, loads[2:], (of_q, of_g, before), steps - 1, place, scale_log2, True)
+        warpgroup.wait_group(0)
+
+
+@cute.jit
+def finish(worker: cutlass.Constexpr[Worker], stores: Any, scale: Any):
+    """Store dK and dV.
+
+    Args:
+        stores: for each an atom, shared memory and coordinates.
+    """
+    worker.rK.store(worker.rK.load() * scale)
+    worker.meet()  # nobody reads K and V any more
+    for i in cutlass.range_constexpr(2):
+        worker.put_results((worker.rK, worker.rV)[i], worker.sKV[i])
+    cute.arch.fence_proxy("async.shared", space="cta")
+    worker.meet()
+    if worker.stores():
+        for i in cutlass.range_constexpr(2):
+            if worker.which == i:
+                atom, s, g = stores[i]
+                cute.copy(atom, s, g)
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+
+def partition(atom: Any, smem: Any, tiles: Any) -> tuple[Any, Any, Any]:
+    """What TMA moves: atom, coordinates (values, ...) and shared memory (values, stages)."""
+    s, g = cpasync.tma_partition(
+        atom, 0, cute.make_layout(1), cute.group_modes(smem, 0, 2), cute.group_modes(tiles, 0, 2)
+    )
+    return atom, g, s
+
+
+@cute.kernel
+def backward_kernel(
+    atoms: Any,
+    coords: Any,
+    mStats: cute.Tensor,
+    mTurns: Any,
+    scale: cutlass.Float32,
+    scale_log2: cutlass.Float32,
+    mmas: Any,
+    plan: cutlass.Constexpr[WarpgroupBackwardPlan],
+):
+    tid, _, _ = cute.arch.thread_idx()
+    block, head, batch = cute.arch.block_idx()
+    group = cute.arch.make_warp_uniform(tid // GROUP)
+
+    memory = utils.SmemAllocator()
+    shared = [
+        memory.allocate_tensor(plan.dtype, s.outer, 1024, swizzle=s.inner) for s in plan.layouts()
+    ]
+    sums_layout = cute.append(plan.sums_layout(), cute.make_layout(GROUPS, stride=plan.piece))
+    sSums = memory.allocate_tensor(cutlass.Float32, sums_layout, 128)
+    levels, deltas = (
+        memory.allocate_tensor(cutlass.Float32, cute.make_layout((plan.m, stages)), 128)
+        for stages in (plan.stages, plan.grads)
+    )
+    threads = pipeline.Agent.Thread
+    tile_bytes = plan.m * (2 * plan.head_dim + 4)
+    loads = tuple(
+        pipeline.PipelineTmaAsync.create(
+            num_stages=stages, producer_group=pipeline.CooperativeGroup(threads, 1),
+            consumer_group=pipeline.CooperativeGroup(threads, plan.warps),
+            tx_count=count, defer_sync=True,
+        )
+        for stages, count in (
+            (1, 2 * plan.head_dim * plan.n), (1, 2 * plan.head_dim * plan.n),
+            (plan.stages, tile_bytes), (plan.grads, tile_bytes),
+        )
+    )  # fmt: skip
+    cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+
+    mQ, mK, mV, mG, mDk, mDv, mSums = coords
+    reach = Reach(block * plan.n, mQ.shape[0], mK.shape[0], plan)
+    tile_k = (plan.n, plan.head_dim)
+    if group == GROUPS:
+        cute.arch.setmaxregister_decrease(REGISTERS[0])
+        if cute.arch.make_warp_uniform(cute.arch.warp_idx()) == plan.warps:
+            tiles = [
+                cute.local_tile(m[None, None, head, batch], tile_k, (block, 0)) for m in (mK, mV)
+            ]
+            tiles += [
+                cute.local_tile(m[None, None, None, batch], (plan.m, plan.head_dim), (None, 0, None))
+                for m in (mQ, mG)
+            ]
+            once = [s[None, None, 0] for s in shared[:2]]
+            parts = tuple(
+                partition(a, s, t)
+                for a, s, t in zip(atoms[:4], (*once, *shared[2:4]), tiles, strict=True)
+            )
+            produce(loads, parts, (mStats, levels, deltas), head, batch, reach, plan)
+    else:
+        cute.arch.setmaxregister_increase(REGISTERS[1])
+        worker = Worker(mmas, (*shared, levels, deltas), tid, reach, plan)
+        sums = Sums((atoms[6], mSums, sSums), mTurns, mStats.shape[1], batch, block)
+        consume(worker, sums, loads, head, scale_log2)
+        stores = []
+        for a, s, m in zip(atoms[4:6], shared[:2], (mDk, mDv), strict=True):
+            tile = cute.local_tile(m[None, None, head, batch], tile_k, (block, 0))
+            atom, g, smem = partition(a, s[None, None, 0], tile)
+            stores.append((atom, smem, g))
+        finish(worker, stores, scale)
+
+
+@cute.jit
+def attention_backward(
+    arrays: Any,
+    logs: cute.Tensor,
+    stats: cute.Tensor,
+    sums: cute.Tensor,
+    turns: Any,
+    scale: cutlass.Float32,
+    plan: cutlass.Constexpr[WarpgroupBackwardPlan],
+):
+    """Launch the kernels.
+
+    Args:
+        arrays: q, k, v, out, grad, dq, dk, dv: (B, Sq, H, D) and (B, Sk, Hk, D). Rows start at
+            multiples of 16 bytes.
+        logs: (B, H, Sq) in f32, from the forward pass.
+        stats, sums: (T, H, 2, m) and (T, H, m * D) in f32: room for T tiles of queries.
+        turns: (T, H, 2) in i32 where `plan.ordered`, else None.
+        scale: of scores.
+    """
+    mQ, mK, mV, mO, mG, mDq, mDk, mDv = (as_heads(t, plan.head_dim) for t in arrays)
+    load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
+    sK, _, sQ, sG, _ = (cute.slice_(s, (None, None, 0)) for s in plan.layouts())
+    of_keys, of_queries = (plan.n, plan.head_dim), (plan.m, plan.head_dim)
+    lines = sums.shape[0] * sums.shape[1] * (plan.m * plan.head_dim // LINE)
+    workspace = cute.make_tensor(
+        sums.iterator.align(16), cute.make_layout((lines, LINE), stride=(LINE, 1))
+    )
+    made = [
+        cpasync.make_tiled_tma_atom(op, t, s, tile)
+        for op, t, s, tile in (
+            (load, mQ, sQ, of_queries), (load, mK, sK, of_keys), (load, mV, sK, of_keys),
+            (load, mG, sG, of_queries), (store, mDk, sK, of_keys), (store, mDv, sK, of_keys),
+            (cpasync.CopyReduceBulkTensorTileS2GOp(), workspace, plan.sums_layout(),
+             (plan.piece // LINE, LINE)),
+        )
+    ]  # fmt: skip
+    mmas = plan.products()
+    over_q = [cute.ceil_div(mQ.shape[0], plan.m), mQ.shape[2], mQ.shape[3]]
+    over_k = [cute.ceil_div(mK.shape[0], plan.n), mK.shape[2], mK.shape[3]]
+    threads = [plan.threads, 1, 1]
+    prepare_kernel(mO, mG, logs, stats, sums, turns, None, plan).launch(grid=over_q, block=threads)
+    order = (1, 2, 0, 3, 4, 5, 6)  # K, V, Q, dO, dK, dV, dQ
+    backward_kernel(
+        tuple(made[i][0] for i in order), tuple(t for _, t in made), stats, turns, scale,
+        scale * LOG2_E, mmas, plan,
+    ).launch(
+        grid=over_k, block=[plan.threads + GROUP, 1, 1], min_blocks_per_mp=1
+    )  # fmt: skip
+    finish_kernel(sums, mDq, None, scale, mmas[2], plan).launch(grid=over_q, block=threads)
