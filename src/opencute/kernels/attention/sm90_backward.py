@@ -45,6 +45,7 @@ __all__ = ["attention_backward", "backward_kernel"]
 
 ALL = 1  # the named barrier of all threads that compute
 EACH = 2  # the first of those of one warpgroup
+PART = 16  # columns of scores that are worked on at a time
 REGISTERS = (24, 240)  # of a thread that loads, and of one that computes
 
 cpasync, warp, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warp, cute.nvgpu.warpgroup
@@ -120,7 +121,31 @@ class Worker:
         self.which = cute.arch.make_warp_uniform(tid // GROUP)
         self.corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
         self.mma_s, self.mma_k, self.mma_q = mmas
-        s, k, q = (mma.get_slice(self.which * GROUP) for mma in mmas)
+        self.shared = shared[:5]
+        self.describe()
+
+        self.rK, self.rV = (self.results(self.mma_k, plan.n, plan.head_dim) for _ in range(2))
+        self.rS, self.rG = (self.results(self.mma_s, plan.n, plan.m) for _ in range(2))
+        self.rQ = self.results(self.mma_q, plan.m, plan.head_dim)
+        self.rP = cute.make_rmem_tensor(self.rS.layout, cutlass.Float32)
+        count = ROWS * plan.m // GROUP
+        self.weights, self.slopes = (cute.make_rmem_tensor(count, plan.dtype) for _ in range(2))
+
+        store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), plan.dtype)
+        self.copy_s, self.copy_k = (cute.make_tiled_copy_C(store, m) for m in mmas[:2])
+        self.sS = self.copy_s.get_slice(tid).partition_D(sS)
+        self.sKV = tuple(self.copy_k.get_slice(tid).partition_D(x[None, None, 0]) for x in (sK, sV))
+
+    def describe(self) -> None:
+        """Make the descriptors of operands, of which only the first of each is kept.
+
+        A number that came from another thread is not known to stay the same in a loop. So each
+        round makes them anew, with a few additions, and none of them lives across the others in
+        registers that there are not.
+        """
+        sK, sV, sQ, sG, sS = self.shared
+        which = cute.arch.make_warp_uniform(self.tid // GROUP)
+        s, k, q = (mma.get_slice(which * GROUP) for mma in (self.mma_s, self.mma_k, self.mma_q))
         self.K = self.mma_s.make_fragment_A(s.partition_A(sK))[None, None, None, 0]
         self.V = self.mma_s.make_fragment_A(s.partition_A(sV))[None, None, None, 0]
         self.Q = self.mma_s.make_fragment_B(s.partition_B(sQ))
@@ -129,17 +154,6 @@ class Worker:
         self.Gt = self.mma_k.make_fragment_B(k.partition_B(transposed(sG)))
         self.St = self.mma_q.make_fragment_A(q.partition_A(transposed(sS)))
         self.Kt = self.mma_q.make_fragment_B(q.partition_B(transposed(sK)))[None, None, None, 0]
-
-        self.rK, self.rV = (self.results(self.mma_k, plan.n, plan.head_dim) for _ in range(2))
-        self.rS, self.rG = (self.results(self.mma_s, plan.n, plan.m) for _ in range(2))
-        self.rQ = self.results(self.mma_q, plan.m, plan.head_dim)
-        count = ROWS * plan.m // GROUP
-        self.weights, self.slopes = (cute.make_rmem_tensor(count, plan.dtype) for _ in range(2))
-
-        store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), plan.dtype)
-        self.copy_s, self.copy_k = (cute.make_tiled_copy_C(store, m) for m in mmas[:2])
-        self.sS = self.copy_s.get_slice(tid).partition_D(sS)
-        self.sKV = tuple(self.copy_k.get_slice(tid).partition_D(x[None, None, 0]) for x in (sK, sV))
 
     def results(self, mma: Any, rows: int, columns: int) -> Any:
         """Accumulators."""
@@ -156,13 +170,8 @@ class Worker:
         self.multiply(self.mma_s, self.rS, self.K, self.Q[None, None, None, stage], False)
 
     def start_slopes(self, stage: Any) -> None:
-        """V dO^T - delta."""
-        minus = self.of_queries(self.deltas, stage)
-        rows = by_rows(self.rG)
-        for r in range(2):
-            rows[r, None] = minus
-        warpgroup.fence()
-        self.multiply(self.mma_s, self.rG, self.V, self.G[None, None, None, stage])
+        """V dO^T."""
+        self.multiply(self.mma_s, self.rG, self.V, self.G[None, None, None, stage], False)
 
     def start_dv(self, stage: Any) -> None:
         """dV += P^T dO."""
@@ -186,27 +195,37 @@ class Worker:
         wide = cute.make_tensor(acc.iterator, narrow.layout)
         narrow.store(wide.load().to(self.plan.dtype))
 
-    def of_queries(self, shared: Any, stage: Any) -> Any:
-        """What a tile's queries have, for each of a thread's columns of scores."""
-        start = shared[None, stage].iterator + self.corner[1]
-        layout = cute.make_layout(((2, self.plan.m // 8),), stride=((1, 8),))
+    def of_queries(self, shared: Any, stage: Any, part: int) -> Any:
+        """What queries of a tile have: for some of a thread's columns of scores, few at a time, as
+        there are no registers for all."""
+        start = shared[None, stage].iterator + (self.corner[1] + PART * part)
+        layout = cute.make_layout(((2, PART // 8),), stride=((1, 8),))
         held = cute.make_rmem_tensor(layout.shape, cutlass.Float32)
         cute.autovec_copy(cute.make_tensor(start.align(8), layout), held)
         return held.load()
 
-    def weigh(self, stage: Any, scale_log2: Any) -> None:
-        """Scores become weights."""
-        levels = self.of_queries(self.levels, stage)
-        rows = by_rows(self.rS)
-        for r in range(2):
-            scaled = rows[r, None].load() * scale_log2 - levels
-            rows[r, None] = cute.math.exp2(scaled, fastmath=True)
+    def columns(self, acc: Any, part: int) -> Any:
+        """The same columns of scores, (rows of a thread, columns)."""
+        layout = cute.make_layout((2, (2, PART // 8)), stride=(2, (1, 4)))
+        return cute.make_tensor(acc.iterator + part * (PART // 2), layout)
 
-    def slope(self) -> None:
-        """dS, where slopes were."""
-        flat = self.weights.layout
-        slopes, weights = (cute.make_tensor(x.iterator, flat) for x in (self.rG, self.rS))
-        slopes.store(slopes.load() * weights.load())
+    def weigh(self, stage: Any, scale_log2: Any) -> None:
+        """Weights of scores. They get registers of their own: those of products may not be written
+        while some product is under way, or ptxas lets one wait for the other."""
+        for part in range(self.plan.m // PART):
+            levels = self.of_queries(self.levels, stage, part)
+            scores, weights = self.columns(self.rS, part), self.columns(self.rP, part)
+            for r in range(2):
+                scaled = scores[r, None].load() * scale_log2 - levels
+                weights[r, None] = cute.math.exp2(scaled, fastmath=True)
+
+    def slope(self, stage: Any) -> None:
+        """P * (slopes - delta), where slopes were."""
+        for part in range(self.plan.m // PART):
+            minus = self.of_queries(self.deltas, stage, part)
+            slopes, weights = self.columns(self.rG, part), self.columns(self.rP, part)
+            for r in range(2):
+                slopes[r, None] = (slopes[r, None].load() + minus) * weights[r, None].load()
 
     def put_slopes(self, buffer: Any) -> None:
         """dS to shared memory, where products of all warpgroups will read it."""
@@ -237,9 +256,9 @@ def transposed(s: Any) -> Any:
 
 @cute.jit
 def mask(worker: cutlass.Constexpr[Worker], tile: Any):
-    """Scores of keys that a query does not see become -inf, in tiles that have any."""
+    """Weights of keys that a query does not see become 0, in tiles that have any."""
     plan, reach = worker.plan, worker.reach
-    scores = by_rows(worker.rS)
+    weights = by_rows(worker.rP)
     if reach.cuts(tile):
         for r in cutlass.range_constexpr(2):
             key = reach.first_key + worker.corner[0] + 8 * r
@@ -258,7 +277,7 @@ def mask(worker: cutlass.Constexpr[Worker], tile: Any):
                 if cutlass.const_expr(plan.before is not None):
                     outside = outside | (most < column)
                 if outside:
-                    scores[r, c] = -cutlass.Float32.inf
+                    weights[r, c] = cutlass.Float32(0.0)
 
 
 class Sums:
@@ -333,41 +352,41 @@ def visit(
     worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], loads: Any, states: Any,
     step: Any, place: Any, scale_log2: Any, last: cutlass.Constexpr[bool],
 ):  # fmt: skip
-    """One tile of queries, whose scores have been started.
+    """One tile of queries, whose scores are there; those of the next one are made as well.
+
+    No product is under way when this begins or ends: ptxas does not follow them around a loop, and
+    would let each wait for the one before.
 
     Args:
         loads: pipelines of Q and dO.
-        states: of them, of this tile's buffers, and that of the tile of Q before it.
+        states: of them, of this tile's buffers.
         place: head and tile of queries.
         last: whether no tile follows.
     """
     plan = worker.plan
     queries, grads = loads
-    of_q, of_g, before = states
+    of_q, of_g = states
     head, tile = place
     grads.consumer_wait(of_g)
+    worker.describe()
+    warpgroup.fence()
     worker.start_slopes(of_g.index)
-    # Under way: scores, dK of the tile before (in either order), slopes.
-    warpgroup.wait_group(2 if plan.early else 1)
-    mask(worker, tile)
     worker.weigh(of_q.index, scale_log2)
+    mask(worker, tile)
     if cutlass.const_expr(plan.early):
-        warpgroup.wait_group(1)
-    release_if(queries, before, step > 0)
-    if cutlass.const_expr(plan.early):
-        worker.narrowed(worker.rS, worker.weights)
+        worker.narrowed(worker.rP, worker.weights)
         warpgroup.fence()
         worker.start_dv(of_g.index)
-        warpgroup.wait_group(1)  # slopes
+        warpgroup.wait_group(1)
     else:
         warpgroup.wait_group(0)
-        worker.narrowed(worker.rS, worker.weights)
-    worker.slope()
+    worker.slope(of_g.index)
     worker.narrowed(worker.rG, worker.slopes)
     worker.put_slopes(step % 2)
     if worker.stores():
         cute.arch.cp_async_bulk_wait_group(0, read=True)  # the last dQ has left shared memory
     if cutlass.const_expr(not plan.early):
+        worker.narrowed(worker.rP, worker.weights)
         warpgroup.fence()
         worker.start_dv(of_g.index)
     worker.meet()  # all of dS is there
@@ -379,20 +398,15 @@ def visit(
         queries.consumer_wait(following)
         worker.start_scores(following.index)
     worker.start_dk(of_q.index)
-    warpgroup.wait_group(2 if plan.early and not last else 1)  # dV and dQ
+    warpgroup.wait_group(2 if plan.early and not last else 1)  # dV and dQ are there
     grads.consumer_release(of_g)
     add_to_dq(worker, sums, head, tile)
     if cutlass.const_expr(not plan.early and not last):
         queries.consumer_wait(following)
         warpgroup.fence()
         worker.start_scores(following.index)
-
-
-@cute.jit
-def release_if(loads: Any, state: Any, condition: Any):
-    """Release a buffer, if there was one."""
-    if condition:
-        loads.consumer_release(state)
+    warpgroup.wait_group(0)
+    queries.consumer_release(of_q)
 
 
 @cute.jit
@@ -408,24 +422,21 @@ def consume(
     if count > 0:
         steps = count * plan.group
         kind = pipeline.PipelineUserType.Consumer
-        of_q, before = (pipeline.make_pipeline_state(kind, plan.stages) for _ in range(2))
+        of_q = pipeline.make_pipeline_state(kind, plan.stages)
         of_g = pipeline.make_pipeline_state(kind, plan.grads)
         loads[0].make_consumer().wait()
         loads[2].consumer_wait(of_q)
         warpgroup.fence()
         worker.start_scores(of_q.index)
-        if cutlass.const_expr(plan.early):
-            warpgroup.commit_group()  # in place of the dK that no tile before has
         loads[1].make_consumer().wait()
+        warpgroup.wait_group(0)
         for step in range(steps - 1):
             place = locate(step, head, first, count, plan)
-            visit(worker, sums, loads[2:], (of_q, of_g, before), step, place, scale_log2, False)
-            before = of_q.clone()
+            visit(worker, sums, loads[2:], (of_q, of_g), step, place, scale_log2, False)
             of_q.advance()
             of_g.advance()
         place = locate(steps - 1, head, first, count, plan)
-        visit(worker, sums, loads[2:], (of_q, of_g, before), steps - 1, place, scale_log2, True)
-        warpgroup.wait_group(0)
+        visit(worker, sums, loads[2:], (of_q, of_g), steps - 1, place, scale_log2, True)
 
 
 @cute.jit
