@@ -394,17 +394,14 @@ def visit(
     worker.start_dq(step % 2)
     following = of_q.clone()
     following.advance()
-    if cutlass.const_expr(plan.early and not last):
-        queries.consumer_wait(following)
-        worker.start_scores(following.index)
     worker.start_dk(of_q.index)
-    warpgroup.wait_group(2 if plan.early and not last else 1)  # dV and dQ are there
+    warpgroup.wait_group(1)  # dV and dQ are there
     grads.consumer_release(of_g)
-    add_to_dq(worker, sums, head, tile)
-    if cutlass.const_expr(not plan.early and not last):
+    if cutlass.const_expr(not last):
         queries.consumer_wait(following)
         warpgroup.fence()
         worker.start_scores(following.index)
+    add_to_dq(worker, sums, head, tile)
     warpgroup.wait_group(0)
     queries.consumer_release(of_q)
 
