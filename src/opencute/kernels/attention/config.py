@@ -201,7 +201,7 @@ class WarpgroupBackwardConfig:
         if head_dim not in (64, 128) or self.stages < 2 or self.grads < 1:
             raise ArgumentError(
                 "warpgroups cannot share these tiles", code="OC2546", found=self,
-                expected="heads of 64 or 128 elements; two stages or more, one of gradients at least",
+                expected="heads of 64 or 128 elements; two stages, one of gradients at least",
             )  # fmt: skip
         _check_smem(self.smem_bytes(head_dim), smem)
         return self
