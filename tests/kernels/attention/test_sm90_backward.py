@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of attention with warpgroups: small sizes in the checking simulator against NumPy, real
-sizes on a GPU.
+"""Derivatives of attention with warpgroups: small sizes in the checking simulator against NumPy,
+real sizes on a GPU.
 """
 
 from __future__ import annotations
@@ -162,7 +162,9 @@ def test_on_a_gpu(
     places = torch.arange(sq, device="cuda")[:, None] + sk - sq
     ahead = torch.arange(sk, device="cuda")[None] - places
     before, after = window or (None, None)
-    seen = (ahead <= (sk if after is None else after)) & (ahead >= -(sk if before is None else before))
+    seen = (ahead <= (sk if after is None else after)) & (
+        ahead >= -(sk if before is None else before)
+    )
     scores = (heads[0] @ heads[1].transpose(2, 3) * d**-0.5).masked_fill(~seen, -1e30)
     (torch.softmax(scores, -1) * seen @ heads[2]).backward(g.float().transpose(1, 2))
     for first, second, x in zip(*got, wide, strict=True):

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives with warpgroups whose products, or the way of dS and dQ through shared memory, lack one
-thing: the checking simulator says so.
+"""Derivatives with warpgroups whose products, or the way of dS and dQ through shared memory, lack
+one thing: the checking simulator says so.
 """
 
 from __future__ import annotations
