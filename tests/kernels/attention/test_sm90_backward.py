@@ -28,7 +28,7 @@ from opencute.kernels.attention.config import (
 )
 
 BRIEF = WarpgroupBackwardConfig(2, 1)
-LATE = WarpgroupBackwardConfig(2, 2, early=False)
+LATE = WarpgroupBackwardConfig(2, 2, early=False, atomics=True)
 
 
 def operands(random: Any, lengths: tuple[int, int], heads: tuple[int, int], d: int, dtype: Any):

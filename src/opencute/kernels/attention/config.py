@@ -7,7 +7,7 @@ In: the size of a head. Out: a frozen configuration::
     heuristic(128)                      # AttentionConfig(m=128, n=64, warps=4)
     warpgroup_heuristic(128, True)      # WarpgroupConfig(groups=2, n=128, stages=2)
     backward_heuristic(128, 232448)     # BackwardConfig(m=64, n=128, warps=8, stages=2)
-    warpgroup_backward_heuristic()      # WarpgroupBackwardConfig(stages=2, grads=2, early=True)
+    warpgroup_backward_heuristic()      # WarpgroupBackwardConfig(stages=2, grads=2)
 """
 
 from __future__ import annotations
@@ -172,11 +172,14 @@ class WarpgroupBackwardConfig:
         stages: tiles of queries in shared memory, 2 or more.
         grads: tiles of gradients of the result in shared memory.
         early: whether the product for the gradient of values starts before the slopes are made.
+        atomics: whether threads add to the gradient of queries, rather than TMA from shared memory;
+            not where its sums have an order.
     """
 
     stages: int
     grads: int
     early: bool = True
+    atomics: bool = False
 
     def queries(self, head_dim: int) -> int:
         """Queries of a tile."""
@@ -187,7 +190,8 @@ class WarpgroupBackwardConfig:
         m, n = self.queries(head_dim), 128
         tiles = 2 * head_dim * (2 * n + (self.stages + self.grads) * m)
         # Twice the slopes, a tile of the gradient of queries in f32, what each query has.
-        return tiles + 4 * n * m + 4 * m * head_dim + 4 * m * (self.stages + self.grads) + 256
+        sums = 0 if self.atomics else 4 * m * head_dim
+        return tiles + 4 * n * m + sums + 4 * m * (self.stages + self.grads) + 256
 
     def check(self, head_dim: int, smem: int) -> WarpgroupBackwardConfig:
         """The configuration itself, if it is possible.
@@ -307,9 +311,10 @@ def warpgroup_backward_heuristic() -> WarpgroupBackwardConfig:
 def warpgroup_backward_search_space(head_dim: int, smem: int) -> Iterator[WarpgroupBackwardConfig]:
     """All choices for the derivatives with warpgroups that are worth trying, promising ones
     first."""
-    for early in (True, False):
+    for early, atomics in ((True, False), (True, True), (False, False)):
         for stages, grads in ((2, 2), (3, 2), (2, 1), (3, 3)):
             try:
-                yield WarpgroupBackwardConfig(stages, grads, early).check(head_dim, smem)
+                config = WarpgroupBackwardConfig(stages, grads, early, atomics)
+                yield config.check(head_dim, smem)
             except ArgumentError:
                 continue

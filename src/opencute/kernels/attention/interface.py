@@ -11,7 +11,7 @@ out = attention_varlen(q, k, v, starts, starts, longest, longest)  # sequences e
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import opencute as cutlass
@@ -413,12 +413,15 @@ def _launch_backward(
     """Run the kernels that a configuration is for."""
     q = call.whole(call.q)
     heads, head_dim = int(q.shape[2]), int(q.shape[3])
+    if isinstance(config, WarpgroupBackwardConfig) and deterministic:
+        config = replace(config, atomics=False)
     config.check(head_dim, utils.get_smem_capacity_in_bytes())
     plan: BackwardPlan | WarpgroupBackwardPlan
     if isinstance(config, WarpgroupBackwardConfig):
         plan = WarpgroupBackwardPlan(
             call.dtype, head_dim, config.queries(head_dim), config.stages, config.grads,
             config.early, *call.reach(), group=call.group, ordered=deterministic,
+            atomics=config.atomics,
         )  # fmt: skip
     else:
         plan = BackwardPlan(

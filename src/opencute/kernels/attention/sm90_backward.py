@@ -11,7 +11,8 @@ share those keys. One warp loads: K and V once, tiles of Q and of dO through rin
 warpgroups has 64 keys and keeps their dK and dV in registers. Scores are computed transposed, a key
 to a row, so that P^T and dS^T are where products of registers want their left operand; dS goes
 through shared memory as well, for dQ, of which each warpgroup makes one half from all keys. That
-half is added to the workspace in f32 by TMA. The kernels before and after are those of `sm80`.
+half is added to the workspace in f32 by TMA, or by its threads: that spares shared memory a way
+there and back. The kernels before and after are those of `sm80`.
 
 Tensor cores have something to do throughout: dO V^T runs beside the exponentials, dV beside dS, and
 dK and the scores of the next tile while dQ is stored.
@@ -107,7 +108,7 @@ class Sums:
     """Where a warpgroup's halves of dQ go.
 
     Args:
-        reduce: the atom, coordinates in the workspace, shared memory.
+        reduce: the atom, coordinates in the workspace, shared memory, or for atomics the workspace.
         turns: (T, H, parts), or None.
         heads: of queries, in the workspace.
         batch, block: this block's.
@@ -116,6 +117,17 @@ class Sums:
     def __init__(self, reduce: Any, turns: Any, heads: Any, batch: Any, block: Any) -> None:
         self.atom, self.coords, self.shared = reduce
         self.turns, self.heads, self.batch, self.block = turns, heads, batch, block
+
+
+@cute.jit
+def add_by_threads(
+    worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], head: Any, tile: Any
+):
+    """Add the warpgroup's half of dQ to the workspace from registers."""
+    at = sums.batch * worker.reach.all_tiles() + tile
+    target = worker.plan.sums_of(sums.shared[at, head, None], worker.tid)
+    for v in cutlass.range_constexpr(cute.size(target)):
+        cute.arch.red_add(target.iterator + v * GROUP, worker.rQ[v])
 
 
 @cute.jit
@@ -224,7 +236,10 @@ def visit(
         queries.consumer_wait(following)
         warpgroup.fence()
         worker.start_scores(following.index)
-    add_to_dq(worker, sums, head, tile)
+    if cutlass.const_expr(plan.atomics):
+        add_by_threads(worker, sums, head, tile)
+    else:
+        add_to_dq(worker, sums, head, tile)
     warpgroup.wait_group(0)
     queries.consumer_release(of_q)
 
@@ -294,6 +309,7 @@ def backward_kernel(
     atoms: Any,
     coords: Any,
     mStats: cute.Tensor,
+    mSums: Any,
     mTurns: Any,
     scale: cutlass.Float32,
     scale_log2: cutlass.Float32,
@@ -308,8 +324,10 @@ def backward_kernel(
     shared = [
         memory.allocate_tensor(plan.dtype, s.outer, 1024, swizzle=s.inner) for s in plan.layouts()
     ]
-    sums_layout = cute.append(plan.sums_layout(), cute.make_layout(GROUPS, stride=plan.piece))
-    sSums = memory.allocate_tensor(cutlass.Float32, sums_layout, 128)
+    sSums = mSums
+    if cutlass.const_expr(not plan.atomics):
+        sums_layout = cute.append(plan.sums_layout(), cute.make_layout(GROUPS, stride=plan.piece))
+        sSums = memory.allocate_tensor(cutlass.Float32, sums_layout, 128)
     levels, deltas = (
         memory.allocate_tensor(cutlass.Float32, cute.make_layout((plan.m, stages)), 128)
         for stages in (plan.stages, plan.grads)
@@ -330,7 +348,7 @@ def backward_kernel(
     cute.arch.mbarrier_init_fence()
     cute.arch.sync_threads()
 
-    mQ, mK, mV, mG, mDk, mDv, mSums = coords
+    mQ, mK, mV, mG, mDk, mDv, tSums = coords
     reach = Reach(block * plan.n, mQ.shape[0], mK.shape[0], plan)
     tile_k = (plan.n, plan.head_dim)
     if group == GROUPS:
@@ -354,7 +372,7 @@ def backward_kernel(
     else:
         cute.arch.setmaxregister_increase(REGISTERS[1])
         worker = Worker(mmas, (*shared, levels, deltas), tid, reach, plan)
-        sums = Sums((atoms[6], mSums, sSums), mTurns, mStats.shape[1], batch, block)
+        sums = Sums((atoms[6], tSums, sSums), mTurns, mStats.shape[1], batch, block)
         consume(worker, sums, loads, head, scale_log2)
         stores = []
         for a, s, m in zip(atoms[4:6], shared[:2], (mDk, mDv), strict=True):
@@ -408,8 +426,8 @@ def attention_backward(
     prepare_kernel(mO, mG, logs, stats, sums, turns, None, plan).launch(grid=over_q, block=threads)
     order = (1, 2, 0, 3, 4, 5, 6)  # K, V, Q, dO, dK, dV, dQ
     backward_kernel(
-        tuple(made[i][0] for i in order), tuple(t for _, t in made), stats, turns, scale,
-        scale * LOG2_E, mmas, plan,
+        tuple(made[i][0] for i in order), tuple(t for _, t in made), stats,
+        sums if plan.atomics else None, turns, scale, scale * LOG2_E, mmas, plan,
     ).launch(
         grid=over_k, block=[plan.threads + GROUP, 1, 1], min_blocks_per_mp=1
     )  # fmt: skip

@@ -43,6 +43,7 @@ class WarpgroupBackwardPlan(HeadTiles):
             sees; None: all.
         group: heads of queries to one head of keys.
         ordered: whether dQ is summed in an order that is always the same.
+        atomics: whether threads add to dQ, rather than TMA; not with `ordered`.
         warps: warps that compute, and those of the kernels before and after.
     """
 
@@ -56,6 +57,7 @@ class WarpgroupBackwardPlan(HeadTiles):
     after: int | None
     group: int
     ordered: bool = False
+    atomics: bool = False
     warps: int = 4 * GROUPS
 
     @property
@@ -98,12 +100,17 @@ class WarpgroupBackwardPlan(HeadTiles):
         return cute.make_layout((self.piece // LINE, LINE), stride=(LINE, 1))
 
     def sums_of(self, sums: Any, tid: Any) -> Any:
-        """A thread's values of dQ, in the order of accumulators: four of neighbours are together.
+        """A thread's values of dQ, in the order of accumulators: four of them are together, or, for
+        atomics, a value of neighbouring threads.
 
         Args:
             sums: a tile, in the workspace or in shared memory.
             tid: index among all threads that compute.
         """
+        if self.atomics:
+            start = sums.iterator + (tid // GROUP * self.piece + tid % GROUP)
+            layout = cute.make_layout(self.piece // GROUP, stride=GROUP)
+            return cute.make_tensor(start, layout)
         start = sums.iterator.align(16) + (tid // GROUP * self.piece + tid % GROUP * 4)
         vectors = self.piece // GROUP // 4
         layout = cute.make_layout((4, vectors), stride=(1, 4 * GROUP))
