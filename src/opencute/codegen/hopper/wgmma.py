@@ -78,6 +78,11 @@ def _wgmma(e: Emitter, op: Op) -> None:
     tail = "".join(f", {m}" for m in _modifiers(op, atom))
     lines: list[str] = []
     steps = op.steps
+    first = constant_of(steps[2])
+    if isinstance(first, IntAttr) and not first.value & 1:
+        # Nothing reads what was there. Values put there would be instructions among products that
+        # are under way, for which ptxas serialises them all.
+        asm.registers = [(t, "poison") for t, _ in asm.registers]
     for a, b, accumulate in zip(steps[::3], steps[1::3], steps[2::3], strict=True):
         if atom.a_in_registers:
             left = "{" + ",".join(asm.input("r", "i32", x) for x in e.elements(a)) + "}"

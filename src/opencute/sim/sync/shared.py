@@ -105,6 +105,11 @@ class SharedBuffer:
         return False
 
     @property
+    def low(self) -> int:
+        """Bits that the allocation's places in the arena may have, whichever the block."""
+        return self.start | self.arena.stride
+
+    @property
     def raw(self) -> Array:
         """The bytes of the whole arena."""
         return self.arena.raw
