@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from opencute.dialects import cute
+from opencute.lang.numbers import Uint8, class_of
 from opencute.lang.pointers import AddressSpace, Pointer, pointer_type
 from opencute.lang.tensors import make_tensor
 from opencute.lang.vectors import TensorSSA
@@ -18,9 +20,20 @@ __all__ = ["RawPointer"]
 
 
 class RawPointer(Pointer):
-    """A pointer whose elements are indexed; see `Pointer`."""
+    """A pointer whose elements are indexed; see `Pointer`.
+
+    Args:
+        value: an SSA value, or a pointer.
+        dtype: numeric class of the elements; the pointer's own when omitted.
+    """
 
     __slots__ = ()
+
+    def __init__(self, value: Any, dtype: Any = None, *, loc: Any = None, ip: Any = None) -> None:
+        if isinstance(value, Pointer):
+            dtype = value.dtype if dtype is None else class_of(dtype)
+            value = value.value if dtype is value.dtype else value.recast(dtype).value
+        super().__init__(value, dtype)
 
     def __add__(self, offset: Any) -> RawPointer:
         moved = super().__add__(offset)
@@ -68,6 +81,42 @@ class RawPointer(Pointer):
     def recast(self, dtype: Any) -> RawPointer:
         """The same address as a pointer to another element type."""
         return RawPointer(super().recast(dtype).value, dtype)
+
+    def toint(self, dtype: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
+        """The address as an integer, of another class if one is named."""
+        address = super().toint()
+        return address if dtype is None else address.to(class_of(dtype))
+
+    def apply_swizzle(self, swizzle: Any, *, loc: Any = None, ip: Any = None) -> RawPointer:
+        """Where an access with a swizzle (of byte addresses) goes from here.
+
+        Args:
+            swizzle: a `Swizzle`, such as ``Swizzle.from_name("s128b")``.
+
+        Raises:
+            LayoutError: not shared memory, or a swizzle that reads bits below those it changes.
+        """
+        if swizzle.bits == 0:
+            return self
+        self.swizzled(swizzle)  # refuses what is no swizzle of addresses
+        plain = pointer_type(Uint8, self.memspace, self.alignment)
+        place = Pointer(cute.recast(self.value, plain), Uint8)
+        address: Any = place.toint()
+        moved = place + (swizzle(address) - address)
+        align = math.gcd(self.alignment, 1 << swizzle.base)
+        return RawPointer(moved.align(align).recast(self.dtype).value, self.dtype)
+
+    def load_swizzled(
+        self, swizzle: Any, count: int = 1, *, loc: Any = None, ip: Any = None
+    ) -> Any:
+        """The element pointed to, or a vector of `count` neighbours, where a swizzle puts them."""
+        return RawPointer(self.swizzled(swizzle).value, self.dtype).load(count)
+
+    def store_swizzled(
+        self, value: Any, swizzle: Any, *, loc: Any = None, ip: Any = None
+    ) -> None:
+        """Write an element, or all elements of a vector, to where a swizzle puts them."""
+        RawPointer(self.swizzled(swizzle).value, self.dtype).store(value)
 
     def tospace(self, space: AddressSpace) -> RawPointer:
         """The same address in another memory space."""

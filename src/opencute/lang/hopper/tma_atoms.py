@@ -42,6 +42,7 @@ from opencute.layout import ComposedLayout, Layout, Swizzle, make_layout
 __all__ = [
     "TmaAtom",
     "TmaInfo",
+    "element_word",
     "global_tensor",
     "make_map",
     "make_tiled_tma_atom",
@@ -208,7 +209,8 @@ def _shared_layout(layout: Any, tiler_size: Any) -> tuple[Layout, str]:
     return layout, word
 
 
-def _element_word(dtype: NumericMeta) -> str:
+def element_word(dtype: NumericMeta) -> str:
+    """The word of a tensor map's elements, empty if there are none such."""
     name = dtype.dtype.name
     return _WORDS.get(name, "u8" if element_bits(dtype) == 8 else "")
 
@@ -262,7 +264,7 @@ def make_tma_info(
         )  # fmt: skip
     element = tensor.element_type
     inner = internal_type if internal_type is not None else element
-    word = _element_word(inner)
+    word = element_word(inner)
     if not word:
         raise TypeMismatchError(
             "a tensor map has no such elements", code="OC1228", found=inner,
