@@ -50,8 +50,8 @@ _TABLE = {
     **{
         name: _LIB + "words"
         for name in (
-            "CTAGroup", "LoadShape", "LoadSrcFormat", "MBarrierWait", "MMALayout", "MemOrder", "MemScope",
-            "Proxy", "ReductionKind", "ReductionOp", "ReductionType", "SetMaxRegisterAction",
+            "CTAGroup", "LoadShape", "LoadSrcFormat", "MBarrierWait", "MMALayout", "MemOrder",
+            "MemScope", "Proxy", "ReductionKind", "ReductionOp", "ReductionType", "SetMaxRegisterAction",
             "SharedSpace", "Shfl", "StoreShape", "TensormapField", "VoteSync",
         )
     },

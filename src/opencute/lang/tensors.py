@@ -268,9 +268,9 @@ class TracedTensor(Tensor):
 
     __repr__ = __str__
 
-    def data_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
-        """A pointer to the first element, which can be indexed."""
-        return self._pointer().raw_ptr()
+    def data_ptr(self, offset: Any = 0, *, loc: Any = None, ip: Any = None) -> Any:
+        """A pointer to the first element, or some elements further; it can be indexed."""
+        return self._pointer().raw_ptr() + offset
 
     def ir_value(self, *, loc: Any = None, ip: Any = None) -> Value:
         """The address of the first element as an llvm pointer, as MLIR's bindings take it."""

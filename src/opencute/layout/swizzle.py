@@ -64,7 +64,7 @@ class Swizzle:
 
     @staticmethod
     def from_name(name: str) -> Swizzle:
-        """The swizzle of byte addresses that hardware calls ``none``, ``s32b``, ``s64b``, ``s128b``.
+        """The swizzle of byte addresses of a name: ``none``, ``s32b``, ``s64b`` or ``s128b``.
 
         >>> Swizzle.from_name("s64b")
         S<2,4,3>

@@ -50,21 +50,35 @@ class RawPointer(Pointer):
     def __setitem__(self, index: Any, value: Any) -> None:
         Pointer.store(self + index, value)
 
-    def load(self, count: int = 1, *, loc: Any = None, ip: Any = None) -> Any:
-        """The element pointed to, or a vector of `count` neighbours."""
-        return (
-            super().load()
-            if count == 1
-            else make_tensor(Pointer(self.value, self.dtype), count).load()
-        )
+    def _promised(self, alignment: int | None) -> Pointer:
+        """The plain pointer, aligned as the user says."""
+        plain = Pointer(self.value, self.dtype)
+        if alignment is None or alignment <= self.alignment or alignment & (alignment - 1):
+            return plain
+        return plain.align(alignment)
 
-    def store(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
-        """Write an element, or all elements of a vector to neighbours."""
+    def load(
+        self, count: int = 1, *, alignment: int | None = None, loc: Any = None, ip: Any = None
+    ) -> Any:
+        """The element pointed to, or a vector of `count` neighbours.
+
+        Args:
+            count: how many elements.
+            alignment: of the address, in bytes, as the user promises.
+        """
+        pointer = self._promised(alignment)
+        return pointer.load() if count == 1 else make_tensor(pointer, count).load()
+
+    def store(
+        self, value: Any, *, alignment: int | None = None, loc: Any = None, ip: Any = None
+    ) -> None:
+        """Write an element, or all elements of a vector to neighbours; as `load`."""
+        pointer = self._promised(alignment)
         if isinstance(value, TensorSSA):
             size = value.value.type.length  # pyright: ignore[reportAttributeAccessIssue]
-            make_tensor(Pointer(self.value, self.dtype), size).store(value)
+            make_tensor(pointer, size).store(value)
         else:
-            super().store(value)
+            pointer.store(value)
 
     def subview(self, offset: Any) -> RawPointer:
         """The pointer some elements further."""
@@ -107,16 +121,20 @@ class RawPointer(Pointer):
         return RawPointer(moved.align(align).recast(self.dtype).value, self.dtype)
 
     def load_swizzled(
-        self, swizzle: Any, count: int = 1, *, loc: Any = None, ip: Any = None
-    ) -> Any:
-        """The element pointed to, or a vector of `count` neighbours, where a swizzle puts them."""
-        return RawPointer(self.swizzled(swizzle).value, self.dtype).load(count)
+        self, swizzle: Any, count: int = 1, *, alignment: int | None = None, loc: Any = None,
+        ip: Any = None,
+    ) -> Any:  # fmt: skip
+        """As `load`, where a swizzle (of byte addresses) puts the elements."""
+        pointer = self._promised(alignment).swizzled(swizzle)
+        return RawPointer(pointer.value, self.dtype).load(count)
 
     def store_swizzled(
-        self, value: Any, swizzle: Any, *, loc: Any = None, ip: Any = None
-    ) -> None:
-        """Write an element, or all elements of a vector, to where a swizzle puts them."""
-        RawPointer(self.swizzled(swizzle).value, self.dtype).store(value)
+        self, value: Any, swizzle: Any, *, alignment: int | None = None, loc: Any = None,
+        ip: Any = None,
+    ) -> None:  # fmt: skip
+        """As `store`, to where a swizzle (of byte addresses) puts the elements."""
+        pointer = self._promised(alignment).swizzled(swizzle)
+        RawPointer(pointer.value, self.dtype).store(value)
 
     def tospace(self, space: AddressSpace) -> RawPointer:
         """The same address in another memory space."""

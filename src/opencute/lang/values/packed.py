@@ -19,7 +19,15 @@ from typing import Any, ClassVar
 
 from opencute.base.errors import TypeMismatchError
 from opencute.dialects import vector
-from opencute.lang.numbers import Float4E2M1FN, Float6E3M2FN, Numeric, NumericMeta, Uint4, Uint8, as_numeric
+from opencute.lang.numbers import (
+    Float4E2M1FN,
+    Float6E3M2FN,
+    Numeric,
+    NumericMeta,
+    Uint4,
+    Uint8,
+    as_numeric,
+)
 from opencute.lang.vectors import TensorSSA
 from opencute.numeric.dtypes import DTYPES
 

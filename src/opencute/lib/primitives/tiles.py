@@ -30,12 +30,12 @@ from opencute.lang.pointers import AddressSpace
 from opencute.lib.primitives.words import CTAGroup
 
 __all__ = [
+    "cp_async_bulk_prefetch_tensor",
     "cp_async_bulk_shared_cluster_shared_cta",
     "cp_async_bulk_tensor_global_shared_cta",
-    "cp_async_bulk_prefetch_tensor",
-    "cp_reduce_async_bulk_tensor_global_shared_cta",
     "cp_async_bulk_tensor_shared_cluster_global",
     "cp_async_bulk_tensor_shared_cta_global",
+    "cp_reduce_async_bulk_tensor_global_shared_cta",
     "fence_proxy_acquire",
     "fence_proxy_release",
     "prefetch_tensormap",

@@ -7,9 +7,9 @@ from __future__ import annotations
 import enum
 
 __all__ = [
-    "CTAGroup", "LoadShape", "LoadSrcFormat", "MBarrierWait", "MMALayout", "MemOrder", "MemScope", "Proxy",
-    "ReductionKind", "ReductionOp", "ReductionType", "SetMaxRegisterAction", "SharedSpace", "Shfl",
-    "StoreShape", "TensormapField", "VoteSync",
+    "CTAGroup", "LoadShape", "LoadSrcFormat", "MBarrierWait", "MMALayout", "MemOrder", "MemScope",
+    "Proxy", "ReductionKind", "ReductionOp", "ReductionType", "SetMaxRegisterAction", "SharedSpace",
+    "Shfl", "StoreShape", "TensormapField", "VoteSync",
 ]  # fmt: skip
 
 
