@@ -51,8 +51,9 @@ _TABLE = {
         name: _LIB + "words"
         for name in (
             "CTAGroup", "LoadShape", "LoadSrcFormat", "MBarrierWait", "MMALayout", "MemOrder",
-            "MemScope", "Proxy", "ReductionKind", "ReductionOp", "ReductionType", "SetMaxRegisterAction",
-            "SharedSpace", "Shfl", "StoreShape", "TensormapField", "VoteSync",
+            "MemScope", "Proxy", "ReductionKind", "ReductionOp", "ReductionType",
+            "SetMaxRegisterAction", "SharedSpace", "Shfl", "StoreShape", "TensormapField",
+            "VoteSync",
         )
     },
     "barrier": "opencute.lang.block.barriers",

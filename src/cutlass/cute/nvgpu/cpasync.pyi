@@ -12,6 +12,8 @@ from opencute.cute.nvgpu.cpasync import (
 from opencute.cute.nvgpu.cpasync import CopyBulkTensorTileG2SOp as CopyBulkTensorTileG2SOp
 from opencute.cute.nvgpu.cpasync import CopyBulkTensorTileS2GOp as CopyBulkTensorTileS2GOp
 from opencute.cute.nvgpu.cpasync import CopyG2SOp as CopyG2SOp
+from opencute.cute.nvgpu.cpasync import CopyReduceBulkS2GOp as CopyReduceBulkS2GOp
+from opencute.cute.nvgpu.cpasync import CopyReduceBulkS2SOp as CopyReduceBulkS2SOp
 from opencute.cute.nvgpu.cpasync import (
     CopyReduceBulkTensorTileS2GOp as CopyReduceBulkTensorTileS2GOp,
 )
@@ -37,6 +39,8 @@ __all__ = [
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
     "CopyG2SOp",
+    "CopyReduceBulkS2GOp",
+    "CopyReduceBulkS2SOp",
     "CopyReduceBulkTensorTileS2GOp",
     "CtaGroup",
     "LoadCacheMode",

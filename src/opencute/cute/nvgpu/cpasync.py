@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             name: _HOPPER + "bulk"
             for name in (
                 "CopyBulkG2SMulticastOp", "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkS2SOp",
+                "CopyReduceBulkS2GOp", "CopyReduceBulkS2SOp",
             )
         },
         **{

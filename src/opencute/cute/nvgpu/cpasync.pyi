@@ -6,6 +6,8 @@ from opencute.lang.hopper.bulk import CopyBulkG2SMulticastOp as CopyBulkG2SMulti
 from opencute.lang.hopper.bulk import CopyBulkG2SOp as CopyBulkG2SOp
 from opencute.lang.hopper.bulk import CopyBulkS2GOp as CopyBulkS2GOp
 from opencute.lang.hopper.bulk import CopyBulkS2SOp as CopyBulkS2SOp
+from opencute.lang.hopper.bulk import CopyReduceBulkS2GOp as CopyReduceBulkS2GOp
+from opencute.lang.hopper.bulk import CopyReduceBulkS2SOp as CopyReduceBulkS2SOp
 from opencute.lang.hopper.tensor_maps import copy_tensormap as copy_tensormap
 from opencute.lang.hopper.tensor_maps import cp_fence_tma_desc_release as cp_fence_tma_desc_release
 from opencute.lang.hopper.tensor_maps import fence_tma_desc_acquire as fence_tma_desc_acquire
@@ -37,6 +39,8 @@ __all__ = [
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
     "CopyG2SOp",
+    "CopyReduceBulkS2GOp",
+    "CopyReduceBulkS2SOp",
     "CopyReduceBulkTensorTileS2GOp",
     "CtaGroup",
     "LoadCacheMode",

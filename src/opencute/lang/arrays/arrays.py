@@ -35,7 +35,8 @@ class Array:
 
     def __new__(
         cls, source: Any = None, shape: Any = None, *, space: Any = None,
-        alignment: int | None = None, dtype: Any = None, addrspace: Any = None, loc: Any = None, ip: Any = None,
+        alignment: int | None = None, dtype: Any = None, addrspace: Any = None,
+        loc: Any = None, ip: Any = None,
     ) -> Any:  # fmt: skip
         """Make the tensor.
 
