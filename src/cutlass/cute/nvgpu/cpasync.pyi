@@ -6,6 +6,7 @@ from opencute.cute.nvgpu.cpasync import CopyBulkG2SMulticastOp as CopyBulkG2SMul
 from opencute.cute.nvgpu.cpasync import CopyBulkG2SOp as CopyBulkG2SOp
 from opencute.cute.nvgpu.cpasync import CopyBulkS2GOp as CopyBulkS2GOp
 from opencute.cute.nvgpu.cpasync import CopyBulkS2SOp as CopyBulkS2SOp
+from opencute.cute.nvgpu.cpasync import CopyBulkTensorIm2ColG2SOp as CopyBulkTensorIm2ColG2SOp
 from opencute.cute.nvgpu.cpasync import (
     CopyBulkTensorTileG2SMulticastOp as CopyBulkTensorTileG2SMulticastOp,
 )
@@ -25,6 +26,7 @@ from opencute.cute.nvgpu.cpasync import cp_fence_tma_desc_release as cp_fence_tm
 from opencute.cute.nvgpu.cpasync import create_tma_multicast_mask as create_tma_multicast_mask
 from opencute.cute.nvgpu.cpasync import fence_tma_desc_acquire as fence_tma_desc_acquire
 from opencute.cute.nvgpu.cpasync import fence_tma_desc_release as fence_tma_desc_release
+from opencute.cute.nvgpu.cpasync import make_im2col_tma_atom as make_im2col_tma_atom
 from opencute.cute.nvgpu.cpasync import make_tiled_tma_atom as make_tiled_tma_atom
 from opencute.cute.nvgpu.cpasync import prefetch_descriptor as prefetch_descriptor
 from opencute.cute.nvgpu.cpasync import tma_partition as tma_partition
@@ -35,6 +37,7 @@ __all__ = [
     "CopyBulkG2SOp",
     "CopyBulkS2GOp",
     "CopyBulkS2SOp",
+    "CopyBulkTensorIm2ColG2SOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
@@ -50,6 +53,7 @@ __all__ = [
     "create_tma_multicast_mask",
     "fence_tma_desc_acquire",
     "fence_tma_desc_release",
+    "make_im2col_tma_atom",
     "make_tiled_tma_atom",
     "prefetch_descriptor",
     "tma_partition",

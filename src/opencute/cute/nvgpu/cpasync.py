@@ -20,6 +20,10 @@ __getattr__, __dir__, __all__ = lazy_names(
             )
         },
         **{
+            name: _HOPPER + "im2col"
+            for name in ("CopyBulkTensorIm2ColG2SOp", "make_im2col_tma_atom")
+        },
+        **{
             name: _HOPPER + "tensor_maps"
             for name in (
                 "copy_tensormap", "cp_fence_tma_desc_release", "fence_tma_desc_acquire",

@@ -49,6 +49,7 @@ __all__ = [
     "make_tma_info",
     "map_values",
     "prefetch_descriptor",
+    "shared_layout",
     "tma_atom_of",
 ]
 
@@ -188,7 +189,7 @@ def _static_swizzle(layout: ComposedLayout) -> str:
     return word
 
 
-def _shared_layout(layout: Any, tiler_size: Any) -> tuple[Layout, str]:
+def shared_layout(layout: Any, tiler_size: Any) -> tuple[Layout, str]:
     """The plain layout of one tile, and the word of its swizzle; further stages are left out."""
     word = "none"
     if isinstance(layout, ComposedLayout):
@@ -270,7 +271,7 @@ def make_tma_info(
             "a tensor map has no such elements", code="OC1228", found=inner,
             expected=f"elements of 8 bits, or {', '.join(_WORDS)}",
         )  # fmt: skip
-    smem, swizzle = _shared_layout(smem_layout, la.size(to_modes))
+    smem, swizzle = shared_layout(smem_layout, la.size(to_modes))
     plan = make_plan(tensor.layout, smem, to_modes, element_bits(element), element_bits(inner))
     try:
         tile = Tile(word, box_of(plan, count), swizzle=swizzle)
