@@ -82,6 +82,8 @@ from opencute.experimental.primitives import (
     mbarrier_try_wait_timelimit as mbarrier_try_wait_timelimit,
 )
 from opencute.experimental.primitives import mbarrier_wait_parity as mbarrier_wait_parity
+from opencute.experimental.primitives import mma as mma
+from opencute.experimental.primitives import mma_sp as mma_sp
 from opencute.experimental.primitives import prefetch_tensormap as prefetch_tensormap
 from opencute.experimental.primitives import print_runtime as print_runtime
 from opencute.experimental.primitives import red as red
@@ -151,6 +153,8 @@ __all__ = [
     "mbarrier_try_wait_parity",
     "mbarrier_try_wait_timelimit",
     "mbarrier_wait_parity",
+    "mma",
+    "mma_sp",
     "prefetch_tensormap",
     "print_runtime",
     "red",

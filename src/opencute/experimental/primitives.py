@@ -29,6 +29,8 @@ _TABLE = {
             "cp_async_bulk_wait_group", "ldmatrix", "stmatrix",
         )
     },
+    "mma": _LIB + "products",
+    "mma_sp": _LIB + "products",
     **{
         name: _LIB + "tiles"
         for name in (

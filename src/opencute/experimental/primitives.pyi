@@ -43,6 +43,8 @@ from opencute.lib.primitives.bulk import (
 from opencute.lib.primitives.bulk import cp_async_bulk_wait_group as cp_async_bulk_wait_group
 from opencute.lib.primitives.bulk import ldmatrix as ldmatrix
 from opencute.lib.primitives.bulk import stmatrix as stmatrix
+from opencute.lib.primitives.products import mma as mma
+from opencute.lib.primitives.products import mma_sp as mma_sp
 from opencute.lib.primitives.tiles import (
     cp_async_bulk_prefetch_tensor as cp_async_bulk_prefetch_tensor,
 )
@@ -149,6 +151,8 @@ __all__ = [
     "mbarrier_try_wait_parity",
     "mbarrier_try_wait_timelimit",
     "mbarrier_wait_parity",
+    "mma",
+    "mma_sp",
     "prefetch_tensormap",
     "print_runtime",
     "red",

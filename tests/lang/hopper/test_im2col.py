@@ -52,7 +52,7 @@ def columns_kernel(
         cute.arch.mbarrier_init_fence()
         cute.arch.mbarrier_arrive_and_expect_tx(bar, PIXELS * CHANNELS * 2 + more)
     cute.arch.sync_warp()
-    n, p, q, _, r, s = coords.shape
+    _, p, q, _, _, s = coords.shape
     m = bx * PIXELS
     first = (m // (p * q), m // q % p, m % q, 0, by // s, by % s)
     cute.copy(atom, cute.domain_offset(first, coords), smem, tma_bar_ptr=bar)
