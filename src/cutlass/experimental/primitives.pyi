@@ -93,6 +93,7 @@ from opencute.experimental.primitives import shfl_sync as shfl_sync
 from opencute.experimental.primitives import stmatrix as stmatrix
 from opencute.experimental.primitives import tensormap_replace as tensormap_replace
 from opencute.experimental.primitives import vote_sync as vote_sync
+from opencute.experimental.primitives import wgmma_sp as wgmma_sp
 
 __all__ = [
     "CTAGroup",
@@ -164,4 +165,5 @@ __all__ = [
     "stmatrix",
     "tensormap_replace",
     "vote_sync",
+    "wgmma_sp",
 ]

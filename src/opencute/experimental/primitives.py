@@ -31,6 +31,7 @@ _TABLE = {
     },
     "mma": _LIB + "products",
     "mma_sp": _LIB + "products",
+    "wgmma_sp": _LIB + "products",
     **{
         name: _LIB + "tiles"
         for name in (

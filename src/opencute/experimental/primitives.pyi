@@ -45,6 +45,7 @@ from opencute.lib.primitives.bulk import ldmatrix as ldmatrix
 from opencute.lib.primitives.bulk import stmatrix as stmatrix
 from opencute.lib.primitives.products import mma as mma
 from opencute.lib.primitives.products import mma_sp as mma_sp
+from opencute.lib.primitives.products import wgmma_sp as wgmma_sp
 from opencute.lib.primitives.tiles import (
     cp_async_bulk_prefetch_tensor as cp_async_bulk_prefetch_tensor,
 )
@@ -162,4 +163,5 @@ __all__ = [
     "stmatrix",
     "tensormap_replace",
     "vote_sync",
+    "wgmma_sp",
 ]
