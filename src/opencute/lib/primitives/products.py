@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from opencute import layout as la
 from opencute.arch.mma import MmaAtom, mma_atom
 from opencute.arch.sparse import SparseMmaAtom, sparse_mma_atom
 from opencute.arch.wgmma import wgmma_atom
 from opencute.base.errors import ArgumentError, TypeMismatchError
-from opencute import layout as la
 from opencute.dialects import ptx_matrix, vector
 from opencute.dialects.hopper import wgmma as dialect
 from opencute.ir.core import Value
