@@ -25,7 +25,7 @@ NAMES: dict[str, frozenset[str]] = {
     ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
-        "StaticPersistentRuntimeTileScheduler TmemAllocator "
+        "TmemAllocator "
         "blockscaled_layout compute_epilogue_tile_shape distributed gemm "
         "get_num_tmem_alloc_cols mixed_input_helpers sm100".split()
     ),
