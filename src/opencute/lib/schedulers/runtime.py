@@ -3,7 +3,7 @@
 """Persistent blocks whose work ends where the kernel finds out: groups of sizes that only the
 device knows, one after the other along one mode.
 
-In: as for `StaticPersistentTileScheduler`. Out: clusters of tiles, the inner mode first, with no end;
+In: as for `StaticPersistentTileScheduler`. Out: clusters of tiles without end, inner mode first;
 the kernel looks for the group that each belongs to, and stops behind the last one::
 
     sched = StaticPersistentRuntimeTileScheduler.create(params, bidx, grid_dim, inner_mode=0)
