@@ -82,7 +82,7 @@ def _check_metadata(
     op_: CuteWgmmaOp | WgmmaOp, atom: WgmmaAtom, types: Sequence[Type], count: int
 ) -> None:
     """Raise unless a sparse product, and only that, has the metadata of `count` tiles."""
-    chosen = op_.selector
+    chosen = op_.attributes.get("selector")
     selector = chosen.value if isinstance(chosen, IntAttr) else -1
     want = [I32] * count if atom.sparse else []
     if list(types) != want or (selector >= 0) != atom.sparse or selector >= max(atom.selectors, 1):

@@ -74,7 +74,7 @@ class Im2colAtom(TmaAtom):
             return first
         return Im2colAtom(self.op, self.value_type, self.plan, self.tile, first, 1, self.gmem_shape)
 
-    def copy_tensors(
+    def copy_tensors(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, src: Any, dst: Any, pred: Any = None, *, tma_bar_ptr: Any = None,
         tma_desc_ptr: Any = None, cache_policy: Any = None, loc: Any = None, ip: Any = None,
     ) -> None:  # fmt: skip

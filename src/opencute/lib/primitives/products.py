@@ -134,8 +134,9 @@ def mma_sp(
         )  # fmt: skip
     e = word(metadata)
     assert e.type == I32
-    values = _operands(record, a, b, c)
-    return _result(record, ptx_matrix.mma_sparse(name, *values, e, int(selector)))
+    left, right, acc = _operands(record, a, b, c)
+    out = ptx_matrix.mma_sparse(name, left, right, acc, e, int(selector))
+    return _result(record, out)
 
 
 def _tile_of(tensor: Any, shape: tuple[int, int], mn_major: bool, which: str) -> TracedTensor:

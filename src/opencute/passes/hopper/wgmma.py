@@ -72,7 +72,8 @@ def lower_wgmma(op: wgmma.CuteWgmmaOp, d: Side, a: Side | None) -> None:
     right = _descriptors(op.b, op.b_layout, op.b_high)
     true = arith.constant(1, I1)
     majors = (op.a_major.value, op.b_major.value)
-    selector = op.selector.value if isinstance(op.selector, IntAttr) else None
+    chosen = op.attributes.get("selector")
+    selector = chosen.value if isinstance(chosen, IntAttr) else None
     meta = [(v,) for v in op.meta] or [()] * (m * k)
     new: Lanes = {}
     for j in range(n):
