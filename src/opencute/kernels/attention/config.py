@@ -31,15 +31,21 @@ class AttentionConfig:
         m: queries of a block.
         n: keys that are worked on at a time.
         warps: warps of a block; each has m / warps queries.
+        stages: tiles of keys, and of values, in shared memory: 1 or 2. With two, all of a tile is
+            there before its work begins, and there is one barrier to a tile instead of two.
+        woven: whether loads and exponentials are written between the products that do not need
+            them, for assemblers that keep the written order.
     """
 
     m: int
     n: int
     warps: int
+    stages: int = 1
+    woven: bool = False
 
     def smem_bytes(self, head_dim: int) -> int:
         """Shared memory of a block."""
-        return 2 * (padded(head_dim) + 8) * (self.m + 2 * self.n)
+        return 2 * (padded(head_dim) + 8) * (self.m + 2 * self.stages * self.n)
 
     def check(self, head_dim: int, smem: int) -> AttentionConfig:
         """The configuration itself, if it is possible.
@@ -50,10 +56,12 @@ class AttentionConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        if self.warps < 1 or self.m % (16 * self.warps) or self.n < 16 or self.n % 16:
+        even = self.warps >= 1 and self.m % (16 * self.warps) == 0
+        if not even or self.n < 16 or self.n % 16 or self.stages not in (1, 2):
             raise ArgumentError(
                 "these tiles cannot be shared among these warps", code="OC2520", found=self,
-                expected="16 queries, or a multiple, for each warp; a multiple of 16 keys",
+                expected="16 queries, or a multiple, for each warp; a multiple of 16 keys; one or "
+                "two stages",
             )  # fmt: skip
         rows = self.warps * 32 // (8 if padded(head_dim) % 64 == 0 else 4)
         if self.m % rows or self.n % rows:

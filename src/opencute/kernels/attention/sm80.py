@@ -36,6 +36,7 @@ __all__ = ["AttentionPlan", "attention_forward", "attention_kernel"]
 
 # Where levels start. Not -inf: a row that sees no key would then subtract infinity from itself.
 LOWEST = -3.0e38
+AHEAD = 2  # steps of four products between what reads their operands and them
 SLACK = 8.0  # weights up to 2 ** 8 are as exact in f16 and bf16 as those up to 1
 
 cpasync = cute.nvgpu.cpasync
@@ -53,6 +54,7 @@ class AttentionPlan(HeadTiles):
         causal: whether a query sees no key after its own place, counted from the end.
         group: heads of queries to one head of keys.
         alike: whether keys and values lie in memory with the same strides.
+        stages, woven: as in `AttentionConfig`.
     """
 
     dtype: Any
@@ -63,6 +65,14 @@ class AttentionPlan(HeadTiles):
     causal: bool
     group: int
     alike: bool = False
+    stages: int = 1
+    woven: bool = False
+
+    def stacked(self, rows: int) -> Any:
+        """Shared memory (rows, depth, stages)."""
+        one = self.smem(rows)
+        step = rows * (self.depth + 8)
+        return cute.make_layout((*one.shape, self.stages), stride=(*one.stride, step))
 
 
 class Softmax:
@@ -84,30 +94,40 @@ class Softmax:
         self.level.fill(LOWEST)
         self.total.fill(0.0)
 
-    def largest(self, scores: Any) -> list[Any]:
-        """The largest of some scores in each row, scaled."""
-        out: list[Any] = []
+    def above(self, scores: Any) -> Any:
+        """Whether a row of this warp has scores that are far above its level.
+
+        Each thread looks at its own scores: what the rows' largest ones are is nobody's concern
+        before a level is raised.
+        """
+        far = None
         for r in range(self.rows):
-            most = scores[r, None].load().reduce(cute.ReductionOp.MAX, -cutlass.Float32.inf, 0)
-            most = cute.arch.warp_reduction(most, cute.arch.fmax, threads_in_group=4)
-            out.append(most * self.scale)
-        return out
+            over = self._most(scores, r) * self.scale - self.level[r]
+            far = over if far is None else cute.arch.fmax(far, over)
+        return cute.arch.vote_any_sync(far > SLACK)
 
-    def above(self, largest: list[Any]) -> Any:
-        """Whether a row of this warp has scores that are far above its level."""
-        most = largest[0] - self.level[0]
-        for r in range(1, self.rows):
-            most = cute.arch.fmax(most, largest[r] - self.level[r])
-        return cute.arch.vote_any_sync(most > SLACK)
+    def _most(self, scores: Any, r: int) -> Any:
+        return scores[r, None].load().reduce(cute.ReductionOp.MAX, -cutlass.Float32.inf, 0)
 
-    def raise_to(self, largest: list[Any], result: Any) -> None:
+    def raise_to(self, scores: Any, result: Any) -> None:
         """Raise the level to new scores; what was summed before follows."""
         for r in range(self.rows):
+            most = self._most(scores, r)
+            most = cute.arch.warp_reduction(most, cute.arch.fmax, threads_in_group=4)
             before = self.level[r]
-            self.level[r] = cute.arch.fmax(before, largest[r])
+            self.level[r] = cute.arch.fmax(before, most * self.scale)
             factor = cute.math.exp2(before - self.level[r], fastmath=True)
             self.total[r] = self.total[r] * factor
             result[r, None] = result[r, None].load() * factor
+
+    def weigh_pair(self, scores: Any, i: int, m: int, weights: Any) -> None:
+        """Two neighbouring scores, accumulators `i` and `i + 1`, become weights, and are summed."""
+        r = i // 2 % 2 + 2 * (i // 4 % m)
+        pair = cute.make_tensor(scores.iterator + i, cute.make_layout(2))
+        p = cute.math.exp2(pair.load() * self.scale - self.level[r], fastmath=True)
+        self.total[r] = p.reduce(cute.ReductionOp.ADD, self.total[r], 0)
+        into = cute.make_tensor(weights.iterator + i, cute.make_layout(2))
+        into.store(p.to(weights.element_type))
 
     def weights(self, scores: Any) -> None:
         """Scores become weights, and are summed."""
@@ -152,10 +172,10 @@ class Walk:
         self.sK, self.sV = part.partition_D(sK), part.partition_D(sV)
         thr = mma.get_slice(tid)
         # V as the MMA wants it: elements of the head along n, keys along k.
-        sVt = cute.make_tensor(sV.iterator, cute.select(sV.layout, [1, 0]))
+        sVt = cute.make_tensor(sV.iterator, cute.select(sV.layout, [1, 0, 2]))
         self.rQ = mma.make_fragment_A(thr.partition_A(sQ))
-        self.rK = mma.make_fragment_B(thr.partition_B(sK))
-        self.rV = mma.make_fragment_B(thr.partition_B(sVt))
+        self.rK = mma.make_fragment_B(thr.partition_B(sK[None, None, 0]))
+        self.rV = mma.make_fragment_B(thr.partition_B(sVt[None, None, 0]))
         self.read_Q = cute.make_tiled_copy_A(plan.matrices(False), mma)
         self.read_K = cute.make_tiled_copy_B(plan.matrices(False), mma)
         self.read_V = cute.make_tiled_copy_B(plan.matrices(True), mma)
@@ -165,36 +185,67 @@ class Walk:
         self.from_V, self.into_V = thr_V.partition_S(sVt), thr_V.retile(self.rV)
         self.coords = by_rows(thr.partition_C(cute.make_identity_tensor((plan.m, plan.n))))
 
+    def stage(self, tile: Any) -> Any:
+        """Which part of shared memory a tile of keys has."""
+        return tile % 2 if self.plan.stages == 2 else 0
+
     def load_K(self, tile: Any, masked: bool = False) -> None:
         """Start the copy of a tile of K."""
-        self._load(self.mK, self.sK, tile * self.plan.n, masked)
+        self._load(self.mK, self.sK, tile, masked)
 
     def load_V(self, tile: Any, masked: bool) -> None:
         """Start the copy of a tile of V."""
-        self._load(self.mV, self.sV, tile * self.plan.n, masked)
+        self._load(self.mV, self.sV, tile, masked)
 
-    def _load(self, m: Any, s: Any, row: Any, masked: bool) -> None:
-        tile = tile_from(m, row, (self.plan.n, self.plan.depth))
-        self.copies.move(self.copies.part.partition_S(tile), s, row if masked else None)
+    def _load(self, m: Any, s: Any, tile: Any, masked: bool) -> None:
+        row = tile * self.plan.n
+        part = self.copies.part.partition_S(tile_from(m, row, (self.plan.n, self.plan.depth)))
+        self.copies.move(part, s[None, None, None, self.stage(tile)], row if masked else None)
         cute.arch.cp_async_commit_group()
 
-    def scores(self) -> Any:
-        """Q K^T of the tile in shared memory."""
+    def scores(self, tile: Any) -> Any:
+        """Q K^T of a tile in shared memory."""
         acc = self.mma.make_fragment_C(self.mma.partition_shape_C((self.plan.m, self.plan.n)))
         acc.fill(0.0)
+        from_K = self.from_K[None, None, None, self.stage(tile)]
+        if self.plan.woven:
+            self._woven_scores(from_K, acc)
+            return acc
         for k in range(cute.size(self.rQ, mode=[2])):
             at = (None, None, k)
             cute.copy(self.read_Q, self.from_Q[at], self.into_Q[at])
-            cute.copy(self.read_K, self.from_K[at], self.into_K[at])
+            cute.copy(self.read_K, from_K[at], self.into_K[at])
             cute.gemm(self.mma, acc, self.rQ[at], self.rK[at], acc)
         return acc
 
-    def add_values(self, softmax: Softmax, acc: Any, rO: Any) -> None:
+    def _woven_scores(self, from_K: Any, acc: Any) -> None:
+        """Products of 16 keys at a time; what they need is read `AHEAD` steps before."""
+        pieces = self.plan.n // 16
+        steps = [(k, j) for k in range(cute.size(self.rQ, mode=[2])) for j in range(pieces)]
+
+        def read(k: int, j: int) -> None:
+            if j == 0:
+                cute.copy(self.read_Q, self.from_Q[None, None, k], self.into_Q[None, None, k])
+            cute.copy(self.read_K, from_K[None, j, k], self.into_K[None, j, k])
+
+        for step in steps[:AHEAD]:
+            read(*step)
+        for i, (k, j) in enumerate(steps):
+            if i + AHEAD < len(steps):
+                read(*steps[i + AHEAD])
+            part = columns_of(acc, 2 * j, 2)
+            cute.gemm(self.mma, part, self.rQ[None, None, k], two_of(self.rK, 2 * j, k), part)
+
+    def add_values(self, softmax: Softmax, acc: Any, rO: Any, tile: Any) -> None:
         """O += P V, with the weights P made from scores 16 keys at a time.
 
         So the exponentials of one step are made while the MMAs of the step before run.
         """
         _, m, n = acc.shape
+        from_V = self.from_V[None, None, None, self.stage(tile)]
+        if self.plan.woven:
+            self._add_woven_values(softmax, acc, rO, from_V)
+            return
         for k in range(n // 2):
             part = columns_of(acc, 2 * k, 2)
             softmax.weights(by_rows(part))
@@ -203,8 +254,45 @@ class Walk:
             # Neighbouring accumulators along n are what an MMA takes along k.
             rP = cute.make_tensor(p.iterator, cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4)))
             at = (None, None, k)
-            cute.copy(self.read_V, self.from_V[at], self.into_V[at])
+            cute.copy(self.read_V, from_V[at], self.into_V[at])
             cute.gemm(self.mma, rO, rP, self.rV[at], rO)
+
+    def _add_woven_values(self, softmax: Softmax, acc: Any, rO: Any, from_V: Any) -> None:
+        """16 elements of the head at a time; between them, the weights of the next 16 keys."""
+        _, m, n = acc.shape
+        pieces = self.plan.depth // 16
+        steps = [(k, j) for k in range(n // 2) for j in range(pieces)]
+        parts = [columns_of(acc, 2 * k, 2) for k in range(n // 2)]
+        made = [cute.make_rmem_tensor(part.layout, self.plan.dtype) for part in parts]
+
+        def read(k: int, j: int) -> None:
+            cute.copy(self.read_V, from_V[None, j, k], self.into_V[None, j, k])
+
+        def weigh(k: int, first: int, last: int) -> None:
+            for i in range(first, last):
+                softmax.weigh_pair(parts[k], 2 * i, m, made[k])
+
+        for step in steps[:AHEAD]:
+            read(*step)
+        weigh(0, 0, 4 * m)
+        for i, (k, j) in enumerate(steps):
+            if i + AHEAD < len(steps):
+                read(*steps[i + AHEAD])
+            # Neighbouring accumulators along n are what an MMA takes along k.
+            order = cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4))
+            rP = cute.make_tensor(made[k].iterator, order)
+            part = columns_of(rO, 2 * j, 2)
+            cute.gemm(self.mma, part, rP, two_of(self.rV, 2 * j, k), part)
+            if k + 1 < n // 2:
+                weigh(k + 1, 4 * m * j // pieces, 4 * m * (j + 1) // pieces)
+
+
+def two_of(operand: Any, n: int, k: int) -> Any:
+    """Two neighbours along n of a fragment B (values, n, k)."""
+    part = operand[None, n, k]
+    step = operand.layout((0, 1, 0)) if cute.size(operand, mode=[1]) > 1 else 0
+    layout = cute.make_layout((part.shape, 2), stride=(part.stride, step))
+    return cute.make_tensor(part.iterator, layout)
 
 
 @cute.jit
@@ -216,19 +304,24 @@ def visit(
     plan = walk.plan
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()  # K has arrived, and nobody reads the V before this any more
-    walk.load_V(tile, masked)
-    acc = walk.scores()
-    cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()  # V has arrived, and nobody reads this K any more
-    if tile > 0:
-        walk.load_K(tile - 1)
+    if cutlass.const_expr(plan.stages == 2):  # so has V, and what is read next comes meanwhile
+        if tile > 0:
+            walk.load_K(tile - 1)
+            walk.load_V(tile - 1, False)
+    else:
+        walk.load_V(tile, masked)
+    acc = walk.scores(tile)
+    if cutlass.const_expr(plan.stages == 1):
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()  # V has arrived, and nobody reads this K any more
+        if tile > 0:
+            walk.load_K(tile - 1)
     rows = by_rows(acc)
     if cutlass.const_expr(masked):
         mask(rows, walk.coords, first_query, tile * plan.n, keys, plan.causal)
-    largest = softmax.largest(rows)
-    if softmax.above(largest):
-        softmax.raise_to(largest, by_rows(rO))
-    walk.add_values(softmax, acc, rO)
+    if softmax.above(rows):
+        softmax.raise_to(rows, by_rows(rO))
+    walk.add_values(softmax, acc, rO, tile)
 
 
 @cute.kernel
@@ -267,8 +360,8 @@ def attention_kernel(
 
     memory = utils.SmemAllocator()
     sQ = memory.allocate_tensor(plan.dtype, plan.smem(plan.m), 1024)
-    sK = memory.allocate_tensor(plan.dtype, plan.smem(plan.n), 1024)
-    sV = memory.allocate_tensor(plan.dtype, plan.smem(plan.n), 1024)
+    sK = memory.allocate_tensor(plan.dtype, plan.stacked(plan.n), 1024)
+    sV = memory.allocate_tensor(plan.dtype, plan.stacked(plan.n), 1024)
     copy = plan.tiled_copy(cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL))
     load_Q = RowCopy(copy, tile_q, (queries, plan.head_dim), tid)
     load_Q.move(load_Q.part.partition_S(gQ), load_Q.part.partition_D(sQ), block * plan.m)
@@ -276,6 +369,8 @@ def attention_kernel(
     walk = Walk(keys_of, values_of, sQ, sK, sV, copies, mma, tid, plan)
     if tiles > 0:
         walk.load_K(tiles - 1, masked=True)
+        if cutlass.const_expr(plan.stages == 2):
+            walk.load_V(tiles - 1, masked=True)
     cute.arch.cp_async_commit_group()
 
     rO = mma.make_fragment_C(mma.partition_shape_C(tile_q))
