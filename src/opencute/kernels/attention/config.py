@@ -33,15 +33,16 @@ class AttentionConfig:
         warps: warps of a block; each has m / warps queries.
         stages: tiles of keys, and of values, in shared memory: 1 or 2. With two, all of a tile is
             there before its work begins, and there is one barrier to a tile instead of two.
-        woven: whether loads and exponentials are written between the products that do not need
-            them, for assemblers that keep the written order.
+        ahead: how many steps of 16 keys or elements what a product needs is read from shared
+            memory before it, with the exponentials of other keys written between products, for
+            assemblers that keep the written order; 0: in the order of the formulas.
     """
 
     m: int
     n: int
     warps: int
     stages: int = 1
-    woven: bool = False
+    ahead: int = 0
 
     def smem_bytes(self, head_dim: int) -> int:
         """Shared memory of a block."""
@@ -57,7 +58,7 @@ class AttentionConfig:
             ArgumentError: what does not fit.
         """
         even = self.warps >= 1 and self.m % (16 * self.warps) == 0
-        if not even or self.n < 16 or self.n % 16 or self.stages not in (1, 2):
+        if not even or self.n < 16 or self.n % 16 or self.stages not in (1, 2) or self.ahead < 0:
             raise ArgumentError(
                 "these tiles cannot be shared among these warps", code="OC2520", found=self,
                 expected="16 queries, or a multiple, for each warp; a multiple of 16 keys; one or "
@@ -204,10 +205,13 @@ def search_space(head_dim: int, smem: int) -> Iterator[AttentionConfig]:
         for n in (64, 48, 32, 128, 96):
             if m // warps * (padded(head_dim) + n) > 32 * 224:
                 continue  # result and scores alone take all registers
-            try:
-                yield AttentionConfig(m, n, warps).check(head_dim, smem)
-            except ArgumentError:
-                continue
+            for stages, ahead in ((2, 4), (2, 3), (2, 2), (1, 3), (2, 0), (1, 0)):
+                if ahead and (m, warps) != (128, 4):
+                    continue
+                try:
+                    yield AttentionConfig(m, n, warps, stages, ahead).check(head_dim, smem)
+                except ArgumentError:
+                    continue
 
 
 def warpgroup_heuristic(head_dim: int, masked: bool) -> WarpgroupConfig:

@@ -36,7 +36,6 @@ __all__ = ["AttentionPlan", "attention_forward", "attention_kernel"]
 
 # Where levels start. Not -inf: a row that sees no key would then subtract infinity from itself.
 LOWEST = -3.0e38
-AHEAD = 2  # steps of four products between what reads their operands and them
 SLACK = 8.0  # weights up to 2 ** 8 are as exact in f16 and bf16 as those up to 1
 
 cpasync = cute.nvgpu.cpasync
@@ -54,7 +53,7 @@ class AttentionPlan(HeadTiles):
         causal: whether a query sees no key after its own place, counted from the end.
         group: heads of queries to one head of keys.
         alike: whether keys and values lie in memory with the same strides.
-        stages, woven: as in `AttentionConfig`.
+        stages, ahead: as in `AttentionConfig`.
     """
 
     dtype: Any
@@ -66,7 +65,7 @@ class AttentionPlan(HeadTiles):
     group: int
     alike: bool = False
     stages: int = 1
-    woven: bool = False
+    ahead: int = 0
 
     def stacked(self, rows: int) -> Any:
         """Shared memory (rows, depth, stages)."""
@@ -208,7 +207,7 @@ class Walk:
         acc = self.mma.make_fragment_C(self.mma.partition_shape_C((self.plan.m, self.plan.n)))
         acc.fill(0.0)
         from_K = self.from_K[None, None, None, self.stage(tile)]
-        if self.plan.woven:
+        if self.plan.ahead:
             self._woven_scores(from_K, acc)
             return acc
         for k in range(cute.size(self.rQ, mode=[2])):
@@ -219,8 +218,8 @@ class Walk:
         return acc
 
     def _woven_scores(self, from_K: Any, acc: Any) -> None:
-        """Products of 16 keys at a time; what they need is read `AHEAD` steps before."""
-        pieces = self.plan.n // 16
+        """Products of 16 keys at a time; what they need is read `ahead` steps before."""
+        pieces, ahead = self.plan.n // 16, self.plan.ahead
         steps = [(k, j) for k in range(cute.size(self.rQ, mode=[2])) for j in range(pieces)]
 
         def read(k: int, j: int) -> None:
@@ -228,11 +227,11 @@ class Walk:
                 cute.copy(self.read_Q, self.from_Q[None, None, k], self.into_Q[None, None, k])
             cute.copy(self.read_K, from_K[None, j, k], self.into_K[None, j, k])
 
-        for step in steps[:AHEAD]:
+        for step in steps[:ahead]:
             read(*step)
         for i, (k, j) in enumerate(steps):
-            if i + AHEAD < len(steps):
-                read(*steps[i + AHEAD])
+            if i + ahead < len(steps):
+                read(*steps[i + ahead])
             part = columns_of(acc, 2 * j, 2)
             cute.gemm(self.mma, part, self.rQ[None, None, k], two_of(self.rK, 2 * j, k), part)
 
@@ -243,7 +242,7 @@ class Walk:
         """
         _, m, n = acc.shape
         from_V = self.from_V[None, None, None, self.stage(tile)]
-        if self.plan.woven:
+        if self.plan.ahead:
             self._add_woven_values(softmax, acc, rO, from_V)
             return
         for k in range(n // 2):
@@ -260,7 +259,7 @@ class Walk:
     def _add_woven_values(self, softmax: Softmax, acc: Any, rO: Any, from_V: Any) -> None:
         """16 elements of the head at a time; between them, the weights of the next 16 keys."""
         _, m, n = acc.shape
-        pieces = self.plan.depth // 16
+        pieces, ahead = self.plan.depth // 16, self.plan.ahead
         steps = [(k, j) for k in range(n // 2) for j in range(pieces)]
         parts = [columns_of(acc, 2 * k, 2) for k in range(n // 2)]
         made = [cute.make_rmem_tensor(part.layout, self.plan.dtype) for part in parts]
@@ -272,12 +271,12 @@ class Walk:
             for i in range(first, last):
                 softmax.weigh_pair(parts[k], 2 * i, m, made[k])
 
-        for step in steps[:AHEAD]:
+        for step in steps[:ahead]:
             read(*step)
         weigh(0, 0, 4 * m)
         for i, (k, j) in enumerate(steps):
-            if i + AHEAD < len(steps):
-                read(*steps[i + AHEAD])
+            if i + ahead < len(steps):
+                read(*steps[i + ahead])
             # Neighbouring accumulators along n are what an MMA takes along k.
             order = cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4))
             rP = cute.make_tensor(made[k].iterator, order)
