@@ -430,4 +430,4 @@ def attention_forward(
         grid = [cute.ceil_div(longest, plan.m), mQ.shape[2], starts_q.shape[0] - 1]
     attention_kernel(
         mQ, mK, mV, mO, logs, starts_q, starts_k, scale_log2, plan.tiled_mma(), plan
-    ).launch(grid=grid, block=[32 * plan.warps, 1, 1])
+    ).launch(grid=grid, block=[32 * plan.warps, 1, 1], opt_level=1 if plan.ahead else None)
