@@ -12,6 +12,7 @@ In: tensors (B, S, H, D), or (1, S, H, D) with the places where sequences start.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import opencute as cutlass
@@ -119,6 +120,24 @@ class RowCopy:
                     at = (self.rows - start, self.shape[1])
                     pred[0, i, j] = cute.elem_less((row, column), at)
         cute.copy(self.copy, src, dst, pred=pred)
+
+    def pieces(self, src: Any, dst: Any, there: Any) -> list[Callable[[], None]]:
+        """`move` of a tile that has all its rows, in pieces that may be started apart.
+
+        Args:
+            there: whether there is such a tile; nothing is read otherwise.
+        """
+        m, k = (cute.size(self.coords, mode=[i]) for i in (1, 2))
+
+        def piece(i: int) -> None:
+            steps = (0, 0 if self.whole else 1)
+            pred = cute.make_rmem_tensor(cute.make_layout((1, k), stride=steps), cutlass.Boolean)
+            for j in range(1 if self.whole else k):
+                column = self.coords[0, i, j][1]
+                pred[0, j] = there if self.whole else there & (column < self.shape[1])
+            cute.copy(self.copy, src[None, i, None], dst[None, i, None], pred=pred)
+
+        return [lambda i=i: piece(i) for i in range(m)]
 
 
 def by_rows(acc: Any) -> Any:

@@ -15,6 +15,7 @@ for each 256 MMAs, 80 ldmatrix and 290 instructions of softmax, 64 of them expon
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,7 @@ __all__ = ["AttentionPlan", "attention_forward", "attention_kernel"]
 
 # Where levels start. Not -inf: a row that sees no key would then subtract infinity from itself.
 LOWEST = -3.0e38
+FEED = True
 SLACK = 8.0  # weights up to 2 ** 8 are as exact in f16 and bf16 as those up to 1
 
 cpasync = cute.nvgpu.cpasync
@@ -202,13 +204,31 @@ class Walk:
         self.copies.move(part, s[None, None, None, self.stage(tile)], row if masked else None)
         cute.arch.cp_async_commit_group()
 
-    def scores(self, tile: Any) -> Any:
-        """Q K^T of a tile in shared memory."""
+    def pieces(self, tile: Any) -> list[Callable[[], None]]:
+        """What starts the copy of a tile of K and V piece by piece, if there is such a tile.
+
+        The tile is whole: only a sequence's last one may not be.
+        """
+        out: list[Callable[[], None]] = []
+        row, stage = tile * self.plan.n, self.stage(tile)
+        there = tile >= 0
+        for m, s in ((self.mK, self.sK), (self.mV, self.sV)):
+            tensor = tile_from(m, row, (self.plan.n, self.plan.depth))
+            src, dst = self.copies.part.partition_S(tensor), s[None, None, None, stage]
+            out += self.copies.pieces(src, dst, there)
+        return out
+
+    def scores(self, tile: Any, meanwhile: list[Callable[[], None]]) -> Any:
+        """Q K^T of a tile in shared memory.
+
+        Args:
+            meanwhile: what is done between the products; with `ahead` only.
+        """
         acc = self.mma.make_fragment_C(self.mma.partition_shape_C((self.plan.m, self.plan.n)))
         acc.fill(0.0)
         from_K = self.from_K[None, None, None, self.stage(tile)]
         if self.plan.ahead:
-            self._woven_scores(from_K, acc)
+            self._woven_scores(from_K, acc, meanwhile)
             return acc
         for k in range(cute.size(self.rQ, mode=[2])):
             at = (None, None, k)
@@ -217,7 +237,7 @@ class Walk:
             cute.gemm(self.mma, acc, self.rQ[at], self.rK[at], acc)
         return acc
 
-    def _woven_scores(self, from_K: Any, acc: Any) -> None:
+    def _woven_scores(self, from_K: Any, acc: Any, meanwhile: list[Callable[[], None]]) -> None:
         """Products of 16 keys at a time; what they need is read `ahead` steps before."""
         pieces, ahead = self.plan.n // 16, self.plan.ahead
         steps = [(k, j) for k in range(cute.size(self.rQ, mode=[2])) for j in range(pieces)]
@@ -234,6 +254,9 @@ class Walk:
                 read(*steps[i + ahead])
             part = columns_of(acc, 2 * j, 2)
             cute.gemm(self.mma, part, self.rQ[None, None, k], two_of(self.rK, 2 * j, k), part)
+            done, now = (len(meanwhile) * (i + x) // len(steps) for x in (0, 1))
+            for start in meanwhile[done:now]:
+                start()
 
     def add_values(self, softmax: Softmax, acc: Any, rO: Any, tile: Any) -> None:
         """O += P V, with the weights P made from scores 16 keys at a time.
@@ -303,13 +326,17 @@ def visit(
     plan = walk.plan
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()  # K has arrived, and nobody reads the V before this any more
-    if cutlass.const_expr(plan.stages == 2):  # so has V, and what is read next comes meanwhile
-        if tile > 0:
-            walk.load_K(tile - 1)
-            walk.load_V(tile - 1, False)
-    else:
+    next_tile: list[Any] = []
+    if cutlass.const_expr(plan.stages == 1):
         walk.load_V(tile, masked)
-    acc = walk.scores(tile)
+    elif cutlass.const_expr(plan.ahead and FEED):
+        next_tile = walk.pieces(tile - 1)
+    elif tile > 0:  # V has arrived as well, and what is read next comes meanwhile
+        walk.load_K(tile - 1)
+        walk.load_V(tile - 1, False)
+    acc = walk.scores(tile, next_tile)
+    if cutlass.const_expr(next_tile):
+        cute.arch.cp_async_commit_group()
     if cutlass.const_expr(plan.stages == 1):
         cute.arch.cp_async_wait_group(0)
         cute.arch.sync_threads()  # V has arrived, and nobody reads this K any more
