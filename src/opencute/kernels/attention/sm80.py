@@ -38,6 +38,9 @@ __all__ = ["AttentionPlan", "attention_forward", "attention_kernel"]
 # Where levels start. Not -inf: a row that sees no key would then subtract infinity from itself.
 LOWEST = -3.0e38
 FEED = True
+QK = PV = None  # how far ahead, instead of plan.ahead
+RESIDENT = 0  # steps of Q that stay in registers
+LEVEL = None
 SLACK = 8.0  # weights up to 2 ** 8 are as exact in f16 and bf16 as those up to 1
 
 cpasync = cute.nvgpu.cpasync
@@ -169,6 +172,8 @@ class Walk:
     ) -> None:  # fmt: skip
         part = copies.part
         self.copies, self.mma, self.plan = copies, mma, plan
+        self.qk_ahead = plan.ahead if QK is None else QK
+        self.pv_ahead = plan.ahead if PV is None else PV
         self.mK, self.mV = mK, mV
         self.sK, self.sV = part.partition_D(sK), part.partition_D(sV)
         thr = mma.get_slice(tid)
@@ -227,23 +232,24 @@ class Walk:
         acc = self.mma.make_fragment_C(self.mma.partition_shape_C((self.plan.m, self.plan.n)))
         acc.fill(0.0)
         from_K = self.from_K[None, None, None, self.stage(tile)]
-        if self.plan.ahead:
+        if self.qk_ahead:
             self._woven_scores(from_K, acc, meanwhile)
             return acc
         for k in range(cute.size(self.rQ, mode=[2])):
             at = (None, None, k)
-            cute.copy(self.read_Q, self.from_Q[at], self.into_Q[at])
+            if k >= RESIDENT:
+                cute.copy(self.read_Q, self.from_Q[at], self.into_Q[at])
             cute.copy(self.read_K, from_K[at], self.into_K[at])
             cute.gemm(self.mma, acc, self.rQ[at], self.rK[at], acc)
         return acc
 
     def _woven_scores(self, from_K: Any, acc: Any, meanwhile: list[Callable[[], None]]) -> None:
         """Products of 16 keys at a time; what they need is read `ahead` steps before."""
-        pieces, ahead = self.plan.n // 16, self.plan.ahead
+        pieces, ahead = self.plan.n // 16, self.qk_ahead
         steps = [(k, j) for k in range(cute.size(self.rQ, mode=[2])) for j in range(pieces)]
 
         def read(k: int, j: int) -> None:
-            if j == 0:
+            if j == 0 and k >= RESIDENT:
                 cute.copy(self.read_Q, self.from_Q[None, None, k], self.into_Q[None, None, k])
             cute.copy(self.read_K, from_K[None, j, k], self.into_K[None, j, k])
 
@@ -265,7 +271,7 @@ class Walk:
         """
         _, m, n = acc.shape
         from_V = self.from_V[None, None, None, self.stage(tile)]
-        if self.plan.ahead:
+        if self.pv_ahead:
             self._add_woven_values(softmax, acc, rO, from_V)
             return
         for k in range(n // 2):
@@ -282,7 +288,7 @@ class Walk:
     def _add_woven_values(self, softmax: Softmax, acc: Any, rO: Any, from_V: Any) -> None:
         """16 elements of the head at a time; between them, the weights of the next 16 keys."""
         _, m, n = acc.shape
-        pieces, ahead = self.plan.depth // 16, self.plan.ahead
+        pieces, ahead = self.plan.depth // 16, self.pv_ahead
         steps = [(k, j) for k in range(n // 2) for j in range(pieces)]
         parts = [columns_of(acc, 2 * k, 2) for k in range(n // 2)]
         made = [cute.make_rmem_tensor(part.layout, self.plan.dtype) for part in parts]
@@ -329,7 +335,7 @@ def visit(
     next_tile: list[Any] = []
     if cutlass.const_expr(plan.stages == 1):
         walk.load_V(tile, masked)
-    elif cutlass.const_expr(plan.ahead and FEED):
+    elif cutlass.const_expr(walk.qk_ahead and FEED):
         next_tile = walk.pieces(tile - 1)
     elif tile > 0:  # V has arrived as well, and what is read next comes meanwhile
         walk.load_K(tile - 1)
@@ -402,6 +408,12 @@ def attention_kernel(
     rO = mma.make_fragment_C(mma.partition_shape_C(tile_q))
     rO.fill(0.0)
     softmax = Softmax(2 * rO.shape[1], scale_log2)
+    if cutlass.const_expr(RESIDENT):
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        for k in cutlass.range_constexpr(RESIDENT):
+            at = (None, None, k)
+            cute.copy(walk.read_Q, walk.from_Q[at], walk.into_Q[at])
     for i in range(tiles - whole):
         visit(walk, softmax, rO, tiles - 1 - i, first_query, keys, True)
     for i in range(whole):
@@ -457,4 +469,4 @@ def attention_forward(
         grid = [cute.ceil_div(longest, plan.m), mQ.shape[2], starts_q.shape[0] - 1]
     attention_kernel(
         mQ, mK, mV, mO, logs, starts_q, starts_k, scale_log2, plan.tiled_mma(), plan
-    ).launch(grid=grid, block=[32 * plan.warps, 1, 1], opt_level=1 if plan.ahead else None)
+    ).launch(grid=grid, block=[32 * plan.warps, 1, 1], opt_level=LEVEL or (1 if plan.ahead else None))
