@@ -125,17 +125,21 @@ class RowCopy:
         """`move` of a tile that has all its rows, in pieces that may be started apart.
 
         Args:
-            there: whether there is such a tile; nothing is read otherwise.
+            there: whether there is such a tile, or None if so; nothing is read otherwise.
         """
         m, k = (cute.size(self.coords, mode=[i]) for i in (1, 2))
 
         def piece(i: int) -> None:
+            part = (src[None, i, None], dst[None, i, None])
+            if there is None and self.whole:
+                cute.copy(self.copy, *part)
+                return
             steps = (0, 0 if self.whole else 1)
             pred = cute.make_rmem_tensor(cute.make_layout((1, k), stride=steps), cutlass.Boolean)
             for j in range(1 if self.whole else k):
-                column = self.coords[0, i, j][1]
-                pred[0, j] = there if self.whole else there & (column < self.shape[1])
-            cute.copy(self.copy, src[None, i, None], dst[None, i, None], pred=pred)
+                inside = self.coords[0, i, j][1] < self.shape[1]
+                pred[0, j] = inside if there is None else there if self.whole else there & inside
+            cute.copy(self.copy, *part, pred=pred)
 
         return [lambda i=i: piece(i) for i in range(m)]
 

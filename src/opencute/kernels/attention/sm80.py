@@ -37,12 +37,13 @@ __all__ = ["AttentionPlan", "attention_forward", "attention_kernel"]
 
 # Where levels start. Not -inf: a row that sees no key would then subtract infinity from itself.
 LOWEST = -3.0e38
-FEED = True
+FEED = False
 QK = PV = None  # how far ahead, instead of plan.ahead
 RESIDENT = 0  # steps of Q that stay in registers
 LEVEL = None
 SLACK = 8.0  # weights up to 2 ** 8 are as exact in f16 and bf16 as those up to 1
 
+Pieces = list[Callable[[], None]]
 cpasync = cute.nvgpu.cpasync
 
 
@@ -209,25 +210,27 @@ class Walk:
         self.copies.move(part, s[None, None, None, self.stage(tile)], row if masked else None)
         cute.arch.cp_async_commit_group()
 
-    def pieces(self, tile: Any) -> list[Callable[[], None]]:
-        """What starts the copy of a tile of K and V piece by piece, if there is such a tile.
+    def pieces_of_K(self, tile: Any) -> Pieces:
+        """What starts the copy of a tile of K piece by piece, if there is such a tile.
 
         The tile is whole: only a sequence's last one may not be.
         """
-        out: list[Callable[[], None]] = []
-        row, stage = tile * self.plan.n, self.stage(tile)
-        there = tile >= 0
-        for m, s in ((self.mK, self.sK), (self.mV, self.sV)):
-            tensor = tile_from(m, row, (self.plan.n, self.plan.depth))
-            src, dst = self.copies.part.partition_S(tensor), s[None, None, None, stage]
-            out += self.copies.pieces(src, dst, there)
-        return out
+        return self._pieces(self.mK, self.sK, tile, tile >= 0)
 
-    def scores(self, tile: Any, meanwhile: list[Callable[[], None]]) -> Any:
+    def pieces_of_V(self, tile: Any, there: Any = None) -> Pieces:
+        """The same of V; `there` is None for a tile that there is."""
+        return self._pieces(self.mV, self.sV, tile, there)
+
+    def _pieces(self, m: Any, s: Any, tile: Any, there: Any) -> Pieces:
+        tensor = tile_from(m, tile * self.plan.n, (self.plan.n, self.plan.depth))
+        dst = s[None, None, None, self.stage(tile)]
+        return self.copies.pieces(self.copies.part.partition_S(tensor), dst, there)
+
+    def scores(self, tile: Any, meanwhile: Pieces) -> Any:
         """Q K^T of a tile in shared memory.
 
         Args:
-            meanwhile: what is done between the products; with `ahead` only.
+            meanwhile: what is done between the products.
         """
         acc = self.mma.make_fragment_C(self.mma.partition_shape_C((self.plan.m, self.plan.n)))
         acc.fill(0.0)
@@ -235,15 +238,17 @@ class Walk:
         if self.qk_ahead:
             self._woven_scores(from_K, acc, meanwhile)
             return acc
-        for k in range(cute.size(self.rQ, mode=[2])):
+        steps = cute.size(self.rQ, mode=[2])
+        for k in range(steps):
             at = (None, None, k)
             if k >= RESIDENT:
                 cute.copy(self.read_Q, self.from_Q[at], self.into_Q[at])
             cute.copy(self.read_K, from_K[at], self.into_K[at])
             cute.gemm(self.mma, acc, self.rQ[at], self.rK[at], acc)
+            share(meanwhile, k, steps)
         return acc
 
-    def _woven_scores(self, from_K: Any, acc: Any, meanwhile: list[Callable[[], None]]) -> None:
+    def _woven_scores(self, from_K: Any, acc: Any, meanwhile: Pieces) -> None:
         """Products of 16 keys at a time; what they need is read `ahead` steps before."""
         pieces, ahead = self.plan.n // 16, self.qk_ahead
         steps = [(k, j) for k in range(cute.size(self.rQ, mode=[2])) for j in range(pieces)]
@@ -260,19 +265,20 @@ class Walk:
                 read(*steps[i + ahead])
             part = columns_of(acc, 2 * j, 2)
             cute.gemm(self.mma, part, self.rQ[None, None, k], two_of(self.rK, 2 * j, k), part)
-            done, now = (len(meanwhile) * (i + x) // len(steps) for x in (0, 1))
-            for start in meanwhile[done:now]:
-                start()
+            share(meanwhile, i, len(steps))
 
-    def add_values(self, softmax: Softmax, acc: Any, rO: Any, tile: Any) -> None:
+    def add_values(self, softmax: Softmax, acc: Any, rO: Any, tile: Any, meanwhile: Pieces) -> None:
         """O += P V, with the weights P made from scores 16 keys at a time.
 
         So the exponentials of one step are made while the MMAs of the step before run.
+
+        Args:
+            meanwhile: what is done between the products.
         """
         _, m, n = acc.shape
         from_V = self.from_V[None, None, None, self.stage(tile)]
         if self.pv_ahead:
-            self._add_woven_values(softmax, acc, rO, from_V)
+            self._add_woven_values(softmax, acc, rO, from_V, meanwhile)
             return
         for k in range(n // 2):
             part = columns_of(acc, 2 * k, 2)
@@ -284,8 +290,11 @@ class Walk:
             at = (None, None, k)
             cute.copy(self.read_V, from_V[at], self.into_V[at])
             cute.gemm(self.mma, rO, rP, self.rV[at], rO)
+            share(meanwhile, k, n // 2)
 
-    def _add_woven_values(self, softmax: Softmax, acc: Any, rO: Any, from_V: Any) -> None:
+    def _add_woven_values(
+        self, softmax: Softmax, acc: Any, rO: Any, from_V: Any, meanwhile: Pieces
+    ) -> None:
         """16 elements of the head at a time; between them, the weights of the next 16 keys."""
         _, m, n = acc.shape
         pieces, ahead = self.plan.depth // 16, self.pv_ahead
@@ -313,6 +322,13 @@ class Walk:
             cute.gemm(self.mma, part, rP, two_of(self.rV, 2 * j, k), part)
             if k + 1 < n // 2:
                 weigh(k + 1, 4 * m * j // pieces, 4 * m * (j + 1) // pieces)
+            share(meanwhile, i, len(steps))
+
+
+def share(work: Pieces, step: int, steps: int) -> None:
+    """Do what falls to one of some steps, in the first half of them."""
+    for do in work[2 * len(work) * step // steps : 2 * len(work) * (step + 1) // steps]:
+        do()
 
 
 def two_of(operand: Any, n: int, k: int) -> Any:
@@ -332,28 +348,36 @@ def visit(
     plan = walk.plan
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()  # K has arrived, and nobody reads the V before this any more
-    next_tile: list[Any] = []
-    if cutlass.const_expr(plan.stages == 1):
+    one, feed = plan.stages == 1, FEED and not (masked and plan.stages == 1)
+    between: Pieces = []
+    after: Pieces = []
+    if cutlass.const_expr(feed):
+        if cutlass.const_expr(one):
+            between, after = walk.pieces_of_V(tile), walk.pieces_of_K(tile - 1)
+        else:
+            between = walk.pieces_of_K(tile - 1) + walk.pieces_of_V(tile - 1, tile > 0)
+    elif cutlass.const_expr(one):
         walk.load_V(tile, masked)
-    elif cutlass.const_expr(walk.qk_ahead and FEED):
-        next_tile = walk.pieces(tile - 1)
     elif tile > 0:  # V has arrived as well, and what is read next comes meanwhile
         walk.load_K(tile - 1)
         walk.load_V(tile - 1, False)
-    acc = walk.scores(tile, next_tile)
-    if cutlass.const_expr(next_tile):
+    acc = walk.scores(tile, between)
+    if cutlass.const_expr(feed):
         cute.arch.cp_async_commit_group()
-    if cutlass.const_expr(plan.stages == 1):
+    if cutlass.const_expr(one):
         cute.arch.cp_async_wait_group(0)
         cute.arch.sync_threads()  # V has arrived, and nobody reads this K any more
-        if tile > 0:
-            walk.load_K(tile - 1)
+        if cutlass.const_expr(not feed):
+            if tile > 0:
+                walk.load_K(tile - 1)
     rows = by_rows(acc)
     if cutlass.const_expr(masked):
         mask(rows, walk.coords, first_query, tile * plan.n, keys, plan.causal)
     if softmax.above(rows):
         softmax.raise_to(rows, by_rows(rO))
-    walk.add_values(softmax, acc, rO, tile)
+    walk.add_values(softmax, acc, rO, tile, after)
+    if cutlass.const_expr(feed and one):
+        cute.arch.cp_async_commit_group()
 
 
 @cute.kernel
@@ -469,4 +493,6 @@ def attention_forward(
         grid = [cute.ceil_div(longest, plan.m), mQ.shape[2], starts_q.shape[0] - 1]
     attention_kernel(
         mQ, mK, mV, mO, logs, starts_q, starts_k, scale_log2, plan.tiled_mma(), plan
-    ).launch(grid=grid, block=[32 * plan.warps, 1, 1], opt_level=LEVEL or (1 if plan.ahead else None))
+    ).launch(
+        grid=grid, block=[32 * plan.warps, 1, 1], opt_level=LEVEL or (1 if plan.ahead else None)
+    )
