@@ -43,6 +43,7 @@ class AttentionConfig:
     warps: int
     stages: int = 1
     ahead: int = 0
+    kept: int = -1
 
     def smem_bytes(self, head_dim: int) -> int:
         """Shared memory of a block."""

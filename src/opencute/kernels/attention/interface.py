@@ -318,7 +318,7 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
     plan = AttentionPlan(
         call.dtype, head_dim, config.m, config.n, config.warps, call.causal, group=call.group,
         alike=strides(arrays["k"]) == strides(arrays["v"]), stages=config.stages,
-        ahead=config.ahead,
+        ahead=config.ahead, kept=config.kept,
     )  # fmt: skip
     attention_forward(*tensors, logs, *call.starts(), call.longest()[0], scale, plan)
 

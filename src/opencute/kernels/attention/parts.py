@@ -21,7 +21,7 @@ from opencute.kernels.attention.config import padded
 
 __all__ = [
     "HeadTiles", "RowCopy", "as_heads", "by_rows", "columns_of", "sequence", "span", "tile_from",
-    "write",
+    "two_of", "write",
 ]  # fmt: skip
 
 warp = cute.nvgpu.warp
@@ -155,6 +155,14 @@ def columns_of(acc: Any, start: int, count: int) -> Any:
     """Some of the accumulators along n."""
     values, m, _ = acc.shape
     return cute.make_tensor(acc.iterator + 4 * m * start, cute.make_layout((values, m, count)))
+
+
+def two_of(operand: Any, n: int, k: int) -> Any:
+    """Two neighbours along n of a fragment B (values, n, k)."""
+    part = operand[None, n, k]
+    step = operand.layout((0, 1, 0)) if cute.size(operand, mode=[1]) > 1 else 0
+    layout = cute.make_layout((part.shape, 2), stride=(part.stride, step))
+    return cute.make_tensor(part.iterator, layout)
 
 
 def tile_from(t: Any, row: Any, tile: tuple[int, int]) -> Any:

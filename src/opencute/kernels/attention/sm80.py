@@ -30,8 +30,10 @@ from opencute.kernels.attention.parts import (
     sequence,
     span,
     tile_from,
+    two_of,
     write,
 )
+from opencute.kernels.attention.sm80_woven import Woven, start_woven, woven_tile
 
 __all__ = ["AttentionPlan", "attention_forward", "attention_kernel"]
 
@@ -72,6 +74,7 @@ class AttentionPlan(HeadTiles):
     alike: bool = False
     stages: int = 1
     ahead: int = 0
+    kept: int = -1
 
     def stacked(self, rows: int) -> Any:
         """Shared memory (rows, depth, stages)."""
@@ -100,14 +103,17 @@ class Softmax:
         self.total.fill(0.0)
 
     def above(self, scores: Any) -> Any:
-        """Whether a row of this warp has scores that are far above its level.
+        """Whether a row of this warp has scores that are far above its level."""
+        return self.far([self._most(scores, r) for r in range(self.rows)])
 
-        Each thread looks at its own scores: what the rows' largest ones are is nobody's concern
-        before a level is raised.
+    def far(self, largest: list[Any]) -> Any:
+        """The same, for the largest of each row's scores that a thread has.
+
+        What the rows' largest ones are is nobody's concern before a level is raised.
         """
         far = None
         for r in range(self.rows):
-            over = self._most(scores, r) * self.scale - self.level[r]
+            over = largest[r] * self.scale - self.level[r]
             far = over if far is None else cute.arch.fmax(far, over)
         return cute.arch.vote_any_sync(far > SLACK)
 
@@ -177,7 +183,7 @@ class Walk:
         self.pv_ahead = plan.ahead if PV is None else PV
         self.mK, self.mV = mK, mV
         self.sK, self.sV = part.partition_D(sK), part.partition_D(sV)
-        thr = mma.get_slice(tid)
+        self.thread = thr = mma.get_slice(tid)
         # V as the MMA wants it: elements of the head along n, keys along k.
         sVt = cute.make_tensor(sV.iterator, cute.select(sV.layout, [1, 0, 2]))
         self.rQ = mma.make_fragment_A(thr.partition_A(sQ))
@@ -331,14 +337,6 @@ def share(work: Pieces, step: int, steps: int) -> None:
         do()
 
 
-def two_of(operand: Any, n: int, k: int) -> Any:
-    """Two neighbours along n of a fragment B (values, n, k)."""
-    part = operand[None, n, k]
-    step = operand.layout((0, 1, 0)) if cute.size(operand, mode=[1]) > 1 else 0
-    layout = cute.make_layout((part.shape, 2), stride=(part.stride, step))
-    return cute.make_tensor(part.iterator, layout)
-
-
 @cute.jit
 def visit(
     walk: cutlass.Constexpr, softmax: cutlass.Constexpr, rO: Any, tile: Any, first_query: Any,
@@ -427,6 +425,9 @@ def attention_kernel(
         walk.load_K(tiles - 1, masked=True)
         if cutlass.const_expr(plan.stages == 2):
             walk.load_V(tiles - 1, masked=True)
+    if cutlass.const_expr(plan.kept >= 0):
+        for start in walk.pieces_of_K(tiles - 2):
+            start()
     cute.arch.cp_async_commit_group()
 
     rO = mma.make_fragment_C(mma.partition_shape_C(tile_q))
@@ -438,10 +439,21 @@ def attention_kernel(
         for k in cutlass.range_constexpr(RESIDENT):
             at = (None, None, k)
             cute.copy(walk.read_Q, walk.from_Q[at], walk.into_Q[at])
-    for i in range(tiles - whole):
-        visit(walk, softmax, rO, tiles - 1 - i, first_query, keys, True)
-    for i in range(whole):
-        visit(walk, softmax, rO, whole - 1 - i, first_query, keys, False)
+    if cutlass.const_expr(plan.kept >= 0):
+        woven = Woven(walk, softmax, rO, plan.kept, max(plan.ahead, 1))
+        cute.arch.cp_async_wait_group(2)
+        cute.arch.sync_threads()
+        if tiles > 0:
+            start_woven(woven, tiles - 1, first_query, keys, mask)
+        for i in range(tiles - whole):
+            woven_tile(woven, tiles - 1 - i, first_query, keys, True, mask)
+        for i in range(whole):
+            woven_tile(woven, whole - 1 - i, first_query, keys, False, mask)
+    else:
+        for i in range(tiles - whole):
+            visit(walk, softmax, rO, tiles - 1 - i, first_query, keys, True)
+        for i in range(whole):
+            visit(walk, softmax, rO, whole - 1 - i, first_query, keys, False)
     cute.arch.cp_async_wait_group(0)
 
     # Divide by the sums, and write. Where this is was read before, but kept in no register.
