@@ -4,7 +4,7 @@
 
 In: the size of a head. Out: a frozen configuration::
 
-    heuristic(128)                      # AttentionConfig(m=128, n=64, warps=4)
+    heuristic(128, 232448)              # AttentionConfig(m=128, n=64, warps=4, stages=2, ahead=3)
     warpgroup_heuristic(128, True)      # WarpgroupConfig(groups=2, n=128, stages=2)
     backward_heuristic(128, 232448)     # BackwardConfig(m=64, n=128, warps=8, stages=2)
 """
@@ -12,7 +12,7 @@ In: the size of a head. Out: a frozen configuration::
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opencute.base.errors import ArgumentError
 
@@ -31,19 +31,16 @@ class AttentionConfig:
         m: queries of a block.
         n: keys that are worked on at a time.
         warps: warps of a block; each has m / warps queries.
-        stages: tiles of keys, and of values, in shared memory: 1 or 2. With two, all of a tile is
-            there before its work begins, and there is one barrier to a tile instead of two.
-        ahead: how many steps of 16 keys or elements what a product needs is read from shared
-            memory before it, with the exponentials of other keys written between products, for
-            assemblers that keep the written order; 0: in the order of the formulas.
+        stages: tiles of keys, and of values, in shared memory: 1 or 2. With two, a tile is there
+            before its work begins.
+        ahead: how many steps of 16 keys or elements the operands of a product are read before it.
     """
 
     m: int
     n: int
     warps: int
     stages: int = 1
-    ahead: int = 0
-    kept: int = -1
+    ahead: int = 3
 
     def smem_bytes(self, head_dim: int) -> int:
         """Shared memory of a block."""
@@ -59,11 +56,11 @@ class AttentionConfig:
             ArgumentError: what does not fit.
         """
         even = self.warps >= 1 and self.m % (16 * self.warps) == 0
-        if not even or self.n < 16 or self.n % 16 or self.stages not in (1, 2) or self.ahead < 0:
+        if not even or self.n < 16 or self.n % 16 or self.stages not in (1, 2) or self.ahead < 1:
             raise ArgumentError(
                 "these tiles cannot be shared among these warps", code="OC2520", found=self,
                 expected="16 queries, or a multiple, for each warp; a multiple of 16 keys; one or "
-                "two stages",
+                "two stages; operands read at least one step ahead",
             )  # fmt: skip
         rows = self.warps * 32 // (8 if padded(head_dim) % 64 == 0 else 4)
         if self.m % rows or self.n % rows:
@@ -182,22 +179,27 @@ def padded(head_dim: int) -> int:
     return -(-head_dim // 32) * 32
 
 
-def heuristic(head_dim: int, varlen: bool = False) -> AttentionConfig:
+def heuristic(head_dim: int, smem: int, varlen: bool = False) -> AttentionConfig:
     """A good choice for heads of a size.
 
     Args:
         head_dim: elements of a head.
+        smem: bytes of shared memory that a block may have; a multiprocessor has 1 KB more.
         varlen: whether sequences lie end to end: where they start takes registers as well.
 
     With 32 queries to a warp, what is read of keys and values serves two instructions. The result
     takes a register for each of a warp's queries and eight elements of a head's, the scores as much
-    for keys: from 160 elements on, 16 queries are what fits.
+    for keys: from 160 elements on, 16 queries are what fits. Two blocks on a multiprocessor matter
+    more than two stages.
     """
     if head_dim > 128:
-        return AttentionConfig(64, 64 if head_dim <= 192 else 32, 4)
-    if head_dim > 96 and varlen:
-        return AttentionConfig(128, 32, 4)
-    return AttentionConfig(128, 64, 4)
+        config = AttentionConfig(64, 64 if head_dim <= 192 else 32, 4)
+    elif head_dim > 96 and varlen:
+        config = AttentionConfig(128, 32, 4)
+    else:
+        config = AttentionConfig(128, 64, 4)
+    wide = replace(config, stages=2)
+    return wide if 2 * (wide.smem_bytes(head_dim) + 1024) <= smem + 1024 else config
 
 
 def search_space(head_dim: int, smem: int) -> Iterator[AttentionConfig]:
@@ -206,8 +208,8 @@ def search_space(head_dim: int, smem: int) -> Iterator[AttentionConfig]:
         for n in (64, 48, 32, 128, 96):
             if m // warps * (padded(head_dim) + n) > 32 * 224:
                 continue  # result and scores alone take all registers
-            for stages, ahead in ((2, 4), (2, 3), (2, 2), (1, 3), (2, 0), (1, 0)):
-                if ahead and (m, warps) != (128, 4):
+            for stages, ahead in ((2, 3), (1, 3), (2, 4), (1, 4), (2, 2), (1, 2)):
+                if ahead != 3 and (m, warps) != (128, 4):
                     continue
                 try:
                     yield AttentionConfig(m, n, warps, stages, ahead).check(head_dim, smem)

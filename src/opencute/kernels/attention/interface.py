@@ -304,8 +304,9 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
             expected="sm_90a, heads of 64 or 128 elements, sequences of one length, and no array "
             "that repeats elements", found=why or config,
         )  # fmt: skip
-    config = heuristic(head_dim, call.lengths is not None) if config is None else config
-    config.check(head_dim, utils.get_smem_capacity_in_bytes())
+    smem = utils.get_smem_capacity_in_bytes()
+    config = heuristic(head_dim, smem, call.lengths is not None) if config is None else config
+    config.check(head_dim, smem)
     scale = call.scale * math.log2(math.e)
     if isinstance(config, WarpgroupConfig):
         before, after = call.window or (None, None)
@@ -318,7 +319,7 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
     plan = AttentionPlan(
         call.dtype, head_dim, config.m, config.n, config.warps, call.causal, group=call.group,
         alike=strides(arrays["k"]) == strides(arrays["v"]), stages=config.stages,
-        ahead=config.ahead, kept=config.kept,
+        ahead=config.ahead,
     )  # fmt: skip
     attention_forward(*tensors, logs, *call.starts(), call.longest()[0], scale, plan)
 

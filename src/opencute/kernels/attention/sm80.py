@@ -4,18 +4,22 @@
 
 A block has some queries of a head and walks over the keys, last ones first, a tile at a time:
 scores S = Q K^T in registers, their exponentials against the largest score so far, and O += P V.
-While S is computed the tile of V arrives in shared memory, while P V is the next tile of K.
-Tiles that the causal mask or the end of the keys cuts come first, in a loop of their own.
+With two stages the next tile arrives in shared memory meanwhile; with one, V while S is computed
+and the next K while P V is. Tiles that the causal mask or the end of the keys cuts come first, in a
+loop of their own.
 
 Floor: 4 B H Sq Sk D operations (half of them when causal) over what `mma.sync` reaches in a loop on
-registers: about 620 Tflop/s on an H200, 890 us for 4x16x4096x128. A warp of 32 queries issues,
-for each 256 MMAs, 80 ldmatrix and 290 instructions of softmax, 64 of them exponentials.
+registers: about 620 Tflop/s on an H200, 890 us for 4x16x4096x128. Reading operands from shared
+memory takes nearly as long (80 ldmatrix for 256 MMAs of a warp of 32 queries), so that both have to
+go on all the time. The order of instructions is therefore written here, and kept by ptxas at its
+level 1: operands are read some products before they are used, exponentials are made between
+products, and copies are started one by one (eight at once delay all warps' reads).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,16 +37,11 @@ from opencute.kernels.attention.parts import (
     two_of,
     write,
 )
-from opencute.kernels.attention.sm80_woven import Woven, start_woven, woven_tile
 
 __all__ = ["AttentionPlan", "attention_forward", "attention_kernel"]
 
 # Where levels start. Not -inf: a row that sees no key would then subtract infinity from itself.
 LOWEST = -3.0e38
-FEED = False
-QK = PV = None  # how far ahead, instead of plan.ahead
-RESIDENT = 0  # steps of Q that stay in registers
-LEVEL = None
 SLACK = 8.0  # weights up to 2 ** 8 are as exact in f16 and bf16 as those up to 1
 
 Pieces = list[Callable[[], None]]
@@ -73,8 +72,7 @@ class AttentionPlan(HeadTiles):
     group: int
     alike: bool = False
     stages: int = 1
-    ahead: int = 0
-    kept: int = -1
+    ahead: int = 3
 
     def stacked(self, rows: int) -> Any:
         """Shared memory (rows, depth, stages)."""
@@ -103,17 +101,14 @@ class Softmax:
         self.total.fill(0.0)
 
     def above(self, scores: Any) -> Any:
-        """Whether a row of this warp has scores that are far above its level."""
-        return self.far([self._most(scores, r) for r in range(self.rows)])
+        """Whether a row of this warp has scores that are far above its level.
 
-    def far(self, largest: list[Any]) -> Any:
-        """The same, for the largest of each row's scores that a thread has.
-
-        What the rows' largest ones are is nobody's concern before a level is raised.
+        Each thread looks at its own ones: what the largest of a row is does not matter before a
+        level is raised.
         """
         far = None
         for r in range(self.rows):
-            over = largest[r] * self.scale - self.level[r]
+            over = self._most(scores, r) * self.scale - self.level[r]
             far = over if far is None else cute.arch.fmax(far, over)
         return cute.arch.vote_any_sync(far > SLACK)
 
@@ -131,7 +126,7 @@ class Softmax:
             self.total[r] = self.total[r] * factor
             result[r, None] = result[r, None].load() * factor
 
-    def weigh_pair(self, scores: Any, i: int, m: int, weights: Any) -> None:
+    def weigh(self, scores: Any, i: int, m: int, weights: Any) -> None:
         """Two neighbouring scores, accumulators `i` and `i + 1`, become weights, and are summed."""
         r = i // 2 % 2 + 2 * (i // 4 % m)
         pair = cute.make_tensor(scores.iterator + i, cute.make_layout(2))
@@ -139,13 +134,6 @@ class Softmax:
         self.total[r] = p.reduce(cute.ReductionOp.ADD, self.total[r], 0)
         into = cute.make_tensor(weights.iterator + i, cute.make_layout(2))
         into.store(p.to(weights.element_type))
-
-    def weights(self, scores: Any) -> None:
-        """Scores become weights, and are summed."""
-        for r in range(self.rows):
-            p = cute.math.exp2(scores[r, None].load() * self.scale - self.level[r], fastmath=True)
-            self.total[r] = p.reduce(cute.ReductionOp.ADD, self.total[r], 0)
-            scores[r, None] = p
 
 
 @cute.jit
@@ -179,11 +167,9 @@ class Walk:
     ) -> None:  # fmt: skip
         part = copies.part
         self.copies, self.mma, self.plan = copies, mma, plan
-        self.qk_ahead = plan.ahead if QK is None else QK
-        self.pv_ahead = plan.ahead if PV is None else PV
         self.mK, self.mV = mK, mV
         self.sK, self.sV = part.partition_D(sK), part.partition_D(sV)
-        self.thread = thr = mma.get_slice(tid)
+        thr = mma.get_slice(tid)
         # V as the MMA wants it: elements of the head along n, keys along k.
         sVt = cute.make_tensor(sV.iterator, cute.select(sV.layout, [1, 0, 2]))
         self.rQ = mma.make_fragment_A(thr.partition_A(sQ))
@@ -202,18 +188,18 @@ class Walk:
         """Which part of shared memory a tile of keys has."""
         return tile % 2 if self.plan.stages == 2 else 0
 
-    def load_K(self, tile: Any, masked: bool = False) -> None:
-        """Start the copy of a tile of K."""
-        self._load(self.mK, self.sK, tile, masked)
+    def load_K(self, tile: Any) -> None:
+        """Start the copy of a tile of K that may end before its last row."""
+        self._load(self.mK, self.sK, tile)
 
-    def load_V(self, tile: Any, masked: bool) -> None:
-        """Start the copy of a tile of V."""
-        self._load(self.mV, self.sV, tile, masked)
+    def load_V(self, tile: Any) -> None:
+        """Start the copy of a tile of V that may end before its last row."""
+        self._load(self.mV, self.sV, tile)
 
-    def _load(self, m: Any, s: Any, tile: Any, masked: bool) -> None:
+    def _load(self, m: Any, s: Any, tile: Any) -> None:
         row = tile * self.plan.n
         part = self.copies.part.partition_S(tile_from(m, row, (self.plan.n, self.plan.depth)))
-        self.copies.move(part, s[None, None, None, self.stage(tile)], row if masked else None)
+        self.copies.move(part, s[None, None, None, self.stage(tile)], row)
         cute.arch.cp_async_commit_group()
 
     def pieces_of_K(self, tile: Any) -> Pieces:
@@ -233,108 +219,81 @@ class Walk:
         return self.copies.pieces(self.copies.part.partition_S(tensor), dst, there)
 
     def scores(self, tile: Any, meanwhile: Pieces) -> Any:
-        """Q K^T of a tile in shared memory.
+        """Q K^T of a tile in shared memory, 16 elements and 16 keys at a time.
 
         Args:
-            meanwhile: what is done between the products.
+            meanwhile: copies that are started between the products.
         """
         acc = self.mma.make_fragment_C(self.mma.partition_shape_C((self.plan.m, self.plan.n)))
         acc.fill(0.0)
         from_K = self.from_K[None, None, None, self.stage(tile)]
-        if self.qk_ahead:
-            self._woven_scores(from_K, acc, meanwhile)
-            return acc
-        steps = cute.size(self.rQ, mode=[2])
-        for k in range(steps):
-            at = (None, None, k)
-            if k >= RESIDENT:
-                cute.copy(self.read_Q, self.from_Q[at], self.into_Q[at])
-            cute.copy(self.read_K, from_K[at], self.into_K[at])
-            cute.gemm(self.mma, acc, self.rQ[at], self.rK[at], acc)
-            share(meanwhile, k, steps)
-        return acc
-
-    def _woven_scores(self, from_K: Any, acc: Any, meanwhile: Pieces) -> None:
-        """Products of 16 keys at a time; what they need is read `ahead` steps before."""
-        pieces, ahead = self.plan.n // 16, self.qk_ahead
-        steps = [(k, j) for k in range(cute.size(self.rQ, mode=[2])) for j in range(pieces)]
+        steps = [(k, j) for k in range(self.plan.depth // 16) for j in range(self.plan.n // 16)]
 
         def read(k: int, j: int) -> None:
-            if j == 0 and k >= RESIDENT:
+            if j == 0:
                 cute.copy(self.read_Q, self.from_Q[None, None, k], self.into_Q[None, None, k])
             cute.copy(self.read_K, from_K[None, j, k], self.into_K[None, j, k])
 
-        for step in steps[:ahead]:
-            read(*step)
-        for i, (k, j) in enumerate(steps):
-            if i + ahead < len(steps):
-                read(*steps[i + ahead])
+        for k, j in self._reading(steps, read, meanwhile):
             part = columns_of(acc, 2 * j, 2)
             cute.gemm(self.mma, part, self.rQ[None, None, k], two_of(self.rK, 2 * j, k), part)
-            share(meanwhile, i, len(steps))
+        return acc
+
+    def _reading(
+        self, steps: list[Any], read: Callable[[int, int], None], meanwhile: Pieces,
+        before: Callable[[], None] = lambda: None,
+    ) -> Iterator[Any]:  # fmt: skip
+        """Steps, each after what it needs; that is read `ahead` steps before.
+
+        Copies are started in the first half, a few at a time: at once, they would keep what is read
+        waiting. `before` is done before the first step, while the first operands are read.
+        """
+        ahead, count, copies = self.plan.ahead, len(steps), len(meanwhile)
+        for step in steps[:ahead]:
+            read(*step)
+        before()
+        for i, step in enumerate(steps):
+            if i + ahead < count:
+                read(*steps[i + ahead])
+            yield step
+            for start in meanwhile[share(copies, 2 * i, count) : share(copies, 2 * i + 2, count)]:
+                start()
 
     def add_values(self, softmax: Softmax, acc: Any, rO: Any, tile: Any, meanwhile: Pieces) -> None:
-        """O += P V, with the weights P made from scores 16 keys at a time.
+        """O += P V, 16 keys and 16 elements of the head at a time.
 
-        So the exponentials of one step are made while the MMAs of the step before run.
+        The weights P of 16 keys are made from scores between the products of the 16 keys before.
 
         Args:
-            meanwhile: what is done between the products.
+            meanwhile: copies that are started between the products.
         """
         _, m, n = acc.shape
+        pieces, pairs = self.plan.depth // 16, 4 * m
         from_V = self.from_V[None, None, None, self.stage(tile)]
-        if self.pv_ahead:
-            self._add_woven_values(softmax, acc, rO, from_V, meanwhile)
-            return
-        for k in range(n // 2):
-            part = columns_of(acc, 2 * k, 2)
-            softmax.weights(by_rows(part))
-            p = cute.make_rmem_tensor(part.layout, self.plan.dtype)
-            p.store(part.load().to(self.plan.dtype))
-            # Neighbouring accumulators along n are what an MMA takes along k.
-            rP = cute.make_tensor(p.iterator, cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4)))
-            at = (None, None, k)
-            cute.copy(self.read_V, from_V[at], self.into_V[at])
-            cute.gemm(self.mma, rO, rP, self.rV[at], rO)
-            share(meanwhile, k, n // 2)
-
-    def _add_woven_values(
-        self, softmax: Softmax, acc: Any, rO: Any, from_V: Any, meanwhile: Pieces
-    ) -> None:
-        """16 elements of the head at a time; between them, the weights of the next 16 keys."""
-        _, m, n = acc.shape
-        pieces, ahead = self.plan.depth // 16, self.pv_ahead
-        steps = [(k, j) for k in range(n // 2) for j in range(pieces)]
         parts = [columns_of(acc, 2 * k, 2) for k in range(n // 2)]
-        made = [cute.make_rmem_tensor(part.layout, self.plan.dtype) for part in parts]
+        weights = [cute.make_rmem_tensor(part.layout, self.plan.dtype) for part in parts]
+        # Neighbouring accumulators along n are what an MMA takes along k.
+        order = cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4))
 
         def read(k: int, j: int) -> None:
             cute.copy(self.read_V, from_V[None, j, k], self.into_V[None, j, k])
 
         def weigh(k: int, first: int, last: int) -> None:
             for i in range(first, last):
-                softmax.weigh_pair(parts[k], 2 * i, m, made[k])
+                softmax.weigh(parts[k], 2 * i, m, weights[k])
 
-        for step in steps[:ahead]:
-            read(*step)
-        weigh(0, 0, 4 * m)
-        for i, (k, j) in enumerate(steps):
-            if i + ahead < len(steps):
-                read(*steps[i + ahead])
-            # Neighbouring accumulators along n are what an MMA takes along k.
-            order = cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4))
-            rP = cute.make_tensor(made[k].iterator, order)
+        steps = [(k, j) for k in range(n // 2) for j in range(pieces)]
+        for k, j in self._reading(steps, read, meanwhile, lambda: weigh(0, 0, pairs)):
             part = columns_of(rO, 2 * j, 2)
+            rP = cute.make_tensor(weights[k].iterator, order)
             cute.gemm(self.mma, part, rP, two_of(self.rV, 2 * j, k), part)
             if k + 1 < n // 2:
-                weigh(k + 1, 4 * m * j // pieces, 4 * m * (j + 1) // pieces)
-            share(meanwhile, i, len(steps))
+                weigh(k + 1, share(pairs, j, pieces), share(pairs, j + 1, pieces))
 
 
-def share(work: Pieces, step: int, steps: int) -> None:
-    """Do what falls to one of some steps, in the first half of them."""
-    for do in work[2 * len(work) * step // steps : 2 * len(work) * (step + 1) // steps]:
-        do()
+def share(count: int, step: int, steps: int) -> int:
+    """How many of some things are done before a step."""
+    return count * step // steps
 
 
 @cute.jit
@@ -346,36 +305,27 @@ def visit(
     plan = walk.plan
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()  # K has arrived, and nobody reads the V before this any more
-    one, feed = plan.stages == 1, FEED and not (masked and plan.stages == 1)
-    between: Pieces = []
-    after: Pieces = []
-    if cutlass.const_expr(feed):
-        if cutlass.const_expr(one):
-            between, after = walk.pieces_of_V(tile), walk.pieces_of_K(tile - 1)
-        else:
-            between = walk.pieces_of_K(tile - 1) + walk.pieces_of_V(tile - 1, tile > 0)
-    elif cutlass.const_expr(one):
-        walk.load_V(tile, masked)
-    elif tile > 0:  # V has arrived as well, and what is read next comes meanwhile
-        walk.load_K(tile - 1)
-        walk.load_V(tile - 1, False)
-    acc = walk.scores(tile, between)
-    if cutlass.const_expr(feed):
-        cute.arch.cp_async_commit_group()
-    if cutlass.const_expr(one):
+    with_scores: Pieces = []
+    with_values: Pieces = []
+    if cutlass.const_expr(plan.stages == 2):  # V has arrived as well, and the next tile comes
+        with_scores = walk.pieces_of_K(tile - 1) + walk.pieces_of_V(tile - 1, tile > 0)
+    elif cutlass.const_expr(masked):  # V may end within the tile
+        walk.load_V(tile)
+    else:
+        with_scores = walk.pieces_of_V(tile)
+    acc = walk.scores(tile, with_scores)
+    cute.arch.cp_async_commit_group()
+    if cutlass.const_expr(plan.stages == 1):
         cute.arch.cp_async_wait_group(0)
         cute.arch.sync_threads()  # V has arrived, and nobody reads this K any more
-        if cutlass.const_expr(not feed):
-            if tile > 0:
-                walk.load_K(tile - 1)
+        with_values = walk.pieces_of_K(tile - 1)
     rows = by_rows(acc)
     if cutlass.const_expr(masked):
         mask(rows, walk.coords, first_query, tile * plan.n, keys, plan.causal)
     if softmax.above(rows):
         softmax.raise_to(rows, by_rows(rO))
-    walk.add_values(softmax, acc, rO, tile, after)
-    if cutlass.const_expr(feed and one):
-        cute.arch.cp_async_commit_group()
+    walk.add_values(softmax, acc, rO, tile, with_values)
+    cute.arch.cp_async_commit_group()
 
 
 @cute.kernel
@@ -422,38 +372,18 @@ def attention_kernel(
     copies = RowCopy(copy, tile_k, (keys, plan.head_dim), tid)
     walk = Walk(keys_of, values_of, sQ, sK, sV, copies, mma, tid, plan)
     if tiles > 0:
-        walk.load_K(tiles - 1, masked=True)
+        walk.load_K(tiles - 1)
         if cutlass.const_expr(plan.stages == 2):
-            walk.load_V(tiles - 1, masked=True)
-    if cutlass.const_expr(plan.kept >= 0):
-        for start in walk.pieces_of_K(tiles - 2):
-            start()
+            walk.load_V(tiles - 1)
     cute.arch.cp_async_commit_group()
 
     rO = mma.make_fragment_C(mma.partition_shape_C(tile_q))
     rO.fill(0.0)
     softmax = Softmax(2 * rO.shape[1], scale_log2)
-    if cutlass.const_expr(RESIDENT):
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        for k in cutlass.range_constexpr(RESIDENT):
-            at = (None, None, k)
-            cute.copy(walk.read_Q, walk.from_Q[at], walk.into_Q[at])
-    if cutlass.const_expr(plan.kept >= 0):
-        woven = Woven(walk, softmax, rO, plan.kept, max(plan.ahead, 1))
-        cute.arch.cp_async_wait_group(2)
-        cute.arch.sync_threads()
-        if tiles > 0:
-            start_woven(woven, tiles - 1, first_query, keys, mask)
-        for i in range(tiles - whole):
-            woven_tile(woven, tiles - 1 - i, first_query, keys, True, mask)
-        for i in range(whole):
-            woven_tile(woven, whole - 1 - i, first_query, keys, False, mask)
-    else:
-        for i in range(tiles - whole):
-            visit(walk, softmax, rO, tiles - 1 - i, first_query, keys, True)
-        for i in range(whole):
-            visit(walk, softmax, rO, whole - 1 - i, first_query, keys, False)
+    for i in range(tiles - whole):
+        visit(walk, softmax, rO, tiles - 1 - i, first_query, keys, True)
+    for i in range(whole):
+        visit(walk, softmax, rO, whole - 1 - i, first_query, keys, False)
     cute.arch.cp_async_wait_group(0)
 
     # Divide by the sums, and write. Where this is was read before, but kept in no register.
@@ -505,6 +435,4 @@ def attention_forward(
         grid = [cute.ceil_div(longest, plan.m), mQ.shape[2], starts_q.shape[0] - 1]
     attention_kernel(
         mQ, mK, mV, mO, logs, starts_q, starts_k, scale_log2, plan.tiled_mma(), plan
-    ).launch(
-        grid=grid, block=[32 * plan.warps, 1, 1], opt_level=LEVEL or (1 if plan.ahead else None)
-    )
+    ).launch(grid=grid, block=[32 * plan.warps, 1, 1], opt_level=1)
