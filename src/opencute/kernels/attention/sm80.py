@@ -38,7 +38,9 @@ from opencute.kernels.attention.parts import (
     write,
 )
 
-__all__ = ["AttentionPlan", "attention_forward", "attention_kernel"]
+__all__ = [
+    "AttentionPlan", "Pieces", "Walk", "attention_forward", "attention_kernel", "mask", "share",
+]  # fmt: skip
 
 # Where levels start. Not -inf: a row that sees no key would then subtract infinity from itself.
 LOWEST = -3.0e38
@@ -188,18 +190,18 @@ class Walk:
         """Which part of shared memory a tile of keys has."""
         return tile % 2 if self.plan.stages == 2 else 0
 
-    def load_K(self, tile: Any) -> None:
-        """Start the copy of a tile of K that may end before its last row."""
-        self._load(self.mK, self.sK, tile)
+    def load_K(self, tile: Any, masked: bool = True) -> None:
+        """Start the copy of a tile of K that may end before its last row, if `masked`."""
+        self._load(self.mK, self.sK, tile, masked)
 
-    def load_V(self, tile: Any) -> None:
-        """Start the copy of a tile of V that may end before its last row."""
-        self._load(self.mV, self.sV, tile)
+    def load_V(self, tile: Any, masked: bool = True) -> None:
+        """The same of V."""
+        self._load(self.mV, self.sV, tile, masked)
 
-    def _load(self, m: Any, s: Any, tile: Any) -> None:
+    def _load(self, m: Any, s: Any, tile: Any, masked: bool) -> None:
         row = tile * self.plan.n
         part = self.copies.part.partition_S(tile_from(m, row, (self.plan.n, self.plan.depth)))
-        self.copies.move(part, s[None, None, None, self.stage(tile)], row)
+        self.copies.move(part, s[None, None, None, self.stage(tile)], row if masked else None)
         cute.arch.cp_async_commit_group()
 
     def pieces_of_K(self, tile: Any) -> Pieces:
