@@ -15,6 +15,7 @@ import opencute as cutlass
 from opencute import cute
 from opencute.base.errors import CompileError, VerificationError
 from opencute.base.knobs import KNOBS
+from opencute.codegen import device
 from opencute.codegen.libdevice import libdevice_text
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.options import Options
@@ -228,3 +229,30 @@ def test_library_functions_are_inlined():
         artefacts = cute.compile(exp, from_dlpack(np.zeros(1, np.float32))).artefacts
     assert "@__nv_expf" in artefacts.llvm
     assert ".func" not in artefacts.ptx and "call" not in artefacts.ptx
+
+
+@cute.jit
+def add_at_levels(x: cute.Tensor, first: cutlass.Constexpr, second: cutlass.Constexpr):
+    _add(x, 1).launch(grid=1, block=1, opt_level=first)
+    _add(x, 2).launch(grid=1, block=1, opt_level=second)
+
+
+@pytest.mark.parametrize(
+    ("levels", "option", "wanted"),
+    [((None, None), "", 3), ((None, 1), "", 1), ((2, 1), "", 1), ((1, 1), "--opt-level 2", 2)],
+)
+def test_the_level_that_launches_ask_for(
+    monkeypatch: pytest.MonkeyPatch, levels: tuple[Any, Any], option: str, wanted: int
+) -> None:
+    asked: list[int] = []
+
+    class Assembler(device.Assembler):
+        def __init__(self, target: Any, *, opt_level: int = 3, **rest: Any) -> None:
+            asked.append(opt_level)
+            super().__init__(target, opt_level=opt_level, **rest)
+
+    monkeypatch.setattr(device, "Assembler", Assembler)
+    with KNOBS.override(target="sim:sm_90a", cache_enabled=False):
+        x = from_dlpack(np.zeros(4, np.int32))
+        assert cute.compile(add_at_levels, x, *levels, options=option).artefacts.device.cubin
+    assert asked == [wanted]

@@ -277,6 +277,7 @@ def test_launches_that_no_device_takes_are_refused() -> None:
         ({"smem": 1 << 20}, "OC2129"),
         ({"smem": -1}, "OC2129"),
         ({"preferred_smem_carveout": 101}, "OC2124"),
+        ({"opt_level": 4}, "OC2139"),
     ]
     for options, code in bad:
         with pytest.raises(opencute.base.errors.OpenCuTeError, match=code):

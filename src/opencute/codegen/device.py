@@ -120,6 +120,7 @@ def assemble(
     opt_level: int = 3,
     line_info: bool = False,
     *,
+    written_for: int | None = None,
     meanwhile: Callable[[], None] | None = None,
     extra: tuple[str, ...] = (),
 ) -> DeviceCode:
@@ -128,13 +129,15 @@ def assemble(
     At its highest level ptxas hides latencies by starting loads and conversions early, as if each
     register could hold anything; where the operands of matrix instructions fill most of the file,
     that spills. At level 1 it stays near the order of the PTX. So code that spills is assembled at
-    that level too, and what spills less is taken; where far too much is live to begin with, level 1
-    comes first.
+    that level too, and what spills less is taken. Where more than fits is live in the order of the
+    PTX as well, a few spilled bytes cost less than what a better order hides.
 
     Args:
         emit: makes it, while ptxas starts up; its time hides part of that.
         target: the processor.
         opt_level: level of ptxas.
+        written_for: the level that the kernels' author wants; below the highest one, it is tried
+            first, and kept unless it spills more.
         line_info: keep source lines for profilers.
         meanwhile: called while ptxas assembles, for work that does not need its result.
         extra: further options of ptxas.
@@ -143,20 +146,18 @@ def assemble(
         CompileError: ptxas rejects the PTX, or what `emit` raises.
         MissingPieceError: there is no ptxas.
     """
-    with Assembler(target, opt_level=opt_level, line_info=line_info, extra=extra) as asm:
+    free = opt_level == _HIGHEST  # to take another level
+    first = written_for if free and written_for is not None else opt_level
+    with Assembler(target, opt_level=first, line_info=line_info, extra=extra) as asm:
         code = emit()
         start = time.perf_counter()
-        crowded = opt_level == _HIGHEST and _crowded(code.ptx)
-        if crowded:
-            cubin, report = _assembled(code.ptx, target, _CAREFUL, line_info, extra, meanwhile)
-        else:
-            asm.feed(code.ptx)
-            if meanwhile is not None:
-                meanwhile()
-            cubin, report = asm.finish()
-    if report.spills and opt_level == _HIGHEST:
-        level = _HIGHEST if crowded else _CAREFUL
-        other = _assembled(code.ptx, target, level, line_info, extra, None)
+        asm.feed(code.ptx)
+        if meanwhile is not None:
+            meanwhile()
+        cubin, report = asm.finish()
+    if free and report.spills and not (report.spills <= _FEW and _crowded(code.ptx)):
+        level = _CAREFUL if first == _HIGHEST else _HIGHEST
+        other = _assembled(code.ptx, target, level, line_info, extra)
         if _better(other[1], report):
             cubin, report = other
     timings = {**code.timings, "ptxas": (time.perf_counter() - start) * 1e3}
@@ -164,25 +165,23 @@ def assemble(
 
 
 _HIGHEST, _CAREFUL = 3, 1  # levels of ptxas
+_FEW = 256  # bytes spilled and loaded again, which cost less than the written order
 _REGISTERS = 255  # of a thread
 _MANY = 256  # matrix instructions, below which nobody needs to count registers
 
 
 def _crowded(ptx: str) -> bool:
-    """Whether matrix instructions leave so few registers that only written order has a chance."""
+    """Whether matrix instructions leave so few registers that no order has enough."""
     if ptx.count("mma.sync") < _MANY or "wgmma" in ptx:
         return False
     return max(most_live(ptx).values(), default=0) > _REGISTERS
 
 
 def _assembled(
-    ptx: str, target: Target, level: int, line_info: bool, extra: tuple[str, ...],
-    meanwhile: Callable[[], None] | None,
-) -> tuple[bytes, AsmReport]:  # fmt: skip
+    ptx: str, target: Target, level: int, line_info: bool, extra: tuple[str, ...]
+) -> tuple[bytes, AsmReport]:
     with Assembler(target, opt_level=level, line_info=line_info, extra=extra) as asm:
         asm.feed(ptx)
-        if meanwhile is not None:
-            meanwhile()
         return asm.finish()
 
 

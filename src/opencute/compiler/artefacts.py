@@ -44,6 +44,7 @@ from opencute.codegen.ptxas import FunctionReport
 from opencute.compiler.cached import cached_device_code
 from opencute.compiler.options import Options
 from opencute.dialects import builtin
+from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.ir.parser import parse
 from opencute.ir.passes import PassRecord
@@ -276,7 +277,8 @@ class Artefacts:
             try:
                 return assemble(
                     emit, self.target, self.options.opt_level, self.options.line_info,
-                    meanwhile=meanwhile, extra=self.options.ptxas_arguments,
+                    written_for=_written_for(self.module), meanwhile=meanwhile,
+                    extra=self.options.ptxas_arguments,
                 )  # fmt: skip
             except ToolchainError as e:
                 if made and self._assembly:
@@ -356,6 +358,17 @@ class Artefacts:
         from opencute.codegen.sass import disassemble
 
         return disassemble(self.cubin, tuple(shlex.split(self.options.nvdisasm_options)))
+
+
+def _written_for(module: Op) -> int | None:
+    """The lowest level of ptxas that a kernel's launch asked for."""
+    kernels = [
+        kernel
+        for part in module.regions[0].block.ops if part.name == "gpu.module"
+        for kernel in part.regions[0].block.ops
+    ]  # fmt: skip
+    asked = [kernel.attributes.get("cute.opt_level") for kernel in kernels]
+    return min((a.value for a in asked if isinstance(a, IntAttr)), default=None)
 
 
 def _host_side(module: Op) -> Op:

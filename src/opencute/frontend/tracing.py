@@ -222,6 +222,7 @@ class KernelCall:
         smem_merge_branch_allocs: bool = False,
         preferred_smem_carveout: int | None = None,
         hint_smem_base_uniform: bool = False,
+        opt_level: int | None = None,
         launch_completion_event: Any = None,
         launch_completion_event_flags: int = 0,
         programmatic_event: Any = None,
@@ -244,6 +245,9 @@ class KernelCall:
             cooperative: cooperative launch.
             smem_merge_branch_allocs: branches of a run-time `if` allocate the same shared memory.
             preferred_smem_carveout: percent of the L1 that is to be shared memory.
+            opt_level: level of ptxas, 0 to 3, for which the kernel is written: 1 is for one whose
+                order of instructions is to stay. The lowest of a module's kernels counts, unless
+                the options of the compilation have a level below 3.
             launch_completion_event: an event that fires when all blocks have started.
             launch_completion_event_flags: its flags.
             programmatic_event: an event that fires when all blocks have called
@@ -270,6 +274,12 @@ class KernelCall:
             attrs["cute.carveout"] = IntAttr(int(preferred_smem_carveout), I64)
         dims = _dims("grid", grid), _dims("block", block)
         bounds = _bounds(dims[1], max_number_threads, min_blocks_per_mp)
+        if opt_level is not None:
+            if opt_level not in range(4):
+                raise ArgumentError(
+                    "ptxas has no such level", code="OC2139", expected="0 to 3", found=opt_level
+                )
+            bounds["cute.opt_level"] = IntAttr(int(opt_level), I64)
         clusters = None if cluster is None else _dims("cluster", cluster)
         if (
             clusters

@@ -97,27 +97,32 @@ class FakeAssembler:
 
 
 @pytest.mark.parametrize(
-    ("spills", "level", "crowded", "asked", "taken"),
+    ("spills", "level", "crowded", "written_for", "asked", "taken"),
     [
-        ({3: 0, 1: 0}, 3, False, [3], 3),
-        ({3: 8, 1: 0}, 3, False, [3, 1], 1),
-        ({3: 8, 1: 8}, 3, False, [3, 1], 3),
-        ({3: 8, 1: 0}, 3, True, [1], 1),
-        ({3: 0, 1: 4}, 3, True, [1, 3], 3),
-        ({2: 8, 1: 0}, 2, True, [2], 2),  # chosen by the user
+        ({3: 0, 1: 0}, 3, False, None, [3], 3),
+        ({3: 8, 1: 0}, 3, False, None, [3, 1], 1),
+        ({3: 8, 1: 8}, 3, False, None, [3, 1], 3),
+        ({3: 8, 1: 0}, 3, True, None, [3], 3),  # few
+        ({3: 800, 1: 0}, 3, True, None, [3, 1], 1),
+        ({2: 8, 1: 0}, 2, True, None, [2], 2),  # chosen by the user
+        ({3: 0, 1: 0}, 3, False, 1, [1], 1),  # and by the author
+        ({3: 0, 1: 4}, 3, False, 1, [1, 3], 3),
+        ({3: 8, 1: 0}, 3, False, 3, [3, 1], 1),
+        ({2: 8, 1: 0}, 2, False, 1, [2], 2),  # the user comes first
     ],
 )
 def test_levels(
     monkeypatch: pytest.MonkeyPatch, spills: dict[int, int], level: int, crowded: bool,
-    asked: list[int], taken: int,
+    written_for: int | None, asked: list[int], taken: int,
 ) -> None:  # fmt: skip
     FakeAssembler.spills, FakeAssembler.asked = spills, []
     monkeypatch.setattr(device, "Assembler", FakeAssembler)
     monkeypatch.setattr(device, "_crowded", lambda ptx: crowded)
     done: list[int] = []
     code = device.assemble(
-        lambda: DeviceCode("", "ptx"), target("sm_90a"), level, meanwhile=lambda: done.append(1)
-    )
+        lambda: DeviceCode("", "ptx"), target("sm_90a"), level, written_for=written_for,
+        meanwhile=lambda: done.append(1),
+    )  # fmt: skip
     assert (FakeAssembler.asked, code.cubin, done) == (asked, str(taken).encode(), [1])
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import opencute as cutlass
 from opencute import cute
+from opencute.arch.target import target
 from opencute.base.errors import ArgumentError
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
@@ -38,8 +39,8 @@ def operands(b: int, sq: int, sk: int, h: int, hk: int, d: int, dtype: Any) -> l
     ("sq", "sk", "h", "hk", "d", "causal", "config"),
     [
         (32, 64, 1, 1, 64, False, AttentionConfig(32, 32, 2)),
-        (50, 70, 2, 1, 40, True, AttentionConfig(32, 32, 1)),  # grouped, ragged in all extents
-        (40, 20, 1, 1, 32, True, AttentionConfig(32, 16, 1)),  # queries that see no key
+        (50, 70, 2, 1, 40, True, AttentionConfig(32, 32, 1, 2, 2)),  # grouped, all ragged
+        (40, 20, 1, 1, 32, True, AttentionConfig(32, 16, 1, 2, 9)),  # queries that see no key
     ],
 )
 def test_simulated(
@@ -91,14 +92,24 @@ def test_nothing_to_do() -> None:
 @pytest.mark.t0
 @pytest.mark.parametrize("head_dim", [32, 64, 96, 128, 192, 256])
 def test_choices_are_possible(head_dim: int) -> None:
-    heuristic(head_dim).check(head_dim, 100 * 1024)  # sm_86, 89 and 120 have the least
+    for smem in (99 * 1024, 163 * 1024, 227 * 1024):  # sm_86, 80 and 90; 89 and 120 are like 86
+        heuristic(head_dim, smem).check(head_dim, smem)
     assert list(search_space(head_dim, 160 * 1024))
 
 
 def machine_code(head_dim: int, causal: bool, arch: str) -> Any:
-    config = heuristic(head_dim)
+    config = heuristic(head_dim, target(arch).max_smem)
     plan = AttentionPlan(
-        cutlass.BFloat16, head_dim, config.m, config.n, config.warps, causal, 1, alike=True
+        cutlass.BFloat16,
+        head_dim,
+        config.m,
+        config.n,
+        config.warps,
+        causal,
+        1,
+        alike=True,
+        stages=config.stages,
+        ahead=config.ahead,
     )
     array = np.zeros((1, 8, 1, head_dim), ml_dtypes.bfloat16)
     args = [from_dlpack(array).mark_layout_dynamic(leading_dim=3) for _ in range(4)]

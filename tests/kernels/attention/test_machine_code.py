@@ -72,9 +72,18 @@ def test_derivatives_of_other_heads_have_no_spills(head_dim: int, arch: str) -> 
 
 def test_sequences_end_to_end_have_no_spills() -> None:
     no_spills(compiled(128, True, "sm_90a", True))
-    config, starts = heuristic(128, True), np.zeros(2, np.int32)
+    config, starts = heuristic(128, target("sm_90a").max_smem, True), np.zeros(2, np.int32)
     plan = AttentionPlan(
-        cutlass.BFloat16, 128, config.m, config.n, config.warps, True, 1, alike=True
+        cutlass.BFloat16,
+        128,
+        config.m,
+        config.n,
+        config.warps,
+        True,
+        1,
+        alike=True,
+        stages=config.stages,
+        ahead=config.ahead,
     )
     args = (*_heads(4, 128), np.zeros((1, 1, 8), np.float32), starts, starts, 8, 1.0, plan)
     with KNOBS.override(target="sim"):

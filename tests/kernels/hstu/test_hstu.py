@@ -12,6 +12,7 @@ import pytest
 
 import opencute as cutlass
 from opencute import cute
+from opencute.arch.target import target
 from opencute.base.errors import ArgumentError, OpenCuTeError
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
@@ -112,7 +113,7 @@ def test_wrong_arguments() -> None:
 @pytest.mark.t1
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"])
 def test_no_spills(arch: str) -> None:
-    config = heuristic(128)
+    config = heuristic(128, target(arch).max_smem)
     plan = HstuPlan(cutlass.BFloat16, 128, config.m, config.n, config.warps, True, 1, biased=True)
     array = np.zeros((1, 8, 1, 128), ml_dtypes.bfloat16)
     bias = np.zeros((1, 1, 8, 8), ml_dtypes.bfloat16)

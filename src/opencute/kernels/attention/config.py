@@ -4,7 +4,7 @@
 
 In: the size of a head. Out: a frozen configuration::
 
-    heuristic(128)                      # AttentionConfig(m=128, n=64, warps=4)
+    heuristic(128, 232448)              # AttentionConfig(m=128, n=64, warps=4, stages=2, ahead=3)
     warpgroup_heuristic(128, True)      # WarpgroupConfig(groups=2, n=128, stages=2)
     backward_heuristic(128, 232448)     # BackwardConfig(m=64, n=128, warps=8, stages=2)
     warpgroup_backward_heuristic()      # WarpgroupBackwardConfig(stages=2, grads=2)
@@ -13,7 +13,7 @@ In: the size of a head. Out: a frozen configuration::
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opencute.base.errors import ArgumentError
 
@@ -33,15 +33,20 @@ class AttentionConfig:
         m: queries of a block.
         n: keys that are worked on at a time.
         warps: warps of a block; each has m / warps queries.
+        stages: tiles of keys, and of values, in shared memory: 1 or 2. With two, a tile is there
+            before its work begins.
+        ahead: how many steps of 16 keys or elements the operands of a product are read before it.
     """
 
     m: int
     n: int
     warps: int
+    stages: int = 1
+    ahead: int = 3
 
     def smem_bytes(self, head_dim: int) -> int:
         """Shared memory of a block."""
-        return 2 * (padded(head_dim) + 8) * (self.m + 2 * self.n)
+        return 2 * (padded(head_dim) + 8) * (self.m + 2 * self.stages * self.n)
 
     def check(self, head_dim: int, smem: int) -> AttentionConfig:
         """The configuration itself, if it is possible.
@@ -52,10 +57,12 @@ class AttentionConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        if self.warps < 1 or self.m % (16 * self.warps) or self.n < 16 or self.n % 16:
+        even = self.warps >= 1 and self.m % (16 * self.warps) == 0
+        if not even or self.n < 16 or self.n % 16 or self.stages not in (1, 2) or self.ahead < 1:
             raise ArgumentError(
                 "these tiles cannot be shared among these warps", code="OC2520", found=self,
-                expected="16 queries, or a multiple, for each warp; a multiple of 16 keys",
+                expected="16 queries, or a multiple, for each warp; a multiple of 16 keys; one or "
+                "two stages; operands read at least one step ahead",
             )  # fmt: skip
         rows = self.warps * 32 // (8 if padded(head_dim) % 64 == 0 else 4)
         if self.m % rows or self.n % rows:
@@ -224,22 +231,27 @@ def padded(head_dim: int) -> int:
     return -(-head_dim // 32) * 32
 
 
-def heuristic(head_dim: int, varlen: bool = False) -> AttentionConfig:
+def heuristic(head_dim: int, smem: int, varlen: bool = False) -> AttentionConfig:
     """A good choice for heads of a size.
 
     Args:
         head_dim: elements of a head.
+        smem: bytes of shared memory that a block may have; a multiprocessor has 1 KB more.
         varlen: whether sequences lie end to end: where they start takes registers as well.
 
     With 32 queries to a warp, what is read of keys and values serves two instructions. The result
     takes a register for each of a warp's queries and eight elements of a head's, the scores as much
-    for keys: from 160 elements on, 16 queries are what fits.
+    for keys: from 160 elements on, 16 queries are what fits. Two blocks on a multiprocessor matter
+    more than two stages.
     """
     if head_dim > 128:
-        return AttentionConfig(64, 64 if head_dim <= 192 else 32, 4)
-    if head_dim > 96 and varlen:
-        return AttentionConfig(128, 32, 4)
-    return AttentionConfig(128, 64, 4)
+        config = AttentionConfig(64, 64 if head_dim <= 192 else 32, 4)
+    elif head_dim > 96 and varlen:
+        config = AttentionConfig(128, 32, 4)
+    else:
+        config = AttentionConfig(128, 64, 4)
+    wide = replace(config, stages=2)
+    return wide if 2 * (wide.smem_bytes(head_dim) + 1024) <= smem + 1024 else config
 
 
 def search_space(head_dim: int, smem: int) -> Iterator[AttentionConfig]:
@@ -248,10 +260,13 @@ def search_space(head_dim: int, smem: int) -> Iterator[AttentionConfig]:
         for n in (64, 48, 32, 128, 96):
             if m // warps * (padded(head_dim) + n) > 32 * 224:
                 continue  # result and scores alone take all registers
-            try:
-                yield AttentionConfig(m, n, warps).check(head_dim, smem)
-            except ArgumentError:
-                continue
+            for stages, ahead in ((2, 3), (1, 3), (2, 4), (1, 4), (2, 2), (1, 2)):
+                if ahead != 3 and (m, warps) != (128, 4):
+                    continue
+                try:
+                    yield AttentionConfig(m, n, warps, stages, ahead).check(head_dim, smem)
+                except ArgumentError:
+                    continue
 
 
 def warpgroup_heuristic(head_dim: int, masked: bool) -> WarpgroupConfig:

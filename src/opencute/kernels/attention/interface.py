@@ -303,8 +303,9 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
     if config is None and not why:
         config = warpgroup_heuristic(head_dim, call.causal or call.window is not None)
     _check_warpgroups(call, isinstance(config, WarpgroupConfig), why, config)
-    config = heuristic(head_dim, call.lengths is not None) if config is None else config
-    config.check(head_dim, utils.get_smem_capacity_in_bytes())
+    smem = utils.get_smem_capacity_in_bytes()
+    config = heuristic(head_dim, smem, call.lengths is not None) if config is None else config
+    config.check(head_dim, smem)
     scale = call.scale * math.log2(math.e)
     if isinstance(config, WarpgroupConfig):
         plan = WarpgroupPlan(
@@ -314,7 +315,8 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
         return
     plan = AttentionPlan(
         call.dtype, head_dim, config.m, config.n, config.warps, call.causal, group=call.group,
-        alike=strides(arrays["k"]) == strides(arrays["v"]),
+        alike=strides(arrays["k"]) == strides(arrays["v"]), stages=config.stages,
+        ahead=config.ahead,
     )  # fmt: skip
     attention_forward(*tensors, logs, *call.starts(), call.longest()[0], scale, plan)
 

@@ -12,6 +12,7 @@ In: tensors (B, S, H, D), or (1, S, H, D) with the places where sequences start.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import opencute as cutlass
@@ -20,7 +21,7 @@ from opencute.kernels.attention.config import padded
 
 __all__ = [
     "HeadTiles", "RowCopy", "as_heads", "by_rows", "columns_of", "sequence", "span", "tile_from",
-    "write",
+    "two_of", "write",
 ]  # fmt: skip
 
 warp = cute.nvgpu.warp
@@ -120,6 +121,28 @@ class RowCopy:
                     pred[0, i, j] = cute.elem_less((row, column), at)
         cute.copy(self.copy, src, dst, pred=pred)
 
+    def pieces(self, src: Any, dst: Any, there: Any) -> list[Callable[[], None]]:
+        """`move` of a tile that has all its rows, in pieces that may be started apart.
+
+        Args:
+            there: whether there is such a tile, or None if so; nothing is read otherwise.
+        """
+        m, k = (cute.size(self.coords, mode=[i]) for i in (1, 2))
+
+        def piece(i: int) -> None:
+            part = (src[None, i, None], dst[None, i, None])
+            if there is None and self.whole:
+                cute.copy(self.copy, *part)
+                return
+            steps = (0, 0 if self.whole else 1)
+            pred = cute.make_rmem_tensor(cute.make_layout((1, k), stride=steps), cutlass.Boolean)
+            for j in range(1 if self.whole else k):
+                inside = self.coords[0, i, j][1] < self.shape[1]
+                pred[0, j] = inside if there is None else there if self.whole else there & inside
+            cute.copy(self.copy, *part, pred=pred)
+
+        return [lambda i=i: piece(i) for i in range(m)]
+
 
 def by_rows(acc: Any) -> Any:
     """Accumulators ((2, 2), M, N), or their coordinates, as (rows of a thread, columns)."""
@@ -132,6 +155,14 @@ def columns_of(acc: Any, start: int, count: int) -> Any:
     """Some of the accumulators along n."""
     values, m, _ = acc.shape
     return cute.make_tensor(acc.iterator + 4 * m * start, cute.make_layout((values, m, count)))
+
+
+def two_of(operand: Any, n: int, k: int) -> Any:
+    """Two neighbours along n of a fragment B (values, n, k)."""
+    part = operand[None, n, k]
+    step = operand.layout((0, 1, 0)) if cute.size(operand, mode=[1]) > 1 else 0
+    layout = cute.make_layout((part.shape, 2), stride=(part.stride, step))
+    return cute.make_tensor(part.iterator, layout)
 
 
 def tile_from(t: Any, row: Any, tile: tuple[int, int]) -> Any:

@@ -4,17 +4,22 @@
 
 A block has some queries of a head and walks over the keys, last ones first, a tile at a time:
 scores S = Q K^T in registers, their exponentials against the largest score so far, and O += P V.
-While S is computed the tile of V arrives in shared memory, while P V is the next tile of K.
-Tiles that the causal mask or the end of the keys cuts come first, in a loop of their own.
+With two stages the next tile arrives in shared memory meanwhile; with one, V while S is computed
+and the next K while P V is. Tiles that the causal mask or the end of the keys cuts come first, in a
+loop of their own.
 
 Floor: 4 B H Sq Sk D operations (half of them when causal) over what `mma.sync` reaches in a loop on
-registers: about 620 Tflop/s on an H200, 890 us for 4x16x4096x128. A warp of 32 queries issues,
-for each 256 MMAs, 80 ldmatrix and 290 instructions of softmax, 64 of them exponentials.
+registers: about 620 Tflop/s on an H200, 890 us for 4x16x4096x128. Reading operands from shared
+memory takes nearly as long (80 ldmatrix for 256 MMAs of a warp of 32 queries), so that both have to
+go on all the time. The order of instructions is therefore written here, and kept by ptxas at its
+level 1: operands are read some products before they are used, exponentials are made between
+products, and copies are started one by one (eight at once delay all warps' reads).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,15 +34,19 @@ from opencute.kernels.attention.parts import (
     sequence,
     span,
     tile_from,
+    two_of,
     write,
 )
 
-__all__ = ["AttentionPlan", "attention_forward", "attention_kernel"]
+__all__ = [
+    "AttentionPlan", "Pieces", "Walk", "attention_forward", "attention_kernel", "mask", "share",
+]  # fmt: skip
 
 # Where levels start. Not -inf: a row that sees no key would then subtract infinity from itself.
 LOWEST = -3.0e38
 SLACK = 8.0  # weights up to 2 ** 8 are as exact in f16 and bf16 as those up to 1
 
+Pieces = list[Callable[[], None]]
 cpasync = cute.nvgpu.cpasync
 
 
@@ -53,6 +62,7 @@ class AttentionPlan(HeadTiles):
         causal: whether a query sees no key after its own place, counted from the end.
         group: heads of queries to one head of keys.
         alike: whether keys and values lie in memory with the same strides.
+        stages, ahead: as in `AttentionConfig`.
     """
 
     dtype: Any
@@ -63,6 +73,14 @@ class AttentionPlan(HeadTiles):
     causal: bool
     group: int
     alike: bool = False
+    stages: int = 1
+    ahead: int = 3
+
+    def stacked(self, rows: int) -> Any:
+        """Shared memory (rows, depth, stages)."""
+        one = self.smem(rows)
+        step = rows * (self.depth + 8)
+        return cute.make_layout((*one.shape, self.stages), stride=(*one.stride, step))
 
 
 class Softmax:
@@ -84,37 +102,40 @@ class Softmax:
         self.level.fill(LOWEST)
         self.total.fill(0.0)
 
-    def largest(self, scores: Any) -> list[Any]:
-        """The largest of some scores in each row, scaled."""
-        out: list[Any] = []
+    def above(self, scores: Any) -> Any:
+        """Whether a row of this warp has scores that are far above its level.
+
+        Each thread looks at its own ones: what the largest of a row is does not matter before a
+        level is raised.
+        """
+        far = None
         for r in range(self.rows):
-            most = scores[r, None].load().reduce(cute.ReductionOp.MAX, -cutlass.Float32.inf, 0)
-            most = cute.arch.warp_reduction(most, cute.arch.fmax, threads_in_group=4)
-            out.append(most * self.scale)
-        return out
+            over = self._most(scores, r) * self.scale - self.level[r]
+            far = over if far is None else cute.arch.fmax(far, over)
+        return cute.arch.vote_any_sync(far > SLACK)
 
-    def above(self, largest: list[Any]) -> Any:
-        """Whether a row of this warp has scores that are far above its level."""
-        most = largest[0] - self.level[0]
-        for r in range(1, self.rows):
-            most = cute.arch.fmax(most, largest[r] - self.level[r])
-        return cute.arch.vote_any_sync(most > SLACK)
+    def _most(self, scores: Any, r: int) -> Any:
+        return scores[r, None].load().reduce(cute.ReductionOp.MAX, -cutlass.Float32.inf, 0)
 
-    def raise_to(self, largest: list[Any], result: Any) -> None:
+    def raise_to(self, scores: Any, result: Any) -> None:
         """Raise the level to new scores; what was summed before follows."""
         for r in range(self.rows):
+            most = self._most(scores, r)
+            most = cute.arch.warp_reduction(most, cute.arch.fmax, threads_in_group=4)
             before = self.level[r]
-            self.level[r] = cute.arch.fmax(before, largest[r])
+            self.level[r] = cute.arch.fmax(before, most * self.scale)
             factor = cute.math.exp2(before - self.level[r], fastmath=True)
             self.total[r] = self.total[r] * factor
             result[r, None] = result[r, None].load() * factor
 
-    def weights(self, scores: Any) -> None:
-        """Scores become weights, and are summed."""
-        for r in range(self.rows):
-            p = cute.math.exp2(scores[r, None].load() * self.scale - self.level[r], fastmath=True)
-            self.total[r] = p.reduce(cute.ReductionOp.ADD, self.total[r], 0)
-            scores[r, None] = p
+    def weigh(self, scores: Any, i: int, m: int, weights: Any) -> None:
+        """Two neighbouring scores, accumulators `i` and `i + 1`, become weights, and are summed."""
+        r = i // 2 % 2 + 2 * (i // 4 % m)
+        pair = cute.make_tensor(scores.iterator + i, cute.make_layout(2))
+        p = cute.math.exp2(pair.load() * self.scale - self.level[r], fastmath=True)
+        self.total[r] = p.reduce(cute.ReductionOp.ADD, self.total[r], 0)
+        into = cute.make_tensor(weights.iterator + i, cute.make_layout(2))
+        into.store(p.to(weights.element_type))
 
 
 @cute.jit
@@ -152,10 +173,10 @@ class Walk:
         self.sK, self.sV = part.partition_D(sK), part.partition_D(sV)
         thr = mma.get_slice(tid)
         # V as the MMA wants it: elements of the head along n, keys along k.
-        sVt = cute.make_tensor(sV.iterator, cute.select(sV.layout, [1, 0]))
+        sVt = cute.make_tensor(sV.iterator, cute.select(sV.layout, [1, 0, 2]))
         self.rQ = mma.make_fragment_A(thr.partition_A(sQ))
-        self.rK = mma.make_fragment_B(thr.partition_B(sK))
-        self.rV = mma.make_fragment_B(thr.partition_B(sVt))
+        self.rK = mma.make_fragment_B(thr.partition_B(sK[None, None, 0]))
+        self.rV = mma.make_fragment_B(thr.partition_B(sVt[None, None, 0]))
         self.read_Q = cute.make_tiled_copy_A(plan.matrices(False), mma)
         self.read_K = cute.make_tiled_copy_B(plan.matrices(False), mma)
         self.read_V = cute.make_tiled_copy_B(plan.matrices(True), mma)
@@ -165,46 +186,116 @@ class Walk:
         self.from_V, self.into_V = thr_V.partition_S(sVt), thr_V.retile(self.rV)
         self.coords = by_rows(thr.partition_C(cute.make_identity_tensor((plan.m, plan.n))))
 
-    def load_K(self, tile: Any, masked: bool = False) -> None:
-        """Start the copy of a tile of K."""
-        self._load(self.mK, self.sK, tile * self.plan.n, masked)
+    def stage(self, tile: Any) -> Any:
+        """Which part of shared memory a tile of keys has."""
+        return tile % 2 if self.plan.stages == 2 else 0
 
-    def load_V(self, tile: Any, masked: bool) -> None:
-        """Start the copy of a tile of V."""
-        self._load(self.mV, self.sV, tile * self.plan.n, masked)
+    def load_K(self, tile: Any, masked: bool = True) -> None:
+        """Start the copy of a tile of K that may end before its last row, if `masked`."""
+        self._load(self.mK, self.sK, tile, masked)
 
-    def _load(self, m: Any, s: Any, row: Any, masked: bool) -> None:
-        tile = tile_from(m, row, (self.plan.n, self.plan.depth))
-        self.copies.move(self.copies.part.partition_S(tile), s, row if masked else None)
+    def load_V(self, tile: Any, masked: bool = True) -> None:
+        """The same of V."""
+        self._load(self.mV, self.sV, tile, masked)
+
+    def _load(self, m: Any, s: Any, tile: Any, masked: bool) -> None:
+        row = tile * self.plan.n
+        part = self.copies.part.partition_S(tile_from(m, row, (self.plan.n, self.plan.depth)))
+        self.copies.move(part, s[None, None, None, self.stage(tile)], row if masked else None)
         cute.arch.cp_async_commit_group()
 
-    def scores(self) -> Any:
-        """Q K^T of the tile in shared memory."""
+    def pieces_of_K(self, tile: Any) -> Pieces:
+        """What starts the copy of a tile of K piece by piece, if there is such a tile.
+
+        The tile is whole: only a sequence's last one may not be.
+        """
+        return self._pieces(self.mK, self.sK, tile, tile >= 0)
+
+    def pieces_of_V(self, tile: Any, there: Any = None) -> Pieces:
+        """The same of V; `there` is None for a tile that there is."""
+        return self._pieces(self.mV, self.sV, tile, there)
+
+    def _pieces(self, m: Any, s: Any, tile: Any, there: Any) -> Pieces:
+        tensor = tile_from(m, tile * self.plan.n, (self.plan.n, self.plan.depth))
+        dst = s[None, None, None, self.stage(tile)]
+        return self.copies.pieces(self.copies.part.partition_S(tensor), dst, there)
+
+    def scores(self, tile: Any, meanwhile: Pieces) -> Any:
+        """Q K^T of a tile in shared memory, 16 elements and 16 keys at a time.
+
+        Args:
+            meanwhile: copies that are started between the products.
+        """
         acc = self.mma.make_fragment_C(self.mma.partition_shape_C((self.plan.m, self.plan.n)))
         acc.fill(0.0)
-        for k in range(cute.size(self.rQ, mode=[2])):
-            at = (None, None, k)
-            cute.copy(self.read_Q, self.from_Q[at], self.into_Q[at])
-            cute.copy(self.read_K, self.from_K[at], self.into_K[at])
-            cute.gemm(self.mma, acc, self.rQ[at], self.rK[at], acc)
+        from_K = self.from_K[None, None, None, self.stage(tile)]
+        steps = [(k, j) for k in range(self.plan.depth // 16) for j in range(self.plan.n // 16)]
+
+        def read(k: int, j: int) -> None:
+            if j == 0:
+                cute.copy(self.read_Q, self.from_Q[None, None, k], self.into_Q[None, None, k])
+            cute.copy(self.read_K, from_K[None, j, k], self.into_K[None, j, k])
+
+        for k, j in self._reading(steps, read, meanwhile):
+            part = columns_of(acc, 2 * j, 2)
+            cute.gemm(self.mma, part, self.rQ[None, None, k], two_of(self.rK, 2 * j, k), part)
         return acc
 
-    def add_values(self, softmax: Softmax, acc: Any, rO: Any) -> None:
-        """O += P V, with the weights P made from scores 16 keys at a time.
+    def _reading(
+        self, steps: list[Any], read: Callable[[int, int], None], meanwhile: Pieces,
+        before: Callable[[], None] = lambda: None,
+    ) -> Iterator[Any]:  # fmt: skip
+        """Steps, each after what it needs; that is read `ahead` steps before.
 
-        So the exponentials of one step are made while the MMAs of the step before run.
+        Copies are started in the first half, a few at a time: at once, they would keep what is read
+        waiting. `before` is done before the first step, while the first operands are read.
+        """
+        ahead, count, copies = self.plan.ahead, len(steps), len(meanwhile)
+        for step in steps[:ahead]:
+            read(*step)
+        before()
+        for i, step in enumerate(steps):
+            if i + ahead < count:
+                read(*steps[i + ahead])
+            yield step
+            for start in meanwhile[share(copies, 2 * i, count) : share(copies, 2 * i + 2, count)]:
+                start()
+
+    def add_values(self, softmax: Softmax, acc: Any, rO: Any, tile: Any, meanwhile: Pieces) -> None:
+        """O += P V, 16 keys and 16 elements of the head at a time.
+
+        The weights P of 16 keys are made from scores between the products of the 16 keys before.
+
+        Args:
+            meanwhile: copies that are started between the products.
         """
         _, m, n = acc.shape
-        for k in range(n // 2):
-            part = columns_of(acc, 2 * k, 2)
-            softmax.weights(by_rows(part))
-            p = cute.make_rmem_tensor(part.layout, self.plan.dtype)
-            p.store(part.load().to(self.plan.dtype))
-            # Neighbouring accumulators along n are what an MMA takes along k.
-            rP = cute.make_tensor(p.iterator, cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4)))
-            at = (None, None, k)
-            cute.copy(self.read_V, self.from_V[at], self.into_V[at])
-            cute.gemm(self.mma, rO, rP, self.rV[at], rO)
+        pieces, pairs = self.plan.depth // 16, 4 * m
+        from_V = self.from_V[None, None, None, self.stage(tile)]
+        parts = [columns_of(acc, 2 * k, 2) for k in range(n // 2)]
+        weights = [cute.make_rmem_tensor(part.layout, self.plan.dtype) for part in parts]
+        # Neighbouring accumulators along n are what an MMA takes along k.
+        order = cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4))
+
+        def read(k: int, j: int) -> None:
+            cute.copy(self.read_V, from_V[None, j, k], self.into_V[None, j, k])
+
+        def weigh(k: int, first: int, last: int) -> None:
+            for i in range(first, last):
+                softmax.weigh(parts[k], 2 * i, m, weights[k])
+
+        steps = [(k, j) for k in range(n // 2) for j in range(pieces)]
+        for k, j in self._reading(steps, read, meanwhile, lambda: weigh(0, 0, pairs)):
+            part = columns_of(rO, 2 * j, 2)
+            rP = cute.make_tensor(weights[k].iterator, order)
+            cute.gemm(self.mma, part, rP, two_of(self.rV, 2 * j, k), part)
+            if k + 1 < n // 2:
+                weigh(k + 1, share(pairs, j, pieces), share(pairs, j + 1, pieces))
+
+
+def share(count: int, step: int, steps: int) -> int:
+    """How many of some things are done before a step."""
+    return count * step // steps
 
 
 @cute.jit
@@ -216,19 +307,27 @@ def visit(
     plan = walk.plan
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()  # K has arrived, and nobody reads the V before this any more
-    walk.load_V(tile, masked)
-    acc = walk.scores()
-    cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()  # V has arrived, and nobody reads this K any more
-    if tile > 0:
-        walk.load_K(tile - 1)
+    with_scores: Pieces = []
+    with_values: Pieces = []
+    if cutlass.const_expr(plan.stages == 2):  # V has arrived as well, and the next tile comes
+        with_scores = walk.pieces_of_K(tile - 1) + walk.pieces_of_V(tile - 1, tile > 0)
+    elif cutlass.const_expr(masked):  # V may end within the tile
+        walk.load_V(tile)
+    else:
+        with_scores = walk.pieces_of_V(tile)
+    acc = walk.scores(tile, with_scores)
+    cute.arch.cp_async_commit_group()
+    if cutlass.const_expr(plan.stages == 1):
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()  # V has arrived, and nobody reads this K any more
+        with_values = walk.pieces_of_K(tile - 1)
     rows = by_rows(acc)
     if cutlass.const_expr(masked):
         mask(rows, walk.coords, first_query, tile * plan.n, keys, plan.causal)
-    largest = softmax.largest(rows)
-    if softmax.above(largest):
-        softmax.raise_to(largest, by_rows(rO))
-    walk.add_values(softmax, acc, rO)
+    if softmax.above(rows):
+        softmax.raise_to(rows, by_rows(rO))
+    walk.add_values(softmax, acc, rO, tile, with_values)
+    cute.arch.cp_async_commit_group()
 
 
 @cute.kernel
@@ -267,15 +366,17 @@ def attention_kernel(
 
     memory = utils.SmemAllocator()
     sQ = memory.allocate_tensor(plan.dtype, plan.smem(plan.m), 1024)
-    sK = memory.allocate_tensor(plan.dtype, plan.smem(plan.n), 1024)
-    sV = memory.allocate_tensor(plan.dtype, plan.smem(plan.n), 1024)
+    sK = memory.allocate_tensor(plan.dtype, plan.stacked(plan.n), 1024)
+    sV = memory.allocate_tensor(plan.dtype, plan.stacked(plan.n), 1024)
     copy = plan.tiled_copy(cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL))
     load_Q = RowCopy(copy, tile_q, (queries, plan.head_dim), tid)
     load_Q.move(load_Q.part.partition_S(gQ), load_Q.part.partition_D(sQ), block * plan.m)
     copies = RowCopy(copy, tile_k, (keys, plan.head_dim), tid)
     walk = Walk(keys_of, values_of, sQ, sK, sV, copies, mma, tid, plan)
     if tiles > 0:
-        walk.load_K(tiles - 1, masked=True)
+        walk.load_K(tiles - 1)
+        if cutlass.const_expr(plan.stages == 2):
+            walk.load_V(tiles - 1)
     cute.arch.cp_async_commit_group()
 
     rO = mma.make_fragment_C(mma.partition_shape_C(tile_q))
@@ -336,4 +437,4 @@ def attention_forward(
         grid = [cute.ceil_div(longest, plan.m), mQ.shape[2], starts_q.shape[0] - 1]
     attention_kernel(
         mQ, mK, mV, mO, logs, starts_q, starts_k, scale_log2, plan.tiled_mma(), plan
-    ).launch(grid=grid, block=[32 * plan.warps, 1, 1])
+    ).launch(grid=grid, block=[32 * plan.warps, 1, 1], opt_level=1)

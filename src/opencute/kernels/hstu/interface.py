@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import opencute as cutlass
@@ -43,7 +44,7 @@ def hstu_attention(
         causal: whether the last query sees all keys, and each one before it one key less.
         scale, divisor: of the scores, and of the result; many models divide by the length.
         out: where the result goes; a new array when omitted.
-        config: how the work is shared; a good choice when omitted.
+        config: how the work is shared, in one stage; a good choice when omitted.
 
     Strides are free, as long as rows start at multiples of 16 bytes.
 
@@ -71,9 +72,10 @@ def hstu_attention(
         out[...] = 0
         return out
     batch, _, heads, head_dim = (int(x) for x in q.shape)
-    config = heuristic(head_dim) if config is None else config
+    smem = utils.get_smem_capacity_in_bytes()
+    config = replace(heuristic(head_dim, smem) if config is None else config, stages=1)
     more = 0 if bias is None else 2 * config.m * (config.n + 8)
-    config.check(head_dim, utils.get_smem_capacity_in_bytes() - more)
+    config.check(head_dim, smem - more)
     if bias is not None:
         bias = _spread(bias, batch, heads)
     plan = HstuPlan(

@@ -25,7 +25,7 @@ from opencute.kernels.attention.parts import (
     columns_of,
     write,
 )
-from opencute.kernels.attention.sm80 import AttentionPlan, Walk
+from opencute.kernels.attention.sm80 import AttentionPlan, Pieces, Walk
 
 __all__ = ["HstuPlan", "hstu_forward", "hstu_kernel"]
 
@@ -42,6 +42,7 @@ class HstuPlan(AttentionPlan):
         biased: whether there is a bias.
     """
 
+    ahead: int = 2  # the bias takes registers as well
     biased: bool = False
 
     def bias_smem(self) -> Any:
@@ -120,6 +121,7 @@ def hide(
 def add_weighted(walk: Walk, bias: Any, scores: Any, rO: Any) -> None:
     """O += silu(S + bias) V, 16 keys at a time: x sigmoid(x) is h + h tanh(h) with h = x / 2."""
     _, m, n = scores.shape
+    from_V = walk.from_V[None, None, None, 0]
     for k in range(n // 2):
         part = columns_of(scores, 2 * k, 2)
         half = (part.load() if bias is None else part.load() + bias.of(2 * k, 2)) * 0.5
@@ -129,7 +131,7 @@ def add_weighted(walk: Walk, bias: Any, scores: Any, rO: Any) -> None:
         # Neighbouring accumulators along n are what an MMA takes along k.
         rP = cute.make_tensor(p.iterator, cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4)))
         at = (None, None, k)
-        cute.copy(walk.read_V, walk.from_V[at], walk.into_V[at])
+        cute.copy(walk.read_V, from_V[at], walk.into_V[at])
         cute.gemm(walk.mma, rO, rP, walk.rV[at], rO)
 
 
@@ -144,12 +146,17 @@ def visit(
     cute.arch.sync_threads()  # K has arrived, and nobody reads the V and bias before this any more
     if cutlass.const_expr(plan.biased):
         bias.load(tile)
-    walk.load_V(tile, masked)
-    acc = walk.scores()
+    pieces: Pieces = []
+    if cutlass.const_expr(masked):  # V may end within the tile
+        walk.load_V(tile)
+    else:
+        pieces = walk.pieces_of_V(tile)
+    acc = walk.scores(tile, pieces)
+    cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()  # V and bias have arrived, and nobody reads this K any more
     if tile > 0:
-        walk.load_K(tile - 1)
+        walk.load_K(tile - 1, False)
     acc.store(acc.load() * scale)
     if cutlass.const_expr(masked):
         hide(by_rows(acc), walk.coords, first_query, tile * plan.n, keys, plan.causal)
@@ -187,8 +194,8 @@ def hstu_kernel(
 
     memory = utils.SmemAllocator()
     sQ = memory.allocate_tensor(plan.dtype, plan.smem(plan.m), 1024)
-    sK = memory.allocate_tensor(plan.dtype, plan.smem(plan.n), 1024)
-    sV = memory.allocate_tensor(plan.dtype, plan.smem(plan.n), 1024)
+    sK = memory.allocate_tensor(plan.dtype, plan.stacked(plan.n), 1024)
+    sV = memory.allocate_tensor(plan.dtype, plan.stacked(plan.n), 1024)
     copy = plan.tiled_copy(cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL))
     load_Q = RowCopy(copy, tile_q, (queries, plan.head_dim), tid)
     load_Q.move(load_Q.part.partition_S(gQ), load_Q.part.partition_D(sQ), block * plan.m)
@@ -199,7 +206,7 @@ def hstu_kernel(
         sBias = memory.allocate_tensor(plan.dtype, plan.bias_smem(), 1024)
         bias = Bias(mBias[None, None, head, batch], sBias, block * plan.m, mma, tid, plan)
     if tiles > 0:
-        walk.load_K(tiles - 1, masked=True)
+        walk.load_K(tiles - 1)
     cute.arch.cp_async_commit_group()
 
     rO = mma.make_fragment_C(mma.partition_shape_C(tile_q))
