@@ -22,7 +22,7 @@ from opencute.kernels.gemm.sm80 import (
     tensor_core_gemm,
 )
 from opencute.kernels.gemm.sm80_simt import SimtPlan, sgemm, shared_sgemm
-from opencute.kernels.gemm.sm90_interface import have_hopper, on_hopper, refuse, why_not
+from opencute.kernels.gemm.sm90_interface import choice, have_hopper, on_hopper, refuse, why_not
 from opencute.kernels.gemm.sm90_plan import HopperConfig
 from opencute.kernels.gemm.visitors import Operand, Visitor, usual
 
@@ -36,6 +36,7 @@ _CLASSES = {
     "f16": cutlass.Float16, "bf16": cutlass.BFloat16, "tf32": cutlass.TFloat32,
     "i8": cutlass.Int8,
 }  # fmt: skip
+_FEW = 40  # blocks that work, below which sharing by clusters is not enough
 _RESULTS = ("float16", "bfloat16", "float32", "int32")
 
 
@@ -155,16 +156,19 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     else:
         used = [o.value for o in visitor.operands.values() if o.kind in ("load", "store")]
         reason = why_not(call.a, call.b, [call.d, *used], kind)
-    if not reason and not forced:
-        # Where tiles are few and sums long, blocks that share them are better.
+    tiles = config if isinstance(config, HopperConfig) else None
+    if not reason and tiles is None:
+        tiles = choice(call.a, call.b, call.d, visitor, kind)
+        # Where tiles are very few and sums long, the other kernel shares them among more blocks.
         problem = call.problem(kind)
-        if heuristic(problem, utils.get_smem_capacity_in_bytes()).split > 1:
-            reason = "there are few tiles"
+        few = tiles.busy(problem.m, problem.n, problem.batch) < _FEW
+        if few and not forced:
+            if heuristic(problem, utils.get_smem_capacity_in_bytes()).split > 1:
+                reason = "there are few tiles"
     if reason and forced:
         raise refuse(reason)
     if reason:
         return False
-    tiles = config if isinstance(config, HopperConfig) else None
     on_hopper(call.a, call.b, call.d, visitor, kind=kind, swapped=call.swapped, config=tiles)
     return True
 

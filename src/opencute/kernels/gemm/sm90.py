@@ -27,9 +27,12 @@ from opencute.kernels.gemm.sm90_epilogue import (
 )
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperPlan
 
-__all__ = ["hopper_gemm", "hopper_gemm_kernel"]
+__all__ = [
+    "CONSUMER_REGISTERS", "LOADER_REGISTERS", "group_of", "hopper_gemm", "hopper_gemm_kernel",
+    "multiply", "multiply_twice", "operand_parts", "prepared",
+]  # fmt: skip
 
-_LOADER_REGISTERS, _CONSUMER_REGISTERS = 40, 232
+LOADER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 
 
 @cute.kernel
@@ -85,7 +88,7 @@ def hopper_gemm_kernel(
     steps = cute.ceil_div(mA.shape[1], plan.tile[2])
     pipeline.pipeline_init_wait(cluster_shape_mn=plan.config.cluster)
     if group == CONSUMERS:
-        cute.arch.setmaxregister_decrease(_LOADER_REGISTERS)
+        cute.arch.setmaxregister_decrease(LOADER_REGISTERS)
         if warp == 4 * CONSUMERS:
             rank = cute.arch.make_warp_uniform(cute.arch.block_idx_in_cluster())
             at = cluster.get_flat_coord(rank)
@@ -95,7 +98,7 @@ def hopper_gemm_kernel(
             )
             produce(loads, sched, steps, operands, plan)
     else:
-        cute.arch.setmaxregister_increase(_CONSUMER_REGISTERS)
+        cute.arch.setmaxregister_increase(CONSUMER_REGISTERS)
         epilogue = Epilogue(
             plan, (group, tid % 128), matrices, full, extra, (mA.shape[0], columns), part_mma
         )
@@ -267,7 +270,11 @@ def as_tma_matrix(t: Any, row_major: bool, dtype: Any) -> Any:
     vec = 128 // t.element_type.width
     at = cute.recast_ptr(t.iterator.align(16), dtype=dtype)
     batch, rows, columns = t.shape
-    by = lambda x: cute.assume(x, divby=vec)  # noqa: E731
+
+    def by(stride: Any) -> Any:
+        # Those of a single row come as anything, such as 1: what TMA takes they become.
+        return cute.assume((stride + (vec - 1)) // vec * vec, divby=vec)
+
     stride = (by(t.stride[1]), 1) if row_major else (1, by(t.stride[2]))
     layout = cute.make_layout((rows, columns, batch), stride=(*stride, by(t.stride[0])))
     return cute.make_tensor(at, layout)
@@ -288,13 +295,25 @@ def hopper_gemm(
         d: (batch, M, N), row-major; half as many columns where the visitor is gated.
         extra: the visitor's operands: vectors, numbers, matrices as d.
     """
+    matrices, mma, params = prepared(a, b, d, extra, plan)
+    grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, plan.clusters)
+    hopper_gemm_kernel(*matrices, params, *mma, b.shape[1], plan).launch(
+        grid=grid, block=[plan.threads, 1, 1], cluster=[*plan.config.cluster, 1],
+        min_blocks_per_mp=1,
+    )  # fmt: skip
+
+
+def prepared(a: Any, b: Any, d: Any, extra: Any, plan: Any) -> tuple[Any, ...]:
+    """What kernels are given: matrices, each with how it is moved; instructions; the tiles."""
     mA, mB = (as_tma_matrix(t, plan.k_major[i], plan.types[i]) for i, t in enumerate((a, b)))
-    mD = as_tma_matrix(d, True, plan.types[2])
-    atom_a, tA = plan.operand_atom(mA, 0)
-    atom_b, tB = plan.operand_atom(mB, 1)
+    mD = as_tma_matrix(d, plan.row_major, plan.types[2])
     atom_d, tD = plan.part_atom(mD, plan.result_columns, False)
     operands = tuple(
-        tuple(plan.part_atom(as_tma_matrix(x, True, x.element_type), plan.columns, kind == "load"))
+        tuple(
+            plan.part_atom(
+                as_tma_matrix(x, plan.row_major, x.element_type), plan.columns, kind == "load"
+            )
+        )
         if kind in ("load", "store") else x
         for kind, x in zip(plan.visitor.kinds, extra, strict=True)
     )  # fmt: skip
@@ -302,11 +321,5 @@ def hopper_gemm(
     params = utils.PersistentTileSchedulerParams(
         tiles, (*plan.config.cluster, 1), plan.config.group, False
     )
-    grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, plan.clusters)
-    hopper_gemm_kernel(
-        atom_a, tA, atom_b, tB, atom_d, tD, operands, params, plan.tiled_mma(), plan.part_mma(),
-        mB.shape[0], plan,
-    ).launch(
-        grid=grid, block=[plan.threads, 1, 1], cluster=[*plan.config.cluster, 1],
-        min_blocks_per_mp=1,
-    )  # fmt: skip
+    matrices = (*plan.operand_atom(mA, 0), *plan.operand_atom(mB, 1), atom_d, tD, operands)
+    return matrices, (plan.tiled_mma(), plan.part_mma()), params

@@ -99,7 +99,8 @@ class Epilogue:
         self.layout = cute.make_layout(mma.partition_shape_C((ROWS, plan.columns)))
         self.matrix_copy = cute.make_tiled_copy_C(
             cute.make_copy_atom(
-                warp.StMatrix8x8x16bOp(False, 4 if plan.columns % 16 == 0 else 2), cutlass.Float16
+                warp.StMatrix8x8x16bOp(not plan.row_major, 4 if plan.columns % 16 == 0 else 2),
+                cutlass.Float16,
             ),
             mma,
         )  # fmt: skip

@@ -10,6 +10,7 @@ In: matrices (batch, rows, columns), a visitor. Out: the product, in the last of
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import opencute as cutlass
@@ -17,12 +18,14 @@ from opencute import utils
 from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import strides
+from opencute.kernels.arrays import empty, item_bits, strides, zeros
 from opencute.kernels.gemm.sm90 import hopper_gemm
-from opencute.kernels.gemm.sm90_plan import HopperConfig, HopperPlan, hopper_heuristic
-from opencute.kernels.gemm.visitors import Visitor
+from opencute.kernels.gemm.sm90_choice import hopper_heuristic
+from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperConfig, HopperPlan
+from opencute.kernels.gemm.sm90_shared import hopper_shared_gemm
+from opencute.kernels.gemm.visitors import Visitor, VisitorPlan
 
-__all__ = ["have_hopper", "k_major", "on_hopper", "refuse", "type_of", "why_not"]
+__all__ = ["choice", "have_hopper", "k_major", "on_hopper", "refuse", "type_of", "why_not"]
 
 _CLASSES = {
     "float16": cutlass.Float16, "bfloat16": cutlass.BFloat16, "float32": cutlass.Float32,
@@ -55,33 +58,70 @@ def on_hopper(
         swapped: whether M and N are those of the transposed product.
         config: the tiles, or None for a good choice.
     """
-    batch, m, n = d.shape[0], a.shape[1], b.shape[1]
-    if config is None:
-        config = hopper_heuristic(int(m), int(n), int(batch), kind == "f8")
+    config = config or choice(a, b, d, visitor, kind)
     config = config.check()
-    types = [cutlass.TFloat32 if kind == "tf32" else type_of(t) for t in (a, b)]
-    shared = [int(batch) > 1 and strides(t)[0] == 0 for t in (a, b)]
-    a, b = (t[:1] if one else t for t, one in zip((a, b), shared, strict=True))
-    majors = [k_major(t) for t in (a, b)]
-    operands = visitor.operands.values()
-    cells = config.cluster[0] * config.cluster[1]
-    clusters = utils.HardwareInfo().get_max_active_clusters(cells)
-    plan = HopperPlan(
-        config, (types[0], types[1], type_of(d)), (majors[0], majors[1]), visitor.plan(swapped),
-        tuple(type_of(o.value) for o in operands if o.kind in _MATRICES),
-        (shared[0], shared[1]), min(config.most or clusters, clusters),
-        utils.get_smem_capacity_in_bytes(),
+    operands = [(o.kind, o.value) for o in visitor.operands.values()]
+    if config.transposed:
+        a, b, d, swapped = b, a, d.swapaxes(1, 2), not swapped
+        operands = [(k, v.swapaxes(1, 2) if k in _MATRICES else v) for k, v in operands]
+    aux = tuple(type_of(v) for k, v in operands if k in _MATRICES)
+    plan = _plan(config, (a, b, d), visitor.plan(swapped), aux, kind)
+    shared = [t[:1] if one else t for t, one in zip((a, b), plan.shared, strict=True)]
+    lead = 2 if plan.row_major else 1
+    extra = tuple(_operand(kind, value, lead) for kind, value in operands)
+    tensors = [
+        _tensor(t, 2 if major else 1) for t, major in zip(shared, plan.k_major, strict=True)
+    ] + [_tensor(d, lead)]  # fmt: skip
+    if not plan.config.shared:
+        hopper_gemm(*tensors, extra, plan)
+        return
+    sums, flags = None, None
+    if plan.config.stream:
+        cells = config.cluster[0] * config.cluster[1]
+        groups = plan.clusters * cells * CONSUMERS
+        like = "int32" if plan.acc is cutlass.Int32 else "float32"
+        sums, flags = empty(a, (groups, 128 * plan.sums), like), zeros(a, (groups,), "int32")
+    hopper_shared_gemm(*tensors, extra, sums, flags, plan)
+
+
+def choice(a: Any, b: Any, d: Any, visitor: Visitor, kind: str) -> HopperConfig:
+    """A good configuration for what `on_hopper` takes."""
+    return hopper_heuristic(
+        int(a.shape[1]), int(b.shape[1]), int(a.shape[2]), int(d.shape[0]), width=item_bits(a),
+        twice=kind == "f8", gated=visitor.gated is not None, active=_active,
     )  # fmt: skip
-    extra = tuple(_operand(o.kind, o.value) for o in operands)
-    lead = [2 if major else 1 for major in majors]
-    hopper_gemm(_tensor(a, lead[0]), _tensor(b, lead[1]), _tensor(d, 2), extra, plan)
 
 
-def _operand(kind: str, value: Any) -> Any:
+def _plan(
+    config: HopperConfig, arrays: tuple[Any, Any, Any], visitor: VisitorPlan,
+    aux: tuple[Any, ...], kind: str,
+) -> HopperPlan:  # fmt: skip
+    """The configuration applied to arrays, as the kernel multiplies them."""
+    a, b, d = arrays
+    types = [cutlass.TFloat32 if kind == "tf32" else type_of(t) for t in (a, b)]
+    shared = [int(d.shape[0]) > 1 and strides(t)[0] == 0 for t in (a, b)]
+    majors = [k_major(t) for t in (a, b)]
+    k_tiles = -(-int(a.shape[2]) // (1024 // types[0].width))
+    if config.split > k_tiles:
+        config = replace(config, split=k_tiles)
+    clusters = _active(config.blocks[0] * config.blocks[1])
+    return HopperPlan(
+        config, (types[0], types[1], type_of(d)), (majors[0], majors[1]), visitor,
+        aux, (shared[0], shared[1]), min(config.most or clusters, clusters),
+        utils.get_smem_capacity_in_bytes(), not config.transposed,
+    )  # fmt: skip
+
+
+def _active(blocks: int) -> int:
+    """Clusters of so many blocks that run at a time."""
+    return int(utils.HardwareInfo().get_max_active_clusters(blocks))
+
+
+def _operand(kind: str, value: Any, leading: int) -> Any:
     if kind == "scalar":
         return cutlass.Float32(float(value))
     if kind in _MATRICES:
-        return _tensor(value, 2)
+        return _tensor(value, leading)
     return from_dlpack(value).mark_layout_dynamic()
 
 

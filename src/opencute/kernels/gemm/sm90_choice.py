@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Good tiles for a product on Hopper, and all that are worth trying.
+
+In: extents. Out: a configuration, that of the least estimated time::
+
+    hopper_heuristic(16, 8192, 8192, 1, width=16)     # transposed, tiles of 128 x 16, split in 2
+
+The estimate: a block multiplies or loads, whichever takes longer, and memory brings all operands
+once; sharing tiles costs what it takes to write, to tell and to read sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from opencute.base.errors import ArgumentError
+from opencute.kernels.gemm.sm90_plan import HopperConfig
+
+__all__ = ["hopper_estimate", "hopper_heuristic", "hopper_search_space"]
+
+_PROCESSORS = 132
+_LINE = 128  # bytes of a step along k, for elements of every width
+# Of an H200, in microseconds: a step of a tile of 128 x 256 at full speed; a byte of all memory; a
+# byte that a multiprocessor loads.
+_STEP, _BYTE, _LOAD = 0.69, 1 / 4.2e6, 1 / 60e3
+# What a tile costs beside its steps; what blocks cost that share one, by a cluster and by memory
+# (whose flags are zeroed by a kernel before).
+_TILE, _SPLIT, _STREAM = 1.5, 1.0, 4.0
+_CAUTION = 1.03  # how much must be gained by sharing
+
+
+
+
+def _active(blocks: int) -> int:
+    return _PROCESSORS // blocks
+
+
+_CHOICES = (
+    (HopperConfig((128, 256), (2, 1)), 1.0), (HopperConfig((256, 128), (1, 2)), 1.0),
+    (HopperConfig((128, 128), (2, 1)), 0.9), (HopperConfig((64, 256), pingpong=True), 0.85),
+    (HopperConfig((64, 128), pingpong=True), 0.75), (HopperConfig((128, 64)), 0.7),
+    (HopperConfig((64, 64), pingpong=True), 0.5),
+)  # fmt: skip
+_NARROW = ((128, 0.8), (112, 0.7), (96, 0.7), (80, 0.6), (64, 0.6), (48, 0.45), (32, 0.3),
+           (16, 0.15))  # fmt: skip
+
+
+def _candidates(
+    m: int, n: int, twice: bool, gated: bool
+) -> Iterator[tuple[HopperConfig, float]]:
+    """Tiles, and how fast they are when there is enough to do."""
+    for config, speed in _CHOICES:
+        if twice and config.tile[0] * config.tile[1] > 128 * 128 // (2 if config.pingpong else 1):
+            continue
+        yield replace(config, twice=twice), speed
+    small, transposed = (m, True) if m <= n else (n, False)
+    if small > 256 or (transposed and gated):
+        return
+    for columns, speed in _NARROW:
+        # The narrowest that has all columns, and, of more than one, the widest.
+        if columns - 16 < small <= columns or (columns == 128 and small > columns):
+            yield HopperConfig((128, columns), twice=twice, transposed=transposed), speed
+    if not twice and small > 128:
+        yield HopperConfig((128, 256), transposed=transposed), 1.0
+    if not twice and small > 64:
+        yield HopperConfig((256, 128), transposed=transposed), 1.0
+
+
+def hopper_estimate(
+    config: HopperConfig, speed: float, m: int, n: int, k: int, batch: int, *, width: int = 16,
+    active: Callable[[int], int] = _active,
+) -> float:  # fmt: skip
+    """Microseconds that a product takes.
+
+    Args:
+        config: the tiles.
+        speed: how fast they are when there is enough to do, at most 1.
+        m, n, k, batch: extents.
+        width: bits of an element of the operands.
+        active: how many clusters of so many blocks run at a time.
+    """
+    down, across = (n, m) if config.transposed else (m, n)
+    rows, columns = config.tile
+    tiles = -(-down // rows) * -(-across // columns) * batch
+    steps = -(-k * width // (8 * _LINE))
+    each = rows * columns
+    step = max(_STEP * each / 32768 / speed, (rows + columns) * _LINE * _LOAD)
+    cells = config.blocks[0] * config.blocks[1]
+    clusters = active(cells)
+    blocks = clusters * (2 if config.pingpong else 1)
+    if config.pingpong:
+        step *= 2  # two tiles at a time
+    if config.stream:
+        waves = tiles / (clusters * cells)
+        cost = waves * steps * step + _STREAM + 8 * each * _LOAD
+    elif config.split > 1:
+        waves = -(-tiles // clusters)
+        cost = waves * (-(-steps // config.split) * step + _SPLIT)
+        cost += waves * (config.split - 1) * 4 * each * _LOAD / 2
+    else:
+        waves = -(-(-(-tiles // cells)) // blocks)
+        cost = waves * steps * step
+    cost += _TILE * (waves if not config.pingpong else 1)
+    return max(cost, (m + n) * batch * k * width / 8 * _BYTE)
+
+
+def hopper_heuristic(
+    m: int, n: int, k: int, batch: int, *, width: int = 16, twice: bool = False,
+    gated: bool = False, active: Callable[[int], int] = _active,
+) -> HopperConfig:  # fmt: skip
+    """A good choice.
+
+    Args:
+        m, n, k, batch: extents.
+        width: bits of an element of the operands.
+        twice: see `HopperConfig`.
+        gated: whether pairs of columns become one, which the transposed product cannot do.
+        active: how many clusters of so many blocks run at a time.
+    """
+    best, least = None, float("inf")
+    for config, speed in _candidates(m, n, twice, gated):
+        for choice in _shared(config, m, n, k * width // (8 * _LINE), batch, active):
+            cost = hopper_estimate(choice, speed, m, n, k, batch, width=width, active=active)
+            cost *= _CAUTION if choice.shared else 1.0
+            if cost < least:
+                best, least = choice, cost
+    assert best is not None  # the smallest is for everything
+    return best
+
+
+def _shared(
+    config: HopperConfig, m: int, n: int, steps: int, batch: int, active: Callable[[int], int]
+) -> Iterator[HopperConfig]:
+    """A configuration, and ways to share its tiles."""
+    alone = replace(config, cluster=(1, 1))
+    rows, columns = config.tile
+    down, across = (n, m) if config.transposed else (m, n)
+    tiles = -(-down // rows) * -(-across // columns) * batch
+    yield alone if tiles < active(1) else config
+    if config.pingpong:
+        return
+    for split in (2, 4, 8):
+        if tiles <= active(split) and steps >= 2 * split:
+            yield replace(alone, split=split)
+    if tiles % active(1) and active(1) // 8 <= tiles < 8 * active(1) and steps >= 8:
+        yield replace(alone, stream=True)
+
+
+def hopper_search_space(m: int, n: int, k: int, batch: int = 1) -> Iterator[HopperConfig]:
+    """Ways to share few tiles that are worth trying, for products of 16 bits."""
+    seen: set[HopperConfig] = set()
+    small, transposed = (m, True) if m <= n else (n, False)
+    shapes = [(128, -(-small // 16) * 16)] if small <= 256 else []
+    shapes += [(128, 32), (128, 64), (128, 128), (256, 128), (128, 256), (256, 64), (256, 32)]
+    for tile in shapes:
+        for turned in {transposed and small <= 256, False}:
+            base = HopperConfig(tile, transposed=turned)
+            ways = [base, replace(base, stream=True)]
+            ways += [replace(base, split=s) for s in (2, 3, 4, 8)]
+            ways += [replace(base, cluster=(2, 1)), replace(base, cluster=(2, 1), stream=True)]
+            for way in ways:
+                tiles = way.busy(m, n, batch, 1 << 20) // way.split if not way.stream else 0
+                if way in seen or (way.split > 1 and tiles * way.split > 2 * _PROCESSORS):
+                    continue
+                try:
+                    way.check()
+                except ArgumentError:
+                    continue
+                seen.add(way)
+                yield way
