@@ -228,6 +228,7 @@ def multiply(loads: Any, state: Any, steps: Any, mma: Any, acc: Any, rA: Any, rB
     state.advance()
     for _ in range(1, steps):
         loads.consumer_wait(state)
+        warpgroup.fence()
         for k in cutlass.range_constexpr(cute.size(rA, mode=[2])):
             at = (None, None, k, state.index)
             cute.gemm(mma, acc, rA[at], rB[at], acc)
