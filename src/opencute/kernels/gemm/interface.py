@@ -22,7 +22,14 @@ from opencute.kernels.gemm.sm80 import (
     tensor_core_gemm,
 )
 from opencute.kernels.gemm.sm80_simt import SimtPlan, sgemm, shared_sgemm
-from opencute.kernels.gemm.sm90_interface import choice, have_hopper, on_hopper, refuse, why_not
+from opencute.kernels.gemm.sm90_interface import (
+    choice,
+    have_hopper,
+    on_hopper,
+    pad_time,
+    refuse,
+    why_not,
+)
 from opencute.kernels.gemm.sm90_plan import HopperConfig
 from opencute.kernels.gemm.visitors import Operand, Visitor, usual
 
@@ -37,6 +44,9 @@ _CLASSES = {
     "i8": cutlass.Int8,
 }  # fmt: skip
 _FEW = 40  # blocks that work, below which sharing by clusters is not enough
+# Microseconds that a product is faster by for each million operations, of 16 bits, where single
+# elements are all that the other kernel can load.
+_GAIN = 1 / 250 - 1 / 700
 _RESULTS = ("float16", "bfloat16", "float32", "int32")
 
 
@@ -165,6 +175,10 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
         if few and not forced:
             if heuristic(problem, utils.get_smem_capacity_in_bytes()).split > 1:
                 reason = "there are few tiles"
+        # What TMA cannot read is copied, if that is less than what it gains.
+        work = 2e-6 * problem.m * problem.n * problem.k * problem.batch
+        if not forced and pad_time(call.a, call.b) > work * _GAIN:
+            reason = "copies of operands take too long"
     if reason and forced:
         raise refuse(reason)
     if reason:

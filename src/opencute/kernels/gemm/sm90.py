@@ -41,7 +41,7 @@ def hopper_gemm_kernel(
     mA: cute.Tensor,
     atom_b: cute.CopyAtom,
     mB: cute.Tensor,
-    atom_d: cute.CopyAtom,
+    atom_d: Any,
     mD: cute.Tensor,
     extra: Any,
     params: utils.PersistentTileSchedulerParams,
@@ -81,7 +81,8 @@ def hopper_gemm_kernel(
     pipeline.pipeline_init_arrive(cluster_shape_mn=plan.config.cluster, is_relaxed=True)
     if warp == 0:
         for atom in (atom_a, atom_b, atom_d):
-            cpasync.prefetch_descriptor(atom)
+            if cutlass.const_expr(atom is not None):
+                cpasync.prefetch_descriptor(atom)
     sched = utils.StaticPersistentTileScheduler.create(
         params, cute.arch.block_idx(), cute.arch.grid_dim()
     )
@@ -281,6 +282,20 @@ def as_tma_matrix(t: Any, row_major: bool, dtype: Any) -> Any:
     return cute.make_tensor(at, layout)
 
 
+def moved(t: Any, plan: Any, columns: int, loaded: bool) -> tuple[Any, Any]:
+    """How parts of a matrix of the epilogue are moved, and its tensor; threads do it where there
+    is None."""
+    if not plan.direct:
+        matrix = as_tma_matrix(t, plan.row_major, t.element_type)
+        return tuple(plan.part_atom(matrix, columns, loaded))  # type: ignore[return-value]
+    batch, rows, columns = t.shape
+    by = lambda x: cute.assume((x + (plan.direct - 1)) // plan.direct * plan.direct,  # noqa: E731
+                               divby=plan.direct)  # fmt: skip
+    stride = (by(t.stride[1]), 1) if plan.row_major else (1, by(t.stride[2]))
+    layout = cute.make_layout((rows, columns, batch), stride=(*stride, by(t.stride[0])))
+    return None, cute.make_tensor(t.iterator, layout)
+
+
 @cute.jit
 def hopper_gemm(
     a: cute.Tensor,
@@ -307,20 +322,14 @@ def hopper_gemm(
 def prepared(a: Any, b: Any, d: Any, extra: Any, plan: Any) -> tuple[Any, ...]:
     """What kernels are given: matrices, each with how it is moved; instructions; the tiles."""
     mA, mB = (as_tma_matrix(t, plan.k_major[i], plan.types[i]) for i, t in enumerate((a, b)))
-    mD = as_tma_matrix(d, plan.row_major, plan.types[2])
-    atom_d, tD = plan.part_atom(mD, plan.result_columns, False)
     operands = tuple(
-        tuple(
-            plan.part_atom(
-                as_tma_matrix(x, plan.row_major, x.element_type), plan.columns, kind == "load"
-            )
-        )
-        if kind in ("load", "store") else x
+        moved(x, plan, plan.columns, kind == "load") if kind in ("load", "store") else x
         for kind, x in zip(plan.visitor.kinds, extra, strict=True)
-    )  # fmt: skip
+    )
     tiles = (*(cute.ceil_div(t.shape[0], plan.tile[i]) for i, t in enumerate((mA, mB))), d.shape[0])
     params = utils.PersistentTileSchedulerParams(
         tiles, (*plan.config.cluster, 1), plan.config.group, False
     )
-    matrices = (*plan.operand_atom(mA, 0), *plan.operand_atom(mB, 1), atom_d, tD, operands)
+    matrices = (*plan.operand_atom(mA, 0), *plan.operand_atom(mB, 1),
+                *moved(d, plan, plan.result_columns, False), operands)  # fmt: skip
     return matrices, (plan.tiled_mma(), plan.part_mma()), params

@@ -134,6 +134,8 @@ class HopperPlan:
         smem: bytes of shared memory of a block.
         row_major: whether neighbours in memory of the result, and of what the visitor loads and
             stores, are neighbours along a row.
+        direct: where TMA cannot move those matrices, how many elements threads move at once, 1
+            or 2; else 0.
     """
 
     config: HopperConfig
@@ -145,6 +147,7 @@ class HopperPlan:
     clusters: int
     smem: int
     row_major: bool = True
+    direct: int = 0
 
     @property
     def acc(self) -> Any:
@@ -197,7 +200,7 @@ class HopperPlan:
         Raises:
             ArgumentError: there is no room for two.
         """
-        each = ROWS * self.buffers * CONSUMERS
+        each = 0 if self.direct else ROWS * self.buffers * CONSUMERS
         part = self.result_columns * self.types[2].width
         part += sum(self.columns * t.width for t in self.aux)
         room = self.smem - each * part // 8 - _BARRIERS - 4 * self.slot

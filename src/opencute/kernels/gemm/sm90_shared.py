@@ -46,7 +46,7 @@ def hopper_shared_kernel(
     mA: cute.Tensor,
     atom_b: cute.CopyAtom,
     mB: cute.Tensor,
-    atom_d: cute.CopyAtom,
+    atom_d: Any,
     mD: cute.Tensor,
     extra: Any,
     params: utils.PersistentTileSchedulerParams,
@@ -89,7 +89,8 @@ def hopper_shared_kernel(
     pipeline.pipeline_init_arrive(cluster_shape_mn=config.blocks, is_relaxed=True)
     if warp == 0:
         for atom in (atom_a, atom_b, atom_d):
-            cpasync.prefetch_descriptor(atom)
+            if cutlass.const_expr(atom is not None):
+                cpasync.prefetch_descriptor(atom)
     pipeline.pipeline_init_wait(cluster_shape_mn=config.blocks)
     if group == CONSUMERS:
         cute.arch.setmaxregister_decrease(LOADER_REGISTERS)
