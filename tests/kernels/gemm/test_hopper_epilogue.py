@@ -21,10 +21,10 @@ ONE = HopperConfig((128, 32), most=1, depth=2)
 # What is left out or wrong: text, what stands there instead, code of the error, words of it.
 CASES: dict[str, tuple[str, str, str, str]] = {
     "proxy fence": (
-        '        cute.arch.fence_proxy("async.shared", space="cta")\n', "", "OC3406",
+        '            cute.arch.fence_proxy("async.shared", space="cta")\n', "", "OC3406",
         "through the generic proxy",
     ),
-    "meeting": ("        epilogue.barrier.arrive_and_wait()\n", "", "OC3401", "with no"),
+    "meeting": ("            epilogue.barrier.arrive_and_wait()\n", "", "OC3401", "with no"),
     "wait for stores": (
         "cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)", "pass", "OC3403",
         "a store of a tile reads",

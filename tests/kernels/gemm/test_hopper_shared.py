@@ -49,6 +49,8 @@ CASES: list[tuple[Any, HopperConfig, tuple[int, int, int]]] = [
     (np.float16, PAIR, (136, 16, 136)),  # two tiles, one after the other
     (np.float16, replace(PAIR, split=8), (72, 16, 72)),  # more blocks than steps
     (np.float16, LINE, (264, 16, 72)),
+    (np.float16, PAIR, (9, 37, 71)),  # nothing that TMA reads or writes
+    (np.float16, replace(PAIR, transposed=True), (16, 36, 70)),
     (np.float16, replace(LINE, most=3), (72, 16, 264)),  # three blocks for one tile
 ]
 
