@@ -7,8 +7,6 @@ Floor: bytes of both over the bandwidth.
 
 from __future__ import annotations
 
-from typing import Any
-
 import opencute as cutlass
 from opencute import cute
 
@@ -31,9 +29,7 @@ def _pad(gX: cute.Tensor, gOut: cute.Tensor, vec: cutlass.Constexpr[int]):
     for i in cutlass.range_constexpr(PAD_VECTORS):
         at = first + i * (PAD_THREADS * vec)
         if at < columns:
-            cute.autovec_copy(
-                cute.make_tensor((source + at).align(align), layout), held[None, i]
-            )
+            cute.autovec_copy(cute.make_tensor((source + at).align(align), layout), held[None, i])
     for i in cutlass.range_constexpr(PAD_VECTORS):
         at = first + i * (PAD_THREADS * vec)
         if at < columns:

@@ -24,13 +24,12 @@ _PROCESSORS = 132
 _LINE = 128  # bytes of a step along k, for elements of every width
 # Of an H200, in microseconds: a step of a tile of 128 x 256 at full speed; a byte of all memory; a
 # byte that a multiprocessor loads.
-_STEP, _BYTE, _LOAD = 0.69, 1 / 4.2e6, 1 / 60e3
+_STEP, _BYTE, _LOAD = 0.69, 1 / 4.2e6, 1 / 90e3
 # What a tile costs beside its steps; what blocks cost that share one, by a cluster and by memory
 # (whose flags are zeroed by a kernel before).
 _TILE, _SPLIT, _STREAM = 1.5, 1.0, 4.0
+_SPLIT_SUMS = 128 * 128  # of a tile, in shared memory besides operands
 _CAUTION = 1.03  # how much must be gained by sharing
-
-
 
 
 def _active(blocks: int) -> int:
@@ -43,13 +42,11 @@ _CHOICES = (
     (HopperConfig((64, 128), pingpong=True), 0.75), (HopperConfig((128, 64)), 0.7),
     (HopperConfig((64, 64), pingpong=True), 0.5),
 )  # fmt: skip
-_NARROW = ((128, 0.8), (112, 0.7), (96, 0.7), (80, 0.6), (64, 0.6), (48, 0.45), (32, 0.3),
-           (16, 0.15))  # fmt: skip
+_NARROW = ((128, 0.85), (112, 0.85), (96, 0.85), (80, 0.8), (64, 0.75), (48, 0.7), (32, 0.65),
+           (16, 0.5))  # fmt: skip
 
 
-def _candidates(
-    m: int, n: int, twice: bool, gated: bool
-) -> Iterator[tuple[HopperConfig, float]]:
+def _candidates(m: int, n: int, twice: bool, gated: bool) -> Iterator[tuple[HopperConfig, float]]:
     """Tiles, and how fast they are when there is enough to do."""
     for config, speed in _CHOICES:
         if twice and config.tile[0] * config.tile[1] > 128 * 128 // (2 if config.pingpong else 1):
@@ -100,10 +97,12 @@ def hopper_estimate(
         cost = waves * (-(-steps // config.split) * step + _SPLIT)
         cost += waves * (config.split - 1) * 4 * each * _LOAD / 2
     else:
-        waves = -(-(-(-tiles // cells)) // blocks)
+        groups = -(-tiles // cells)
+        waves = -(-groups // blocks)
         cost = waves * steps * step
     cost += _TILE * (waves if not config.pingpong else 1)
-    return max(cost, (m + n) * batch * k * width / 8 * _BYTE)
+    # Memory keeps all waiting, and is kept waiting a little by those who have more to do.
+    return max(cost, (m + n) * batch * k * width / 8 * _BYTE) + cost / 10
 
 
 def hopper_heuristic(
@@ -142,7 +141,7 @@ def _shared(
     if config.pingpong:
         return
     for split in (2, 4, 8):
-        if tiles <= active(split) and steps >= 2 * split:
+        if rows * columns <= _SPLIT_SUMS and tiles <= active(split) and steps >= 2 * split:
             yield replace(alone, split=split)
     if tiles % active(1) and active(1) // 8 <= tiles < 8 * active(1) and steps >= 8:
         yield replace(alone, stream=True)
@@ -162,7 +161,9 @@ def hopper_search_space(m: int, n: int, k: int, batch: int = 1) -> Iterator[Hopp
             ways += [replace(base, cluster=(2, 1)), replace(base, cluster=(2, 1), stream=True)]
             for way in ways:
                 tiles = way.busy(m, n, batch, 1 << 20) // way.split if not way.stream else 0
-                if way in seen or (way.split > 1 and tiles * way.split > 2 * _PROCESSORS):
+                many = way.split > 1 and tiles * way.split > 2 * _PROCESSORS
+                large = way.split > 1 and tile[0] * tile[1] > _SPLIT_SUMS
+                if way in seen or many or large:
                     continue
                 try:
                     way.check()

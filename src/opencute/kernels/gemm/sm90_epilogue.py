@@ -74,7 +74,9 @@ class _Plain:
         rows, columns, _ = self.matrix.stride
         stride = tuple(-x * columns if x < 0 else x * rows for x in apart)
         at_least = vec * self.dtype.width // 8
-        return cute.make_tensor(here.iterator.align(at_least), cute.make_layout(shape, stride=stride))
+        return cute.make_tensor(
+            here.iterator.align(at_least), cute.make_layout(shape, stride=stride)
+        )
 
 
 def memory_of(smem: Any, d: Any, extra: tuple[Any, ...], plan: Any) -> tuple[Any, dict[str, Any]]:

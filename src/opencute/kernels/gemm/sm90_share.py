@@ -87,9 +87,7 @@ class Work:
             inside = (self.rank % across, self.rank // across, 0)
         coord = self.params.cluster_coord(number)
         sizes = (across, down, 1)
-        return tuple(
-            cutlass.Int32(c * s + i) for c, s, i in zip(coord, sizes, inside, strict=True)
-        )  # type: ignore[return-value]
+        return tuple(cutlass.Int32(c * s + i) for c, s, i in zip(coord, sizes, inside, strict=True))  # type: ignore[return-value]
 
     def advance(self) -> None:
         """Go on."""
