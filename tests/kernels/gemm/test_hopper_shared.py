@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hopper's products whose tiles blocks share, and transposed ones: numbers, planted faults, code."""
+"""Hopper's products whose tiles blocks share, transposed ones: numbers, planted faults, code."""
 
 from __future__ import annotations
 
