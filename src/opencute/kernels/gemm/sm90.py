@@ -22,8 +22,8 @@ from opencute.kernels.gemm.sm90_epilogue import (
     finish_tile,
     full_barriers,
     leave,
-    load_parts,
     memory_of,
+    start_tile,
 )
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperPlan
 
@@ -178,7 +178,7 @@ def consume(
     work = sched.get_current_work()
     while work.is_valid_tile:
         tile = work.tile_idx
-        load_parts(epilogue, tile, 0, min(plan.buffers, plan.parts))
+        start_tile(epilogue, tile, plan)
         if cutlass.const_expr(pingpong):
             turns.wait()
         if cutlass.const_expr(plan.config.twice):

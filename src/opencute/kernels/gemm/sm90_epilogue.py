@@ -23,7 +23,7 @@ from opencute.cute.nvgpu import cpasync, warp
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, ROWS
 
 __all__ = [
-    "Epilogue", "Part", "finish_tile", "full_barriers", "leave", "load_parts", "memory_of",
+    "Epilogue", "Part", "finish_tile", "full_barriers", "leave", "memory_of", "start_tile",
 ]  # fmt: skip
 
 
@@ -79,8 +79,11 @@ class _Plain:
         )
 
 
-def memory_of(smem: Any, d: Any, extra: tuple[Any, ...], plan: Any) -> tuple[Any, dict[str, Any]]:
-    """D, and what the visitor loads and stores, by name, with shared memory for them.
+def memory_of(
+    smem: Any, d: Any, extra: tuple[Any, ...], plan: Any
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """D, and what the visitor loads and stores, by name, with shared memory for them; and shared
+    memory for vectors.
 
     Args:
         smem: the allocator.
@@ -89,7 +92,8 @@ def memory_of(smem: Any, d: Any, extra: tuple[Any, ...], plan: Any) -> tuple[Any
     """
     if plan.direct:
         of = zip(plan.visitor.names, plan.visitor.kinds, extra, strict=True)
-        return _Plain(d[1]), {n: _Plain(o[1]) for n, k, o in of if k in ("load", "store")}
+        others = {n: _Plain(o[1]) for n, k, o in of if k in ("load", "store")}
+        return _Plain(d[1]), others, _vectors(smem, plan)
     layout = plan.part_smem(plan.types[2], plan.result_columns)
     buffers = smem.allocate_tensor(plan.types[2], layout.outer, 1024, swizzle=layout.inner)
     out = _Matrix(d[0], d[1], buffers)
@@ -101,7 +105,13 @@ def memory_of(smem: Any, d: Any, extra: tuple[Any, ...], plan: Any) -> tuple[Any
             layout = plan.part_smem(dtype, plan.columns)
             buffers = smem.allocate_tensor(dtype, layout.outer, 1024, swizzle=layout.inner)
             others[name] = _Matrix(operand[0], operand[1], buffers)
-    return out, others
+    return out, others, _vectors(smem, plan)
+
+
+def _vectors(smem: Any, plan: Any) -> dict[str, Any]:
+    """Shared memory for vectors along the columns of a tile, of each warpgroup."""
+    layout = cute.make_layout((plan.tile[1], CONSUMERS))
+    return {name: smem.allocate_tensor(cutlass.Float32, layout, 16) for name in plan.kept}
 
 
 class Epilogue:
@@ -123,7 +133,12 @@ class Epilogue:
     ) -> None:  # fmt: skip
         self.plan, self.extents, self.full = plan, extents, full
         self.group, self.tid = who
-        self.out, self.others = matrices
+        self.out, self.others, self.vectors = matrices
+        # What a thread brings there: read before the sums are taken, written when they are.
+        self.brought = {
+            name: cute.make_rmem_tensor((-(-plan.tile[1] // 128),), vector.element_type)
+            for name, vector in zip(plan.visitor.names, extra, strict=True) if name in self.vectors
+        }  # fmt: skip
         self.extra = dict(zip(plan.visitor.names, extra, strict=True))
         kinds = dict(zip(plan.visitor.names, plan.visitor.kinds, strict=True))
         self.loads = [m for name, m in self.others.items() if kinds[name] == "load"]
@@ -133,6 +148,13 @@ class Epilogue:
         self.matrix_copy = cute.make_tiled_copy_C(
             cute.make_copy_atom(
                 warp.StMatrix8x8x16bOp(not plan.row_major, 4 if plan.columns % 16 == 0 else 2),
+                cutlass.Float16,
+            ),
+            mma,
+        )  # fmt: skip
+        self.matrix_load = cute.make_tiled_copy_C(
+            cute.make_copy_atom(
+                warp.LdMatrix8x8x16bOp(not plan.row_major, 4 if plan.columns % 16 == 0 else 2),
                 cutlass.Float16,
             ),
             mma,
@@ -167,6 +189,14 @@ class Epilogue:
         """This thread's elements of a part in shared memory, in the order of accumulators."""
         mine = self.mma.get_slice(self.tid).partition_C(matrix.smem)
         return mine[None, None, None, self.buffer(part)]
+
+    def get(self, matrix: Any, held: Any, part: int) -> None:
+        """Read 16-bit elements of a part from shared memory."""
+        thread = self.matrix_load.get_slice(self.tid)
+        typed = cute.recast_tensor(matrix.smem, cutlass.Float16)
+        source = thread.partition_S(typed)[None, None, None, self.buffer(part)]
+        into = thread.retile(cute.recast_tensor(held, cutlass.Float16))
+        cute.copy(self.matrix_load, source, into)
 
     def put(self, matrix: Any, values: Any, part: int) -> None:
         """Write a vector of a part to shared memory."""
@@ -218,6 +248,8 @@ class Part:
         plan = epilogue.plan
         self._row = row * ROWS + epilogue.row_at
         self._column = column * plan.columns + 2 * epilogue.column_at
+        across = plan.tile[1] // plan.columns
+        self._inside = index % across * plan.columns + 2 * epilogue.column_at  # column of the tile
         self._swapped = plan.visitor.swapped
         self._known: dict[tuple[str, str], Any] = {}
 
@@ -231,8 +263,21 @@ class Part:
         key = (name, kind)
         if key in self._known:
             return self._known[key]
-        vector = self.epilogue.extra[name]
         held = cute.make_rmem_tensor(self.epilogue.layout, cutlass.Float32)
+        if kind == "column" and name in self.epilogue.vectors:
+            # Neighbours, eight columns apart, in both rows.
+            kept = self.epilogue.vectors[name][None, self.epilogue.group]
+            here = cute.domain_offset((self._inside,), kept)
+            shape = (2, cute.size(held) // 4)
+            two = cute.make_layout(shape, stride=(1, 8))
+            source = cute.make_tensor(here.iterator.align(8), two)
+            into = cute.make_rmem_tensor(cute.make_layout(shape), cutlass.Float32)
+            cute.autovec_copy(source, into)
+            for i in range(cute.size(held)):
+                held[i] = into[i % 2, i // 4]
+            self._known[key] = held.load()
+            return self._known[key]
+        vector = self.epilogue.extra[name]
         seen: dict[int, Any] = {}
         for i in range(cute.size(held)):
             rows = kind == "row"
@@ -266,7 +311,10 @@ class Part:
             held.fill(0)
             self._move(matrix, held, False)
             return held.load().to(cutlass.Float32)
-        cute.autovec_copy(epilogue.piece(matrix, self.index), held)
+        if matrix.dtype.width == 16:
+            epilogue.get(matrix, held, self.index)
+        else:
+            cute.autovec_copy(epilogue.piece(matrix, self.index), held)
         return held.load().to(cutlass.Float32)
 
     def store(self, name: str, x: Any) -> None:
@@ -373,6 +421,30 @@ def load_parts(
 
 
 @cute.jit
+def start_tile(epilogue: Any, tile: Any, plan: cutlass.Constexpr[Any]):
+    """Start to bring what the epilogue of a tile needs, before its sums are taken."""
+    load_parts(epilogue, tile, 0, min(plan.buffers, plan.parts))
+    for name, brought in epilogue.brought.items():
+        vector = epilogue.extra[name]
+        for i in cutlass.range_constexpr(cute.size(brought)):
+            at = tile[1] * plan.tile[1] + epilogue.tid + 128 * i
+            brought[i] = vector[cutlass.min(at, vector.shape[0] - 1)]
+
+
+@cute.jit
+def keep_vectors(epilogue: Any):
+    """Write what was brought to shared memory."""
+    if cutlass.const_expr(len(epilogue.brought) > 0):
+        for name, brought in epilogue.brought.items():
+            into = epilogue.vectors[name]
+            for i in cutlass.range_constexpr(cute.size(brought)):
+                at = epilogue.tid + 128 * i
+                if at < into.shape[0]:
+                    into[at, epilogue.group] = brought[i].to(cutlass.Float32)
+        epilogue.barrier.arrive_and_wait()
+
+
+@cute.jit
 def store_part(epilogue: Any, tile: Any, part: cutlass.Constexpr[int]):
     """Store a part of a tile from shared memory, by one warp."""
     at = epilogue.buffer(part)
@@ -393,6 +465,7 @@ def finish_tile(acc: Any, epilogue: Any, tile: Any, turn: Any, plan: cutlass.Con
     """
     values = cute.size(epilogue.layout)
     loaded = turn * (plan.parts // plan.buffers)
+    keep_vectors(epilogue)
     for part in cutlass.range_constexpr(plan.parts):
         if cutlass.const_expr(epilogue.full is not None):
             phase = (loaded + part // plan.buffers) & 1

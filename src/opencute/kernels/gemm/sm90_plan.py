@@ -194,16 +194,21 @@ class HopperPlan:
         return (self.tile[0] + self.tile[1]) * _LINE
 
     @property
+    def room(self) -> int:
+        """Bytes of shared memory for operands."""
+        each = 0 if self.direct else ROWS * self.buffers * CONSUMERS
+        part = self.result_columns * self.types[2].width
+        part += sum(self.columns * t.width for t in self.aux)
+        return self.smem - each * part // 8 - _BARRIERS - 4 * self.slot
+
+    @property
     def stages(self) -> int:
         """Tiles of the operands in shared memory.
 
         Raises:
             ArgumentError: there is no room for two.
         """
-        each = 0 if self.direct else ROWS * self.buffers * CONSUMERS
-        part = self.result_columns * self.types[2].width
-        part += sum(self.columns * t.width for t in self.aux)
-        room = self.smem - each * part // 8 - _BARRIERS - 4 * self.slot
+        room = self.room
         fit = room // self.operand_bytes()
         stages = min(self.config.depth or _MOST_STAGES, fit)
         if stages < 2:
@@ -225,6 +230,15 @@ class HopperPlan:
         """Sums in shared memory that other blocks of the cluster read."""
         m, n = self.config.tile
         return m * n if self.config.split > 1 else 0
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Vectors along the columns of a tile that are kept in shared memory: as many as there is
+        room for beside the operands."""
+        along = "row" if self.visitor.swapped else "column"
+        of = zip(self.visitor.names, self.visitor.kinds, strict=True)
+        left = self.room - self.stages * self.operand_bytes()
+        return tuple(n for n, k in of if k == along)[: left // (4 * CONSUMERS * self.tile[1])]
 
     def major(self, which: int) -> Any:
         """Of A or B, for instructions."""

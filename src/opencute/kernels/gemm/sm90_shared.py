@@ -31,8 +31,8 @@ from opencute.kernels.gemm.sm90_epilogue import (
     finish_tile,
     full_barriers,
     leave,
-    load_parts,
     memory_of,
+    start_tile,
 )
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperPlan
 from opencute.kernels.gemm.sm90_share import ClusterSums, MemorySums, Work, sums_layout
@@ -155,7 +155,7 @@ def consume(
         tile = work.place(number)
         finishes = work.finishes(first, count)
         if finishes:
-            load_parts(epilogue, tile, 0, min(plan.buffers, plan.parts))
+            start_tile(epilogue, tile, plan)
         if cutlass.const_expr(plan.config.twice):
             total = cute.make_rmem_tensor(acc.layout, cutlass.Float32)
             multiply_twice(loads, state, count, mma, acc, total, rA, rB, None)
