@@ -36,7 +36,7 @@ from opencute.kernels.gemm.visitors import Operand, Visitor, usual
 __all__ = ["gemm", "problem_of"]
 
 _KINDS = {
-    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "float8_e4m3fn": "f8",
+    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "uint8": "i8", "float8_e4m3fn": "f8",
     "float8_e5m2": "f8",
 }  # fmt: skip
 _CLASSES = {
@@ -48,6 +48,7 @@ _FEW = 40  # blocks that work, below which sharing by clusters is not enough
 # elements are all that the other kernel can load.
 _GAIN = 1 / 250 - 1 / 700
 _RESULTS = ("float16", "bfloat16", "float32", "int32")
+_NARROW = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2")  # results of Hopper's kernels too
 
 
 @checked(arrays="a b", optional="c bias residual out", numbers="alpha beta")
@@ -69,13 +70,15 @@ def gemm(
     """``activation(alpha * a @ b + beta * c + bias) + residual``.
 
     Args:
-        a: array (M, K) or (L, M, K) of f32, f16, bf16, int8; on Hopper also of e4m3 or e5m2.
-        b: array (K, N) or (L, K, N) of the same type. One matrix serves a whole batch of the other.
+        a: array (M, K) or (L, M, K) of f32, f16, bf16, int8; on Hopper also of uint8, e4m3, e5m2.
+        b: array (K, N) or (L, K, N) of the same type, or of the other of uint8 and int8, or of
+            e4m3 and e5m2. One matrix serves a whole batch of the other.
         c, residual: arrays of the result's shape and type, or None.
         bias: array (N,), or None.
         activation: "relu", "gelu", "silu", or a function on vectors of Float32.
         out: where the result goes; a new array when omitted, of the type of `a`, of int32, or of
-            f32 where 8-bit floats are multiplied.
+            f32 where 8-bit floats are multiplied. On Hopper it may be of 8 bits: what does not
+            fit becomes the nearest number that does.
         tf32: whether f32 is multiplied on tensor cores, rounded to 10 bits of mantissa.
         epilogue: on Hopper, what becomes of the sums, instead of all but `a`, `b` and `out`: see
             `visitors`.
@@ -124,7 +127,9 @@ def gemm(
         )  # fmt: skip
     else:
         visitor = _placed(visitor, call)
-    if _hopper(call, visitor, kind, config, forced=epilogue is not None or kind == "f8"):
+    only = epilogue is not None or kind == "f8" or _name(out.dtype) in _NARROW
+    only = only or "uint8" in (_name(a.dtype), _name(b.dtype))
+    if _hopper(call, visitor, kind, config, forced=only):
         return out
     assert not isinstance(config, HopperConfig)
     problem = call.problem(kind)
@@ -350,7 +355,7 @@ def _kind(a: Any, b: Any, tf32: bool) -> str:
 def _check(
     shape: tuple[int, ...], kind: str, out: Any, *, bias_shape: Any, bias: Any, **added: Any
 ) -> None:
-    results = ("float32",) if kind == "f32" else _RESULTS
+    results = ("float32",) if kind == "f32" else (*_RESULTS, *_NARROW)
     if _name(out.dtype) not in results:
         raise ArgumentError(
             "no product has results of this type", code="OC2517", found=_name(out.dtype),

@@ -49,6 +49,16 @@ class _Matrix:
         self.shape = shape
 
 
+def narrowed(values: Any, dtype: Any) -> Any:
+    """A vector in another type: of what does not fit, the nearest that does; of fractions, the
+    nearest whole number where the type has no others."""
+    if dtype not in (cutlass.Int8, cutlass.Uint8):
+        return values.to(dtype)
+    if values.dtype is cutlass.Float32:
+        values = values.to(cutlass.Int32, rounding="rn")
+    return values.to(dtype, saturate=True)
+
+
 class _Plain:
     """A matrix that threads read and write themselves.
 
@@ -201,7 +211,7 @@ class Epilogue:
     def put(self, matrix: Any, values: Any, part: int) -> None:
         """Write a vector of a part to shared memory."""
         held = cute.make_rmem_tensor(self.layout, matrix.dtype)
-        held.store(values.to(matrix.dtype))
+        held.store(narrowed(values, matrix.dtype))
         at = self.buffer(part)
         if matrix.dtype.width == 16:
             copy = self.matrix_copy
@@ -222,7 +232,8 @@ class Epilogue:
             gates[i], others[i] = held[2 * i], held[2 * i + 1]
         dtype = self.out.dtype
         results = cute.make_rmem_tensor((count,), dtype)
-        results.store((self.plan.visitor.gated(gates.load()) * others.load()).to(dtype))
+        products = self.plan.visitor.gated(gates.load()) * others.load()
+        results.store(narrowed(products, dtype))
         return results
 
     def put_gated(self, values: Any, part: int) -> None:
@@ -325,7 +336,7 @@ class Part:
         """Store a vector to a matrix, or to shared memory from which it will be."""
         if self.epilogue.plan.direct:
             held = cute.make_rmem_tensor(self.epilogue.layout, matrix.dtype)
-            held.store(x.to(matrix.dtype))
+            held.store(narrowed(x, matrix.dtype))
             self._move(matrix, held, True)
         else:
             self.epilogue.put(matrix, x, self.index)
