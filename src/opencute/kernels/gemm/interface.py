@@ -36,8 +36,8 @@ from opencute.kernels.gemm.visitors import Operand, Visitor, usual
 __all__ = ["gemm", "problem_of"]
 
 _KINDS = {
-    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "uint8": "i8", "float8_e4m3fn": "f8",
-    "float8_e5m2": "f8",
+    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "uint8": "i8",
+    "float8_e4m3fn": "f8", "float8_e5m2": "f8",
 }  # fmt: skip
 _CLASSES = {
     "f16": cutlass.Float16, "bf16": cutlass.BFloat16, "tf32": cutlass.TFloat32,
