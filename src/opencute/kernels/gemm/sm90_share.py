@@ -270,6 +270,9 @@ def _take_near(sums: Any, acc: Any):
         far = cute.arch.map_dsmem_ptr(sums.slot.iterator, rank)
         others = cute.make_tensor(far, sums.slot.layout)
         add(acc, _rows(others, sums.group), sums.tid)
+    # A release of the block's scope alone would let an arrival overtake the reads: the other block
+    # may then be gone, with its shared memory, before they are served.
+    cute.arch.fence_acq_rel_cluster()
     cute.arch.sync_warp()
     lane = cute.arch.lane_idx()
     if lane < sums.plan.config.split - 1:
