@@ -178,15 +178,15 @@ def consume(
     work = sched.get_current_work()
     while work.is_valid_tile:
         tile = work.tile_idx
-        start_tile(epilogue, tile, plan)
         if cutlass.const_expr(pingpong):
             turns.wait()
         if cutlass.const_expr(plan.config.twice):
+            start_tile(epilogue, tile, plan)
             sums = cute.make_rmem_tensor(acc.layout, cutlass.Float32)
             multiply_twice(loads, state, steps, mma, acc, sums, rA, rB, turns)
             finish(sums, turns, epilogue, tile, turn, plan)
         else:
-            multiply(loads, state, steps, mma, acc, rA, rB, turns)
+            multiply(loads, state, steps, mma, acc, rA, rB, turns, (epilogue, tile, plan))
             finish(acc, turns, epilogue, tile, turn, plan)
         turn = turn + 1
         if cutlass.const_expr(pingpong):
@@ -214,9 +214,16 @@ def finish(acc: Any, turns: Any, epilogue: Any, tile: Any, turn: Any, plan: cutl
 
 
 @cute.jit
-def multiply(loads: Any, state: Any, steps: Any, mma: Any, acc: Any, rA: Any, rB: Any, turns: Any):
+def multiply(
+    loads: Any, state: Any, steps: Any, mma: Any, acc: Any, rA: Any, rB: Any, turns: Any,
+    meanwhile: Any,
+):  # fmt: skip
     """The sums of a tile. A buffer is released when the product after the one that reads it has
-    been started."""
+    been started.
+
+    Args:
+        meanwhile: what `start_tile` takes, or None; it is called while the first product runs.
+    """
     before = state.clone()
     loads.consumer_wait(state)
     mma.set(warpgroup.Field.ACCUMULATE, False)
@@ -227,6 +234,8 @@ def multiply(loads: Any, state: Any, steps: Any, mma: Any, acc: Any, rA: Any, rB
         mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.commit_group()
     state.advance()
+    if cutlass.const_expr(meanwhile is not None):
+        start_tile(*meanwhile)
     for _ in range(1, steps):
         loads.consumer_wait(state)
         warpgroup.fence()

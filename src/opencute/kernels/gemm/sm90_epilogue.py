@@ -112,8 +112,9 @@ def memory_of(
     for name, kind, operand in zip(plan.visitor.names, plan.visitor.kinds, extra, strict=True):
         if kind in ("load", "store"):
             dtype = next(types)
-            layout = plan.part_smem(dtype, plan.columns)
-            buffers = smem.allocate_tensor(dtype, layout.outer, 1024, swizzle=layout.inner)
+            if not plan.inplace:
+                layout = plan.part_smem(dtype, plan.columns)
+                buffers = smem.allocate_tensor(dtype, layout.outer, 1024, swizzle=layout.inner)
             others[name] = _Matrix(operand[0], operand[1], buffers)
     return out, others, _vectors(smem, plan)
 
@@ -433,7 +434,10 @@ def load_parts(
 
 @cute.jit
 def start_tile(epilogue: Any, tile: Any, plan: cutlass.Constexpr[Any]):
-    """Start to bring what the epilogue of a tile needs, before its sums are taken."""
+    """Start to bring what the epilogue of a tile needs, while its sums are taken."""
+    if cutlass.const_expr(plan.inplace):
+        if epilogue.stored_by:
+            cute.arch.cp_async_bulk_wait_group(0, read=True)  # the results of the tile before
     load_parts(epilogue, tile, 0, min(plan.buffers, plan.parts))
     for name, brought in epilogue.brought.items():
         vector = epilogue.extra[name]
@@ -486,13 +490,15 @@ def finish_tile(acc: Any, epilogue: Any, tile: Any, turn: Any, plan: cutlass.Con
             held[i] = acc[part * values + i]
         seen = Part(epilogue, tile, part)
         result = plan.visitor.fn(held.load(), seen)
+        if cutlass.const_expr(plan.inplace):
+            cute.arch.sync_warp()  # which has read what it now writes over
         if cutlass.const_expr(plan.visitor.gated is not None):
             seen.put_gated(result)
         else:
             seen.put(epilogue.out, result)
         if cutlass.const_expr(plan.direct == 0):
             cute.arch.fence_proxy("async.shared", space="cta")
-            if epilogue.stored_by:
+            if cutlass.const_expr(not plan.inplace) and epilogue.stored_by:
                 # The part before has been read, so that all may write the next one after they meet.
                 cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)
             epilogue.barrier.arrive_and_wait()

@@ -29,6 +29,7 @@ ROWS = 64
 """Rows of an instruction, and of a part of the epilogue."""
 _LINE = 128  # bytes of a swizzled row of shared memory
 _MOST_STAGES = 12
+_MOST_PARTS = 4  # whose buffers take no more than two for each of two matrices
 _BARRIERS = 1024  # bytes of shared memory for barriers, more than enough
 
 
@@ -188,7 +189,15 @@ class HopperPlan:
     @property
     def buffers(self) -> int:
         """Buffers that each warpgroup has for each matrix of its epilogue."""
-        return 2
+        return self.parts if self.inplace else 2
+
+    @property
+    def inplace(self) -> bool:
+        """Whether the result takes the place of the one matrix that is loaded, in buffers for a
+        whole tile: all of it is loaded while sums are taken."""
+        alone = [k for k in self.visitor.kinds if k in ("load", "store")] == ["load"]
+        same = self.aux == self.types[2:] and self.visitor.gated is None and not self.direct
+        return alone and same and self.parts <= _MOST_PARTS
 
     def operand_bytes(self) -> int:
         """Bytes of a tile of A and of B."""
@@ -199,7 +208,7 @@ class HopperPlan:
         """Bytes of shared memory for operands."""
         each = 0 if self.direct else ROWS * self.buffers * CONSUMERS
         part = self.result_columns * self.types[2].width
-        part += sum(self.columns * t.width for t in self.aux)
+        part += 0 if self.inplace else sum(self.columns * t.width for t in self.aux)
         return self.smem - each * part // 8 - _BARRIERS - 4 * self.slot
 
     @property

@@ -161,7 +161,7 @@ def consume(
             multiply_twice(loads, state, count, mma, acc, total, rA, rB, None)
         else:
             total = acc
-            multiply(loads, state, count, mma, acc, rA, rB, None)
+            multiply(loads, state, count, mma, acc, rA, rB, None, None)
         if finishes:
             if first > 0:
                 others.take(total, number)
