@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from opencute.base.errors import ArgumentError
 from opencute.kernels.gemm.sm90_plan import HopperConfig
@@ -105,6 +106,7 @@ def hopper_estimate(
     return max(cost, (m + n) * batch * k * width / 8 * _BYTE) + cost / 10
 
 
+@lru_cache(maxsize=1024)
 def hopper_heuristic(
     m: int, n: int, k: int, batch: int, *, width: int = 16, twice: bool = False,
     gated: bool = False, active: Callable[[int], int] = _active,
