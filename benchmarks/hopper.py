@@ -30,6 +30,7 @@ from opencute.kernels.attention.config import (  # noqa: E402
     warpgroup_search_space,
 )
 from opencute.kernels.gemm import HopperConfig, gemm  # noqa: E402
+from opencute.kernels.gemm.gemv import gemv_search_space  # noqa: E402
 from opencute.kernels.gemm.sm90_choice import (  # noqa: E402
     hopper_heuristic,
     hopper_search_space,
@@ -196,6 +197,8 @@ def skinny(options):
         like = torch.empty(m, n, device="cuda", dtype=torch.float16)
         floor = max(2 * (m * k + n * k + m * n) / bandwidth, 2.0 * m * n * k / 8e8)
         few = list(hopper_search_space(m, n, k)) if options.search else None
+        if few is not None and m == 1:
+            few += list(gemv_search_space())
         if few is not None and min(m, n) > 256:
             few += SEARCH[:12]
         chosen = hopper_heuristic(m, n, k, 1)

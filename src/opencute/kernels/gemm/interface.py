@@ -16,6 +16,7 @@ from opencute.kernels.arrays import empty, item_bits, vector_elements
 from opencute.kernels.checked import checked
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
+from opencute.kernels.gemm.gemv import GemvConfig, GemvPlan, gemv, gemv_heuristic
 from opencute.kernels.gemm.sm80 import (
     TensorCorePlan,
     shared_tensor_core_gemm,
@@ -65,7 +66,7 @@ def gemm(
     out: Any = None,
     tf32: bool = False,
     epilogue: Visitor | None = None,
-    config: GemmConfig | HopperConfig | None = None,
+    config: GemmConfig | HopperConfig | GemvConfig | None = None,
 ) -> Any:
     """``activation(alpha * a @ b + beta * c + bias) + residual``.
 
@@ -83,7 +84,8 @@ def gemm(
         epilogue: on Hopper, what becomes of the sums, instead of all but `a`, `b` and `out`: see
             `visitors`.
         config: how the work is shared; a good choice when omitted. A `HopperConfig` asks for the
-            kernel with TMA and `wgmma`, a `GemmConfig` for those of every processor.
+            kernel with TMA and `wgmma`, a `GemmConfig` for those of every processor, a
+            `GemvConfig` for that of a matrix and a vector.
 
     Strides decide majors: rows or columns of each matrix may be contiguous, and views are fine.
     Where there are few tiles and much to sum, several blocks share a tile (`config.split`,
@@ -119,6 +121,8 @@ def gemm(
         a = _zeros(a, (*a.shape[:-1], 1), a.dtype)
         b = _zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
     call = _Call.of(a, b, c, residual, out)
+    if epilogue is None and _gemv(call, kind, bias, activation, (alpha, beta), config):
+        return out
     visitor = epilogue
     if visitor is None:
         visitor = usual(
@@ -131,7 +135,7 @@ def gemm(
     only = only or "uint8" in (_name(a.dtype), _name(b.dtype))
     if _hopper(call, visitor, kind, config, forced=only):
         return out
-    assert not isinstance(config, HopperConfig)
+    assert not isinstance(config, (HopperConfig, GemvConfig))
     problem = call.problem(kind)
     smem = utils.get_smem_capacity_in_bytes()
     config = heuristic(problem, smem) if config is None else config
@@ -152,6 +156,47 @@ def gemm(
     flags = _zeros(a, (blocks,), "int32")
     (shared_sgemm if kind == "f32" else shared_tensor_core_gemm)(*args, sums, flags, plan)
     return out
+
+
+def _gemv(
+    call: _Call, kind: str, bias: Any, activation: Any, numbers: tuple[float, float], config: Any
+) -> bool:
+    """Do a product with a vector, if this is one whose matrix is read along rows.
+
+    Raises:
+        ArgumentError: it is none, but asked for.
+    """
+    sides = (call.b, call.a) if call.a.shape[1] == 1 else (call.a, call.b)
+    one = sides[0] is call.a
+    flat = [
+        None if t is None else t[:, :, 0] if one else t[:, 0]
+        for t in (call.c, call.residual, call.d)
+    ]
+    good = (
+        sides[1].shape[1] == 1 and not call.swapped and all(map(_row_major, sides))
+        and kind in ("f16", "bf16", "f32", "tf32") and all(t is None or _row_major(t) for t in flat)
+        and _name(call.d.dtype) in ("float16", "bfloat16", "float32")
+    )  # fmt: skip
+    if not good and isinstance(config, GemvConfig):
+        raise ArgumentError(
+            "this is no product of rows with a vector", code="OC2536",
+            found=[tuple(t.shape) for t in sides],
+            expected="an extent of 1, and operands of floats that are contiguous along k",
+        )  # fmt: skip
+    if not good or (config is not None and not isinstance(config, GemvConfig)):
+        return False
+    matrix, vector = sides[0], sides[1][:, 0]
+    k = int(matrix.shape[2])
+    vec = vector_elements(k, item_bits(matrix), matrix, vector)
+    config = config or gemv_heuristic(int(matrix.shape[1]), k, vec, int(matrix.shape[0]))
+    c, residual, out = (None if t is None else _tensor(t, 1) for t in flat)
+    bias = None if bias is None else from_dlpack(bias).mark_layout_dynamic()
+    plan = GemvPlan(config.check(), vec, numbers[0] != 1.0, one, activation)
+    gemv(
+        _tensor(matrix, 2), _tensor(vector, 1), c, bias, residual, out,
+        *map(float, numbers), plan,
+    )  # fmt: skip
+    return True
 
 
 def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bool) -> bool:
