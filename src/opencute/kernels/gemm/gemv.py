@@ -141,26 +141,43 @@ def applied(function: Any, x: Any) -> Any:
 @cute.jit
 def dot(row: Any, vector: Any, k: Any, lane: Any, plan: cutlass.Constexpr[GemvPlan]) -> Any:
     """A thread's part of the product of a row with the vector."""
-    vec, loads, step = plan.vec, plan.config.loads, plan.config.row * plan.vec
-    dtype = row.dtype
-    align = vec * dtype.width // 8
-    layout = cute.make_layout(vec)
-    sums = cute.make_rmem_tensor((vec,), cutlass.Float32)
+    loads, step = plan.config.loads, plan.config.row * plan.vec
+    sums = cute.make_rmem_tensor((plan.vec,), cutlass.Float32)
     sums.fill(0.0)
-    a, x = (cute.make_rmem_tensor((vec, loads), dtype) for _ in range(2))
-    for turn in cutlass.range(cute.ceil_div(k, step * loads), unroll=1):
-        first = turn * (step * loads) + lane * vec
-        for source, held in ((row, a), (vector, x)):
-            held.fill(0)
-            for i in cutlass.range_constexpr(loads):
-                at = first + i * step
-                if at < k:
-                    here = cute.make_tensor((source + at).align(align), layout)
-                    cute.autovec_copy(here, held[None, i])
-        for i in cutlass.range_constexpr(loads):
-            wide = a[None, i].load().to(cutlass.Float32)
-            sums.store(sums.load() + wide * x[None, i].load().to(cutlass.Float32))
+    whole = k // (step * loads)
+    for turn in cutlass.range(whole, unroll=1):
+        first = turn * (step * loads) + lane * plan.vec
+        add_products(sums, (row, vector), first, k, loads, True, plan)
+    for turn in cutlass.range(whole * loads, cute.ceil_div(k, step), unroll=1):
+        add_products(sums, (row, vector), turn * step + lane * plan.vec, k, 1, False, plan)
     return sums.load().reduce(cute.ReductionOp.ADD, 0.0, 0)
+
+
+@cute.jit
+def add_products(
+    sums: Any, sources: Any, first: Any, k: Any, loads: cutlass.Constexpr[int],
+    whole: cutlass.Constexpr[bool], plan: cutlass.Constexpr[GemvPlan],
+):  # fmt: skip
+    """Load some vectors of the row and of the vector, then multiply.
+
+    Args:
+        first: the first element.
+        whole: whether all of them are there.
+    """
+    vec, step = plan.vec, plan.config.row * plan.vec
+    held = [cute.make_rmem_tensor((vec, loads), source.dtype) for source in sources]
+    align = vec * sources[0].dtype.width // 8
+    for source, into in zip(sources, held, strict=True):
+        if cutlass.const_expr(not whole):
+            into.fill(0)
+        for i in cutlass.range_constexpr(loads):
+            at = first + i * step
+            if cutlass.const_expr(whole) or at < k:
+                here = cute.make_tensor((source + at).align(align), cute.make_layout(vec))
+                cute.autovec_copy(here, into[None, i])
+    for i in cutlass.range_constexpr(loads):
+        wide = [into[None, i].load().to(cutlass.Float32) for into in held]
+        sums.store(sums.load() + wide[0] * wide[1])
 
 
 @cute.jit
