@@ -200,7 +200,7 @@ def skinny(options):
         if few is not None and m == 1:
             few += list(gemv_search_space())
         if few is not None and min(m, n) > 256:
-            few += SEARCH[:12]
+            few += SEARCH[:12:4]
         chosen = hopper_heuristic(m, n, k, 1)
         print(f"    the choice: {chosen}", flush=True)
         yield compare(
