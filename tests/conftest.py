@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 
 from opencute.base.knobs import KNOBS
@@ -34,3 +37,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs two CUDA GPUs"))
         if item.get_closest_marker("upstream") and upstream is None:
             item.add_marker(pytest.mark.skip(reason="needs OPENCUTE_UPSTREAM"))
+
+
+def pytest_collection_finish() -> None:
+    """Modules stay: the garbage collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def young_heap() -> Iterator[None]:
+    """`gc.collect()` looks only at what the test makes, which may be called often then."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
