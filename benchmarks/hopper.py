@@ -30,6 +30,11 @@ from opencute.kernels.attention.config import (  # noqa: E402
     warpgroup_search_space,
 )
 from opencute.kernels.gemm import HopperConfig, gemm  # noqa: E402
+from opencute.kernels.gemm.gemv import gemv_search_space  # noqa: E402
+from opencute.kernels.gemm.sm90_choice import (  # noqa: E402
+    hopper_heuristic,
+    hopper_search_space,
+)
 
 SMEM = 232448  # bytes that a block may have
 COOPERATIVE, PINGPONG = (128, 256), (64, 256)
@@ -180,19 +185,29 @@ def epilogues(options):
 
 
 def skinny(options):
-    """Few rows, odd depths."""
+    """Few rows, odd depths, tiles that do not fill the machine."""
     bandwidth = copy_bandwidth()
     for m, n, k in (
-        (1, 8192, 8192), (16, 8192, 8192), (64, 8192, 8192), (100, 8192, 8192), (16, 4096, 4096),
-        (128, 4096, 16384), (4000, 4104, 4056), (4000, 4100, 4050), (4096, 4096, 4095),
+        (1, 8192, 8192), (16, 8192, 8192), (64, 8192, 8192), (100, 8192, 8192),
+        (1, 4096, 4096), (16, 4096, 4096), (64, 4096, 4096), (16, 28672, 4096),
+        (128, 4096, 16384), (2048, 2048, 8192), (1536, 4096, 4096), (3072, 3072, 4096),
+        (4000, 4104, 4056), (4000, 4100, 4050), (4096, 4096, 4095), (16, 4095, 4095),
     ):  # fmt: skip
         a, b = matrices(m, n, k, torch.float16)
         like = torch.empty(m, n, device="cuda", dtype=torch.float16)
         floor = max(2 * (m * k + n * k + m * n) / bandwidth, 2.0 * m * n * k / 8e8)
+        few = list(hopper_search_space(m, n, k)) if options.search else None
+        if few is not None and m == 1:
+            few += list(gemv_search_space())
+        if few is not None and min(m, n) > 256:
+            few += SEARCH[:12:4]
+        chosen = hopper_heuristic(m, n, k, 1)
+        print(f"    the choice: {chosen}", flush=True)
         yield compare(
             f"gemm f16 {m}x{n}x{k}, floor {floor:.1f} us",
             lambda o, a=a, b=b: torch.mm(a, b, out=o),
             lambda o, c, a=a, b=b: gemm(a, b, out=o, config=c), like, 2.0 * m * n * k,
+            search=few,
         )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from timing import burst, copy_bandwidth, flushed, graphed  # noqa: E402
 from opencute.base.errors import OpenCuTeError  # noqa: E402 - after the path is set
 from opencute.kernels import cross_entropy as ce  # noqa: E402
 from opencute.kernels import norm, reduce, scan, softmax, transpose  # noqa: E402
+from opencute.kernels.norm.sm90 import ClusterRows  # noqa: E402
 from opencute.kernels.row_config import search_space  # noqa: E402
 
 
@@ -190,7 +191,13 @@ def measure(m, n, dtype, bandwidth, search, only):
         row |= {f"{k}_flushed_us": v for k, v in flushed(functions).items()}
         if search:
             row["search"] = {}
-            for config in search_space(n, 16 // x_bytes(dtype)):
+            configs = list(search_space(n, 16 // x_bytes(dtype)))
+            if name in ("LayerNorm", "RMSNorm"):
+                configs += [
+                    ClusterRows(threads, 16 // x_bytes(dtype), blocks)
+                    for threads in (128, 256, 512, 1024) for blocks in (2, 4, 8)
+                ]  # fmt: skip
+            for config in configs:
                 try:
                     fn = graphed(lambda ours=ours, config=config: ours(config))
                     row["search"][str(config)] = burst({"c": fn}, rounds=3)["c"]

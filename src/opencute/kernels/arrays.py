@@ -10,7 +10,7 @@ from opencute.base.errors import ArgumentError
 
 __all__ = [
     "as_rows", "empty", "empty_like", "floating", "item_bits", "multiprocessors", "same_shape",
-    "strides", "vector_elements", "viewed",
+    "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -42,6 +42,19 @@ def empty(array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     import numpy as np
 
     return np.empty(shape, dtype=dtype)
+
+
+def zeros(array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """As `empty`, filled with zeros."""
+    if hasattr(array, "new_zeros"):
+        if isinstance(dtype, str):
+            import torch
+
+            dtype = getattr(torch, dtype)
+        return array.new_zeros(shape, dtype=dtype)
+    import numpy as np
+
+    return np.zeros(shape, dtype=dtype)
 
 
 def floating(**arrays: Any) -> None:

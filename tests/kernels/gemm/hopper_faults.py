@@ -56,18 +56,18 @@ def kernel_with(
     return changed(tmp_path, patch, "sm90", [imports]).hopper_gemm
 
 
-def multiply(launch: Any, config: HopperConfig, m: int, n: int, k: int, *, added: bool) -> None:
+def multiply(launch: Any, config: HopperConfig, m: int, n: int, k: int, *, added: int) -> None:
     """Run a product in the checking simulator, compare it with NumPy.
 
     Args:
-        added: whether a matrix is loaded and added in the epilogue.
+        added: how often a matrix is loaded and added in the epilogue.
     """
     rng = np.random.default_rng(0)
     a, b, c = (
         rng.integers(-3, 4, shape).astype(np.float16) for shape in ((1, m, k), (1, n, k), (1, m, n))
     )
     d = np.zeros((1, m, n), np.float16)
-    pieces = [visitors.add(c)] if added else []
+    pieces = [visitors.add(c)] * added
     visitor = visitors.chain(*pieces).plan()
     plan = HopperPlan(
         config.check(), (HALF, HALF, HALF), (True, True), visitor, (HALF,) * len(pieces),
@@ -75,6 +75,6 @@ def multiply(launch: Any, config: HopperConfig, m: int, n: int, k: int, *, added
     )  # fmt: skip
     tensor = lambda x: from_dlpack(x).mark_layout_dynamic(leading_dim=2)  # noqa: E731
     with KNOBS.override(target="sim", sim_check=True):
-        launch(tensor(a), tensor(b), tensor(d), (tensor(c),) if added else (), plan)
-    want = a[0].astype(np.float32) @ b[0].astype(np.float32).T + (c[0] if added else 0)
+        launch(tensor(a), tensor(b), tensor(d), (tensor(c),) * added, plan)
+    want = a[0].astype(np.float32) @ b[0].astype(np.float32).T + added * c[0]
     np.testing.assert_array_equal(d[0], want.astype(np.float16))

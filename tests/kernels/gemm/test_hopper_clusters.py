@@ -45,7 +45,7 @@ CASES: dict[str, tuple[HopperConfig, str, str, str, str]] = {
 
 
 def run(launch: Any, config: HopperConfig) -> None:
-    multiply(launch, config, 256, 32, 320, added=False)
+    multiply(launch, config, 256, 32, 320, added=0)
 
 
 @pytest.mark.parametrize("config", [TURNS, PAIR], ids=["turns", "pair"])

@@ -63,7 +63,7 @@ CASES: dict[str, tuple[str, str, str, str]] = {
 
 
 def run(launch: Any) -> None:
-    multiply(launch, ONE, 256, 32, 320, added=False)
+    multiply(launch, ONE, 256, 32, 320, added=0)
 
 
 def test_nothing_is_reported_without_a_fault() -> None:

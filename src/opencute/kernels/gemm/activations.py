@@ -17,6 +17,9 @@ from opencute import cute
 __all__ = ["ACTIVATIONS", "gelu", "relu", "silu"]
 
 
+_ROOT = 0.7978845608028654  # of 2 / pi
+
+
 def relu(x: Any) -> Any:
     """max(x, 0); NaN stays NaN"""
     return cute.math.relu(x)
@@ -32,8 +35,9 @@ def gelu(x: Any) -> Any:
 
     Source: Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016.
     """
-    inner = (x * x * 0.044715 + 1.0) * x * 0.7978845608028654
-    return x * 0.5 * (cute.math.tanh(inner, fastmath=True) + 1.0)
+    inner = x * (x * x * (0.044715 * _ROOT) + _ROOT)
+    half = x * 0.5
+    return half * cute.math.tanh(inner, fastmath=True) + half
 
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"gelu": gelu, "relu": relu, "silu": silu}

@@ -16,28 +16,40 @@ from opencute.kernels.arrays import empty, item_bits, vector_elements
 from opencute.kernels.checked import checked
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
+from opencute.kernels.gemm.gemv import GemvConfig, GemvPlan, gemv, gemv_heuristic
 from opencute.kernels.gemm.sm80 import (
     TensorCorePlan,
     shared_tensor_core_gemm,
     tensor_core_gemm,
 )
 from opencute.kernels.gemm.sm80_simt import SimtPlan, sgemm, shared_sgemm
-from opencute.kernels.gemm.sm90_interface import have_hopper, on_hopper, refuse, why_not
+from opencute.kernels.gemm.sm90_interface import (
+    choice,
+    have_hopper,
+    on_hopper,
+    pad_time,
+    refuse,
+    why_not,
+)
 from opencute.kernels.gemm.sm90_plan import HopperConfig
 from opencute.kernels.gemm.visitors import Operand, Visitor, usual
 
 __all__ = ["gemm", "problem_of"]
 
 _KINDS = {
-    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "uint8": "u8",
+    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "uint8": "i8",
     "float8_e4m3fn": "f8", "float8_e5m2": "f8",
 }  # fmt: skip
-_HOPPER_ONLY = ("f8", "u8")
 _CLASSES = {
     "f16": cutlass.Float16, "bf16": cutlass.BFloat16, "tf32": cutlass.TFloat32,
     "i8": cutlass.Int8,
 }  # fmt: skip
+_FEW = 40  # blocks that work, below which sharing by clusters is not enough
+# Microseconds that a product is faster by for each million operations, of 16 bits, where single
+# elements are all that the other kernel can load.
+_GAIN = 1 / 250 - 1 / 700
 _RESULTS = ("float16", "bfloat16", "float32", "int32")
+_NARROW = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2")  # results of Hopper's kernels too
 
 
 @checked(arrays="a b", optional="c bias residual out", numbers="alpha beta")
@@ -54,31 +66,33 @@ def gemm(
     out: Any = None,
     tf32: bool = False,
     epilogue: Visitor | None = None,
-    config: GemmConfig | HopperConfig | None = None,
+    config: GemmConfig | HopperConfig | GemvConfig | None = None,
 ) -> Any:
     """``activation(alpha * a @ b + beta * c + bias) + residual``.
 
     Args:
-        a: array (M, K) or (L, M, K) of f32, f16, bf16, int8; on Hopper also of uint8,
-            e4m3 or e5m2.
-        b: array (K, N) or (L, K, N) of the same type. One matrix serves a whole batch of the other.
+        a: array (M, K) or (L, M, K) of f32, f16, bf16, int8; on Hopper also of uint8, e4m3, e5m2.
+        b: array (K, N) or (L, K, N) of the same type, or of the other of uint8 and int8, or of
+            e4m3 and e5m2. One matrix serves a whole batch of the other.
         c, residual: arrays of the result's shape and type, or None.
         bias: array (N,), or None.
         activation: "relu", "gelu", "silu", or a function on vectors of Float32.
         out: where the result goes; a new array when omitted, of the type of `a`, of int32, or of
-            f32 where 8-bit floats are multiplied.
+            f32 where 8-bit floats are multiplied. On Hopper it may be of 8 bits: what does not
+            fit becomes the nearest number that does.
         tf32: whether f32 is multiplied on tensor cores, rounded to 10 bits of mantissa.
         epilogue: on Hopper, what becomes of the sums, instead of all but `a`, `b` and `out`: see
             `visitors`.
         config: how the work is shared; a good choice when omitted. A `HopperConfig` asks for the
-            kernel with TMA and `wgmma`, a `GemmConfig` for those of every processor.
+            kernel with TMA and `wgmma`, a `GemmConfig` for those of every processor, a
+            `GemvConfig` for that of a matrix and a vector.
 
     Strides decide majors: rows or columns of each matrix may be contiguous, and views are fine.
     Where there are few tiles and much to sum, several blocks share a tile (`config.split`,
     `config.stream`); what they add up is added in the same order each time.
 
     Returns:
-        The result. Sums are taken in f32; those of bytes in int32, and stay there without scaling.
+        The result. Sums are taken in f32; those of int8 in int32, and stay there without scaling.
 
     Raises:
         ArgumentError: shapes or types do not fit, or the configuration does not.
@@ -91,7 +105,7 @@ def gemm(
         if epilogue.gated is not None:
             result = (*shape[:-1], shape[-1] // 2)
     if out is None:
-        names = {"i8": _int32(a), "u8": _int32(a), "f8": "float32"}
+        names = {"i8": _int32(a), "f8": "float32"}
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
     if activation is not None and not callable(activation):
@@ -107,6 +121,8 @@ def gemm(
         a = _zeros(a, (*a.shape[:-1], 1), a.dtype)
         b = _zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
     call = _Call.of(a, b, c, residual, out)
+    if epilogue is None and _gemv(call, kind, bias, activation, (alpha, beta), config):
+        return out
     visitor = epilogue
     if visitor is None:
         visitor = usual(
@@ -115,9 +131,11 @@ def gemm(
         )  # fmt: skip
     else:
         visitor = _placed(visitor, call)
-    if _hopper(call, visitor, kind, config, forced=epilogue is not None or kind in _HOPPER_ONLY):
+    only = epilogue is not None or kind == "f8" or _name(out.dtype) in _NARROW
+    only = only or "uint8" in (_name(a.dtype), _name(b.dtype))
+    if _hopper(call, visitor, kind, config, forced=only):
         return out
-    assert not isinstance(config, HopperConfig)
+    assert not isinstance(config, (HopperConfig, GemvConfig))
     problem = call.problem(kind)
     smem = utils.get_smem_capacity_in_bytes()
     config = heuristic(problem, smem) if config is None else config
@@ -140,6 +158,47 @@ def gemm(
     return out
 
 
+def _gemv(
+    call: _Call, kind: str, bias: Any, activation: Any, numbers: tuple[float, float], config: Any
+) -> bool:
+    """Do a product with a vector, if this is one whose matrix is read along rows.
+
+    Raises:
+        ArgumentError: it is none, but asked for.
+    """
+    sides = (call.b, call.a) if call.a.shape[1] == 1 else (call.a, call.b)
+    one = sides[0] is call.a
+    flat = [
+        None if t is None else t[:, :, 0] if one else t[:, 0]
+        for t in (call.c, call.residual, call.d)
+    ]
+    good = (
+        sides[1].shape[1] == 1 and not call.swapped and all(map(_row_major, sides))
+        and kind in ("f16", "bf16", "f32", "tf32") and all(t is None or _row_major(t) for t in flat)
+        and _name(call.d.dtype) in ("float16", "bfloat16", "float32")
+    )  # fmt: skip
+    if not good and isinstance(config, GemvConfig):
+        raise ArgumentError(
+            "this is no product of rows with a vector", code="OC2536",
+            found=[tuple(t.shape) for t in sides],
+            expected="an extent of 1, and operands of floats that are contiguous along k",
+        )  # fmt: skip
+    if not good or (config is not None and not isinstance(config, GemvConfig)):
+        return False
+    matrix, vector = sides[0], sides[1][:, 0]
+    k = int(matrix.shape[2])
+    vec = vector_elements(k, item_bits(matrix), matrix, vector)
+    config = config or gemv_heuristic(int(matrix.shape[1]), k, vec, int(matrix.shape[0]))
+    c, residual, out = (None if t is None else _tensor(t, 1) for t in flat)
+    bias = None if bias is None else from_dlpack(bias).mark_layout_dynamic()
+    plan = GemvPlan(config.check(), vec, numbers[0] != 1.0, one, activation)
+    gemv(
+        _tensor(matrix, 2), _tensor(vector, 1), c, bias, residual, out,
+        *map(float, numbers), plan,
+    )  # fmt: skip
+    return True
+
+
 def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bool) -> bool:
     """Do a product with Hopper's kernel, if that is possible and good.
 
@@ -157,16 +216,23 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     else:
         used = [o.value for o in visitor.operands.values() if o.kind in ("load", "store")]
         reason = why_not(call.a, call.b, [call.d, *used], kind)
-    if not reason and not forced:
-        # Where tiles are few and sums long, blocks that share them are better.
+    tiles = config if isinstance(config, HopperConfig) else None
+    if not reason and tiles is None:
+        tiles = choice(call.a, call.b, call.d, visitor, kind)
+        # Where tiles are very few and sums long, the other kernel shares them among more blocks.
         problem = call.problem(kind)
-        if heuristic(problem, utils.get_smem_capacity_in_bytes()).split > 1:
-            reason = "there are few tiles"
+        few = tiles.busy(problem.m, problem.n, problem.batch) < _FEW
+        if few and not forced:
+            if heuristic(problem, utils.get_smem_capacity_in_bytes()).split > 1:
+                reason = "there are few tiles"
+        # What TMA cannot read is copied, if that is less than what it gains.
+        work = 2e-6 * problem.m * problem.n * problem.k * problem.batch
+        if not forced and pad_time(call.a, call.b) > work * _GAIN:
+            reason = "copies of operands take too long"
     if reason and forced:
         raise refuse(reason)
     if reason:
         return False
-    tiles = config if isinstance(config, HopperConfig) else None
     on_hopper(call.a, call.b, call.d, visitor, kind=kind, swapped=call.swapped, config=tiles)
     return True
 
@@ -322,8 +388,6 @@ def _name(dtype: Any) -> str:
 def _kind(a: Any, b: Any, tf32: bool) -> str:
     names = [_name(t.dtype) for t in (a, b)]
     kinds = [_KINDS.get(name) for name in names]
-    if sorted(map(str, kinds)) == ["i8", "u8"]:
-        kinds = ["u8", "u8"]  # bytes of either sign, by the same instructions
     if kinds[0] != kinds[1] or kinds[0] is None:
         raise ArgumentError(
             "no product of these types", code="OC2516", found=names,
@@ -336,7 +400,7 @@ def _kind(a: Any, b: Any, tf32: bool) -> str:
 def _check(
     shape: tuple[int, ...], kind: str, out: Any, *, bias_shape: Any, bias: Any, **added: Any
 ) -> None:
-    results = ("float32",) if kind == "f32" else _RESULTS
+    results = ("float32",) if kind == "f32" else (*_RESULTS, *_NARROW)
     if _name(out.dtype) not in results:
         raise ArgumentError(
             "no product has results of this type", code="OC2517", found=_name(out.dtype),

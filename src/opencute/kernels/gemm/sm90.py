@@ -22,14 +22,17 @@ from opencute.kernels.gemm.sm90_epilogue import (
     finish_tile,
     full_barriers,
     leave,
-    load_parts,
     memory_of,
+    start_tile,
 )
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperPlan
 
-__all__ = ["hopper_gemm", "hopper_gemm_kernel"]
+__all__ = [
+    "CONSUMER_REGISTERS", "LOADER_REGISTERS", "group_of", "hopper_gemm", "hopper_gemm_kernel",
+    "multiply", "multiply_twice", "operand_parts", "prepared",
+]  # fmt: skip
 
-_LOADER_REGISTERS, _CONSUMER_REGISTERS = 40, 232
+LOADER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 
 
 @cute.kernel
@@ -38,7 +41,7 @@ def hopper_gemm_kernel(
     mA: cute.Tensor,
     atom_b: cute.CopyAtom,
     mB: cute.Tensor,
-    atom_d: cute.CopyAtom,
+    atom_d: Any,
     mD: cute.Tensor,
     extra: Any,
     params: utils.PersistentTileSchedulerParams,
@@ -78,14 +81,15 @@ def hopper_gemm_kernel(
     pipeline.pipeline_init_arrive(cluster_shape_mn=plan.config.cluster, is_relaxed=True)
     if warp == 0:
         for atom in (atom_a, atom_b, atom_d):
-            cpasync.prefetch_descriptor(atom)
+            if cutlass.const_expr(atom is not None):
+                cpasync.prefetch_descriptor(atom)
     sched = utils.StaticPersistentTileScheduler.create(
         params, cute.arch.block_idx(), cute.arch.grid_dim()
     )
     steps = cute.ceil_div(mA.shape[1], plan.tile[2])
     pipeline.pipeline_init_wait(cluster_shape_mn=plan.config.cluster)
     if group == CONSUMERS:
-        cute.arch.setmaxregister_decrease(_LOADER_REGISTERS)
+        cute.arch.setmaxregister_decrease(LOADER_REGISTERS)
         if warp == 4 * CONSUMERS:
             rank = cute.arch.make_warp_uniform(cute.arch.block_idx_in_cluster())
             at = cluster.get_flat_coord(rank)
@@ -95,7 +99,7 @@ def hopper_gemm_kernel(
             )
             produce(loads, sched, steps, operands, plan)
     else:
-        cute.arch.setmaxregister_increase(_CONSUMER_REGISTERS)
+        cute.arch.setmaxregister_increase(CONSUMER_REGISTERS)
         epilogue = Epilogue(
             plan, (group, tid % 128), matrices, full, extra, (mA.shape[0], columns), part_mma
         )
@@ -174,15 +178,15 @@ def consume(
     work = sched.get_current_work()
     while work.is_valid_tile:
         tile = work.tile_idx
-        load_parts(epilogue, tile, 0, min(plan.buffers, plan.parts))
         if cutlass.const_expr(pingpong):
             turns.wait()
         if cutlass.const_expr(plan.config.twice):
+            start_tile(epilogue, tile, plan)
             sums = cute.make_rmem_tensor(acc.layout, cutlass.Float32)
             multiply_twice(loads, state, steps, mma, acc, sums, rA, rB, turns)
             finish(sums, turns, epilogue, tile, turn, plan)
         else:
-            multiply(loads, state, steps, mma, acc, rA, rB, turns)
+            multiply(loads, state, steps, mma, acc, rA, rB, turns, (epilogue, tile, plan))
             finish(acc, turns, epilogue, tile, turn, plan)
         turn = turn + 1
         if cutlass.const_expr(pingpong):
@@ -210,9 +214,16 @@ def finish(acc: Any, turns: Any, epilogue: Any, tile: Any, turn: Any, plan: cutl
 
 
 @cute.jit
-def multiply(loads: Any, state: Any, steps: Any, mma: Any, acc: Any, rA: Any, rB: Any, turns: Any):
+def multiply(
+    loads: Any, state: Any, steps: Any, mma: Any, acc: Any, rA: Any, rB: Any, turns: Any,
+    meanwhile: Any,
+):  # fmt: skip
     """The sums of a tile. A buffer is released when the product after the one that reads it has
-    been started."""
+    been started.
+
+    Args:
+        meanwhile: what `start_tile` takes, or None; it is called while the first product runs.
+    """
     before = state.clone()
     loads.consumer_wait(state)
     mma.set(warpgroup.Field.ACCUMULATE, False)
@@ -223,8 +234,11 @@ def multiply(loads: Any, state: Any, steps: Any, mma: Any, acc: Any, rA: Any, rB
         mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.commit_group()
     state.advance()
+    if cutlass.const_expr(meanwhile is not None):
+        start_tile(*meanwhile)
     for _ in range(1, steps):
         loads.consumer_wait(state)
+        warpgroup.fence()
         for k in cutlass.range_constexpr(cute.size(rA, mode=[2])):
             at = (None, None, k, state.index)
             cute.gemm(mma, acc, rA[at], rB[at], acc)
@@ -267,10 +281,28 @@ def as_tma_matrix(t: Any, row_major: bool, dtype: Any) -> Any:
     vec = 128 // t.element_type.width
     at = cute.recast_ptr(t.iterator.align(16), dtype=dtype)
     batch, rows, columns = t.shape
-    by = lambda x: cute.assume(x, divby=vec)  # noqa: E731
+
+    def by(stride: Any) -> Any:
+        # Those of a single row come as anything, such as 1: what TMA takes they become.
+        return cute.assume((stride + (vec - 1)) // vec * vec, divby=vec)
+
     stride = (by(t.stride[1]), 1) if row_major else (1, by(t.stride[2]))
     layout = cute.make_layout((rows, columns, batch), stride=(*stride, by(t.stride[0])))
     return cute.make_tensor(at, layout)
+
+
+def moved(t: Any, plan: Any, columns: int, loaded: bool) -> tuple[Any, Any]:
+    """How parts of a matrix of the epilogue are moved, and its tensor; threads do it where there
+    is None."""
+    if not plan.direct:
+        matrix = as_tma_matrix(t, plan.row_major, t.element_type)
+        return tuple(plan.part_atom(matrix, columns, loaded))  # type: ignore[return-value]
+    batch, rows, columns = t.shape
+    by = lambda x: cute.assume((x + (plan.direct - 1)) // plan.direct * plan.direct,  # noqa: E731
+                               divby=plan.direct)  # fmt: skip
+    stride = (by(t.stride[1]), 1) if plan.row_major else (1, by(t.stride[2]))
+    layout = cute.make_layout((rows, columns, batch), stride=(*stride, by(t.stride[0])))
+    return None, cute.make_tensor(t.iterator, layout)
 
 
 @cute.jit
@@ -288,25 +320,25 @@ def hopper_gemm(
         d: (batch, M, N), row-major; half as many columns where the visitor is gated.
         extra: the visitor's operands: vectors, numbers, matrices as d.
     """
-    mA, mB = (as_tma_matrix(t, plan.k_major[i], plan.types[i]) for i, t in enumerate((a, b)))
-    mD = as_tma_matrix(d, True, plan.types[2])
-    atom_a, tA = plan.operand_atom(mA, 0)
-    atom_b, tB = plan.operand_atom(mB, 1)
-    atom_d, tD = plan.part_atom(mD, plan.result_columns, False)
-    operands = tuple(
-        tuple(plan.part_atom(as_tma_matrix(x, True, x.element_type), plan.columns, kind == "load"))
-        if kind in ("load", "store") else x
-        for kind, x in zip(plan.visitor.kinds, extra, strict=True)
+    matrices, mma, params = prepared(a, b, d, extra, plan)
+    grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, plan.clusters)
+    hopper_gemm_kernel(*matrices, params, *mma, b.shape[1], plan).launch(
+        grid=grid, block=[plan.threads, 1, 1], cluster=[*plan.config.cluster, 1],
+        min_blocks_per_mp=1,
     )  # fmt: skip
+
+
+def prepared(a: Any, b: Any, d: Any, extra: Any, plan: Any) -> tuple[Any, ...]:
+    """What kernels are given: matrices, each with how it is moved; instructions; the tiles."""
+    mA, mB = (as_tma_matrix(t, plan.k_major[i], plan.types[i]) for i, t in enumerate((a, b)))
+    operands = tuple(
+        moved(x, plan, plan.columns, kind == "load") if kind in ("load", "store") else x
+        for kind, x in zip(plan.visitor.kinds, extra, strict=True)
+    )
     tiles = (*(cute.ceil_div(t.shape[0], plan.tile[i]) for i, t in enumerate((mA, mB))), d.shape[0])
     params = utils.PersistentTileSchedulerParams(
         tiles, (*plan.config.cluster, 1), plan.config.group, False
     )
-    grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, plan.clusters)
-    hopper_gemm_kernel(
-        atom_a, tA, atom_b, tB, atom_d, tD, operands, params, plan.tiled_mma(), plan.part_mma(),
-        mB.shape[0], plan,
-    ).launch(
-        grid=grid, block=[plan.threads, 1, 1], cluster=[*plan.config.cluster, 1],
-        min_blocks_per_mp=1,
-    )  # fmt: skip
+    matrices = (*plan.operand_atom(mA, 0), *plan.operand_atom(mB, 1),
+                *moved(d, plan, plan.result_columns, False), operands)  # fmt: skip
+    return matrices, (plan.tiled_mma(), plan.part_mma()), params

@@ -23,7 +23,7 @@ from opencute.cute.nvgpu import cpasync, warp
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, ROWS
 
 __all__ = [
-    "Epilogue", "Part", "finish_tile", "full_barriers", "leave", "load_parts", "memory_of",
+    "Epilogue", "Part", "finish_tile", "full_barriers", "leave", "memory_of", "start_tile",
 ]  # fmt: skip
 
 
@@ -49,14 +49,61 @@ class _Matrix:
         self.shape = shape
 
 
-def memory_of(smem: Any, d: Any, extra: tuple[Any, ...], plan: Any) -> tuple[Any, dict[str, Any]]:
-    """D, and what the visitor loads and stores, by name, with shared memory for them.
+def narrowed(values: Any, dtype: Any) -> Any:
+    """A vector in another type: of what does not fit, the nearest that does; of fractions, the
+    nearest whole number where the type has no others."""
+    if dtype not in (cutlass.Int8, cutlass.Uint8):
+        return values.to(dtype)
+    if values.dtype is cutlass.Float32:
+        values = values.to(cutlass.Int32, rounding="rn")
+    return values.to(dtype, saturate=True)
+
+
+class _Plain:
+    """A matrix that threads read and write themselves.
+
+    Args:
+        matrix: (rows, columns, batch).
+    """
+
+    bytes = 0
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix, self.dtype = matrix, matrix.element_type
+
+    def view(self, at: tuple[Any, Any, Any], vec: int, apart: tuple[int, ...], shape: Any) -> Any:
+        """A thread's elements, from a coordinate on.
+
+        Args:
+            at: row, column and batch.
+            vec: elements that are neighbours, if more than 1.
+            apart: how many rows apart elements of each mode are; columns, where negative.
+            shape: of the view.
+        """
+        here = cute.domain_offset(at, self.matrix)
+        rows, columns, _ = self.matrix.stride
+        stride = tuple(-x * columns if x < 0 else x * rows for x in apart)
+        at_least = vec * self.dtype.width // 8
+        return cute.make_tensor(
+            here.iterator.align(at_least), cute.make_layout(shape, stride=stride)
+        )
+
+
+def memory_of(
+    smem: Any, d: Any, extra: tuple[Any, ...], plan: Any
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """D, and what the visitor loads and stores, by name, with shared memory for them; and shared
+    memory for vectors.
 
     Args:
         smem: the allocator.
         d: the atom and the coordinates of D.
         extra: the visitor's operands.
     """
+    if plan.direct:
+        of = zip(plan.visitor.names, plan.visitor.kinds, extra, strict=True)
+        others = {n: _Plain(o[1]) for n, k, o in of if k in ("load", "store")}
+        return _Plain(d[1]), others, _vectors(smem, plan)
     layout = plan.part_smem(plan.types[2], plan.result_columns)
     buffers = smem.allocate_tensor(plan.types[2], layout.outer, 1024, swizzle=layout.inner)
     out = _Matrix(d[0], d[1], buffers)
@@ -65,10 +112,17 @@ def memory_of(smem: Any, d: Any, extra: tuple[Any, ...], plan: Any) -> tuple[Any
     for name, kind, operand in zip(plan.visitor.names, plan.visitor.kinds, extra, strict=True):
         if kind in ("load", "store"):
             dtype = next(types)
-            layout = plan.part_smem(dtype, plan.columns)
-            buffers = smem.allocate_tensor(dtype, layout.outer, 1024, swizzle=layout.inner)
+            if not plan.inplace:
+                layout = plan.part_smem(dtype, plan.columns)
+                buffers = smem.allocate_tensor(dtype, layout.outer, 1024, swizzle=layout.inner)
             others[name] = _Matrix(operand[0], operand[1], buffers)
-    return out, others
+    return out, others, _vectors(smem, plan)
+
+
+def _vectors(smem: Any, plan: Any) -> dict[str, Any]:
+    """Shared memory for vectors along the columns of a tile, of each warpgroup."""
+    layout = cute.make_layout((plan.tile[1], CONSUMERS))
+    return {name: smem.allocate_tensor(cutlass.Float32, layout, 16) for name in plan.kept}
 
 
 class Epilogue:
@@ -90,7 +144,12 @@ class Epilogue:
     ) -> None:  # fmt: skip
         self.plan, self.extents, self.full = plan, extents, full
         self.group, self.tid = who
-        self.out, self.others = matrices
+        self.out, self.others, self.vectors = matrices
+        # What a thread brings there: read before the sums are taken, written when they are.
+        self.brought = {
+            name: cute.make_rmem_tensor((-(-plan.tile[1] // 128),), vector.element_type)
+            for name, vector in zip(plan.visitor.names, extra, strict=True) if name in self.vectors
+        }  # fmt: skip
         self.extra = dict(zip(plan.visitor.names, extra, strict=True))
         kinds = dict(zip(plan.visitor.names, plan.visitor.kinds, strict=True))
         self.loads = [m for name, m in self.others.items() if kinds[name] == "load"]
@@ -99,7 +158,15 @@ class Epilogue:
         self.layout = cute.make_layout(mma.partition_shape_C((ROWS, plan.columns)))
         self.matrix_copy = cute.make_tiled_copy_C(
             cute.make_copy_atom(
-                warp.StMatrix8x8x16bOp(False, 4 if plan.columns % 16 == 0 else 2), cutlass.Float16
+                warp.StMatrix8x8x16bOp(not plan.row_major, 4 if plan.columns % 16 == 0 else 2),
+                cutlass.Float16,
+            ),
+            mma,
+        )  # fmt: skip
+        self.matrix_load = cute.make_tiled_copy_C(
+            cute.make_copy_atom(
+                warp.LdMatrix8x8x16bOp(not plan.row_major, 4 if plan.columns % 16 == 0 else 2),
+                cutlass.Float16,
             ),
             mma,
         )  # fmt: skip
@@ -134,10 +201,18 @@ class Epilogue:
         mine = self.mma.get_slice(self.tid).partition_C(matrix.smem)
         return mine[None, None, None, self.buffer(part)]
 
+    def get(self, matrix: Any, held: Any, part: int) -> None:
+        """Read 16-bit elements of a part from shared memory."""
+        thread = self.matrix_load.get_slice(self.tid)
+        typed = cute.recast_tensor(matrix.smem, cutlass.Float16)
+        source = thread.partition_S(typed)[None, None, None, self.buffer(part)]
+        into = thread.retile(cute.recast_tensor(held, cutlass.Float16))
+        cute.copy(self.matrix_load, source, into)
+
     def put(self, matrix: Any, values: Any, part: int) -> None:
         """Write a vector of a part to shared memory."""
         held = cute.make_rmem_tensor(self.layout, matrix.dtype)
-        held.store(values.to(matrix.dtype))
+        held.store(narrowed(values, matrix.dtype))
         at = self.buffer(part)
         if matrix.dtype.width == 16:
             copy = self.matrix_copy
@@ -148,8 +223,8 @@ class Epilogue:
         else:
             cute.autovec_copy(held, self.piece(matrix, part))
 
-    def put_gated(self, values: Any, part: int) -> None:
-        """Write half as many results: of neighbouring columns, one gates the other."""
+    def gate(self, values: Any) -> Any:
+        """Half as many results, in registers: of neighbouring columns, one gates the other."""
         held = cute.make_rmem_tensor(self.layout, cutlass.Float32)
         held.store(values.to(cutlass.Float32))
         count = cute.size(self.layout) // 2
@@ -158,8 +233,14 @@ class Epilogue:
             gates[i], others[i] = held[2 * i], held[2 * i + 1]
         dtype = self.out.dtype
         results = cute.make_rmem_tensor((count,), dtype)
-        results.store((self.plan.visitor.gated(gates.load()) * others.load()).to(dtype))
-        for i in range(count):
+        products = self.plan.visitor.gated(gates.load()) * others.load()
+        results.store(narrowed(products, dtype))
+        return results
+
+    def put_gated(self, values: Any, part: int) -> None:
+        """Write half as many results to shared memory."""
+        results = self.gate(values)
+        for i in range(cute.size(results)):
             row, column = self.row_at + 8 * (i % 2), self.column_at + 4 * (i // 2)
             self.out.smem[row, column, self.buffer(part)] = results[i]
 
@@ -175,10 +256,12 @@ class Part:
 
     def __init__(self, epilogue: Epilogue, tile: Any, index: int) -> None:
         self.epilogue, self.index = epilogue, index
-        row, column, _ = epilogue.place(tile, index)
+        row, column, self._batch = epilogue.place(tile, index)
         plan = epilogue.plan
         self._row = row * ROWS + epilogue.row_at
         self._column = column * plan.columns + 2 * epilogue.column_at
+        across = plan.tile[1] // plan.columns
+        self._inside = index % across * plan.columns + 2 * epilogue.column_at  # column of the tile
         self._swapped = plan.visitor.swapped
         self._known: dict[tuple[str, str], Any] = {}
 
@@ -192,8 +275,21 @@ class Part:
         key = (name, kind)
         if key in self._known:
             return self._known[key]
-        vector = self.epilogue.extra[name]
         held = cute.make_rmem_tensor(self.epilogue.layout, cutlass.Float32)
+        if kind == "column" and name in self.epilogue.vectors:
+            # Neighbours, eight columns apart, in both rows.
+            kept = self.epilogue.vectors[name][None, self.epilogue.group]
+            here = cute.domain_offset((self._inside,), kept)
+            shape = (2, cute.size(held) // 4)
+            two = cute.make_layout(shape, stride=(1, 8))
+            source = cute.make_tensor(here.iterator.align(8), two)
+            into = cute.make_rmem_tensor(cute.make_layout(shape), cutlass.Float32)
+            cute.autovec_copy(source, into)
+            for i in range(cute.size(held)):
+                held[i] = into[i % 2, i // 4]
+            self._known[key] = held.load()
+            return self._known[key]
+        vector = self.epilogue.extra[name]
         seen: dict[int, Any] = {}
         for i in range(cute.size(held)):
             rows = kind == "row"
@@ -223,12 +319,50 @@ class Part:
         epilogue = self.epilogue
         matrix = epilogue.others[name]
         held = cute.make_rmem_tensor(epilogue.layout, matrix.dtype)
-        cute.autovec_copy(epilogue.piece(matrix, self.index), held)
+        if epilogue.plan.direct:
+            held.fill(0)
+            self._move(matrix, held, False)
+            return held.load().to(cutlass.Float32)
+        if matrix.dtype.width == 16:
+            epilogue.get(matrix, held, self.index)
+        else:
+            cute.autovec_copy(epilogue.piece(matrix, self.index), held)
         return held.load().to(cutlass.Float32)
 
     def store(self, name: str, x: Any) -> None:
         """Store a vector to a matrix."""
-        self.epilogue.put(self.epilogue.others[name], x, self.index)
+        self.put(self.epilogue.others[name], x)
+
+    def put(self, matrix: Any, x: Any) -> None:
+        """Store a vector to a matrix, or to shared memory from which it will be."""
+        if self.epilogue.plan.direct:
+            held = cute.make_rmem_tensor(self.epilogue.layout, matrix.dtype)
+            held.store(narrowed(x, matrix.dtype))
+            self._move(matrix, held, True)
+        else:
+            self.epilogue.put(matrix, x, self.index)
+
+    def put_gated(self, x: Any) -> None:
+        """Store half as many results."""
+        epilogue = self.epilogue
+        if epilogue.plan.direct:
+            results = epilogue.gate(x)
+            at = (self._row, self._column // 2, self._batch)
+            shape = (1, 2, cute.size(results) // 2)
+            view = epilogue.out.view(at, 1, (-1, 8, -4), shape)
+            _move(view, cute.make_tensor(results.iterator, cute.make_layout(shape)), at, 4,
+                  epilogue.out.matrix.shape, True, 1)  # fmt: skip
+        else:
+            epilogue.put_gated(x, self.index)
+
+    def _move(self, matrix: Any, held: Any, out: bool) -> None:
+        """Read or write those of a thread's elements of a part that there are."""
+        vec = self.epilogue.plan.direct
+        at = (self._row, self._column, self._batch)
+        shape = (2, 2, cute.size(held) // 4)
+        view = matrix.view(at, vec, (-1, 8, -8), shape)
+        mine = cute.make_tensor(held.iterator, cute.make_layout(shape))
+        _move(view, mine, at, 8, matrix.matrix.shape, out, vec)
 
     def inside(self) -> Any:
         """Which elements belong to the product, as a vector of Boolean."""
@@ -248,11 +382,43 @@ class Part:
 
 
 @cute.jit
+def _move(
+    view: Any, held: Any, at: Any, apart: cutlass.Constexpr[int], extents: Any,
+    out: cutlass.Constexpr[bool], vec: cutlass.Constexpr[int],
+):  # fmt: skip
+    """Copy elements (neighbours, rows, columns) of which some may be outside of a matrix.
+
+    Args:
+        view, held: in memory and in registers.
+        at: coordinate of the first.
+        apart: columns from one group of neighbours to the next.
+        out: whether to memory.
+        vec: neighbours that are moved at once, or 1.
+    """
+    many, rows, groups = held.shape
+    for r in cutlass.range_constexpr(rows):
+        if at[0] + 8 * r < extents[0]:
+            for c in cutlass.range_constexpr(groups):
+                if cutlass.const_expr(vec > 1):
+                    if at[1] + apart * c < extents[1]:
+                        pair, mine = view[None, r, c], held[None, r, c]
+                        pair = cute.make_tensor(pair.iterator, cute.make_layout(vec))
+                        cute.autovec_copy(*((mine, pair) if out else (pair, mine)))
+                else:
+                    for i in cutlass.range_constexpr(many):
+                        if at[1] + apart * c + i < extents[1]:
+                            if cutlass.const_expr(out):
+                                view[i, r, c] = held[i, r, c]
+                            else:
+                                held[i, r, c] = view[i, r, c]
+
+
+@cute.jit
 def load_parts(
     epilogue: Any, tile: Any, first: cutlass.Constexpr[int], count: cutlass.Constexpr[Any]
 ):
     """Start to load what the visitor needs of some parts of a tile, by one warp."""
-    if cutlass.const_expr(len(epilogue.loads) > 0):
+    if cutlass.const_expr(epilogue.full is not None):
         if epilogue.stored_by:
             for part in cutlass.range_constexpr(first, first + count):
                 at = epilogue.buffer(part)
@@ -264,6 +430,33 @@ def load_parts(
                         matrix.s[None, at],
                         tma_bar_ptr=epilogue.full.get_barrier(at),
                     )
+
+
+@cute.jit
+def start_tile(epilogue: Any, tile: Any, plan: cutlass.Constexpr[Any]):
+    """Start to bring what the epilogue of a tile needs, while its sums are taken."""
+    if cutlass.const_expr(plan.inplace):
+        if epilogue.stored_by:
+            cute.arch.cp_async_bulk_wait_group(0, read=True)  # the results of the tile before
+    load_parts(epilogue, tile, 0, min(plan.buffers, plan.parts))
+    for name, brought in epilogue.brought.items():
+        vector = epilogue.extra[name]
+        for i in cutlass.range_constexpr(cute.size(brought)):
+            at = tile[1] * plan.tile[1] + epilogue.tid + 128 * i
+            brought[i] = vector[cutlass.min(at, vector.shape[0] - 1)]
+
+
+@cute.jit
+def keep_vectors(epilogue: Any):
+    """Write what was brought to shared memory."""
+    if cutlass.const_expr(len(epilogue.brought) > 0):
+        for name, brought in epilogue.brought.items():
+            into = epilogue.vectors[name]
+            for i in cutlass.range_constexpr(cute.size(brought)):
+                at = epilogue.tid + 128 * i
+                if at < into.shape[0]:
+                    into[at, epilogue.group] = brought[i].to(cutlass.Float32)
+        epilogue.barrier.arrive_and_wait()
 
 
 @cute.jit
@@ -287,34 +480,40 @@ def finish_tile(acc: Any, epilogue: Any, tile: Any, turn: Any, plan: cutlass.Con
     """
     values = cute.size(epilogue.layout)
     loaded = turn * (plan.parts // plan.buffers)
+    keep_vectors(epilogue)
     for part in cutlass.range_constexpr(plan.parts):
-        if cutlass.const_expr(len(epilogue.loads) > 0):
+        if cutlass.const_expr(epilogue.full is not None):
             phase = (loaded + part // plan.buffers) & 1
             epilogue.full.wait(epilogue.buffer(part), phase)
         held = cute.make_rmem_tensor(epilogue.layout, plan.acc)
         for i in cutlass.range_constexpr(values):
             held[i] = acc[part * values + i]
-        result = plan.visitor.fn(held.load(), Part(epilogue, tile, part))
+        seen = Part(epilogue, tile, part)
+        result = plan.visitor.fn(held.load(), seen)
+        if cutlass.const_expr(plan.inplace):
+            cute.arch.sync_warp()  # which has read what it now writes over
         if cutlass.const_expr(plan.visitor.gated is not None):
-            epilogue.put_gated(result, part)
+            seen.put_gated(result)
         else:
-            epilogue.put(epilogue.out, result, part)
-        cute.arch.fence_proxy("async.shared", space="cta")
-        if epilogue.stored_by:
-            # The part before has been read, so that all may write the next one after they meet.
-            cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)
-        epilogue.barrier.arrive_and_wait()
-        if epilogue.stored_by:
-            store_part(epilogue, tile, part)
-        if cutlass.const_expr(part + plan.buffers < plan.parts):
-            load_parts(epilogue, tile, part + plan.buffers, 1)
+            seen.put(epilogue.out, result)
+        if cutlass.const_expr(plan.direct == 0):
+            cute.arch.fence_proxy("async.shared", space="cta")
+            if cutlass.const_expr(not plan.inplace) and epilogue.stored_by:
+                # The part before has been read, so that all may write the next one after they meet.
+                cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)
+            epilogue.barrier.arrive_and_wait()
+            if epilogue.stored_by:
+                store_part(epilogue, tile, part)
+            if cutlass.const_expr(part + plan.buffers < plan.parts):
+                load_parts(epilogue, tile, part + plan.buffers, 1)
 
 
 @cute.jit
 def leave(epilogue: Any):
     """What is left to do after the last tile: stores that still read, and what was noted."""
-    if epilogue.stored_by:
-        cute.arch.cp_async_bulk_wait_group(0, read=True)
+    if cutlass.const_expr(epilogue.plan.direct == 0):
+        if epilogue.stored_by:
+            cute.arch.cp_async_bulk_wait_group(0, read=True)
     for name in cutlass.range_constexpr(len(epilogue.peaks)):
         cell, peak = list(epilogue.peaks.items())[name]
         most = cute.arch.warp_reduction_max(peak[0])

@@ -10,6 +10,7 @@ In: matrices (batch, rows, columns), a visitor. Out: the product, in the last of
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import opencute as cutlass
@@ -17,17 +18,24 @@ from opencute import utils
 from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import strides
+from opencute.kernels.arrays import empty, item_bits, strides, vector_elements, zeros
+from opencute.kernels.gemm.pad import pad
 from opencute.kernels.gemm.sm90 import hopper_gemm
-from opencute.kernels.gemm.sm90_plan import HopperConfig, HopperPlan, hopper_heuristic
-from opencute.kernels.gemm.visitors import Visitor
+from opencute.kernels.gemm.sm90_choice import hopper_heuristic
+from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperConfig, HopperPlan
+from opencute.kernels.gemm.sm90_shared import hopper_shared_gemm
+from opencute.kernels.gemm.visitors import Visitor, VisitorPlan
 
-__all__ = ["have_hopper", "k_major", "on_hopper", "refuse", "type_of", "why_not"]
+__all__ = [
+    "choice", "for_tma", "have_hopper", "k_major", "on_hopper", "pad_time", "padded", "refuse",
+    "type_of", "why_not",
+]  # fmt: skip
 
 _CLASSES = {
     "float16": cutlass.Float16, "bfloat16": cutlass.BFloat16, "float32": cutlass.Float32,
     "int32": cutlass.Int32, "int8": cutlass.Int8, "uint8": cutlass.Uint8,
-    "float8_e4m3fn": cutlass.Float8E4M3FN, "float8_e5m2": cutlass.Float8E5M2,
+    "float8_e4m3fn": cutlass.Float8E4M3FN,
+    "float8_e5m2": cutlass.Float8E5M2,
 }  # fmt: skip
 _MATRICES = ("load", "store")
 
@@ -55,33 +63,113 @@ def on_hopper(
         swapped: whether M and N are those of the transposed product.
         config: the tiles, or None for a good choice.
     """
-    batch, m, n = d.shape[0], a.shape[1], b.shape[1]
-    if config is None:
-        config = hopper_heuristic(int(m), int(n), int(batch), kind == "f8")
+    config = config or choice(a, b, d, visitor, kind)
     config = config.check()
-    types = [cutlass.TFloat32 if kind == "tf32" else type_of(t) for t in (a, b)]
-    shared = [int(batch) > 1 and strides(t)[0] == 0 for t in (a, b)]
+    operands = [(o.kind, o.value) for o in visitor.operands.values()]
+    if config.transposed:
+        a, b, d, swapped = b, a, d.swapaxes(1, 2), not swapped
+        operands = [(k, v.swapaxes(1, 2) if k in _MATRICES else v) for k, v in operands]
+    moved = [v for k, v in operands if k in _MATRICES]
+    shared = [int(d.shape[0]) > 1 and strides(t)[0] == 0 for t in (a, b)]
     a, b = (t[:1] if one else t for t, one in zip((a, b), shared, strict=True))
-    majors = [k_major(t) for t in (a, b)]
-    operands = visitor.operands.values()
-    cells = config.cluster[0] * config.cluster[1]
-    clusters = utils.HardwareInfo().get_max_active_clusters(cells)
-    plan = HopperPlan(
-        config, (types[0], types[1], type_of(d)), (majors[0], majors[1]), visitor.plan(swapped),
-        tuple(type_of(o.value) for o in operands if o.kind in _MATRICES),
-        (shared[0], shared[1]), min(config.most or clusters, clusters),
-        utils.get_smem_capacity_in_bytes(),
+    a, b = (t if for_tma(t) else padded(t) for t in (a, b))
+    plan = replace(
+        _plan(config, (a, b, d), visitor.plan(swapped), kind),
+        aux=tuple(map(type_of, moved)), shared=(shared[0], shared[1]),
+        direct=_direct(d, moved, not config.transposed),
     )  # fmt: skip
-    extra = tuple(_operand(o.kind, o.value) for o in operands)
-    lead = [2 if major else 1 for major in majors]
-    hopper_gemm(_tensor(a, lead[0]), _tensor(b, lead[1]), _tensor(d, 2), extra, plan)
+    lead = 2 if plan.row_major else 1
+    extra = tuple(_operand(kind, value, lead) for kind, value in operands)
+    tensors = [
+        _tensor(t, 2 if major else 1) for t, major in zip((a, b), plan.k_major, strict=True)
+    ] + [_tensor(d, lead)]  # fmt: skip
+    if not plan.config.shared:
+        hopper_gemm(*tensors, extra, plan)
+        return
+    sums, flags = None, None
+    if plan.config.stream:
+        cells = config.cluster[0] * config.cluster[1]
+        groups = plan.clusters * cells * CONSUMERS
+        like = "int32" if plan.acc is cutlass.Int32 else "float32"
+        sums, flags = empty(a, (groups, 128 * plan.sums), like), zeros(a, (groups,), "int32")
+    hopper_shared_gemm(*tensors, extra, sums, flags, plan)
 
 
-def _operand(kind: str, value: Any) -> Any:
+def choice(a: Any, b: Any, d: Any, visitor: Visitor, kind: str) -> HopperConfig:
+    """A good configuration for what `on_hopper` takes."""
+    return hopper_heuristic(
+        int(a.shape[1]), int(b.shape[1]), int(a.shape[2]), int(d.shape[0]), width=item_bits(a),
+        twice=kind == "f8", gated=visitor.gated is not None, active=_active,
+    )  # fmt: skip
+
+
+def _plan(
+    config: HopperConfig, arrays: tuple[Any, Any, Any], visitor: VisitorPlan, kind: str
+) -> HopperPlan:  # fmt: skip
+    """The configuration applied to arrays, as the kernel multiplies them."""
+    a, b, d = arrays
+    types = [cutlass.TFloat32 if kind == "tf32" else type_of(t) for t in (a, b)]
+    majors = [k_major(t) for t in (a, b)]
+    k_tiles = -(-int(a.shape[2]) // (1024 // types[0].width))
+    if config.split > k_tiles:
+        config = replace(config, split=k_tiles)
+    clusters = _active(config.blocks[0] * config.blocks[1])
+    return HopperPlan(
+        config, (types[0], types[1], type_of(d)), (majors[0], majors[1]), visitor, (),
+        (False, False), min(config.most or clusters, clusters),
+        utils.get_smem_capacity_in_bytes(), not config.transposed,
+    )  # fmt: skip
+
+
+def _direct(d: Any, matrices: list[Any], row_major: bool) -> int:
+    """What `HopperPlan.direct` is."""
+    every = [d, *matrices]
+    if all(for_tma(t) for t in every):
+        return 0
+    if not row_major:
+        return 1
+    return min(2, *(vector_elements(int(t.shape[2]), item_bits(t), t) for t in every))
+
+
+def for_tma(array: Any) -> bool:
+    """Whether TMA can move (batch, rows, columns): strides and address in 16 bytes."""
+    size = item_bits(array) // 8
+    at = array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
+    steps = zip(array.shape, strides(array), strict=True)
+    # That of a mode along which elements are neighbours is no stride of TMA's.
+    return at % 16 == 0 and not any(int(n) > 1 and s != 1 and s * size % 16 for n, s in steps)
+
+
+def padded(array: Any) -> Any:
+    """A copy of (batch, rows, columns) that TMA can read, in the same major."""
+    rows = array if k_major(array) else array.swapaxes(1, 2)
+    batch, count, columns = (int(n) for n in rows.shape)
+    each = 128 // item_bits(rows)
+    room = empty(rows, (batch, count, -(-columns // each) * each), rows.dtype)
+    out = room[:, :, :columns]
+    vec = vector_elements(columns, item_bits(rows), rows)
+    pad(_tensor(rows, 2), _tensor(out, 2), vec)
+    return out if rows is array else out.swapaxes(1, 2)
+
+
+def pad_time(a: Any, b: Any) -> float:
+    """Microseconds that copies for TMA take."""
+    wrong = [t for t in (a, b) if not for_tma(t)]
+    sizes = (2 * int(t.shape[0]) * int(t.shape[1]) * int(t.shape[2]) * item_bits(t) / 8
+             for t in wrong)  # fmt: skip
+    return sum(size / 3e6 + 3 for size in sizes)
+
+
+def _active(blocks: int) -> int:
+    """Clusters of so many blocks that run at a time."""
+    return int(utils.HardwareInfo().get_max_active_clusters(blocks))
+
+
+def _operand(kind: str, value: Any, leading: int) -> Any:
     if kind == "scalar":
         return cutlass.Float32(float(value))
     if kind in _MATRICES:
-        return _tensor(value, 2)
+        return _tensor(value, leading)
     return from_dlpack(value).mark_layout_dynamic()
 
 
@@ -110,12 +198,6 @@ def why_not(a: Any, b: Any, matrices: list[Any], kind: str) -> str:
     for name, t in zip(names, (*rows, *matrices), strict=True):
         if int(t.shape[2]) > 1 and strides(t)[2] != 1:
             return f"neither rows nor columns of {name} are contiguous"
-        size = t.element_size() if hasattr(t, "element_size") else t.dtype.itemsize
-        if any(s * size % 16 for s in strides(t)[:2]):
-            return f"strides of {name} are no multiples of 16 bytes, as TMA wants them"
-        at = t.data_ptr() if hasattr(t, "data_ptr") else t.ctypes.data
-        if at % 16:
-            return f"{name} does not start at a multiple of 16 bytes"
     return ""
 
 
@@ -123,6 +205,5 @@ def refuse(reason: str) -> ArgumentError:
     """The error for a product that only Hopper's kernels do."""
     return ArgumentError(
         f"this product needs a kernel for Hopper: {reason}", code="OC2539",
-        expected="compute capability 9.0, and matrices that TMA reads", found=run_target().arch,
-        hint="copy the matrix to one whose rows are padded to 16 bytes",
+        expected="compute capability 9.0, and operands that wgmma reads", found=run_target().arch,
     )  # fmt: skip

@@ -21,13 +21,15 @@ from opencute.cute.nvgpu import cpasync, warpgroup
 from opencute.kernels.gemm.visitors import VisitorPlan
 from opencute.lib.hopper import operations, smem_layouts
 
-__all__ = ["CONSUMERS", "ROWS", "HopperConfig", "HopperPlan", "hopper_heuristic"]
+__all__ = ["CONSUMERS", "ROWS", "HopperConfig", "HopperPlan"]
 
 CONSUMERS = 2
 """Warpgroups that multiply."""
 ROWS = 64
 """Rows of an instruction, and of a part of the epilogue."""
 _LINE = 128  # bytes of a swizzled row of shared memory
+_MOST_STAGES = 12
+_MOST_PARTS = 4  # whose buffers take no more than two for each of two matrices
 _BARRIERS = 1024  # bytes of shared memory for barriers, more than enough
 
 
@@ -45,6 +47,12 @@ class HopperConfig:
         group: clusters that neighbours go down before they go to the next column.
         most: clusters that are launched, or 0 for as many as run at a time.
         depth: tiles of operands in shared memory, or 0 for as many as there is room for.
+        transposed: whether the transposed product is done: its rows, 64 of which are the least
+            that an instruction multiplies, are the columns of the one that is asked for.
+        split: blocks, a cluster of them, that share the steps along k of a tile, at most 8 and at
+            most as many as there are steps. One of them reads the sums of the others.
+        stream: whether blocks share the steps of the tiles of the last two waves equally: each
+            leaves in memory what it has of a tile that another one finishes.
     """
 
     tile: tuple[int, int]
@@ -54,6 +62,31 @@ class HopperConfig:
     group: int = 8
     most: int = 0
     depth: int = 0
+    transposed: bool = False
+    split: int = 1
+    stream: bool = False
+
+    @property
+    def shared(self) -> bool:
+        """Whether blocks share tiles."""
+        return self.stream or self.split > 1
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """Blocks of a cluster along x and y."""
+        return (self.split, 1) if self.split > 1 else self.cluster
+
+    def busy(self, m: int, n: int, batch: int, active: int = 132) -> int:
+        """Blocks that have something to do at a time, of a product of these extents.
+
+        Args:
+            active: how many have room.
+        """
+        if self.stream:
+            return active
+        m, n = (n, m) if self.transposed else (m, n)
+        tiles = -(-m // self.tile[0]) * -(-n // self.tile[1]) * batch
+        return min(tiles * self.split, active)
 
     @property
     def owners(self) -> int:
@@ -71,46 +104,20 @@ class HopperConfig:
         blocks = self.cluster[0] * self.cluster[1]
         results = m * n // (128 * self.owners) * (2 if self.twice else 1)
         fits = (
-            m >= rows and m % rows == 0 and n % 32 == 0 and 32 <= n <= 256 and results <= 128
+            m >= rows and m % rows == 0 and n % 16 == 0 and 16 <= n <= 256 and results <= 128
             and 1 <= blocks <= 8 and not blocks & (blocks - 1) and self.group >= 1
             and not (m // self.cluster[1]) % 8 and not (n // self.cluster[0]) % 8
+            and 1 <= self.split <= 8 and not (self.shared and self.pingpong)
+            and not (self.split > 1 and (self.stream or blocks > 1))
         )  # fmt: skip
         if not fits:
             raise ArgumentError(
                 "no such tiles of a product on Hopper", code="OC2538", found=self,
-                expected=f"rows in multiples of {rows}, columns in multiples of 32 up to 256, at "
-                "most 128 sums for a thread, at most 8 blocks in a cluster",
+                expected=f"rows in multiples of {rows}, columns in multiples of 16 up to 256, at "
+                "most 128 sums for a thread, at most 8 blocks in a cluster; tiles that are shared "
+                "by a split or a stream, not both, and not in turns",
             )  # fmt: skip
         return self
-
-
-def hopper_heuristic(m: int, n: int, batch: int, twice: bool) -> HopperConfig:
-    """A good choice: the least work for the busiest multiprocessor.
-
-    Args:
-        m, n, batch: extents of the result.
-        twice: see `HopperConfig`.
-    """
-    best, least = None, float("inf")
-    for tile, cluster, pingpong, speed in _CHOICES:
-        if twice and tile[0] * tile[1] > 128 * 128 // (2 if pingpong else 1):
-            continue
-        tiles = -(-m // tile[0]) * -(-n // tile[1]) * batch
-        if cluster != (1, 1) and tiles < 132:
-            cluster = (1, 1)
-        cost = -(-tiles // 132) * tile[0] * tile[1] / speed
-        if cost < least:
-            best, least = HopperConfig(tile, cluster, pingpong, twice), cost
-    assert best is not None  # the smallest is for everything
-    return best
-
-
-_CHOICES = (
-    ((128, 256), (2, 1), False, 1.0), ((256, 128), (1, 2), False, 1.0),
-    ((128, 128), (2, 1), False, 0.9), ((64, 256), (1, 1), True, 0.85),
-    ((64, 128), (1, 1), True, 0.75), ((128, 64), (1, 1), False, 0.7),
-    ((64, 64), (1, 1), True, 0.5),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,10 @@ class HopperPlan:
         shared: whether A, and B, serve a whole batch.
         clusters: how many are launched.
         smem: bytes of shared memory of a block.
+        row_major: whether neighbours in memory of the result, and of what the visitor loads and
+            stores, are neighbours along a row.
+        direct: where TMA cannot move those matrices, how many elements threads move at once, 1
+            or 2; else 0.
     """
 
     config: HopperConfig
@@ -136,6 +147,8 @@ class HopperPlan:
     shared: tuple[bool, bool]
     clusters: int
     smem: int
+    row_major: bool = True
+    direct: int = 0
 
     @property
     def acc(self) -> Any:
@@ -156,6 +169,8 @@ class HopperPlan:
         widths = [t.width for t in (self.types[2], *self.aux)]
         parts = m // (ROWS * self.config.owners)
         wide = 8 * _LINE // max(widths)
+        if not self.row_major:
+            return max(w for w in range(8, 65, 8) if n % w == 0 and n // w * parts % 2 == 0)
         while n % wide or n // wide * parts % 2:
             wide //= 2
         return wide
@@ -174,11 +189,27 @@ class HopperPlan:
     @property
     def buffers(self) -> int:
         """Buffers that each warpgroup has for each matrix of its epilogue."""
-        return 2
+        return self.parts if self.inplace else 2
+
+    @property
+    def inplace(self) -> bool:
+        """Whether the result takes the place of the one matrix that is loaded, in buffers for a
+        whole tile: all of it is loaded while sums are taken."""
+        alone = [k for k in self.visitor.kinds if k in ("load", "store")] == ["load"]
+        same = self.aux == self.types[2:] and self.visitor.gated is None and not self.direct
+        return alone and same and self.parts <= _MOST_PARTS
 
     def operand_bytes(self) -> int:
         """Bytes of a tile of A and of B."""
         return (self.tile[0] + self.tile[1]) * _LINE
+
+    @property
+    def room(self) -> int:
+        """Bytes of shared memory for operands."""
+        each = 0 if self.direct else ROWS * self.buffers * CONSUMERS
+        part = self.result_columns * self.types[2].width
+        part += 0 if self.inplace else sum(self.columns * t.width for t in self.aux)
+        return self.smem - each * part // 8 - _BARRIERS - 4 * self.slot
 
     @property
     def stages(self) -> int:
@@ -187,12 +218,9 @@ class HopperPlan:
         Raises:
             ArgumentError: there is no room for two.
         """
-        each = ROWS * self.buffers * CONSUMERS
-        part = self.result_columns * self.types[2].width
-        part += sum(self.columns * t.width for t in self.aux)
-        room = self.smem - each * part // 8 - _BARRIERS
+        room = self.room
         fit = room // self.operand_bytes()
-        stages = min(self.config.depth or 8, fit)
+        stages = min(self.config.depth or _MOST_STAGES, fit)
         if stages < 2:
             raise ArgumentError(
                 "the tiles do not fit in shared memory", code="OC2511", found=self.config,
@@ -200,6 +228,27 @@ class HopperPlan:
                 hint="smaller tiles, or fewer matrices in the epilogue",
             )  # fmt: skip
         return stages
+
+    @property
+    def sums(self) -> int:
+        """Sums of a thread."""
+        m, n = self.config.tile
+        return m * n // (128 * self.config.owners)
+
+    @property
+    def slot(self) -> int:
+        """Sums in shared memory that other blocks of the cluster read."""
+        m, n = self.config.tile
+        return m * n if self.config.split > 1 else 0
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Vectors along the columns of a tile that are kept in shared memory: as many as there is
+        room for beside the operands."""
+        along = "row" if self.visitor.swapped else "column"
+        of = zip(self.visitor.names, self.visitor.kinds, strict=True)
+        left = self.room - self.stages * self.operand_bytes()
+        return tuple(n for n, k in of if k == along)[: left // (4 * CONSUMERS * self.tile[1])]
 
     def major(self, which: int) -> Any:
         """Of A or B, for instructions."""
@@ -229,8 +278,9 @@ class HopperPlan:
 
     def part_smem(self, dtype: Any, columns: int) -> Any:
         """Shared memory of the epilogue: (rows, columns, buffers of all warpgroups)."""
+        kind = utils.LayoutEnum.ROW_MAJOR if self.row_major else utils.LayoutEnum.COL_MAJOR
         return smem_layouts.make_smem_layout_epi(
-            dtype, utils.LayoutEnum.ROW_MAJOR, (ROWS, columns), self.buffers * CONSUMERS
+            dtype, kind, (ROWS, columns), self.buffers * CONSUMERS
         )
 
     def operand_atom(self, t: Any, which: int) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from opencute.base.errors import ArgumentError
+from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import (
     as_rows,
     empty,
@@ -23,6 +24,7 @@ from opencute.kernels.arrays import (
 from opencute.kernels.checked import checked
 from opencute.kernels.norm.sm80 import norm
 from opencute.kernels.norm.sm80_backward import norm_backward
+from opencute.kernels.norm.sm90 import ClusterRows, cluster_choice, cluster_norm
 from opencute.kernels.reduce.interface import sum as reduce_sum
 from opencute.kernels.row_config import RowConfig, choose, heuristic, vector_of
 
@@ -32,7 +34,7 @@ __all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 @checked(arrays="x", optional="weight bias residual out", numbers="eps")
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *, residual: Any = None,
-    prenorm: bool = False, out: Any = None, config: RowConfig | None = None,
+    prenorm: bool = False, out: Any = None, config: RowConfig | ClusterRows | None = None,
 ) -> Any:  # fmt: skip
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` over the last axis.
 
@@ -43,7 +45,8 @@ def layer_norm(
         residual: an array like `x` that is added to it before, or None.
         prenorm: whether to return ``x + residual`` too.
         out: where the result goes; a new array when omitted.
-        config: how the work is shared; a good choice when omitted.
+        config: how the work is shared; a good choice when omitted. `ClusterRows` asks for clusters
+            of blocks, on Hopper.
 
     Returns:
         The result, in the type of `x`; sums are taken in f32. With `prenorm`, the result and
@@ -60,7 +63,7 @@ def layer_norm(
 @checked(arrays="x", optional="weight residual out", numbers="eps")
 def rms_norm(
     x: Any, weight: Any = None, eps: float = 1e-6, *, residual: Any = None, prenorm: bool = False,
-    out: Any = None, config: RowConfig | None = None,
+    out: Any = None, config: RowConfig | ClusterRows | None = None,
 ) -> Any:  # fmt: skip
     """``x / sqrt(mean(x * x) + eps) * weight`` over the last axis.
 
@@ -107,7 +110,7 @@ def rms_norm_backward(
 
 def _norm(
     x: Any, weight: Any, bias: Any, eps: float, residual: Any, prenorm: bool, out: Any,
-    config: RowConfig | None, *, centred: bool,
+    config: RowConfig | ClusterRows | None, *, centred: bool,
 ) -> Any:  # fmt: skip
     out = empty_like(x) if out is None else out
     same_shape(x=x, residual=residual, out=out)
@@ -118,9 +121,21 @@ def _norm(
         rows, into = as_rows("x", x), as_rows("out", out, written=True)
         added = None if residual is None else as_rows("residual", residual)
         kept = None if residual is None or total is None else as_rows("total", total, written=True)
-        config = config or choose(n, rows, into, added, kept, weight, bias)
-        norm(rows, added, weight, bias, kept, into, float(eps), config.rows(n), centred)
+        config = config or _choice(n, rows, into, added, kept, weight, bias)
+        arrays = (rows, added, weight, bias, kept, into, float(eps))
+        if isinstance(config, ClusterRows):
+            cluster_norm(*arrays, config.part(n), config.blocks, centred)
+        else:
+            norm(*arrays, config.rows(n), centred)
     return (out, total) if prenorm else out
+
+
+def _choice(n: int, *arrays: Any) -> RowConfig | ClusterRows:
+    """A good choice: clusters for long rows, where there are clusters."""
+    shared = None
+    if run_target().arch.startswith("sm_90"):
+        shared = cluster_choice(n, vector_of(n, *arrays))
+    return shared or choose(n, *arrays)
 
 
 def _backward(

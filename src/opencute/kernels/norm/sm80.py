@@ -15,10 +15,10 @@ from opencute import cute
 from opencute.lib.long_rows import LongRows
 from opencute.lib.rows import Rows
 
-__all__ = ["norm"]
+__all__ = ["early", "norm"]
 
 
-def _early(rows: Rows, *vectors: Any) -> bool:
+def early(rows: Rows, *vectors: Any) -> bool:
     """Whether there are registers for a part of a row and those of weight and bias."""
     bits = sum(t.element_type.width for t in vectors if t is not None)
     registers = min(65536 // (rows.threads * rows.groups), 255)
@@ -41,10 +41,10 @@ def _norm(
     x = rows.load(gX[row, None], thread, 0.0)
     if cutlass.const_expr(gR is not None):
         x = x + rows.load(gR[row, None], thread, 0.0)
-    early = cutlass.const_expr(_early(rows, gW, gB))
-    if cutlass.const_expr(early and gW is not None):
+    soon = cutlass.const_expr(early(rows, gW, gB))
+    if cutlass.const_expr(soon and gW is not None):
         weight = rows.load_raw(gW, thread, 0.0)  # on its way while the sums are taken
-    if cutlass.const_expr(early and gB is not None):
+    if cutlass.const_expr(soon and gB is not None):
         bias = rows.load_raw(gB, thread, 0.0)
     if cutlass.const_expr(gSum is not None):
         if inside:
@@ -54,9 +54,9 @@ def _norm(
         x = rows.inside(x - rows.sum(x, buffers[None, 0]) / rows.n, thread, 0.0)
     scale = cute.math.rsqrt(rows.sum(x * x, buffers[None, 1]) / rows.n + eps)
     y = x * scale
-    if cutlass.const_expr(not early and gW is not None):
+    if cutlass.const_expr(not soon and gW is not None):
         weight = rows.load_raw(gW, thread, 0.0)
-    if cutlass.const_expr(not early and gB is not None):
+    if cutlass.const_expr(not soon and gB is not None):
         bias = rows.load_raw(gB, thread, 0.0)
     if cutlass.const_expr(gW is not None):
         y = y * weight.load().to(cutlass.Float32)

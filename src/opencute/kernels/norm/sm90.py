@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Norms of rows that are too long for the registers of a block: the blocks of a cluster share them.
+
+Each block holds its part of a row, sums it up, and writes its sums to the shared memory of all
+others; they meet once. A row is read once and written once.
+
+Floor: as for `sm80`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute
+from opencute.base.errors import ArgumentError
+from opencute.kernels.norm.sm80 import early
+from opencute.lib.rows import Rows
+from opencute.lib.smem_allocator import SmemAllocator
+
+__all__ = ["ClusterRows", "cluster_choice", "cluster_norm"]
+
+_MOST = 8  # blocks of a cluster
+_EACH = 64  # elements of a thread, at most
+_LEAST = 32_768  # elements of a row that a block shares with others rather than hold alone
+
+
+@dataclass(frozen=True)
+class ClusterRows:
+    """How the blocks of a cluster share a row.
+
+    Args:
+        threads: of a block.
+        vec: elements moved at once.
+        blocks: of a cluster: 2, 4 or 8.
+    """
+
+    threads: int
+    vec: int
+    blocks: int
+
+    def part(self, n: int) -> Rows:
+        """What a block has of a row of `n` elements.
+
+        Raises:
+            ArgumentError: there are no such parts, or they do not fit in registers.
+        """
+        whole = self.blocks * self.vec
+        good = self.blocks in (2, 4, 8) and self.threads % 32 == 0 and 32 <= self.threads <= 1024
+        if not good or n % whole or n // self.blocks > self.threads * _EACH:
+            raise ArgumentError(
+                f"these blocks cannot share rows of {n} elements", code="OC2503", found=self,
+                expected=f"parts of whole vectors, at most {_EACH} elements for a thread",
+            )  # fmt: skip
+        return Rows(n // self.blocks, self.threads, self.vec)
+
+
+def cluster_choice(n: int, vec: int) -> ClusterRows | None:
+    """How a cluster shares rows of `n` elements that are moved `vec` at a time; None if one block
+    holds them, or blocks cannot."""
+    if n <= _LEAST:
+        return None
+    for threads in (256, 512, 1024):  # small blocks: some load while others wait for sums
+        for each in (32, _EACH) if threads == 512 else (32,):
+            if n % (_MOST * vec) == 0 and n // _MOST <= threads * each:
+                return ClusterRows(threads, vec, _MOST)
+    return None
+
+
+@cute.kernel
+def _norm(
+    gX: cute.Tensor,
+    gR: Any,
+    gW: Any,
+    gB: Any,
+    gSum: Any,
+    gOut: cute.Tensor,
+    eps: cutlass.Float32,
+    rows: cutlass.Constexpr[Rows],
+    blocks: cutlass.Constexpr[int],
+    centred: cutlass.Constexpr[bool],
+):
+    """A cluster for a row."""
+    cute.arch.cluster_arrive_relaxed()
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    rank, row = block % blocks, block // blocks
+    buffers = rows.buffers(2)
+    slots = SmemAllocator().allocate_tensor(
+        cutlass.Float32, cute.make_layout((2, blocks)), byte_alignment=16
+    )
+    # As they stand in memory they take half of the registers.
+    held = rows.load_raw(gX[row, rank, None], thread, 0.0)
+    x = held.load().to(cutlass.Float32)
+    if cutlass.const_expr(gR is not None):
+        x = x + rows.load(gR[row, rank, None], thread, 0.0)
+    if cutlass.const_expr(gSum is not None):
+        rows.store(gSum[row, rank, None], thread, x)
+    total, near = cutlass.Float32(0.0), cutlass.Float32(0.0)
+    apart = x
+    if cutlass.const_expr(centred):
+        # Squares relative to the mean of this part, so that nothing cancels.
+        total = rows.sum(x, buffers[None, 0])
+        near = total / rows.n
+        apart = rows.inside(x - near, thread, 0.0)
+    squares = rows.sum(apart * apart, buffers[None, 1])
+    cute.arch.cluster_wait()
+    tell(slots, rank, thread, total, squares, blocks)
+    cute.arch.cluster_arrive()
+    weight, bias = None, None
+    soon = cutlass.const_expr(early(rows, gW, gB))
+    if cutlass.const_expr(soon):
+        weight, bias = both(gW, gB, rows, rank, thread)
+    cute.arch.cluster_wait()
+    mean, scale = spread(slots, rows.n, eps, blocks, centred)
+    if cutlass.const_expr(gR is None):
+        x = held.load().to(cutlass.Float32)
+    y = (x - mean) * scale if cutlass.const_expr(centred) else x * scale
+    if cutlass.const_expr(not soon):
+        weight, bias = both(gW, gB, rows, rank, thread)
+    if cutlass.const_expr(weight is not None):
+        y = y * weight.load().to(cutlass.Float32)
+    if cutlass.const_expr(bias is not None):
+        y = y + bias.load().to(cutlass.Float32)
+    rows.store(gOut[row, rank, None], thread, y)
+
+
+def both(weight: Any, bias: Any, rows: Rows, rank: Any, thread: Any) -> Any:
+    """A thread's elements of weight and bias, of what there is."""
+    return tuple(
+        None if t is None else rows.load_raw(t[rank, None], thread, 0.0) for t in (weight, bias)
+    )
+
+
+@cute.jit
+def tell(
+    slots: Any, rank: Any, thread: Any, total: Any, squares: Any, blocks: cutlass.Constexpr[int]
+):
+    """Write a block's sums to all blocks, one thread for each."""
+    if thread < blocks:
+        far = cute.arch.map_dsmem_ptr(slots.iterator, thread)
+        (far + rank * 2).store(total)
+        (far + (rank * 2 + 1)).store(squares)
+
+
+def spread(slots: Any, part: int, eps: Any, blocks: int, centred: bool) -> tuple[Any, Any]:
+    """Mean and what to multiply with, of all blocks' sums, in the order of their parts."""
+    mean = cutlass.Float32(0.0)
+    squares = cutlass.Float32(0.0)
+    if centred:
+        for i in range(blocks):
+            mean = mean + slots[0, i]
+        mean = mean / (part * blocks)
+    for i in range(blocks):
+        squares = squares + slots[1, i]
+        if centred:
+            away = slots[0, i] / part - mean
+            squares = squares + away * away * float(part)
+    return mean, cute.math.rsqrt(squares / (part * blocks) + eps)
+
+
+@cute.jit
+def cluster_norm(
+    x: cute.Tensor,
+    residual: Any,
+    weight: Any,
+    bias: Any,
+    total: Any,
+    out: cute.Tensor,
+    eps: cutlass.Float32,
+    rows: cutlass.Constexpr[Rows],
+    blocks: cutlass.Constexpr[int],
+    centred: cutlass.Constexpr[bool],
+):
+    """Launch the kernel: as `sm80.norm`, with `rows` the part of a row that a block has."""
+
+    def matrix(t: Any) -> Any:
+        if t is None:
+            return None
+        stride = cute.assume(t.stride[0], divby=rows.vec)
+        layout = cute.make_layout((t.shape[0], blocks, rows.n), stride=(stride, rows.n, 1))
+        return cute.make_tensor(t.iterator, layout)
+
+    def vector(t: Any) -> Any:
+        layout = cute.make_layout((blocks, rows.n), stride=(rows.n, 1))
+        return None if t is None else cute.make_tensor(t.iterator, layout)
+
+    _norm(
+        *(matrix(t) for t in (x, residual)), *(vector(t) for t in (weight, bias)),
+        *(matrix(t) for t in (total, out)), eps, rows, blocks, centred,
+    ).launch(
+        grid=[x.shape[0] * blocks, 1, 1], block=[rows.threads, 1, 1], cluster=[blocks, 1, 1],
+        min_blocks_per_mp=rows.least_blocks,
+    )  # fmt: skip
