@@ -59,3 +59,6 @@ def test_products_run_beside_the_rest(head_dim: int, before: Any, after: Any) ->
     scores = plan.n // 2
     assert count == {"MOV": 0, "MUFU": scores + 2, "F2FP": scores // 2, "STL": 0, "LDL": 0}
     assert not any(x[:2] == ["IMAD", "MOV"] for x in names[: first + second])
+    waits = [i for i, x in enumerate(loop) if "WARPGROUP.DEPBAR" in x]
+    beside = loop[waits[0] : waits[1]]  # exponentials run while O += P V does
+    assert sum("MUFU.EX2" in x for x in beside) >= scores

@@ -72,7 +72,7 @@ class WarpgroupConfig:
     Args:
         groups: warpgroups of a block that compute, each with 64 queries: 2 or 3.
         n: keys that are worked on at a time.
-        stages: tiles of keys, and of values, in shared memory.
+        stages: tiles of keys, and of values, in shared memory; at least 2.
     """
 
     groups: int
@@ -96,7 +96,7 @@ class WarpgroupConfig:
         kept = head_dim // 2 + self.n // 2 + self.n // 4
         room = {2: 208, 3: 132}.get(self.groups, 0)
         good = head_dim in (64, 128) and self.n >= 16 and self.n % 16 == 0 and self.n <= 256
-        if not good or kept > room or self.stages < 1:
+        if not good or kept > room or self.stages < 2:
             raise ArgumentError(
                 "warpgroups cannot share these tiles", code="OC2546", found=self,
                 expected="heads of 64 or 128 elements, 2 or 3 warpgroups, and a multiple of 16 "

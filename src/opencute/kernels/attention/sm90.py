@@ -169,9 +169,9 @@ class Rows:
     def weigh(self, acc: Any) -> None:
         """Scores become weights, and are summed."""
         scores = by_rows(acc)
+        largest = [self._largest(scores[r, None]) for r in range(2)]
         for r in range(2):
-            most = scores[r, None].load().reduce(cute.ReductionOp.MAX, -cutlass.Float32.inf, 0)
-            most = cute.arch.warp_reduction(most, cute.arch.fmax, threads_in_group=4)
+            most = cute.arch.warp_reduction(largest[r], cute.arch.fmax, threads_in_group=4)
             before = self.level[r]
             level = cute.arch.fmax(before, most * self.scale)
             self.factor[r] = cute.math.exp2(before - level, fastmath=True)
@@ -180,6 +180,13 @@ class Rows:
             scores[r, None] = p
             total = self.total[r] * self.factor[r]
             self.total[r] = p.reduce(cute.ReductionOp.ADD, total, 0)
+
+    def _largest(self, scores: Any) -> Any:
+        """The largest of a row's scores, found in two chains that do not wait for each other."""
+        chains = [scores[0], scores[1]]
+        for c in range(2, cute.size(scores)):
+            chains[c % 2] = cute.arch.fmax(chains[c % 2], scores[c])
+        return cute.arch.fmax(*chains)
 
     def rescale(self, acc: Any) -> None:
         """What was summed before the level changed follows it."""
@@ -295,6 +302,7 @@ def consume(
     mask(worker.rS, last, first, corner, places.keys, plan)
     rows.weigh(worker.rS)
     worker.keep()
+    value = values.wait_and_advance()
     if worker.which == plan.groups - 1:  # the first turn is the first warpgroup's
         worker.next_turn()
     for i in range(1, count):
@@ -302,21 +310,21 @@ def consume(
         worker.turn()
         warpgroup.fence()
         worker.scores(key.index)
-        value = values.wait_and_advance()
         worker.add_values(value.index)
         worker.next_turn()
         warpgroup.wait_group(1)
         key.release()
         mask(worker.rS, last - i, first, corner, places.keys, plan)
         rows.weigh(worker.rS)
+        following = values.wait_and_advance()
         warpgroup.wait_group(0)
         value.release()
+        value = following
         rows.rescale(worker.rO)
         warpgroup.fence()
         worker.keep()
     if worker.which == 0:
         worker.turn()  # the one that nobody takes
-    value = values.wait_and_advance()
     warpgroup.fence()
     worker.add_values(value.index)
     warpgroup.wait_group(0)
