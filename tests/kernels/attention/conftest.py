@@ -15,18 +15,28 @@ import opencute as cutlass
 from opencute.base.errors import OpenCuTeError
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.attention.reference import attention as reference
+from opencute.kernels.attention.sm90 import WarpgroupPlan
 
 
-def run(module: Any) -> None:
-    """Four tiles of keys through two stages, by the kernels of a module."""
+def run(launch: Any, queries: int, blocks: int) -> None:
+    """Four tiles of keys through two stages, with one launch."""
     rng = np.random.default_rng(0)
-    q, k, v = (rng.standard_normal((1, n, 1, 64)).astype(np.float16) for n in (128, 64, 64))
+    q, k, v = (rng.standard_normal((1, n, 1, 64)).astype(np.float16) for n in (queries, 64, 64))
     out = np.zeros_like(q)
     tensors = [from_dlpack(x).mark_layout_dynamic(leading_dim=3) for x in (q, k, v, out)]
-    plan = module.WarpgroupPlan(cutlass.Float16, 64, 2, 16, 2, None, None, 1)
-    module.attention_forward(*tensors, None, 64**-0.5 * np.log2(np.e), plan)
+    plan = WarpgroupPlan(cutlass.Float16, 64, 2, 16, 2, None, None, 1, blocks=blocks)
+    launch(*tensors, None, 64**-0.5 * np.log2(np.e), plan)
     want, _ = reference(q, k, v, 64**-0.5)
     np.testing.assert_allclose(out.astype(np.float64), want, rtol=2e-3, atol=1e-3)
+
+
+def reported(launch: Any, queries: int, blocks: int) -> OpenCuTeError | None:
+    """What the checking simulator reports of a launch, or None."""
+    try:
+        run(launch, queries, blocks)
+    except OpenCuTeError as e:
+        return e
+    return None
 
 
 @pytest.fixture
@@ -36,10 +46,20 @@ def report_of(
     """What the checking simulator reports of the kernels with another text, or None."""
 
     def report(text: str, other: str) -> OpenCuTeError | None:
-        try:
-            run(planted("opencute.kernels.attention.sm90", text, other, 1))
-        except OpenCuTeError as e:
-            return e
-        return None
+        module = planted("opencute.kernels.attention.sm90", text, other, 1)
+        return reported(module.attention_forward, 128, 0)
+
+    return report
+
+
+@pytest.fixture
+def persistent_report_of(
+    checked: None, planted: Callable[..., ModuleType]
+) -> Callable[[str, str], OpenCuTeError | None]:
+    """The same of kernels whose blocks stay, for two tiles of queries."""
+
+    def report(text: str, other: str) -> OpenCuTeError | None:
+        module = planted("opencute.kernels.attention.sm90_persistent", text, other, 1)
+        return reported(module.attention_persistent, 256, 1)
 
     return report

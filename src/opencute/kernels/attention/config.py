@@ -5,7 +5,7 @@
 In: the size of a head. Out: a frozen configuration::
 
     heuristic(128)                      # AttentionConfig(m=128, n=64, warps=4)
-    warpgroup_heuristic(128, True)      # WarpgroupConfig(groups=2, n=128, stages=2)
+    warpgroup_heuristic(128, True)      # WarpgroupConfig(2, 128, 2, queries=2)
     backward_heuristic(128, 232448)     # BackwardConfig(m=64, n=128, warps=8, stages=2)
 """
 
@@ -73,15 +73,20 @@ class WarpgroupConfig:
         groups: warpgroups of a block that compute, each with 64 queries: 2 or 3.
         n: keys that are worked on at a time.
         stages: tiles of keys, and of values, in shared memory; at least 2.
+        persistent: whether blocks stay for many tiles of queries.
+        queries: tiles of queries in shared memory: 1, or 2 where blocks stay.
     """
 
     groups: int
     n: int
     stages: int
+    persistent: bool = True
+    queries: int = 1
 
     def smem_bytes(self, head_dim: int) -> int:
         """Shared memory of a block."""
-        return 2 * head_dim * (64 * self.groups + 2 * self.stages * self.n) + 1024
+        rows = 64 * self.groups * self.queries + 2 * self.stages * self.n
+        return 2 * head_dim * rows + 1024
 
     def check(self, head_dim: int, smem: int) -> WarpgroupConfig:
         """The configuration itself, if it is possible.
@@ -210,19 +215,26 @@ def warpgroup_heuristic(head_dim: int, masked: bool) -> WarpgroupConfig:
         masked: whether queries see different keys: smaller tiles then waste less on both edges.
     """
     if head_dim == 64:
-        return WarpgroupConfig(3, 128, 2)
-    return WarpgroupConfig(2, 128 if masked else 176, 2)
+        return WarpgroupConfig(3, 128, 2, queries=2)
+    return WarpgroupConfig(2, 128, 2, queries=2) if masked else WarpgroupConfig(2, 176, 2)
 
 
 def warpgroup_search_space(head_dim: int, smem: int) -> Iterator[WarpgroupConfig]:
-    """All choices with warpgroups that are worth trying, promising ones first."""
-    for groups in (2, 3):
-        for n in (128, 176, 160, 192, 96, 64):
-            for stages in (2, 3, 4):
-                try:
-                    yield WarpgroupConfig(groups, n, stages).check(head_dim, smem)
-                except ArgumentError:
-                    continue
+    """All choices with warpgroups that are worth trying, promising ones first; at most 12."""
+    wide = (
+        (2, 176, 2), (2, 160, 2, True, 2), (2, 128, 2, True, 2), (2, 128, 2), (2, 144, 2, True, 2),
+        (2, 176, 2, False), (2, 128, 2, False), (2, 112, 3, True, 2), (3, 80, 3, True, 2),
+    )  # fmt: skip
+    narrow = (
+        (3, 128, 2), (3, 128, 2, True, 2), (3, 128, 3, True, 2), (3, 112, 3, True, 2),
+        (2, 192, 2, True, 2), (2, 128, 3, True, 2), (2, 224, 2, True, 2), (2, 160, 3, True, 2),
+        (3, 128, 2, False), (2, 192, 2, False), (3, 96, 4, True, 2),
+    )  # fmt: skip
+    for choice in narrow if head_dim <= 64 else wide:
+        try:
+            yield WarpgroupConfig(*choice).check(head_dim, smem)
+        except ArgumentError:
+            continue
 
 
 def backward_heuristic(head_dim: int, smem: int) -> BackwardConfig:

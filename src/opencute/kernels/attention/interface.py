@@ -34,6 +34,7 @@ from opencute.kernels.attention.sm80_backward import BackwardPlan
 from opencute.kernels.attention.sm80_backward import attention_backward as launch_backward
 from opencute.kernels.attention.sm90 import WarpgroupPlan
 from opencute.kernels.attention.sm90 import attention_forward as launch_warpgroups
+from opencute.kernels.attention.sm90_persistent import attention_persistent
 from opencute.kernels.checked import checked
 
 __all__ = [
@@ -311,9 +312,12 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
         before, after = call.window or (None, None)
         after = 0 if call.causal and (after is None or after > 0) else after
         plan = WarpgroupPlan(
-            call.dtype, head_dim, config.groups, config.n, config.stages, before, after, call.group
-        )
-        launch_warpgroups(*tensors, logs, scale, plan)
+            call.dtype, head_dim, config.groups, config.n, config.stages, before, after, call.group,
+            config.queries,
+            utils.HardwareInfo().get_device_multiprocessor_count() if config.persistent else 0,
+        )  # fmt: skip
+        launch = attention_persistent if config.persistent else launch_warpgroups
+        launch(*tensors, logs, scale, plan)
         return
     plan = AttentionPlan(
         call.dtype, head_dim, config.m, config.n, config.warps, call.causal, group=call.group,

@@ -46,6 +46,8 @@ class WarpgroupPlan:
         before, after: how many keys before and after its own place, counted from the end, a query
             sees; None: all.
         group: heads of queries to one head of keys.
+        queries: tiles of queries in shared memory.
+        blocks: how many blocks stay; 0: each tile of queries has one of its own.
     """
 
     dtype: Any
@@ -56,6 +58,8 @@ class WarpgroupPlan:
     before: int | None
     after: int | None
     group: int
+    queries: int = 1
+    blocks: int = 0
 
     @property
     def m(self) -> int:
@@ -87,7 +91,9 @@ class WarpgroupPlan:
         by_rows, by_columns = utils.LayoutEnum.ROW_MAJOR, utils.LayoutEnum.COL_MAJOR
         first, second = (ROWS, self.n, self.head_dim), (ROWS, self.head_dim, self.n)
         return (
-            hopper_helpers.make_smem_layout_a(by_rows, first, self.dtype, self.groups),
+            hopper_helpers.make_smem_layout_a(
+                by_rows, first, self.dtype, self.groups * self.queries
+            ),
             hopper_helpers.make_smem_layout_b(by_rows, first, self.dtype, self.stages),
             hopper_helpers.make_smem_layout_b(by_columns, second, self.dtype, self.stages),
         )
@@ -181,6 +187,13 @@ class Rows:
             total = self.total[r] * self.factor[r]
             self.total[r] = p.reduce(cute.ReductionOp.ADD, total, 0)
 
+    def begin(self) -> tuple[Any, Any]:
+        """Begin with other rows; levels and sums of those so far."""
+        known = tuple(tuple(x[r] for r in range(2)) for x in (self.level, self.total))
+        self.level.fill(LOWEST)
+        self.total.fill(0.0)
+        return known
+
     def _largest(self, scores: Any) -> Any:
         """The largest of a row's scores, found in two chains that do not wait for each other."""
         chains = [scores[0], scores[1]]
@@ -237,7 +250,7 @@ class Worker:
         self.first, self.second = mmas
         self.which, self.plan = which, plan
         thr, other = self.first.get_slice(0), self.second.get_slice(0)
-        self.rQ = self.first.make_fragment_A(thr.partition_A(sQ))[None, None, None, which]
+        self.rQ = self.first.make_fragment_A(thr.partition_A(sQ))
         self.rK = self.first.make_fragment_B(thr.partition_B(sK))
         self.rV = self.second.make_fragment_B(other.partition_B(sV))
         self.rO = cute.make_rmem_tensor(
@@ -253,10 +266,11 @@ class Worker:
             cute.make_layout(((2, 2, 2), 1, plan.n // 16), stride=((1, 2, 4), 0, 8)),
         )
 
-    def scores(self, index: Any) -> None:
-        """Start Q K^T of the tile in a stage."""
+    def scores(self, index: Any, place: Any) -> None:
+        """Start Q K^T of the keys in a stage, and the queries in a place."""
         self.first.set(warpgroup.Field.ACCUMULATE, False)
-        cute.gemm(self.first, self.rS, self.rQ, self.rK[None, None, None, index], self.rS)
+        rQ = self.rQ[None, None, None, place]
+        cute.gemm(self.first, self.rS, rQ, self.rK[None, None, None, index], self.rS)
         warpgroup.commit_group()
 
     def add_values(self, index: Any) -> None:
@@ -296,7 +310,7 @@ def consume(
     loads_q.make_consumer().wait()
     key = keys.wait_and_advance()
     warpgroup.fence()
-    worker.scores(key.index)
+    worker.scores(key.index, worker.which)
     warpgroup.wait_group(0)
     key.release()
     mask(worker.rS, last, first, corner, places.keys, plan)
@@ -309,7 +323,7 @@ def consume(
         key = keys.wait_and_advance()
         worker.turn()
         warpgroup.fence()
-        worker.scores(key.index)
+        worker.scores(key.index, worker.which)
         worker.add_values(value.index)
         worker.next_turn()
         warpgroup.wait_group(1)
