@@ -75,6 +75,8 @@ class WarpgroupConfig:
         stages: tiles of keys, and of values, in shared memory; at least 2.
         persistent: whether blocks stay for many tiles of queries.
         queries: tiles of queries in shared memory: 1, or 2 where blocks stay.
+        slack: how far scores may exceed the largest ones so far, as a power of two, before what
+            was summed is scaled; at most 15.
     """
 
     groups: int
@@ -82,6 +84,7 @@ class WarpgroupConfig:
     stages: int
     persistent: bool = True
     queries: int = 1
+    slack: float = 0.0
 
     def smem_bytes(self, head_dim: int) -> int:
         """Shared memory of a block."""
@@ -101,6 +104,8 @@ class WarpgroupConfig:
         kept = head_dim // 2 + self.n // 2 + self.n // 4
         room = {2: 208, 3: 132}.get(self.groups, 0)
         good = head_dim in (64, 128) and self.n >= 16 and self.n % 16 == 0 and self.n <= 256
+        good = good and self.queries in ((1, 2) if self.persistent else (1,))
+        good = good and 0.0 <= self.slack <= 15.0  # weights are below 2**16
         if not good or kept > room or self.stages < 2:
             raise ArgumentError(
                 "warpgroups cannot share these tiles", code="OC2546", found=self,
@@ -222,13 +227,15 @@ def warpgroup_heuristic(head_dim: int, masked: bool) -> WarpgroupConfig:
 def warpgroup_search_space(head_dim: int, smem: int) -> Iterator[WarpgroupConfig]:
     """All choices with warpgroups that are worth trying, promising ones first; at most 12."""
     wide = (
-        (2, 176, 2), (2, 160, 2, True, 2), (2, 128, 2, True, 2), (2, 128, 2), (2, 144, 2, True, 2),
-        (2, 176, 2, False), (2, 128, 2, False), (2, 112, 3, True, 2), (3, 80, 3, True, 2),
+        (2, 176, 2), (2, 176, 2, True, 1, 8.0), (2, 160, 2, True, 2), (2, 160, 2, True, 2, 8.0),
+        (2, 128, 2, True, 2), (2, 128, 2, True, 2, 8.0), (2, 128, 2), (2, 144, 2, True, 2, 8.0),
+        (2, 176, 2, False), (2, 128, 2, False), (2, 112, 3, True, 2, 8.0), (3, 80, 3, True, 2),
     )  # fmt: skip
     narrow = (
-        (3, 128, 2), (3, 128, 2, True, 2), (3, 128, 3, True, 2), (3, 112, 3, True, 2),
-        (2, 192, 2, True, 2), (2, 128, 3, True, 2), (2, 224, 2, True, 2), (2, 160, 3, True, 2),
-        (3, 128, 2, False), (2, 192, 2, False), (3, 96, 4, True, 2),
+        (3, 128, 2, True, 2), (3, 128, 2, True, 2, 8.0), (3, 128, 2), (3, 112, 3, True, 2, 8.0),
+        (2, 192, 2, True, 2), (2, 192, 2, True, 2, 8.0), (2, 128, 3, True, 2, 8.0),
+        (2, 224, 2, True, 2, 8.0), (2, 160, 3, True, 2, 8.0),
+        (3, 128, 2, False), (2, 192, 2, False), (3, 96, 4, True, 2, 8.0),
     )  # fmt: skip
     for choice in narrow if head_dim <= 64 else wide:
         try:

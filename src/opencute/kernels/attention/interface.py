@@ -315,6 +315,7 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
             call.dtype, head_dim, config.groups, config.n, config.stages, before, after, call.group,
             config.queries,
             utils.HardwareInfo().get_device_multiprocessor_count() if config.persistent else 0,
+            config.slack,
         )  # fmt: skip
         launch = attention_persistent if config.persistent else launch_warpgroups
         launch(*tensors, logs, scale, plan)

@@ -48,6 +48,8 @@ class WarpgroupPlan:
         group: heads of queries to one head of keys.
         queries: tiles of queries in shared memory.
         blocks: how many blocks stay; 0: each tile of queries has one of its own.
+        slack: how far scores may be above what they are compared with, as a power of two, before
+            that follows and what was summed is scaled.
     """
 
     dtype: Any
@@ -60,6 +62,7 @@ class WarpgroupPlan:
     group: int
     queries: int = 1
     blocks: int = 0
+    slack: float = 0.0
 
     @property
     def m(self) -> int:
@@ -90,6 +93,7 @@ class WarpgroupPlan:
         """Shared memory of Q (or O), K and V: the last mode is the warpgroup, or the stage."""
         by_rows, by_columns = utils.LayoutEnum.ROW_MAJOR, utils.LayoutEnum.COL_MAJOR
         first, second = (ROWS, self.n, self.head_dim), (ROWS, self.head_dim, self.n)
+        places = self.groups * self.queries
         return (
             hopper_helpers.make_smem_layout_a(
                 by_rows, first, self.dtype, self.groups * self.queries
@@ -164,8 +168,8 @@ class Rows:
     """What is known of a thread's two rows: the level that scores are compared with, the sum of
     weights, and by how much the last tile changed the level."""
 
-    def __init__(self, scale: Any) -> None:
-        self.scale = scale
+    def __init__(self, scale: Any, slack: float) -> None:
+        self.scale, self.slack = scale, slack
         self.level = cute.make_rmem_tensor(2, cutlass.Float32)  # scaled
         self.total = cute.make_rmem_tensor(2, cutlass.Float32)
         self.factor = cute.make_rmem_tensor(2, cutlass.Float32)
@@ -180,6 +184,8 @@ class Rows:
             most = cute.arch.warp_reduction(largest[r], cute.arch.fmax, threads_in_group=4)
             before = self.level[r]
             level = cute.arch.fmax(before, most * self.scale)
+            if self.slack:
+                level = cute.where(level > before + self.slack, level, before)
             self.factor[r] = cute.math.exp2(before - level, fastmath=True)
             self.level[r] = level
             p = cute.math.exp2(scores[r, None].load() * self.scale - level, fastmath=True)
@@ -204,8 +210,19 @@ class Rows:
     def rescale(self, acc: Any) -> None:
         """What was summed before the level changed follows it."""
         rows = by_rows(acc)
+        if self.slack:
+            rescale_if_needed(rows, self.factor)
+            return
         for r in range(2):
             rows[r, None] = rows[r, None].load() * self.factor[r]
+
+
+@cute.jit
+def rescale_if_needed(rows: Any, factor: Any):
+    """What was summed follows, in warps in which a level changed."""
+    if cute.arch.vote_any_sync((factor[0] != 1.0) | (factor[1] != 1.0)):
+        for r in cutlass.range_constexpr(2):
+            rows[r, None] = rows[r, None].load() * factor[r]
 
 
 @cute.jit
@@ -442,7 +459,7 @@ def attention_kernel(
         which = group - 1
         tid = tid % GROUP
         worker = Worker(mmas, sQ, sK, sV, which, plan)
-        rows = Rows(scale_log2)
+        rows = Rows(scale_log2, plan.slack)
         corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
         consume(worker, rows, loads, places, corner)
         tile = block * plan.groups + which

@@ -142,7 +142,8 @@ def produce(loads: Any, q: Any, k: Any, v: Any, order: Any, plan: cutlass.Conste
     """Load all tiles of this block: the first keys, the queries, then values and further keys.
 
     Args:
-        q, k, v: an atom, coordinates (values, tiles, heads, batches), shared memory (values, places).
+        q, k, v: an atom, coordinates (values, tiles, heads, batches), and shared memory (values,
+            places).
     """
     queries, keys, values = (x.make_producer() for x in loads)
     for turn in range(order.count()):
@@ -380,7 +381,7 @@ def attention_kernel(
         tid = tid % GROUP
         worker = Worker(mmas, sQ, sK, sV, group - 1, plan)
         corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
-        consume(worker, Rows(scale_log2), loads, order, mO, mLogs, corner)
+        consume(worker, Rows(scale_log2, plan.slack), loads, order, mO, mLogs, corner)
 
 
 @cute.jit
