@@ -78,10 +78,11 @@ def main():
         "matmul": graphed(lambda: torch.matmul(a, b.T, out=plain)),
         "addmm": graphed(lambda: torch.addmm(bias, a, b.T, out=with_bias)),
     }
-    right = {}
+    right, kept = {}, []  # a graph keeps no memory alive that it writes to
     steps = [int(x) for x in options.steps.split(",")]
     for step in steps:
         call, out = prepared(step, a, b, bias)
+        kept.append((call, out))
         functions[str(step)] = graphed(call)
         torch.cuda.synchronize()
         right[step] = agrees(out, with_bias if step == 7 else plain, k)

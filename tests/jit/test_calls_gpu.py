@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +32,12 @@ def add_number_kernel(x: cute.Tensor, n: cutlass.Float32):
 @cute.jit
 def add_number(x: cute.Tensor, n: cutlass.Float32):
     add_number_kernel(x, n).launch(grid=cute.ceil_div(x.shape[0], 128), block=128)
+
+
+@cute.jit
+def both(x: cute.Tensor, y: cute.Tensor, n: cutlass.Float32):
+    add_number(x, n)
+    add_number(y, n)
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +101,39 @@ def test_a_graph_captures_calls() -> None:
         graph.replay()
     torch.cuda.synchronize()
     assert (x == 18).all()
+
+
+def test_a_graph_outlives_the_function_that_it_captured() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.zeros(1000, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    compiled = cute.compile(add_number, from_dlpack(x).mark_layout_dynamic(), 1.0)
+    compiled(x, 0.0)
+    with torch.cuda.graph(graph):
+        compiled(x, 1.0)
+    alive = weakref.ref(compiled)
+    del compiled
+    calls._runners.clear()
+    gc.collect()
+    assert alive() is None
+    graph.replay()
+    torch.cuda.synchronize()
+    assert (x == 1).all()
+
+
+def test_tensors_on_the_gpu_in_the_simulator() -> None:
+    """They are copied, and what shares memory shares the copy."""
+    torch = pytest.importorskip("torch")
+    x = torch.zeros(1000, device="cuda")
+    with KNOBS.override(target="sim"):
+        add_number(x[100:300], 1.0)
+        compiled = cute.compile(both, from_dlpack(x), from_dlpack(x[500:]), 1.0)
+        compiled(from_dlpack(x), from_dlpack(x[500:]), 1.0)
+    want = torch.zeros(1000)
+    want[100:300] += 1
+    want += 1
+    want[500:] += 1
+    assert torch.equal(x.cpu(), want)
 
 
 def test_threads_without_a_context() -> None:

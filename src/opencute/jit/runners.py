@@ -7,7 +7,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opencute.base.counters import COUNTERS
 from opencute.base.knobs import KNOBS
@@ -16,6 +16,9 @@ from opencute.compiler.targets import RunTarget
 from opencute.ir.core import Op
 from opencute.lang.external import ExternalPointer, ExternalTensor
 from opencute.sim import Buffer, RunReport, Simulator
+
+if TYPE_CHECKING:
+    from opencute.jit.host_copies import HostCopies
 
 __all__ = [
     "MemoryMarks",
@@ -148,7 +151,8 @@ class SimRunner:
         """A call with these arguments."""
 
         def run() -> list[Any]:
-            args = [self._argument(v) for v in values]
+            copies = _copies(values)
+            args = [self._argument(v, copies) for v in values]
             COUNTERS.launches += self.launches
             self.simulator.seed = KNOBS.sim_seed
             self.simulator.check = KNOBS.sim_check
@@ -161,6 +165,8 @@ class SimRunner:
             finally:
                 for buffer in known:
                     self.simulator.unregister(buffer)
+            if copies is not None:
+                copies.copy_back()
             for value, arg in zip(values, args, strict=True):
                 if isinstance(value, ExternalTensor):
                     written = arg.buffer.written
@@ -170,19 +176,31 @@ class SimRunner:
 
         return run
 
-    def _argument(self, value: Any) -> Any:
+    def _argument(self, value: Any, copies: HostCopies | None) -> Any:
         if isinstance(value, ExternalTensor):
-            return _buffer(value)
+            on_gpu = copies is not None and not value.array.is_cpu
+            return _buffer(value, copies.address(value) if on_gpu else value.data_ptr)
         if isinstance(value, ExternalPointer):
             return _window(value)
         return value
 
 
-def _buffer(t: ExternalTensor) -> Any:
+def _copies(values: list[Any]) -> HostCopies | None:
+    """Copies of the tensors that are on a GPU, None if there is none."""
+    tensors = [v for v in values if isinstance(v, ExternalTensor) and not v.array.is_cpu]
+    if not tensors:
+        return None
+    # The driver is only loaded where it is used.
+    from opencute.jit.host_copies import HostCopies
+
+    return HostCopies(tensors)
+
+
+def _buffer(t: ExternalTensor, address: int) -> Any:
     """The memory that a tensor's elements span, as a pointer to its first element."""
     start, size = t.span_bytes()
     buffer = Buffer.from_address(
-        t.data_ptr + start, size, f"{t.element_type}{list(t.shape)}", owner=t.array,
+        address + start, size, f"{t.element_type}{list(t.shape)}", owner=t.array,
         read_only=t.array.read_only,
         initialised=not (_knows_marks(t) and _marks[0].is_uninitialized(t.owner)),
     )  # fmt: skip

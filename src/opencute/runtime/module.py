@@ -9,7 +9,9 @@ In: a cubin, or PTX for the driver to assemble. Out: a `Module` and its `Functio
     kernel.attributes.registers, kernel.attributes.local_bytes
     kernel.set_max_dynamic_smem(200 << 10)
 
-The module is unloaded when it is closed or dies; a function keeps its module alive.
+The module is unloaded when it is closed; a function keeps its module alive. The code of one that
+dies stays on the device, for CUDA graphs that have captured its kernels name no module that they
+could keep: the oldest is unloaded when more than 1024 have died.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
+from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakValueDictionary
@@ -41,6 +44,8 @@ _ATTRIBUTES = {
     "binary_version": 6,
 }
 _MAX_DYNAMIC_SMEM, _NON_PORTABLE_CLUSTER = 8, 14
+_KEPT = 1024  # modules that have died; a small one takes some 10 KB of the device's memory
+_dead: deque[tuple[int, int]] = deque()  # device, CUmodule
 
 
 @dataclass(frozen=True)
@@ -171,8 +176,7 @@ class Module:
         module, self._handle = getattr(self, "_handle", 0), 0
         if module:
             self._functions.clear()
-            with driver.use_device(self.device):
-                driver.call("cuModuleUnload", module)
+            _unload(self.device, module)
 
     def __enter__(self) -> Module:
         return self
@@ -183,10 +187,20 @@ class Module:
     def __del__(self) -> None:
         if sys is None or sys.is_finalizing():  # pyright: ignore[reportUnnecessaryComparison]
             return
-        with contextlib.suppress(
-            DeviceError, MissingPieceError
-        ):  # the context is gone, and the code with it
-            self.close()
+        module, self._handle = getattr(self, "_handle", 0), 0
+        if not module:
+            return
+        _dead.append((self.device, module))
+        while len(_dead) > _KEPT:
+            with contextlib.suppress(
+                DeviceError, MissingPieceError
+            ):  # the context is gone, and the code with it
+                _unload(*_dead.popleft())
+
+
+def _unload(device: int, module: int) -> None:
+    with driver.use_device(device):
+        driver.call("cuModuleUnload", module)
 
 
 class Function:

@@ -68,7 +68,8 @@ def _last_line(text: str) -> str:
 def _command(path: Path, arguments: tuple[str, ...]) -> list[str]:
     run = [sys.executable, "-m", "opencute.tools", "run"]
     if path.name.startswith("test_"):
-        plain = ("-q", "-p", "no:cacheprovider", "--noconftest", "--tb=line")
+        # No settings of a project that the copy happens to lie in.
+        plain = ("-q", "-c", os.devnull, "-p", "no:cacheprovider", "--noconftest", "--tb=line")
         return [*run, "-m", "pytest", *plain, str(path), *arguments]
     return [*run, str(path), *arguments]
 

@@ -72,11 +72,13 @@ def test_machine_code(arch: str) -> None:
 
 
 @pytest.mark.t2
-def test_on_a_gpu() -> None:
+@pytest.mark.parametrize("where", ["cuda", "sim"])
+def test_on_a_gpu(where: str) -> None:
     torch = pytest.importorskip("torch")
     x = torch.arange(16 * 64, dtype=torch.float32, device="cuda").reshape(16, 64)
     out = torch.zeros(4, 64, device="cuda")
-    tile(from_dlpack(x, assumed_align=16), from_dlpack(out, assumed_align=16), 1, "L1")
+    with KNOBS.override(target=where):
+        tile(from_dlpack(x, assumed_align=16), from_dlpack(out, assumed_align=16), 1, "L1")
     assert torch.equal(out, x[4:8])
 
 
