@@ -25,6 +25,13 @@ FIRST = """    warpgroup.wait_group(0)
     key.release()
 """
 NEXT = "            queries.wait()\n            worker.turn()\n"
+VALUES = (
+    NEXT
+    + """            warpgroup.fence()
+            worker.scores(key.index, queries.state.index)
+            worker.add_values(value.index)
+"""
+)
 FAULTS = [
     # what is wrong, the text, what stands there instead, the report
     ("no wait for the next Q", NEXT, "            worker.turn()\n", "OC3402"),
@@ -39,11 +46,7 @@ FAULTS = [
     ("results leave before they are there", "            warpgroup.wait_group(0)\n"
      "            value.release()\n            value = following\n            finish",
      "            value.release()\n            value = following\n            finish", EARLY),
-    ("no turn for the next", "            worker.add_values(value.index)\n"
-     "            worker.next_turn()\n            warpgroup.wait_group(1)\n            key.release()\n"
-     "            if count",
-     "            worker.add_values(value.index)\n            warpgroup.wait_group(1)\n"
-     "            key.release()\n            if count", STUCK),
+    ("no turn for the next", VALUES + "            worker.next_turn()\n", VALUES, STUCK),
     ("too few bytes", "tx_count=2 * plan.head_dim * count,", "tx_count=plan.head_dim * count,",
      "OC2192"),
     ("barriers are not ready", "    cute.arch.sync_threads()\n", "", "OC3404"),

@@ -95,9 +95,7 @@ class WarpgroupPlan:
         first, second = (ROWS, self.n, self.head_dim), (ROWS, self.head_dim, self.n)
         places = self.groups * self.queries
         return (
-            hopper_helpers.make_smem_layout_a(
-                by_rows, first, self.dtype, self.groups * self.queries
-            ),
+            hopper_helpers.make_smem_layout_a(by_rows, first, self.dtype, places),
             hopper_helpers.make_smem_layout_b(by_rows, first, self.dtype, self.stages),
             hopper_helpers.make_smem_layout_b(by_columns, second, self.dtype, self.stages),
         )
