@@ -25,7 +25,8 @@ def run(launch: Any, queries: int, blocks: int) -> None:
     out = np.zeros_like(q)
     tensors = [from_dlpack(x).mark_layout_dynamic(leading_dim=3) for x in (q, k, v, out)]
     plan = WarpgroupPlan(cutlass.Float16, 64, 2, 16, 2, None, None, 1, blocks=blocks)
-    launch(*tensors, None, 64**-0.5 * np.log2(np.e), plan)
+    more = (None, None, queries) if blocks else ()
+    launch(*tensors, None, *more, 64**-0.5 * np.log2(np.e), plan)
     want, _ = reference(q, k, v, 64**-0.5)
     np.testing.assert_allclose(out.astype(np.float64), want, rtol=2e-3, atol=1e-3)
 

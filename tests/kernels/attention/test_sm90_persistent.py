@@ -86,7 +86,7 @@ def test_simulated(
     out, logs = np.full_like(q, 7), np.zeros((b, h, sq), np.float32)
     tensors = [from_dlpack(x).mark_layout_dynamic(leading_dim=3) for x in (q, k, v, out)]
     plan = WarpgroupPlan(cutlass.Float16, 64, groups, n, 2, before, after, h // hk, queries, blocks)
-    attention_persistent(*tensors, logs, 0.125 * np.log2(np.e), plan)
+    attention_persistent(*tensors, logs, None, None, sq, 0.125 * np.log2(np.e), plan)
     want, want_logs = reference(q, k, v, 0.125, window=(before, after))
     np.testing.assert_allclose(out.astype(np.float64), want, rtol=2e-3, atol=1e-3)
     np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)

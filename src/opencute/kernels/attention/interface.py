@@ -317,8 +317,11 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
             utils.HardwareInfo().get_device_multiprocessor_count() if config.persistent else 0,
             config.slack,
         )  # fmt: skip
-        launch = attention_persistent if config.persistent else launch_warpgroups
-        launch(*tensors, logs, scale, plan)
+        if config.persistent:
+            longest = call.longest()[0]
+            attention_persistent(*tensors, logs, *call.starts(), longest, scale, plan)
+        else:
+            launch_warpgroups(*tensors, logs, scale, plan)
         return
     plan = AttentionPlan(
         call.dtype, head_dim, config.m, config.n, config.warps, call.causal, group=call.group,

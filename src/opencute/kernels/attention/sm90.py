@@ -117,7 +117,7 @@ class Places:
     def tiles(self) -> tuple[Any, Any]:
         """The first tile, and how many; one at least, so that there is always something to do."""
         plan = self.plan
-        count = cute.ceil_div(self.keys, plan.n)
+        count = cutlass.max(cute.ceil_div(self.keys, plan.n), 1)
         start, end = 0, count
         if plan.after is not None:
             past = cutlass.max(self.first + (plan.m + plan.after), 1)

@@ -5,17 +5,14 @@
 While the last product of a tile's values runs, so do the first scores of the next tile: its queries
 were loaded when the last scores were there. Results go from registers to memory, eight to a thread
 after threads of a row have traded theirs, beside the products of the other warpgroups.
-
-Queries that see all keys: each block takes every n-th tile. Others: tiles are sorted by how many
-keys they see, for as many heads at a time as the L2 cache holds the keys of, up and down in turns.
-Blocks take one of each round, in turns from both ends, so that all have alike much to do; what is
-left, the shortest tiles, are blocks of their own, which start where room is first.
+`sm90_order` says which tiles a block has, also of sequences that lie end to end: of those, keys of
+a neighbour are hidden as those that there are not, its values are cleared in shared memory, and
+results are stored by rows.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import opencute as cutlass
@@ -24,90 +21,20 @@ from opencute.kernels.attention.parts import as_heads
 from opencute.kernels.attention.sm90 import (
     GROUP,
     ROWS,
-    Places,
+    STORES,
     Rows,
     WarpgroupPlan,
     Worker,
     by_rows,
     mask,
 )
+from opencute.kernels.attention.sm90_order import Order
 
 __all__ = ["attention_kernel", "attention_persistent"]
 
 L2_BYTES = 32 << 20  # of the L2 cache, for keys and values
 
 cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
-
-
-@dataclass(frozen=True)
-class Order:
-    """Which tiles of queries a block has.
-
-    Args:
-        blocks: tiles of a head.
-        heads: heads of a batch.
-        pairs: heads of all batches.
-        section: heads whose tiles are sorted together; the last ones' longest come first.
-        lengths: queries, and keys.
-    """
-
-    blocks: Any
-    heads: Any
-    pairs: Any
-    section: Any
-    lengths: tuple[Any, Any]
-    plan: WarpgroupPlan
-
-    @property
-    def even(self) -> bool:
-        """Whether all tiles see equally many keys."""
-        return self.plan.after is None and self.plan.before is None
-
-    def rounds(self) -> Any:
-        """How many tiles the blocks that stay have, where tiles differ."""
-        return self.blocks * self.pairs // self.plan.blocks
-
-    def grid(self) -> Any:
-        """How many blocks there are."""
-        total = self.blocks * self.pairs
-        if self.even:
-            return cutlass.min(total, self.plan.blocks)
-        stay = cutlass.min(self.rounds(), 1) * self.plan.blocks
-        return stay + total - self.rounds() * self.plan.blocks
-
-    def count(self) -> Any:
-        """How many tiles this block has."""
-        block, wide = cute.arch.block_idx()[0], self.plan.blocks
-        if self.even:
-            return cute.ceil_div(self.blocks * self.pairs - block, wide)
-        rounds = self.rounds()
-        return cute.where((block < wide) & (rounds > 0), rounds, 1)
-
-    def tile(self, turn: Any) -> tuple[Any, Any, Any]:
-        """Tile, head and batch of a turn of this block."""
-        block, wide = cute.arch.block_idx()[0], self.plan.blocks
-        if self.even:
-            index = turn * wide + block
-            pair, tile = index // self.blocks, index % self.blocks
-            return tile, pair % self.heads, pair // self.heads
-        rounds = self.rounds()
-        back = (turn & 1) * (wide - 1 - 2 * block)
-        stays = (block < wide) & (rounds > 0)
-        own = rounds * wide + block - cutlass.min(rounds, 1) * wide
-        index = cute.where(stays, turn * wide + block + back, own)
-        part = index // (self.section * self.blocks)
-        index = index - part * (self.section * self.blocks)
-        size = cutlass.min(self.section, self.pairs - part * self.section)
-        row, column = index // size, index % size
-        pair = part * self.section + column
-        parts = cute.ceil_div(self.pairs, self.section)
-        tile = cute.where((parts - part) % 2 == 1, self.blocks - 1 - row, row)
-        return tile, pair % self.heads, pair // self.heads
-
-    def places(self, tile: Any) -> Places:
-        """Which keys a tile's queries see."""
-        queries, keys = self.lengths
-        return Places(tile * self.plan.m + (keys - queries), keys, self.plan)
 
 
 class Queries:
@@ -137,51 +64,91 @@ class Queries:
         state.__init__(stages, 0, index, cute.where(wraps, state.phase ^ 1, state.phase))
 
 
+def rows_of(tensor: Any, head: Any, batch: Any, first: Any, order: Order, mode: int) -> Any:
+    """Coordinates of one head of one sequence, whose rows are along a mode."""
+    if not order.ragged:
+        return tensor[None, None, head, batch]
+    return cute.domain_offset((first, 0) if mode == 0 else (0, first), tensor[None, None, head, 0])
+
+
+def parts_of(atom: Any, tensor: Any, smem: Any, tile: tuple[int, int], mode: int) -> Any:
+    """An atom, coordinates (values, tiles) and shared memory (values, places)."""
+    at = (None, 0) if mode == 0 else (0, None)
+    into, coords = cpasync.tma_partition(
+        atom, 0, cute.make_layout(1), cute.group_modes(smem, 0, 2),
+        cute.group_modes(cute.local_tile(tensor, tile, at), 0, 2),
+    )  # fmt: skip
+    return atom, coords, into
+
+
+def load(parts: Any, tile: Any, handle: Any) -> None:
+    """Load a tile to where a handle says."""
+    atom, coords, into = parts
+    cute.copy(atom, coords[None, tile], into[None, handle.index], tma_bar_ptr=handle.barrier)
+    handle.commit()
+
+
 @cute.jit
-def produce(loads: Any, q: Any, k: Any, v: Any, order: Any, plan: cutlass.Constexpr[WarpgroupPlan]):
+def produce(
+    loads: Any, atoms: Any, tensors: Any, smem: Any, order: Any,
+    plan: cutlass.Constexpr[WarpgroupPlan],
+):  # fmt: skip
     """Load all tiles of this block: the first keys, the queries, then values and further keys.
 
     Args:
-        q, k, v: an atom, coordinates (values, tiles, heads, batches), and shared memory (values,
-            places).
+        atoms, tensors, smem: of Q, K and V.
     """
     queries, keys, values = (x.make_producer() for x in loads)
     for turn in range(order.count()):
         tile, head, batch = order.tile(turn)
         served = head // plan.group
-        start, count = order.places(tile).tiles()
-        handle = keys.acquire_and_advance()
-        at = (None, start + count - 1, served, batch)
-        cute.copy(k[0], k[1][at], k[2][None, handle.index], tma_bar_ptr=handle.barrier)
-        handle.commit()
+        first, _, first_k, _ = order.span(batch)
+        start, count = order.places(tile, batch).tiles()
+        q, k, v = (
+            parts_of(atom, rows_of(t, h, batch, row, order, mode), s, shape, mode)
+            for atom, t, s, h, row, mode, shape in zip(
+                atoms, tensors, smem, (head, served, served), (first, first_k, first_k),
+                (0, 0, 1), ((ROWS, plan.head_dim), (plan.n, plan.head_dim),
+                            (plan.head_dim, plan.n)), strict=True,
+            )
+        )  # fmt: skip
+        load(k, start + count - 1, keys.acquire_and_advance())
         for i in cutlass.range_constexpr(plan.groups):
-            handle = queries.acquire_and_advance()
-            at = (None, tile * plan.groups + i, head, batch)
-            cute.copy(q[0], q[1][at], q[2][None, handle.index], tma_bar_ptr=handle.barrier)
-            handle.commit()
-        for i in range(count):
-            if i > 0:
-                handle = keys.acquire_and_advance()
-                at = (None, start + count - 1 - i, served, batch)
-                cute.copy(k[0], k[1][at], k[2][None, handle.index], tma_bar_ptr=handle.barrier)
-                handle.commit()
-            handle = values.acquire_and_advance()
-            at = (None, start + count - 1 - i, served, batch)
-            cute.copy(v[0], v[1][at], v[2][None, handle.index], tma_bar_ptr=handle.barrier)
-            handle.commit()
+            load(q, tile * plan.groups + i, queries.acquire_and_advance())
+        load(v, start + count - 1, values.acquire_and_advance())
+        for i in range(1, count):
+            load(k, start + count - 1 - i, keys.acquire_and_advance())
+            load(v, start + count - 1 - i, values.acquire_and_advance())
+
+
+@cute.jit
+def clear(sV: Any, stage: Any, valid: Any, which: Any, tid: Any, plan: cutlass.Constexpr[Any]):
+    """Values behind a sequence's become 0: their weights are, but they may be no numbers.
+
+    The first warpgroup does it; the others' turns come later.
+    """
+    if which == 0 and valid < plan.n:
+        zeros = cute.make_rmem_tensor(8, plan.dtype)
+        zeros.fill(0.0)
+        across = plan.head_dim // 8
+        for at in range(cutlass.max(valid, 0) * across + tid, plan.n * across, GROUP):
+            piece = cute.local_tile(sV, (8, 1, 1), (at % across, at // across, stage))
+            cute.autovec_copy(zeros, cute.make_tensor(piece.iterator, cute.make_layout(8)))
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.barrier(barrier_id=STORES, number_of_threads=GROUP)
 
 
 @cute.jit
 def consume(
     worker: cutlass.Constexpr[Any], rows: cutlass.Constexpr[Any], loads: Any, order: Any,
-    mO: Any, mLogs: Any, corner: Any,
+    mO: Any, mLogs: Any, sV: Any, corner: Any, tid: Any,
 ):  # fmt: skip
     """O of all tiles of a warpgroup."""
     plan = worker.plan
     queries = Queries(loads[0], worker.which, plan)
     keys, values = loads[1].make_consumer(), loads[2].make_consumer()
     tile, head, batch = order.tile(0)
-    places = order.places(tile)
+    places = order.places(tile, batch)
     start, count = places.tiles()
     worker.rO.fill(0.0)
     queries.wait()
@@ -197,6 +164,8 @@ def consume(
     rows.weigh(worker.rS)
     worker.keep()
     value = values.wait_and_advance()
+    if cutlass.const_expr(order.ragged):
+        clear(sV, value.index, places.keys - (start + count - 1) * plan.n, worker.which, tid, plan)
     if worker.which == plan.groups - 1:  # the first turn is the first warpgroup's
         worker.next_turn()
     turns = order.count()
@@ -225,7 +194,7 @@ def consume(
         if turn + 1 < turns:
             before = (tile, head, batch)
             tile, head, batch = order.tile(turn + 1)
-            places = order.places(tile)
+            places = order.places(tile, batch)
             start, count = places.tiles()
             first = places.first + ROWS * worker.which
             queries.advance()
@@ -247,17 +216,21 @@ def consume(
             warpgroup.wait_group(0)
             value.release()
             value = following
-            finish(worker, known, mO, mLogs, before, order.lengths[0], corner)
+            if cutlass.const_expr(order.ragged):
+                left = places.keys - (start + count - 1) * plan.n
+                clear(sV, value.index, left, worker.which, tid, plan)
+            finish(worker, known, mO, mLogs, before, order, corner)
             worker.rO.fill(0.0)
             warpgroup.fence()
             worker.keep()
-    if worker.which == 0:
-        worker.turn()  # the one that nobody takes
+    worker.turn()
     warpgroup.fence()
     worker.add_values(value.index)
+    if worker.which < plan.groups - 1:
+        worker.next_turn()
     warpgroup.wait_group(0)
     value.release()
-    finish(worker, rows.begin(), mO, mLogs, (tile, head, batch), order.lengths[0], corner)
+    finish(worker, rows.begin(), mO, mLogs, (tile, head, batch), order, corner)
 
 
 def trade(words: list[Any], lane: Any) -> list[Any]:
@@ -275,7 +248,7 @@ def trade(words: list[Any], lane: Any) -> list[Any]:
 
 @cute.jit
 def finish(
-    worker: cutlass.Constexpr[Any], known: Any, mO: Any, mLogs: Any, at: Any, queries: Any,
+    worker: cutlass.Constexpr[Any], known: Any, mO: Any, mLogs: Any, at: Any, order: Any,
     corner: Any,
 ):  # fmt: skip
     """Divide by the sums, and store.
@@ -287,7 +260,9 @@ def finish(
         at: tile, head and batch.
     """
     plan = worker.plan
-    tile, head, batch = at
+    tile, head, sequence = at
+    begin, queries, _, _ = order.span(sequence)
+    batch = 0 if order.ragged else sequence
     levels, totals = known
     out = by_rows(worker.rO)
     first = (tile * plan.groups + worker.which) * ROWS + corner[0]
@@ -298,7 +273,7 @@ def finish(
             row = first + 8 * r
             if corner[1] == 0 and row < queries:
                 logs = levels[r] + cute.math.log2(total, fastmath=True)
-                mLogs[batch, head, row] = logs * math.log(2.0)
+                mLogs[batch, head, begin + row] = logs * math.log(2.0)
     packed = cute.make_rmem_tensor(worker.rO.layout, plan.dtype)
     packed.store(worker.rO.load().to(plan.dtype))
     words = cute.recast_tensor(packed, cutlass.Int32)
@@ -320,7 +295,7 @@ def finish(
         if row < queries:
             for g in cutlass.range_constexpr(plan.head_dim // 32):
                 piece = cute.recast_tensor(held[None, g], plan.dtype)
-                cute.autovec_copy(piece, lines[row, (None, mine, g)])
+                cute.autovec_copy(piece, lines[begin + row, (None, mine, g)])
 
 
 @cute.kernel
@@ -333,6 +308,7 @@ def attention_kernel(
     mLogs: Any,
     scale_log2: cutlass.Float32,
     numbers: Any,
+    starts: Any,
     mmas: Any,
     plan: cutlass.Constexpr[WarpgroupPlan],
 ):
@@ -359,29 +335,17 @@ def attention_kernel(
     cute.arch.mbarrier_init_fence()
     cute.arch.sync_threads()
 
-    order = Order(*numbers, (mQ.shape[0], mK.shape[0]), plan)
+    order = Order(*numbers, (mQ.shape[0], mK.shape[0]), starts, plan)
     if group == 0:
         cute.arch.setmaxregister_decrease(plan.registers[0])
         if warp == 0:
-            tiles = (
-                cute.local_tile(mQ, (ROWS, plan.head_dim), (None, 0, None, None)),
-                cute.local_tile(mK, (plan.n, plan.head_dim), (None, 0, None, None)),
-                cute.local_tile(mV, (plan.head_dim, plan.n), (0, None, None, None)),
-            )
-            q, k, v = (
-                (atom, *reversed(cpasync.tma_partition(
-                    atom, 0, cute.make_layout(1), cute.group_modes(s, 0, 2),
-                    cute.group_modes(t, 0, 2),
-                )))
-                for atom, s, t in zip(atoms, (sQ, sK, sV), tiles, strict=False)
-            )  # fmt: skip
-            produce(loads, q, k, v, order, plan)
+            produce(loads, atoms, (mQ, mK, mV), (sQ, sK, sV), order, plan)
     else:
         cute.arch.setmaxregister_increase(plan.registers[1])
         tid = tid % GROUP
         worker = Worker(mmas, sQ, sK, sV, group - 1, plan)
         corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
-        consume(worker, Rows(scale_log2, plan.slack), loads, order, mO, mLogs, corner)
+        consume(worker, Rows(scale_log2, plan.slack), loads, order, mO, mLogs, sV, corner, tid)
 
 
 @cute.jit
@@ -391,30 +355,43 @@ def attention_persistent(
     v: cute.Tensor,
     out: cute.Tensor,
     logs: Any,
+    starts_q: Any,
+    starts_k: Any,
+    longest: cutlass.Int32,
     scale_log2: cutlass.Float32,
     plan: cutlass.Constexpr[WarpgroupPlan],
 ):
-    """Launch the kernel; arguments as for `sm90.attention_forward`."""
+    """Launch the kernel.
+
+    Args:
+        q, k, v, out, logs, scale_log2: as for `sm90.attention_forward`, of B = 1 where sequences
+            lie end to end.
+        starts_q, starts_k: where those start along Sq and Sk, and where the last one ends; or None.
+        longest: queries of the longest sequence; without `starts_q` it is not used.
+    """
     mQ, mK, mV, mO = (as_heads(t, plan.head_dim) for t in (q, k, v, out))
     mV = cute.make_tensor(mV.iterator, cute.select(mV.layout, [1, 0, 2, 3]))
-    load = cpasync.CopyBulkTensorTileG2SOp()
     sQ, sK, sV = (cute.slice_(s, (None, None, 0)) for s in plan.layouts())
     made = [
-        cpasync.make_tiled_tma_atom(load, t, s, tile)
+        cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), t, s, tile)
         for t, s, tile in (
             (mQ, sQ, (ROWS, plan.head_dim)),
             (mK, sK, (plan.n, plan.head_dim)),
             (mV, sV, (plan.head_dim, plan.n)),
         )
     ]
-    pairs = mQ.shape[2] * mQ.shape[3]
+    batches, queries = mQ.shape[3], mQ.shape[0]
+    if cutlass.const_expr(starts_q is not None):
+        batches, queries = starts_q.shape[0] - 1, longest
+    pairs = mQ.shape[2] * batches
     kept = mK.shape[0] * (4 * plan.head_dim)  # bytes of keys and values of a head
     section = cutlass.min(cutlass.max(L2_BYTES // kept, 1) * plan.group, pairs)
-    numbers = (cute.ceil_div(mQ.shape[0], plan.m), mQ.shape[2], pairs, section)
-    order = Order(*numbers, (mQ.shape[0], mK.shape[0]), plan)
+    numbers = (cute.ceil_div(queries, plan.m), mQ.shape[2], pairs, section)
+    starts = (starts_q, starts_k)
+    order = Order(*numbers, (queries, mK.shape[0]), starts, plan)
     attention_kernel(
         tuple(atom for atom, _ in made), *(t for _, t in made), mO, logs, scale_log2, numbers,
-        plan.products(), plan,
+        starts, plan.products(), plan,
     ).launch(
         grid=[order.grid(), 1, 1], block=[GROUP * (plan.groups + 1), 1, 1], min_blocks_per_mp=1
     )  # fmt: skip
