@@ -54,7 +54,7 @@ FAULTS = [
 
 
 def test_nothing_is_left_out(persistent_report_of: Report) -> None:
-    assert persistent_report_of("Queries that see", "Queries which see") is None
+    assert persistent_report_of("While the last", "As the last") is None
 
 
 @pytest.mark.parametrize(

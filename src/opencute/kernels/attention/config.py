@@ -13,14 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from opencute.base.errors import ArgumentError
 
 __all__ = [
-    "AttentionConfig", "BackwardConfig", "WarpgroupConfig", "backward_heuristic",
+    "WARPGROUP_HEADS", "AttentionConfig", "BackwardConfig", "WarpgroupConfig", "backward_heuristic",
     "backward_search_space", "heuristic", "padded", "search_space", "warpgroup_heuristic",
     "warpgroup_search_space",
 ]  # fmt: skip
+
+WARPGROUP_HEADS = (64, 96, 128, 192, 256)  # elements of heads that warpgroups take
 
 
 @dataclass(frozen=True)
@@ -103,14 +106,14 @@ class WarpgroupConfig:
         # A thread has the result and the scores in f32, and the weights in 16 bits.
         kept = head_dim // 2 + self.n // 2 + self.n // 4
         room = {2: 208, 3: 132}.get(self.groups, 0)
-        good = head_dim in (64, 128) and self.n >= 16 and self.n % 16 == 0 and self.n <= 256
+        good = head_dim in WARPGROUP_HEADS and self.n >= 16 and self.n % 16 == 0 and self.n <= 256
         good = good and self.queries in ((1, 2) if self.persistent else (1,))
         good = good and 0.0 <= self.slack <= 15.0  # weights are below 2**16
         if not good or kept > room or self.stages < 2:
             raise ArgumentError(
                 "warpgroups cannot share these tiles", code="OC2546", found=self,
-                expected="heads of 64 or 128 elements, 2 or 3 warpgroups, and a multiple of 16 "
-                f"keys whose scores fit into registers: {room} for all that a thread keeps",
+                expected=f"heads of {WARPGROUP_HEADS} elements, 2 or 3 warpgroups, and a multiple "
+                f"of 16 keys whose scores fit into registers: {room} for all that a thread keeps",
             )  # fmt: skip
         _check_smem(self.smem_bytes(head_dim), smem)
         return self
@@ -216,28 +219,50 @@ def warpgroup_heuristic(head_dim: int, masked: bool) -> WarpgroupConfig:
     """A good choice with warpgroups.
 
     Args:
-        head_dim: elements of a head, 64 or 128.
+        head_dim: elements of a head.
         masked: whether queries see different keys: smaller tiles then waste less on both edges.
     """
     if head_dim == 64:
         return WarpgroupConfig(3, 128, 2, queries=2)
-    return WarpgroupConfig(2, 128, 2, queries=2) if masked else WarpgroupConfig(2, 176, 2)
+    if head_dim == 96:
+        return WarpgroupConfig(2, 144 if masked else 192, 2, queries=2)
+    if head_dim == 128:
+        return WarpgroupConfig(2, 128, 2, queries=2) if masked else WarpgroupConfig(2, 176, 2)
+    if head_dim == 192:
+        return WarpgroupConfig(2, 96 if masked else 112, 2)
+    return WarpgroupConfig(2, 64 if masked else 80, 2)
+
+
+_WARPGROUP_CHOICES: dict[int, tuple[tuple[Any, ...], ...]] = {
+    64: (
+        (3, 128, 2, True, 2), (3, 128, 2, True, 2, 8.0), (3, 128, 2), (3, 112, 3, True, 2, 8.0),
+        (2, 192, 2, True, 2), (2, 192, 2, True, 2, 8.0), (2, 128, 3, True, 2, 8.0),
+        (2, 224, 2, True, 2, 8.0), (2, 160, 3, True, 2, 8.0), (3, 128, 2, False),
+        (2, 192, 2, False), (3, 96, 4, True, 2, 8.0),
+    ),
+    96: (
+        (2, 192, 2, True, 2), (2, 192, 2, True, 2, 8.0), (2, 144, 2, True, 2),
+        (2, 144, 2, True, 2, 8.0), (2, 128, 3, True, 2, 8.0), (2, 208, 2, True, 1, 8.0),
+        (3, 96, 3, True, 2, 8.0),
+    ),
+    128: (
+        (2, 176, 2), (2, 176, 2, True, 1, 8.0), (2, 160, 2, True, 2), (2, 160, 2, True, 2, 8.0),
+        (2, 128, 2, True, 2), (2, 128, 2, True, 2, 8.0), (2, 128, 2), (2, 144, 2, True, 2, 8.0),
+        (2, 176, 2, False), (2, 128, 2, False), (2, 112, 3, True, 2, 8.0), (3, 80, 3, True, 2),
+    ),
+    192: (
+        (2, 112, 2), (2, 112, 2, True, 1, 8.0), (2, 96, 2), (2, 96, 2, True, 1, 8.0),
+        (2, 80, 2, True, 2, 8.0), (2, 64, 3, True, 1, 8.0),
+    ),
+    256: (
+        (2, 80, 2), (2, 80, 2, True, 1, 8.0), (2, 64, 2), (2, 64, 2, True, 1, 8.0),
+    ),
+}  # fmt: skip
 
 
 def warpgroup_search_space(head_dim: int, smem: int) -> Iterator[WarpgroupConfig]:
     """All choices with warpgroups that are worth trying, promising ones first; at most 12."""
-    wide = (
-        (2, 176, 2), (2, 176, 2, True, 1, 8.0), (2, 160, 2, True, 2), (2, 160, 2, True, 2, 8.0),
-        (2, 128, 2, True, 2), (2, 128, 2, True, 2, 8.0), (2, 128, 2), (2, 144, 2, True, 2, 8.0),
-        (2, 176, 2, False), (2, 128, 2, False), (2, 112, 3, True, 2, 8.0), (3, 80, 3, True, 2),
-    )  # fmt: skip
-    narrow = (
-        (3, 128, 2, True, 2), (3, 128, 2, True, 2, 8.0), (3, 128, 2), (3, 112, 3, True, 2, 8.0),
-        (2, 192, 2, True, 2), (2, 192, 2, True, 2, 8.0), (2, 128, 3, True, 2, 8.0),
-        (2, 224, 2, True, 2, 8.0), (2, 160, 3, True, 2, 8.0),
-        (3, 128, 2, False), (2, 192, 2, False), (3, 96, 4, True, 2, 8.0),
-    )  # fmt: skip
-    for choice in narrow if head_dim <= 64 else wide:
+    for choice in _WARPGROUP_CHOICES[head_dim]:
         try:
             yield WarpgroupConfig(*choice).check(head_dim, smem)
         except ArgumentError:

@@ -22,6 +22,7 @@ from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, empty_like, item_bits, strides, vector_elements
 from opencute.kernels.attention import autograd
 from opencute.kernels.attention.config import (
+    WARPGROUP_HEADS,
     AttentionConfig,
     BackwardConfig,
     WarpgroupConfig,
@@ -64,7 +65,7 @@ def attention(
         k, v: arrays (B, Sk, Hk, D) of the same type; each head of them serves H / Hk heads of `q`.
         causal: whether the last query sees all keys, and each one before it one key less.
         window: how many keys before and after that place a query sees besides the one there;
-            None: all. On sm_90a only, for heads of 64 and 128 elements, and without gradients.
+            None: all. On sm_90a only, for the heads that its kernels take, and without gradients.
         scale: of the scores, positive; 1 / sqrt(D) when omitted.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
@@ -106,7 +107,7 @@ def attention_varlen(
     scale: float | None = None,
     return_lse: bool = False,
     out: Any = None,
-    config: AttentionConfig | None = None,
+    config: AttentionConfig | WarpgroupConfig | None = None,
 ) -> Any:
     """`attention` of sequences of different lengths that lie end to end.
 
@@ -299,11 +300,13 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
     if config is None and not why:
         config = warpgroup_heuristic(head_dim, call.causal or call.window is not None)
     by_warpgroups = isinstance(config, WarpgroupConfig)
+    if isinstance(config, WarpgroupConfig) and call.lengths is not None and not config.persistent:
+        why = why or "sequences end to end, for blocks that do not stay"
     if (by_warpgroups and why) or (call.window is not None and not by_warpgroups):
         raise ArgumentError(
             "no attention with warpgroups here, and windows need them", code="OC2548",
-            expected="sm_90a, heads of 64 or 128 elements, sequences of one length, and no array "
-            "that repeats elements", found=why or config,
+            expected="sm_90a, heads of 64, 96, 128, 192 or 256 elements, and no array that repeats "
+            "elements", found=why or config,
         )  # fmt: skip
     config = heuristic(head_dim, call.lengths is not None) if config is None else config
     config.check(head_dim, utils.get_smem_capacity_in_bytes())
@@ -335,12 +338,11 @@ def _no_warpgroups(call: _Call, *arrays: Any) -> str:
     arch = run_target().arch
     if arch != "sm_90a":
         return arch
-    if int(call.q.shape[-1]) not in (64, 128):
+    if int(call.q.shape[-1]) not in WARPGROUP_HEADS:
         return f"heads of {int(call.q.shape[-1])} elements"
-    if call.lengths is not None:
-        return "sequences end to end"
     for array in arrays:
-        if any(s <= 0 or s % 8 for s in strides(array)[:-1]):
+        steps = zip(strides(array)[:-1], array.shape[:-1], strict=True)
+        if any((s <= 0 and int(n) > 1) or s % 8 for s, n in steps):
             return f"an array with the strides {strides(array)}"
     return ""
 

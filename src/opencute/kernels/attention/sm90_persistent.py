@@ -345,7 +345,9 @@ def attention_kernel(
         tid = tid % GROUP
         worker = Worker(mmas, sQ, sK, sV, group - 1, plan)
         corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
-        consume(worker, Rows(scale_log2, plan.slack), loads, order, mO, mLogs, sV, corner, tid)
+        more: Any = order.count() > 0 if order.ragged else True
+        if more:
+            consume(worker, Rows(scale_log2, plan.slack), loads, order, mO, mLogs, sV, corner, tid)
 
 
 @cute.jit
