@@ -138,7 +138,14 @@ def test_sequences_end_to_end(checked: None, causal: bool) -> None:
 @pytest.mark.parametrize("window", [None, (None, 0), (300, 0), (200, 100)])
 @pytest.mark.parametrize(
     ("b", "sq", "sk", "h", "hk", "d"),
-    [(2, 2048, 2048, 8, 8, 128), (1, 1000, 1500, 8, 2, 64), (1, 1, 700, 4, 4, 128)],
+    [
+        (2, 2048, 2048, 8, 8, 128),
+        (1, 1000, 1500, 8, 2, 64),
+        (1, 1, 700, 4, 4, 128),
+        (5, 1000, 1000, 16, 4, 96),
+        (1, 1000, 900, 32, 8, 192),
+        (3, 700, 1000, 8, 8, 256),
+    ],
 )
 def test_on_a_gpu(b: int, sq: int, sk: int, h: int, hk: int, d: int, window: Any, dtype: str):
     torch = pytest.importorskip("torch")
@@ -154,3 +161,32 @@ def test_on_a_gpu(b: int, sq: int, sk: int, h: int, hk: int, d: int, window: Any
     step = 2e-2 if dtype == "float16" else 4e-2
     np.testing.assert_allclose(out.cpu().float().numpy(), want, rtol=step, atol=step / 4)
     np.testing.assert_allclose(lse.cpu().numpy(), logs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.t2
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("head_dim", [64, 128])
+def test_sequences_end_to_end_on_a_gpu(head_dim: int, causal: bool) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("no warpgroups")
+    lengths = [1, 700, 0, 129, 1500, 64, *[50] * 40]
+    starts = np.cumsum([0, *lengths]).astype(np.int32)
+    total = int(starts[-1])
+    q, k, v = (
+        torch.randn(total + 9, n, head_dim, device="cuda", dtype=torch.float16) for n in (8, 2, 2)
+    )
+    k[total:], v[total:] = float("nan"), float("nan")
+    out = torch.full_like(q, 7)
+    there = torch.from_numpy(starts).cuda()
+    _, lse = attention_varlen(
+        q, k, v, there, there, 1500, 1500, causal=causal, return_lse=True, out=out
+    )
+    wide = [x.cpu().float().numpy() for x in (q, k, v)]
+    wanted = varlen(reference, (wide[0],), tuple(wide[1:]), starts, starts, head_dim**-0.5,
+                    causal=causal)  # fmt: skip
+    want = np.concatenate([x[0][0] for x in wanted])
+    logs = np.concatenate([x[1][0] for x in wanted], axis=1)
+    np.testing.assert_allclose(out[:total].cpu().float().numpy(), want, rtol=2e-2, atol=5e-3)
+    np.testing.assert_allclose(lse[:, :total].cpu().numpy(), logs, rtol=1e-4, atol=1e-4)
+    assert bool((out[total:] == 7).all())
