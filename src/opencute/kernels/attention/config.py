@@ -89,33 +89,37 @@ class WarpgroupConfig:
     queries: int = 1
     slack: float = 0.0
 
-    def smem_bytes(self, head_dim: int) -> int:
-        """Shared memory of a block."""
-        rows = 64 * self.groups * self.queries + 2 * self.stages * self.n
-        return 2 * head_dim * rows + 1024
+    def smem_bytes(self, head_dim: int, bits: int = 16) -> int:
+        """Shared memory of a block; values of eight bits are there twice."""
+        tiles = 2 if bits == 16 else 3
+        rows = 64 * self.groups * self.queries + tiles * self.stages * self.n
+        return bits // 8 * head_dim * rows + 1024
 
-    def check(self, head_dim: int, smem: int) -> WarpgroupConfig:
+    def check(self, head_dim: int, smem: int, bits: int = 16) -> WarpgroupConfig:
         """The configuration itself, if it is possible.
 
         Args:
             smem: bytes of shared memory that a block may have.
+            bits: of an element: 16, or 8.
 
         Raises:
             ArgumentError: what does not fit.
         """
-        # A thread has the result and the scores in f32, and the weights in 16 bits.
-        kept = head_dim // 2 + self.n // 2 + self.n // 4
-        room = {2: 208, 3: 132}.get(self.groups, 0)
-        good = head_dim in WARPGROUP_HEADS and self.n >= 16 and self.n % 16 == 0 and self.n <= 256
+        # A thread has the result and the scores in f32, and the weights.
+        kept = head_dim // 2 + self.n // 2 + self.n * bits // 64
+        room = ({2: 208, 3: 132} if bits == 16 else {2: 184, 3: 124}).get(self.groups, 0)
+        step = 256 // bits
+        good = head_dim in WARPGROUP_HEADS and 0 < self.n <= 256 and self.n % step == 0
         good = good and self.queries in ((1, 2) if self.persistent else (1,))
-        good = good and 0.0 <= self.slack <= 15.0  # weights are below 2**16
+        # Weights are below 2**16, those of eight bits below 448.
+        good = good and 0.0 <= self.slack <= (15.0 if bits == 16 else 0.0)
         if not good or kept > room or self.stages < 2:
             raise ArgumentError(
                 "warpgroups cannot share these tiles", code="OC2546", found=self,
                 expected=f"heads of {WARPGROUP_HEADS} elements, 2 or 3 warpgroups, and a multiple "
-                f"of 16 keys whose scores fit into registers: {room} for all that a thread keeps",
+                f"of {step} keys whose scores fit into registers: {room} for what a thread keeps",
             )  # fmt: skip
-        _check_smem(self.smem_bytes(head_dim), smem)
+        _check_smem(self.smem_bytes(head_dim, bits), smem)
         return self
 
 
@@ -215,13 +219,17 @@ def search_space(head_dim: int, smem: int) -> Iterator[AttentionConfig]:
                 continue
 
 
-def warpgroup_heuristic(head_dim: int, masked: bool) -> WarpgroupConfig:
+def warpgroup_heuristic(head_dim: int, masked: bool, narrow: bool = False) -> WarpgroupConfig:
     """A good choice with warpgroups.
 
     Args:
         head_dim: elements of a head.
         masked: whether queries see different keys: smaller tiles then waste less on both edges.
+        narrow: whether elements have eight bits.
     """
+    if narrow and head_dim != 64:
+        wide = {96: 160, 128: 160, 192: 128, 256: 64}[head_dim]
+        return WarpgroupConfig(2, min(wide, 128) if masked else wide, 2)
     if head_dim == 64:
         return WarpgroupConfig(3, 128, 2, queries=2)
     if head_dim == 96:

@@ -42,10 +42,13 @@ __all__ = [
     "attention", "attention_backward", "attention_varlen", "attention_varlen_backward",
 ]  # fmt: skip
 
-_CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
+_CLASSES = {
+    "float16": cutlass.Float16, "bfloat16": cutlass.BFloat16,
+    "float8_e4m3fn": cutlass.Float8E4M3FN,
+}  # fmt: skip
 
 
-@checked(arrays="q k v", optional="out", numbers="scale")
+@checked(arrays="q k v", optional="out", numbers="scale q_scale k_scale v_scale")
 def attention(
     q: Any,
     k: Any,
@@ -57,6 +60,9 @@ def attention(
     return_lse: bool = False,
     out: Any = None,
     config: AttentionConfig | WarpgroupConfig | None = None,
+    q_scale: float | None = None,
+    k_scale: float | None = None,
+    v_scale: float | None = None,
 ) -> Any:
     """``softmax(scale * q @ k.T) @ v`` for each head of each batch.
 
@@ -70,10 +76,13 @@ def attention(
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
+        q_scale, k_scale, v_scale: what elements of `q`, `k` and `v` are multiplied with; 1 when
+            omitted. Only for e4m3.
 
-    Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key has
-    the result 0. Where torch wants gradients of `q`, `k` or `v`, the result has them, and `out`
-    must be omitted.
+    On sm_90a `q`, `k` and `v` may be of float8_e4m3fn, without gradients; the result is then of
+    bf16, or as `out` is, and weights are rounded to e4m3. Strides are free, as long as rows start
+    at multiples of 16 bytes. A query that sees no key has the result 0. Where torch wants gradients
+    of `q`, `k` or `v`, the result has them, and `out` must be omitted.
 
     Returns:
         The result (B, Sq, H, D); with `return_lse` also the logarithms (B, H, Sq) in f32.
@@ -84,7 +93,8 @@ def attention(
     Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
     Partitioning", 2023.
     """
-    call = _Call.of(q, k, v, None, causal, scale, window)
+    scales = (q_scale, k_scale, v_scale)
+    call = _Call.of(q, k, v, None, causal, scale, window, scales)
     return _attention(call, return_lse, out, config)
 
 
@@ -92,7 +102,7 @@ def attention(
     arrays="q k v cu_seqlens_q cu_seqlens_k",
     optional="out",
     integers="max_seqlen_q max_seqlen_k",
-    numbers="scale",
+    numbers="scale q_scale k_scale v_scale",
 )
 def attention_varlen(
     q: Any,
@@ -108,6 +118,9 @@ def attention_varlen(
     return_lse: bool = False,
     out: Any = None,
     config: AttentionConfig | WarpgroupConfig | None = None,
+    q_scale: float | None = None,
+    k_scale: float | None = None,
+    v_scale: float | None = None,
 ) -> Any:
     """`attention` of sequences of different lengths that lie end to end.
 
@@ -117,14 +130,15 @@ def attention_varlen(
         cu_seqlens_q, cu_seqlens_k: arrays (sequences + 1,) of i32: where each sequence starts, and
             where the last one ends.
         max_seqlen_q, max_seqlen_k: lengths of the longest sequence, or more.
-        causal, scale, return_lse, out, config: as for `attention`; the causal rule holds for each
-            sequence on its own.
+        causal, scale, return_lse, out, config, q_scale, k_scale, v_scale: as for `attention`; the
+            causal rule holds for each sequence on its own.
 
     Returns:
         The result, like `q`; with `return_lse` also the logarithms (H, total of queries) in f32.
     """
     lengths = _Lengths(cu_seqlens_q, cu_seqlens_k, int(max_seqlen_q), int(max_seqlen_k))
-    call = _Call.of(q, k, v, lengths, causal, scale)
+    scales = (q_scale, k_scale, v_scale)
+    call = _Call.of(q, k, v, lengths, causal, scale, scales=scales)
     return _attention(call, return_lse, out, config)
 
 
@@ -160,6 +174,7 @@ def attention_backward(
         ArgumentError: shapes or types do not fit, or the configuration does not.
     """
     call = _Call.of(q, k, v, None, causal, scale)
+    _refuse_narrow(call)
     return _backward(call, grad, out, lse, deterministic, config)
 
 
@@ -189,6 +204,7 @@ def attention_varlen_backward(
     `attention_backward`."""
     lengths = _Lengths(cu_seqlens_q, cu_seqlens_k, int(max_seqlen_q), int(max_seqlen_k))
     call = _Call.of(q, k, v, lengths, causal, scale)
+    _refuse_narrow(call)
     return _backward(call, grad, out, lse, deterministic, config)
 
 
@@ -214,11 +230,13 @@ class _Call:
     causal: bool
     scale: float
     window: tuple[int | None, int | None] | None = None
+    gain: float = 1.0
 
     @classmethod
     def of(
         cls, q: Any, k: Any, v: Any, lengths: _Lengths | None, causal: bool, scale: float | None,
         window: tuple[int | None, int | None] | None = None,
+        scales: tuple[float | None, ...] = (None, None, None),
     ) -> _Call:  # fmt: skip
         """The arguments of a call, checked."""
         rank = 4 if lengths is None else 3
@@ -226,9 +244,18 @@ class _Call:
         scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
         if not scale > 0.0:
             raise ArgumentError("the scale is not positive", code="OC2522", found=scale)
+        factors = [1.0 if x is None else float(x) for x in scales]
+        if dtype.width != 8 and any(x is not None for x in scales):
+            raise ArgumentError(
+                "only e4m3 has scales", code="OC2525", expected="three of float8_e4m3fn",
+                found=str(q.dtype), hint="omit q_scale, k_scale and v_scale",
+            )  # fmt: skip
+        if not all(math.isfinite(x) and x > 0.0 for x in factors):
+            raise ArgumentError("the scale is not positive", code="OC2522", found=factors)
         if lengths is not None:
             _check_lengths(lengths)
-        return cls(q, k, v, lengths, dtype, causal, scale, _window(window))
+        scale *= factors[0] * factors[1]
+        return cls(q, k, v, lengths, dtype, causal, scale, _window(window), factors[2])
 
     def whole(self, array: Any) -> Any:
         """An array as (B, S, H, D)."""
@@ -259,6 +286,7 @@ class _Call:
 
 def _attention(call: _Call, return_lse: bool, out: Any, config: Any) -> Any:
     if autograd.wanted(call.q, call.k, call.v):
+        _refuse_narrow(call)
         if call.window is not None:
             raise ArgumentError(
                 "there are no gradients of attention in a window", code="OC2547",
@@ -275,10 +303,39 @@ def _attention(call: _Call, return_lse: bool, out: Any, config: Any) -> Any:
     return (out, logs) if return_lse else out
 
 
+def _refuse_narrow(call: _Call) -> None:
+    if call.dtype.width == 8:
+        raise ArgumentError(
+            "there are no gradients of attention in e4m3", code="OC2525",
+            expected="three of f16, or of bf16", found=str(call.q.dtype),
+        )  # fmt: skip
+
+
+def _result(call: _Call, out: Any) -> Any:
+    """The array for the result: the given one, or a new one."""
+    if call.dtype.width != 8:
+        out = empty_like(call.q) if out is None else out
+        _fits("out", out, call.q)
+        return out
+    if out is None:
+        import ml_dtypes
+
+        out = empty(
+            call.q, tuple(call.q.shape),
+            "bfloat16" if hasattr(call.q, "new_empty") else ml_dtypes.bfloat16,
+        )  # fmt: skip
+    wanted, name = ("float16", "bfloat16"), str(out.dtype).rpartition(".")[2]
+    if tuple(out.shape) != tuple(call.q.shape) or name not in wanted:
+        raise ArgumentError(
+            "out does not fit q", code="OC2523", expected=(tuple(call.q.shape), wanted),
+            found=(tuple(out.shape), name),
+        )  # fmt: skip
+    return out
+
+
 def _forward(call: _Call, lse: bool, out: Any = None, config: Any = None) -> tuple[Any, Any]:
     q, k = call.whole(call.q), call.whole(call.k)
-    out = empty_like(call.q) if out is None else out
-    _fits("out", out, call.q)
+    out = _result(call, out)
     batch, queries, heads, _ = (int(x) for x in q.shape)
     logs = empty(q, (batch, heads, queries), "float32") if lse else None
     if 0 not in q.shape:
@@ -296,41 +353,48 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
     arrays = {n: call.whole(t) for n, t in zip("qkv", (call.q, call.k, call.v), strict=True)}
     tensors = [_tensor(name, t) for name, t in {**arrays, "out": out}.items()]
     head_dim = int(call.q.shape[-1])
-    why = _no_warpgroups(call, *arrays.values(), out)
+    why, narrow = _no_warpgroups(call, *arrays.values(), out), call.dtype.width == 8
     if config is None and not why:
-        config = warpgroup_heuristic(head_dim, call.causal or call.window is not None)
+        config = warpgroup_heuristic(head_dim, call.causal or call.window is not None, narrow)
     by_warpgroups = isinstance(config, WarpgroupConfig)
-    if isinstance(config, WarpgroupConfig) and call.lengths is not None and not config.persistent:
-        why = why or "sequences end to end, for blocks that do not stay"
-    if (by_warpgroups and why) or (call.window is not None and not by_warpgroups):
+    if isinstance(config, WarpgroupConfig) and not config.persistent:
+        if call.lengths is not None or narrow:
+            why = why or "sequences end to end, or e4m3, for blocks that do not stay"
+    if (by_warpgroups and why) or ((call.window is not None or narrow) and not by_warpgroups):
         raise ArgumentError(
-            "no attention with warpgroups here, and windows need them", code="OC2548",
+            "no attention with warpgroups here, and windows and e4m3 need them", code="OC2548",
             expected="sm_90a, heads of 64, 96, 128, 192 or 256 elements, and no array that repeats "
             "elements", found=why or config,
         )  # fmt: skip
     config = heuristic(head_dim, call.lengths is not None) if config is None else config
-    config.check(head_dim, utils.get_smem_capacity_in_bytes())
-    scale = call.scale * math.log2(math.e)
+    smem, scale = utils.get_smem_capacity_in_bytes(), call.scale * math.log2(math.e)
     if isinstance(config, WarpgroupConfig):
-        before, after = call.window or (None, None)
-        after = 0 if call.causal and (after is None or after > 0) else after
-        plan = WarpgroupPlan(
-            call.dtype, head_dim, config.groups, config.n, config.stages, before, after, call.group,
-            config.queries,
-            utils.HardwareInfo().get_device_multiprocessor_count() if config.persistent else 0,
-            config.slack,
-        )  # fmt: skip
-        if config.persistent:
-            longest = call.longest()[0]
-            attention_persistent(*tensors, logs, *call.starts(), longest, scale, plan)
-        else:
-            launch_warpgroups(*tensors, logs, scale, plan)
+        config.check(head_dim, smem, call.dtype.width)
+        _launch_warpgroups(call, tensors, logs, scale, config)
         return
+    config.check(head_dim, smem)
     plan = AttentionPlan(
         call.dtype, head_dim, config.m, config.n, config.warps, call.causal, group=call.group,
         alike=strides(arrays["k"]) == strides(arrays["v"]),
     )  # fmt: skip
     attention_forward(*tensors, logs, *call.starts(), call.longest()[0], scale, plan)
+
+
+def _launch_warpgroups(
+    call: _Call, tensors: list[Any], logs: Any, scale: float, config: WarpgroupConfig
+) -> None:
+    before, after = call.window or (None, None)
+    after = 0 if call.causal and (after is None or after > 0) else after
+    blocks = utils.HardwareInfo().get_device_multiprocessor_count() if config.persistent else 0
+    plan = WarpgroupPlan(
+        call.dtype, int(call.q.shape[-1]), config.groups, config.n, config.stages, before, after,
+        call.group, config.queries, blocks, config.slack, tensors[3].element_type,
+    )  # fmt: skip
+    if not config.persistent:
+        launch_warpgroups(*tensors, logs, scale, plan)
+        return
+    gain = (call.gain,) if plan.narrow else ()
+    attention_persistent(*tensors, logs, *call.starts(), call.longest()[0], scale, plan, *gain)
 
 
 def _no_warpgroups(call: _Call, *arrays: Any) -> str:
@@ -342,7 +406,7 @@ def _no_warpgroups(call: _Call, *arrays: Any) -> str:
         return f"heads of {int(call.q.shape[-1])} elements"
     for array in arrays:
         steps = zip(strides(array)[:-1], array.shape[:-1], strict=True)
-        if any((s <= 0 and int(n) > 1) or s % 8 for s, n in steps):
+        if any((s <= 0 and int(n) > 1) or s * item_bits(array) % 128 for s, n in steps):
             return f"an array with the strides {strides(array)}"
     return ""
 
@@ -427,10 +491,11 @@ def _fits(name: str, array: Any, q: Any) -> None:
 
 def _tensor(name: str, array: Any) -> Any:
     """The array with a layout that may differ between calls, but for what the kernel relies on."""
-    if vector_elements(int(array.shape[-1]), item_bits(array), array) != 8:
+    bits = item_bits(array)
+    if vector_elements(int(array.shape[-1]), bits, array) != 128 // bits:
         raise ArgumentError(
             f"rows of {name} do not start at multiples of 16 bytes", code="OC2524",
-            expected="an aligned address, and strides that are multiples of 8",
+            expected=f"an aligned address, and strides that are multiples of {128 // bits}",
             hint="pass a contiguous copy",
         )  # fmt: skip
     return from_dlpack(array).mark_layout_dynamic(leading_dim=3)
@@ -445,8 +510,8 @@ def _check(rank: int, q: Any, k: Any, v: Any) -> Any:
     names = [str(t.dtype).rpartition(".")[2] for t in (q, k, v)]
     if len(set(names)) > 1 or names[0] not in _CLASSES:
         raise ArgumentError(
-            "no attention of these types", code="OC2525", expected="three of f16, or of bf16",
-            found=names,
+            "no attention of these types", code="OC2525", found=names,
+            expected="three of f16, or of bf16; on sm_90a also of float8_e4m3fn",
         )  # fmt: skip
     shapes = [tuple(int(x) for x in t.shape) for t in (q, k, v)]
     good = all(len(s) == rank for s in shapes) and shapes[1] == shapes[2]

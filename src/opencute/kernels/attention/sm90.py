@@ -38,8 +38,8 @@ class WarpgroupPlan:
     """What is fixed when attention is compiled.
 
     Args:
-        dtype: Float16 or BFloat16.
-        head_dim: elements of a head, 64 or 128.
+        dtype: Float16, BFloat16, or Float8E4M3FN where blocks stay.
+        head_dim: elements of a head.
         groups: warpgroups that compute, 2 or 3.
         n: keys of a tile.
         stages: tiles of K, and of V, in shared memory.
@@ -50,6 +50,7 @@ class WarpgroupPlan:
         blocks: how many blocks stay; 0: each tile of queries has one of its own.
         slack: how far scores may be above what they are compared with, as a power of two, before
             that follows and what was summed is scaled.
+        out: the type of the result; None: that of the operands.
     """
 
     dtype: Any
@@ -63,6 +64,22 @@ class WarpgroupPlan:
     queries: int = 1
     blocks: int = 0
     slack: float = 0.0
+    out: Any = None
+
+    @property
+    def narrow(self) -> bool:
+        """Whether queries, keys and values have eight bits."""
+        return self.dtype.width == 8
+
+    @property
+    def result(self) -> Any:
+        """The type of the result."""
+        return self.out or self.dtype
+
+    @property
+    def lift(self) -> float:
+        """Weights are so many powers of two larger, so that small ones have bits in e4m3."""
+        return 8.0 if self.narrow else 0.0
 
     @property
     def m(self) -> int:
@@ -72,6 +89,8 @@ class WarpgroupPlan:
     @property
     def registers(self) -> tuple[int, int]:
         """Of a thread that loads, and of one that computes."""
+        if self.narrow:
+            return (72, 216) if self.groups == 2 else (56, 152)
         return (24, 240) if self.groups == 2 else (32, 160)
 
     def product(self, n: int, b_major: Any, source: Any) -> Any:
@@ -86,18 +105,19 @@ class WarpgroupPlan:
         major, source = warpgroup.OperandMajorMode, warpgroup.OperandSource
         return (
             self.product(self.n, major.K, source.SMEM),
-            self.product(self.head_dim, major.MN, source.RMEM),
+            self.product(self.head_dim, major.K if self.narrow else major.MN, source.RMEM),
         )
 
     def layouts(self) -> tuple[Any, Any, Any]:
         """Shared memory of Q (or O), K and V: the last mode is the warpgroup, or the stage."""
-        by_rows, by_columns = utils.LayoutEnum.ROW_MAJOR, utils.LayoutEnum.COL_MAJOR
+        by_rows = utils.LayoutEnum.ROW_MAJOR
+        values = by_rows if self.narrow else utils.LayoutEnum.COL_MAJOR
         first, second = (ROWS, self.n, self.head_dim), (ROWS, self.head_dim, self.n)
         places = self.groups * self.queries
         return (
             hopper_helpers.make_smem_layout_a(by_rows, first, self.dtype, places),
             hopper_helpers.make_smem_layout_b(by_rows, first, self.dtype, self.stages),
-            hopper_helpers.make_smem_layout_b(by_columns, second, self.dtype, self.stages),
+            hopper_helpers.make_smem_layout_b(values, second, self.dtype, self.stages),
         )
 
 
@@ -166,8 +186,8 @@ class Rows:
     """What is known of a thread's two rows: the level that scores are compared with, the sum of
     weights, and by how much the last tile changed the level."""
 
-    def __init__(self, scale: Any, slack: float) -> None:
-        self.scale, self.slack = scale, slack
+    def __init__(self, scale: Any, plan: WarpgroupPlan) -> None:
+        self.scale, self.slack, self.lift = scale, plan.slack, plan.lift
         self.level = cute.make_rmem_tensor(2, cutlass.Float32)  # scaled
         self.total = cute.make_rmem_tensor(2, cutlass.Float32)
         self.factor = cute.make_rmem_tensor(2, cutlass.Float32)
@@ -186,6 +206,8 @@ class Rows:
                 level = cute.where(level > before + self.slack, level, before)
             self.factor[r] = cute.math.exp2(before - level, fastmath=True)
             self.level[r] = level
+            if self.lift:
+                level = level - self.lift
             p = cute.math.exp2(scores[r, None].load() * self.scale - level, fastmath=True)
             scores[r, None] = p
             total = self.total[r] * self.factor[r]
@@ -275,11 +297,13 @@ class Worker:
             self.first.partition_shape_C((ROWS, plan.n)), cutlass.Float32
         )
         self.p = cute.make_rmem_tensor(ROWS * plan.n // GROUP, plan.dtype)
-        # Neighbouring accumulators along n are what an instruction takes along k.
-        self.rP = cute.make_tensor(
-            self.p.iterator,
-            cute.make_layout(((2, 2, 2), 1, plan.n // 16), stride=((1, 2, 4), 0, 8)),
-        )
+        if plan.narrow:  # two neighbours of one eight columns, then those of the next eight
+            self.weights = cute.make_layout((2, 2, 2, 2, plan.n // 32), stride=(1, 4, 2, 8, 16))
+            taken = cute.make_layout(((4, 2, 2), 1, plan.n // 32), stride=((1, 4, 8), 0, 16))
+        else:  # neighbouring accumulators along n are what an instruction takes along k
+            self.weights = self.p.layout
+            taken = cute.make_layout(((2, 2, 2), 1, plan.n // 16), stride=((1, 2, 4), 0, 8))
+        self.rP = cute.make_tensor(self.p.iterator, taken)
 
     def scores(self, index: Any, place: Any) -> None:
         """Start Q K^T of the keys in a stage, and the queries in a place."""
@@ -296,8 +320,9 @@ class Worker:
 
     def keep(self) -> None:
         """Take weights as an operand; no product may read those before them any more."""
-        weights = cute.make_tensor(self.rS.iterator, self.p.layout)
-        self.p.store(weights.load().to(self.plan.dtype))
+        weights = cute.make_tensor(self.rS.iterator, self.weights)
+        kept = cute.make_tensor(self.p.iterator, cute.make_layout(weights.shape))
+        kept.store(weights.load().to(self.plan.dtype))
 
     def turn(self) -> None:
         """Wait until this warpgroup may start products."""
@@ -457,7 +482,7 @@ def attention_kernel(
         which = group - 1
         tid = tid % GROUP
         worker = Worker(mmas, sQ, sK, sV, which, plan)
-        rows = Rows(scale_log2, plan.slack)
+        rows = Rows(scale_log2, plan)
         corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
         consume(worker, rows, loads, places, corner)
         tile = block * plan.groups + which

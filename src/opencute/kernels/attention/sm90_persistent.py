@@ -28,6 +28,7 @@ from opencute.kernels.attention.sm90 import (
     by_rows,
     mask,
 )
+from opencute.kernels.attention.sm90_narrow import TURNERS, turn_values
 from opencute.kernels.attention.sm90_order import Order
 
 __all__ = ["attention_kernel", "attention_persistent"]
@@ -141,7 +142,7 @@ def clear(sV: Any, stage: Any, valid: Any, which: Any, tid: Any, plan: cutlass.C
 @cute.jit
 def consume(
     worker: cutlass.Constexpr[Any], rows: cutlass.Constexpr[Any], loads: Any, order: Any,
-    mO: Any, mLogs: Any, sV: Any, corner: Any, tid: Any,
+    out: Any, sV: Any, corner: Any, tid: Any,
 ):  # fmt: skip
     """O of all tiles of a warpgroup."""
     plan = worker.plan
@@ -164,7 +165,7 @@ def consume(
     rows.weigh(worker.rS)
     worker.keep()
     value = values.wait_and_advance()
-    if cutlass.const_expr(order.ragged):
+    if cutlass.const_expr(order.ragged and not plan.narrow):
         clear(sV, value.index, places.keys - (start + count - 1) * plan.n, worker.which, tid, plan)
     if worker.which == plan.groups - 1:  # the first turn is the first warpgroup's
         worker.next_turn()
@@ -216,10 +217,10 @@ def consume(
             warpgroup.wait_group(0)
             value.release()
             value = following
-            if cutlass.const_expr(order.ragged):
+            if cutlass.const_expr(order.ragged and not plan.narrow):
                 left = places.keys - (start + count - 1) * plan.n
                 clear(sV, value.index, left, worker.which, tid, plan)
-            finish(worker, known, mO, mLogs, before, order, corner)
+            finish(worker, known, out, before, order, corner)
             worker.rO.fill(0.0)
             warpgroup.fence()
             worker.keep()
@@ -230,7 +231,7 @@ def consume(
         worker.next_turn()
     warpgroup.wait_group(0)
     value.release()
-    finish(worker, rows.begin(), mO, mLogs, (tile, head, batch), order, corner)
+    finish(worker, rows.begin(), out, (tile, head, batch), order, corner)
 
 
 def trade(words: list[Any], lane: Any) -> list[Any]:
@@ -248,15 +249,14 @@ def trade(words: list[Any], lane: Any) -> list[Any]:
 
 @cute.jit
 def finish(
-    worker: cutlass.Constexpr[Any], known: Any, mO: Any, mLogs: Any, at: Any, order: Any,
-    corner: Any,
+    worker: cutlass.Constexpr[Any], known: Any, into: Any, at: Any, order: Any, corner: Any,
 ):  # fmt: skip
     """Divide by the sums, and store.
 
     Args:
         known: levels and sums of the thread's rows.
-        mO: (queries, elements, heads, batches).
-        mLogs: (batches, heads, queries), or None.
+        into: the result (queries, elements, heads, batches); logarithms (batches, heads, queries),
+            or None; what the result is multiplied with.
         at: tile, head and batch.
     """
     plan = worker.plan
@@ -264,18 +264,19 @@ def finish(
     begin, queries, _, _ = order.span(sequence)
     batch = 0 if order.ragged else sequence
     levels, totals = known
+    mO, mLogs, gain = into
     out = by_rows(worker.rO)
     first = (tile * plan.groups + worker.which) * ROWS + corner[0]
     for r in cutlass.range_constexpr(2):
         total = cute.arch.warp_reduction(totals[r], lambda a, b: a + b, threads_in_group=4)
-        out[r, None] = out[r, None].load() * (0.0 if total == 0.0 else 1.0 / total)
+        out[r, None] = out[r, None].load() * (0.0 if total == 0.0 else gain / total)
         if cutlass.const_expr(mLogs is not None):
             row = first + 8 * r
             if corner[1] == 0 and row < queries:
-                logs = levels[r] + cute.math.log2(total, fastmath=True)
+                logs = levels[r] - plan.lift + cute.math.log2(total, fastmath=True)
                 mLogs[batch, head, begin + row] = logs * math.log(2.0)
-    packed = cute.make_rmem_tensor(worker.rO.layout, plan.dtype)
-    packed.store(worker.rO.load().to(plan.dtype))
+    packed = cute.make_rmem_tensor(worker.rO.layout, plan.result)
+    packed.store(worker.rO.load().to(plan.result))
     words = cute.recast_tensor(packed, cutlass.Int32)
     words = cute.make_tensor(words.iterator, cute.make_layout((2, plan.head_dim // 8)))
     matrix = mO[None, None, head, batch]
@@ -294,8 +295,14 @@ def finish(
                 held[j, g] = moved[j]
         if row < queries:
             for g in cutlass.range_constexpr(plan.head_dim // 32):
-                piece = cute.recast_tensor(held[None, g], plan.dtype)
+                piece = cute.recast_tensor(held[None, g], plan.result)
                 cute.autovec_copy(piece, lines[begin + row, (None, mine, g)])
+
+
+def raw_values(plan: WarpgroupPlan) -> Any:
+    """Layout of values of eight bits as TMA brings them."""
+    size = plan.head_dim * plan.n
+    return cute.make_layout((plan.head_dim, plan.n, plan.stages), stride=(1, plan.head_dim, size))
 
 
 @cute.kernel
@@ -307,6 +314,7 @@ def attention_kernel(
     mO: cute.Tensor,
     mLogs: Any,
     scale_log2: cutlass.Float32,
+    gain: Any,
     numbers: Any,
     starts: Any,
     mmas: Any,
@@ -320,15 +328,28 @@ def attention_kernel(
         memory.allocate_tensor(plan.dtype, s.outer, 1024, swizzle=s.inner) for s in plan.layouts()
     )
     threads = pipeline.Agent.Thread
-    kinds = ((plan.groups * plan.queries, ROWS, 4), *2 * ((plan.stages, plan.n, 4 * plan.groups),))
+    takers = 3 if plan.narrow else 4 * plan.groups
+    kinds = (
+        (plan.groups * plan.queries, ROWS, 4), (plan.stages, plan.n, 4 * plan.groups),
+        (plan.stages, plan.n, takers),
+    )  # fmt: skip
     loads = tuple(
         pipeline.PipelineTmaAsync.create(
             num_stages=stages, producer_group=pipeline.CooperativeGroup(threads, 1),
             consumer_group=pipeline.CooperativeGroup(threads, warps),
-            tx_count=2 * plan.head_dim * count, defer_sync=True,
+            tx_count=plan.dtype.width // 8 * plan.head_dim * count, defer_sync=True,
         )
         for stages, count, warps in kinds
     )  # fmt: skip
+    ready, raw = loads, sV
+    if cutlass.const_expr(plan.narrow):
+        turned = pipeline.PipelineAsync.create(
+            num_stages=plan.stages, producer_group=pipeline.CooperativeGroup(threads, TURNERS),
+            consumer_group=pipeline.CooperativeGroup(threads, GROUP * plan.groups),
+            defer_sync=True,
+        )  # fmt: skip
+        ready = (*loads[:2], turned)
+        raw = memory.allocate_tensor(plan.dtype, raw_values(plan), 1024)
     if warp == 0:
         for atom in atoms:
             cpasync.prefetch_descriptor(atom)
@@ -339,7 +360,9 @@ def attention_kernel(
     if group == 0:
         cute.arch.setmaxregister_decrease(plan.registers[0])
         if warp == 0:
-            produce(loads, atoms, (mQ, mK, mV), (sQ, sK, sV), order, plan)
+            produce(loads, atoms, (mQ, mK, mV), (sQ, sK, raw), order, plan)
+        elif cutlass.const_expr(plan.narrow):
+            turn_values(loads[2], ready[2], raw, sV, order, tid - 32, plan)
     else:
         cute.arch.setmaxregister_increase(plan.registers[1])
         tid = tid % GROUP
@@ -347,7 +370,9 @@ def attention_kernel(
         corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
         more: Any = order.count() > 0 if order.ragged else True
         if more:
-            consume(worker, Rows(scale_log2, plan.slack), loads, order, mO, mLogs, sV, corner, tid)
+            consume(
+                worker, Rows(scale_log2, plan), ready, order, (mO, mLogs, gain), sV, corner, tid
+            )
 
 
 @cute.jit
@@ -362,6 +387,7 @@ def attention_persistent(
     longest: cutlass.Int32,
     scale_log2: cutlass.Float32,
     plan: cutlass.Constexpr[WarpgroupPlan],
+    gain: cutlass.Float32 = 1.0,
 ):
     """Launch the kernel.
 
@@ -370,10 +396,15 @@ def attention_persistent(
             lie end to end.
         starts_q, starts_k: where those start along Sq and Sk, and where the last one ends; or None.
         longest: queries of the longest sequence; without `starts_q` it is not used.
+        gain: what the result is multiplied with; only for operands of eight bits.
     """
-    mQ, mK, mV, mO = (as_heads(t, plan.head_dim) for t in (q, k, v, out))
+    vector = 128 // plan.dtype.width
+    mQ, mK, mV = (as_heads(t, plan.head_dim, vector) for t in (q, k, v))
+    mO = as_heads(out, plan.head_dim)
     mV = cute.make_tensor(mV.iterator, cute.select(mV.layout, [1, 0, 2, 3]))
     sQ, sK, sV = (cute.slice_(s, (None, None, 0)) for s in plan.layouts())
+    if cutlass.const_expr(plan.narrow):
+        sV = cute.slice_(raw_values(plan), (None, None, 0))
     made = [
         cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), t, s, tile)
         for t, s, tile in (
@@ -386,14 +417,16 @@ def attention_persistent(
     if cutlass.const_expr(starts_q is not None):
         batches, queries = starts_q.shape[0] - 1, longest
     pairs = mQ.shape[2] * batches
-    kept = mK.shape[0] * (4 * plan.head_dim)  # bytes of keys and values of a head
+    kept = mK.shape[0] * (
+        plan.dtype.width // 4 * plan.head_dim
+    )  # bytes of keys and values of a head
     section = cutlass.min(cutlass.max(L2_BYTES // kept, 1) * plan.group, pairs)
     numbers = (cute.ceil_div(queries, plan.m), mQ.shape[2], pairs, section)
     starts = (starts_q, starts_k)
     order = Order(*numbers, (queries, mK.shape[0]), starts, plan)
     attention_kernel(
-        tuple(atom for atom, _ in made), *(t for _, t in made), mO, logs, scale_log2, numbers,
-        starts, plan.products(), plan,
+        tuple(atom for atom, _ in made), *(t for _, t in made), mO, logs, scale_log2,
+        gain if plan.narrow else 1.0, numbers, starts, plan.products(), plan,
     ).launch(
         grid=[order.grid(), 1, 1], block=[GROUP * (plan.groups + 1), 1, 1], min_blocks_per_mp=1
     )  # fmt: skip
