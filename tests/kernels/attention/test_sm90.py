@@ -103,7 +103,7 @@ def test_choices_are_possible(head_dim: int) -> None:
 
 
 @pytest.mark.t0
-@pytest.mark.parametrize(("d", "n"), [(96, 48), (192, 32), (256, 16)])
+@pytest.mark.parametrize(("d", "n"), [(96, 48), (256, 16)])
 def test_other_heads(checked: None, d: int, n: int) -> None:
     q, k, v = operands(1, 70, 40, 1, 1, d, np.float16)
     out = attention(q, k, v, causal=True, config=WarpgroupConfig(2, n, 2))
