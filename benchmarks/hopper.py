@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hopper's kernels beside cuBLAS and cuDNN, on the same data.
 
-    python benchmarks/hopper.py [--only gemm,f8,epilogue,skinny,attention,heads] [--search] [--json FILE]
+    python benchmarks/hopper.py [--only gemm,f8,epilogue,skinny,attention,heads] [--search]
+        [--json FILE]
 
 Needs a GPU of compute capability 9.0. Floors: 2 M N K operations over 800 Tflop/s (16 bits; twice
 that for 8), what a product of random numbers reaches on an H200 before its clock falls; bytes over

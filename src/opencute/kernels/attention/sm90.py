@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention with warpgroups: sm_90a, heads of 64 and 128 elements.
+"""Attention with warpgroups: sm_90a, one block for each tile of queries.
 
 One warp of a block fills rings of K and V by TMA. Each of two or three warpgroups has 64 queries of
 a head and walks over the keys, last ones first. It starts S = Q K^T of a tile and then O += P V of
-the tile before, and makes the weights of the new tile while that product runs. Warpgroups start
-their products in turns, so that one's exponentials run beside another's products.
+the tile before, and makes the weights of the new tile while that product runs: the wait for the next
+values stands between, as ptxas would move the wait for the product before the exponentials else.
+Warpgroups start their products in turns, so that one's exponentials run beside another's products.
 
 Floor: 4 B H Sq Sk D operations (half of them when causal) at what wgmma reaches on an H200 at its
 clock under load, about 800 Tflop/s: 690 us for 4x16x4096x128.
@@ -215,10 +216,10 @@ class Rows:
 
     def begin(self) -> tuple[Any, Any]:
         """Begin with other rows; levels and sums of those so far."""
-        known = tuple(tuple(x[r] for r in range(2)) for x in (self.level, self.total))
+        levels, totals = ((x[0], x[1]) for x in (self.level, self.total))
         self.level.fill(LOWEST)
         self.total.fill(0.0)
-        return known
+        return levels, totals
 
     def _largest(self, scores: Any) -> Any:
         """The largest of a row's scores, found in two chains that do not wait for each other."""
