@@ -4,8 +4,8 @@
 
 One warp of a block fills rings of K and V by TMA. Each of two or three warpgroups has 64 queries of
 a head and walks over the keys, last ones first. It starts S = Q K^T of a tile and then O += P V of
-the tile before, and makes the weights of the new tile while that product runs: the wait for the next
-values stands between, as ptxas would move the wait for the product before the exponentials else.
+the tile before, and makes the weights of the new tile while that product runs: the wait for the
+next values stands between, else ptxas moves the wait for the product before the exponentials.
 Warpgroups start their products in turns, so that one's exponentials run beside another's products.
 
 Floor: 4 B H Sq Sk D operations (half of them when causal) at what wgmma reaches on an H200 at its
