@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hopper's kernels beside cuBLAS and cuDNN, on the same data.
 
-    python benchmarks/hopper.py [--only gemm,f8,epilogue,skinny,attention] [--search] [--json FILE]
+    python benchmarks/hopper.py [--only gemm,f8,epilogue,skinny,attention,heads] [--search]
+        [--json FILE]
 
 Needs a GPU of compute capability 9.0. Floors: 2 M N K operations over 800 Tflop/s (16 bits; twice
 that for 8), what a product of random numbers reaches on an H200 before its clock falls; bytes over
@@ -25,7 +26,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
 from timing import burst, copy_bandwidth, graphed  # noqa: E402 - after the path is set
 
-from opencute.kernels.attention import attention  # noqa: E402
+from opencute.kernels.attention import attention, attention_varlen  # noqa: E402
 from opencute.kernels.attention.config import (  # noqa: E402
     warpgroup_search_space,
 )
@@ -249,9 +250,52 @@ def attentions(options):
             yield measure(name, functions, outs, work, "Tflop/s", 2e-2)
 
 
+def other_heads(options):
+    """Attention of other heads, of e4m3, and of sequences end to end, beside f16 by cuDNN."""
+    for d, narrow in ((96, False), (192, False), (256, False), (64, True), (128, True)):
+        for causal in (False, True):
+            b, h, s = 4, 16, 4096
+            q, k, v = (torch.randn(b, s, h, d, device="cuda").half() for _ in range(3))
+            mine = [x.to(torch.float8_e4m3fn) for x in (q, k, v)] if narrow else [q, k, v]
+            q, k, v = (x.half() for x in mine)
+
+            def theirs(args=(q, k, v), causal=causal, d=d):
+                heads = (x.transpose(1, 2) for x in args)
+                backends = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION]
+                with sdpa_kernel(backends):
+                    return F.scaled_dot_product_attention(*heads, is_causal=causal)
+
+            outs = {"torch": theirs().transpose(1, 2)}
+            functions = {"torch": graphed(theirs)}
+            configs = {"ours": None}
+            if options.search and not narrow:
+                configs |= {str(c): c for c in warpgroup_search_space(d, SMEM)}
+            for key, config in configs.items():
+                out = outs[key] = torch.zeros_like(q)
+                functions[key] = graphed(
+                    lambda c=config, o=out, m=mine, causal=causal: attention(
+                        *m, causal=causal, out=o, config=c
+                    )
+                )
+                functions[key]()
+            if not narrow:  # the same as sequences end to end
+                starts = torch.arange(0, b * s + 1, s, device="cuda", dtype=torch.int32)
+                flat = [x.reshape(b * s, h, d) for x in mine]
+                out = outs["varlen"] = torch.zeros_like(q)
+                functions["varlen"] = graphed(
+                    lambda f=flat, t=starts, o=out.reshape(b * s, h, d), causal=causal, s=s:
+                    attention_varlen(*f, t, t, s, s, causal=causal, out=o)
+                )  # fmt: skip
+                functions["varlen"]()
+            torch.cuda.synchronize()
+            work = 4.0 * b * h * s * s * d / (2 if causal else 1)
+            name = f"attention {'e4m3' if narrow else 'f16'} {d} {'causal' if causal else 'full'}"
+            yield measure(name, functions, outs, work, "Tflop/s", 0.1 if narrow else 2e-2)
+
+
 PARTS = {
     "gemm": products, "f8": narrow, "epilogue": epilogues, "skinny": skinny,
-    "attention": attentions,
+    "attention": attentions, "heads": other_heads,
 }  # fmt: skip
 
 

@@ -12,9 +12,19 @@ import pytest
 
 from opencute.base.errors import ArgumentError
 from opencute.base.knobs import KNOBS
-from opencute.kernels.attention import AttentionConfig, WarpgroupConfig, attention
-from opencute.kernels.attention.config import warpgroup_heuristic, warpgroup_search_space
+from opencute.kernels.attention import (
+    AttentionConfig,
+    WarpgroupConfig,
+    attention,
+    attention_varlen,
+)
+from opencute.kernels.attention.config import (
+    WARPGROUP_HEADS,
+    warpgroup_heuristic,
+    warpgroup_search_space,
+)
 from opencute.kernels.attention.reference import attention as reference
+from opencute.kernels.attention.reference import varlen
 
 
 def operands(b: int, sq: int, sk: int, h: int, hk: int, d: int, dtype: Any) -> list[Any]:
@@ -61,7 +71,7 @@ def test_nothing_is_read_past_the_keys(checked: None) -> None:
 @pytest.mark.t0
 def test_wrong_arguments() -> None:
     q, k, v = operands(1, 16, 16, 1, 1, 64, np.float16)
-    wide = operands(1, 16, 16, 1, 1, 96, np.float16)
+    wide = operands(1, 16, 16, 1, 1, 80, np.float16)
     still = np.broadcast_to(k[:, :1], k.shape)
     config = WarpgroupConfig(2, 32, 2)
     for bad, code in (
@@ -84,12 +94,43 @@ def test_wrong_arguments() -> None:
 
 
 @pytest.mark.t0
-@pytest.mark.parametrize("head_dim", [64, 128])
+@pytest.mark.parametrize("head_dim", WARPGROUP_HEADS)
 def test_choices_are_possible(head_dim: int) -> None:
     room = 227 * 1024
     for masked in (False, True):
         assert warpgroup_heuristic(head_dim, masked).check(head_dim, room)
-    assert len(list(warpgroup_search_space(head_dim, room))) >= 6
+    assert 4 <= len(list(warpgroup_search_space(head_dim, room))) <= 12
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize(("d", "n"), [(96, 48), (256, 16)])
+def test_other_heads(checked: None, d: int, n: int) -> None:
+    q, k, v = operands(1, 70, 40, 1, 1, d, np.float16)
+    out = attention(q, k, v, causal=True, config=WarpgroupConfig(2, n, 2))
+    want, _ = reference(q, k, v, d**-0.5, causal=True)
+    np.testing.assert_allclose(out.astype(np.float64), want, rtol=2e-3, atol=1e-3)
+
+
+STARTS = (np.array([0, 30, 30, 100], np.int32), np.array([0, 40, 45, 45], np.int32))
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize("causal", [False, True])
+def test_sequences_end_to_end(checked: None, causal: bool) -> None:
+    """One has no queries, one no keys; what lies behind the last one is not read or written."""
+    q, k, v = (x[0] for x in operands(1, 110, 50, 2, 1, 64, np.float16))
+    k[45:], v[45:] = np.nan, np.nan
+    out = np.full_like(q, 7)
+    _, lse = attention_varlen(
+        q, k, v, *STARTS, 70, 40, causal=causal, return_lse=True, out=out,
+        config=WarpgroupConfig(2, 32, 2),
+    )  # fmt: skip
+    wanted = varlen(reference, (q,), (k, v), *STARTS, 0.125, causal=causal)
+    want = np.concatenate([x[0][0] for x in wanted])
+    logs = np.concatenate([x[1][0] for x in wanted], axis=1)
+    np.testing.assert_allclose(out[:100].astype(np.float64), want, rtol=2e-3, atol=1e-3)
+    np.testing.assert_allclose(lse[:, :100], logs, rtol=1e-5, atol=1e-5)
+    assert (out[100:] == 7).all()
 
 
 @pytest.mark.t2
@@ -97,7 +138,14 @@ def test_choices_are_possible(head_dim: int) -> None:
 @pytest.mark.parametrize("window", [None, (None, 0), (300, 0), (200, 100)])
 @pytest.mark.parametrize(
     ("b", "sq", "sk", "h", "hk", "d"),
-    [(2, 2048, 2048, 8, 8, 128), (1, 1000, 1500, 8, 2, 64), (1, 1, 700, 4, 4, 128)],
+    [
+        (2, 2048, 2048, 8, 8, 128),
+        (1, 1000, 1500, 8, 2, 64),
+        (1, 1, 700, 4, 4, 128),
+        (5, 1000, 1000, 16, 4, 96),
+        (1, 1000, 900, 32, 8, 192),
+        (3, 700, 1000, 8, 8, 256),
+    ],
 )
 def test_on_a_gpu(b: int, sq: int, sk: int, h: int, hk: int, d: int, window: Any, dtype: str):
     torch = pytest.importorskip("torch")
@@ -113,3 +161,32 @@ def test_on_a_gpu(b: int, sq: int, sk: int, h: int, hk: int, d: int, window: Any
     step = 2e-2 if dtype == "float16" else 4e-2
     np.testing.assert_allclose(out.cpu().float().numpy(), want, rtol=step, atol=step / 4)
     np.testing.assert_allclose(lse.cpu().numpy(), logs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.t2
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("head_dim", [64, 128])
+def test_sequences_end_to_end_on_a_gpu(head_dim: int, causal: bool) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("no warpgroups")
+    lengths = [1, 700, 0, 129, 1500, 64, *[50] * 40]
+    starts = np.cumsum([0, *lengths]).astype(np.int32)
+    total = int(starts[-1])
+    q, k, v = (
+        torch.randn(total + 9, n, head_dim, device="cuda", dtype=torch.float16) for n in (8, 2, 2)
+    )
+    k[total:], v[total:] = float("nan"), float("nan")
+    out = torch.full_like(q, 7)
+    there = torch.from_numpy(starts).cuda()
+    _, lse = attention_varlen(
+        q, k, v, there, there, 1500, 1500, causal=causal, return_lse=True, out=out
+    )
+    wide = [x.cpu().float().numpy() for x in (q, k, v)]
+    wanted = varlen(reference, (wide[0],), tuple(wide[1:]), starts, starts, head_dim**-0.5,
+                    causal=causal)  # fmt: skip
+    want = np.concatenate([x[0][0] for x in wanted])
+    logs = np.concatenate([x[1][0] for x in wanted], axis=1)
+    np.testing.assert_allclose(out[:total].cpu().float().numpy(), want, rtol=2e-2, atol=5e-3)
+    np.testing.assert_allclose(lse[:, :total].cpu().numpy(), logs, rtol=1e-4, atol=1e-4)
+    assert bool((out[total:] == 7).all())

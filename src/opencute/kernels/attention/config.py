@@ -5,7 +5,7 @@
 In: the size of a head. Out: a frozen configuration::
 
     heuristic(128, 232448)              # AttentionConfig(m=128, n=64, warps=4, stages=2, ahead=3)
-    warpgroup_heuristic(128, True)      # WarpgroupConfig(groups=2, n=128, stages=2)
+    warpgroup_heuristic(128, True)      # WarpgroupConfig(2, 128, 2, queries=2)
     backward_heuristic(128, 232448)     # BackwardConfig(m=64, n=128, warps=8, stages=2)
     warpgroup_backward_heuristic()      # WarpgroupBackwardConfig(stages=2, grads=2)
 """
@@ -14,15 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from opencute.base.errors import ArgumentError
 
 __all__ = [
-    "AttentionConfig", "BackwardConfig", "WarpgroupBackwardConfig", "WarpgroupConfig",
-    "backward_heuristic", "backward_search_space", "heuristic", "padded", "search_space",
-    "warpgroup_backward_heuristic", "warpgroup_backward_search_space", "warpgroup_heuristic",
+    "WARPGROUP_HEADS", "AttentionConfig", "BackwardConfig", "WarpgroupBackwardConfig",
+    "WarpgroupConfig", "backward_heuristic", "backward_search_space", "heuristic", "padded",
+    "search_space", "warpgroup_backward_heuristic", "warpgroup_backward_search_space",
+    "warpgroup_heuristic",
     "warpgroup_search_space",
 ]  # fmt: skip
+
+WARPGROUP_HEADS = (64, 96, 128, 192, 256)  # elements of heads that warpgroups take
 
 
 @dataclass(frozen=True)
@@ -81,37 +85,51 @@ class WarpgroupConfig:
     Args:
         groups: warpgroups of a block that compute, each with 64 queries: 2 or 3.
         n: keys that are worked on at a time.
-        stages: tiles of keys, and of values, in shared memory.
+        stages: tiles of keys, and of values, in shared memory; at least 2.
+        persistent: whether blocks stay for many tiles of queries.
+        queries: tiles of queries in shared memory: 1, or 2 where blocks stay.
+        slack: how far scores may exceed the largest ones so far, as a power of two, before what
+            was summed is scaled; at most 15.
     """
 
     groups: int
     n: int
     stages: int
+    persistent: bool = True
+    queries: int = 1
+    slack: float = 0.0
 
-    def smem_bytes(self, head_dim: int) -> int:
-        """Shared memory of a block."""
-        return 2 * head_dim * (64 * self.groups + 2 * self.stages * self.n) + 1024
+    def smem_bytes(self, head_dim: int, bits: int = 16) -> int:
+        """Shared memory of a block; values of eight bits are there twice."""
+        tiles = 2 if bits == 16 else 3
+        rows = 64 * self.groups * self.queries + tiles * self.stages * self.n
+        return bits // 8 * head_dim * rows + 1024
 
-    def check(self, head_dim: int, smem: int) -> WarpgroupConfig:
+    def check(self, head_dim: int, smem: int, bits: int = 16) -> WarpgroupConfig:
         """The configuration itself, if it is possible.
 
         Args:
             smem: bytes of shared memory that a block may have.
+            bits: of an element: 16, or 8.
 
         Raises:
             ArgumentError: what does not fit.
         """
-        # A thread has the result and the scores in f32, and the weights in 16 bits.
-        kept = head_dim // 2 + self.n // 2 + self.n // 4
-        room = {2: 208, 3: 132}.get(self.groups, 0)
-        good = head_dim in (64, 128) and self.n >= 16 and self.n % 16 == 0 and self.n <= 256
-        if not good or kept > room or self.stages < 1:
+        # A thread has the result and the scores in f32, and the weights.
+        kept = head_dim // 2 + self.n // 2 + self.n * bits // 64
+        room = ({2: 208, 3: 132} if bits == 16 else {2: 184, 3: 124}).get(self.groups, 0)
+        step = 256 // bits
+        good = head_dim in WARPGROUP_HEADS and 0 < self.n <= 256 and self.n % step == 0
+        good = good and self.queries in ((1, 2) if self.persistent else (1,))
+        # Weights are below 2**16, those of eight bits below 448.
+        good = good and 0.0 <= self.slack <= (15.0 if bits == 16 else 0.0)
+        if not good or kept > room or self.stages < 2:
             raise ArgumentError(
                 "warpgroups cannot share these tiles", code="OC2546", found=self,
-                expected="heads of 64 or 128 elements, 2 or 3 warpgroups, and a multiple of 16 "
-                f"keys whose scores fit into registers: {room} for all that a thread keeps",
+                expected=f"heads of {WARPGROUP_HEADS} elements, 2 or 3 warpgroups, and a multiple "
+                f"of {step} keys whose scores fit into registers: {room} for what a thread keeps",
             )  # fmt: skip
-        _check_smem(self.smem_bytes(head_dim), smem)
+        _check_smem(self.smem_bytes(head_dim, bits), smem)
         return self
 
 
@@ -269,27 +287,62 @@ def search_space(head_dim: int, smem: int) -> Iterator[AttentionConfig]:
                     continue
 
 
-def warpgroup_heuristic(head_dim: int, masked: bool) -> WarpgroupConfig:
+def warpgroup_heuristic(head_dim: int, masked: bool, narrow: bool = False) -> WarpgroupConfig:
     """A good choice with warpgroups.
 
     Args:
-        head_dim: elements of a head, 64 or 128.
+        head_dim: elements of a head.
         masked: whether queries see different keys: smaller tiles then waste less on both edges.
+        narrow: whether elements have eight bits.
     """
+    if narrow and head_dim != 64:
+        wide = {96: 160, 128: 160, 192: 128, 256: 64}[head_dim]
+        return WarpgroupConfig(2, min(wide, 128) if masked else wide, 2)
     if head_dim == 64:
-        return WarpgroupConfig(3, 128, 2)
-    return WarpgroupConfig(2, 128 if masked else 176, 2)
+        return WarpgroupConfig(3, 128, 2, queries=2)
+    if head_dim == 96:
+        return WarpgroupConfig(2, 144 if masked else 192, 2, queries=2)
+    if head_dim == 128:
+        return WarpgroupConfig(2, 128, 2, queries=2) if masked else WarpgroupConfig(2, 176, 2)
+    if head_dim == 192:
+        return WarpgroupConfig(2, 96 if masked else 112, 2)
+    return WarpgroupConfig(2, 64 if masked else 80, 2)
+
+
+_WARPGROUP_CHOICES: dict[int, tuple[tuple[Any, ...], ...]] = {
+    64: (
+        (3, 128, 2, True, 2), (3, 128, 2, True, 2, 8.0), (3, 128, 2), (3, 112, 3, True, 2, 8.0),
+        (2, 192, 2, True, 2), (2, 192, 2, True, 2, 8.0), (2, 128, 3, True, 2, 8.0),
+        (2, 224, 2, True, 2, 8.0), (2, 160, 3, True, 2, 8.0), (3, 128, 2, False),
+        (2, 192, 2, False), (3, 96, 4, True, 2, 8.0),
+    ),
+    96: (
+        (2, 192, 2, True, 2), (2, 192, 2, True, 2, 8.0), (2, 144, 2, True, 2),
+        (2, 144, 2, True, 2, 8.0), (2, 128, 3, True, 2, 8.0), (2, 208, 2, True, 1, 8.0),
+        (3, 96, 3, True, 2, 8.0),
+    ),
+    128: (
+        (2, 176, 2), (2, 176, 2, True, 1, 8.0), (2, 160, 2, True, 2), (2, 160, 2, True, 2, 8.0),
+        (2, 128, 2, True, 2), (2, 128, 2, True, 2, 8.0), (2, 128, 2), (2, 144, 2, True, 2, 8.0),
+        (2, 176, 2, False), (2, 128, 2, False), (2, 112, 3, True, 2, 8.0), (3, 80, 3, True, 2),
+    ),
+    192: (
+        (2, 112, 2), (2, 112, 2, True, 1, 8.0), (2, 96, 2), (2, 96, 2, True, 1, 8.0),
+        (2, 80, 2, True, 2, 8.0), (2, 64, 3, True, 1, 8.0),
+    ),
+    256: (
+        (2, 80, 2), (2, 80, 2, True, 1, 8.0), (2, 64, 2), (2, 64, 2, True, 1, 8.0),
+    ),
+}  # fmt: skip
 
 
 def warpgroup_search_space(head_dim: int, smem: int) -> Iterator[WarpgroupConfig]:
-    """All choices with warpgroups that are worth trying, promising ones first."""
-    for groups in (2, 3):
-        for n in (128, 176, 160, 192, 96, 64):
-            for stages in (2, 3, 4):
-                try:
-                    yield WarpgroupConfig(groups, n, stages).check(head_dim, smem)
-                except ArgumentError:
-                    continue
+    """All choices with warpgroups that are worth trying, promising ones first; at most 12."""
+    for choice in _WARPGROUP_CHOICES[head_dim]:
+        try:
+            yield WarpgroupConfig(*choice).check(head_dim, smem)
+        except ArgumentError:
+            continue
 
 
 def backward_heuristic(head_dim: int, smem: int) -> BackwardConfig:

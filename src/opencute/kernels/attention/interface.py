@@ -22,6 +22,7 @@ from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, empty_like, item_bits, strides, vector_elements
 from opencute.kernels.attention import autograd
 from opencute.kernels.attention.config import (
+    WARPGROUP_HEADS,
     AttentionConfig,
     BackwardConfig,
     WarpgroupBackwardConfig,
@@ -38,16 +39,20 @@ from opencute.kernels.attention.sm90 import WarpgroupPlan
 from opencute.kernels.attention.sm90 import attention_forward as launch_warpgroups
 from opencute.kernels.attention.sm90_backward import attention_backward as launch_warpgroups_back
 from opencute.kernels.attention.sm90_backward_plan import WarpgroupBackwardPlan
+from opencute.kernels.attention.sm90_persistent import attention_persistent
 from opencute.kernels.checked import checked
 
 __all__ = [
     "attention", "attention_backward", "attention_varlen", "attention_varlen_backward",
 ]  # fmt: skip
 
-_CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
+_CLASSES = {
+    "float16": cutlass.Float16, "bfloat16": cutlass.BFloat16,
+    "float8_e4m3fn": cutlass.Float8E4M3FN,
+}  # fmt: skip
 
 
-@checked(arrays="q k v", optional="out", numbers="scale")
+@checked(arrays="q k v", optional="out", numbers="scale q_scale k_scale v_scale")
 def attention(
     q: Any,
     k: Any,
@@ -59,6 +64,9 @@ def attention(
     return_lse: bool = False,
     out: Any = None,
     config: AttentionConfig | WarpgroupConfig | None = None,
+    q_scale: float | None = None,
+    k_scale: float | None = None,
+    v_scale: float | None = None,
 ) -> Any:
     """``softmax(scale * q @ k.T) @ v`` for each head of each batch.
 
@@ -67,15 +75,19 @@ def attention(
         k, v: arrays (B, Sk, Hk, D) of the same type; each head of them serves H / Hk heads of `q`.
         causal: whether the last query sees all keys, and each one before it one key less.
         window: how many keys before and after that place a query sees besides the one there;
-            None: all. On sm_90a only, for heads of 64 and 128 elements.
+            None: all. On sm_90a only, for the heads that its kernels take; its gradients for those
+            of 64 and 128 elements.
         scale: of the scores, positive; 1 / sqrt(D) when omitted.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
+        q_scale, k_scale, v_scale: what elements of `q`, `k` and `v` are multiplied with; 1 when
+            omitted. Only for e4m3.
 
-    Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key has
-    the result 0. Where torch wants gradients of `q`, `k` or `v`, the result has them, and `out`
-    must be omitted.
+    On sm_90a `q`, `k` and `v` may be of float8_e4m3fn, without gradients; the result is then of
+    bf16, or as `out` is, and weights are rounded to e4m3. Strides are free, as long as rows start
+    at multiples of 16 bytes. A query that sees no key has the result 0. Where torch wants gradients
+    of `q`, `k` or `v`, the result has them, and `out` must be omitted.
 
     Returns:
         The result (B, Sq, H, D); with `return_lse` also the logarithms (B, H, Sq) in f32.
@@ -86,7 +98,8 @@ def attention(
     Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
     Partitioning", 2023.
     """
-    call = _Call.of(q, k, v, None, causal, scale, window)
+    scales = (q_scale, k_scale, v_scale)
+    call = _Call.of(q, k, v, None, causal, scale, window, scales)
     return _attention(call, return_lse, out, config)
 
 
@@ -94,7 +107,7 @@ def attention(
     arrays="q k v cu_seqlens_q cu_seqlens_k",
     optional="out",
     integers="max_seqlen_q max_seqlen_k",
-    numbers="scale",
+    numbers="scale q_scale k_scale v_scale",
 )
 def attention_varlen(
     q: Any,
@@ -109,7 +122,10 @@ def attention_varlen(
     scale: float | None = None,
     return_lse: bool = False,
     out: Any = None,
-    config: AttentionConfig | None = None,
+    config: AttentionConfig | WarpgroupConfig | None = None,
+    q_scale: float | None = None,
+    k_scale: float | None = None,
+    v_scale: float | None = None,
 ) -> Any:
     """`attention` of sequences of different lengths that lie end to end.
 
@@ -119,14 +135,15 @@ def attention_varlen(
         cu_seqlens_q, cu_seqlens_k: arrays (sequences + 1,) of i32: where each sequence starts, and
             where the last one ends.
         max_seqlen_q, max_seqlen_k: lengths of the longest sequence, or more.
-        causal, scale, return_lse, out, config: as for `attention`; the causal rule holds for each
-            sequence on its own.
+        causal, scale, return_lse, out, config, q_scale, k_scale, v_scale: as for `attention`; the
+            causal rule holds for each sequence on its own.
 
     Returns:
         The result, like `q`; with `return_lse` also the logarithms (H, total of queries) in f32.
     """
     lengths = _Lengths(cu_seqlens_q, cu_seqlens_k, int(max_seqlen_q), int(max_seqlen_k))
-    call = _Call.of(q, k, v, lengths, causal, scale)
+    scales = (q_scale, k_scale, v_scale)
+    call = _Call.of(q, k, v, lengths, causal, scale, scales=scales)
     return _attention(call, return_lse, out, config)
 
 
@@ -163,6 +180,7 @@ def attention_backward(
         ArgumentError: shapes or types do not fit, or the configuration does not.
     """
     call = _Call.of(q, k, v, None, causal, scale, window)
+    _refuse_narrow(call)
     return _backward(call, grad, out, lse, deterministic, config)
 
 
@@ -192,6 +210,7 @@ def attention_varlen_backward(
     `attention_backward`."""
     lengths = _Lengths(cu_seqlens_q, cu_seqlens_k, int(max_seqlen_q), int(max_seqlen_k))
     call = _Call.of(q, k, v, lengths, causal, scale)
+    _refuse_narrow(call)
     return _backward(call, grad, out, lse, deterministic, config)
 
 
@@ -217,11 +236,13 @@ class _Call:
     causal: bool
     scale: float
     window: tuple[int | None, int | None] | None = None
+    gain: float = 1.0
 
     @classmethod
     def of(
         cls, q: Any, k: Any, v: Any, lengths: _Lengths | None, causal: bool, scale: float | None,
         window: tuple[int | None, int | None] | None = None,
+        scales: tuple[float | None, ...] = (None, None, None),
     ) -> _Call:  # fmt: skip
         """The arguments of a call, checked."""
         rank = 4 if lengths is None else 3
@@ -229,9 +250,18 @@ class _Call:
         scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
         if not scale > 0.0:
             raise ArgumentError("the scale is not positive", code="OC2522", found=scale)
+        factors = [1.0 if x is None else float(x) for x in scales]
+        if dtype.width != 8 and any(x is not None for x in scales):
+            raise ArgumentError(
+                "only e4m3 has scales", code="OC2525", expected="three of float8_e4m3fn",
+                found=str(q.dtype), hint="omit q_scale, k_scale and v_scale",
+            )  # fmt: skip
+        if not all(math.isfinite(x) and x > 0.0 for x in factors):
+            raise ArgumentError("the scale is not positive", code="OC2522", found=factors)
         if lengths is not None:
             _check_lengths(lengths)
-        return cls(q, k, v, lengths, dtype, causal, scale, _window(window))
+        scale *= factors[0] * factors[1]
+        return cls(q, k, v, lengths, dtype, causal, scale, _window(window), factors[2])
 
     def whole(self, array: Any) -> Any:
         """An array as (B, S, H, D)."""
@@ -267,6 +297,7 @@ class _Call:
 
 def _attention(call: _Call, return_lse: bool, out: Any, config: Any) -> Any:
     if autograd.wanted(call.q, call.k, call.v):
+        _refuse_narrow(call)
         if out is not None:
             raise ArgumentError(
                 "there are no gradients of what is written to out", code="OC2527",
@@ -278,10 +309,39 @@ def _attention(call: _Call, return_lse: bool, out: Any, config: Any) -> Any:
     return (out, logs) if return_lse else out
 
 
+def _refuse_narrow(call: _Call) -> None:
+    if call.dtype.width == 8:
+        raise ArgumentError(
+            "there are no gradients of attention in e4m3", code="OC2525",
+            expected="three of f16, or of bf16", found=str(call.q.dtype),
+        )  # fmt: skip
+
+
+def _result(call: _Call, out: Any) -> Any:
+    """The array for the result: the given one, or a new one."""
+    if call.dtype.width != 8:
+        out = empty_like(call.q) if out is None else out
+        _fits("out", out, call.q)
+        return out
+    if out is None:
+        import ml_dtypes
+
+        out = empty(
+            call.q, tuple(call.q.shape),
+            "bfloat16" if hasattr(call.q, "new_empty") else ml_dtypes.bfloat16,
+        )  # fmt: skip
+    wanted, name = ("float16", "bfloat16"), str(out.dtype).rpartition(".")[2]
+    if tuple(out.shape) != tuple(call.q.shape) or name not in wanted:
+        raise ArgumentError(
+            "out does not fit q", code="OC2523", expected=(tuple(call.q.shape), wanted),
+            found=(tuple(out.shape), name),
+        )  # fmt: skip
+    return out
+
+
 def _forward(call: _Call, lse: bool, out: Any = None, config: Any = None) -> tuple[Any, Any]:
     q, k = call.whole(call.q), call.whole(call.k)
-    out = empty_like(call.q) if out is None else out
-    _fits("out", out, call.q)
+    out = _result(call, out)
     batch, queries, heads, _ = (int(x) for x in q.shape)
     logs = empty(q, (batch, heads, queries), "float32") if lse else None
     if 0 not in q.shape:
@@ -299,20 +359,20 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
     arrays = {n: call.whole(t) for n, t in zip("qkv", (call.q, call.k, call.v), strict=True)}
     tensors = [_tensor(name, t) for name, t in {**arrays, "out": out}.items()]
     head_dim = int(call.q.shape[-1])
-    why = _no_warpgroups(call, *arrays.values(), out)
+    why, narrow = _no_warpgroups(call, *arrays.values(), out), call.dtype.width == 8
     if config is None and not why:
-        config = warpgroup_heuristic(head_dim, call.causal or call.window is not None)
+        config = warpgroup_heuristic(head_dim, call.causal or call.window is not None, narrow)
+    if isinstance(config, WarpgroupConfig) and not config.persistent:
+        if call.lengths is not None or narrow:
+            why = why or "sequences end to end, or e4m3, for blocks that do not stay"
     _check_warpgroups(call, isinstance(config, WarpgroupConfig), why, config)
-    smem = utils.get_smem_capacity_in_bytes()
+    smem, scale = utils.get_smem_capacity_in_bytes(), call.scale * math.log2(math.e)
     config = heuristic(head_dim, smem, call.lengths is not None) if config is None else config
-    config.check(head_dim, smem)
-    scale = call.scale * math.log2(math.e)
     if isinstance(config, WarpgroupConfig):
-        plan = WarpgroupPlan(
-            call.dtype, head_dim, config.groups, config.n, config.stages, *call.reach(), call.group
-        )
-        launch_warpgroups(*tensors, logs, scale, plan)
+        config.check(head_dim, smem, call.dtype.width)
+        _launch_warpgroups(call, tensors, logs, scale, config)
         return
+    config.check(head_dim, smem)
     plan = AttentionPlan(
         call.dtype, head_dim, config.m, config.n, config.warps, call.causal, group=call.group,
         alike=strides(arrays["k"]) == strides(arrays["v"]), stages=config.stages,
@@ -322,18 +382,35 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
 
 
 def _check_warpgroups(call: _Call, wanted: bool, why: str, config: Any) -> None:
-    """Refuse warpgroups where they cannot be, and windows without them.
+    """Refuse warpgroups where they cannot be, and windows and e4m3 without them.
 
     Args:
         wanted: whether the configuration is one for warpgroups.
         why: why they cannot be, or nothing.
     """
-    if (wanted and why) or (call.window is not None and not wanted):
+    only = call.window is not None or call.dtype.width == 8
+    if (wanted and why) or (only and not wanted):
         raise ArgumentError(
-            "no attention with warpgroups here, and windows need them", code="OC2548",
-            expected="sm_90a, heads of 64 or 128 elements, sequences of one length, and no array "
-            "that repeats elements", found=why or config,
+            "no attention with warpgroups here, and windows and e4m3 need them", code="OC2548",
+            expected="sm_90a, heads of 64, 96, 128, 192 or 256 elements (64 or 128 for gradients), "
+            "and no array that repeats elements", found=why or config,
         )  # fmt: skip
+
+
+def _launch_warpgroups(
+    call: _Call, tensors: list[Any], logs: Any, scale: float, config: WarpgroupConfig
+) -> None:
+    before, after = call.reach()
+    blocks = utils.HardwareInfo().get_device_multiprocessor_count() if config.persistent else 0
+    plan = WarpgroupPlan(
+        call.dtype, int(call.q.shape[-1]), config.groups, config.n, config.stages, before, after,
+        call.group, config.queries, blocks, config.slack, tensors[3].element_type,
+    )  # fmt: skip
+    if not config.persistent:
+        launch_warpgroups(*tensors, logs, scale, plan)
+        return
+    gain = (call.gain,) if plan.narrow else ()
+    attention_persistent(*tensors, logs, *call.starts(), call.longest()[0], scale, plan, *gain)
 
 
 def _no_warpgroups(call: _Call, *arrays: Any) -> str:
@@ -341,12 +418,11 @@ def _no_warpgroups(call: _Call, *arrays: Any) -> str:
     arch = run_target().arch
     if arch != "sm_90a":
         return arch
-    if int(call.q.shape[-1]) not in (64, 128):
+    if int(call.q.shape[-1]) not in WARPGROUP_HEADS:
         return f"heads of {int(call.q.shape[-1])} elements"
-    if call.lengths is not None:
-        return "sequences end to end"
     for array in arrays:
-        if any(s <= 0 or s % 8 for s in strides(array)[:-1]):
+        steps = zip(strides(array)[:-1], array.shape[:-1], strict=True)
+        if any((s <= 0 and int(n) > 1) or s * item_bits(array) % 128 for s, n in steps):
             return f"an array with the strides {strides(array)}"
     return ""
 
@@ -400,6 +476,10 @@ def _backward(
             t[...] = 0
         return grads
     why = _no_warpgroups(call, q, k, call.whole(call.v), call.whole(grad), *grads)
+    if head_dim not in (64, 128):
+        why = why or f"gradients of heads of {head_dim} elements"
+    if call.lengths is not None:
+        why = why or "gradients of sequences end to end"
     if config is None:
         smem = utils.get_smem_capacity_in_bytes()
         config = backward_heuristic(head_dim, smem) if why else warpgroup_backward_heuristic()
@@ -455,10 +535,11 @@ def _fits(name: str, array: Any, q: Any) -> None:
 
 def _tensor(name: str, array: Any) -> Any:
     """The array with a layout that may differ between calls, but for what the kernel relies on."""
-    if vector_elements(int(array.shape[-1]), item_bits(array), array) != 8:
+    bits = item_bits(array)
+    if vector_elements(int(array.shape[-1]), bits, array) != 128 // bits:
         raise ArgumentError(
             f"rows of {name} do not start at multiples of 16 bytes", code="OC2524",
-            expected="an aligned address, and strides that are multiples of 8",
+            expected=f"an aligned address, and strides that are multiples of {128 // bits}",
             hint="pass a contiguous copy",
         )  # fmt: skip
     return from_dlpack(array).mark_layout_dynamic(leading_dim=3)
@@ -473,8 +554,8 @@ def _check(rank: int, q: Any, k: Any, v: Any) -> Any:
     names = [str(t.dtype).rpartition(".")[2] for t in (q, k, v)]
     if len(set(names)) > 1 or names[0] not in _CLASSES:
         raise ArgumentError(
-            "no attention of these types", code="OC2525", expected="three of f16, or of bf16",
-            found=names,
+            "no attention of these types", code="OC2525", found=names,
+            expected="three of f16, or of bf16; on sm_90a also of float8_e4m3fn",
         )  # fmt: skip
     shapes = [tuple(int(x) for x in t.shape) for t in (q, k, v)]
     good = all(len(s) == rank for s in shapes) and shapes[1] == shapes[2]

@@ -176,10 +176,11 @@ def tile_from(t: Any, row: Any, tile: tuple[int, int]) -> Any:
     return cute.make_tensor(start, layout)
 
 
-def as_heads(t: Any, head_dim: int) -> Any:
-    """A tensor (B, S, H, D) as (S, D, H, B), with what is known of it."""
+def as_heads(t: Any, head_dim: int, vector: int = 8) -> Any:
+    """A tensor (B, S, H, D) as (S, D, H, B), with what is known of it: `vector` elements have 16
+    bytes."""
     batch, length, heads, _ = t.shape
-    b, s, h, _ = (cute.assume(x, divby=8) if i < 3 else 1 for i, x in enumerate(t.stride))
+    b, s, h, _ = (cute.assume(x, divby=vector) if i < 3 else 1 for i, x in enumerate(t.stride))
     layout = cute.make_layout((length, head_dim, heads, batch), stride=(s, 1, h, b))
     return cute.make_tensor(t.iterator.align(16), layout)
 

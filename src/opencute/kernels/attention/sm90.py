@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention with warpgroups: sm_90a, heads of 64 and 128 elements.
+"""Attention with warpgroups: sm_90a, one block for each tile of queries.
 
 One warp of a block fills rings of K and V by TMA. Each of two or three warpgroups has 64 queries of
 a head and walks over the keys, last ones first. It starts S = Q K^T of a tile and then O += P V of
-the tile before, and makes the weights of the new tile while that product runs. Warpgroups start
-their products in turns, so that one's exponentials run beside another's products.
+the tile before, and makes the weights of the new tile while that product runs: the wait for the
+next values stands between, else ptxas moves the wait for the product before the exponentials.
+Warpgroups start their products in turns, so that one's exponentials run beside another's products.
 
 Floor: 4 B H Sq Sk D operations (half of them when causal) at what wgmma reaches on an H200 at its
 clock under load, about 800 Tflop/s: 690 us for 4x16x4096x128.
@@ -38,14 +39,19 @@ class WarpgroupPlan:
     """What is fixed when attention is compiled.
 
     Args:
-        dtype: Float16 or BFloat16.
-        head_dim: elements of a head, 64 or 128.
+        dtype: Float16, BFloat16, or Float8E4M3FN where blocks stay.
+        head_dim: elements of a head.
         groups: warpgroups that compute, 2 or 3.
         n: keys of a tile.
         stages: tiles of K, and of V, in shared memory.
         before, after: how many keys before and after its own place, counted from the end, a query
             sees; None: all.
         group: heads of queries to one head of keys.
+        queries: tiles of queries in shared memory.
+        blocks: how many blocks stay; 0: each tile of queries has one of its own.
+        slack: how far scores may be above what they are compared with, as a power of two, before
+            that follows and what was summed is scaled.
+        out: the type of the result; None: that of the operands.
     """
 
     dtype: Any
@@ -56,6 +62,25 @@ class WarpgroupPlan:
     before: int | None
     after: int | None
     group: int
+    queries: int = 1
+    blocks: int = 0
+    slack: float = 0.0
+    out: Any = None
+
+    @property
+    def narrow(self) -> bool:
+        """Whether queries, keys and values have eight bits."""
+        return self.dtype.width == 8
+
+    @property
+    def result(self) -> Any:
+        """The type of the result."""
+        return self.out or self.dtype
+
+    @property
+    def lift(self) -> float:
+        """Weights are so many powers of two larger, so that small ones have bits in e4m3."""
+        return 8.0 if self.narrow else 0.0
 
     @property
     def m(self) -> int:
@@ -65,6 +90,8 @@ class WarpgroupPlan:
     @property
     def registers(self) -> tuple[int, int]:
         """Of a thread that loads, and of one that computes."""
+        if self.narrow:
+            return (72, 216) if self.groups == 2 else (56, 152)
         return (24, 240) if self.groups == 2 else (32, 160)
 
     def product(self, n: int, b_major: Any, source: Any) -> Any:
@@ -79,17 +106,19 @@ class WarpgroupPlan:
         major, source = warpgroup.OperandMajorMode, warpgroup.OperandSource
         return (
             self.product(self.n, major.K, source.SMEM),
-            self.product(self.head_dim, major.MN, source.RMEM),
+            self.product(self.head_dim, major.K if self.narrow else major.MN, source.RMEM),
         )
 
     def layouts(self) -> tuple[Any, Any, Any]:
         """Shared memory of Q (or O), K and V: the last mode is the warpgroup, or the stage."""
-        by_rows, by_columns = utils.LayoutEnum.ROW_MAJOR, utils.LayoutEnum.COL_MAJOR
+        by_rows = utils.LayoutEnum.ROW_MAJOR
+        values = by_rows if self.narrow else utils.LayoutEnum.COL_MAJOR
         first, second = (ROWS, self.n, self.head_dim), (ROWS, self.head_dim, self.n)
+        places = self.groups * self.queries
         return (
-            hopper_helpers.make_smem_layout_a(by_rows, first, self.dtype, self.groups),
+            hopper_helpers.make_smem_layout_a(by_rows, first, self.dtype, places),
             hopper_helpers.make_smem_layout_b(by_rows, first, self.dtype, self.stages),
-            hopper_helpers.make_smem_layout_b(by_columns, second, self.dtype, self.stages),
+            hopper_helpers.make_smem_layout_b(values, second, self.dtype, self.stages),
         )
 
 
@@ -109,7 +138,7 @@ class Places:
     def tiles(self) -> tuple[Any, Any]:
         """The first tile, and how many; one at least, so that there is always something to do."""
         plan = self.plan
-        count = cute.ceil_div(self.keys, plan.n)
+        count = cutlass.max(cute.ceil_div(self.keys, plan.n), 1)
         start, end = 0, count
         if plan.after is not None:
             past = cutlass.max(self.first + (plan.m + plan.after), 1)
@@ -158,8 +187,8 @@ class Rows:
     """What is known of a thread's two rows: the level that scores are compared with, the sum of
     weights, and by how much the last tile changed the level."""
 
-    def __init__(self, scale: Any) -> None:
-        self.scale = scale
+    def __init__(self, scale: Any, plan: WarpgroupPlan) -> None:
+        self.scale, self.slack, self.lift = scale, plan.slack, plan.lift
         self.level = cute.make_rmem_tensor(2, cutlass.Float32)  # scaled
         self.total = cute.make_rmem_tensor(2, cutlass.Float32)
         self.factor = cute.make_rmem_tensor(2, cutlass.Float32)
@@ -169,23 +198,52 @@ class Rows:
     def weigh(self, acc: Any) -> None:
         """Scores become weights, and are summed."""
         scores = by_rows(acc)
+        largest = [self._largest(scores[r, None]) for r in range(2)]
         for r in range(2):
-            most = scores[r, None].load().reduce(cute.ReductionOp.MAX, -cutlass.Float32.inf, 0)
-            most = cute.arch.warp_reduction(most, cute.arch.fmax, threads_in_group=4)
+            most = cute.arch.warp_reduction(largest[r], cute.arch.fmax, threads_in_group=4)
             before = self.level[r]
             level = cute.arch.fmax(before, most * self.scale)
+            if self.slack:
+                level = cute.where(level > before + self.slack, level, before)
             self.factor[r] = cute.math.exp2(before - level, fastmath=True)
             self.level[r] = level
+            if self.lift:
+                level = level - self.lift
             p = cute.math.exp2(scores[r, None].load() * self.scale - level, fastmath=True)
             scores[r, None] = p
             total = self.total[r] * self.factor[r]
             self.total[r] = p.reduce(cute.ReductionOp.ADD, total, 0)
 
+    def begin(self) -> tuple[Any, Any]:
+        """Begin with other rows; levels and sums of those so far."""
+        levels, totals = ((x[0], x[1]) for x in (self.level, self.total))
+        self.level.fill(LOWEST)
+        self.total.fill(0.0)
+        return levels, totals
+
+    def _largest(self, scores: Any) -> Any:
+        """The largest of a row's scores, found in two chains that do not wait for each other."""
+        chains = [scores[0], scores[1]]
+        for c in range(2, cute.size(scores)):
+            chains[c % 2] = cute.arch.fmax(chains[c % 2], scores[c])
+        return cute.arch.fmax(*chains)
+
     def rescale(self, acc: Any) -> None:
         """What was summed before the level changed follows it."""
         rows = by_rows(acc)
+        if self.slack:
+            rescale_if_needed(rows, self.factor)
+            return
         for r in range(2):
             rows[r, None] = rows[r, None].load() * self.factor[r]
+
+
+@cute.jit
+def rescale_if_needed(rows: Any, factor: Any):
+    """What was summed follows, in warps in which a level changed."""
+    if cute.arch.vote_any_sync((factor[0] != 1.0) | (factor[1] != 1.0)):
+        for r in cutlass.range_constexpr(2):
+            rows[r, None] = rows[r, None].load() * factor[r]
 
 
 @cute.jit
@@ -230,7 +288,7 @@ class Worker:
         self.first, self.second = mmas
         self.which, self.plan = which, plan
         thr, other = self.first.get_slice(0), self.second.get_slice(0)
-        self.rQ = self.first.make_fragment_A(thr.partition_A(sQ))[None, None, None, which]
+        self.rQ = self.first.make_fragment_A(thr.partition_A(sQ))
         self.rK = self.first.make_fragment_B(thr.partition_B(sK))
         self.rV = self.second.make_fragment_B(other.partition_B(sV))
         self.rO = cute.make_rmem_tensor(
@@ -240,16 +298,19 @@ class Worker:
             self.first.partition_shape_C((ROWS, plan.n)), cutlass.Float32
         )
         self.p = cute.make_rmem_tensor(ROWS * plan.n // GROUP, plan.dtype)
-        # Neighbouring accumulators along n are what an instruction takes along k.
-        self.rP = cute.make_tensor(
-            self.p.iterator,
-            cute.make_layout(((2, 2, 2), 1, plan.n // 16), stride=((1, 2, 4), 0, 8)),
-        )
+        if plan.narrow:  # two neighbours of one eight columns, then those of the next eight
+            self.weights = cute.make_layout((2, 2, 2, 2, plan.n // 32), stride=(1, 4, 2, 8, 16))
+            taken = cute.make_layout(((4, 2, 2), 1, plan.n // 32), stride=((1, 4, 8), 0, 16))
+        else:  # neighbouring accumulators along n are what an instruction takes along k
+            self.weights = self.p.layout
+            taken = cute.make_layout(((2, 2, 2), 1, plan.n // 16), stride=((1, 2, 4), 0, 8))
+        self.rP = cute.make_tensor(self.p.iterator, taken)
 
-    def scores(self, index: Any) -> None:
-        """Start Q K^T of the tile in a stage."""
+    def scores(self, index: Any, place: Any) -> None:
+        """Start Q K^T of the keys in a stage, and the queries in a place."""
         self.first.set(warpgroup.Field.ACCUMULATE, False)
-        cute.gemm(self.first, self.rS, self.rQ, self.rK[None, None, None, index], self.rS)
+        rQ = self.rQ[None, None, None, place]
+        cute.gemm(self.first, self.rS, rQ, self.rK[None, None, None, index], self.rS)
         warpgroup.commit_group()
 
     def add_values(self, index: Any) -> None:
@@ -260,8 +321,9 @@ class Worker:
 
     def keep(self) -> None:
         """Take weights as an operand; no product may read those before them any more."""
-        weights = cute.make_tensor(self.rS.iterator, self.p.layout)
-        self.p.store(weights.load().to(self.plan.dtype))
+        weights = cute.make_tensor(self.rS.iterator, self.weights)
+        kept = cute.make_tensor(self.p.iterator, cute.make_layout(weights.shape))
+        kept.store(weights.load().to(self.plan.dtype))
 
     def turn(self) -> None:
         """Wait until this warpgroup may start products."""
@@ -289,34 +351,35 @@ def consume(
     loads_q.make_consumer().wait()
     key = keys.wait_and_advance()
     warpgroup.fence()
-    worker.scores(key.index)
+    worker.scores(key.index, worker.which)
     warpgroup.wait_group(0)
     key.release()
     mask(worker.rS, last, first, corner, places.keys, plan)
     rows.weigh(worker.rS)
     worker.keep()
+    value = values.wait_and_advance()
     if worker.which == plan.groups - 1:  # the first turn is the first warpgroup's
         worker.next_turn()
     for i in range(1, count):
         key = keys.wait_and_advance()
         worker.turn()
         warpgroup.fence()
-        worker.scores(key.index)
-        value = values.wait_and_advance()
+        worker.scores(key.index, worker.which)
         worker.add_values(value.index)
         worker.next_turn()
         warpgroup.wait_group(1)
         key.release()
         mask(worker.rS, last - i, first, corner, places.keys, plan)
         rows.weigh(worker.rS)
+        following = values.wait_and_advance()
         warpgroup.wait_group(0)
         value.release()
+        value = following
         rows.rescale(worker.rO)
         warpgroup.fence()
         worker.keep()
     if worker.which == 0:
         worker.turn()  # the one that nobody takes
-    value = values.wait_and_advance()
     warpgroup.fence()
     worker.add_values(value.index)
     warpgroup.wait_group(0)
@@ -420,7 +483,7 @@ def attention_kernel(
         which = group - 1
         tid = tid % GROUP
         worker = Worker(mmas, sQ, sK, sV, which, plan)
-        rows = Rows(scale_log2)
+        rows = Rows(scale_log2, plan)
         corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
         consume(worker, rows, loads, places, corner)
         tile = block * plan.groups + which

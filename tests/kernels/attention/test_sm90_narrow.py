@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention of e4m3 with warpgroups: results, what is planted where values are turned, code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import opencute as cutlass
+from opencute import cute
+from opencute.base.errors import ArgumentError, OpenCuTeError
+from opencute.base.knobs import KNOBS
+from opencute.cute.runtime import from_dlpack
+from opencute.kernels.attention import (
+    AttentionConfig,
+    WarpgroupConfig,
+    attention,
+    attention_backward,
+    attention_varlen,
+)
+from opencute.kernels.attention.config import WARPGROUP_HEADS, warpgroup_heuristic
+from opencute.kernels.attention.reference import attention as reference
+from opencute.kernels.attention.reference import varlen
+from opencute.kernels.attention.sm90 import WarpgroupPlan
+from opencute.kernels.attention.sm90_persistent import attention_persistent
+
+Report = Callable[[str, str], OpenCuTeError | None]
+CONFIG = WarpgroupConfig(2, 32, 2)
+FAULTS = [
+    # what is wrong, the text, what stands there instead, the report
+    ("no wait for room", "ready.acquire_and_advance()", "ready.acquire_and_advance(True)",
+     "OC3403"),
+    ("no fence", '            cute.arch.fence_proxy("async.shared", space="cta")\n', "", "OC3406"),
+    ("not released", "            source.release()\n", "", "OC3501"),
+]  # fmt: skip
+
+
+def operands(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
+    rng = np.random.default_rng(0)
+    return tuple(rng.standard_normal(s, np.float32).astype(ml_dtypes.float8_e4m3fn) for s in shapes)
+
+
+def wide(*arrays: Any) -> tuple[Any, ...]:
+    return tuple(x.astype(np.float32) for x in arrays)
+
+
+@pytest.mark.t0
+def test_simulated(checked: None) -> None:
+    d = 96
+    q, k, v = operands((1, 70, 2, d), (1, 90, 1, d), (1, 90, 1, d))
+    out, logs = attention(
+        q, k, v, causal=True, q_scale=0.5, k_scale=2.0, v_scale=0.5, return_lse=True, config=CONFIG
+    )
+    want, want_logs = reference(*wide(q, k, v), d**-0.5, causal=True)
+    assert out.dtype == ml_dtypes.bfloat16
+    np.testing.assert_allclose(out.astype(np.float64), want / 2, rtol=5e-2, atol=2e-2)
+    np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.t0
+def test_sequences_end_to_end(checked: None) -> None:
+    """Values of neighbours do not matter, even if they are no numbers."""
+    q, k, v = operands((70, 1, 64), (90, 1, 64), (90, 1, 64))
+    starts = (np.array([0, 30, 30, 70], np.int32), np.array([0, 40, 45, 85], np.int32))
+    k[85:], v[85:] = np.nan, np.nan
+    out = np.zeros(q.shape, np.float16)
+    attention_varlen(q, k, v, *starts, 40, 40, out=out, config=CONFIG)
+    q, k, v = wide(q, k, v)
+    want = np.concatenate([x[0][0] for x in varlen(reference, (q,), (k, v), *starts, 0.125)])
+    np.testing.assert_allclose(out.astype(np.float64), want, rtol=4e-2, atol=2e-2)
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize(
+    ("text", "other", "code"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS]
+)
+def test_what_is_left_out_is_reported(
+    narrow_report_of: Report, text: str, other: str, code: str
+) -> None:
+    report = narrow_report_of(text, other)
+    assert report is not None and report.code == code
+
+
+@pytest.mark.t0
+def test_wrong_arguments() -> None:
+    q, k, v = operands(*[(1, 16, 1, 64)] * 3)
+    half = q.astype(np.float16)
+    logs = np.zeros((1, 1, 16), np.float32)
+    for bad, code in (
+        (lambda: attention(q, k, v, config=WarpgroupConfig(2, 48, 2)), "OC2546"),
+        (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, slack=8.0)), "OC2546"),
+        (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, False)), "OC2548"),
+        (lambda: attention(q, k, v, config=AttentionConfig(32, 32, 2)), "OC2548"),
+        (lambda: attention(q, k, half), "OC2525"),
+        (lambda: attention(half, half, half, v_scale=2.0), "OC2525"),
+        (lambda: attention(q, k, v, v_scale=0.0), "OC2522"),
+        (lambda: attention(q, k, v, out=np.zeros_like(q)), "OC2523"),
+        (lambda: attention_backward(q, q, k, v, q, logs), "OC2525"),
+    ):
+        with KNOBS.override(target="sim:sm_90a"), pytest.raises(ArgumentError) as e:
+            bad()
+        assert e.value.code == code
+    with KNOBS.override(target="sim:sm_80"), pytest.raises(ArgumentError) as e:
+        attention(q, k, v)
+    assert e.value.code == "OC2548"
+    for head_dim in WARPGROUP_HEADS:
+        for masked in (False, True):
+            assert warpgroup_heuristic(head_dim, masked, True).check(head_dim, 227 * 1024, 8)
+
+
+@pytest.mark.t1
+def test_nothing_is_spilled() -> None:
+    config = warpgroup_heuristic(128, False, True)
+    plan = WarpgroupPlan(
+        cutlass.Float8E4M3FN, 128, config.groups, config.n, config.stages, None, None, 1,
+        config.queries, 132, out=cutlass.BFloat16,
+    )  # fmt: skip
+    types = (*[ml_dtypes.float8_e4m3fn] * 3, ml_dtypes.bfloat16)
+    heads = (
+        from_dlpack(np.zeros((1, 8, 1, 128), t)).mark_layout_dynamic(leading_dim=3) for t in types
+    )
+    with KNOBS.override(target="sim"):
+        made = cute.compile[cute.GPUArch("sm_90a")](
+            attention_persistent, *heads, None, None, None, 8, 1.0, plan, 1.0
+        )
+    assert made.artefacts.device.report.diagnostics == ()
+    (report,) = made.artefacts.device.report.functions
+    assert report.spill_loads == report.spill_stores == report.stack == 0
+
+
+@pytest.mark.t2
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("d", [64, 128, 256])
+def test_on_a_gpu(d: int, causal: bool) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("no warpgroups")
+    q, k, v = (
+        torch.randn(2, s, h, d, device="cuda").to(torch.float8_e4m3fn)
+        for s, h in ((1000, 8), (1100, 2), (1100, 2))
+    )
+    out, lse = attention(q, k, v, causal=causal, v_scale=0.5, return_lse=True)
+    want, logs = reference(*(x.cpu().float().numpy() for x in (q, k, v)), d**-0.5, causal=causal)
+    np.testing.assert_allclose(out.cpu().float().numpy(), want / 2, rtol=6e-2, atol=3e-2)
+    np.testing.assert_allclose(lse.cpu().numpy(), logs, rtol=1e-4, atol=1e-4)
