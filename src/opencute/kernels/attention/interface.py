@@ -361,7 +361,8 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
     head_dim = int(call.q.shape[-1])
     why, narrow = _no_warpgroups(call, *arrays.values(), out), call.dtype.width == 8
     if config is None and not why:
-        config = warpgroup_heuristic(head_dim, call.causal or call.window is not None, narrow)
+        masked = call.causal or call.window is not None
+        config = warpgroup_heuristic(head_dim, masked, narrow, call.longest()[0])
     if isinstance(config, WarpgroupConfig) and not config.persistent:
         if call.lengths is not None or narrow:
             why = why or "sequences end to end, or e4m3, for blocks that do not stay"
