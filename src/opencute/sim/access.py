@@ -520,6 +520,8 @@ class Access:
             if buffer.written is None:
                 return None
             mask = registers.garbage(self, lanes, buffer, ptr.offset, starts)
+            if mask is None:
+                return None
         elif buffer is RAW:
             table = lanes.run.table
             if type(ptr.offset) is np.ndarray:

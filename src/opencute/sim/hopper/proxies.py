@@ -103,28 +103,32 @@ class Proxies:
             times: when they wrote.
         """
         first = self.clocks.first_block * self.clocks.threads
-        pairs = np.unique(np.stack([writers, times]), axis=1)
-        for writer, time in zip(*pairs.tolist(), strict=True):
-            slot = writer - first
-            if not 0 <= slot < self.count.size:
-                continue
-            if self._by_writer(issuer, slot, time) or self._by_others(issuer, writer, time):
-                continue
-            return int(np.flatnonzero((writers == writer) & (times == time))[0])
+        pairs = np.unique(np.stack([writers, times]), axis=1) if writers.size > 1 else (
+            np.stack([writers, times])
+        )
+        slots = pairs[0] - first
+        pairs = pairs[:, (slots >= 0) & (slots < self.count.size)]
+        if not pairs.size:
+            return None
+        pairs = pairs[:, ~self._by_writers(issuer, pairs[0] - first, pairs[1])]
+        for writer, time in pairs.T.tolist():
+            if not self._by_others(issuer, writer, time):
+                return int(np.flatnonzero((writers == writer) & (times == time))[0])
         return None
 
-    def _by_writer(self, issuer: int, slot: int, time: int) -> bool:
-        """Whether the writer fenced, and the issuer knows that."""
-        if self.count[slot] > _KEPT and self.times[slot].min() >= time:
-            return True  # older fences are forgotten
-        later = self.times[slot][self.times[slot] >= time]
-        if slot == issuer:
-            return bool(later.size)
-        if not later.size:
-            return False
-        thread = slot + self.clocks.first_block * self.clocks.threads
-        slots = np.full(later.size, issuer)
-        return bool(self.clocks.knows(slots, np.full(later.size, thread), later).any())
+    def _by_writers(self, issuer: int, slots: Array, times: Array) -> Array:
+        """Which of the writers have fenced, as the issuer knows."""
+        fenced = self.times[slots]
+        later = fenced >= times[:, None]
+        out = (self.count[slots] > _KEPT) & (fenced.min(axis=1) >= times)  # older: forgotten
+        out |= (slots == issuer) & later.any(axis=1)
+        ask = np.flatnonzero(~out & later.any(axis=1))
+        if ask.size:
+            # Who knows of a later fence knows of the first one.
+            least = np.where(later[ask], fenced[ask], np.iinfo(np.int64).max).min(axis=1)
+            threads = slots[ask] + self.clocks.first_block * self.clocks.threads
+            out[ask] = self.clocks.knows(np.full(ask.size, issuer), threads, least)
+        return out
 
     def _by_others(self, issuer: int, writer: int, time: int) -> bool:
         """Whether anybody fenced who knew of the write, and the issuer knows that."""

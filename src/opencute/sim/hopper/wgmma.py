@@ -14,6 +14,7 @@ computes its own 16 rows: the warps of a warpgroup need not come together, but h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -29,7 +30,7 @@ from opencute.dialects.tiled import extents
 from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.hopper.parties import parties_of
-from opencute.sim.hopper.product_reads import take_off
+from opencute.sim.hopper.product_reads import CORE, take_off
 from opencute.sim.hopper.products import Operands, products_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
@@ -45,6 +46,7 @@ from opencute.sim.values import Array
 __all__ = ["Operand"]
 
 _WARPS = 4
+_REMEMBERED = 64  # sets of descriptors that an operand keeps the places of
 _ROWS = ROWS // _WARPS
 _WIDTHS = {mode: width for width, mode in SWIZZLES.items()}
 
@@ -92,6 +94,23 @@ def _dtype(type: str) -> np.dtype[Any]:
     return np.dtype(getattr(ml_dtypes, name, None) or name)
 
 
+@dataclass(eq=False)
+class _Places:
+    """Where some warps find an operand, in the shared memory of their block.
+
+    Args:
+        places: of its elements, not to be written to.
+        first: the least of them.
+        last: the greatest.
+        cores: of the rows of core matrices, once anybody asked.
+    """
+
+    places: Array
+    first: int
+    last: int
+    cores: Array | None = None
+
+
 class Operand:
     """An operand in shared memory.
 
@@ -120,6 +139,7 @@ class Operand:
         _, self.uses, self.steps = extents(layout)
         units = (tile.fixed[:, None] + np.arange(tile.run)).reshape(-1)
         self.units = units.reshape(self.steps, self.uses).T  # (uses, steps)
+        self.known: dict[Any, _Places] = {}
 
     def read(
         self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None
@@ -151,13 +171,43 @@ class Operand:
         Raises:
             SimulationError: they are not in shared memory.
         """
-        address = self._addresses(low, rows)
+        known = self._known(low, rows)
         arena = lanes.run.group.arena
-        byte = address - SHARED_BASE
-        bad = (byte < 0) | (byte + self.bits // 8 > arena.size)
-        if bad.any():
-            self._outside(lanes, low, address, bad)
-        return byte + (blocks * arena.stride)[:, None, None]
+        if known.first < 0 or known.last + self.bits // 8 > arena.size:
+            byte = known.places
+            bad = (byte < 0) | (byte + self.bits // 8 > arena.size)
+            self._outside(lanes, low, byte + SHARED_BASE, bad)
+        return known.places + (blocks * arena.stride)[:, None, None] if blocks.any() else known.places
+
+    def cores(
+        self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None
+    ) -> list[Array]:  # fmt: skip
+        """For each warp, the rows of core matrices that it reads: places in the arena, sorted.
+
+        Raises:
+            SimulationError: they are not in shared memory.
+        """
+        out: list[Array] = []
+        arena = lanes.run.group.arena
+        for w, block in enumerate(blocks.tolist()):
+            mine = low[w : w + 1], None if rows is None else rows[w : w + 1]
+            self.places(lanes, blocks[w : w + 1] * 0, *mine)
+            known = self._known(*mine)
+            if known.cores is None:
+                known.cores = np.unique(known.places // CORE) * CORE
+            out.append(known.cores + block * arena.stride)
+        return out
+
+    def _known(self, low: Array, rows: Array | None) -> _Places:
+        """Places for these descriptors, which come again in each turn of a loop."""
+        key = (low.shape, low.tobytes(), None if rows is None else rows.tobytes())
+        known = self.known.get(key)
+        if known is None:
+            if len(self.known) >= _REMEMBERED:
+                self.known.clear()
+            byte = self._addresses(low, rows) - SHARED_BASE
+            known = self.known[key] = _Places(byte, int(byte.min()), int(byte.max()))
+        return known
 
     def _addresses(self, low: Array, rows: Array | None) -> Array:
         """Shared addresses, (warps, uses * extent, products * steps * k)."""
@@ -278,16 +328,16 @@ class _Product:
         """Tell the checking mode what is read from now on."""
         blocks = _of_warps(warps, self.op, lanes.bid, "their block") - lanes.run.first_block
         low = self._lows(warps, [operands.b], "B")
-        places = [self.right.places(lanes, blocks, low, None)]
+        cores = [self.right.cores(lanes, blocks, low, None)]
         if isinstance(self.left, Operand):
             low = self._lows(warps, [operands.a], "A")
             warp = _of_warps(warps, self.op, np.asarray(lanes.tid) // 32, "their warp")
-            places.append(self.left.places(lanes, blocks, low, warp % _WARPS))
+            cores.append(self.left.cores(lanes, blocks, low, warp % _WARPS))
         slots = warps.rows(lanes.slot)[:, :, 0]
         products = products_of(lanes.run.group)
         groups = products.commits[slots[:, 0]]
         parties = warps.rows(products.party(lanes))[:, 0, 0]
-        flights = take_off(self.op, lanes, slots, places, groups)
+        flights = take_off(self.op, lanes, slots, cores, groups)
         for party, number, flight in zip(parties.tolist(), numbers.tolist(), flights, strict=True):
             products.reads.setdefault((party, number), []).append(flight)
 
@@ -387,8 +437,8 @@ class _Product:
         """Which elements of the result depend on garbage."""
         bad_left, bad_right, inverse = sides
         out = np.zeros(shape, np.bool_)
-        garbage = self.d.access.garbage(lanes, d, self.d.starts(()))
-        if adds.any() and garbage is not None:
+        garbage = self.d.access.garbage(lanes, d, self.d.starts(())) if adds.any() else None
+        if garbage is not None:
             um, un, _ = self.uses
             full = np.broadcast_to(
                 lanes.full(garbage.mask), (lanes.P, lanes.Q, self.d.tile.length or 1)

@@ -32,6 +32,7 @@ from opencute.sim.sync.shadow import (
     TIME,
     WHO,
     WHOLE_BLOCK,
+    Column,
     Shadow,
 )
 from opencute.sim.values import Array
@@ -261,7 +262,10 @@ class AccessCheck:
     def _against_extra(self) -> None:
         """Readers that are no threads of the block: those of other blocks, and agents."""
         clocks = self.clocks
+        each = np.unique(self.slots)
         for column in self.shadow.extra.values():
+            if column.who >= AGENTS and not column.flying and self._all_know(each, column):
+                continue
             words = column.words.take(self.pieces)
             at = np.flatnonzero(words)
             if self.strength:
@@ -281,6 +285,12 @@ class AccessCheck:
                 if column.who >= AGENTS:
                     self._still_read(i, column.who, op)
                 self._race(i, int(who[~ok][0]), "read", op)
+
+    def _all_know(self, slots: Array, column: Column) -> bool:
+        """Whether threads know all that a unit has read."""
+        n = slots.size
+        known = self.clocks.knows(slots, np.full(n, column.who), np.full(n, column.latest))
+        return bool(known.all())
 
     def _against_readers_of_shared(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads

@@ -47,6 +47,10 @@ class Column:
         self.words = np.zeros(size, np.int64)
         self.op = np.zeros(size, np.int32)
         self.who = who
+        self.flying = 0
+        """Of a unit: reads that have not ended."""
+        self.latest = 0
+        """Of a unit: when the last one ended."""
 
 
 class Shadow:
