@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from opencute.base.knobs import KNOBS
@@ -34,3 +36,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs two CUDA GPUs"))
         if item.get_closest_marker("upstream") and upstream is None:
             item.add_marker(pytest.mark.skip(reason="needs OPENCUTE_UPSTREAM"))
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported stays: looking through it for garbage, again and again, takes time."""
+    gc.collect()
+    gc.freeze()

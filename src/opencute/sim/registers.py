@@ -270,9 +270,7 @@ def _set_written(access: Any, lanes: Lanes, buffer: RowBuffer, index: Array, cle
     _settle(buffer)
 
 
-def garbage(
-    access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: Any
-) -> Array | None:
+def garbage(access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: Any) -> Array | None:
     """Which elements of these lanes nothing wrote; None: all are written."""
     if buffer.done is not None and buffer.done[lanes.slot].all():
         return None

@@ -76,15 +76,21 @@ class Proxies:
 
     def start(self, group: Group) -> None:
         """Other blocks run from now on."""
-        n = group.blocks * group.threads
-        self.times = np.zeros((n, _KEPT), np.int64)
-        self.count = np.zeros(n, np.int64)
+        self.size = group.blocks * group.threads
+        self.times = np.zeros((0, _KEPT), np.int64)  # as many as there are threads, once one fences
+        self.count = np.zeros(0, np.int64)
         self.fences: list[_Fence] = []
+
+    def _begin(self) -> None:
+        if self.count.size < self.size:
+            self.times = np.zeros((self.size, _KEPT), np.int64)
+            self.count = np.zeros(self.size, np.int64)
 
     def fence(self, lanes: Lanes) -> None:
         """Threads fence: what they know, and what they did, units may see from now on."""
         clocks, slots = self.clocks, lanes.slot.ravel()
         now = clocks.tick()
+        self._begin()
         self.times[slots, self.count[slots] % _KEPT] = now
         self.count[slots] += 1
         ids, row = np.unique(clocks.row[slots], return_inverse=True)
@@ -103,9 +109,12 @@ class Proxies:
             times: when they wrote.
         """
         first = self.clocks.first_block * self.clocks.threads
-        pairs = np.unique(np.stack([writers, times]), axis=1) if writers.size > 1 else (
-            np.stack([writers, times])
+        pairs = (
+            np.unique(np.stack([writers, times]), axis=1)
+            if writers.size > 1
+            else (np.stack([writers, times]))
         )
+        self._begin()
         slots = pairs[0] - first
         pairs = pairs[:, (slots >= 0) & (slots < self.count.size)]
         if not pairs.size:

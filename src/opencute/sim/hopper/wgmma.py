@@ -22,7 +22,7 @@ import numpy as np
 
 from opencute.arch.descriptors import FIELDS, SWIZZLES, decode, places, swizzled
 from opencute.arch.mma import ELEMENT_BITS
-from opencute.arch.wgmma import ROWS, WgmmaAtom, wgmma_atom
+from opencute.arch.wgmma import ROWS, wgmma_atom
 from opencute.base.errors import SimulationError
 from opencute.dialects.cute import LayoutAttr
 from opencute.dialects.hopper.wgmma import CuteWgmmaOp
@@ -177,7 +177,9 @@ class Operand:
             byte = known.places
             bad = (byte < 0) | (byte + self.bits // 8 > arena.size)
             self._outside(lanes, low, byte + SHARED_BASE, bad)
-        return known.places + (blocks * arena.stride)[:, None, None] if blocks.any() else known.places
+        return (
+            known.places + (blocks * arena.stride)[:, None, None] if blocks.any() else known.places
+        )
 
     def cores(
         self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None
@@ -380,22 +382,34 @@ class _Product:
         blocks = _of_warps(warps, op, lanes.bid, "their block") - lanes.run.first_block
         starts = self.d.starts(())
         rows = warps.rows(self.d.access.read(lanes, d, starts))
-        acc = matrix_of(rows, self.c_layout, (m, n), (um, un))
-        acc = np.where(adds[:, None, None], acc, np.zeros((), acc.dtype))
+        kept = np.where(adds[:, None, None], rows, np.zeros((), rows.dtype))
         left, bad_left = self._left(lanes, warps, blocks, products)
         low = self._lows(warps, [one.b for one in products], "B")
         keys, inverse = np.unique(np.column_stack([blocks, low]), axis=0, return_inverse=True)
         inverse = inverse.reshape(-1)
         right, bad_right = self.right.read(lanes, keys[:, 0], keys[:, 1:], None)
         self._tell(lanes, right.size * right.dtype.itemsize)
-        out = np.empty(acc.shape, acc.dtype)
         numbers = numbers_of(right, self.atom.types[2])
-        for i in range(keys.shape[0]):
-            mine = inverse == i
-            out[mine] = _added(self.atom, left[mine], numbers[i].T, acc[mine], k)
-        value = warps.back(registers_of(out, self.c_layout, (m, n), (um, un)))
+        pairs = [(inverse == i, numbers[i].T) for i in range(keys.shape[0])]
+        layout, tile, whole = self.c_layout, (m, n), (left.shape[0], um * m, un * n)
+        if self.atom.types[3] == "f16":  # each instruction rounds
+            acc = matrix_of(kept, layout, tile, (um, un))
+            for first in range(0, left.shape[2], k):
+                part = slice(first, first + k)
+                for mine, other in pairs:
+                    total = left[mine][:, :, part] @ other[part] + acc[mine].astype(np.float32)
+                    acc[mine] = total.astype(np.float16)
+            rows = registers_of(acc, layout, tile, (um, un))
+        else:
+            out = np.empty(whole, left.dtype)
+            for mine, other in pairs:
+                part = left if len(pairs) == 1 else left[mine]
+                flat = part.reshape(-1, part.shape[2]) @ other  # one product for all warps
+                out[mine] = flat.reshape(-1, um * m, un * n)
+            rows = _sum(registers_of(out, layout, tile, (um, un)).reshape(kept.shape), kept)
+        value = warps.back(rows)
         self.d.access.write(lanes, value, d, starts)
-        bad = self._garbage(lanes, d, adds, warps, (bad_left, bad_right, inverse), out.shape)
+        bad = self._garbage(lanes, d, adds, warps, (bad_left, bad_right, inverse), whole)
         if bad is not None:
             mask = warps.back(registers_of(bad, self.c_layout, (m, n), (um, un)))
             self.d.access.leave(lanes, d, Taint(mask, op), starts)
@@ -456,18 +470,12 @@ class _Product:
         lanes.run.count("read", "smem", size // 16, 16, 16)
 
 
-def _added(atom: WgmmaAtom, left: Array, right: Array, acc: Array, k: int) -> Array:
-    """``acc + left @ right``: exact for integers; else each sum is rounded as the accumulator is
-    (f16 after each instruction)."""
-    if atom.types[3] == "s32":
-        total = (left @ right).astype(np.int64) + acc
-        return total.astype(np.int32)
-    if atom.types[3] == "f16":
-        for first in range(0, left.shape[2], k):
-            part = slice(first, first + k)
-            acc = (left[:, :, part] @ right[part] + acc.astype(np.float32)).astype(np.float16)
-        return acc
-    return left @ right + acc
+def _sum(products: Array, kept: Array) -> Array:
+    """Products and what they are added to, exact for integers."""
+    if kept.dtype == np.int32:
+        return (products.astype(np.int64) + kept).astype(np.int32)
+    products += kept
+    return products
 
 
 def _offset(pointer: SimPointer) -> int:

@@ -360,19 +360,19 @@ def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, 
     _, ta, tb, tc = atom.types
     left = matrix_of(numbers_of(a, ta), atom.a, (m, k), (um, uk))
     right = matrix_of(numbers_of(b, tb), atom.b, (n, k), (un, uk)).swapaxes(1, 2)
-    acc = matrix_of(c, atom.c, (m, n), (um, un))
     if tc == "s32":
-        total = (left @ right).astype(np.int64) + acc
-        out = total.astype(np.int32)
-    elif tc == "f16":
-        out = acc
+        total = registers_of(left @ right, atom.c, (m, n), (um, un)).astype(np.int64)
+        return (total.reshape(c.shape) + c).astype(np.int32)
+    if tc == "f16":
+        out = matrix_of(c, atom.c, (m, n), (um, un))
         for step in range(uk):
             part = slice(step * k, (step + 1) * k)
             total = left[:, :, part] @ right[:, part] + out.astype(np.float32)
             out = total.astype(np.float16)
-    else:
-        out = left @ right + acc
-    return registers_of(out.astype(c.dtype, copy=False), atom.c, (m, n), (um, un))
+        return registers_of(out, atom.c, (m, n), (um, un))
+    products = registers_of(left @ right, atom.c, (m, n), (um, un)).reshape(c.shape)
+    products += c
+    return products.astype(c.dtype, copy=False)
 
 
 def _spread(

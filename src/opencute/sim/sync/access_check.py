@@ -384,12 +384,9 @@ class AccessCheck:
 
     # ------------------------------------------------------------------ readers of global memory
     def _remember_readers(self) -> None:
-        shadow, reader = self.shadow, self.shadow.reader[0]
-        before, mine = self._words(reader), self._mine()
-        if self.span is not None and not before.any():
-            reader[self.span] = mine
-        else:
-            self._remember_beside(before, mine)
+        shadow = self.shadow
+        before, mine = self._words(shadow.reader[0]), self._mine()
+        self._remember_beside(before, mine)
         self._set(shadow.last_read, self.checker.number(self.access.op))
         if self.blocks is None or self.clocks.blocks == 1:
             block = self.slots if self.clocks.blocks > 1 else self.slots[:1]
@@ -399,12 +396,12 @@ class AccessCheck:
     def _remember_beside(self, before: Array, mine: Array) -> None:
         """Readers of what others have read before, or read now."""
         shadow, threads = self.shadow, self.clocks.threads
-        block = (self.slots + self.first) // threads
-        new = mine
+        new: Array = mine
         # What stands for several readers is as weak as the weakest of them.
-        weakest = np.minimum(np.where(before == 0, 3, (before >> STRENGTH) & 3), self.strength)
-        time = self.time + (weakest << STRENGTH)
+        weakest: Any = self.strength
         if before.any():
+            weakest = np.minimum(np.where(before == 0, 3, (before >> STRENGTH) & 3), weakest)
+            block = (self.slots + self.first) // threads
             level, who = (before >> LEVEL) & 3, before & WHO
             own = (before != 0) & (level == ONE) & (who == self.slots + self.first)
             theirs = np.where(level == ONE, who // threads, who)
@@ -414,19 +411,25 @@ class AccessCheck:
             ask = np.flatnonzero((before != 0) & ~own & ~past & (level == ONE))
             if ask.size and self.clocks.row.any():
                 past[ask] = self.clocks.knows(self.slots[ask], who[ask], before[ask] >> TIME)
-            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL) + time
+            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL)
+            wide += self.time + (weakest << STRENGTH)
             new = np.where((before == 0) | own | past, mine, wide)
-        shadow.reader[0][self.pieces] = new
-        found = shadow.reader[0].take(self.pieces)
+        self._set(shadow.reader[0], new)
+        if self.span is not None:
+            return
+        found = self._words(shadow.reader[0])
         bad = np.flatnonzero(found != new)
-        if bad.size:
-            theirs = np.where((found[bad] >> LEVEL) & 3 == ONE, (found[bad] & WHO) // threads,
-                              found[bad] & WHO)  # fmt: skip
-            same = ((found[bad] >> LEVEL) & 3 != EVERYBODY) & (theirs == block[bad])
-            # A place that several blocks meet at in one operation must end as everybody's.
-            order = np.argsort(~same, kind="stable")
-            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block[bad], EVERYBODY << LEVEL)
-            shadow.reader[0][self.pieces[bad[order]]] = (wide + time[bad])[order]
+        if bad.size == 0:
+            return
+        found, pieces = found[bad], self.pieces[bad]
+        block = (self.slots[bad] + self.first) // threads
+        theirs = np.where((found >> LEVEL) & 3 == ONE, (found & WHO) // threads, found & WHO)
+        same = ((found >> LEVEL) & 3 != EVERYBODY) & (theirs == block)
+        # A place that several blocks meet at in one operation must end as everybody's.
+        order = np.argsort(~same, kind="stable")
+        wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL)
+        wide += self.time + ((weakest if type(weakest) is int else weakest[bad]) << STRENGTH)
+        shadow.reader[0][pieces[order]] = wide[order]
 
     def _against_readers(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
