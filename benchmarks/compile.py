@@ -4,10 +4,11 @@
 
     python benchmarks/compile.py [CASE ...] [--arch sm_80] [--repeat 3] [--json FILE] [--profile N]
 
-Cases: an example, our own kernels and, with OPENCUTE_UPSTREAM, published kernels. Each compiles
-without the disk cache: ``cold`` is the first time in the process (functions are rewritten, tables
-filled), ``warm`` the best of the repeats. Times are processor time, of ptxas that of its process,
-and wall time in brackets. No GPU is needed; ``--profile 25`` prints where the time goes instead.
+Cases: an example, our own kernels and, with OPENCUTE_UPSTREAM, published kernels; those of Hopper
+are for sm_90a, others for sm_80 unless --arch says so. Each compiles without the disk cache:
+``cold`` is the first time in the process (functions are rewritten, tables filled), ``warm`` the
+best of the repeats. Times are processor time, of ptxas that of its process, and wall time in
+brackets. No GPU is needed; ``--profile 25`` prints where the time goes instead.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from opencute.integrations import environment
 from opencute.jit.calls import Request
 from opencute.passes.pipelines import device_pipeline
 
-CUTE = "examples/python/CuTeDSL/cute/ampere/kernel"
+CUTE = "examples/python/CuTeDSL/cute"
 
 
 class Captured(BaseException):
@@ -57,12 +58,16 @@ class Captured(BaseException):
 
 
 def capture(work: Callable[[], object]) -> Request:
-    """The first function that `work` has compiled, and its arguments."""
+    """The first function that `work` has compiled, and its arguments; conversions of the
+    arguments' types, which published files have done by a kernel, do not count."""
+    trace = Request.trace
 
     def stop(request: Request) -> Any:
+        if request.fn.fn.__module__ == "opencute.lib.convert":
+            return trace(request)
         raise Captured(request)
 
-    trace, Request.trace = Request.trace, stop
+    Request.trace = stop
     try:
         work()
     except Captured as e:
@@ -105,20 +110,23 @@ def published(path: str) -> Any:
     assert root, "OPENCUTE_UPSTREAM names the folder with published kernels"
     environment.own_cutlass_first()
     file = Path(root, CUTE, path)
-    sys.path.insert(0, str(file.parent))
+    # Beside the file, and where its helpers are.
+    sys.path[:0] = [str(file.parent), str(Path(root, CUTE).parent)]
     return importlib.import_module(file.stem)
 
 
 def sgemm(static: bool) -> None:
     # The file's flag is the other way round: without it, A's shape is a compile-time value.
-    published("dense_gemm/sgemm.py").run((4096, 4096, 4096), "m", "n", "n", static_shape=not static)
+    published("ampere/kernel/dense_gemm/sgemm.py").run(
+        (4096, 4096, 4096), "m", "n", "n", static_shape=not static
+    )
 
 
 def tensorop() -> None:
     import cutlass
 
     half = cutlass.Float16
-    published("dense_gemm/tensorop_gemm.py").run(
+    published("ampere/kernel/dense_gemm/tensorop_gemm.py").run(
         (512, 512, 512, 1), half, half, cutlass.Float32, "m", "n", "n", (2, 2, 1)
     )
 
@@ -126,9 +134,42 @@ def tensorop() -> None:
 def flash(causal: bool) -> None:
     import cutlass
 
-    published("attention/flash_attention_v2.py").run(
+    published("ampere/kernel/attention/flash_attention_v2.py").run(
         cutlass.BFloat16, 1, 256, 256, 1, 128, 0.1, 128, 64, 128, causal
     )
+
+
+def hopper_gemm() -> None:
+    import cutlass
+
+    half = cutlass.Float16
+    published("hopper/kernel/dense_gemm/dense_gemm_persistent.py").run(
+        (512, 512, 256, 1), half, half, half, cutlass.Float32, "k", "k", "n", (128, 256), (2, 1)
+    )
+
+
+def hopper_fmha(causal: bool) -> None:
+    import cutlass
+
+    half, single = cutlass.Float16, cutlass.Float32
+    published("hopper/kernel/attention/fmha.py").run(
+        (1, 256, 1, 128), (1, 256, 1, 128), half, half, single, single, (64, 128), False, causal,
+        False, 1.0, 1.0, 1.0, 1.0, 0.0, (-1, -1), 0.1, 0, 1, True,
+    )  # fmt: skip
+
+
+def own_hopper_gemm() -> None:
+    from opencute.kernels import gemm as ours
+
+    a = np.ones((256, 256), np.float16)
+    ours.gemm(a, a, config=ours.HopperConfig((128, 256), (2, 1)))
+
+
+def own_hopper_attention(causal: bool) -> None:
+    from opencute.kernels import attention as ours
+
+    q = np.ones((1, 256, 1, 128), np.float16)
+    ours.attention(q, q, q, causal=causal)
 
 
 CASES: dict[str, Callable[[], None]] = {
@@ -141,8 +182,18 @@ CASES: dict[str, Callable[[], None]] = {
     "tensorop": tensorop,
     "fa2": lambda: flash(False),
     "fa2-causal": lambda: flash(True),
+    "own-hopper-gemm": own_hopper_gemm,
+    "own-hopper-attention": lambda: own_hopper_attention(False),
+    "own-hopper-attention-causal": lambda: own_hopper_attention(True),
+    "hopper-gemm": hopper_gemm,
+    "hopper-fmha": lambda: hopper_fmha(False),
+    "hopper-fmha-causal": lambda: hopper_fmha(True),
 }
-PUBLISHED = ("sgemm", "sgemm-static", "tensorop", "fa2", "fa2-causal")
+HOPPER = tuple(n for n in CASES if "hopper" in n)
+PUBLISHED = (
+    "sgemm", "sgemm-static", "tensorop", "fa2", "fa2-causal", "hopper-gemm", "hopper-fmha",
+    "hopper-fmha-causal",
+)  # fmt: skip
 
 
 def chosen(names: list[str]) -> list[str]:
@@ -214,9 +265,20 @@ def compile_once(request: Request, arch: str, until: str = "ptxas") -> Times:
     return times
 
 
+def arch_of(name: str, asked: str) -> str:
+    """The architecture of a case: that asked for, except for kernels of one of them."""
+    return "sm_90a" if name in HOPPER else asked
+
+
+def request_of(name: str, arch: str) -> Request:
+    """What a case has compiled, for an architecture."""
+    with KNOBS.override(target=f"sim:{arch}"):
+        return capture(CASES[name])
+
+
 def measure(name: str, arch: str, repeat: int) -> dict[str, Times]:
     """Cold and warm times of a case."""
-    request = capture(CASES[name])
+    request = request_of(name, arch)
     cold = compile_once(request, arch)
     warm = [compile_once(request, arch) for _ in range(repeat)]
     return {"cold": cold, "warm": min(warm, key=lambda t: t.total)}
@@ -227,7 +289,7 @@ def profile(name: str, arch: str, rows: int, repeat: int) -> None:
 
     By samples: a profiler that counts calls makes short functions look ten times as costly.
     """
-    request = capture(CASES[name])
+    request = request_of(name, arch)
     compile_once(request, arch, "llvm")
     own: collections.Counter[str] = collections.Counter()
     within: collections.Counter[str] = collections.Counter()
@@ -274,10 +336,11 @@ def main() -> None:
     everything: dict[str, Any] = {}
     with KNOBS.override(cache_enabled=False):
         for name in chosen(options.cases):
+            arch = arch_of(name, options.arch)
             if options.profile:
-                profile(name, options.arch, options.profile, options.repeat)
+                profile(name, arch, options.profile, options.repeat)
                 continue
-            results = measure(name, options.arch, options.repeat)
+            results = measure(name, arch, options.repeat)
             show(name, results)
             everything[name] = {k: vars(v) for k, v in results.items()}
     if options.json:

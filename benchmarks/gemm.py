@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Matrix products beside torch and the published kernels, on the same data.
+"""Matrix products of every processor beside torch and the published kernels, on the same data.
 
     python benchmarks/gemm.py [--kinds f32,f16] [--sizes 4096x4096x4096] [--json FILE]
                               [--search] [--seconds 60]
 
-Ceilings come from loops on registers in this run (`ceiling.py`). Calls are CUDA graphs of one call;
-medians of bursts, functions interleaved. `--search` times the configurations of the search space,
-at most `--seconds` for each product. Published kernels run when OPENCUTE_UPSTREAM names a copy of
-the CUTLASS repository. torch multiplies f32 with TF32 switched off, and on for kind tf32.
+The kernels are those of sm_80 (`hopper.py` times those with wgmma). Ceilings come from loops on
+registers in this run (`ceiling.py`). Calls are CUDA graphs of one call, functions interleaved;
+medians of bursts. `--search` times the configurations of the search space, at most `--seconds` for
+each product. Published kernels run when OPENCUTE_UPSTREAM names a copy of the CUTLASS repository.
+torch multiplies f32 with TF32 switched off, and on for kind tf32.
 """
 
 import argparse
@@ -138,10 +139,11 @@ def measure(size, kind, majors, peak, options):
     dtype = torch.int32 if kind == "i8" else TYPES[kind]
     out = torch.empty(m, n, device="cuda", dtype=dtype)
     torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
-    run = lambda: gemm(a, b, out=out, tf32=kind == "tf32")  # noqa: E731
+    config = heuristic(problem_of(a, b, out, tf32=kind == "tf32"), smem())
+    run = lambda: gemm(a, b, out=out, tf32=kind == "tf32", config=config)  # noqa: E731
     run()
     row = {"kind": kind, "size": size, "majors": majors, "ok": correct(out, a, b, kind)}
-    row["config"] = str(heuristic(problem_of(a, b, out, tf32=kind == "tf32"), smem()))
+    row["config"] = str(config)
     functions = {"ours": graphed(run)}
     reference = theirs(a, b, kind)
     try:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 
 import pytest
 
@@ -39,6 +40,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported stays: looking through it for garbage, again and again, takes time."""
+    """Modules stay: the garbage collector need not look at them again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def young_heap() -> Iterator[None]:
+    """`gc.collect()` looks only at what the test makes, which may be called often then."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()

@@ -164,7 +164,7 @@ def test_cuda_producers_are_told_the_stream(asked, told):
     assert producer.seen[0]["stream"] == told
 
 
-def test_the_array_lives_as_long_as_its_description():
+def test_the_array_lives_as_long_as_its_description(young_heap):
     class Watched(np.ndarray):
         """np.ndarray itself cannot be watched from here."""
 

@@ -42,7 +42,7 @@ from opencute.layout.ints import is_sequence, is_tuple
 from opencute.numeric.dtypes import DType
 from opencute.numeric.literals import plain_kind
 
-__all__ = ["NoJoin", "Plan", "Session", "Static", "plan_for"]
+__all__ = ["Built", "NoJoin", "Parts", "Plan", "Session", "Static", "items_of", "plan_for"]
 
 
 class NoJoin(TypeMismatchError):
@@ -339,6 +339,16 @@ def _split(x: Any) -> tuple[Any, tuple[Any, ...], list[Any], Any] | None:
         names = tuple(f.name for f in dataclasses.fields(x))
         return type(x), names, [getattr(x, n) for n in names], x
     return None
+
+
+def items_of(plan: Built | Parts, obj: Any) -> list[Any]:
+    """What the inner plans of a plan stand for in an object that it fits."""
+    if isinstance(plan, Built):
+        state = plan.session.state(obj, plan.session.path)
+        return [state[k] for k in plan.keys]
+    split = _split(obj)
+    assert split is not None
+    return split[2]
 
 
 def _join(kind: Any, keys: tuple[Any, ...], parts: list[Any], extra: Any) -> Any:

@@ -46,9 +46,8 @@ def _block(block: Block, visible: set[Value], kernel: Op | None) -> None:
     inside: list[Value] = list(block.args)
     visible.update(inside)
     for op in block.ops:
-        for value in op.operands:
-            if value not in visible:
-                raise _error(op, value, kernel)
+        if not visible.issuperset(op.operands):
+            raise _error(op, next(v for v in op.operands if v not in visible), kernel)
         if op.regions:
             _walk(op, visible, kernel)
         inside += op.results

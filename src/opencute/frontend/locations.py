@@ -35,7 +35,8 @@ _locations: dict[tuple[int, int, int], Location] = {}
 # that led to them: neither changes while a frame runs, so that one operation after the other only
 # has to find the innermost one. The frames are kept until the trace ends, so that no other gets
 # the identity of one that has ended.
-_Around = tuple[types.FrameType, types.CodeType, "Location | None"]
+# The last one is the positions by instruction: a frame's line is found by a search.
+_Around = tuple[types.FrameType, types.CodeType, "Location | None", dict[int, "Location"]]
 _frames: dict[int, _Around] = {}
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _REMEMBERED = 1 << 16  # code made in a loop is not to fill memory
@@ -97,7 +98,11 @@ def _position(frame: types.FrameType) -> Location:
         known = _around(frame)
         if not frame.f_code.co_flags & _GENERATORS:  # those run on under other callers
             _frames[id(frame)] = known
-    _, code, caller = known
+    _, code, caller, places = known
+    at = frame.f_lasti
+    found = places.get(at)
+    if found is not None:
+        return found
     key = id(code), frame.f_lineno, id(caller)
     found = _locations.get(key)
     if found is None:
@@ -105,6 +110,7 @@ def _position(frame: types.FrameType) -> Location:
             _locations.clear()
         found = Location(code.co_filename, frame.f_lineno, function=code.co_name, caller=caller)
         _locations[key] = found
+    places[at] = found
     return found
 
 
@@ -117,7 +123,7 @@ def _around(frame: types.FrameType) -> _Around:
             out = _users(out.f_back)
         if out is not None:
             code, out = out.f_code, _users(out.f_back)
-    return frame, code, None if out is None else _position(out)
+    return frame, code, None if out is None else _position(out), {}
 
 
 def _column(tb: types.TracebackType) -> tuple[int, int | None]:

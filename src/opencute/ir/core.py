@@ -203,6 +203,14 @@ class Block:
         self.args.append(arg)
         return arg
 
+    def insert_argument(self, index: int, type: Type) -> BlockArgument:
+        """Insert an argument before others."""
+        arg = BlockArgument(type, self, index)
+        self.args.insert(index, arg)
+        for i, later in enumerate(self.args[index + 1 :], index + 1):
+            later.index = i
+        return arg
+
     def append(self, op: Op) -> Op:
         """Append an operation and return it."""
         op.parent = self

@@ -265,6 +265,7 @@ class Declaration:
 
     def __post_init__(self) -> None:
         self._same_type = Trait.SAME_TYPE in self.traits
+        self._accepted: set[Any] = set()
         self.terminates = Trait.TERMINATOR in self.traits
 
     @property
@@ -295,6 +296,21 @@ class Declaration:
 
     def check(self, op: Op) -> None:
         """Raise VerificationError unless `op` is as declared."""
+        if not self.fixed or op.regions:
+            self._check(op)
+            return
+        # Nothing but types, and names and classes of attributes, decides about these.
+        attributes = op.attributes
+        key = (
+            *[v.type for v in op.operands], None, *[r.type for r in op.results], None, *attributes,
+            *map(type, attributes.values()),
+        )  # fmt: skip
+        if key not in self._accepted:
+            self._check(op)
+            if len(self._accepted) < _REMEMBERED:
+                self._accepted.add(key)
+
+    def _check(self, op: Op) -> None:
         if not self.fixed:
             self._check_segments(op)
         elif len(op.operands) != len(self.operands):
@@ -347,6 +363,9 @@ class Declaration:
         for r in op.regions:
             if len(r.blocks) != 1:
                 raise _wrong(op, f"region has {len(r.blocks)} blocks", "OC1409", 1)
+
+
+_REMEMBERED = 1 << 12  # signatures of an operation
 
 
 def _wrong(op: Op, what: str, code: str, expected: object) -> VerificationError:

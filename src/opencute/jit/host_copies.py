@@ -13,10 +13,9 @@ Tensors that share memory share a copy, so that what one writes the other reads.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from opencute.lang.external import ExternalTensor
 from opencute.runtime import driver
@@ -45,11 +44,11 @@ class HostCopies:
                 spans.append([device, start, end])
         self._writable = [_span(t) for t in tensors if not t.array.read_only]
         for device, start, end in spans:
-            copy = np.empty(end - start, np.uint8)
-            if copy.size:
+            copy = (ctypes.c_byte * (end - start))()
+            if end > start:
                 with driver.use_device(device):
                     driver.call("cuCtxSynchronize")
-                    driver.call("cuMemcpyDtoH", copy.ctypes.data, start, copy.size)
+                    driver.call("cuMemcpyDtoH", ctypes.addressof(copy), start, end - start)
             self._spans.append((device, start, end, copy))
 
     def address(self, tensor: ExternalTensor) -> int:
@@ -57,15 +56,15 @@ class HostCopies:
         span = _span(tensor)
         for device, start, end, copy in self._spans:
             if device == tensor.array.device[1] and start <= span[0] and span[1] <= end:
-                return int(copy.ctypes.data) + tensor.data_ptr - start
+                return ctypes.addressof(copy) + tensor.data_ptr - start
         raise LookupError(tensor)  # it was not among the tensors
 
     def copy_back(self) -> None:
         """Copy the memory of all that may be written back to the GPU."""
         for device, start, end, copy in self._spans:
-            if copy.size and any(start <= a and b <= end for a, b in self._writable):
+            if end > start and any(start <= a and b <= end for a, b in self._writable):
                 with driver.use_device(device):
-                    driver.call("cuMemcpyHtoD", start, copy.ctypes.data, copy.size)
+                    driver.call("cuMemcpyHtoD", start, ctypes.addressof(copy), end - start)
 
 
 def _span(tensor: ExternalTensor) -> tuple[int, int]:

@@ -109,6 +109,11 @@ def _knows_marks(t: ExternalTensor) -> bool:
     return bool(_marks) and t.array.framework == "torch"
 
 
+def _on_gpu(t: ExternalTensor) -> bool:
+    """Whether a tensor is in a GPU's memory; where torch's devices are simulated, none is."""
+    return not t.array.is_cpu and not _knows_marks(t)
+
+
 def _asked_for() -> list[tuple[int, int]]:
     return _marks[0].memory() if _marks else []
 
@@ -178,8 +183,8 @@ class SimRunner:
 
     def _argument(self, value: Any, copies: HostCopies | None) -> Any:
         if isinstance(value, ExternalTensor):
-            on_gpu = copies is not None and not value.array.is_cpu
-            return _buffer(value, copies.address(value) if on_gpu else value.data_ptr)
+            copied = copies is not None and _on_gpu(value)
+            return _buffer(value, copies.address(value) if copied else value.data_ptr)
         if isinstance(value, ExternalPointer):
             return _window(value)
         return value
@@ -187,7 +192,7 @@ class SimRunner:
 
 def _copies(values: list[Any]) -> HostCopies | None:
     """Copies of the tensors that are on a GPU, None if there is none."""
-    tensors = [v for v in values if isinstance(v, ExternalTensor) and not v.array.is_cpu]
+    tensors = [v for v in values if isinstance(v, ExternalTensor) and _on_gpu(v)]
     if not tensors:
         return None
     # The driver is only loaded where it is used.

@@ -41,10 +41,11 @@ def contract_fma(function: Op, target: Target) -> None:
     uses: dict[Value, int] = {}  # of products
     sums = False
     for op in function.walk():
-        for v in op.operands:
-            if v in uses:
-                uses[v] += 1
-                sums = sums or op.name in _SUMS
+        if uses and not uses.keys().isdisjoint(op.operands):
+            for v in op.operands:
+                if v in uses:
+                    uses[v] += 1
+                    sums = sums or op.name in _SUMS
         if op.name == "arith.mulf":
             uses[op.results[0]] = 0
     if sums:

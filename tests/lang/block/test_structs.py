@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -210,3 +212,31 @@ def test_the_simulator_finds_a_write_beyond_the_struct():
         host(1)
         with pytest.raises(OutOfBoundsError):
             host(2)
+
+
+UNREGISTERED = """
+from __future__ import annotations
+import opencute as cutlass
+from opencute import cute
+
+@cute.struct
+class Outer:
+    a: cutlass.Int32
+
+def make(n):
+    @cute.struct
+    class Inner:
+        x: cute.struct.MemRange[cutlass.Float32, n]
+    return Inner
+"""
+
+
+def test_a_module_that_nobody_registered(tmp_path: Path):
+    """As `importlib.util.module_from_spec` leaves it, and as `exec` does."""
+    path = tmp_path / "unregistered.py"
+    path.write_text(UNREGISTERED)
+    spec = importlib.util.spec_from_file_location("unregistered", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.Outer.size_in_bytes() == 4 and module.make(3).size_in_bytes() == 12

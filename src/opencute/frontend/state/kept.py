@@ -20,7 +20,6 @@ from __future__ import annotations
 import array
 import collections
 import contextvars
-import dis
 import enum
 import functools
 import itertools
@@ -30,7 +29,8 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
-from opencute.frontend.state.objects import fill, is_mutable, is_users, parts_of, state_of
+from opencute.frontend.state.objects import fill, is_mutable_kind, is_users, parts_of, state_of
+from opencute.frontend.state.stores import facts_of
 
 __all__ = ["is_iterator", "keep", "kept_parts", "kept_state", "own_cells", "snapshot"]
 
@@ -107,26 +107,32 @@ def keep(obj: Any, state: dict[Any, Any]) -> None:
             base.extend(obj, state.values())
 
 
+@functools.lru_cache(maxsize=4096)
+def _is_special(kind: type) -> bool:
+    return issubclass(kind, (*_WRAPPERS, *_ADAPTERS, *_WITH_DATA, property))
+
+
 def kept_parts(obj: Any) -> Iterable[Any]:
     """What else an object refers to that code which has it can change."""
     if isinstance(obj, types.FunctionType):
         if not is_users(obj):
             return parts_of(obj)
         names, outside = obj.__code__.co_names, obj.__globals__
+        known = [outside[n] for n in names if n in outside]
         cells = zip(obj.__code__.co_freevars, obj.__closure__ or (), strict=True)
         return [
             *(c for name, c in cells if not name.startswith("__oc")),
             *(obj.__defaults__ or ()), *(obj.__kwdefaults__ or {}).values(), obj.__dict__,
-            *(outside[n] for n in names if n in outside and _has_state(outside[n])),
+            *[x for x in known if _has_state(x)],
         ]  # fmt: skip
-    if isinstance(obj, _WRAPPERS):
-        return (obj.__func__,)
-    if isinstance(obj, _ADAPTERS):
-        made: Any = obj.__reduce__()
-        return made[1]
-    if isinstance(obj, _WITH_DATA):
-        return (vars(obj),)
-    if isinstance(obj, property):
+    if _is_special(type(obj)):
+        if isinstance(obj, _WRAPPERS):
+            return (obj.__func__,)
+        if isinstance(obj, _ADAPTERS):
+            made: Any = obj.__reduce__()
+            return made[1]
+        if isinstance(obj, _WITH_DATA):
+            return (vars(obj),)
         return (obj.fget, obj.fset)
     if isinstance(obj, type):
         return _of_class(obj) if _is_class(obj) else ()
@@ -146,9 +152,13 @@ def _of_class(kind: type) -> list[Any]:
 
 def _has_state(obj: Any) -> bool:
     """Whether a global variable stands for something that may change."""
-    if isinstance(obj, types.FunctionType):
-        return is_users(obj)
-    return is_mutable(obj) or type(obj).__module__ == "opencute.jit.functions"
+    kind = type(obj)
+    return is_users(obj) if kind is types.FunctionType else _kind_has_state(kind)
+
+
+@functools.lru_cache(maxsize=4096)
+def _kind_has_state(kind: type) -> bool:
+    return is_mutable_kind(kind) or kind.__module__ == "opencute.jit.functions"
 
 
 def own_cells(functions: Iterable[Any], names: Iterable[str]) -> set[int]:
@@ -189,15 +199,22 @@ def is_iterator(obj: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _globals_set(code: types.CodeType) -> tuple[str, ...]:
-    """The global variables that a function assigns."""
-    return tuple({i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"})
+def _has_snapshot(kind: type) -> bool:
+    kinds = (
+        types.FunctionType, bytearray, set, array.array, types.GeneratorType,
+        contextvars.ContextVar, itertools.count,
+    )  # fmt: skip
+    return (
+        issubclass(kind, kinds) or hasattr(kind, "__array_interface__") or hasattr(kind, "__next__")
+    )
 
 
 def snapshot(obj: Any) -> Any:
     """What tells whether an object that cannot be joined has been changed; None for others."""
+    if not _has_snapshot(type(obj)):
+        return None
     if isinstance(obj, types.FunctionType):
-        found = [obj.__globals__.get(n) for n in _globals_set(obj.__code__)]
+        found = [obj.__globals__.get(n) for n in facts_of(obj.__code__).globals_set]
         return tuple((id(x), x) for x in found) if found and is_users(obj) else None
     if isinstance(obj, bytearray):
         return bytes(obj)

@@ -27,7 +27,7 @@ from opencute.frontend.locations import here, is_internal, is_traced
 from opencute.frontend.state.objects import parts_of, state_of
 from opencute.frontend.unbound import Unbound
 
-__all__ = ["check", "clear", "cut", "given", "link", "mark"]
+__all__ = ["check", "clear", "cut", "drop", "given", "link", "mark"]
 
 
 @dataclass(eq=False)
@@ -64,6 +64,11 @@ def cut(to: int) -> None:
         LanguageError: as `check`.
     """
     check()
+    drop(to)
+
+
+def drop(to: int) -> None:
+    """Forget the links since `mark`, of a branch or body that is traced again."""
     del _STATE.links[to:]
 
 

@@ -30,7 +30,7 @@ from typing import Any
 from opencute.lang.tiled.atoms import MmaAtom
 from opencute.layout.ints import is_tuple
 
-__all__ = ["fill", "is_mutable", "is_users", "parts_of", "shell", "state_of"]
+__all__ = ["fill", "is_mutable", "is_mutable_kind", "is_users", "parts_of", "shell", "state_of"]
 
 _FOREIGN = frozenset({
     "builtins", "collections", "contextlib", "cuda", "functools", "inspect", "itertools", "jax",
@@ -64,7 +64,11 @@ def _slots(kind: type) -> tuple[str, ...]:
 
 def is_users(obj: Any) -> bool:
     """Whether a class or function is the user's, or written as one."""
-    module = obj.__module__ or ""
+    return _is_users_module(obj.__module__ or "")
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_users_module(module: str) -> bool:
     return module.split(".")[0] not in _FOREIGN or module.startswith(_OURS)
 
 
@@ -92,7 +96,12 @@ def _has_values(kind: type) -> bool:
 
 def is_mutable(obj: Any) -> bool:
     """Whether an object has items that code can change."""
-    kind = type(obj)
+    return is_mutable_kind(type(obj))
+
+
+@functools.lru_cache(maxsize=4096)
+def is_mutable_kind(kind: type) -> bool:
+    """Whether objects of a class have items that code can change."""
     return kind in _LISTS or kind in _DICTS or kind is set or _has_attributes(kind)
 
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from opencute.frontend.state.objects import is_mutable, is_users
 
-__all__ = ["attributes", "is_odd", "stored_names", "used_by"]
+__all__ = ["CodeFacts", "attributes", "codes_in", "facts_of", "is_odd", "stored_names", "used_by"]
 
 _BY_NAME = frozenset(
     {"setattr", "delattr", "__setattr__", "__delattr__", "__dict__", "vars", "globals"}
@@ -39,18 +39,50 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def _codes(code: types.CodeType) -> Iterable[types.CodeType]:
+def codes_in(code: types.CodeType) -> Iterable[types.CodeType]:
+    """Code, and that of the functions in it."""
     yield code
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
-            yield from _codes(const)
+            yield from codes_in(const)
 
 
-@functools.lru_cache(maxsize=4096)
+class CodeFacts:
+    """What is asked about code at each branch and loop that can reach it."""
+
+    def __init__(self, code: types.CodeType) -> None:
+        self.code = code  # which keeps its identity its own
+        self.stored = _stored_names(code)
+        # Sorted, as what is found by names shall not depend on how strings are hashed.
+        self.mentioned = sorted({n for one in codes_in(code) for n in one.co_names})
+        self.globals_set = tuple(
+            {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
+        )
+
+
+# By identity: hashing code means hashing everything in it.
+_facts: dict[int, CodeFacts] = {}
+_REMEMBERED = 1 << 14  # code made in a loop is not to fill memory
+
+
+def facts_of(code: types.CodeType) -> CodeFacts:
+    """The facts about code, which are found once."""
+    found = _facts.get(id(code))
+    if found is None:
+        if len(_facts) > _REMEMBERED:
+            _facts.clear()
+        found = _facts[id(code)] = CodeFacts(code)
+    return found
+
+
 def stored_names(code: types.CodeType) -> frozenset[str]:
     """The attributes that code may assign on something else than its own object (`self`)."""
+    return facts_of(code).stored
+
+
+def _stored_names(code: types.CodeType) -> frozenset[str]:
     found: set[str] = set()
-    for one in _codes(code):
+    for one in codes_in(code):
         own: bool = False
         before: Any = None
         for i in dis.get_instructions(one):
@@ -102,7 +134,7 @@ class _Named:
 def used_by(fn: types.FunctionType) -> list[Any]:
     """What a function that assigns attributes may assign them on: objects by global name, and
     what it names of modules and classes."""
-    names = {n for code in _codes(fn.__code__) for n in code.co_names}
+    names = facts_of(fn.__code__).mentioned
     outside = [fn.__globals__[n] for n in names if n in fn.__globals__]
     if "globals" in names:
         outside.append(sys.modules.get(fn.__globals__.get("__name__", "")))

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import operator
 import threading
 import types
 from collections.abc import Generator, Iterable
@@ -107,6 +108,9 @@ class Watch:
         self.before: list[dict[Any, Any]] = []
         self.fixed: list[tuple[Any, Any]] = []
         self.odd: list[tuple[Any, Any]] = []
+        self.functions: list[types.FunctionType] = []
+        """The user's functions that can be reached."""
+        self.touched: list[int] | None = None
         seen = set(own)
         queue = list(roots)
         stored: set[str] = set()
@@ -118,6 +122,7 @@ class Watch:
             # Who assigns may have the object from another function: `state().scale = 3`.
             stored.update(stored_names(fn.__code__))
             quiet.append(fn)
+            self.functions.append(fn)
             if stored:
                 queue.extend(x for f in quiet for x in used_by(f))
                 quiet.clear()
@@ -130,15 +135,28 @@ class Watch:
             if id(obj) in seen:
                 continue
             seen.add(id(obj))
-            if type(obj) in _SIMPLE:
+            kind = type(obj)
+            if kind in _SIMPLE:
+                continue
+            if kind is dict or kind is list:  # as below, for most objects
+                state = dict(obj) if kind is dict else dict(enumerate(obj))
+                self.objects.append(obj)
+                self.before.append(state)
+                queue += state.values()
+                queue += state if kind is dict else ()
+                continue
+            if kind is types.FunctionType:
+                if is_users(obj):
+                    assigns(obj)
+                    if (shot := snapshot(obj)) is not None:
+                        self.fixed.append((obj, shot))
+                queue += kept_parts(obj)
                 continue
             state = kept_state(obj)
             if state is None and is_odd(obj):
                 odd.append(obj)
             if isinstance(obj, (*_SIMPLE, types.ModuleType)):
                 continue
-            if isinstance(obj, types.FunctionType) and is_users(obj):
-                assigns(obj)
             if state is not None:
                 self.objects.append(obj)
                 self.before.append(state)
@@ -166,12 +184,23 @@ class Watch:
         for obj, shot in self.odd:
             if attributes(obj, self.names) != shot:
                 raise _unjoined(obj)
+        self.touched, touched = None, list[int]()
         for i, (obj, old) in enumerate(zip(self.objects, self.before, strict=True)):
+            if not old and type(obj) is dict and not obj:  # as that of most functions
+                continue
             new = kept_state(obj) or {}
+            if (
+                len(new) == len(old)
+                and all(map(operator.is_, new.values(), old.values()))
+                and [*new] == [*old]
+            ):
+                continue
+            touched.append(i)
             for key in (*old, *(k for k in new if k not in old)):
                 value = new.get(key, MISSING)
                 if value is not old.get(key, MISSING) and not _equal_sets(value, old.get(key)):
                     out[i, key] = value
+        self.touched = touched
         return out
 
     @contextlib.contextmanager
@@ -187,6 +216,11 @@ class Watch:
         """What an item was."""
         return self.before[key[0]].get(key[1], MISSING)
 
+    def place(self, key: Key) -> tuple[int, int]:
+        """Where an item stands among all: what `changes` goes by."""
+        names = list(self.before[key[0]])
+        return key[0], names.index(key[1]) if key[1] in names else len(names)
+
     def shape(self, index: int) -> tuple[Any, ...] | None:
         """The structure of a list (its length) or dict (its keys in order); None for others, whose
         items may be missing on some paths."""
@@ -200,9 +234,11 @@ class Watch:
         return tuple(self.before[index])
 
     def restore(self) -> None:
-        """Put every object back to what it was."""
-        for obj, old in zip(self.objects, self.before, strict=True):
-            keep(obj, old)
+        """Put every object back to what it was; after `changes`, those that it has found."""
+        touched = range(len(self.objects)) if self.touched is None else self.touched
+        for i in touched:
+            keep(self.objects[i], self.before[i])
+        self.touched = None
 
     def put(self, items: dict[Key, Any], shapes: dict[int, tuple[Any, ...]]) -> None:
         """Set items, and give lists and dicts the items of `shapes` in their order."""

@@ -131,6 +131,7 @@ class GemmConfig:
 
 
 _SIMT = (  # configuration, and how fast it is when there is enough to do
+    (GemmConfig((128, 256, 8), (4, 2), 4, interleaved=False), 1.03),
     (GemmConfig((256, 128, 8), (4, 2), 4), 1.0),
     (GemmConfig((128, 128, 8), (4, 2), 4), 0.95),
     (GemmConfig((128, 64, 8), (4, 1), 4), 0.85),
@@ -156,7 +157,8 @@ def heuristic(problem: Problem, smem: int) -> GemmConfig:
     """A good choice: the least work for the busiest multiprocessor.
 
     Where tiles are for less than half of the multiprocessors, blocks share their steps if that is
-    less: leaving and taking sums counts as `_FIX` steps of depth 1 then.
+    less: leaving and taking sums counts as `_FIX` steps of depth 1 then. So do those of f32 where
+    the last wave of tiles would leave some without work.
 
     Args:
         problem: what is multiplied.
@@ -178,6 +180,11 @@ def heuristic(problem: Problem, smem: int) -> GemmConfig:
         cost = -(-tiles // _PROCESSORS) * m * n / speed * problem.k
         if cost < least:
             best, least = config, cost
+        if problem.kind == "f32" and tiles > _PROCESSORS and tiles % _PROCESSORS:
+            # All blocks do the same, where a last wave would leave some without work.
+            cost = (tiles / _PROCESSORS * problem.k + fix * _CAUTION) * m * n / speed
+            if cost < least:
+                best, least = replace(config, stream=_PROCESSORS), cost
         if tiles * 2 <= _PROCESSORS and problem.k >= 2 * k:
             split = min(_PROCESSORS // tiles, problem.k // (2 * k))
             cost = m * n / speed * (problem.k / max(split, 1) + fix * _CAUTION)

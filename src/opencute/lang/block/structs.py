@@ -192,11 +192,13 @@ def _annotations(cls: type) -> dict[str, Any]:
         found |= vars(base).get("__annotations__", {})
     if not any(isinstance(t, str) for t in found.values()):
         return found
-    space = vars(sys.modules.get(cls.__module__, sys))
+    module = sys.modules.get(cls.__module__)
+    space: dict[str, Any] = {} if module is None else vars(module)
     local: dict[str, Any] = {}
     frame: Any = inspect.currentframe()
     while frame is not None:  # nearer scopes hide what farther ones have
         if frame.f_globals.get("__name__") == cls.__module__:
+            space = space or frame.f_globals  # of a module that nobody registered
             local = {**frame.f_locals, **local}
         frame = frame.f_back
     return {n: eval(t, space, local) if isinstance(t, str) else t for n, t in found.items()}

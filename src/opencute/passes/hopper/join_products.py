@@ -18,8 +18,6 @@ Cost: linear.
 
 from __future__ import annotations
 
-from collections import Counter
-
 from opencute.arch.target import Target
 from opencute.dialects.hopper.wgmma import WgmmaOp
 from opencute.ir.core import Block, Op, Value
@@ -27,18 +25,24 @@ from opencute.ir.declare import Trait, traits_of
 
 __all__ = ["join_products"]
 
+_EFFECTS = Trait.READS | Trait.WRITES
 _MOST = 16  # products in one piece of assembly
 
 
 def join_products(function: Op, target: Target) -> None:
     """Join the products of one function."""
-    if not any(op.name == "ptx.wgmma" for op in function.walk()):
+    uses: dict[Value, int] = {op.out: 0 for op in function.walk() if isinstance(op, WgmmaOp)}
+    if not uses:
         return
-    uses = Counter[Value](v for op in function.walk() for v in op.operands)
+    for op in function.walk():
+        if not uses.keys().isdisjoint(op.operands):
+            for v in op.operands:
+                if v in uses:
+                    uses[v] += 1
     _blocks(function, uses)
 
 
-def _blocks(op: Op, uses: Counter[Value]) -> None:
+def _blocks(op: Op, uses: dict[Value, int]) -> None:
     for region in op.regions:
         for block in region.blocks:
             _join(block, uses)
@@ -47,7 +51,7 @@ def _blocks(op: Op, uses: Counter[Value]) -> None:
                     _blocks(inner, uses)
 
 
-def _join(block: Block, uses: Counter[Value]) -> None:
+def _join(block: Block, uses: dict[Value, int]) -> None:
     ends: dict[Value, WgmmaOp] = {}  # accumulator to the last product that made it
     gone: set[Op] = set()
     for op in block.ops:
@@ -57,14 +61,14 @@ def _join(block: Block, uses: Counter[Value]) -> None:
                 op.operands = [*first.operands, *op.steps]
                 gone.add(first)
             ends[op.out] = op
-        elif traits_of(op) & (Trait.READS | Trait.WRITES) or op.regions:
+        elif ends and (op.regions or traits_of(op) & _EFFECTS):
             ends = {}
     if gone:
         kept = [op for op in block.ops if op not in gone]
         block.set_ops(kept)
 
 
-def _continues(first: WgmmaOp, second: WgmmaOp, uses: Counter[Value]) -> bool:
+def _continues(first: WgmmaOp, second: WgmmaOp, uses: dict[Value, int]) -> bool:
     return (
         uses[first.out] == 1
         and first.attributes == second.attributes

@@ -17,10 +17,12 @@ After::
 Why: room in registers is set aside once for a kernel, but each turn makes a tensor of its own. If n
 carried pointers may still lead to those of earlier turns, one of n + 1 places is free.
 
-Cost: a walk for each such allocation; kernels without carried pointers are not looked at.
+Cost: two walks; kernels without carried pointers are not looked at.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from opencute.arch.target import Target
 from opencute.dialects import arith, cute
@@ -41,7 +43,12 @@ def fresh(function: Op, target: Target) -> None:
     if not any(_pointers(b) for op in loops for r in op.regions for b in r.blocks):
         return
     inside = {op: None for loop in loops for op in loop.walk() if isinstance(op, AllocaOp)}
-    rivals = {op: found for op in inside if (found := _rivals(op, function))}
+    carried = {op: found for op in inside if (found := _carried(op, function))}
+    if not carried:
+        return
+    ways = _ways(function)
+    used = {v for o in function.walk() for v in o.operands}
+    rivals = {op: found for op in carried if (found := _rivals(op, carried[op], ways, used))}
     if not rivals:
         return
 
@@ -56,8 +63,8 @@ def _pointers(block: Block) -> list[Value]:
     return [a for a in block.args if isinstance(a.type, PtrType) and a.type.space == "rmem"]
 
 
-def _rivals(op: Op, function: Op) -> list[Value]:
-    """Carried pointers that may lead into what an earlier turn got from this allocation."""
+def _carried(op: Op, function: Op) -> list[Value]:
+    """The pointers that the loops around an allocation carry."""
     carried: list[Value] = []
     block = op.parent
     while block is not None and block.parent is not None:
@@ -67,32 +74,42 @@ def _rivals(op: Op, function: Op) -> list[Value]:
         if owner.name in _LOOPS:
             carried += _pointers(block)
         block = owner.parent
-    if not carried:
-        return []
-    reached = _reached(op, function)
-    used = {v for o in function.walk() for v in o.operands}
+    return carried
+
+
+def _rivals(
+    op: Op, carried: list[Value], ways: dict[Value, list[Value]], used: set[Value]
+) -> list[Value]:
+    """Carried pointers that may lead into what an earlier turn got from this allocation."""
+    reached: set[Value] = {op.results[0]}
+    queue = list(reached)
+    while queue:
+        fresh = [v for v in ways.get(queue.pop(), ()) if v not in reached]
+        reached.update(fresh)
+        queue += fresh
     return [a for a in carried if a in reached and a in used]
 
 
-def _reached(op: Op, function: Op) -> set[Value]:
-    """The values that an allocation's pointer may become."""
-    reached: set[Value] = {op.results[0]}
-    before = 0
-    while len(reached) > before:
-        before = len(reached)
-        for o in function.walk():
-            if o.name in ("cute.ptr_add", "cute.recast", "arith.select"):
-                if not reached.isdisjoint(o.operands):
-                    reached.update(o.results)
-            elif o.name in ("scf.if", *_LOOPS):
-                _flow(o, reached)
-    return reached
+def _ways(function: Op) -> dict[Value, list[Value]]:
+    """What each pointer may become: by arithmetic, and by entering and leaving blocks."""
+    ways: dict[Value, list[Value]] = {}
+    for op in function.walk():
+        if op.name in ("cute.ptr_add", "cute.recast", "arith.select"):
+            pairs = [(v, r) for v in op.operands for r in op.results]
+        elif op.name in ("scf.if", *_LOOPS):
+            pairs = _flow(op)
+        else:
+            continue
+        for source, target in pairs:
+            ways.setdefault(source, []).append(target)
+    return ways
 
 
-def _flow(op: Op, reached: set[Value]) -> None:
+def _flow(op: Op) -> list[tuple[Value, Value]]:
     """From what enters a branch or loop to its blocks' arguments and its results."""
     blocks = [b for r in op.regions for b in r.blocks]
     ends = [b.terminator.operands for b in blocks]
+    pairs: list[tuple[Sequence[Value], Sequence[Value]]]
     if op.name == "scf.if":
         pairs = [(end, op.results) for end in ends]
     elif op.name == "scf.for":
@@ -103,8 +120,7 @@ def _flow(op: Op, reached: set[Value]) -> None:
         passed = ends[0][1:]  # without the condition
         pairs = [(op.operands, blocks[0].args), (ends[1], blocks[0].args),
                  (passed, blocks[1].args), (passed, op.results)]  # fmt: skip
-    for sources, targets in pairs:
-        reached.update(t for s, t in zip(sources, targets, strict=True) if s in reached)
+    return [p for sources, targets in pairs for p in zip(sources, targets, strict=True)]
 
 
 def _chosen(op: AllocaOp, rivals: list[Value]) -> Value:

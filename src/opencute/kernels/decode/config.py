@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""How attention for decoding is shared: the choices, a good one, and all that are worth trying.
+
+In: what is known of a call. Out: a frozen configuration::
+
+    work = Work(rows=4, head_dim=128, keys=8192, pairs=512, page=None, processors=132)
+    heuristic(work, 232448)  # DecodeConfig(warps=1, groups=4, n=16, stages=3, splits=1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from opencute.base.errors import ArgumentError
+
+__all__ = ["DecodeConfig", "Work", "depth_of", "good_splits", "heuristic", "search_space"]
+
+ROWS = 16  # of an instruction, and of a warp
+BESIDE = 2  # blocks of a multiprocessor
+ALONE = 0.6  # time of a block that has a multiprocessor to itself, to that of one of several
+START, COMBINE = 128, 128  # what a block's start, and a second kernel, cost: in keys of a block
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is known of a call.
+
+    Args:
+        rows: queries times heads that one head of keys serves.
+        head_dim: elements of a head.
+        keys: room for keys of a sequence.
+        pairs: sequences times heads of keys.
+        page: keys of a page, or None.
+        processors: multiprocessors of the device.
+    """
+
+    rows: int
+    head_dim: int
+    keys: int
+    pairs: int
+    page: int | None
+    processors: int
+
+
+@dataclass(frozen=True)
+class DecodeConfig:
+    """Choices of attention for decoding.
+
+    Args:
+        warps: warps that work on the same keys, each for 16 rows.
+        groups: how many times as many there are in a block; each works on tiles of its own.
+        n: keys of a tile.
+        stages: tiles in shared memory, of each group.
+        splits: blocks that share the keys of a sequence.
+    """
+
+    warps: int
+    groups: int
+    n: int
+    stages: int
+    splits: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of a block."""
+        return ROWS * self.warps
+
+    def smem_bytes(self, head_dim: int) -> int:
+        """Shared memory of a block."""
+        line = 2 * (depth_of(head_dim) + 8)
+        tiles = 2 * self.n * self.stages * self.groups
+        return line * (self.rows + tiles) + 8 * self.groups * (self.rows + self.stages) + 1024
+
+    def check(self, head_dim: int, page: int | None, smem: int) -> DecodeConfig:
+        """The configuration itself, if it is possible.
+
+        Args:
+            page: keys of a page, or None.
+            smem: bytes of shared memory that a block may have.
+
+        Raises:
+            ArgumentError: what does not fit.
+        """
+        depth = depth_of(head_dim)
+        good = (
+            self.warps in (1, 2, 4)
+            and self.groups >= 1
+            and self.warps * self.groups <= 16
+            and self.n in (16, 32, 64, 128)
+            and 2 <= self.stages <= 16
+            and 1 <= self.splits <= 1024
+            # The results of all groups take the place of the tiles.
+            and self.n * self.stages * depth >= self.rows * (depth + 8)
+        )
+        if not good:
+            raise ArgumentError(
+                "decoding cannot be shared like this", code="OC2560", found=self,
+                expected="1, 2 or 4 warps, at most 16 with all groups; tiles of 16, 32, 64 or 128 "
+                "keys, 2 to 16 of them, with more keys in all than a block has rows",
+            )  # fmt: skip
+        if page is not None and page % self.n:
+            raise ArgumentError(
+                "tiles do not divide a page", code="OC2561", found=self.n,
+                expected=f"a divisor of {page} keys",
+            )  # fmt: skip
+        if self.smem_bytes(head_dim) > smem:
+            raise ArgumentError(
+                "the tiles do not fit in shared memory", code="OC2521",
+                expected=f"at most {smem} bytes", found=self.smem_bytes(head_dim),
+            )  # fmt: skip
+        return self
+
+
+def depth_of(head_dim: int) -> int:
+    """Elements of a row in shared memory."""
+    return -(-head_dim // 64) * 64
+
+
+def good_splits(
+    pairs: int, keys: int, least: int, slots: int, beside: int = 1, start: int = START
+) -> int:
+    """How many blocks best share the keys of a sequence.
+
+    Args:
+        pairs: blocks without splits.
+        keys: of a sequence.
+        least: keys that a block should have at least.
+        slots: blocks that run at a time.
+        beside: how many of them on one multiprocessor.
+        start: what a block's start costs, in keys.
+    """
+
+    def cost(splits: int) -> float:
+        full, rest = divmod(pairs * splits, slots)
+        waves = full + (
+            0.0 if not rest else ALONE if rest * beside <= slots < beside * slots else 1.0
+        )
+        return waves * (-(-keys // splits) + start) + (COMBINE + splits if splits > 1 else 0)
+
+    return min(range(1, max(1, min(keys // least, 256)) + 1), key=cost)
+
+
+def heuristic(work: Work, smem: int) -> DecodeConfig:
+    """A good choice.
+
+    Args:
+        smem: bytes of shared memory that a block may have.
+
+    Two blocks on a multiprocessor, so that one loads while the other begins or ends, and tiles as
+    many as fit: what is on its way at a time is what the bandwidth depends on.
+    """
+    warps = 1 if work.rows <= 16 else 2 if work.rows <= 32 else 4
+    n = 16 if work.head_dim > 64 or (work.page or 32) % 32 else 32
+    config = DecodeConfig(warps, 4 // warps, n, 2 * warps, 1)
+    while replace(config, stages=config.stages + 1).smem_bytes(work.head_dim) <= smem // 2 - 1024:
+        if config.stages == 16:
+            break
+        config = replace(config, stages=config.stages + 1)
+    blocks = work.pairs * -(-work.rows // config.rows)
+    least = 2 * config.n * config.groups
+    slots = BESIDE * work.processors
+    return replace(config, splits=good_splits(blocks, work.keys, least, slots, BESIDE))
+
+
+def search_space(work: Work, smem: int) -> Iterator[DecodeConfig]:
+    """All choices that are worth trying, promising ones first."""
+    best = heuristic(work, smem)
+    yield best
+    for splits in dict.fromkeys((best.splits, 1, 2, 4, 8, 2 * best.splits)):
+        for groups in (best.groups, 2 * best.groups, max(best.groups // 2, 1)):
+            for n in (16, 32, 64):
+                for stages in (2, 3, 4, 6, 8):
+                    config = DecodeConfig(best.warps, groups, n, stages, splits)
+                    try:
+                        config.check(work.head_dim, work.page, smem)
+                    except ArgumentError:
+                        continue
+                    if config != best:
+                        yield config

@@ -1,0 +1,279 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What to call: attention of a few queries with a cache, for torch or NumPy arrays.
+
+out = decode_attention(q, k_cache, v_cache, lengths)
+out, lse = decode_attention(q, k_pages, v_pages, lengths, block_table=table, return_lse=True)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import opencute as cutlass
+from opencute import utils
+from opencute.base.errors import ArgumentError
+from opencute.compiler.targets import run_target
+from opencute.cute.runtime import from_dlpack
+from opencute.kernels.arrays import (
+    empty,
+    empty_like,
+    item_bits,
+    multiprocessors,
+    strides,
+    vector_elements,
+)
+from opencute.kernels.checked import checked
+from opencute.kernels.decode.config import DecodeConfig, Work, heuristic
+from opencute.kernels.decode.parts import DecodePlan
+from opencute.kernels.decode.sm80 import decode_forward
+from opencute.kernels.decode.sm90 import decode_forward as launch_bulk
+
+__all__ = ["CLASSES", "check_cache", "decode_attention", "indices", "positive", "result", "rows"]
+
+CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
+MOST_QUERIES = 16
+
+
+@checked(
+    arrays="q k_cache v_cache", optional="seqlens_k block_table out", numbers="scale",
+)  # fmt: skip
+def decode_attention(
+    q: Any,
+    k_cache: Any,
+    v_cache: Any,
+    seqlens_k: Any = None,
+    *,
+    block_table: Any = None,
+    causal: bool = True,
+    scale: float | None = None,
+    return_lse: bool = False,
+    out: Any = None,
+    config: DecodeConfig | None = None,
+) -> Any:
+    """``softmax(scale * q @ k.T) @ v`` of a few queries with the keys and values of a cache.
+
+    Args:
+        q: array (B, Sq, H, D) of f16 or bf16; Sq is at most 16, D a multiple of 8 up to 128.
+        k_cache, v_cache: arrays (B, S, Hk, D) of the same type; each head of them serves H / Hk
+            heads of `q`. With `block_table` (pages, page, Hk, D), where a page has a multiple of
+            16 keys.
+        seqlens_k: array (B,) of i32: how many keys of each sequence there are, those of the
+            queries included; S when omitted. What lies behind them is not used.
+        block_table: array (B, P) of i32: the pages of each sequence, in order. Of those that it
+            does not reach, the table may say anything.
+        causal: whether the last query sees all keys, and each one before it one key less.
+        scale: of the scores, positive; 1 / sqrt(D) when omitted.
+        return_lse: whether the logarithms of the sums are wanted too.
+        out: where the result goes; a new array when omitted.
+        config: how the work is shared; a good choice when omitted.
+
+    Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key has
+    the result 0.
+
+    Returns:
+        The result (B, Sq, H, D); with `return_lse` also the logarithms (B, H, Sq) in f32.
+
+    Raises:
+        ArgumentError: shapes or types do not fit, or the configuration does not.
+
+    Source: Dao, Haziza, Massa, Sizov, "Flash-Decoding for long-context inference", 2023.
+    """
+    call = _Call.of(q, k_cache, v_cache, seqlens_k, block_table, causal, scale)
+    out = result("out", out, q, tuple(q.shape))
+    batch, queries, heads, _ = (int(x) for x in q.shape)
+    logs = empty(q, (batch, heads, queries), "float32") if return_lse else None
+    if 0 not in q.shape:
+        if call.work.keys == 0 or 0 in k_cache.shape:
+            out[...] = 0
+            if logs is not None:
+                logs[...] = -math.inf
+        else:
+            _launch(call, out, logs, config)
+    return (out, logs) if return_lse else out
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What is asked for."""
+
+    q: Any
+    k: Any
+    v: Any
+    lengths: Any
+    table: Any
+    dtype: Any
+    causal: bool
+    scale: float
+    work: Work
+
+    @classmethod
+    def of(
+        cls, q: Any, k: Any, v: Any, lengths: Any, table: Any, causal: bool, scale: float | None
+    ) -> _Call:
+        """The arguments of a call, checked."""
+        dtype = _check(q, k, v, table is not None)
+        batch, queries, heads, head_dim = (int(x) for x in q.shape)
+        positive(scale)
+        scale = 1.0 / math.sqrt(head_dim) if scale is None else float(scale)
+        page = check_cache(batch, int(k.shape[1]), lengths, table)
+        keys = int(k.shape[1]) if table is None else int(table.shape[1]) * int(k.shape[1])
+        shared = heads // int(k.shape[2])
+        work = Work(queries * shared, head_dim, keys, batch * int(k.shape[2]), page,
+                    multiprocessors(q))  # fmt: skip
+        return cls(q, k, v, lengths, table, dtype, causal, scale, work)
+
+
+def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> None:
+    """Run the kernel for the processor, and these arrays."""
+    smem = utils.get_smem_capacity_in_bytes()
+    config = heuristic(call.work, smem) if config is None else config
+    config.check(call.work.head_dim, call.work.page, smem)
+    q, heads = call.q, int(call.k.shape[2])
+    batch, queries, all_heads, head_dim = (int(x) for x in q.shape)
+    plan = DecodePlan(
+        call.dtype, head_dim, replace(config, splits=1), queries, all_heads // heads, call.causal,
+        call.work.page,
+    )  # fmt: skip
+    parts = part_logs = None
+    if config.splits > 1:
+        parts = empty(q, (config.splits, batch, queries, all_heads, head_dim), "float32")
+        part_logs = empty(q, (config.splits, batch, all_heads, queries), "float32")
+    tensors = [
+        rows(name, t) for name, t in (("q", q), ("k_cache", call.k), ("v_cache", call.v),
+                                      ("out", out))
+    ]  # fmt: skip
+    launch = launch_bulk if _has_tensor_maps(call) else decode_forward
+    launch(
+        *tensors, logs, call.lengths, call.table, parts, part_logs,
+        call.scale * math.log2(math.e), plan,
+    )  # fmt: skip
+
+
+def _has_tensor_maps(call: _Call) -> bool:
+    """Whether tiles are loaded by TMA: from sm_90 on, but for sm_120 and what is like it, where
+    ptxas makes each load a branch and a possible call."""
+    good = all(s > 0 and s % 8 == 0 for t in (call.k, call.v) for s in strides(t)[:-1])
+    return good and 90 <= int(run_target().arch.removeprefix("sm_").rstrip("af")) < 120
+
+
+def rows(name: str, array: Any) -> Any:
+    """The array with a layout that may differ between calls, but for what the kernel relies on.
+
+    Raises:
+        ArgumentError: rows do not start where they should.
+    """
+    if vector_elements(int(array.shape[-1]), item_bits(array), array) != 8:
+        raise ArgumentError(
+            f"rows of {name} do not start at multiples of 16 bytes", code="OC2524",
+            expected="an aligned address, and strides that are multiples of 8",
+            hint="pass a contiguous copy",
+        )  # fmt: skip
+    if strides(array)[-1] != 1:
+        raise ArgumentError(
+            f"the last axis of {name} is not contiguous", code="OC2501", expected="stride 1",
+            found=f"stride {strides(array)[-1]}", hint="pass a contiguous copy",
+        )  # fmt: skip
+    return from_dlpack(array).mark_layout_dynamic(leading_dim=len(array.shape) - 1)
+
+
+def result(name: str, array: Any, like: Any, shape: tuple[int, ...]) -> Any:
+    """Where a result goes: an array that was given, or a new one.
+
+    Raises:
+        ArgumentError: what was given has another shape or type.
+    """
+    if array is None:
+        return empty_like(like, shape)
+    if tuple(array.shape) != shape or array.dtype != like.dtype:
+        raise ArgumentError(
+            f"{name} does not fit q", code="OC2523", expected=(shape, str(like.dtype)),
+            found=(tuple(array.shape), str(array.dtype)),
+        )  # fmt: skip
+    return array
+
+
+def positive(scale: float | None) -> None:
+    """Check the scale of the scores.
+
+    Raises:
+        ArgumentError: it is not positive.
+    """
+    if scale is not None and not float(scale) > 0.0:
+        raise ArgumentError("the scale is not positive", code="OC2522", found=scale)
+
+
+def indices(name: str, array: Any, shape: tuple[int | None, ...]) -> None:
+    """Check an array of lengths, or of pages.
+
+    Args:
+        shape: what it must have; None: any extent.
+
+    Raises:
+        ArgumentError: it has another shape or type, or is not contiguous.
+    """
+    given = tuple(int(x) for x in array.shape)
+    fits = len(given) == len(shape) and all(
+        want in (None, got) for want, got in zip(shape, given, strict=True)
+    )
+    kind = str(array.dtype).rpartition(".")[2]
+    if not fits or kind != "int32" or (given[-1] > 1 and strides(array)[-1] != 1):
+        raise ArgumentError(
+            f"{name} is no list of numbers for these sequences", code="OC2562",
+            expected=f"contiguous i32 of the shape {shape}",
+            found=f"{kind} of the shape {given}, strides {strides(array)}",
+        )  # fmt: skip
+
+
+def check_cache(batch: int, page: int, lengths: Any, table: Any) -> int | None:
+    """Keys of a page, or None without a table.
+
+    Raises:
+        ArgumentError: lengths or table do not fit the sequences, or a page does not fit tiles.
+    """
+    if lengths is not None:
+        indices("seqlens_k", lengths, (batch,))
+    if table is None:
+        return None
+    indices("block_table", table, (batch, None))
+    if page < 16 or page % 16:
+        raise ArgumentError(
+            "pages of this size are not supported", code="OC2563", found=page,
+            expected="a multiple of 16 keys",
+        )  # fmt: skip
+    if lengths is None:
+        raise ArgumentError(
+            "pages without the lengths of sequences", code="OC2564",
+            hint="pass seqlens_k: how many keys of its pages each sequence has",
+        )  # fmt: skip
+    return page
+
+
+def _check(q: Any, k: Any, v: Any, paged: bool) -> Any:
+    """The type of the elements.
+
+    Raises:
+        ArgumentError: these arrays are no attention for decoding.
+    """
+    names = [str(t.dtype).rpartition(".")[2] for t in (q, k, v)]
+    if len(set(names)) > 1 or names[0] not in CLASSES:
+        raise ArgumentError(
+            "no attention of these types", code="OC2525", expected="three of f16, or of bf16",
+            found=names,
+        )  # fmt: skip
+    shapes = [tuple(int(x) for x in t.shape) for t in (q, k, v)]
+    good = all(len(s) == 4 for s in shapes) and shapes[1] == shapes[2]
+    if good:
+        (b, sq, h, d), (bk, _, hk, dk) = shapes[:2]
+        good = d == dk and d % 8 == 0 and 8 <= d <= 128 and hk > 0 and h % hk == 0
+        good = good and sq <= MOST_QUERIES and (paged or b == bk)
+    if not good:
+        cache = "(pages, page, Hk, D)" if paged else "(B, S, Hk, D)"
+        raise ArgumentError(
+            "these shapes are no decoding", code="OC2565", found=shapes,
+            expected=f"(B, Sq, H, D), {cache} twice; Sq up to {MOST_QUERIES}, D a multiple of 8 "
+            "up to 128, H of Hk",
+        )  # fmt: skip
+    return CLASSES[names[0]]

@@ -1,0 +1,362 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What attention for decoding does on every processor: rows, tiles of keys, results of groups.
+
+The rows of a block are the queries of all heads that one head of keys serves: row s * G + g is
+query s of head g. They are few, so that a warp has all 16 rows of an instruction, and the groups of
+a block share the keys: tile by tile, each at its own pace. At the end their results are put
+together in shared memory::
+
+    span = Span.of(lengths, keys, plan)           # which tiles this block has
+    walk = Walk(sQ, sK, sV, mma, tid, plan)
+    visit(walk, softmax, rO, place, tile, ...)    # for each tile of this group
+    finish(walk, softmax, rO, ...)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute
+from opencute.kernels.attention.parts import by_rows, columns_of
+from opencute.kernels.attention.sm80 import Softmax
+from opencute.kernels.decode.config import DecodeConfig, depth_of
+
+__all__ = [
+    "DecodePlan", "Results", "Walk", "finish", "key_range", "load_queries", "packed", "split_mode",
+    "synchronise", "visit",
+]  # fmt: skip
+
+GROUPS = 1  # the first of the named barriers of groups
+
+warp = cute.nvgpu.warp
+
+
+@dataclass(frozen=True)
+class DecodePlan:
+    """What is fixed when attention for decoding is compiled.
+
+    Args:
+        dtype: Float16 or BFloat16.
+        head_dim: elements of a head.
+        config: how the work is shared; how many splits there are the launch says.
+        queries: of a sequence.
+        group: heads of queries to one head of keys.
+        causal: whether each query but the last one sees one key less than the next.
+        page: keys of a page, or None.
+    """
+
+    dtype: Any
+    head_dim: int
+    config: DecodeConfig
+    queries: int
+    group: int
+    causal: bool
+    page: int | None
+
+    @property
+    def depth(self) -> int:
+        """Elements of a row in shared memory."""
+        return depth_of(self.head_dim)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a group."""
+        return 32 * self.config.warps
+
+    @property
+    def tiles(self) -> int:
+        """Tiles in shared memory, of all groups."""
+        return self.config.groups * self.config.stages
+
+    def tiled_mma(self) -> Any:
+        """The warps of a group one below the other."""
+        op = warp.MmaF16BF16Op(self.dtype, cutlass.Float32, (16, 8, 16))
+        m = self.config.warps
+        return cute.make_tiled_mma(op, (m, 1, 1), permutation_mnk=(16 * m, 16, 16))
+
+    def matrices(self, transpose: bool) -> Any:
+        """From shared memory to the registers of an MMA."""
+        return cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose, 4), self.dtype)
+
+    def rows_layout(self, rows: int) -> Any:
+        """Shared memory (rows, depth) whose rows meet different banks."""
+        return cute.make_layout((rows, self.depth), stride=(self.depth + 8, 1))
+
+
+def packed(t: Any, group: int) -> Any:
+    """A tensor (..., Sq, H, D), with what is known of it, as (rows, D, Hk, ...).
+
+    Args:
+        group: heads of queries to one head of keys.
+    """
+    *outer, queries, heads, size = t.shape
+    *steps, sq, sh, _ = (cute.assume(s, divby=4) for s in (*t.stride[:-1], 4))
+    shape = ((group, queries), size, heads // group, *reversed(outer))
+    stride = ((sh, sq), 1, group * sh, *reversed(steps))
+    return cute.make_tensor(t.iterator.align(8), cute.make_layout(shape, stride=stride))
+
+
+def split_mode(t: Any) -> Any:
+    """A tensor with one mode more in front: that of splits, of which there is one."""
+    if t is None:
+        return None
+    layout = cute.make_layout((1, *t.shape), stride=(0, *t.stride))
+    return cute.make_tensor(t.iterator, layout)
+
+
+def key_range(lengths: Any, batch: Any, room: Any, split: Any, plan: DecodePlan) -> Any:
+    """How many keys a sequence has; the first tile of a block, and the one behind its last.
+
+    Args:
+        lengths: keys of each sequence, or None: all that there is room for.
+        room: for keys.
+    """
+    keys = room if lengths is None else cutlass.min(cutlass.max(lengths[batch], 0), room)
+    tiles = cute.ceil_div(keys, plan.config.n)
+    share = cute.ceil_div(tiles, cute.arch.grid_dim()[1])
+    return keys, split * share, cutlass.min(tiles, (split + 1) * share)
+
+
+def synchronise(which: Any, plan: DecodePlan) -> None:
+    """Wait for the other threads of a group."""
+    if plan.config.warps == 1:
+        cute.arch.sync_warp()
+    else:
+        cute.arch.barrier(barrier_id=GROUPS + which, number_of_threads=plan.threads)
+
+
+@cute.jit
+def load_queries(
+    mQ: Any, sQ: Any, first: Any, tid: Any, plan: cutlass.Constexpr[DecodePlan]
+):  # fmt: skip
+    """Copy rows into shared memory; what there is not becomes zero.
+
+    Args:
+        mQ: (rows, D); first: the block's first one.
+    """
+    across = plan.depth // 8
+    for at in range(tid, plan.config.rows * across, plan.threads * plan.config.groups):
+        row, column = at // across, at % across
+        held = cute.make_rmem_tensor(8, plan.dtype)
+        held.fill(0.0)
+        if first + row < plan.queries * plan.group and column * 8 < plan.head_dim:
+            source = cute.make_tensor(
+                (mQ.iterator + mQ.layout((first + row, column * 8))).align(16), cute.make_layout(8)
+            )
+            cute.autovec_copy(source, held)
+        into = cute.local_tile(sQ, (1, 8), (row, column))
+        cute.autovec_copy(held, into[0, None])
+
+
+class Walk:
+    """What a group needs on its way over the keys: tiles in memory, parts of this thread.
+
+    Args:
+        sQ: (rows, depth); sK, sV: (n, depth, tiles), in shared memory.
+        tid: index of the thread in its group.
+    """
+
+    def __init__(self, sQ: Any, sK: Any, sV: Any, mma: Any, tid: Any, plan: DecodePlan) -> None:
+        self.mma, self.plan, self.tid, self.sV = mma, plan, tid, sV
+        thr = mma.get_slice(tid)
+        # V as the MMA wants it: elements of the head along n, keys along k.
+        sVt = cute.make_tensor(sV.iterator, cute.select(sV.layout, [1, 0, 2]))
+        at = (None, None, 0)
+        self.rQ = mma.make_fragment_A(thr.partition_A(sQ))
+        self.rK = mma.make_fragment_B(thr.partition_B(sK[at]))
+        self.rV = mma.make_fragment_B(thr.partition_B(sVt[at]))
+        self.read_K = cute.make_tiled_copy_B(plan.matrices(False), mma)
+        self.read_V = cute.make_tiled_copy_B(plan.matrices(True), mma)
+        thr_K, thr_V = self.read_K.get_slice(tid), self.read_V.get_slice(tid)
+        self.from_K, self.into_K = thr_K.partition_S(sK), thr_K.retile(self.rK)
+        self.from_V, self.into_V = thr_V.partition_S(sVt), thr_V.retile(self.rV)
+        tile = (plan.config.rows, plan.config.n)
+        self.coords = by_rows(thr.partition_C(cute.make_identity_tensor(tile)))
+        read_Q = cute.make_tiled_copy_A(plan.matrices(False), mma)
+        thr_Q = read_Q.get_slice(tid)
+        cute.copy(read_Q, thr_Q.partition_S(sQ), thr_Q.retile(self.rQ))
+
+    def results(self) -> Any:
+        """Where the result is summed."""
+        shape = (self.plan.config.rows, self.plan.depth)
+        rO = self.mma.make_fragment_C(self.mma.partition_shape_C(shape))
+        rO.fill(0.0)
+        return rO
+
+    def scores(self, place: Any) -> Any:
+        """Q K^T of the tile at a place."""
+        config = self.plan.config
+        acc = self.mma.make_fragment_C(self.mma.partition_shape_C((config.rows, config.n)))
+        acc.fill(0.0)
+        steps = cute.size(self.rQ, mode=[2])
+        for k in range(steps):  # all of them before the first is used: a warp is on its own
+            cute.copy(self.read_K, self.from_K[None, None, k, place], self.into_K[None, None, k])
+        for k in range(steps):
+            at = (None, None, k)
+            cute.gemm(self.mma, acc, self.rQ[at], self.rK[at], acc)
+        return acc
+
+    def read_values(self, place: Any, k: int) -> None:
+        """Read the values of 16 keys."""
+        cute.copy(self.read_V, self.from_V[None, None, k, place], self.into_V[None, None, k])
+
+    def add_values(self, softmax: Softmax, acc: Any, rO: Any, place: Any) -> None:
+        """O += P V, with the weights P made from scores 16 keys at a time.
+
+        The first values have been read already.
+        """
+        _, m, n = acc.shape
+        for k in range(n // 2):
+            part = columns_of(acc, 2 * k, 2)
+            softmax.weights(by_rows(part))
+            p = cute.make_rmem_tensor(part.layout, self.plan.dtype)
+            p.store(part.load().to(self.plan.dtype))
+            # Neighbouring accumulators along n are what an MMA takes along k.
+            rP = cute.make_tensor(p.iterator, cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4)))
+            if k + 1 < n // 2:
+                self.read_values(place, k + 1)
+            cute.gemm(self.mma, rO, rP, self.rV[None, None, k], rO)
+
+
+@cute.jit
+def mask(
+    scores: Any, coords: Any, first: Any, limit: Any, plan: cutlass.Constexpr[DecodePlan]
+):  # fmt: skip
+    """Scores of keys that a query does not see become -inf.
+
+    Args:
+        first: the block's first row.
+        limit: how many of the tile's keys the last query sees.
+    """
+    for r in cutlass.range_constexpr(cute.size(scores, mode=[0])):
+        seen = limit
+        if cutlass.const_expr(plan.causal and plan.queries > 1):
+            query = cutlass.min((first + coords[r, 0][0]) // plan.group, plan.queries - 1)
+            seen = limit - (plan.queries - 1) + query
+        for c in cutlass.range_constexpr(cute.size(scores, mode=[1])):
+            if coords[0, c][1] >= seen:
+                scores[r, c] = -cutlass.Float32.inf
+
+
+@cute.jit
+def clear_values(
+    walk: cutlass.Constexpr[Walk], place: Any, which: Any, limit: Any
+):  # fmt: skip
+    """Values behind the last key become zero: no weight makes zero of what is no number."""
+    plan = walk.plan
+    across = plan.depth // 8
+    zeros = cute.make_rmem_tensor(8, plan.dtype)
+    zeros.fill(0.0)
+    for at in cutlass.range(walk.tid, plan.config.n * across, plan.threads, unroll=1):
+        if at // across >= limit:
+            into = cute.local_tile(walk.sV[None, None, place], (1, 8), (at // across, at % across))
+            cute.autovec_copy(zeros, into[0, None])
+    synchronise(which, plan)
+
+
+@cute.jit
+def visit(
+    walk: cutlass.Constexpr[Walk], softmax: cutlass.Constexpr[Softmax], rO: Any, place: Any,
+    which: Any, first: Any, limit: Any, cleared: cutlass.Constexpr[bool],
+):  # fmt: skip
+    """One tile of keys.
+
+    Args:
+        place: of the tile in shared memory.
+        which: the group.
+        first: the block's first row.
+        limit: how many keys there are from the tile's first one on.
+        cleared: whether values behind the last key are zero.
+    """
+    plan = walk.plan
+    hidden = plan.queries - 1 if plan.causal else 0
+    acc = walk.scores(place)
+    rows = by_rows(acc)
+    if limit < plan.config.n + hidden:
+        mask(rows, walk.coords, first, limit, plan)
+        if cutlass.const_expr(not cleared):
+            clear_values(walk, place, which, limit)
+    walk.read_values(place, 0)
+    largest = softmax.largest(rows)
+    if softmax.above(largest):
+        softmax.raise_to(largest, by_rows(rO))
+    walk.add_values(softmax, acc, rO, place)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Where a block's results go.
+
+    Args:
+        out: (rows, D) of its head and split; logs: (H, Sq), or None.
+        first: the block's first row.
+        head: its head of keys.
+    """
+
+    out: Any
+    logs: Any
+    first: Any
+    head: Any
+
+
+@cute.jit
+def finish(
+    walk: cutlass.Constexpr[Walk], softmax: cutlass.Constexpr[Softmax], rO: Any, memory: Any,
+    sStats: Any, which: Any, into: cutlass.Constexpr[Results], tid: Any,
+):  # fmt: skip
+    """Put the results of all groups together, and store them.
+
+    Args:
+        memory: of the tiles, where the results go.
+        sStats: (rows, groups, 2) in f32: levels and sums.
+        which: the group.
+        tid: index of the thread in the block.
+    """
+    plan, config = walk.plan, walk.plan.config
+    layout = cute.make_layout(
+        (config.rows, plan.depth, config.groups),
+        stride=(plan.depth + 8, 1, config.rows * (plan.depth + 8)),
+    )
+    sO = cute.make_tensor(cute.recast_ptr(memory, dtype=cutlass.Float32), layout)
+    cute.arch.sync_threads()  # nobody reads tiles any more
+    part = walk.mma.get_slice(walk.tid).partition_C(sO[None, None, which])
+    cute.autovec_copy(rO, part)
+    for r in cutlass.range_constexpr(softmax.rows):
+        total = cute.arch.warp_reduction(softmax.total[r], lambda a, b: a + b, threads_in_group=4)
+        row, column = walk.coords[r, 0]
+        if column == 0:
+            sStats[row, which, 0] = softmax.level[r]
+            sStats[row, which, 1] = total
+    cute.arch.sync_threads()
+    across = plan.head_dim // 4
+    rows = cutlass.min(plan.queries * plan.group - into.first, config.rows)
+    for at in range(tid, rows * across, plan.threads * config.groups):
+        row, column = at // across, at % across
+        level = sStats[row, 0, 0]
+        for g in cutlass.range_constexpr(1, config.groups):
+            level = cute.arch.fmax(level, sStats[row, g, 0])
+        total = cutlass.Float32(0.0)
+        sums = cute.make_rmem_tensor(4, cutlass.Float32)
+        sums.fill(0.0)
+        for g in cutlass.range_constexpr(config.groups):
+            weight = cute.math.exp2(sStats[row, g, 0] - level, fastmath=True)
+            total = total + sStats[row, g, 1] * weight
+            held = cute.make_rmem_tensor(4, cutlass.Float32)
+            cute.autovec_copy(cute.local_tile(sO[row, None, g], (4,), (column,)), held)
+            sums.store(sums.load() + held.load() * weight)
+        result = cute.make_rmem_tensor(4, into.out.element_type)
+        factor = 0.0 if total == 0.0 else 1.0 / total
+        result.store((sums.load() * factor).to(into.out.element_type))
+        target = into.out.iterator + into.out.layout((into.first + row, column * 4))
+        alignment = 4 * into.out.element_type.width // 8
+        cute.autovec_copy(result, cute.make_tensor(target.align(alignment), cute.make_layout(4)))
+        if cutlass.const_expr(into.logs is not None):
+            if column == 0:
+                place = into.first + row
+                logs = (level + cute.math.log2(total, fastmath=True)) * math.log(2.0)
+                head = into.head * plan.group + place % plan.group
+                into.logs[head, place // plan.group] = logs

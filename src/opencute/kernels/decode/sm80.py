@@ -1,0 +1,204 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention for decoding with `cp.async` and `mma.sync`: sm_80 and everything after it.
+
+A block has the rows that one head of keys of one sequence serves, and a share of the keys. Each of
+its groups of warps has a ring of tiles of K and V in shared memory that only it fills and reads:
+no barrier of the block is needed before the end.
+
+Floor: bytes of keys and values over the bandwidth. 4 D operations for each key and row are little
+beside it: for 16 rows of 128 elements 33 clocks of a multiprocessor for 8 keys, which take 200 to
+arrive. Two blocks of a multiprocessor of an H200 have about 130 KB on the way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute, utils
+from opencute.kernels.attention.parts import RowCopy, as_heads, tile_from
+from opencute.kernels.attention.sm80 import Softmax
+from opencute.kernels.decode.combine import combine
+from opencute.kernels.decode.parts import (
+    DecodePlan,
+    Results,
+    Walk,
+    finish,
+    key_range,
+    load_queries,
+    packed,
+    split_mode,
+    synchronise,
+    visit,
+)
+
+__all__ = ["decode_forward", "decode_kernel"]
+
+cpasync = cute.nvgpu.cpasync
+
+
+class Loads:
+    """Copies of tiles into a group's ring.
+
+    Args:
+        mK, mV: (keys, D, B) of the block's head, or (keys of a page, D, pages).
+        sK, sV: (n, depth, tiles) in shared memory.
+        table: (B, pages) or None.
+        keys: how many there are.
+    """
+
+    def __init__(
+        self, mK: Any, mV: Any, sK: Any, sV: Any, table: Any, batch: Any, keys: Any, tid: Any,
+        plan: DecodePlan,
+    ) -> None:  # fmt: skip
+        self.plan, self.table, self.batch = plan, table, batch
+        op = cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL)
+        atom = cute.make_copy_atom(op, plan.dtype, num_bits_per_copy=128)
+        across = 8 if plan.threads * 8 <= 64 * plan.config.n else plan.depth // 8
+        where = cute.make_layout((plan.threads // across, across), stride=(across, 1))
+        copy = cute.make_tiled_copy_tv(atom, where, cute.make_layout((1, 8)))
+        self.tile = (plan.config.n, plan.depth)
+        self.copies = RowCopy(copy, self.tile, (keys, plan.head_dim), tid)
+        self.parts = [
+            (m, self.copies.part.partition_D(s)) for m, s in ((mK, sK), (mV, sV))
+        ]  # fmt: skip
+
+    def start(self, tile: Any, place: Any) -> None:
+        """Start the copy of a tile to a place; keys that there are not become zero."""
+        row = tile * self.plan.config.n
+        first, outer = row, self.batch
+        if self.plan.page is not None:
+            first, outer = row % self.plan.page, self.table[self.batch, row // self.plan.page]
+        for m, into in self.parts:
+            source = self.copies.part.partition_S(tile_from(m[None, None, outer], first, self.tile))
+            self.copies.move(source, into[None, None, None, place], row)
+
+
+@cute.jit
+def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
+    """Start the copies of a group's first tiles; arguments as for `consume`."""
+    config = loads.plan.config
+    for i in cutlass.range_constexpr(config.stages - 1):
+        tile = start + which + i * config.groups
+        if tile < end:
+            loads.start(tile, which * config.stages + i)
+        cute.arch.cp_async_commit_group()
+
+
+@cute.jit
+def consume(
+    walk: cutlass.Constexpr[Walk], loads: cutlass.Constexpr[Loads],
+    softmax: cutlass.Constexpr[Softmax], rO: Any, which: Any, first: Any, keys: Any, start: Any,
+    end: Any,
+):  # fmt: skip
+    """All tiles of a group: each `groups`-th from `start` on.
+
+    Args:
+        first: the block's first row.
+    """
+    plan, config = walk.plan, walk.plan.config
+    own = which * config.stages
+    stage = cutlass.Int32(0)
+    free = cutlass.Int32(config.stages - 1)
+    for tile in range(start + which, end, config.groups):
+        cute.arch.cp_async_wait_group(config.stages - 2)
+        synchronise(which, plan)  # the tile has arrived, and nobody reads the one before any more
+        ahead = tile + (config.stages - 1) * config.groups
+        if ahead < end:
+            loads.start(ahead, own + free)
+        cute.arch.cp_async_commit_group()
+        visit(walk, softmax, rO, own + stage, which, first, keys - tile * config.n, True)
+        free = stage
+        stage = 0 if stage == config.stages - 1 else stage + 1
+    cute.arch.cp_async_wait_group(0)
+
+
+@cute.kernel
+def decode_kernel(
+    mQ: cute.Tensor,
+    mK: cute.Tensor,
+    mV: cute.Tensor,
+    mO: cute.Tensor,
+    mLogs: Any,
+    lengths: Any,
+    table: Any,
+    room: cutlass.Int32,
+    scale_log2: cutlass.Float32,
+    mma: cute.TiledMma,
+    plan: cutlass.Constexpr[DecodePlan],
+):
+    tid, _, _ = cute.arch.thread_idx()
+    head, split, batch = cute.arch.block_idx()
+    config = plan.config
+    blocks = cute.ceil_div(plan.queries * plan.group, config.rows)
+    head, first = head // blocks, head % blocks * config.rows
+    which = cute.arch.make_warp_uniform(tid // plan.threads)
+
+    memory = utils.SmemAllocator()
+    layout = plan.rows_layout(config.n)
+    layout = cute.append(layout, cute.make_layout(plan.tiles, stride=config.n * layout.stride[0]))
+    tiles = memory.allocate_array(plan.dtype, 2 * cute.cosize(layout), 1024)
+    sK = cute.make_tensor(tiles, layout)
+    sV = cute.make_tensor(tiles + cute.cosize(layout), layout)
+    sQ = memory.allocate_tensor(plan.dtype, plan.rows_layout(config.rows), 16)
+    sStats = memory.allocate_tensor(
+        cutlass.Float32, cute.make_layout((config.rows, config.groups, 2)), 16
+    )
+    keys, start, end = key_range(lengths, batch, room, split, plan)
+    loads = Loads(
+        mK[None, None, head, None], mV[None, None, head, None], sK, sV, table, batch, keys,
+        tid % plan.threads, plan,
+    )  # fmt: skip
+    begin(loads, which, start, end)
+    load_queries(mQ[None, None, head, batch], sQ, first, tid, plan)
+    cute.arch.sync_threads()
+    walk = Walk(sQ, sK, sV, mma, tid % plan.threads, plan)
+    rO = walk.results()
+    softmax = Softmax(2 * rO.shape[1], scale_log2)
+    consume(walk, loads, softmax, rO, which, first, keys, start, end)
+    logs = None if mLogs is None else mLogs[split, batch, None, None]
+    into = Results(mO[None, None, head, batch, split], logs, first, head)
+    finish(walk, softmax, rO, tiles, sStats, which, into, tid)
+
+
+@cute.jit
+def decode_forward(
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    out: cute.Tensor,
+    logs: Any,
+    lengths: Any,
+    table: Any,
+    parts: Any,
+    part_logs: Any,
+    scale_log2: cutlass.Float32,
+    plan: cutlass.Constexpr[DecodePlan],
+):
+    """Launch the kernel, and with several splits the one that puts them together.
+
+    Args:
+        q, out: (B, Sq, H, D); k, v: (B, S, Hk, D), or (pages, keys of a page, Hk, D). Rows start
+            at multiples of 16 bytes.
+        logs: (B, H, Sq) in f32, or None.
+        lengths: keys of each sequence, (B,) of i32, or None.
+        table: the pages of each sequence, (B, pages) of i32, or None.
+        parts, part_logs: (splits, B, Sq, H, D) and (splits, B, H, Sq) in f32, with several splits.
+        scale_log2: what scores are multiplied with before 2 is raised to them.
+    """
+    mK, mV = (as_heads(t, plan.head_dim) for t in (k, v))
+    room = mK.shape[0] if plan.page is None else table.shape[1] * plan.page
+    into, into_logs = parts, part_logs
+    if cutlass.const_expr(parts is None):
+        into, into_logs = split_mode(out), split_mode(logs)
+    blocks = cute.ceil_div(plan.queries * plan.group, plan.config.rows)
+    decode_kernel(
+        packed(q, plan.group), mK, mV, packed(into, plan.group), into_logs, lengths, table, room,
+        scale_log2, plan.tiled_mma(), plan,
+    ).launch(
+        grid=[mK.shape[2] * blocks, into.shape[0], q.shape[0]],
+        block=[plan.threads * plan.config.groups, 1, 1],
+    )  # fmt: skip
+    if cutlass.const_expr(parts is not None):
+        combine(parts, part_logs, out, logs)

@@ -1,0 +1,228 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention for decoding with tiles loaded by TMA: sm_90 to sm_110.
+
+As with `cp.async`, each group of warps has a ring of tiles of its own. One of its threads starts
+the load of a tile as soon as the group has used the one before in the same place, so that all
+tiles but one are on their way while that is worked on; nobody else computes an address. An mbarrier
+for each place says when K and V are there.
+
+Floor: bytes of keys and values over what an H200 reads, 4.1 to 4.6 TB/s. What is on the way must
+cover a latency of about 1 us with 35 bytes for each ns and multiprocessor: 35 KB. Two blocks of
+four groups with three tiles of 8 KB have 130 KB to 190 KB.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute, utils
+from opencute.kernels.attention.parts import as_heads
+from opencute.kernels.attention.sm80 import Softmax
+from opencute.kernels.decode.combine import combine
+from opencute.kernels.decode.parts import (
+    DecodePlan,
+    Results,
+    Walk,
+    finish,
+    key_range,
+    load_queries,
+    packed,
+    split_mode,
+    synchronise,
+    visit,
+)
+from opencute.utils import hopper_helpers
+
+__all__ = ["decode_forward", "decode_kernel"]
+
+cpasync = cute.nvgpu.cpasync
+
+
+def tiles_layout(plan: DecodePlan) -> Any:
+    """Shared memory for K or V: (n, depth, tiles), swizzled."""
+    shape = (1, plan.config.n, plan.depth)
+    return hopper_helpers.make_smem_layout_b(
+        utils.LayoutEnum.ROW_MAJOR, shape, plan.dtype, plan.tiles
+    )
+
+
+class Loads:
+    """Loads of tiles into a group's ring.
+
+    Args:
+        atoms: of K and of V.
+        tensors: theirs, (keys, D, B) of the block's head, or (keys of a page, D, pages).
+        memory: (n, depth, tiles) of each.
+        barriers: an mbarrier for each place.
+        table: (B, pages) or None.
+    """
+
+    def __init__(
+        self, atoms: Any, tensors: Any, memory: Any, barriers: Any, table: Any, batch: Any,
+        plan: DecodePlan,
+    ) -> None:  # fmt: skip
+        self.plan, self.table, self.batch, self.barriers = plan, table, batch, barriers
+        self.loads = list(zip(atoms, tensors, memory, strict=True))
+
+    def start(self, tile: Any, place: Any) -> None:
+        """Start the load of a tile to a place; for one warp."""
+        plan, n = self.plan, self.plan.config.n
+        outer = self.batch
+        if plan.page is not None:
+            outer = self.table[self.batch, tile * n // plan.page]
+            tile = tile % (plan.page // n)
+        barrier = self.barriers + place
+        with cute.arch.elect_one():
+            size = 2 * n * plan.depth * plan.dtype.width // 8
+            cute.arch.mbarrier_arrive_and_expect_tx(barrier, size)
+        for atom, t, memory in self.loads:
+            g = cute.local_tile(t[None, None, outer], (n, plan.depth), (tile, 0))
+            into, source = cpasync.tma_partition(
+                atom, 0, cute.make_layout(1), cute.group_modes(memory[None, None, place], 0, 2),
+                cute.group_modes(g, 0, 2),
+            )  # fmt: skip
+            cute.copy(atom, source, into, tma_bar_ptr=barrier)
+
+
+@cute.jit
+def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
+    """Make a group's barriers, and start the loads of its first tiles; for one warp of it.
+
+    Arguments are those of `consume`.
+    """
+    config = loads.plan.config
+    own = which * config.stages
+    with cute.arch.elect_one():
+        for i in cutlass.range_constexpr(config.stages):
+            cute.arch.mbarrier_init(loads.barriers + (own + i), 1)
+    cute.arch.mbarrier_init_fence()
+    for i in cutlass.range_constexpr(config.stages):
+        tile = start + which + i * config.groups
+        if tile < end:
+            loads.start(tile, own + i)
+
+
+@cute.jit
+def consume(
+    walk: cutlass.Constexpr[Walk], loads: cutlass.Constexpr[Loads],
+    softmax: cutlass.Constexpr[Softmax], rO: Any, which: Any, first: Any, keys: Any, start: Any,
+    end: Any,
+):  # fmt: skip
+    """All tiles of a group: each `groups`-th from `start` on.
+
+    Args:
+        first: the block's first row.
+    """
+    plan, config = walk.plan, walk.plan.config
+    own = which * config.stages
+    leads = cute.arch.make_warp_uniform(walk.tid // 32) == 0
+    stage = cutlass.Int32(0)
+    phase = cutlass.Int32(0)
+    for tile in range(start + which, end, config.groups):
+        cute.arch.mbarrier_wait(loads.barriers + (own + stage), phase)
+        visit(walk, softmax, rO, own + stage, which, first, keys - tile * config.n, False)
+        synchronise(which, plan)  # nobody reads the tile any more
+        ahead = tile + config.stages * config.groups
+        if leads:
+            if ahead < end:
+                loads.start(ahead, own + stage)
+        stage += 1
+        if stage == config.stages:
+            stage = 0
+            phase = 1 - phase
+
+
+@cute.kernel
+def decode_kernel(
+    atoms: Any,
+    mQ: cute.Tensor,
+    mK: cute.Tensor,
+    mV: cute.Tensor,
+    mO: cute.Tensor,
+    mLogs: Any,
+    lengths: Any,
+    table: Any,
+    room: cutlass.Int32,
+    scale_log2: cutlass.Float32,
+    mma: cute.TiledMma,
+    plan: cutlass.Constexpr[DecodePlan],
+):
+    tid, _, _ = cute.arch.thread_idx()
+    head, split, batch = cute.arch.block_idx()
+    config = plan.config
+    blocks = cute.ceil_div(plan.queries * plan.group, config.rows)
+    head, first = head // blocks, head % blocks * config.rows
+    which = cute.arch.make_warp_uniform(tid // plan.threads)
+
+    memory = utils.SmemAllocator()
+    layout = tiles_layout(plan)
+    size = cute.cosize(layout.outer)
+    tiles = memory.allocate_array(plan.dtype, 2 * size, 1024)
+    sK, sV = (
+        cute.make_tensor(cute.recast_ptr(t, layout.inner, plan.dtype), layout.outer)
+        for t in (tiles, tiles + size)
+    )
+    sQ = memory.allocate_tensor(plan.dtype, plan.rows_layout(config.rows), 16)
+    sStats = memory.allocate_tensor(
+        cutlass.Float32, cute.make_layout((config.rows, config.groups, 2)), 16
+    )
+    barriers = memory.allocate_array(cutlass.Int64, plan.tiles, 8)
+    keys, start, end = key_range(lengths, batch, room, split, plan)
+    heads = [t[None, None, head, None] for t in (mK, mV)]
+    loads = Loads(atoms, heads, (sK, sV), barriers, table, batch, plan)
+    if cute.arch.make_warp_uniform(tid // 32) % config.warps == 0:
+        begin(loads, which, start, end)
+    load_queries(mQ[None, None, head, batch], sQ, first, tid, plan)
+    cute.arch.sync_threads()  # queries and barriers are there
+    walk = Walk(sQ, sK, sV, mma, tid % plan.threads, plan)
+    rO = walk.results()
+    softmax = Softmax(2 * rO.shape[1], scale_log2)
+    consume(walk, loads, softmax, rO, which, first, keys, start, end)
+    logs = None if mLogs is None else mLogs[split, batch, None, None]
+    into = Results(mO[None, None, head, batch, split], logs, first, head)
+    finish(walk, softmax, rO, tiles, sStats, which, into, tid)
+
+
+@cute.jit
+def decode_forward(
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    out: cute.Tensor,
+    logs: Any,
+    lengths: Any,
+    table: Any,
+    parts: Any,
+    part_logs: Any,
+    scale_log2: cutlass.Float32,
+    plan: cutlass.Constexpr[DecodePlan],
+):
+    """Launch the kernel, and with several splits the one that puts them together.
+
+    Arguments are those of `opencute.kernels.decode.sm80.decode_forward`; strides of `k` and `v`
+    are positive.
+    """
+    mK, mV = (as_heads(t, plan.head_dim) for t in (k, v))
+    room = mK.shape[0] if plan.page is None else table.shape[1] * plan.page
+    into, into_logs = parts, part_logs
+    if cutlass.const_expr(parts is None):
+        into, into_logs = split_mode(out), split_mode(logs)
+    place = cute.slice_(tiles_layout(plan), (None, None, 0))
+    tile = (plan.config.n, plan.depth)
+    made = [
+        cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), t, place, tile)
+        for t in (mK, mV)
+    ]
+    blocks = cute.ceil_div(plan.queries * plan.group, plan.config.rows)
+    decode_kernel(
+        tuple(atom for atom, _ in made), packed(q, plan.group), *(t for _, t in made),
+        packed(into, plan.group), into_logs, lengths, table, room, scale_log2, plan.tiled_mma(),
+        plan,
+    ).launch(
+        grid=[mK.shape[2] * blocks, into.shape[0], q.shape[0]],
+        block=[plan.threads * plan.config.groups, 1, 1],
+    )  # fmt: skip
+    if cutlass.const_expr(parts is not None):
+        combine(parts, part_logs, out, logs)

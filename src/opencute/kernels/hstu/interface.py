@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What to call: HSTU attention of torch or NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import opencute as cutlass
+from opencute import utils
+from opencute.base.errors import ArgumentError
+from opencute.cute.runtime import from_dlpack
+from opencute.kernels.arrays import empty_like, item_bits, strides, vector_elements
+from opencute.kernels.attention.config import AttentionConfig, heuristic
+from opencute.kernels.checked import checked
+from opencute.kernels.hstu.sm80 import HstuPlan, hstu_forward
+
+__all__ = ["hstu_attention"]
+
+_CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
+
+
+@checked(arrays="q k v", optional="bias out", numbers="scale divisor")
+def hstu_attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    bias: Any = None,
+    *,
+    causal: bool = False,
+    scale: float = 1.0,
+    divisor: float = 1.0,
+    out: Any = None,
+    config: AttentionConfig | None = None,
+) -> Any:
+    """``silu(scale * q @ k.T + bias) @ v / divisor`` for each head of each batch.
+
+    Args:
+        q: array (B, Sq, H, D) of f16 or bf16; D is a multiple of 8 up to 256, and contiguous.
+        k, v: arrays (B, Sk, Hk, D) of the same type; each head of them serves H / Hk heads of `q`.
+        bias: array (B or 1, H or 1, Sq, Sk) of the same type, or None: what depends on positions
+            and times.
+        causal: whether the last query sees all keys, and each one before it one key less.
+        scale, divisor: of the scores, and of the result; many models divide by the length.
+        out: where the result goes; a new array when omitted.
+        config: how the work is shared; a good choice when omitted.
+
+    Strides are free, as long as rows start at multiples of 16 bytes.
+
+    Returns:
+        The result (B, Sq, H, D). Weights are rounded to the type of `q`.
+
+    Raises:
+        ArgumentError: shapes or types do not fit, or the configuration does not.
+
+    Source: Zhai et al., "Actions Speak Louder than Words: Trillion-Parameter Sequential Transducers
+    for Generative Recommendations", 2024, section 3.1.
+    """
+    dtype = _check(q, k, v, bias)
+    if divisor == 0:
+        raise ArgumentError("the divisor is zero", code="OC2590", found=divisor)
+    out = empty_like(q) if out is None else out
+    if tuple(out.shape) != tuple(q.shape) or out.dtype != q.dtype:
+        raise ArgumentError(
+            "out does not fit q", code="OC2590", expected=(tuple(q.shape), str(q.dtype)),
+            found=(tuple(out.shape), str(out.dtype)),
+        )  # fmt: skip
+    if 0 in q.shape:
+        return out
+    if 0 in k.shape:
+        out[...] = 0
+        return out
+    batch, _, heads, head_dim = (int(x) for x in q.shape)
+    config = heuristic(head_dim) if config is None else config
+    more = 0 if bias is None else 2 * config.m * (config.n + 8)
+    config.check(head_dim, utils.get_smem_capacity_in_bytes() - more)
+    if bias is not None:
+        bias = _spread(bias, batch, heads)
+    plan = HstuPlan(
+        dtype, head_dim, config.m, config.n, config.warps, causal, heads // int(k.shape[2]),
+        biased=bias is not None,
+    )  # fmt: skip
+    tensors = [_tensor(name, t) for name, t in (("q", q), ("k", k), ("v", v), ("out", out))]
+    hstu_forward(
+        *tensors, None if bias is None else _tensor("bias", bias), float(scale),
+        1.0 / float(divisor), plan,
+    )  # fmt: skip
+    return out
+
+
+def _check(q: Any, k: Any, v: Any, bias: Any) -> Any:
+    """The type of the elements.
+
+    Raises:
+        ArgumentError: these arrays are no attention.
+    """
+    arrays = [q, k, v] if bias is None else [q, k, v, bias]
+    names = [str(t.dtype).rpartition(".")[2] for t in arrays]
+    if len(set(names)) > 1 or names[0] not in _CLASSES:
+        raise ArgumentError(
+            "no attention of these types", code="OC2525", expected="all of f16, or of bf16",
+            found=names,
+        )  # fmt: skip
+    shapes = [tuple(int(x) for x in t.shape) for t in arrays]
+    good = all(len(s) == 4 for s in shapes) and shapes[1] == shapes[2]
+    if good:
+        (b, sq, h, d), (bk, sk, hk, dk) = shapes[:2]
+        good = b == bk and d == dk and d % 8 == 0 and 8 <= d <= 256 and hk > 0 and h % hk == 0
+        if good and bias is not None:
+            good = shapes[3][0] in (1, b) and shapes[3][1] in (1, h) and shapes[3][2:] == (sq, sk)
+    if not good:
+        raise ArgumentError(
+            "these shapes do not fit", code="OC2526", found=shapes,
+            expected="(B, Sq, H, D), (B, Sk, Hk, D) twice, and a bias (B or 1, H or 1, Sq, Sk); "
+            "D a multiple of 8 up to 256, H of Hk",
+        )  # fmt: skip
+    return _CLASSES[names[0]]
+
+
+def _spread(bias: Any, batch: int, heads: int) -> Any:
+    """A bias for all batches and heads; a copy with longer rows where they are not aligned."""
+    *others, length = (int(x) for x in bias.shape)
+    if strides(bias)[-1] != 1 or vector_elements(length, item_bits(bias), bias) != 8:
+        room = empty_like(bias, (*others, -(-length // 8) * 8))
+        room[..., :length], room[..., length:] = bias, 0
+        bias = room
+    shape = (batch, heads, *bias.shape[2:])
+    if hasattr(bias, "expand"):
+        return bias.expand(shape)
+    import numpy as np
+
+    return np.broadcast_to(bias, shape)
+
+
+def _tensor(name: str, array: Any) -> Any:
+    if vector_elements(int(array.shape[-1]), item_bits(array), array) != 8:
+        raise ArgumentError(
+            f"rows of {name} do not start at multiples of 16 bytes", code="OC2524",
+            expected="an aligned address, and strides that are multiples of 8",
+            hint="pass a contiguous copy",
+        )  # fmt: skip
+    return from_dlpack(array).mark_layout_dynamic(leading_dim=3)

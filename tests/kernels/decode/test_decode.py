@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention for decoding: small sizes in the simulator against NumPy, real sizes on a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from opencute.base.errors import ArgumentError
+from opencute.base.knobs import KNOBS
+from opencute.kernels.decode import DecodeConfig, decode_attention, interface
+from opencute.kernels.decode.config import Work, heuristic, search_space
+from opencute.kernels.decode.reference import decode_attention as reference
+
+HALF, BRAIN = np.float16, ml_dtypes.bfloat16
+
+
+def operands(
+    b: int, sq: int, h: int, hk: int, d: int, keys: int, page: int | None, dtype: Any
+) -> tuple[Any, ...]:
+    """Queries, keys, values, and the table: pages in a random order, more than are needed."""
+    rng = np.random.default_rng(0)
+    shape, table = (b, keys, hk, d), None
+    if page:
+        pages = -(-keys // page)
+        table = rng.permutation(b * pages + 2)[: b * pages].reshape(b, pages).astype(np.int32)
+        shape = (b * pages + 2, page, hk, d)
+    arrays = [
+        rng.standard_normal(s, np.float32).astype(dtype) for s in ((b, sq, h, d), *[shape] * 2)
+    ]
+    return (*arrays, table)
+
+
+AMPERE, HOPPER = "sim:sm_80", "sim:sm_90a"
+CASES = [
+    # target, b, sq, h, hk, d, lengths, page, causal, dtype, config
+    (AMPERE, 2, 1, 4, 1, 64, (70, 50), None, True, HALF, DecodeConfig(1, 2, 16, 3, 1)),
+    (HOPPER, 2, 2, 4, 2, 64, (61, 0), None, True, BRAIN, DecodeConfig(1, 2, 16, 3, 3)),  # no key
+    (HOPPER, 1, 5, 8, 1, 96, (33,), None, False, HALF, DecodeConfig(2, 2, 16, 3, 2)),  # two blocks
+    (AMPERE, 1, 5, 8, 2, 40, (21,), None, True, HALF, DecodeConfig(2, 1, 16, 3, 1)),
+    (HOPPER, 2, 1, 4, 2, 128, (50, 33), 32, True, HALF, DecodeConfig(1, 2, 16, 3, 2)),
+]
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize(
+    ("target", "b", "sq", "h", "hk", "d", "lengths", "page", "causal", "dtype", "config"), CASES
+)
+def test_simulated(
+    target: str, b: int, sq: int, h: int, hk: int, d: int, lengths: Any, page: int | None,
+    causal: bool, dtype: Any, config: DecodeConfig,
+) -> None:  # fmt: skip
+    q, k, v, table = operands(b, sq, h, hk, d, max(lengths), page, dtype)
+    lengths = np.array(lengths, np.int32)
+    with KNOBS.override(target=target, sim_check=True):
+        out, logs = decode_attention(
+            q, k, v, lengths, block_table=table, causal=causal, return_lse=True, config=config
+        )
+    want, want_logs = reference(q, k, v, lengths, d**-0.5, causal=causal, table=table)
+    step = 2e-3 if dtype == np.float16 else 1.6e-2  # weights are rounded, then the result
+    np.testing.assert_allclose(out.astype(np.float64), want, rtol=step, atol=step / 2)
+    np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize("target", [AMPERE, HOPPER])
+def test_what_lies_behind_the_keys_is_not_used(target: str) -> None:
+    q, k, v, table = operands(1, 1, 2, 1, 64, 64, 32, HALF)
+    assert table is not None
+    want, _ = reference(q, k, v, [37], 0.5, table=table)
+    k[table[0, 1], 5:], v[table[0, 1], 5:] = np.nan, np.nan
+    wide = np.concatenate([table, [[-1]]], 1).astype(np.int32)
+    with KNOBS.override(target=target, sim_check=True):
+        out = decode_attention(
+            q, k, v, np.array([37], np.int32), block_table=wide, scale=0.5,
+            config=DecodeConfig(1, 2, 16, 2, 2),
+        )  # fmt: skip
+    np.testing.assert_allclose(out.astype(np.float64), want, rtol=2e-3, atol=1e-3)
+
+
+@pytest.mark.t0
+def test_all_keys_with_the_usual_choice(checked: None) -> None:
+    q, k, v, _ = operands(1, 1, 2, 2, 64, 40, None, HALF)
+    into = np.zeros_like(q)
+    assert decode_attention(q, k, v, out=into) is into
+    want, logs = reference(q, k, v, None, 64**-0.5)
+    np.testing.assert_allclose(into.astype(np.float64), want, rtol=2e-3, atol=1e-3)
+    nothing, none = decode_attention(q, k[:, :0], v[:, :0], return_lse=True)
+    assert not nothing.any() and (none == -np.inf).all() and logs.shape == none.shape
+
+
+@pytest.mark.t0
+def test_wrong_arguments() -> None:
+    q, k, v, table = operands(2, 1, 4, 2, 64, 64, 32, HALF)
+    assert table is not None
+    lengths = np.array([3, 4], np.int32)
+    flat = (k[table].reshape(2, 64, 2, 64), v[table].reshape(2, 64, 2, 64))
+    odd = np.zeros((2, 64, 2, 65), HALF)[..., 1:]
+    good = DecodeConfig(1, 4, 16, 3, 1)
+    for bad, code in (
+        (lambda: decode_attention(q, *flat, lengths[:1]), "OC2562"),
+        (lambda: decode_attention(q, *flat, lengths.astype(np.int64)), "OC2562"),
+        (lambda: decode_attention(q, k, v, lengths, block_table=table[:1]), "OC2562"),
+        (lambda: decode_attention(q, k[:, :24], v[:, :24], lengths, block_table=table), "OC2563"),
+        (lambda: decode_attention(q, k, v, block_table=table), "OC2564"),
+        (lambda: decode_attention(q, k, v, lengths), "OC2565"),
+        (lambda: decode_attention(q.repeat(17, 1), *flat), "OC2565"),
+        (lambda: decode_attention(q, flat[0], flat[1].astype(np.float32)), "OC2525"),
+        (lambda: decode_attention(q, *flat, scale=0.0), "OC2522"),
+        (lambda: decode_attention(q, *flat, out=q[:1]), "OC2523"),
+        (lambda: decode_attention(q, odd, odd), "OC2524"),
+        (lambda: decode_attention(q, *flat, config=DecodeConfig(3, 4, 16, 3, 1)), "OC2560"),
+        (lambda: decode_attention(q, *flat, config=DecodeConfig(1, 4, 128, 9, 1)), "OC2521"),
+        (
+            lambda: decode_attention(
+                q, k, v, lengths, block_table=table, config=DecodeConfig(1, 1, 64, 3, 1)
+            ),
+            "OC2561",
+        ),
+    ):
+        with KNOBS.override(target="sim:sm_90a"), pytest.raises(ArgumentError) as e:
+            bad()
+        assert e.value.code == code
+    assert good.check(64, 32, 232448) is good
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize("smem", [99 * 1024, 163 * 1024, 227 * 1024])
+@pytest.mark.parametrize("page", [None, 16, 64])
+@pytest.mark.parametrize("rows", [1, 16, 20, 128])
+@pytest.mark.parametrize("head_dim", [64, 128])
+def test_choices_are_possible(rows: int, head_dim: int, page: int | None, smem: int) -> None:
+    for pairs, keys in ((512, 8192), (1, 100000), (8, 1), (3, 700)):
+        work = Work(rows, head_dim, keys, pairs, page, 132)
+        assert heuristic(work, smem).check(head_dim, page, smem)
+    assert len(list(search_space(work, smem))) >= 4
+
+
+@pytest.mark.t0
+def test_splits_fill_the_device() -> None:
+    """One sequence is shared by all multiprocessors; many are not shared."""
+    alone = heuristic(Work(4, 128, 65536, 8, None, 132), 232448)
+    assert 132 - 8 < 8 * alone.splits <= 264
+    assert heuristic(Work(4, 128, 8192, 512, None, 132), 232448).splits == 1
+
+
+@pytest.mark.t2
+@pytest.mark.parametrize("bulk", [True, False])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("page", [None, 16, 64])
+@pytest.mark.parametrize(
+    ("b", "sq", "keys", "h", "hk", "d"),
+    [
+        (4, 1, 2000, 32, 8, 128),
+        (1, 4, 9000, 8, 1, 128),
+        (2, 16, 700, 16, 4, 64),
+        (3, 1, 300, 6, 6, 80),
+    ],
+)
+def test_on_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, b: int, sq: int, keys: int, h: int, hk: int, d: int,
+    page: int | None, dtype: str, bulk: bool,
+) -> None:  # fmt: skip
+    torch = pytest.importorskip("torch")
+    if not bulk:
+        monkeypatch.setattr(interface, "_has_tensor_maps", lambda call: False)
+    *arrays, table = operands(b, sq, h, hk, d, keys, page, np.float32)
+    lengths = np.random.default_rng(1).integers(0, keys + 1, b).astype(np.int32)
+    lengths[0] = keys
+    kind = getattr(torch, dtype)
+    q, k, v = (torch.from_numpy(x).cuda().to(kind) for x in arrays)
+    on_gpu = [None if x is None else torch.from_numpy(x).cuda() for x in (lengths, table)]
+    out, lse = decode_attention(q, k, v, on_gpu[0], block_table=on_gpu[1], return_lse=True)
+    wide = [x.cpu().float().numpy() for x in (q, k, v)]
+    want, logs = reference(*wide, lengths, d**-0.5, causal=True, table=table)
+    step = 2e-2 if dtype == "float16" else 4e-2
+    np.testing.assert_allclose(out.cpu().float().numpy(), want, rtol=step, atol=step / 4)
+    np.testing.assert_allclose(lse.cpu().numpy(), logs, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Code of attention for decoding, at default choices: nothing spilled."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import opencute as cutlass
+from opencute import cute
+from opencute.arch.target import target
+from opencute.base.knobs import KNOBS
+from opencute.compiler.artefacts import Artefacts
+from opencute.cute.runtime import from_dlpack
+from opencute.kernels.decode import sm80, sm90
+from opencute.kernels.decode.config import Work, heuristic
+from opencute.kernels.decode.parts import DecodePlan
+
+pytestmark = pytest.mark.t1
+
+
+@cache
+def compiled(arch: str, rows: int, queries: int, page: int | None, bulk: bool) -> Artefacts:
+    """The kernels for `rows` rows of 128 elements, with splits."""
+    work = Work(rows, 128, 4096, 32, page, 132)
+    config = heuristic(work, target(arch).max_smem)
+    assert config.splits > 1
+    plan = DecodePlan(cutlass.BFloat16, 128, config, queries, rows // queries, True, page)
+    heads = rows // queries
+    shapes = ((1, queries, heads, 128), (1, 64, 1, 128), (1, 64, 1, 128), (1, queries, heads, 128))
+    arrays = [
+        from_dlpack(np.zeros(s, ml_dtypes.bfloat16)).mark_layout_dynamic(leading_dim=3)
+        for s in shapes
+    ]
+    logs, lengths = np.zeros((1, heads, queries), np.float32), np.zeros(1, np.int32)
+    table = None if page is None else np.zeros((1, 1), np.int32)
+    parts = np.zeros((config.splits, *shapes[0]), np.float32)
+    part_logs = np.zeros((config.splits, *logs.shape), np.float32)
+    args: tuple[Any, ...] = (*arrays, logs, lengths, table, parts, part_logs, 1.0, plan)
+    launch = (sm90 if bulk else sm80).decode_forward
+    with KNOBS.override(target="sim"):
+        return cute.compile[cute.GPUArch(arch)](launch, *args).artefacts
+
+
+@pytest.mark.parametrize(
+    ("arch", "rows", "queries", "page"),
+    [("sm_80", 4, 1, None), ("sm_86", 64, 8, 32), ("sm_89", 4, 1, 16), ("sm_120a", 32, 4, None)],
+)
+def test_cp_async_has_no_spills(arch: str, rows: int, queries: int, page: int | None) -> None:
+    no_spills(compiled(arch, rows, queries, page, False))
+
+
+@pytest.mark.parametrize(
+    ("arch", "rows", "queries", "page"),
+    [("sm_90a", 4, 1, None), ("sm_90a", 64, 8, 32), ("sm_100a", 4, 1, 16)],
+)
+def test_bulk_loads_have_no_spills(arch: str, rows: int, queries: int, page: int | None) -> None:
+    no_spills(compiled(arch, rows, queries, page, True))
+
+
+def no_spills(made: Artefacts) -> None:
+    for name, report in made.kernel_info.items():
+        assert report.spill_loads == report.spill_stores == report.stack == 0, (name, report)
+    assert ".local" not in made.ptx
