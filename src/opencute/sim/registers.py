@@ -265,8 +265,14 @@ def _set_written(access: Any, lanes: Lanes, buffer: RowBuffer, index: Array, cle
         written = _own_written(buffer)
         if clean is not True:
             clean = np.repeat(clean, access.size, axis=2)
-        flat = written.reshape(-1, buffer.size)
-        flat[lanes.slot[..., None], places] = clean
+        part = _part(lanes, buffer)
+        if part is not None and places.ndim == 1:
+            inner = places.size and _in_order(places)
+            where = slice(places[0], places[-1] + 1) if inner else places
+            written[part][:, :, where] = clean
+        else:
+            flat = written.reshape(-1, buffer.size)
+            flat[lanes.slot[..., None], places] = clean
     _settle(buffer)
 
 
@@ -282,7 +288,8 @@ def garbage(access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: A
     if written.shape[:2] == (1, 1) or lanes.whole:
         rows = written
     else:
-        rows = written.reshape(-1, buffer.size)[lanes.slot]
+        part = _part(lanes, buffer)
+        rows = written.reshape(-1, buffer.size)[lanes.slot] if part is None else written[part]
     index = np.clip(index, 0, buffer.size - 1)
     got = _select(rows, index, own=True)
     return np.invert(got.reshape(*got.shape[:2], -1, access.size).all(axis=-1))
