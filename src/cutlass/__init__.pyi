@@ -22,6 +22,7 @@ from opencute import Float4E2M1FN as Float4E2M1FN
 from opencute import Float4E2M1FNx2 as Float4E2M1FNx2
 from opencute import Float6E2M3FN as Float6E2M3FN
 from opencute import Float6E3M2FN as Float6E3M2FN
+from opencute import Float6E3M2FNx4 as Float6E3M2FNx4
 from opencute import Float8E3M4 as Float8E3M4
 from opencute import Float8E4M3 as Float8E4M3
 from opencute import Float8E4M3B11FNUZ as Float8E4M3B11FNUZ
@@ -33,6 +34,7 @@ from opencute import Float8E8M0FNU as Float8E8M0FNU
 from opencute import Float16 as Float16
 from opencute import Float32 as Float32
 from opencute import Float64 as Float64
+from opencute import GridConstant as GridConstant
 from opencute import Int4 as Int4
 from opencute import Int8 as Int8
 from opencute import Int16 as Int16
@@ -41,6 +43,8 @@ from opencute import Int64 as Int64
 from opencute import Int128 as Int128
 from opencute import Integer as Integer
 from opencute import Numeric as Numeric
+from opencute import Pointer as Pointer
+from opencute import Swizzle as Swizzle
 from opencute import TFloat32 as TFloat32
 from opencute import Uint4 as Uint4
 from opencute import Uint8 as Uint8
@@ -80,6 +84,7 @@ __all__ = [
     "Float4E2M1FNx2",
     "Float6E2M3FN",
     "Float6E3M2FN",
+    "Float6E3M2FNx4",
     "Float8E3M4",
     "Float8E4M3",
     "Float8E4M3B11FNUZ",
@@ -91,6 +96,7 @@ __all__ = [
     "Float16",
     "Float32",
     "Float64",
+    "GridConstant",
     "Int4",
     "Int8",
     "Int16",
@@ -99,6 +105,8 @@ __all__ = [
     "Int128",
     "Integer",
     "Numeric",
+    "Pointer",
+    "Swizzle",
     "TFloat32",
     "Uint4",
     "Uint8",

@@ -21,6 +21,7 @@ from opencute.frontend.signature import register_jit_arg_adapter as register_jit
 from opencute.frontend.structured import extract_mlir_values as extract_mlir_values
 from opencute.frontend.structured import new_from_mlir_values as new_from_mlir_values
 from opencute.lang.arrays.arrays import Array as Array
+from opencute.lang.arrays.raw import RawPointer as Pointer
 from opencute.lang.fills import full as full
 from opencute.lang.hints import const_expr as const_expr
 from opencute.lang.hints import dsl_user_op as dsl_user_op
@@ -64,8 +65,11 @@ from opencute.lang.numbers import Uint128 as Uint128
 from opencute.lang.numbers import as_numeric as as_numeric
 from opencute.lang.pointers import AddressSpace as AddressSpace
 from opencute.lang.tiled.atoms import CopyAtom as CopyAtom
+from opencute.lang.typing import GridConstant as GridConstant
 from opencute.lang.typing import dtype as dtype
 from opencute.lang.values.packed import Float4E2M1FNx2 as Float4E2M1FNx2
+from opencute.lang.values.packed import Float6E3M2FNx4 as Float6E3M2FNx4
+from opencute.layout import Swizzle as Swizzle
 
 __version__: str
 
@@ -84,6 +88,7 @@ __all__ = [
     "Float4E2M1FNx2",
     "Float6E2M3FN",
     "Float6E3M2FN",
+    "Float6E3M2FNx4",
     "Float8E3M4",
     "Float8E4M3",
     "Float8E4M3B11FNUZ",
@@ -95,6 +100,7 @@ __all__ = [
     "Float16",
     "Float32",
     "Float64",
+    "GridConstant",
     "Int4",
     "Int8",
     "Int16",
@@ -103,6 +109,8 @@ __all__ = [
     "Int128",
     "Integer",
     "Numeric",
+    "Pointer",
+    "Swizzle",
     "TFloat32",
     "Uint4",
     "Uint8",

@@ -287,3 +287,16 @@ def test_uninstall_restores_everything() -> None:
     torch_sim.install()
     torch_sim.install()
     assert torch.cuda.is_available()
+
+
+def test_memory_of_the_device_is_aligned_as_a_gpu_s() -> None:
+    sizes = range(1, 30)
+    kept = [torch.empty(n, 3, dtype=torch.uint8, device=CUDA) for n in sizes]
+    made = [torch.arange(n, device=CUDA) for n in sizes] + [torch.arange(n).cuda() for n in sizes]
+    kept += made + [torch.zeros_like(t) + 1 for t in made]
+    assert not any(t.data_ptr() % 256 for t in kept)
+    assert all((t.cpu() == torch.arange(len(t))).all() for t in made)
+    leaf = torch.ones(3, 5, device=CUDA, requires_grad=True)
+    (leaf * 2).sum().backward()
+    assert where(leaf.grad) == CUDA and bool((leaf.grad == 2).all())
+    assert leaf[1:].data_ptr() == leaf.data_ptr() + 20

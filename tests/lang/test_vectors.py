@@ -230,7 +230,7 @@ def test_reduce_bits_functions_nested_profiles() -> None:
         with pytest.raises(LayoutError, match="OC1352"):
             v.reduce(k.ADD, 0, (None, 1, 1))
         with pytest.raises(TypeMismatchError, match="OC1223"):
-            v.reduce("add", 0)
+            v.reduce("sum", 0)
         with pytest.raises(TypeMismatchError, match="OC1223"):
             v.reduce(k.INC, 0)
         return (

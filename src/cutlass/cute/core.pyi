@@ -65,6 +65,8 @@ from opencute.cute.core import Uint16 as Uint16
 from opencute.cute.core import Uint32 as Uint32
 from opencute.cute.core import Uint64 as Uint64
 from opencute.cute.core import XTuple as XTuple
+from opencute.cute.core import _pack_shape as _pack_shape
+from opencute.cute.core import _pack_tile as _pack_tile
 from opencute.cute.core import acos as acos
 from opencute.cute.core import all_ as all_
 from opencute.cute.core import any_ as any_
@@ -281,6 +283,8 @@ __all__ = [
     "Uint32",
     "Uint64",
     "XTuple",
+    "_pack_shape",
+    "_pack_tile",
     "acos",
     "all_",
     "any_",

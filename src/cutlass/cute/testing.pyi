@@ -4,20 +4,24 @@
 
 from opencute.cute.testing import CantImplementError as CantImplementError
 from opencute.cute.testing import JitArguments as JitArguments
+from opencute.cute.testing import add_tensor_init_args as add_tensor_init_args
 from opencute.cute.testing import assert_ as assert_
 from opencute.cute.testing import autotune_jit as autotune_jit
 from opencute.cute.testing import benchmark as benchmark
 from opencute.cute.testing import convert as convert
 from opencute.cute.testing import get_workspace_count as get_workspace_count
 from opencute.cute.testing import tune as tune
+from opencute.cute.testing import validate_tensor_init_args as validate_tensor_init_args
 
 __all__ = [
     "CantImplementError",
     "JitArguments",
+    "add_tensor_init_args",
     "assert_",
     "autotune_jit",
     "benchmark",
     "convert",
     "get_workspace_count",
     "tune",
+    "validate_tensor_init_args",
 ]

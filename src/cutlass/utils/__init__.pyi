@@ -15,6 +15,9 @@ from opencute.utils import LayoutEnum as LayoutEnum
 from opencute.utils import PersistentTileSchedulerParams as PersistentTileSchedulerParams
 from opencute.utils import SmemAllocator as SmemAllocator
 from opencute.utils import StaticPersistentGroupTileScheduler as StaticPersistentGroupTileScheduler
+from opencute.utils import (
+    StaticPersistentRuntimeTileScheduler as StaticPersistentRuntimeTileScheduler,
+)
 from opencute.utils import StaticPersistentTileScheduler as StaticPersistentTileScheduler
 from opencute.utils import TensorMapManager as TensorMapManager
 from opencute.utils import TensorMapUpdateMode as TensorMapUpdateMode
@@ -38,6 +41,7 @@ __all__ = [
     "PersistentTileSchedulerParams",
     "SmemAllocator",
     "StaticPersistentGroupTileScheduler",
+    "StaticPersistentRuntimeTileScheduler",
     "StaticPersistentTileScheduler",
     "TensorMapManager",
     "TensorMapUpdateMode",

@@ -67,6 +67,8 @@ class WgmmaAtom:
         b: (thread, value) to the place in the N x K tile.
         c: (thread, value) to the place in the M x N tile; D is distributed alike.
         a_in_registers: whether A is in registers.
+        sparse: whether half of each small run along k of A is left out, see `arch.sparse`; then
+            `a` is about the kept elements.
     """
 
     name: str
@@ -79,10 +81,11 @@ class WgmmaAtom:
     threads: int = THREADS
     since: int = 90
     ptx: int = 80
+    sparse: bool = False
 
     def __post_init__(self) -> None:
         m, n, k = self.mnk
-        sides = (("C", self.c, m * n, False), ("A", self.a, m * k, not self.a_in_registers),
+        sides = (("C", self.c, m * n, False), ("A", self.a, m * self.a_k, not self.a_in_registers),
                  ("B", self.b, n * k, True))  # fmt: skip
         for what, layout, size, shared in sides:
             if layout[0].size() != THREADS or not _covers(layout[1] if shared else layout, size):
@@ -90,6 +93,18 @@ class WgmmaAtom:
                     f"atom {self.name}: the layout of {what} does not cover its tile",
                     code="OC2915", expected=f"{size} places", found=str(layout),
                 )  # fmt: skip
+
+    @property
+    def a_k(self) -> int:
+        """K of A as it is stored."""
+        return self.mnk[2] // 2 if self.sparse else self.mnk[2]
+
+    @property
+    def selectors(self) -> int:
+        """How many choices there are of the threads whose metadata counts; 0 if there is none."""
+        if not self.sparse:
+            return 0
+        return 1 if ELEMENT_BITS[self.types[1]] == 8 else 2
 
     @property
     def values(self) -> tuple[int, int, int]:
@@ -114,7 +129,8 @@ class WgmmaAtom:
         """The instruction in PTX, without operands."""
         m, n, k = self.mnk
         d, a, b, _ = self.types
-        return f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{d}.{a}.{b}"
+        sparse = ".sp" if self.sparse else ""
+        return f"wgmma.mma_async{sparse}.sync.aligned.m{m}n{n}k{k}.{d}.{a}.{b}"
 
     def modifiers(self, a_mn: bool, b_mn: bool) -> tuple[str, ...]:
         """The operands after scale-d, in PTX.
@@ -175,7 +191,7 @@ def _shared(extent: int, k: int) -> Layout:
     return Layout((THREADS, (extent, k)), (0, (1, extent)))
 
 
-_NAME = re.compile(r"wgmma\.m64n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+)\.(ss|rs)")
+_NAME = re.compile(r"wgmma\.(sp\.)?m64n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+)\.(ss|rs)")
 
 
 @lru_cache(maxsize=1024)
@@ -187,14 +203,16 @@ def wgmma_atom(name: str) -> WgmmaAtom:
     """
     found = _NAME.fullmatch(name)
     if found is not None:
-        n, k = int(found[1]), int(found[2])
-        d, a, b = found[3], found[4], found[5]
-        if (d, a, b) in TYPES and n in wgmma_shapes(d) and k == 256 // ELEMENT_BITS[a]:
-            rs = found[6] == "rs"
-            left = _left(ELEMENT_BITS[a], k) if rs else _shared(ROWS, k)
+        sparse, n, k = found[1] is not None, int(found[2]), int(found[3])
+        d, a, b = found[4], found[5], found[6]
+        kept = 256 // ELEMENT_BITS.get(a, 1)
+        if (d, a, b) in TYPES and n in wgmma_shapes(d) and k == (2 * kept if sparse else kept):
+            rs = found[7] == "rs"
+            left = _left(ELEMENT_BITS[a], kept) if rs else _shared(ROWS, kept)
             return WgmmaAtom(
-                name, (ROWS, n, k), (d, a, b, d), left, _shared(n, k), _accumulator(n), rs
-            )
+                name, (ROWS, n, k), (d, a, b, d), left, _shared(n, k), _accumulator(n), rs,
+                ptx=82 if sparse else 80, sparse=sparse,
+            )  # fmt: skip
     raise ArgumentError(
         f"no warpgroup MMA atom is called {name!r}", code="OC2916",
         expected="a name such as wgmma.m64n128k16.f32.f16.f16.ss", found=name,

@@ -25,12 +25,12 @@ NAMES: dict[str, frozenset[str]] = {
     ),
     "utils": frozenset(
         "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams "
-        "StaticPersistentRuntimeTileScheduler TmemAllocator "
+        "TmemAllocator "
         "blockscaled_layout compute_epilogue_tile_shape distributed gemm "
         "get_num_tmem_alloc_cols mixed_input_helpers sm100".split()
     ),
     "": frozenset(
-        "Swizzle Vector inttoptr jax make_array_view memory print_nd_vector vector".split()
+        "Vector inttoptr jax make_array_view memory print_nd_vector vector".split()
     ),
     "utils.blackwell_helpers": frozenset(
         "check_gemm_tma_alignment cluster_shape_to_tma_atom_A cluster_shape_to_tma_atom_B "

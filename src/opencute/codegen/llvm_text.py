@@ -12,8 +12,10 @@ as::
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from opencute.arch.mma import mma_atom
+from opencute.arch.sparse import sparse_mma_atom
 from opencute.base.location import Location
 from opencute.codegen.asm.ops import ASM
 from opencute.codegen.debug.inlined import within
@@ -60,6 +62,10 @@ _LAUNCH = (("cute.reqntid", "nvvm.reqntid"), ("cute.maxntid", "nvvm.maxntid"),
            ("cute.maxnreg", "nvvm.maxnreg"))  # fmt: skip
 
 
+_ATOMS: dict[str, Any] = {"ptx.mma": mma_atom, "ptx.mma_sp": sparse_mma_atom}
+"""Where the records of operations are."""
+
+
 def device_module_text(module: Op, *, line_info: bool = False) -> str:
     """All kernels of a module as one LLVM module.
 
@@ -79,8 +85,11 @@ def device_module_text(module: Op, *, line_info: bool = False) -> str:
     ]
     for kernel in kernels:
         text.functions.append(_kernel(kernel, text))
-    atoms = [op.attributes["atom"] for k in kernels for op in k.walk() if op.name == "ptx.mma"]
-    ptx = max((mma_atom(a.value).ptx for a in atoms if isinstance(a, StringAttr)), default=0)
+    atoms = [
+        (_ATOMS[op.name], op.attributes["atom"])
+        for k in kernels for op in k.walk() if op.name in _ATOMS
+    ]  # fmt: skip
+    ptx = max((of(a.value).ptx for of, a in atoms if isinstance(a, StringAttr)), default=0)
     return (f"{_NEEDS}{ptx}\n" if ptx else "") + _assemble(text)
 
 

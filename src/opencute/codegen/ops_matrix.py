@@ -13,9 +13,10 @@ from its record, so that all that ptxas knows can be used::
 from __future__ import annotations
 
 from opencute.arch.mma import MmaAtom, mma_atom
+from opencute.arch.sparse import sparse_mma_atom
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type
-from opencute.dialects.ptx_matrix import LdMatrixOp, MmaOp, StMatrixOp
+from opencute.dialects.ptx_matrix import LdMatrixOp, MmaOp, MmaSparseOp, StMatrixOp
 from opencute.ir.core import Op, Value
 from opencute.ir.types import VectorType
 
@@ -83,7 +84,6 @@ def _mma(e: Emitter, op: Op) -> None:
     assert isinstance(op, MmaOp)
     atom = mma_atom(op.atom.value)
     name = _mma_intrinsic(atom)
-    element, count = llvm_type(_vector(op.out).element), _vector(op.out).length
     groups = [
         (llvm_type(_vector(value).element), e.elements(value)) for value in (op.a, op.b, op.c)
     ]
@@ -91,6 +91,16 @@ def _mma(e: Emitter, op: Op) -> None:
     if name:
         _call_mma(e, op, name, groups, group)
         return
+    _assembled(e, op, atom.instruction, "", groups, group)
+
+
+def _assembled(
+    e: Emitter, op: MmaOp | MmaSparseOp, instruction: str, more: str,
+    groups: list[tuple[str, list[str]]], group: str,
+) -> None:  # fmt: skip
+    """An instruction as assembly: D, then groups of registers, of which `more` has the text that
+    follows the vectors; ``$`` in it stands for the register of the last group."""
+    element, count = llvm_type(_vector(op.out).element), _vector(op.out).length
     out, at = _CONSTRAINT[element], count
     names = [[f"${i}" for i in range(count)]]
     constraints, args = [f"={out}"] * count, list[str]()
@@ -99,12 +109,25 @@ def _mma(e: Emitter, op: Op) -> None:
         at += len(parts)
         constraints += [_CONSTRAINT[type]] * len(parts)
         args += [f"{type} {p}" for p in parts]
+    if more:
+        more = more.replace("$", names.pop()[0])
     operands = ", ".join("{" + ", ".join(g) + "}" for g in names)
     call = (
-        f'call {_result(element, count)} asm "{atom.instruction} {operands};", '
+        f'call {_result(element, count)} asm "{instruction} {operands}{more};", '
         f'"{",".join(constraints)}"({", ".join(args)}) {group}'
     )
     e.parts[op.out] = _fields(e, call, element, count)
+
+
+def _mma_sparse(e: Emitter, op: Op) -> None:
+    assert isinstance(op, MmaSparseOp)
+    groups = [
+        (llvm_type(_vector(value).element), e.elements(value)) for value in (op.a, op.b, op.c)
+    ]
+    groups.append(("i32", [e.ref(op.e)]))
+    group = e.module.attribute_group("convergent nounwind memory(none)")
+    text = sparse_mma_atom(op.atom.value).instruction
+    _assembled(e, op, text, f", $, {op.selector.value}", groups, group)
 
 
 _PAIR = "<2 x half>"
@@ -135,5 +158,6 @@ def _call_mma(
 MATRIX: dict[str, OpPrinter] = {
     "ptx.ldmatrix": _ldmatrix,
     "ptx.mma": _mma,
+    "ptx.mma_sp": _mma_sparse,
     "ptx.stmatrix": _stmatrix,
 }

@@ -9,5 +9,10 @@ from opencute.cute import TABLE
 
 # Its modules are not among them: they have one place.
 __getattr__, __dir__, __all__ = lazy_names(
-    __name__, {name: where for name, where in TABLE.items() if not where.endswith(":")}
+    __name__,
+    {
+        **{name: where for name, where in TABLE.items() if not where.endswith(":")},
+        "_pack_shape": "opencute.lang.algebra:packed",
+        "_pack_tile": "opencute.lang.algebra:packed",
+    },
 )

@@ -55,6 +55,8 @@ from opencute.lang.algebra import make_composed_layout as make_composed_layout
 from opencute.lang.algebra import make_layout as make_layout
 from opencute.lang.algebra import max_common_layout as max_common_layout
 from opencute.lang.algebra import max_common_vector as max_common_vector
+from opencute.lang.algebra import packed as _pack_shape
+from opencute.lang.algebra import packed as _pack_tile
 from opencute.lang.algebra import prepend as prepend
 from opencute.lang.algebra import raked_product as raked_product
 from opencute.lang.algebra import rank as rank
@@ -286,6 +288,8 @@ __all__ = [
     "Uint32",
     "Uint64",
     "XTuple",
+    "_pack_shape",
+    "_pack_tile",
     "acos",
     "all_",
     "any_",

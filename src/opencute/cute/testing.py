@@ -11,11 +11,13 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "CantImplementError": "opencute.jit.bench",
         "JitArguments": "opencute.jit.bench",
+        "add_tensor_init_args": "opencute.lib.init_arguments",
         "assert_": "opencute.lang.values.assertion",
         "autotune_jit": "opencute.tune",
         "benchmark": "opencute.jit.bench",
         "convert": "opencute.lib.convert",
         "get_workspace_count": "opencute.jit.bench",
         "tune": "opencute.tune",
+        "validate_tensor_init_args": "opencute.lib.init_arguments",
     },
 )

@@ -8,16 +8,20 @@ from opencute.jit.bench import benchmark as benchmark
 from opencute.jit.bench import get_workspace_count as get_workspace_count
 from opencute.lang.values.assertion import assert_ as assert_
 from opencute.lib.convert import convert as convert
+from opencute.lib.init_arguments import add_tensor_init_args as add_tensor_init_args
+from opencute.lib.init_arguments import validate_tensor_init_args as validate_tensor_init_args
 from opencute.tune import autotune_jit as autotune_jit
 from opencute.tune import tune as tune
 
 __all__ = [
     "CantImplementError",
     "JitArguments",
+    "add_tensor_init_args",
     "assert_",
     "autotune_jit",
     "benchmark",
     "convert",
     "get_workspace_count",
     "tune",
+    "validate_tensor_init_args",
 ]

@@ -16,6 +16,7 @@ Which thread holds which elements is in the records of `opencute.arch.mma` and `
 from __future__ import annotations
 
 from opencute.arch.mma import MMA_ATOMS, MmaAtom, mma_atom
+from opencute.arch.sparse import SPARSE_MMA_ATOMS, SparseMmaAtom, sparse_mma_atom
 from opencute.base.errors import VerificationError
 from opencute.dialects.cute import PtrType
 from opencute.dialects.ptx import check_word
@@ -29,9 +30,11 @@ __all__ = [
     "MATRIX_SHAPES",
     "LdMatrixOp",
     "MmaOp",
+    "MmaSparseOp",
     "StMatrixOp",
     "ldmatrix",
     "mma",
+    "mma_sparse",
     "register_types",
     "stmatrix",
 ]
@@ -39,7 +42,7 @@ __all__ = [
 MATRIX_SHAPES = ("8x8.b16",)
 
 
-def register_types(atom: MmaAtom) -> tuple[Type, Type, Type]:
+def register_types(atom: MmaAtom | SparseMmaAtom) -> tuple[Type, Type, Type]:
     """The vectors of registers of A, B and C (also D) of one thread."""
     a, b, c = (
         VectorType(n, {"f32": F32, "f64": F64}.get(t, I32))
@@ -128,6 +131,42 @@ class MmaOp(Op):
             )  # fmt: skip
 
 
+@op("ptx.mma_sp", Trait.PURE | Trait.CONVERGENT)
+class MmaSparseOp(Op):
+    """``a * b + c`` on the tile of `atom`, a record of `opencute.arch.sparse`: of each run along k
+    half of A's elements are zero, `a` has the others, and `e` (i32) says which those are. The
+    metadata of the threads that `selector` names counts (PTX ISA, "mma.sp")."""
+
+    a = operand(ANY)
+    b = operand(ANY)
+    c = operand(ANY)
+    e = operand(ANY)
+    atom = attr(StringAttr)
+    selector = attr(IntAttr)
+    out = result(ANY)
+
+    def verify(self) -> None:
+        name = self.atom.value
+        if name not in SPARSE_MMA_ATOMS:
+            raise VerificationError(
+                f"ptx.mma_sp: there is no instruction {name!r}", code="OC1483", loc=self.loc
+            )
+        atom = sparse_mma_atom(name)
+        want = (*register_types(atom), I32)
+        found = tuple(v.type for v in self.operands)
+        if found != want or self.out.type != want[2]:
+            raise VerificationError(
+                "ptx.mma_sp: operands do not have the atom's registers", code="OC1484",
+                loc=self.loc, expected=", ".join(map(str, want)),
+                found=", ".join(map(str, found)),
+            )  # fmt: skip
+        if not 0 <= self.selector.value < atom.selectors:
+            raise VerificationError(
+                "ptx.mma_sp: no such selector", code="OC1484", loc=self.loc,
+                expected=f"0 to {atom.selectors - 1}", found=self.selector.value,
+            )  # fmt: skip
+
+
 def ldmatrix(ptr: Value, num: int, *, trans: bool = False, shape: str = "8x8.b16") -> OpResult:
     """The thread's registers of `num` matrices."""
     return build1("ptx.ldmatrix", (ptr,), VectorType(num, I32), _attrs(num, trans, shape))
@@ -149,3 +188,9 @@ def _attrs(num: int, trans: bool, shape: str) -> dict[str, IntAttr | StringAttr]
 def mma(atom: str, a: Value, b: Value, c: Value) -> OpResult:
     """One tensor-core instruction."""
     return build1("ptx.mma", (a, b, c), c.type, {"atom": StringAttr(atom)})
+
+
+def mma_sparse(atom: str, a: Value, b: Value, c: Value, e: Value, selector: int = 0) -> OpResult:
+    """One tensor-core instruction with a sparse A."""
+    attrs = {"atom": StringAttr(atom), "selector": IntAttr(selector, I64)}
+    return build1("ptx.mma_sp", (a, b, c, e), c.type, attrs)

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from opencute.base.lazy import lazy_names
 
-_TABLE = {"primitives": "opencute.experimental.primitives:"}
+_TABLE = {
+    "cuda": "opencute.experimental.cuda:",
+    "primitives": "opencute.experimental.primitives:",
+}
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _TABLE)

@@ -29,6 +29,20 @@ _TABLE = {
             "cp_async_bulk_wait_group", "ldmatrix", "stmatrix",
         )
     },
+    "mma": _LIB + "products",
+    "mma_sp": _LIB + "products",
+    "wgmma_sp": _LIB + "products",
+    **{
+        name: _LIB + "tiles"
+        for name in (
+            "cp_async_bulk_prefetch_tensor", "cp_async_bulk_shared_cluster_shared_cta",
+            "cp_async_bulk_tensor_global_shared_cta",
+            "cp_async_bulk_tensor_shared_cluster_global",
+            "cp_async_bulk_tensor_shared_cta_global",
+            "cp_reduce_async_bulk_tensor_global_shared_cta", "fence_proxy_acquire",
+            "fence_proxy_release", "prefetch_tensormap", "tensormap_replace",
+        )
+    },
     **{
         name: _LIB + "values"
         for name in (
@@ -39,9 +53,10 @@ _TABLE = {
     **{
         name: _LIB + "words"
         for name in (
-            "LoadShape", "LoadSrcFormat", "MBarrierWait", "MMALayout", "MemOrder", "MemScope",
-            "Proxy", "ReductionKind", "ReductionOp", "ReductionType", "SetMaxRegisterAction",
-            "SharedSpace", "Shfl", "StoreShape", "VoteSync",
+            "CTAGroup", "LoadShape", "LoadSrcFormat", "MBarrierWait", "MMALayout", "MemOrder",
+            "MemScope", "Proxy", "ReductionKind", "ReductionOp", "ReductionType",
+            "SetMaxRegisterAction", "SharedSpace", "Shfl", "StoreShape", "TensormapField",
+            "VoteSync",
         )
     },
     "barrier": "opencute.lang.block.barriers",

@@ -43,6 +43,31 @@ from opencute.lib.primitives.bulk import (
 from opencute.lib.primitives.bulk import cp_async_bulk_wait_group as cp_async_bulk_wait_group
 from opencute.lib.primitives.bulk import ldmatrix as ldmatrix
 from opencute.lib.primitives.bulk import stmatrix as stmatrix
+from opencute.lib.primitives.products import mma as mma
+from opencute.lib.primitives.products import mma_sp as mma_sp
+from opencute.lib.primitives.products import wgmma_sp as wgmma_sp
+from opencute.lib.primitives.tiles import (
+    cp_async_bulk_prefetch_tensor as cp_async_bulk_prefetch_tensor,
+)
+from opencute.lib.primitives.tiles import (
+    cp_async_bulk_shared_cluster_shared_cta as cp_async_bulk_shared_cluster_shared_cta,
+)
+from opencute.lib.primitives.tiles import (
+    cp_async_bulk_tensor_global_shared_cta as cp_async_bulk_tensor_global_shared_cta,
+)
+from opencute.lib.primitives.tiles import (
+    cp_async_bulk_tensor_shared_cluster_global as cp_async_bulk_tensor_shared_cluster_global,
+)
+from opencute.lib.primitives.tiles import (
+    cp_async_bulk_tensor_shared_cta_global as cp_async_bulk_tensor_shared_cta_global,
+)
+from opencute.lib.primitives.tiles import (
+    cp_reduce_async_bulk_tensor_global_shared_cta as cp_reduce_async_bulk_tensor_global_shared_cta,
+)
+from opencute.lib.primitives.tiles import fence_proxy_acquire as fence_proxy_acquire
+from opencute.lib.primitives.tiles import fence_proxy_release as fence_proxy_release
+from opencute.lib.primitives.tiles import prefetch_tensormap as prefetch_tensormap
+from opencute.lib.primitives.tiles import tensormap_replace as tensormap_replace
 from opencute.lib.primitives.values import cp_async_commit_group as cp_async_commit_group
 from opencute.lib.primitives.values import cp_async_shared_global as cp_async_shared_global
 from opencute.lib.primitives.values import cp_async_wait_group as cp_async_wait_group
@@ -50,6 +75,7 @@ from opencute.lib.primitives.values import red as red
 from opencute.lib.primitives.values import redux_sync as redux_sync
 from opencute.lib.primitives.values import shfl_sync as shfl_sync
 from opencute.lib.primitives.values import vote_sync as vote_sync
+from opencute.lib.primitives.words import CTAGroup as CTAGroup
 from opencute.lib.primitives.words import LoadShape as LoadShape
 from opencute.lib.primitives.words import LoadSrcFormat as LoadSrcFormat
 from opencute.lib.primitives.words import MBarrierWait as MBarrierWait
@@ -64,9 +90,11 @@ from opencute.lib.primitives.words import SetMaxRegisterAction as SetMaxRegister
 from opencute.lib.primitives.words import SharedSpace as SharedSpace
 from opencute.lib.primitives.words import Shfl as Shfl
 from opencute.lib.primitives.words import StoreShape as StoreShape
+from opencute.lib.primitives.words import TensormapField as TensormapField
 from opencute.lib.primitives.words import VoteSync as VoteSync
 
 __all__ = [
+    "CTAGroup",
     "LoadShape",
     "LoadSrcFormat",
     "MBarrierWait",
@@ -81,6 +109,7 @@ __all__ = [
     "SharedSpace",
     "Shfl",
     "StoreShape",
+    "TensormapField",
     "VoteSync",
     "bar_warp_sync",
     "barrier",
@@ -95,15 +124,23 @@ __all__ = [
     "cp_async_bulk_commit_group",
     "cp_async_bulk_global_shared_cta",
     "cp_async_bulk_prefetch",
+    "cp_async_bulk_prefetch_tensor",
     "cp_async_bulk_shared_cluster_global",
+    "cp_async_bulk_shared_cluster_shared_cta",
+    "cp_async_bulk_tensor_global_shared_cta",
+    "cp_async_bulk_tensor_shared_cluster_global",
+    "cp_async_bulk_tensor_shared_cta_global",
     "cp_async_bulk_wait_group",
     "cp_async_commit_group",
     "cp_async_mbarrier_arrive",
     "cp_async_shared_global",
     "cp_async_wait_group",
+    "cp_reduce_async_bulk_tensor_global_shared_cta",
     "elect_sync",
     "fence_mbarrier_init",
     "fence_proxy",
+    "fence_proxy_acquire",
+    "fence_proxy_release",
     "ldmatrix",
     "mapa",
     "mbarrier_arrive",
@@ -115,11 +152,16 @@ __all__ = [
     "mbarrier_try_wait_parity",
     "mbarrier_try_wait_timelimit",
     "mbarrier_wait_parity",
+    "mma",
+    "mma_sp",
+    "prefetch_tensormap",
     "print_runtime",
     "red",
     "redux_sync",
     "setmaxregister",
     "shfl_sync",
     "stmatrix",
+    "tensormap_replace",
     "vote_sync",
+    "wgmma_sp",
 ]

@@ -116,6 +116,11 @@ class _Debug:
     dynamic = False
 
 
-def set_dynamic_debug(enabled: bool = True) -> None:
-    """Ask for reports on carried values; errors of joins say what differs in any case."""
+def set_dynamic_debug(enabled: bool = True, max_depth: int | None = None) -> None:
+    """Ask for reports on carried values; errors of joins say what differs in any case.
+
+    Args:
+        enabled: whether to report.
+        max_depth: how deep in nested blocks; everywhere when omitted.
+    """
     _Debug.dynamic = bool(enabled)

@@ -20,6 +20,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
+
 from opencute.integrations import torch_marks as marks
 from opencute.integrations.torch_cuda import CUDAGraph
 from opencute.integrations.torch_rng import RANDOM_FUNCTIONS, CudaRandom
@@ -35,6 +37,8 @@ _MAY_MIX = frozenset((
     "swap_tensors", "register_hook", "__dlpack__", "__deepcopy__", "__reduce_ex__",
     "tensor", "as_tensor", "asarray",
 ))  # fmt: skip
+# What torch's allocator of CUDA memory gives; kernels are compiled with promises that rest on it.
+_ALIGNMENT = 512
 # In-place spellings that write no element.
 _WRITES_NOTHING = frozenset((
     "requires_grad_", "detach_", "share_memory_", "as_strided_", "squeeze_", "unsqueeze_", "t_",
@@ -174,9 +178,10 @@ class Rewriter:
         if graph is not None and (on_cuda or any(cuda_inputs)):
             self._record(graph, name, func, args, kwargs, result)
         known = {id(t) for t in inputs}
+        fresh = func in self.empties
         for tensor in self._tensors(result):
             if id(tensor) not in known:
-                self._mark_result(tensor, on_cuda, pin)
+                self._mark_result(tensor, on_cuda, pin, fresh)
         self._note_writes(func, name, args, kwargs, result)
         return result
 
@@ -196,11 +201,36 @@ class Rewriter:
                     )
         return on_cuda
 
-    def _mark_result(self, tensor: Any, on_cuda: bool, pin: bool) -> None:
+    def _mark_result(self, tensor: Any, on_cuda: bool, pin: bool, fresh: bool = False) -> None:
         if on_cuda and tensor.is_cpu:
+            if not marks.is_cuda(tensor):
+                self._align(tensor, fresh)
             marks.mark_cuda(tensor)
         if pin:
             marks.mark_pinned(tensor)
+
+    def _align(self, tensor: Any, fresh: bool) -> None:
+        """Move new memory to where the device's allocator could have put it.
+
+        Args:
+            tensor: it has all of its storage to itself.
+            fresh: it has no values yet.
+        """
+        torch = self.torch
+        if type(tensor) is not self.tensor or tensor.layout is not torch.strided:
+            return
+        old = tensor.untyped_storage()
+        size = old.nbytes()
+        if size == 0 or old.data_ptr() % _ALIGNMENT == 0:
+            return
+        memory = np.empty(size + _ALIGNMENT, np.uint8)
+        start = -memory.ctypes.data % _ALIGNMENT
+        new = torch.from_numpy(memory[start : start + size]).untyped_storage()
+        if not fresh:
+            new.copy_(old)
+        moved = torch.empty(0, dtype=tensor.dtype, device="cpu")
+        moved.set_(new, tensor.storage_offset(), tensor.size(), tensor.stride())
+        tensor.data = moved
 
     def _random(self, name: str, kwargs: dict[str, Any], on_cuda: bool) -> Any:
         if name not in RANDOM_FUNCTIONS:

@@ -93,6 +93,10 @@ def _launches(module: Op) -> int:
 class MemoryMarks(Protocol):
     """Who knows which tensors hold nothing yet: the simulated torch device does."""
 
+    def is_cuda(self, tensor: Any) -> bool:
+        """Whether a tensor is on the simulated device, whose memory is that of the process."""
+        ...
+
     def is_uninitialized(self, tensor: Any) -> bool: ...
 
     def mark_initialized(self, tensor: Any) -> None: ...
@@ -109,9 +113,9 @@ def _knows_marks(t: ExternalTensor) -> bool:
     return bool(_marks) and t.array.framework == "torch"
 
 
-def _on_gpu(t: ExternalTensor) -> bool:
-    """Whether a tensor is in a GPU's memory; where torch's devices are simulated, none is."""
-    return not t.array.is_cpu and not _knows_marks(t)
+def _on_a_gpu(t: ExternalTensor) -> bool:
+    """Whether this process cannot touch a tensor's memory directly."""
+    return not t.array.is_cpu and not (_knows_marks(t) and _marks[0].is_cuda(t.owner))
 
 
 def _asked_for() -> list[tuple[int, int]]:
@@ -183,8 +187,8 @@ class SimRunner:
 
     def _argument(self, value: Any, copies: HostCopies | None) -> Any:
         if isinstance(value, ExternalTensor):
-            copied = copies is not None and _on_gpu(value)
-            return _buffer(value, copies.address(value) if copied else value.data_ptr)
+            on_gpu = copies is not None and _on_a_gpu(value)
+            return _buffer(value, copies.address(value) if on_gpu else value.data_ptr)
         if isinstance(value, ExternalPointer):
             return _window(value)
         return value
@@ -192,7 +196,7 @@ class SimRunner:
 
 def _copies(values: list[Any]) -> HostCopies | None:
     """Copies of the tensors that are on a GPU, None if there is none."""
-    tensors = [v for v in values if isinstance(v, ExternalTensor) and _on_gpu(v)]
+    tensors = [v for v in values if isinstance(v, ExternalTensor) and _on_a_gpu(v)]
     if not tensors:
         return None
     # The driver is only loaded where it is used.

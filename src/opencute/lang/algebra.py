@@ -53,6 +53,7 @@ __all__ = [
     "make_layout",
     "max_common_layout",
     "max_common_vector",
+    "packed",
     "prepend",
     "raked_product",
     "rank",
@@ -315,3 +316,8 @@ def assume(src: Any, divby: int | None = None, *, loc: Any = None, ip: Any = Non
     out = type(src)(cute.assume(src.ir_value(), divby))
     out.div, out.nonneg, out.is_index = max(src.div, divby), src.nonneg, src.is_index
     return out
+
+
+def packed(shape: Any) -> Any:
+    """A shape or tile as the operations here take it: nested tuples, whatever held the numbers."""
+    return tuple(packed(x) for x in shape) if is_sequence(shape) else shape

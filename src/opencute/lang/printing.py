@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from opencute.base.errors import TypeMismatchError
+from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import arith, cute, scf
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Value
@@ -38,7 +38,7 @@ from opencute.lang.vectors import TensorSSA
 from opencute.layout import ComposedLayout, Layout, is_scaled_basis, is_static, make_layout, product
 from opencute.layout.ints import is_sequence, is_tuple
 
-__all__ = ["print_tensor", "printf"]
+__all__ = ["print_rows", "print_tensor", "printf"]
 
 # CUDA's printf takes 32 arguments at most (CUDA C++ Programming Guide, "Formatted Output").
 _MAX_ARGS = 32
@@ -356,6 +356,46 @@ def _loop(extent: Any, body: Callable[[Any], None]) -> None:
         scf.yield_()
     zero, one = (arith.constant(n, I32) for n in (0, 1))
     scf.for_(zero, Int32(extent).ir_value(), one, (), region)
+
+
+def print_rows(tensor: TracedTensor, max_elements: int | None = None) -> None:
+    """Print the elements of a tensor of static shape, a row of its last mode on each line.
+
+    Args:
+        tensor: the tensor.
+        max_elements: how many of each mode; all when omitted.
+
+    Raises:
+        LayoutError: the shape is not static.
+    """
+    if not is_static(tensor.shape):
+        raise LayoutError(
+            "rows of a static length are printed", code="OC1357", found=str(tensor),
+            hint="cute.print_tensor prints tensors of any shape",
+        )  # fmt: skip
+    modes = _modes(tensor)
+    shown = modes if max_elements is None else tuple(min(n, max_elements) for n in modes)
+
+    def row(crd: tuple[Any, ...]) -> None:
+        text = _Text()
+        for i in crd:
+            text.plain("[")
+            text.any(i)
+            text.plain("]")
+        text.plain(": [" if crd else "[")
+        for c in range(shown[-1]):
+            text.plain(", " if c else "")
+            text.any(tensor[(*crd, c) if crd else c])
+        text.plain(", ...]\n" if shown[-1] < modes[-1] else "]\n")
+        text.emit()
+
+    def each(crd: tuple[Any, ...]) -> None:
+        if len(crd) == len(shown) - 1:
+            row(crd)
+        else:
+            _loop(shown[len(crd)], lambda i: each((*crd, i)))
+
+    each(())
 
 
 def _at_run_time(tensor: TracedTensor, verbose: bool) -> None:

@@ -268,14 +268,26 @@ class TracedTensor(Tensor):
 
     __repr__ = __str__
 
-    def data_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
-        """A pointer to the first element, which can be indexed."""
-        return self._pointer().raw_ptr()
+    def data_ptr(self, offset: Any = 0, *, loc: Any = None, ip: Any = None) -> Any:
+        """A pointer to the first element, or some elements further; it can be indexed."""
+        return self._pointer().raw_ptr() + offset
+
+    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Value:
+        """The address of the first element as an llvm pointer, as MLIR's bindings take it."""
+        return self._pointer().llvm_ptr
 
     def subview(self, offset: Any, shape: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
         """The same memory some elements further, with the same layout or another shape."""
         layout = self.layout if shape is None else make_layout(shape)
         return TracedTensor(self._pointer() + offset, layout)
+
+    def print_runtime(
+        self, max_elements: int | None = None, *, loc: Any = None, ip: Any = None
+    ) -> None:
+        """Print the elements at run time, at most `max_elements` of each mode."""
+        from opencute.lang.printing import print_rows
+
+        print_rows(self, max_elements)
 
     # ---- elements and views
     def _at(self, crd: Any) -> TracedTensor:

@@ -10,6 +10,7 @@ __all__ = [
     "ALGEBRA",
     "Constexpr",
     "Coord",
+    "GridConstant",
     "Int",
     "IntTuple",
     "Shape",
@@ -34,6 +35,11 @@ class _Marked(type):
 
 class Constexpr(metaclass=_Marked):
     """A parameter that is known at compile time: ``n: Constexpr`` or ``n: Constexpr[int]``."""
+
+
+class GridConstant(metaclass=_Marked):
+    """A parameter that lies in constant memory, the same for the whole grid: ``m:
+    GridConstant[TensorMap]``. Tensor maps always do."""
 
 
 class _Algebra(metaclass=_Marked):

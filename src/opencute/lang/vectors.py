@@ -219,13 +219,15 @@ class TensorSSA:
 
     # ---- reductions
     def reduce(
-        self, op: Any, init_val: Any, reduction_profile: Any = 0, *, loc: Any = None, ip: Any = None
-    ) -> Any:
+        self, op: Any, init_val: Any = None, reduction_profile: Any = 0, *,
+        loc: Any = None, ip: Any = None,
+    ) -> Any:  # fmt: skip
         """Combine elements, starting from `init_val`, in ascending linear order.
 
         Args:
-            op: a `ReductionOp`, or a function of two numbers.
-            init_val: the start value; its type is converted to the elements'.
+            op: a `ReductionOp` or its word, or a function of two numbers.
+            init_val: the start value; its type is converted to the elements'. When omitted, all
+                elements are combined, starting from the first.
             reduction_profile: 0 for all elements, else a tuple with the profile of the shape (or
                 its outer levels) that is None in each mode to keep.
 
@@ -234,6 +236,9 @@ class TensorSSA:
         """
         combine = _combiner(op)
         numeric: Any = self._dtype
+        if init_val is None:
+            first = numeric(vector.extract(self.value, 0))
+            return self._fold(range(1, product(self.shape)), first, combine)
         start = numeric(init_val)
         if not is_tuple(reduction_profile):
             return self._fold(range(product(self.shape)), start, combine)
@@ -480,6 +485,8 @@ def _compare(name: str, a: Any, b: Any) -> Any:
 
 
 def _combiner(op: Any) -> Callable[[Any, Any], Any]:
+    if isinstance(op, str) and op in {o.value for o in ReductionOp}:
+        op = ReductionOp(op)
     if not isinstance(op, ReductionOp):
         if callable(op):
             return op

@@ -34,6 +34,9 @@ from opencute.layout.tuples import has_none
 __all__ = ["Chain", "ComposedLayout", "Swizzle", "make_composed_layout", "make_swizzle"]
 
 
+_NAMED = {"none": (0, 4, 3), "s32b": (1, 4, 3), "s64b": (2, 4, 3), "s128b": (3, 4, 3)}
+
+
 class Swizzle:
     """Exclusive-or of `bits` bits of an offset with the bits `shift` above them.
 
@@ -58,6 +61,17 @@ class Swizzle:
         self.bits = bits
         self.base = base
         self.shift = shift
+
+    @staticmethod
+    def from_name(name: str) -> Swizzle:
+        """The swizzle of byte addresses of a name: ``none``, ``s32b``, ``s64b`` or ``s128b``.
+
+        >>> Swizzle.from_name("s64b")
+        S<2,4,3>
+        """
+        if name not in _NAMED:
+            fail("OC1311", f"no swizzle is called {name!r}", expected=", ".join(_NAMED))
+        return Swizzle(*_NAMED[name])
 
     @property
     def source_mask(self) -> int:

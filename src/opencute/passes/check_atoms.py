@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from opencute.arch.copies import COPY_ATOMS
 from opencute.arch.mma import MMA_ATOMS, MmaAtom
+from opencute.arch.sparse import SPARSE_MMA_ATOMS, SparseMmaAtom
 from opencute.arch.target import Target
 from opencute.base.errors import CompileError
 from opencute.ir.attributes import StringAttr
@@ -36,11 +37,11 @@ def check_atoms(function: Op, target: Target) -> None:
                 hint=f"compile for sm_90a; {target} has the operations of cute.nvgpu.warp, such as "
                 "MmaF16BF16Op",
             )  # fmt: skip
-        if op.name not in ("cute.copy", "cute.gemm", "ptx.mma", "ptx.stmatrix"):
+        if op.name not in ("cute.copy", "cute.gemm", "ptx.mma", "ptx.mma_sp", "ptx.stmatrix"):
             continue
         name = op.attributes.get("atom")
         key = name.value if isinstance(name, StringAttr) else "stmatrix.x1"
-        record = COPY_ATOMS.get(key) or MMA_ATOMS.get(key)
+        record = COPY_ATOMS.get(key) or MMA_ATOMS.get(key) or SPARSE_MMA_ATOMS.get(key)
         if record is not None and record.since > target.number:
             raise CompileError(
                 f"{target} has no {key}", code="OC1066", loc=op.loc,
@@ -51,7 +52,7 @@ def check_atoms(function: Op, target: Target) -> None:
 
 def _instead(key: str, record: object, target: Target) -> str:
     """What the target has in the place of an atom."""
-    if not isinstance(record, MmaAtom):
+    if not isinstance(record, MmaAtom | SparseMmaAtom):
         stores = key.startswith("stmatrix")
         return (
             f"compile for a newer processor, or {'store' if stores else 'copy'} with "

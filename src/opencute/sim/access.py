@@ -203,7 +203,7 @@ class Access:
             offsets = np.broadcast_to(offsets, mask.shape)
             low = self._check(lanes, buffer, offsets[mask], (offsets, mask), "read")
             if type(buffer) is SharedBuffer:
-                offsets, low = buffer.places(lanes, offsets), low | buffer.start
+                offsets, low = buffer.places(lanes, offsets), low | buffer.grain
             picked = offsets[mask]
             self._seen(lanes, "read", buffer, offsets, mask, 0)
             out = np.zeros((*mask.shape, self.width), np.uint8)
@@ -225,7 +225,7 @@ class Access:
                 return items
         low = self._check(lanes, buffer, offsets, None, "read")
         if type(buffer) is SharedBuffer:
-            offsets, low = buffer.places(lanes, offsets), low | buffer.start
+            offsets, low = buffer.places(lanes, offsets), low | buffer.grain
         self._seen(lanes, "read", buffer, offsets, None, runs)
         if not self.vector:
             if low % self.size == 0:
@@ -320,7 +320,7 @@ class Access:
             offsets = np.broadcast_to(offsets, mask.shape)
             low = self._check(lanes, buffer, offsets[mask], (offsets, mask), "write")
             if type(buffer) is SharedBuffer:
-                offsets, low = buffer.places(lanes, offsets), low | buffer.start
+                offsets, low = buffer.places(lanes, offsets), low | buffer.grain
             picked = offsets[mask]
             value = np.broadcast_to(value, (lanes.P, lanes.Q, value.shape[2]))
             value = value.reshape(*mask.shape, self.run)[mask]
@@ -330,7 +330,7 @@ class Access:
             return
         low = self._check(lanes, buffer, offsets, None, "write")
         if type(buffer) is SharedBuffer:
-            offsets, low = buffer.places(lanes, offsets), low | buffer.start
+            offsets, low = buffer.places(lanes, offsets), low | buffer.grain
         if type(value) is not np.ndarray:
             value = np.full(offsets.shape, value, self.dtype)
         runs = offsets.shape[2] if offsets.ndim == 3 else 1

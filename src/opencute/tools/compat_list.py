@@ -230,6 +230,16 @@ EXAMPLES: tuple[Example, ...] = (
     *_attention(),
     *_hopper_tests(),
     *(
+        _example(f"{_SINGLES}/{name}.py")
+        for name in (
+            "bar_warp_sync", "barrier_cta_red", "barrier_cta_sync", "cp_async_shared_global",
+            "cp_async_shared_global_swizzled", "red", "reduction/block_smem_reduce",
+            "reduction/thread_vector_reduce", "reduction/warp_vector_reduce", "redux_sync",
+            "shfl_sync", "tutorial/01_hello_world", "tutorial/06_softmax", "vote_sync",
+        )
+    ),
+    _hopper(f"{_SINGLES}/tma/tma_load_to_ldmatrix.py", "--mode transpose"),
+    *(
         _hopper(f"{_SINGLES}/{name}.py")
         for name in (
             "async_pipeline", "cp_async_bulk", "cp_async_bulk_prefetch",

@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "PersistentTileSchedulerParams": "opencute.lib.schedulers.raster",
         "SmemAllocator": "opencute.lib.smem_allocator",
         "StaticPersistentGroupTileScheduler": "opencute.lib.schedulers.grouped",
+        "StaticPersistentRuntimeTileScheduler": "opencute.lib.schedulers.runtime",
         "StaticPersistentTileScheduler": "opencute.lib.schedulers.static",
         "TensorMapManager": "opencute.lib.hopper.tensor_maps",
         "TensorMapUpdateMode": "opencute.lib.hopper.tensor_maps",

@@ -29,6 +29,9 @@ from opencute.lib.schedulers.grouped import (
 from opencute.lib.schedulers.raster import (
     PersistentTileSchedulerParams as PersistentTileSchedulerParams,
 )
+from opencute.lib.schedulers.runtime import (
+    StaticPersistentRuntimeTileScheduler as StaticPersistentRuntimeTileScheduler,
+)
 from opencute.lib.schedulers.static import (
     StaticPersistentTileScheduler as StaticPersistentTileScheduler,
 )
@@ -50,6 +53,7 @@ __all__ = [
     "PersistentTileSchedulerParams",
     "SmemAllocator",
     "StaticPersistentGroupTileScheduler",
+    "StaticPersistentRuntimeTileScheduler",
     "StaticPersistentTileScheduler",
     "TensorMapManager",
     "TensorMapUpdateMode",

@@ -12,7 +12,7 @@ from cutlass.cute.runtime import from_dlpack
 def kernel(t: cute.Tensor):
     i, _, _ = cute.arch.thread_idx()
     v = cute.full((4,), 1.0)
-    t[i] = v.reduce("add", 0.0, 0)
+    t[i] = v.reduce("sum", 0.0, 0)
 
 
 @cute.jit

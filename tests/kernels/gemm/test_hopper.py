@@ -45,6 +45,8 @@ CASES: list[tuple[Any, Any, tuple[bool, bool], HopperConfig, tuple[int, int, int
     (BF16, BF16, (True, True), HopperConfig((64, 64), (2, 1), pingpong=True), (136, 72, 72)),
     (np.float32, np.float32, (False, True), TURNS, (72, 36, 68)),
     (np.int8, np.int8, (False, True), HopperConfig((128, 32)), (136, 36, 272)),
+    (np.uint8, np.uint8, (False, True), TURNS, (72, 36, 144)),
+    (np.uint8, np.int8, (False, True), HopperConfig((64, 32), pingpong=True), (72, 36, 144)),
     (E4, E5, (False, True), HopperConfig((64, 32), pingpong=True, twice=True), (72, 36, 272)),
     (E5, E4, (False, True), HopperConfig((128, 32), (2, 1)), (136, 40, 144)),
 ]  # fmt: skip

@@ -195,3 +195,64 @@ def test_machine_code(arch: str) -> None:
     _, _, x, y = tensors((2, 64))
     made = assembled(cute.compile(neighbour, x, y, True), arch)
     assert made.cubin and "cp.async.bulk.shared::cluster.shared::cta" in made.ptx
+
+
+# ---------------------------------------------------------------------- reductions
+@cute.kernel
+def reduce_kernel(
+    src: cute.Tensor, dst: cute.Tensor, kind: cutlass.Constexpr, fault: cutlass.Constexpr
+):
+    """Each block combines its row with one row of global memory."""
+    tid, _, _ = cute.arch.thread_idx()
+    bx, _, _ = cute.arch.block_idx()
+    smem = utils.SmemAllocator().allocate_tensor(src.element_type, cute.make_layout(64), 128)
+    for i in range(tid, 64, 32):
+        smem[i] = src[bx, i]
+    if cutlass.const_expr(fault != "no fence"):
+        cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_warp()
+    if tid == 0:
+        atom = cute.make_copy_atom(cpasync.CopyReduceBulkS2GOp(kind), src.element_type)
+        cute.copy(atom, smem, dst)
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0)
+
+
+@cute.jit
+def reduce(a: cute.Tensor, b: cute.Tensor, kind: cutlass.Constexpr, fault: cutlass.Constexpr = ""):
+    reduce_kernel(a, b, kind, fault).launch(grid=(3, 1, 1), block=(32, 1, 1))
+
+
+KINDS = [
+    ("ADD", np.float32, "add.f32"), ("ADD", np.int32, "add.s32"), ("ADD", np.int64, "add.u64"),
+    ("MAX", np.float16, "max.f16"), ("MIN", np.int64, "min.s64"), ("XOR", np.uint32, "xor.b32"),
+]  # fmt: skip
+
+
+@pytest.mark.t1
+@pytest.mark.parametrize(("kind", "dtype", "word"), KINDS)
+def test_memory_is_combined(kind: str, dtype: Any, word: str) -> None:
+    a = (np.arange(192) % 97 - (40 if np.dtype(dtype).kind != "u" else 0)).astype(dtype)
+    a, b = a.reshape(3, 64), np.full(64, 5, dtype)
+    x, y = (from_dlpack(t, assumed_align=16) for t in (a, b))
+    op = cute.ReductionOp[kind]
+    ufunc = {"ADD": np.add, "MAX": np.maximum, "MIN": np.minimum, "XOR": np.bitwise_xor}[kind]
+    want = ufunc.reduce(np.vstack([b[None], a]), axis=0)
+    reduce(x, y, op)
+    np.testing.assert_array_equal(b, want)
+    made = assembled(cute.compile(reduce, x, y, op), "sm_90a")
+    assert made.cubin
+    assert f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{word}" in made.ptx
+
+
+def test_combinations_that_do_not_exist() -> None:
+    _, _, x, _ = tensors((3, 64))
+    _, _, _, y = tensors(64)
+    with pytest.raises(TypeMismatchError) as e:
+        reduce(x, y, cute.ReductionOp.MAX)
+    assert e.value.code == "OC1227"
+    with pytest.raises(TypeMismatchError) as e:
+        cpasync.CopyReduceBulkS2GOp(cute.ReductionOp.MUL)
+    assert e.value.code == "OC1601"
+    with pytest.raises(OpenCuTeError, match="fence"):
+        reduce(x, y, cute.ReductionOp.ADD, "no fence")

@@ -158,3 +158,28 @@ def test_sizes_at_run_time(swizzle: int, along_m: bool) -> None:
         for number, at in enumerate(order):
             expected[at] = 1 + number // min(6, len(order)) * 100
         np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("inner", [0, 1])
+def test_work_without_an_end(inner: int) -> None:
+    params = utils.PersistentTileSchedulerParams((6, 5, 1), (2, 1, 1))
+    wide = params.problem_shape_ncluster_mnl[inner]
+    grid = (2, 1, 4)
+    for z in range(4):
+        sched = utils.StaticPersistentRuntimeTileScheduler.create(
+            params, (1, 0, z), grid, inner_mode=inner
+        )
+        work = sched.initial_work_tile_info()
+        for at in range(z, 60, 4):
+            m, n, batch = (int(t) for t in work.tile_idx)
+            assert (m, n)[inner] == at % wide and (m, n)[1 - inner] == at // wide
+            assert batch == 0 and work.is_valid_tile
+            sched.advance_to_next_work()
+            work = sched.get_current_work()
+
+
+def test_there_are_two_inner_modes() -> None:
+    params = utils.PersistentTileSchedulerParams((6, 5, 1), (2, 1, 1))
+    with pytest.raises(ArgumentError) as e:
+        utils.StaticPersistentRuntimeTileScheduler.create(params, (0, 0, 0), (2, 1, 4), 2)
+    assert e.value.code == "OC2180"

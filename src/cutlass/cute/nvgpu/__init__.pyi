@@ -5,6 +5,7 @@
 from cutlass.cute.nvgpu import cpasync as cpasync
 from cutlass.cute.nvgpu import warp as warp
 from cutlass.cute.nvgpu import warpgroup as warpgroup
+from opencute.cute.nvgpu import CacheEvictionPriority as CacheEvictionPriority
 from opencute.cute.nvgpu import CopyG2ROp as CopyG2ROp
 from opencute.cute.nvgpu import CopyR2GOp as CopyR2GOp
 from opencute.cute.nvgpu import CopyUniversalOp as CopyUniversalOp
@@ -15,6 +16,7 @@ from opencute.cute.nvgpu import make_tiled_tma_atom_A as make_tiled_tma_atom_A
 from opencute.cute.nvgpu import make_tiled_tma_atom_B as make_tiled_tma_atom_B
 
 __all__ = [
+    "CacheEvictionPriority",
     "CopyG2ROp",
     "CopyR2GOp",
     "CopyUniversalOp",

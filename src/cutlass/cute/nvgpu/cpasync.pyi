@@ -6,12 +6,15 @@ from opencute.cute.nvgpu.cpasync import CopyBulkG2SMulticastOp as CopyBulkG2SMul
 from opencute.cute.nvgpu.cpasync import CopyBulkG2SOp as CopyBulkG2SOp
 from opencute.cute.nvgpu.cpasync import CopyBulkS2GOp as CopyBulkS2GOp
 from opencute.cute.nvgpu.cpasync import CopyBulkS2SOp as CopyBulkS2SOp
+from opencute.cute.nvgpu.cpasync import CopyBulkTensorIm2ColG2SOp as CopyBulkTensorIm2ColG2SOp
 from opencute.cute.nvgpu.cpasync import (
     CopyBulkTensorTileG2SMulticastOp as CopyBulkTensorTileG2SMulticastOp,
 )
 from opencute.cute.nvgpu.cpasync import CopyBulkTensorTileG2SOp as CopyBulkTensorTileG2SOp
 from opencute.cute.nvgpu.cpasync import CopyBulkTensorTileS2GOp as CopyBulkTensorTileS2GOp
 from opencute.cute.nvgpu.cpasync import CopyG2SOp as CopyG2SOp
+from opencute.cute.nvgpu.cpasync import CopyReduceBulkS2GOp as CopyReduceBulkS2GOp
+from opencute.cute.nvgpu.cpasync import CopyReduceBulkS2SOp as CopyReduceBulkS2SOp
 from opencute.cute.nvgpu.cpasync import (
     CopyReduceBulkTensorTileS2GOp as CopyReduceBulkTensorTileS2GOp,
 )
@@ -23,6 +26,7 @@ from opencute.cute.nvgpu.cpasync import cp_fence_tma_desc_release as cp_fence_tm
 from opencute.cute.nvgpu.cpasync import create_tma_multicast_mask as create_tma_multicast_mask
 from opencute.cute.nvgpu.cpasync import fence_tma_desc_acquire as fence_tma_desc_acquire
 from opencute.cute.nvgpu.cpasync import fence_tma_desc_release as fence_tma_desc_release
+from opencute.cute.nvgpu.cpasync import make_im2col_tma_atom as make_im2col_tma_atom
 from opencute.cute.nvgpu.cpasync import make_tiled_tma_atom as make_tiled_tma_atom
 from opencute.cute.nvgpu.cpasync import prefetch_descriptor as prefetch_descriptor
 from opencute.cute.nvgpu.cpasync import tma_partition as tma_partition
@@ -33,10 +37,13 @@ __all__ = [
     "CopyBulkG2SOp",
     "CopyBulkS2GOp",
     "CopyBulkS2SOp",
+    "CopyBulkTensorIm2ColG2SOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
     "CopyG2SOp",
+    "CopyReduceBulkS2GOp",
+    "CopyReduceBulkS2SOp",
     "CopyReduceBulkTensorTileS2GOp",
     "CtaGroup",
     "LoadCacheMode",
@@ -46,6 +53,7 @@ __all__ = [
     "create_tma_multicast_mask",
     "fence_tma_desc_acquire",
     "fence_tma_desc_release",
+    "make_im2col_tma_atom",
     "make_tiled_tma_atom",
     "prefetch_descriptor",
     "tma_partition",

@@ -77,13 +77,22 @@ def _wgmma(e: Emitter, op: Op) -> None:
     tile = "{" + ",".join(f"${i}" for i in range(len(asm.registers))) + "}"
     tail = "".join(f", {m}" for m in _modifiers(op, atom))
     lines: list[str] = []
-    steps = op.steps
-    for a, b, accumulate in zip(steps[::3], steps[1::3], steps[2::3], strict=True):
+    each = 3 + atom.sparse
+    known = constant_of(op.steps[2])
+    if isinstance(known, IntAttr) and not known.value & 1:
+        # Nothing reads what was there. Values put there would be instructions among products that
+        # are under way, for which ptxas serialises them all.
+        asm.registers = [(t, "poison") for t, _ in asm.registers]
+    for first in range(0, len(op.steps), each):
+        a, b, accumulate, *meta = op.steps[first : first + each]
         if atom.a_in_registers:
             left = "{" + ",".join(asm.input("r", "i32", x) for x in e.elements(a)) + "}"
         else:
             left = asm.input("l", "i64", e.ref(a))
         right = asm.input("l", "i64", e.ref(b))
+        for word in meta:
+            assert isinstance(op.selector, IntAttr)
+            right += f", {asm.input('r', 'i32', e.ref(word))}, {op.selector.value}"
         known = constant_of(accumulate)
         if isinstance(known, IntAttr):
             adds = str(known.value & 1)

@@ -12,7 +12,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         **{
             name: "opencute.lang.tiled.operations"
             for name in (
-                "CopyG2ROp", "CopyR2GOp", "CopyUniversalOp", "LoadCacheMode", "MmaUniversalOp",
+                "CacheEvictionPriority", "CopyG2ROp", "CopyR2GOp", "CopyUniversalOp",
+                "LoadCacheMode", "MmaUniversalOp",
             )
         },
         "OperandMajorMode": "opencute.lang.block.majors",

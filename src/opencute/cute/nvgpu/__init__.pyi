@@ -8,6 +8,7 @@ from opencute.cute.nvgpu import warpgroup as warpgroup
 from opencute.lang.block.majors import OperandMajorMode as OperandMajorMode
 from opencute.lang.hopper.tma_operands import make_tiled_tma_atom_A as make_tiled_tma_atom_A
 from opencute.lang.hopper.tma_operands import make_tiled_tma_atom_B as make_tiled_tma_atom_B
+from opencute.lang.tiled.operations import CacheEvictionPriority as CacheEvictionPriority
 from opencute.lang.tiled.operations import CopyG2ROp as CopyG2ROp
 from opencute.lang.tiled.operations import CopyR2GOp as CopyR2GOp
 from opencute.lang.tiled.operations import CopyUniversalOp as CopyUniversalOp
@@ -15,6 +16,7 @@ from opencute.lang.tiled.operations import LoadCacheMode as LoadCacheMode
 from opencute.lang.tiled.operations import MmaUniversalOp as MmaUniversalOp
 
 __all__ = [
+    "CacheEvictionPriority",
     "CopyG2ROp",
     "CopyR2GOp",
     "CopyUniversalOp",

@@ -16,7 +16,12 @@ __getattr__, __dir__, __all__ = lazy_names(
             name: _HOPPER + "bulk"
             for name in (
                 "CopyBulkG2SMulticastOp", "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkS2SOp",
+                "CopyReduceBulkS2GOp", "CopyReduceBulkS2SOp",
             )
+        },
+        **{
+            name: _HOPPER + "im2col"
+            for name in ("CopyBulkTensorIm2ColG2SOp", "make_im2col_tma_atom")
         },
         **{
             name: _HOPPER + "tensor_maps"

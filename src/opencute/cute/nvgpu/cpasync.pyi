@@ -6,6 +6,10 @@ from opencute.lang.hopper.bulk import CopyBulkG2SMulticastOp as CopyBulkG2SMulti
 from opencute.lang.hopper.bulk import CopyBulkG2SOp as CopyBulkG2SOp
 from opencute.lang.hopper.bulk import CopyBulkS2GOp as CopyBulkS2GOp
 from opencute.lang.hopper.bulk import CopyBulkS2SOp as CopyBulkS2SOp
+from opencute.lang.hopper.bulk import CopyReduceBulkS2GOp as CopyReduceBulkS2GOp
+from opencute.lang.hopper.bulk import CopyReduceBulkS2SOp as CopyReduceBulkS2SOp
+from opencute.lang.hopper.im2col import CopyBulkTensorIm2ColG2SOp as CopyBulkTensorIm2ColG2SOp
+from opencute.lang.hopper.im2col import make_im2col_tma_atom as make_im2col_tma_atom
 from opencute.lang.hopper.tensor_maps import copy_tensormap as copy_tensormap
 from opencute.lang.hopper.tensor_maps import cp_fence_tma_desc_release as cp_fence_tma_desc_release
 from opencute.lang.hopper.tensor_maps import fence_tma_desc_acquire as fence_tma_desc_acquire
@@ -33,10 +37,13 @@ __all__ = [
     "CopyBulkG2SOp",
     "CopyBulkS2GOp",
     "CopyBulkS2SOp",
+    "CopyBulkTensorIm2ColG2SOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
     "CopyG2SOp",
+    "CopyReduceBulkS2GOp",
+    "CopyReduceBulkS2SOp",
     "CopyReduceBulkTensorTileS2GOp",
     "CtaGroup",
     "LoadCacheMode",
@@ -46,6 +53,7 @@ __all__ = [
     "create_tma_multicast_mask",
     "fence_tma_desc_acquire",
     "fence_tma_desc_release",
+    "make_im2col_tma_atom",
     "make_tiled_tma_atom",
     "prefetch_descriptor",
     "tma_partition",

@@ -28,9 +28,9 @@ from opencute.dialects.tiled import ATOM_TYPES, extents
 from opencute.ir.attributes import Attribute, IntAttr, StringAttr
 from opencute.ir.builder import build, build1
 from opencute.ir.core import Op, OpResult, Value
-from opencute.ir.declare import ANY, BOOL, Trait, attr, op, operand, variadic
+from opencute.ir.declare import ANY, BOOL, SCALAR_INT, Trait, attr, op, operand, variadic
 from opencute.ir.declare import result as result_slot
-from opencute.ir.types import F32, I1, I32, I64, VectorType
+from opencute.ir.types import F32, I1, I32, I64, Type, VectorType
 
 __all__ = [
     "MAJORS",
@@ -78,16 +78,34 @@ def _atom(op_: CuteWgmmaOp | WgmmaOp) -> WgmmaAtom:
     return atom
 
 
+def _check_metadata(
+    op_: CuteWgmmaOp | WgmmaOp, atom: WgmmaAtom, types: Sequence[Type], count: int
+) -> None:
+    """Raise unless a sparse product, and only that, has the metadata of `count` tiles."""
+    chosen = op_.attributes.get("selector")
+    selector = chosen.value if isinstance(chosen, IntAttr) else -1
+    want = [I32] * count if atom.sparse else []
+    if list(types) != want or (selector >= 0) != atom.sparse or selector >= max(atom.selectors, 1):
+        raise VerificationError(
+            f"{op_.name}: metadata does not fit the atom", code="OC1484", loc=op_.loc,
+            expected=f"{len(want)} of i32, selector below {atom.selectors}" if want else "none",
+            found=f"{', '.join(map(str, types))}; selector {selector}",
+        )  # fmt: skip
+
+
 @op("cute.wgmma", _EFFECTS)
 class CuteWgmmaOp(Op):
     """d += a * b, or d = a * b where `accumulate` is 0, on tiles of (V, M, N), (V, M, K) and
-    (V, N, K). It is done when a wait says so; until then nobody may touch d, or a in registers."""
+    (V, N, K). It is done when a wait says so; until then nobody may touch d, or a in registers.
+    A sparse product has the metadata (i32) of each tile of A in `meta`, and a `selector`."""
 
     d = operand(POINTER)
     a = operand(ANY)
     b = operand(ANY)
     accumulate = operand(BOOL)
+    meta = variadic(SCALAR_INT)
     atom = attr(StringAttr)
+    selector = attr(IntAttr, required=False)
     a_major = attr(StringAttr)
     b_major = attr(StringAttr)
     a_high = attr(IntAttr)
@@ -115,6 +133,7 @@ class CuteWgmmaOp(Op):
                 expected="(V, M, N), (V, M, K), (V, N, K); "
                 f"V are {atom.values[2]}, {va}, 1", found=f"{d}, {a}, {b}",
             )  # fmt: skip
+        _check_metadata(self, atom, [v.type for v in self.meta], a[1] * a[2])
         self._check_types(atom)
 
     def _check_types(self, atom: WgmmaAtom) -> None:
@@ -142,12 +161,13 @@ class WgmmaOp(Op):
     """Some ``wgmma.mma_async`` on one accumulator, one after the other (PTX ISA, "wgmma").
 
     Each has three operands among `steps`: A (a descriptor, or a vector of registers), the
-    descriptor of B, and whether to add to the accumulator.
+    descriptor of B, and whether to add to the accumulator; a sparse one has its metadata, too.
     """
 
     accumulator = operand(ANY)
     steps = variadic(ANY)
     atom = attr(StringAttr)
+    selector = attr(IntAttr, required=False)
     a_major = attr(StringAttr)
     b_major = attr(StringAttr)
     out = result_slot(ANY)
@@ -155,13 +175,14 @@ class WgmmaOp(Op):
     def verify(self) -> None:
         atom = _atom(self)
         want = accumulator_type(atom)
-        one = [a_type(atom) if atom.a_in_registers else I64, I64, I1]
+        one = [a_type(atom) if atom.a_in_registers else I64, I64, I1, *[I32] * atom.sparse]
+        _check_metadata(self, atom, [I32] * atom.sparse, 1)
         types = [v.type for v in self.steps]
         if (
             self.accumulator.type != want
             or self.out.type != want
             or not types
-            or types != one * (len(types) // 3)
+            or types != one * (len(types) // len(one))
         ):
             raise VerificationError(
                 "ptx.wgmma: operands do not have the atom's registers", code="OC1484",
@@ -215,6 +236,7 @@ class WgmmaWaitOp(Op):
 def cute_wgmma(
     atom: str, d: Tile, a: Value, a_layout: LayoutAttr, b: Value, b_layout: LayoutAttr,
     accumulate: Value, *, majors: tuple[str, str] = ("k", "k"), highs: tuple[int, int] = (0, 0),
+    meta: Sequence[Value] = (), selector: int | None = None,
 ) -> Op:  # fmt: skip
     """Add a product to a fragment.
 
@@ -228,6 +250,8 @@ def cute_wgmma(
         accumulate: an i1.
         majors: ``k`` or ``mn``, of A and B.
         highs: the upper halves of the descriptors of A and B.
+        meta: for a sparse product, the metadata of each tile of A, i32.
+        selector: which threads' metadata counts.
     """
     attrs: dict[str, Attribute] = {
         "atom": StringAttr(atom), "a_major": StringAttr(majors[0]),
@@ -235,17 +259,22 @@ def cute_wgmma(
         "b_high": IntAttr(highs[1], I64), "d_layout": d.layout, "a_layout": a_layout,
         "b_layout": b_layout,
     }  # fmt: skip
-    return build("cute.wgmma", (d.ptr, a, b, accumulate), (), attrs)
+    if selector is not None:
+        attrs["selector"] = IntAttr(selector, I64)
+    return build("cute.wgmma", (d.ptr, a, b, accumulate, *meta), (), attrs)
 
 
 def wgmma(
-    atom: str, accumulator: Value, steps: Sequence[tuple[Value, Value, Value]],
-    majors: tuple[str, str] = ("k", "k"),
+    atom: str, accumulator: Value, steps: Sequence[Sequence[Value]],
+    majors: tuple[str, str] = ("k", "k"), selector: int | None = None,
 ) -> OpResult:  # fmt: skip
-    """The accumulator after some instructions, each given by A, B and whether to add."""
-    attrs = {
+    """The accumulator after some instructions, each given by A, B and whether to add, and the
+    metadata of sparse ones."""
+    attrs: dict[str, Attribute] = {
         "atom": StringAttr(atom), "a_major": StringAttr(majors[0]), "b_major": StringAttr(majors[1])
     }  # fmt: skip
+    if selector is not None:
+        attrs["selector"] = IntAttr(selector, I64)
     operands = [accumulator, *(v for step in steps for v in step)]
     return build1("ptx.wgmma", operands, accumulator.type, attrs)
 

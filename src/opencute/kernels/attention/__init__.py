@@ -4,7 +4,12 @@
 
 from __future__ import annotations
 
-from opencute.kernels.attention.config import AttentionConfig, BackwardConfig, WarpgroupConfig
+from opencute.kernels.attention.config import (
+    AttentionConfig,
+    BackwardConfig,
+    WarpgroupBackwardConfig,
+    WarpgroupConfig,
+)
 from opencute.kernels.attention.interface import (
     attention,
     attention_backward,
@@ -13,6 +18,6 @@ from opencute.kernels.attention.interface import (
 )
 
 __all__ = [
-    "AttentionConfig", "BackwardConfig", "WarpgroupConfig", "attention", "attention_backward",
-    "attention_varlen", "attention_varlen_backward",
+    "AttentionConfig", "BackwardConfig", "WarpgroupBackwardConfig", "WarpgroupConfig", "attention",
+    "attention_backward", "attention_varlen", "attention_varlen_backward",
 ]  # fmt: skip

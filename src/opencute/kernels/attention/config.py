@@ -7,6 +7,7 @@ In: the size of a head. Out: a frozen configuration::
     heuristic(128)                      # AttentionConfig(m=128, n=64, warps=4)
     warpgroup_heuristic(128, True)      # WarpgroupConfig(groups=2, n=128, stages=2)
     backward_heuristic(128, 232448)     # BackwardConfig(m=64, n=128, warps=8, stages=2)
+    warpgroup_backward_heuristic()      # WarpgroupBackwardConfig(stages=2, grads=2)
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from dataclasses import dataclass
 from opencute.base.errors import ArgumentError
 
 __all__ = [
-    "AttentionConfig", "BackwardConfig", "WarpgroupConfig", "backward_heuristic",
-    "backward_search_space", "heuristic", "padded", "search_space", "warpgroup_heuristic",
+    "AttentionConfig", "BackwardConfig", "WarpgroupBackwardConfig", "WarpgroupConfig",
+    "backward_heuristic", "backward_search_space", "heuristic", "padded", "search_space",
+    "warpgroup_backward_heuristic", "warpgroup_backward_search_space", "warpgroup_heuristic",
     "warpgroup_search_space",
 ]  # fmt: skip
 
@@ -159,6 +161,56 @@ class BackwardConfig:
         return self
 
 
+@dataclass(frozen=True)
+class WarpgroupBackwardConfig:
+    """Choices of the derivatives of attention with warpgroups, on sm_90a.
+
+    A block has 128 keys, a tile 64 queries of heads of 128 elements, or 128 of 64: more do not fit
+    into registers, and fewer would leave half of an instruction's rows empty.
+
+    Args:
+        stages: tiles of queries in shared memory, 2 or more.
+        grads: tiles of gradients of the result in shared memory.
+        early: whether the product for the gradient of values starts before the slopes are made.
+        atomics: whether threads add to the gradient of queries, rather than TMA from shared memory;
+            not where its sums have an order.
+    """
+
+    stages: int
+    grads: int
+    early: bool = True
+    atomics: bool = False
+
+    def queries(self, head_dim: int) -> int:
+        """Queries of a tile."""
+        return 8192 // head_dim
+
+    def smem_bytes(self, head_dim: int) -> int:
+        """Shared memory of a block."""
+        m, n = self.queries(head_dim), 128
+        tiles = 2 * head_dim * (2 * n + (self.stages + self.grads) * m)
+        # Twice the slopes, a tile of the gradient of queries in f32, what each query has.
+        sums = 0 if self.atomics else 4 * m * head_dim
+        return tiles + 4 * n * m + sums + 4 * m * (self.stages + self.grads) + 256
+
+    def check(self, head_dim: int, smem: int) -> WarpgroupBackwardConfig:
+        """The configuration itself, if it is possible.
+
+        Args:
+            smem: bytes of shared memory that a block may have.
+
+        Raises:
+            ArgumentError: what does not fit.
+        """
+        if head_dim not in (64, 128) or self.stages < 2 or self.grads < 1:
+            raise ArgumentError(
+                "warpgroups cannot share these tiles", code="OC2546", found=self,
+                expected="heads of 64 or 128 elements; two stages, one of gradients at least",
+            )  # fmt: skip
+        _check_smem(self.smem_bytes(head_dim), smem)
+        return self
+
+
 def _check_smem(needed: int, smem: int) -> None:
     if needed > smem:
         raise ArgumentError(
@@ -246,5 +298,23 @@ def backward_search_space(head_dim: int, smem: int) -> Iterator[BackwardConfig]:
                 continue  # results and scores alone take all registers
             try:
                 yield BackwardConfig(m, n, warps, stages).check(head_dim, smem)
+            except ArgumentError:
+                continue
+
+
+def warpgroup_backward_heuristic() -> WarpgroupBackwardConfig:
+    """A good choice for the derivatives with warpgroups; tiles have the same bytes for heads of 64
+    and of 128 elements."""
+    return WarpgroupBackwardConfig(2, 2)
+
+
+def warpgroup_backward_search_space(head_dim: int, smem: int) -> Iterator[WarpgroupBackwardConfig]:
+    """All choices for the derivatives with warpgroups that are worth trying, promising ones
+    first."""
+    for early, atomics in ((True, False), (True, True), (False, False)):
+        for stages, grads in ((2, 2), (3, 2), (2, 1), (3, 3)):
+            try:
+                config = WarpgroupBackwardConfig(stages, grads, early, atomics)
+                yield config.check(head_dim, smem)
             except ArgumentError:
                 continue

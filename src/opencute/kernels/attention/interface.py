@@ -11,7 +11,7 @@ out = attention_varlen(q, k, v, starts, starts, longest, longest)  # sequences e
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import opencute as cutlass
@@ -24,9 +24,11 @@ from opencute.kernels.attention import autograd
 from opencute.kernels.attention.config import (
     AttentionConfig,
     BackwardConfig,
+    WarpgroupBackwardConfig,
     WarpgroupConfig,
     backward_heuristic,
     heuristic,
+    warpgroup_backward_heuristic,
     warpgroup_heuristic,
 )
 from opencute.kernels.attention.sm80 import AttentionPlan, attention_forward
@@ -34,6 +36,8 @@ from opencute.kernels.attention.sm80_backward import BackwardPlan
 from opencute.kernels.attention.sm80_backward import attention_backward as launch_backward
 from opencute.kernels.attention.sm90 import WarpgroupPlan
 from opencute.kernels.attention.sm90 import attention_forward as launch_warpgroups
+from opencute.kernels.attention.sm90_backward import attention_backward as launch_warpgroups_back
+from opencute.kernels.attention.sm90_backward_plan import WarpgroupBackwardPlan
 from opencute.kernels.checked import checked
 
 __all__ = [
@@ -63,7 +67,7 @@ def attention(
         k, v: arrays (B, Sk, Hk, D) of the same type; each head of them serves H / Hk heads of `q`.
         causal: whether the last query sees all keys, and each one before it one key less.
         window: how many keys before and after that place a query sees besides the one there;
-            None: all. On sm_90a only, for heads of 64 and 128 elements, and without gradients.
+            None: all. On sm_90a only, for heads of 64 and 128 elements.
         scale: of the scores, positive; 1 / sqrt(D) when omitted.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
@@ -136,15 +140,16 @@ def attention_backward(
     lse: Any,
     *,
     causal: bool = False,
+    window: tuple[int | None, int | None] | None = None,
     scale: float | None = None,
     deterministic: bool = False,
-    config: BackwardConfig | None = None,
+    config: BackwardConfig | WarpgroupBackwardConfig | None = None,
 ) -> tuple[Any, Any, Any]:
     """The gradients of what went into `attention`.
 
     Args:
         grad: gradient of the result, an array like `q`.
-        q, k, v, causal, scale: as there; D is at most 128.
+        q, k, v, causal, window, scale: as there; D is at most 128.
         out, lse: what `attention` returned.
         deterministic: whether the gradient of `q` is summed in an order that is always the same,
             so that equal inputs give equal bits; it costs some time. Those of `k` and `v` always
@@ -157,7 +162,7 @@ def attention_backward(
     Raises:
         ArgumentError: shapes or types do not fit, or the configuration does not.
     """
-    call = _Call.of(q, k, v, None, causal, scale)
+    call = _Call.of(q, k, v, None, causal, scale, window)
     return _backward(call, grad, out, lse, deterministic, config)
 
 
@@ -247,6 +252,11 @@ class _Call:
             return int(self.q.shape[1]), int(self.k.shape[1])
         return self.lengths.longest_q, self.lengths.longest_k
 
+    def reach(self) -> tuple[int | None, int | None]:
+        """How many keys before and after its place a query sees; None: all."""
+        before, after = self.window or (None, None)
+        return before, 0 if self.causal and (after is None or after > 0) else after
+
     def tiles(self, m: int) -> int:
         """Room for tiles of `m` queries, of all sequences."""
         batch, length = (int(x) for x in self.whole(self.q).shape[:2])
@@ -257,11 +267,6 @@ class _Call:
 
 def _attention(call: _Call, return_lse: bool, out: Any, config: Any) -> Any:
     if autograd.wanted(call.q, call.k, call.v):
-        if call.window is not None:
-            raise ArgumentError(
-                "there are no gradients of attention in a window", code="OC2547",
-                found=call.window, hint="omit window, or call under torch.no_grad()",
-            )  # fmt: skip
         if out is not None:
             raise ArgumentError(
                 "there are no gradients of what is written to out", code="OC2527",
@@ -297,21 +302,13 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
     why = _no_warpgroups(call, *arrays.values(), out)
     if config is None and not why:
         config = warpgroup_heuristic(head_dim, call.causal or call.window is not None)
-    by_warpgroups = isinstance(config, WarpgroupConfig)
-    if (by_warpgroups and why) or (call.window is not None and not by_warpgroups):
-        raise ArgumentError(
-            "no attention with warpgroups here, and windows need them", code="OC2548",
-            expected="sm_90a, heads of 64 or 128 elements, sequences of one length, and no array "
-            "that repeats elements", found=why or config,
-        )  # fmt: skip
+    _check_warpgroups(call, isinstance(config, WarpgroupConfig), why, config)
     config = heuristic(head_dim, call.lengths is not None) if config is None else config
     config.check(head_dim, utils.get_smem_capacity_in_bytes())
     scale = call.scale * math.log2(math.e)
     if isinstance(config, WarpgroupConfig):
-        before, after = call.window or (None, None)
-        after = 0 if call.causal and (after is None or after > 0) else after
         plan = WarpgroupPlan(
-            call.dtype, head_dim, config.groups, config.n, config.stages, before, after, call.group
+            call.dtype, head_dim, config.groups, config.n, config.stages, *call.reach(), call.group
         )
         launch_warpgroups(*tensors, logs, scale, plan)
         return
@@ -320,6 +317,21 @@ def _launch(call: _Call, out: Any, logs: Any, config: Any) -> None:
         alike=strides(arrays["k"]) == strides(arrays["v"]),
     )  # fmt: skip
     attention_forward(*tensors, logs, *call.starts(), call.longest()[0], scale, plan)
+
+
+def _check_warpgroups(call: _Call, wanted: bool, why: str, config: Any) -> None:
+    """Refuse warpgroups where they cannot be, and windows without them.
+
+    Args:
+        wanted: whether the configuration is one for warpgroups.
+        why: why they cannot be, or nothing.
+    """
+    if (wanted and why) or (call.window is not None and not wanted):
+        raise ArgumentError(
+            "no attention with warpgroups here, and windows need them", code="OC2548",
+            expected="sm_90a, heads of 64 or 128 elements, sequences of one length, and no array "
+            "that repeats elements", found=why or config,
+        )  # fmt: skip
 
 
 def _no_warpgroups(call: _Call, *arrays: Any) -> str:
@@ -359,7 +371,7 @@ def _window(window: Any) -> tuple[int | None, int | None] | None:
 
 def _backward(
     call: _Call, grad: Any, out: Any, lse: Any, deterministic: bool = False,
-    config: BackwardConfig | None = None,
+    config: BackwardConfig | WarpgroupBackwardConfig | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     q, k = call.whole(call.q), call.whole(call.k)
     batch, queries, heads, head_dim = (int(x) for x in q.shape)
@@ -385,26 +397,50 @@ def _backward(
         for t in grads:
             t[...] = 0
         return grads
-    smem = utils.get_smem_capacity_in_bytes()
-    config = backward_heuristic(head_dim, smem) if config is None else config
-    config.check(head_dim, smem)
-    plan = BackwardPlan(
-        call.dtype, head_dim, config.m, config.n, config.warps, config.stages, call.causal,
-        group=call.group, ordered=deterministic,
-    )  # fmt: skip
-    tiles = call.tiles(config.m)
-    stats = empty(q, (tiles, heads, 2, config.m), "float32")
-    sums = empty(q, (tiles, heads, config.m * plan.depth), "float32")
-    turns = empty(q, (tiles, heads, 1), "int32") if deterministic else None
-    named = zip(
-        ("q", "k", "v", "out", "grad", "dq", "dk", "dv"),
-        (call.q, call.k, call.v, out, grad, *grads), strict=True,
-    )  # fmt: skip
-    launch_backward(
-        tuple(_tensor(name, call.whole(t)) for name, t in named), call.whole(lse), stats, sums,
-        turns, *call.starts(), *call.longest(), call.scale, plan,
-    )  # fmt: skip
+    why = _no_warpgroups(call, q, k, call.whole(call.v), call.whole(grad), *grads)
+    if config is None:
+        smem = utils.get_smem_capacity_in_bytes()
+        config = backward_heuristic(head_dim, smem) if why else warpgroup_backward_heuristic()
+    _check_warpgroups(call, isinstance(config, WarpgroupBackwardConfig), why, config)
+    _launch_backward(call, (call.q, call.k, call.v, out, grad, *grads), lse, deterministic, config)
     return grads
+
+
+def _launch_backward(
+    call: _Call, arrays: tuple[Any, ...], lse: Any, deterministic: bool,
+    config: BackwardConfig | WarpgroupBackwardConfig,
+) -> None:  # fmt: skip
+    """Run the kernels that a configuration is for."""
+    q = call.whole(call.q)
+    heads, head_dim = int(q.shape[2]), int(q.shape[3])
+    if isinstance(config, WarpgroupBackwardConfig) and deterministic:
+        config = replace(config, atomics=False)
+    config.check(head_dim, utils.get_smem_capacity_in_bytes())
+    plan: BackwardPlan | WarpgroupBackwardPlan
+    if isinstance(config, WarpgroupBackwardConfig):
+        plan = WarpgroupBackwardPlan(
+            call.dtype, head_dim, config.queries(head_dim), config.stages, config.grads,
+            config.early, *call.reach(), group=call.group, ordered=deterministic,
+            atomics=config.atomics,
+        )  # fmt: skip
+    else:
+        plan = BackwardPlan(
+            call.dtype, head_dim, config.m, config.n, config.warps, config.stages, call.causal,
+            group=call.group, ordered=deterministic,
+        )  # fmt: skip
+    tiles = call.tiles(plan.m)
+    stats = empty(q, (tiles, heads, 2, plan.m), "float32")
+    sums = empty(q, (tiles, heads, plan.m * plan.depth), "float32")
+    turns = empty(q, (tiles, heads, plan.turns), "int32") if deterministic else None
+    names = ("q", "k", "v", "out", "grad", "dq", "dk", "dv")
+    tensors = tuple(_tensor(name, call.whole(t)) for name, t in zip(names, arrays, strict=True))
+    if isinstance(plan, WarpgroupBackwardPlan):
+        launch_warpgroups_back(tensors, lse, stats, sums, turns, call.scale, plan)
+    else:
+        launch_backward(
+            tensors, call.whole(lse), stats, sums, turns, *call.starts(), *call.longest(),
+            call.scale, plan,
+        )  # fmt: skip
 
 
 def _fits(name: str, array: Any, q: Any) -> None:

@@ -19,16 +19,7 @@ def attention(
     """As `opencute.kernels.attention.attention` with ``return_lse=True``, in f64."""
     q, k, v = _wide(q, k, v)
     scores = np.einsum("bqhd,bkhd->bhqk", q, k) * scale
-    rows, columns = scores.shape[-2:]
-    ahead = np.arange(columns)[None] - np.arange(rows)[:, None] - (columns - rows)
-    before, after = window
-    for unseen in (
-        ahead > 0 if causal else None,
-        ahead > after if after is not None else None,
-        ahead < -before if before is not None else None,
-    ):
-        if unseen is not None:
-            scores = np.where(unseen, -np.inf, scores)
+    scores = np.where(_seen(scores.shape, causal, window), scores, -np.inf)
     most = scores.max(-1, keepdims=True, initial=-np.inf)
     weights = np.exp(scores - np.where(np.isinf(most), 0.0, most))
     total = weights.sum(-1, keepdims=True)
@@ -38,6 +29,18 @@ def attention(
     return out, lse
 
 
+def _seen(shape: Any, causal: bool, window: tuple[int | None, int | None]) -> Any:
+    """Which keys each query sees, (queries, keys)."""
+    rows, columns = shape[-2:]
+    ahead = np.arange(columns)[None] - np.arange(rows)[:, None] - (columns - rows)
+    before, after = window
+    after = 0 if causal and (after is None or after > 0) else after
+    seen = np.ones((rows, columns), bool)
+    if after is not None:
+        seen &= ahead <= after
+    return seen if before is None else seen & (ahead >= -before)
+
+
 def _wide(q: Any, k: Any, v: Any) -> tuple[Any, ...]:
     """The arrays in f64, with a head of keys and values for each one of queries."""
     group = q.shape[2] // k.shape[2]
@@ -45,16 +48,15 @@ def _wide(q: Any, k: Any, v: Any) -> tuple[Any, ...]:
 
 
 def attention_backward(
-    grad: Any, q: Any, k: Any, v: Any, scale: float, *, causal: bool = False
-) -> tuple[Any, Any, Any]:
+    grad: Any, q: Any, k: Any, v: Any, scale: float, *, causal: bool = False,
+    window: tuple[int | None, int | None] = (None, None),
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """As `opencute.kernels.attention.attention_backward`, in f64 and without what it is given."""
-    out, lse = attention(q, k, v, scale, causal=causal)
+    out, lse = attention(q, k, v, scale, causal=causal, window=window)
     heads, grad = k.shape[2], grad.astype(np.float64)
     q, k, v = _wide(q, k, v)
     scores = np.einsum("bqhd,bkhd->bhqk", q, k) * scale
-    rows, columns = scores.shape[-2:]
-    seen = np.arange(columns)[None] <= np.arange(rows)[:, None] + columns - rows
-    seen = (seen | (not causal)) & np.isfinite(lse)[..., None]
+    seen = _seen(scores.shape, causal, window) & np.isfinite(lse)[..., None]
     weights = np.where(seen, np.exp(np.where(seen, scores - lse[..., None], 0.0)), 0.0)
     delta = np.einsum("bqhd,bqhd->bhq", out, grad)[..., None]
     slopes = weights * (np.einsum("bqhd,bkhd->bhqk", grad, v) - delta) * scale

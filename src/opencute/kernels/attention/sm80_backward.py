@@ -82,6 +82,16 @@ class BackwardPlan(HeadTiles):
         """Threads of a block."""
         return 32 * self.warps
 
+    @property
+    def turns(self) -> int:
+        """Parts of a tile of dQ that blocks add to independently."""
+        return 1
+
+    def sums_of(self, sums: Any, tid: Any) -> Any:
+        """A thread's values of a tile of dQ in the workspace, in the order of accumulators."""
+        count = self.m * self.depth // self.threads
+        return cute.make_tensor(sums.iterator + tid, cute.make_layout(count, stride=self.threads))
+
     def queries_smem(self) -> Any:
         """Shared memory for tiles of Q, (m, depth, stages)."""
         line = self.depth + 8
@@ -166,8 +176,8 @@ def prepare_kernel(
     for i in cutlass.range_constexpr(units // plan.threads):
         cute.autovec_copy(zeros, sums[None, i * plan.threads + tid])
     if cutlass.const_expr(plan.ordered):
-        if tid == 0:
-            mTurns[at, head, 0] = 0
+        if tid < plan.turns:
+            mTurns[at, head, tid] = 0
 
 
 class Walk:
@@ -558,10 +568,9 @@ def finish_kernel(
             return
     s = utils.SmemAllocator().allocate_tensor(plan.dtype, plan.smem(plan.m), 128)
     at = tile_index(block, batch, first, queries, starts_q, plan.m)
-    sums = mSums[at, head, None].iterator + tid
     acc = mma_dq.make_fragment_C(mma_dq.partition_shape_C((plan.m, plan.depth)))
-    for v in cutlass.range_constexpr(cute.size(acc)):
-        acc[v] = (sums + v * plan.threads).load()
+    sums = plan.sums_of(mSums[at, head, None], tid)
+    cute.autovec_copy(sums, cute.make_tensor(acc.iterator, cute.make_layout(sums.shape)))
     done = cute.make_fragment_like(acc, plan.dtype)
     done.store((acc.load() * scale).to(plan.dtype))
     write(done, s, sequence(mDq, starts_q, head, batch), block, plan.m, mma_dq, tid, plan)

@@ -29,9 +29,10 @@ from opencute.kernels.gemm.visitors import Operand, Visitor, usual
 __all__ = ["gemm", "problem_of"]
 
 _KINDS = {
-    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "float8_e4m3fn": "f8",
-    "float8_e5m2": "f8",
+    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "uint8": "u8",
+    "float8_e4m3fn": "f8", "float8_e5m2": "f8",
 }  # fmt: skip
+_HOPPER_ONLY = ("f8", "u8")
 _CLASSES = {
     "f16": cutlass.Float16, "bf16": cutlass.BFloat16, "tf32": cutlass.TFloat32,
     "i8": cutlass.Int8,
@@ -58,7 +59,8 @@ def gemm(
     """``activation(alpha * a @ b + beta * c + bias) + residual``.
 
     Args:
-        a: array (M, K) or (L, M, K) of f32, f16, bf16, int8; on Hopper also of e4m3 or e5m2.
+        a: array (M, K) or (L, M, K) of f32, f16, bf16, int8; on Hopper also of uint8,
+            e4m3 or e5m2.
         b: array (K, N) or (L, K, N) of the same type. One matrix serves a whole batch of the other.
         c, residual: arrays of the result's shape and type, or None.
         bias: array (N,), or None.
@@ -76,7 +78,7 @@ def gemm(
     `config.stream`); what they add up is added in the same order each time.
 
     Returns:
-        The result. Sums are taken in f32; those of int8 in int32, and stay there without scaling.
+        The result. Sums are taken in f32; those of bytes in int32, and stay there without scaling.
 
     Raises:
         ArgumentError: shapes or types do not fit, or the configuration does not.
@@ -89,7 +91,7 @@ def gemm(
         if epilogue.gated is not None:
             result = (*shape[:-1], shape[-1] // 2)
     if out is None:
-        names = {"i8": _int32(a), "f8": "float32"}
+        names = {"i8": _int32(a), "u8": _int32(a), "f8": "float32"}
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
     if activation is not None and not callable(activation):
@@ -113,7 +115,7 @@ def gemm(
         )  # fmt: skip
     else:
         visitor = _placed(visitor, call)
-    if _hopper(call, visitor, kind, config, forced=epilogue is not None or kind == "f8"):
+    if _hopper(call, visitor, kind, config, forced=epilogue is not None or kind in _HOPPER_ONLY):
         return out
     assert not isinstance(config, HopperConfig)
     problem = call.problem(kind)
@@ -320,6 +322,8 @@ def _name(dtype: Any) -> str:
 def _kind(a: Any, b: Any, tf32: bool) -> str:
     names = [_name(t.dtype) for t in (a, b)]
     kinds = [_KINDS.get(name) for name in names]
+    if sorted(map(str, kinds)) == ["i8", "u8"]:
+        kinds = ["u8", "u8"]  # bytes of either sign, by the same instructions
     if kinds[0] != kinds[1] or kinds[0] is None:
         raise ArgumentError(
             "no product of these types", code="OC2516", found=names,

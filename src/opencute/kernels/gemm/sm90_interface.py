@@ -26,8 +26,8 @@ __all__ = ["have_hopper", "k_major", "on_hopper", "refuse", "type_of", "why_not"
 
 _CLASSES = {
     "float16": cutlass.Float16, "bfloat16": cutlass.BFloat16, "float32": cutlass.Float32,
-    "int32": cutlass.Int32, "int8": cutlass.Int8, "float8_e4m3fn": cutlass.Float8E4M3FN,
-    "float8_e5m2": cutlass.Float8E5M2,
+    "int32": cutlass.Int32, "int8": cutlass.Int8, "uint8": cutlass.Uint8,
+    "float8_e4m3fn": cutlass.Float8E4M3FN, "float8_e5m2": cutlass.Float8E5M2,
 }  # fmt: skip
 _MATRICES = ("load", "store")
 

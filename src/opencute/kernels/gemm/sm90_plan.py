@@ -140,7 +140,8 @@ class HopperPlan:
     @property
     def acc(self) -> Any:
         """Type of the accumulators."""
-        return cutlass.Int32 if self.types[0] is cutlass.Int8 else cutlass.Float32
+        whole = self.types[0] in (cutlass.Int8, cutlass.Uint8)
+        return cutlass.Int32 if whole else cutlass.Float32
 
     @property
     def tile(self) -> tuple[int, int, int]:

@@ -25,7 +25,7 @@ class Array:
     """A tensor in fresh memory, or on memory that a pointer points to.
 
     Args:
-        source: numeric class of the elements, or a pointer to them.
+        source: numeric class of the elements (also as `dtype`), or a pointer to them.
         shape: a size, or a tuple of sizes.
         space: shared memory or registers; registers if not given.
         alignment: in bytes.
@@ -34,8 +34,9 @@ class Array:
     """
 
     def __new__(
-        cls, source: Any, shape: Any = None, *, space: Any = None, alignment: int | None = None,
-        dtype: Any = None, addrspace: Any = None, loc: Any = None, ip: Any = None,
+        cls, source: Any = None, shape: Any = None, *, space: Any = None,
+        alignment: int | None = None, dtype: Any = None, addrspace: Any = None,
+        loc: Any = None, ip: Any = None,
     ) -> Any:  # fmt: skip
         """Make the tensor.
 
@@ -44,6 +45,12 @@ class Array:
         """
         if shape is None:
             raise ArgumentError("an array has a shape", code="OC2226", expected="a size or a tuple")
+        if source is None:
+            source, dtype = dtype, None
+        if source is None:
+            raise ArgumentError(
+                "an array has elements", code="OC2226", expected="a numeric class, or a pointer"
+            )
         if isinstance(shape, tuple | list) and len(shape) > 1:
             sizes = tuple(shape)
             strides = tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))

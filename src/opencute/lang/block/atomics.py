@@ -72,7 +72,7 @@ _LLVM_SPACES = {number: name for name, number in LLVM_SPACES.items() if name != 
 
 def _from_value(raw: Value, like: Any, what: str) -> Any:
     """A pointer from an SSA value: a cute or llvm pointer."""
-    while raw.op is not None and raw.op.name == "cute.to_llvm":
+    while raw.op is not None and (raw.op.name == "cute.to_llvm" or _into_cluster(raw)):
         raw = raw.op.operands[0]
     dtype: Any = like if isinstance(like, NumericMeta) else None
     if dtype is None and isinstance(like, Numeric | TensorSSA):
@@ -91,6 +91,15 @@ def _from_value(raw: Value, like: Any, what: str) -> Any:
         f"{what} needs a pointer to global or shared memory", code="OC1292", found=raw.type,
         hint="an llvm pointer says nothing of its elements: pass a number with a type",
     )  # fmt: skip
+
+
+def _into_cluster(raw: Value) -> bool:
+    """Whether a block's own shared memory is named as a part of its cluster's: the same place."""
+    op, names = raw.op, _LLVM_SPACES
+    if op is None or op.name != "llvm.addrspacecast":
+        return False
+    types: Any = op.operands[0].type, raw.type
+    return [names.get(t.space) for t in types] == ["smem", "dsmem"]
 
 
 def _class_of(element: Type) -> NumericMeta:

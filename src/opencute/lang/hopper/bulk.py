@@ -30,6 +30,7 @@ from opencute.lang.numbers import NumericMeta
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits, pointer_type
 from opencute.lang.tensors import TracedTensor
 from opencute.lang.tiled.atoms import CopyAtom
+from opencute.lang.vectors import ReductionOp
 from opencute.layout import Layout
 
 __all__ = [
@@ -38,6 +39,8 @@ __all__ = [
     "CopyBulkG2SOp",
     "CopyBulkS2GOp",
     "CopyBulkS2SOp",
+    "CopyReduceBulkS2GOp",
+    "CopyReduceBulkS2SOp",
     "cp_async_bulk_commit_group",
     "cp_async_bulk_wait_group",
 ]
@@ -53,6 +56,11 @@ class _BulkOp:
     name = ""
     path = (AddressSpace.gmem, _SMEM)
     multicast = False
+
+    @property
+    def reduction(self) -> str:
+        """The word of a reduction, empty for a copy."""
+        return ""
 
     def make_atom(self, value_type: NumericMeta, num_bits: int) -> BulkAtom:
         """The atom for elements of a type; see `make_copy_atom`."""
@@ -86,6 +94,66 @@ class CopyBulkS2SOp(_BulkOp):
     """A run of bytes from shared memory to that of another block of the cluster."""
 
     name = "bulk_s2s"
+    path = (_SMEM, AddressSpace.dsmem)
+
+
+@dataclass(frozen=True)
+class _Reduces(_BulkOp):
+    """What combinations of memory have in common.
+
+    Args:
+        reduction_kind: ReductionOp.ADD, MIN, MAX, INC, DEC, AND, OR or XOR.
+    """
+
+    reduction_kind: Any = ReductionOp.ADD
+
+    def __post_init__(self) -> None:
+        if self.reduction not in bulk.BULK_REDUCTIONS:
+            raise TypeMismatchError(
+                "no such reduction in memory", code="OC1601", found=self.reduction_kind,
+                expected=", ".join(f"ReductionOp.{w.upper()}" for w in bulk.BULK_REDUCTIONS),
+            )  # fmt: skip
+
+    @property
+    def reduction(self) -> str:
+        return str(getattr(self.reduction_kind, "name", self.reduction_kind)).lower()
+
+    def type_word(self, dtype: NumericMeta) -> str:
+        """PTX's word for elements that are combined.
+
+        Raises:
+            TypeMismatchError: such elements cannot be combined so.
+        """
+        words = bulk.BULK_REDUCTIONS[self.reduction]
+        name, bits = dtype.dtype.name, dtype.dtype.width
+        known = [name]
+        if not dtype.dtype.is_float:
+            own = f"{'s' if dtype.dtype.signed else 'u'}{bits}"
+            # Sums of signed and unsigned numbers have the same bits.
+            known = [own, f"u{bits}" if self.reduction == "add" else own, f"b{bits}"]
+        found = next((w for w in known if w in words), None)
+        if found is None:
+            raise TypeMismatchError(
+                f"{self} does not combine such elements", code="OC1227", found=dtype,
+                expected=", ".join(words),
+            )  # fmt: skip
+        return found
+
+    def __str__(self) -> str:
+        return f"cp.reduce.async.bulk.{self.reduction}, {self.path[0].name} to {self.path[1].name}"
+
+
+class CopyReduceBulkS2GOp(_Reduces):
+    """Combine global memory with a run of elements of shared memory."""
+
+    name = "bulk_reduce_s2g"
+    path = (_SMEM, AddressSpace.gmem)
+
+
+class CopyReduceBulkS2SOp(_Reduces):
+    """Combine the shared memory of another block of the cluster with a run of elements."""
+
+    name = "bulk_reduce_s2s"
     path = (_SMEM, AddressSpace.dsmem)
 
 
@@ -212,7 +280,11 @@ class BulkAtom(CopyAtom):
                 _aligned(t.iterator + side[1](i)) for t, side in zip((s, d), sides, strict=True)
             )
             size = narrow(run * bits // 8, 32)
-            bulk.bulk_copy(dst, src, size, bar, mask=mask, cache=cache)
+            if isinstance(self.op, _Reduces):
+                words = self.op.reduction, self.op.type_word(s.element_type)
+                bulk.bulk_reduce(*words, dst, src, size, bar, cache=cache)
+            else:
+                bulk.bulk_copy(dst, src, size, bar, mask=mask, cache=cache)
 
 
 def _aligned(pointer: Pointer) -> Value:

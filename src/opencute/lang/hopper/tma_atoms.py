@@ -42,12 +42,14 @@ from opencute.layout import ComposedLayout, Layout, Swizzle, make_layout
 __all__ = [
     "TmaAtom",
     "TmaInfo",
+    "element_word",
     "global_tensor",
     "make_map",
     "make_tiled_tma_atom",
     "make_tma_info",
     "map_values",
     "prefetch_descriptor",
+    "shared_layout",
     "tma_atom_of",
 ]
 
@@ -187,7 +189,7 @@ def _static_swizzle(layout: ComposedLayout) -> str:
     return word
 
 
-def _shared_layout(layout: Any, tiler_size: Any) -> tuple[Layout, str]:
+def shared_layout(layout: Any, tiler_size: Any) -> tuple[Layout, str]:
     """The plain layout of one tile, and the word of its swizzle; further stages are left out."""
     word = "none"
     if isinstance(layout, ComposedLayout):
@@ -208,7 +210,8 @@ def _shared_layout(layout: Any, tiler_size: Any) -> tuple[Layout, str]:
     return layout, word
 
 
-def _element_word(dtype: NumericMeta) -> str:
+def element_word(dtype: NumericMeta) -> str:
+    """The word of a tensor map's elements, empty if there are none such."""
     name = dtype.dtype.name
     return _WORDS.get(name, "u8" if element_bits(dtype) == 8 else "")
 
@@ -262,13 +265,13 @@ def make_tma_info(
         )  # fmt: skip
     element = tensor.element_type
     inner = internal_type if internal_type is not None else element
-    word = _element_word(inner)
+    word = element_word(inner)
     if not word:
         raise TypeMismatchError(
             "a tensor map has no such elements", code="OC1228", found=inner,
             expected=f"elements of 8 bits, or {', '.join(_WORDS)}",
         )  # fmt: skip
-    smem, swizzle = _shared_layout(smem_layout, la.size(to_modes))
+    smem, swizzle = shared_layout(smem_layout, la.size(to_modes))
     plan = make_plan(tensor.layout, smem, to_modes, element_bits(element), element_bits(inner))
     try:
         tile = Tile(word, box_of(plan, count), swizzle=swizzle)

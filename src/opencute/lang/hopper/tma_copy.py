@@ -33,10 +33,13 @@ from opencute.layout import ComposedLayout, Layout, Swizzle, coord_add, make_lay
 from opencute.layout.ints import is_tuple
 
 __all__ = [
+    "SmemSide",
+    "barrier_of",
     "by_one_thread",
     "cache_policy_of",
     "copy_tiles",
     "create_tma_multicast_mask",
+    "map_of",
     "narrow",
     "prefetch",
     "tma_partition",
@@ -194,7 +197,7 @@ def by_one_thread(build: Callable[[], None]) -> None:
     scf.if_(elected, (), *regions)
 
 
-def _map_of(atom: TmaAtom, tma_desc_ptr: Any) -> Value:
+def map_of(atom: TmaAtom, tma_desc_ptr: Any) -> Value:
     """The address of the tensor map: the atom's own, or another one of the same kind."""
     if tma_desc_ptr is None:
         return tensor_maps.descriptor_address(atom.map)
@@ -205,7 +208,7 @@ def _map_of(atom: TmaAtom, tma_desc_ptr: Any) -> Value:
     return tma_desc_ptr.value
 
 
-class _Smem:
+class SmemSide:
     """The side in shared memory: places of runs, each of which one instruction moves."""
 
     def __init__(self, atom: TmaAtom, t: Any) -> None:
@@ -299,7 +302,7 @@ def _corners(atom: TmaAtom) -> list[tuple[int, tuple[int, ...]]]:
     return corners
 
 
-def _check_order(atom: TmaAtom, smem: _Smem, coords: TracedTensor) -> None:
+def _check_order(atom: TmaAtom, smem: SmemSide, coords: TracedTensor) -> None:
     """Check that elements follow each other as one instruction moves them."""
     origin = (0,) * atom.plan.rank
     for index, step in _corners(atom):
@@ -313,7 +316,7 @@ def _check_order(atom: TmaAtom, smem: _Smem, coords: TracedTensor) -> None:
         )  # fmt: skip
 
 
-def _runs(atom: TmaAtom, smem: _Smem, coords: TracedTensor) -> range:
+def _runs(atom: TmaAtom, smem: SmemSide, coords: TracedTensor) -> range:
     """The elements at which instructions start."""
     a, b, n = la.size(coords.layout), la.size(smem.layout), atom.num_values
     if a != b or a % n:
@@ -362,9 +365,9 @@ def copy_tiles(
         )  # fmt: skip
     cache = cache_policy_of(cache_policy)
     if atom.op.loads:
-        bar = _barrier(atom, tma_bar_ptr)
+        bar = barrier_of(atom, tma_bar_ptr)
         mask = _mask(atom, mcast_mask)
-        smem, coords = _Smem(atom, dst), _coords_of(atom, src, "src")
+        smem, coords = SmemSide(atom, dst), _coords_of(atom, src, "src")
 
         def load(index: int) -> None:
             tma.tma_load(
@@ -379,7 +382,7 @@ def copy_tiles(
                 hint="wait with cute.arch.cp_async_bulk_commit_group() and "
                 "cute.arch.cp_async_bulk_wait_group(0)",
             )  # fmt: skip
-        smem, coords = _Smem(atom, src), _coords_of(atom, dst, "dst")
+        smem, coords = SmemSide(atom, src), _coords_of(atom, dst, "dst")
 
         def store(index: int) -> None:
             at, place = smem.at(index), _coordinate(atom, coords, index)
@@ -389,7 +392,7 @@ def copy_tiles(
                 tma.tma_store(map_, at, place, cache=cache)
 
         one = store
-    map_ = _map_of(atom, tma_desc_ptr)
+    map_ = map_of(atom, tma_desc_ptr)
     runs = _runs(atom, smem, coords)
     note_bytes(tma_bar_ptr, runs.stop * element_bits(atom.value_type) // 8)
 
@@ -400,7 +403,7 @@ def copy_tiles(
     by_one_thread(all_of_them)
 
 
-def _barrier(atom: TmaAtom, pointer: Any) -> Value:
+def barrier_of(atom: TmaAtom, pointer: Any) -> Value:
     if pointer is None:
         raise TypeMismatchError(
             f"copy: {atom.op} needs an mbarrier", code="OC1227",
@@ -441,7 +444,7 @@ def prefetch(atom: Any, src: Any, *, tma_desc_ptr: Any = None, cache_policy: Any
     """
     tma_atom = tma_atom_of(atom)
     coords = _coords_of(tma_atom, src, "src")
-    map_ = _map_of(tma_atom, tma_desc_ptr)
+    map_ = map_of(tma_atom, tma_desc_ptr)
     cache, n = cache_policy_of(cache_policy), tma_atom.num_values
 
     def all_of_them() -> None:

@@ -31,6 +31,7 @@ from opencute.lang.numbers import (
 )  # fmt: skip
 
 __all__ = [
+    "CacheEvictionPriority",
     "CopyG2ROp",
     "CopyG2SOp",
     "CopyR2GOp",
@@ -58,6 +59,16 @@ class LoadCacheMode(enum.Enum):
     STREAMING = "cs"
     LAST_USE = "lu"
     NONE = "cv"
+
+
+class CacheEvictionPriority(enum.Enum):
+    """What becomes of a cache line that is accessed: hints, which change no result."""
+
+    EVICT_NORMAL = "evict_normal"
+    EVICT_FIRST = "evict_first"
+    EVICT_LAST = "evict_last"
+    EVICT_UNCHANGED = "evict_unchanged"
+    NO_ALLOCATE = "no_allocate"
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,19 @@ from typing import Any, ClassVar
 
 from opencute.base.errors import TypeMismatchError
 from opencute.dialects import vector
-from opencute.lang.numbers import Float4E2M1FN, Numeric, NumericMeta, Uint4, Uint8, as_numeric
+from opencute.lang.numbers import (
+    Float4E2M1FN,
+    Float6E3M2FN,
+    Numeric,
+    NumericMeta,
+    Uint4,
+    Uint8,
+    as_numeric,
+)
 from opencute.lang.vectors import TensorSSA
 from opencute.numeric.dtypes import DTYPES
 
-__all__ = ["Float4E2M1FNx2"]
+__all__ = ["Float4E2M1FNx2", "Float6E3M2FNx4"]
 
 
 class Float4E2M1FNx2(Numeric):
@@ -79,3 +87,21 @@ def _byte(pair: Any) -> Any:
     low, high = (as_numeric(x).to(Float4E2M1FN).bitcast(Uint4).to(Uint8) for x in pair)
     both = low | (high << 4)
     return both.value
+
+
+class Float6E3M2FNx4:
+    """Four Float6E3M2FN in three bytes: elements of tensor maps, which no register holds.
+
+    Raises:
+        TypeMismatchError: one is made.
+    """
+
+    element: ClassVar[NumericMeta] = Float6E3M2FN
+    lanes: ClassVar[int] = 4
+    width: ClassVar[int] = 24
+
+    def __init__(self, *args: Any) -> None:
+        raise TypeMismatchError(
+            "four packed elements are no value of their own", code="OC1205", found=str(args),
+            expected="Float6E3M2FN for each",
+        )  # fmt: skip

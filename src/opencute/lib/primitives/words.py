@@ -7,10 +7,17 @@ from __future__ import annotations
 import enum
 
 __all__ = [
-    "LoadShape", "LoadSrcFormat", "MBarrierWait", "MMALayout", "MemOrder", "MemScope", "Proxy",
-    "ReductionKind", "ReductionOp", "ReductionType", "SetMaxRegisterAction", "SharedSpace", "Shfl",
-    "StoreShape", "VoteSync",
+    "CTAGroup", "LoadShape", "LoadSrcFormat", "MBarrierWait", "MMALayout", "MemOrder", "MemScope",
+    "Proxy", "ReductionKind", "ReductionOp", "ReductionType", "SetMaxRegisterAction", "SharedSpace",
+    "Shfl", "StoreShape", "TensormapField", "VoteSync",
 ]  # fmt: skip
+
+
+class CTAGroup(enum.Enum):
+    """How many blocks an instruction of Blackwell is for."""
+
+    CTA_1 = 1
+    CTA_2 = 2
 
 
 class MemScope(enum.Enum):
@@ -149,3 +156,14 @@ class StoreShape(enum.Enum):
 
     M8N8 = "m8n8"
     M16N8 = "m16n8"
+
+
+class TensormapField(enum.Enum):
+    """The fields of a tensor map that can be changed."""
+
+    GLOBAL_ADDRESS = "global_address"
+    RANK = "rank"
+    BOX_DIM = "box_dim"
+    GLOBAL_DIM = "global_dim"
+    GLOBAL_STRIDE = "global_stride"
+    ELEMENT_STRIDE = "element_stride"

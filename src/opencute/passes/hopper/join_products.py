@@ -72,5 +72,5 @@ def _continues(first: WgmmaOp, second: WgmmaOp, uses: dict[Value, int]) -> bool:
     return (
         uses[first.out] == 1
         and first.attributes == second.attributes
-        and len(first.steps) + len(second.steps) <= 3 * _MOST
+        and len(first.steps) + len(second.steps) <= 3 * _MOST  # or fewer sparse ones
     )

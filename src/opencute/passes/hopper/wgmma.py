@@ -72,6 +72,9 @@ def lower_wgmma(op: wgmma.CuteWgmmaOp, d: Side, a: Side | None) -> None:
     right = _descriptors(op.b, op.b_layout, op.b_high)
     true = arith.constant(1, I1)
     majors = (op.a_major.value, op.b_major.value)
+    chosen = op.attributes.get("selector")
+    selector = chosen.value if isinstance(chosen, IntAttr) else None
+    meta = [(v,) for v in op.meta] or [()] * (m * k)
     new: Lanes = {}
     for j in range(n):
         for i in range(m):
@@ -79,9 +82,10 @@ def lower_wgmma(op: wgmma.CuteWgmmaOp, d: Side, a: Side | None) -> None:
             lanes = [old[first + v] for v in range(vc)] if adds else []
             start = registers(lanes, type) if adds else _zeros(type)
             steps = [
-                (left[i + m * s], right[j + n * s], true if s else op.accumulate) for s in range(k)
-            ]  # fmt: skip
-            out: Value = wgmma.wgmma(atom.name, start, steps, majors)
+                (left[i + m * s], right[j + n * s], true if s else op.accumulate, *meta[i + m * s])
+                for s in range(k)
+            ]
+            out: Value = wgmma.wgmma(atom.name, start, steps, majors, selector)
             element = _element(d)
             if type.element != element:
                 out = vector.bitcast(out, VectorType(vc, element))

@@ -47,16 +47,19 @@ class Operands:
         a: A: registers, or the lower half of a descriptor.
         b: the lower half of the descriptor of B.
         accumulate: whether to add to the accumulator.
+        meta: the metadata of each tile of a sparse A.
     """
 
     d: SimPointer
     a: Any
     b: Any
     accumulate: Any
+    meta: tuple[Any, ...] = ()
 
     def picked(self, pick: Callable[[Any], Any]) -> Operands:
         """Those of a part of the lanes."""
-        return Operands(*map(pick, (self.d, self.a, self.b, self.accumulate)))
+        values = map(pick, (self.d, self.a, self.b, self.accumulate))
+        return Operands(*values, tuple(map(pick, self.meta)))
 
     def continues(self, first: Operands) -> bool:
         """Whether it does nothing but add to the accumulator of another product."""

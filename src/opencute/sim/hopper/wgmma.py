@@ -22,11 +22,17 @@ import numpy as np
 
 from opencute.arch.descriptors import FIELDS, SWIZZLES, decode, places, swizzled
 from opencute.arch.mma import ELEMENT_BITS
+<<<<<<< HEAD
 from opencute.arch.wgmma import ROWS, wgmma_atom
+=======
+from opencute.arch.sparse import metadata_layout, run_of
+from opencute.arch.wgmma import ROWS, WgmmaAtom, wgmma_atom
+>>>>>>> main
 from opencute.base.errors import SimulationError
 from opencute.dialects.cute import LayoutAttr
 from opencute.dialects.hopper.wgmma import CuteWgmmaOp
 from opencute.dialects.tiled import extents
+from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.hopper.parties import parties_of
@@ -35,6 +41,7 @@ from opencute.sim.hopper.products import Operands, products_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.registry import Function, semantics
+from opencute.sim.semantics.sparse import codes_of, expanded
 from opencute.sim.semantics.tile_access import TileAccess
 from opencute.sim.semantics.tiled import Warps, matrix_of, numbers_of, registers_of
 from opencute.sim.sync.guards import fences_of
@@ -295,7 +302,7 @@ class _Product:
             self.a_layout = _of_one_warp(atom.a)
         else:
             self.left = Operand(
-                op, "A", m, k, atom.types[1], op.a_layout, op.a_high.value,
+                op, "A", m, atom.a_k, atom.types[1], op.a_layout, op.a_high.value,
                 op.a_major.value == "mn",
             )  # fmt: skip
         self.right = Operand(
@@ -304,11 +311,13 @@ class _Product:
         _, um, un = extents(op.d_layout)
         self.uses = (um, un, extents(op.b_layout)[2])
         self.c_layout = _of_one_warp(atom.c)
+        self.e_layout = metadata_layout(_ROWS, k, ELEMENT_BITS[atom.types[1]])
 
     # ------------------------------------------------------------------ the threads' part
     def __call__(
-        self, lanes: Lanes, d: SimPointer, a: Any, b: Any, accumulate: Any, taints: Any = ()
-    ) -> None:
+        self, lanes: Lanes, d: SimPointer, a: Any, b: Any, accumulate: Any, *meta: Any,
+        taints: Any = (),
+    ) -> None:  # fmt: skip
         warps = Warps(self.op, lanes)
         signature = [_of_warps(warps, self.op, b, "the descriptor of B")]
         if isinstance(self.left, Operand):
@@ -321,7 +330,7 @@ class _Product:
             if guard is not None:
                 where = _offset(pointer)
                 guard.begin(self.op, lanes, where, _bytes(tile, where, guard.size), changes=changes)
-        operands = Operands(d, a, b, accumulate)
+        operands = Operands(d, a, b, accumulate, meta)
         numbers = products_of(group).start(self, lanes, operands)
         if lanes.run.checker is not None:
             self._take_off(lanes, warps, operands, warps.rows(numbers)[:, 0, 0])
@@ -384,6 +393,8 @@ class _Product:
         rows = warps.rows(self.d.access.read(lanes, d, starts))
         kept = np.where(adds[:, None, None], rows, np.zeros((), rows.dtype))
         left, bad_left = self._left(lanes, warps, blocks, products)
+        if self.atom.sparse:
+            left = expanded(op, left, self._codes(warps, products), self.atom.types[1])
         low = self._lows(warps, [one.b for one in products], "B")
         keys, inverse = np.unique(np.column_stack([blocks, low]), axis=0, return_inverse=True)
         inverse = inverse.reshape(-1)
@@ -419,12 +430,26 @@ class _Product:
         what = f"the descriptor of {which}"
         return np.stack([_of_warps(warps, self.op, low, what) for low in lows], axis=1)
 
+    def _codes(self, warps: Warps, products: Sequence[Operands]) -> Array:
+        """The four bits of each run of A, 16 rows of each tile for each warp."""
+        um, _, uk = self.uses
+        k, width = self.atom.mnk[2], run_of(self.atom.types[1])[1]
+        assert isinstance(self.op.selector, IntAttr)
+        each = 4 // self.atom.selectors
+        threads = tuple(t for t in range(32) if t % 4 // each == self.op.selector.value)
+        columns: list[Array] = []
+        for one in products:
+            words = [warps.rows(warps.lanes.full(np.asarray(w))[..., None]) for w in one.meta]
+            codes = [codes_of(w[..., 0], self.e_layout, threads, (_ROWS, k), width) for w in words]
+            columns += [np.concatenate(codes[um * s : um * (s + 1)], axis=1) for s in range(uk)]
+        return np.concatenate(columns, axis=2)
+
     def _left(
         self, lanes: Lanes, warps: Warps, blocks: Array, products: Sequence[Operands]
     ) -> tuple[Array, Array | None]:
         """A as numbers, 16 rows of each tile for each warp, and which of them are garbage."""
         um, _, uk = self.uses
-        k, type = self.atom.mnk[2], self.atom.types[1]
+        k, type = self.atom.a_k, self.atom.types[1]
         if isinstance(self.left, Operand):
             low = self._lows(warps, [one.a for one in products], "A")
             warp = _of_warps(warps, self.op, np.asarray(lanes.tid) // 32, "their warp")

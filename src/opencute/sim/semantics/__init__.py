@@ -19,6 +19,7 @@ from opencute.sim.semantics import (
     ptx_memory,
     ptx_warp,
     smem,
+    sparse,
     tiled,
     vector,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "ptx_memory",
     "ptx_warp",
     "smem",
+    "sparse",
     "tiled",
     "vector",
 ]

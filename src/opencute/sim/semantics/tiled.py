@@ -36,7 +36,10 @@ from opencute.sim.sync.async_copies import copies_of
 from opencute.sim.taint import Taint
 from opencute.sim.values import Array
 
-__all__ = ["AsyncTile", "MatrixTile", "Warps", "matrix_of", "numbers_of", "registers_of"]
+__all__ = [
+    "AsyncTile", "MatrixTile", "Warps", "elements_of", "matrix_of", "mma_taint", "numbers_of",
+    "registers_of", "sum_of_products",
+]  # fmt: skip
 
 WARP = 32
 
@@ -360,6 +363,7 @@ def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, 
     _, ta, tb, tc = atom.types
     left = matrix_of(numbers_of(a, ta), atom.a, (m, k), (um, uk))
     right = matrix_of(numbers_of(b, tb), atom.b, (n, k), (un, uk)).swapaxes(1, 2)
+<<<<<<< HEAD
     if tc == "s32":
         total = registers_of(left @ right, atom.c, (m, n), (um, un)).astype(np.int64)
         return (total.reshape(c.shape) + c).astype(np.int32)
@@ -373,6 +377,26 @@ def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, 
     products = registers_of(left @ right, atom.c, (m, n), (um, un)).reshape(c.shape)
     products += c
     return products.astype(c.dtype, copy=False)
+=======
+    acc = matrix_of(c, atom.c, (m, n), (um, un))
+    out = sum_of_products(left, right, acc, tc, k)
+    return registers_of(out.astype(c.dtype, copy=False), atom.c, (m, n), (um, un))
+>>>>>>> main
+
+
+def sum_of_products(left: Array, right: Array, acc: Array, type: str, k: int) -> Array:
+    """``acc + left @ right`` as instructions that go `k` elements along give it in a type."""
+    if type == "s32":
+        total = (left @ right).astype(np.int64) + acc
+        return total.astype(np.int32)
+    if type != "f16":
+        return left @ right + acc
+    out = acc
+    for step in range(left.shape[2] // k):
+        part = slice(step * k, (step + 1) * k)
+        total = left[:, :, part] @ right[:, part] + out.astype(np.float32)
+        out = total.astype(np.float16)
+    return out
 
 
 def _spread(
@@ -465,7 +489,7 @@ class _Gemm:
 
 
 # ---------------------------------------------------------------------- one instruction
-def _elements(registers: Array, type: str) -> Array:
+def elements_of(registers: Array, type: str) -> Array:
     """What registers hold: (warps, 32, registers) as (warps, 32, elements)."""
     import ml_dtypes
 
@@ -485,7 +509,7 @@ def _elements(registers: Array, type: str) -> Array:
     return (out ^ 8) - 8 if type == "s4" else out
 
 
-@semantics("ptx.mma", lanes=True, taint=lambda op: _mma_taint)
+@semantics("ptx.mma", lanes=True, taint=lambda op: mma_taint)
 def mma(op: Op) -> Function:
     """One matrix instruction of a warp."""
     assert isinstance(op, MmaOp)
@@ -493,7 +517,9 @@ def mma(op: Op) -> Function:
 
     def run(lanes: Lanes, a: Any, b: Any, c: Any) -> Any:
         warps = Warps(op, lanes)
-        rows = [_elements(warps.rows(v), t) for v, t in zip((a, b, c), atom.types[1:], strict=True)]
+        rows = [
+            elements_of(warps.rows(v), t) for v, t in zip((a, b, c), atom.types[1:], strict=True)
+        ]
         if atom.bit_op:
             out = _bits(atom, rows)
         else:
@@ -505,7 +531,7 @@ def mma(op: Op) -> Function:
     return run
 
 
-def _mma_taint(*masks: Any) -> Any:
+def mma_taint(*masks: Any) -> Any:
     """Garbage anywhere in a warp's operands counts for all of a thread's result."""
     out = masks[0].any(axis=2, keepdims=True)
     for mask in masks[1:]:

@@ -73,13 +73,15 @@ class SharedBuffer:
         name: what messages call it.
     """
 
-    __slots__ = ("_clean", "_reads", "arena", "base", "name", "size", "start", "written")
+    __slots__ = ("_clean", "_reads", "arena", "base", "grain", "name", "size", "start", "written")
     space = "smem"
     read_only = False
 
     def __init__(self, arena: Arena, start: int, size: int, name: str) -> None:
         self.arena = arena
         self.start = start
+        self.grain = start | arena.stride
+        """Its lowest bit divides what lies between a block's offsets and their places."""
         self.size = size
         self.name = name
         self.base = WINDOW + SHARED_BASE + start

@@ -1,0 +1,434 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""The derivatives of attention with warpgroups: sm_90a, heads of 64 and 128 elements.
+
+With weights P = exp(scale Q K^T - lse) and delta = rowsum(dO * O)::
+
+    dV = P^T dO,   dS = P * (dO V^T - delta),   dQ = scale dS K,   dK = scale dS^T Q
+
+A block has 128 keys of a head and walks over the queries that see some of them, of all heads that
+share those keys. One warp loads: K and V once, tiles of Q and of dO through rings. Each of two
+warpgroups has 64 keys and keeps their dK and dV in registers. Scores are computed transposed, a key
+to a row, so that P^T and dS^T are where products of registers want their left operand; dS goes
+through shared memory as well, for dQ, of which each warpgroup makes one half from all keys. That
+half is added to the workspace in f32 by TMA, or by its threads: that spares shared memory a way
+there and back. The kernels before and after are those of `sm80`.
+
+Tensor cores have something to do throughout: dO V^T runs beside the exponentials, dV beside dS, and
+dK and the scores of the next tile while dQ is stored.
+
+Floor: 10 B H Sq Sk D operations (half of them when causal) at what wgmma reaches on an H200 at its
+clock under load, about 800 Tflop/s: 1.72 ms for 4x16x4096x128. With 64 queries to a tile three of
+the five products read as many bytes of shared memory as a SM can deliver in their time, and the way
+of dQ through it comes on top: 15 % more.
+
+Source: Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
+Low-precision", 2024.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute, pipeline, utils
+from opencute.kernels.attention.parts import as_heads
+from opencute.kernels.attention.sm80_backward import LOG2_E, finish_kernel, prepare_kernel
+from opencute.kernels.attention.sm90 import GROUP
+from opencute.kernels.attention.sm90_backward_plan import (
+    GROUPS,
+    LINE,
+    Reach,
+    WarpgroupBackwardPlan,
+)
+from opencute.kernels.attention.sm90_backward_worker import Worker, mask
+
+__all__ = ["attention_backward", "backward_kernel"]
+
+EACH = 2  # the first of those of one warpgroup
+REGISTERS = (24, 240)  # of a thread that loads, and of one that computes
+
+cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
+
+
+@cute.jit
+def produce(
+    loads: Any, parts: Any, stats: Any, head: Any, batch: Any, reach: Any,
+    plan: cutlass.Constexpr[WarpgroupBackwardPlan],
+):  # fmt: skip
+    """Load K and V once, and tiles of Q and dO with what belongs to their queries.
+
+    Args:
+        loads: pipelines of K, V, Q and dO.
+        parts: of each an atom, coordinates and shared memory.
+        stats: levels and -delta of queries in memory, and where they go to.
+        head: of keys.
+    """
+    first, count = reach.tiles()
+    once = (loads[0].make_producer(), loads[1].make_producer())
+    queries, grads = loads[2].make_producer(), loads[3].make_producer()
+    if count > 0:
+        for i in cutlass.range_constexpr(2):
+            handle = once[i].acquire_and_advance()
+            cute.copy(parts[i][0], parts[i][1], parts[i][2], tma_bar_ptr=handle.barrier)
+            handle.commit()
+        for step in range(count * plan.group):
+            served, tile = locate(step, head, first, count, plan)
+            at = batch * reach.all_tiles() + tile
+            for i in cutlass.range_constexpr(2):
+                handle = (queries, grads)[i].acquire_and_advance()
+                atom, g, s = parts[2 + i]
+                cute.copy(
+                    atom, g[None, tile, served], s[None, handle.index], tma_bar_ptr=handle.barrier
+                )
+                load_stats(stats, at, served, i, handle)
+                handle.commit()
+
+
+@cute.jit
+def load_stats(stats: Any, at: Any, head: Any, which: cutlass.Constexpr[int], handle: Any):
+    """Start the copy of levels (0) or -delta (1) of a tile."""
+    run = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float32)
+    source = stats[0][at, head, which, None]
+    source = cute.make_tensor(source.iterator.align(16), stats[1 + which].layout[0])
+    with cute.arch.elect_one():
+        cute.copy(run, source, stats[1 + which][None, handle.index], mbar_ptr=handle.barrier)
+
+
+@cute.jit
+def locate(step: Any, head: Any, first: Any, count: Any, plan: cutlass.Constexpr[Any]):
+    """Head and tile of queries of a step."""
+    if cutlass.const_expr(plan.group == 1):
+        return head, first + step
+    which = step // count
+    return head * plan.group + which, first + (step - which * count)
+
+
+class Sums:
+    """Where a warpgroup's halves of dQ go.
+
+    Args:
+        reduce: the atom, coordinates in the workspace, shared memory, or for atomics the workspace.
+        turns: (T, H, parts), or None.
+        heads: of queries, in the workspace.
+        batch, block: this block's.
+    """
+
+    def __init__(self, reduce: Any, turns: Any, heads: Any, batch: Any, block: Any) -> None:
+        self.atom, self.coords, self.shared = reduce
+        self.turns, self.heads, self.batch, self.block = turns, heads, batch, block
+
+
+@cute.jit
+def add_by_threads(
+    worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], head: Any, tile: Any
+):
+    """Add the warpgroup's half of dQ to the workspace from registers."""
+    at = sums.batch * worker.reach.all_tiles() + tile
+    target = worker.plan.sums_of(sums.shared[at, head, None], worker.tid)
+    for v in cutlass.range_constexpr(cute.size(target)):
+        cute.arch.red_add(target.iterator + v * GROUP, worker.rQ[v])
+
+
+@cute.jit
+def add_to_dq(
+    worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], head: Any, tile: Any
+):
+    """Bring the warpgroup's half of dQ to shared memory, and let TMA add it to the workspace."""
+    plan = worker.plan
+    mine = plan.sums_of(sums.shared, worker.tid)
+    cute.autovec_copy(cute.make_tensor(worker.rQ.iterator, cute.make_layout(mine.shape)), mine)
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.barrier(barrier_id=EACH + worker.which, number_of_threads=GROUP)
+    if worker.stores():
+        at = sums.batch * worker.reach.all_tiles() + tile
+        shape = (plan.piece // LINE, LINE)
+        place = ((at * sums.heads + head) * GROUPS + worker.which, 0)
+        from_smem, to_gmem = cpasync.tma_partition(
+            sums.atom, 0, cute.make_layout(1),
+            cute.group_modes(sums.shared[None, None, worker.which], 0, 2),
+            cute.group_modes(cute.local_tile(sums.coords, shape, place), 0, 2),
+        )  # fmt: skip
+        if cutlass.const_expr(plan.ordered):
+            turn = sums.turns[at, head, None].iterator + worker.which
+            mine_now = worker.reach.turn(tile, sums.block)
+            take_turn(turn, mine_now)
+            cute.copy(sums.atom, from_smem, to_gmem)
+            cute.arch.cp_async_bulk_commit_group()
+            cute.arch.cp_async_bulk_wait_group(0)
+            pass_turn(turn, mine_now + 1)
+        else:
+            cute.copy(sums.atom, from_smem, to_gmem)
+            cute.arch.cp_async_bulk_commit_group()
+
+
+@cute.jit
+def take_turn(turn: Any, number: Any):
+    """Wait, as a warp, until the blocks of all keys before this one's have added to a tile.
+
+    Blocks start in this order, so that one that waits is waited for by later ones only.
+    """
+    if cute.arch.lane_idx() == 0:
+        while cute.arch.load(turn, cutlass.Int32, sem="acquire", scope="gpu") != number:
+            pass
+    cute.arch.sync_warp()
+
+
+@cute.jit
+def pass_turn(turn: Any, number: Any):
+    """Let the block of the keys after these add."""
+    cute.arch.sync_warp()
+    if cute.arch.lane_idx() == 0:
+        cute.arch.store(turn, number, sem="release", scope="gpu")
+
+
+@cute.jit
+def visit(
+    worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], loads: Any, states: Any,
+    step: Any, place: Any, scale_log2: Any, last: cutlass.Constexpr[bool],
+):  # fmt: skip
+    """One tile of queries, whose scores are there; those of the next one are made as well.
+
+    No product is under way when this begins or ends: ptxas does not follow them around a loop, and
+    would let each wait for the one before.
+
+    Args:
+        loads: pipelines of Q and dO.
+        states: of them, of this tile's buffers.
+        place: head and tile of queries.
+        last: whether no tile follows.
+    """
+    plan = worker.plan
+    queries, grads = loads
+    of_q, of_g = states
+    head, tile = place
+    grads.consumer_wait(of_g)
+    worker.describe()
+    warpgroup.fence()
+    worker.start_slopes(of_g.index)
+    worker.weigh(of_q.index, scale_log2)
+    mask(worker, tile)
+    if cutlass.const_expr(plan.early):
+        worker.narrowed(worker.rP, worker.weights)
+        warpgroup.fence()
+        worker.start_dv(of_g.index)
+        warpgroup.wait_group(1)
+    else:
+        warpgroup.wait_group(0)
+    worker.slope(of_g.index)
+    worker.narrowed(worker.rG, worker.slopes)
+    worker.put_slopes(step % 2)
+    if worker.stores():
+        cute.arch.cp_async_bulk_wait_group(0, read=True)  # the last dQ has left shared memory
+    if cutlass.const_expr(not plan.early):
+        worker.narrowed(worker.rP, worker.weights)
+        warpgroup.fence()
+        worker.start_dv(of_g.index)
+    worker.meet()  # all of dS is there
+    warpgroup.fence()
+    worker.start_dq(step % 2)
+    following = of_q.clone()
+    following.advance()
+    worker.start_dk(of_q.index)
+    warpgroup.wait_group(1)  # dV and dQ are there
+    grads.consumer_release(of_g)
+    if cutlass.const_expr(not last):
+        queries.consumer_wait(following)
+        warpgroup.fence()
+        worker.start_scores(following.index)
+    if cutlass.const_expr(plan.atomics):
+        add_by_threads(worker, sums, head, tile)
+    else:
+        add_to_dq(worker, sums, head, tile)
+    warpgroup.wait_group(0)
+    queries.consumer_release(of_q)
+
+
+@cute.jit
+def consume(
+    worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], loads: Any, head: Any,
+    scale_log2: Any,
+):  # fmt: skip
+    """dK and dV of a warpgroup's keys, and its parts of dQ."""
+    plan = worker.plan
+    first, count = worker.reach.tiles()
+    worker.rK.fill(0.0)
+    worker.rV.fill(0.0)
+    if count > 0:
+        steps = count * plan.group
+        kind = pipeline.PipelineUserType.Consumer
+        of_q = pipeline.make_pipeline_state(kind, plan.stages)
+        of_g = pipeline.make_pipeline_state(kind, plan.grads)
+        loads[0].make_consumer().wait()
+        loads[2].consumer_wait(of_q)
+        warpgroup.fence()
+        worker.start_scores(of_q.index)
+        loads[1].make_consumer().wait()
+        warpgroup.wait_group(0)
+        for step in range(steps - 1):
+            place = locate(step, head, first, count, plan)
+            visit(worker, sums, loads[2:], (of_q, of_g), step, place, scale_log2, False)
+            of_q.advance()
+            of_g.advance()
+        place = locate(steps - 1, head, first, count, plan)
+        visit(worker, sums, loads[2:], (of_q, of_g), steps - 1, place, scale_log2, True)
+
+
+@cute.jit
+def finish(worker: cutlass.Constexpr[Worker], stores: Any, scale: Any):
+    """Store dK and dV.
+
+    Args:
+        stores: for each an atom, shared memory and coordinates.
+    """
+    worker.rK.store(worker.rK.load() * scale)
+    worker.meet()  # nobody reads K and V any more
+    for i in cutlass.range_constexpr(2):
+        worker.put_results((worker.rK, worker.rV)[i], worker.sKV[i])
+    cute.arch.fence_proxy("async.shared", space="cta")
+    worker.meet()
+    if worker.stores():
+        for i in cutlass.range_constexpr(2):
+            if worker.which == i:
+                atom, s, g = stores[i]
+                cute.copy(atom, s, g)
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+
+def partition(atom: Any, smem: Any, tiles: Any) -> tuple[Any, Any, Any]:
+    """What TMA moves: atom, coordinates (values, ...) and shared memory (values, stages)."""
+    s, g = cpasync.tma_partition(
+        atom, 0, cute.make_layout(1), cute.group_modes(smem, 0, 2), cute.group_modes(tiles, 0, 2)
+    )
+    return atom, g, s
+
+
+@cute.kernel
+def backward_kernel(
+    atoms: Any,
+    coords: Any,
+    mStats: cute.Tensor,
+    mSums: Any,
+    mTurns: Any,
+    scale: cutlass.Float32,
+    scale_log2: cutlass.Float32,
+    mmas: Any,
+    plan: cutlass.Constexpr[WarpgroupBackwardPlan],
+):
+    tid, _, _ = cute.arch.thread_idx()
+    block, head, batch = cute.arch.block_idx()
+    group = cute.arch.make_warp_uniform(tid // GROUP)
+
+    memory = utils.SmemAllocator()
+    shared = [
+        memory.allocate_tensor(plan.dtype, s.outer, 1024, swizzle=s.inner) for s in plan.layouts()
+    ]
+    sSums = mSums
+    if cutlass.const_expr(not plan.atomics):
+        sums_layout = cute.append(plan.sums_layout(), cute.make_layout(GROUPS, stride=plan.piece))
+        sSums = memory.allocate_tensor(cutlass.Float32, sums_layout, 128)
+    levels, deltas = (
+        memory.allocate_tensor(cutlass.Float32, cute.make_layout((plan.m, stages)), 128)
+        for stages in (plan.stages, plan.grads)
+    )
+    threads = pipeline.Agent.Thread
+    tile_bytes = plan.m * (2 * plan.head_dim + 4)
+    loads = tuple(
+        pipeline.PipelineTmaAsync.create(
+            num_stages=stages, producer_group=pipeline.CooperativeGroup(threads, 1),
+            consumer_group=pipeline.CooperativeGroup(threads, plan.warps),
+            tx_count=count, defer_sync=True,
+        )
+        for stages, count in (
+            (1, 2 * plan.head_dim * plan.n), (1, 2 * plan.head_dim * plan.n),
+            (plan.stages, tile_bytes), (plan.grads, tile_bytes),
+        )
+    )  # fmt: skip
+    cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+
+    mQ, mK, mV, mG, mDk, mDv, tSums = coords
+    reach = Reach(block * plan.n, mQ.shape[0], mK.shape[0], plan)
+    tile_k = (plan.n, plan.head_dim)
+    if group == GROUPS:
+        cute.arch.setmaxregister_decrease(REGISTERS[0])
+        if cute.arch.make_warp_uniform(cute.arch.warp_idx()) == plan.warps:
+            tiles = [
+                cute.local_tile(m[None, None, head, batch], tile_k, (block, 0)) for m in (mK, mV)
+            ]
+            tiles += [
+                cute.local_tile(
+                    m[None, None, None, batch], (plan.m, plan.head_dim), (None, 0, None)
+                )
+                for m in (mQ, mG)
+            ]
+            once = [s[None, None, 0] for s in shared[:2]]
+            parts = tuple(
+                partition(a, s, t)
+                for a, s, t in zip(atoms[:4], (*once, *shared[2:4]), tiles, strict=True)
+            )
+            produce(loads, parts, (mStats, levels, deltas), head, batch, reach, plan)
+    else:
+        cute.arch.setmaxregister_increase(REGISTERS[1])
+        worker = Worker(mmas, (*shared, levels, deltas), tid, reach, plan)
+        sums = Sums((atoms[6], tSums, sSums), mTurns, mStats.shape[1], batch, block)
+        consume(worker, sums, loads, head, scale_log2)
+        stores = []
+        for a, s, m in zip(atoms[4:6], shared[:2], (mDk, mDv), strict=True):
+            tile = cute.local_tile(m[None, None, head, batch], tile_k, (block, 0))
+            atom, g, smem = partition(a, s[None, None, 0], tile)
+            stores.append((atom, smem, g))
+        finish(worker, stores, scale)
+
+
+@cute.jit
+def attention_backward(
+    arrays: Any,
+    logs: cute.Tensor,
+    stats: cute.Tensor,
+    sums: cute.Tensor,
+    turns: Any,
+    scale: cutlass.Float32,
+    plan: cutlass.Constexpr[WarpgroupBackwardPlan],
+):
+    """Launch the kernels.
+
+    Args:
+        arrays: q, k, v, out, grad, dq, dk, dv: (B, Sq, H, D) and (B, Sk, Hk, D). Rows start at
+            multiples of 16 bytes.
+        logs: (B, H, Sq) in f32, from the forward pass.
+        stats, sums: (T, H, 2, m) and (T, H, m * D) in f32: room for T tiles of queries.
+        turns: (T, H, 2) in i32 where `plan.ordered`, else None.
+        scale: of scores.
+    """
+    mQ, mK, mV, mO, mG, mDq, mDk, mDv = (as_heads(t, plan.head_dim) for t in arrays)
+    load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
+    sK, _, sQ, sG, _ = (cute.slice_(s, (None, None, 0)) for s in plan.layouts())
+    of_keys, of_queries = (plan.n, plan.head_dim), (plan.m, plan.head_dim)
+    lines = sums.shape[0] * sums.shape[1] * (plan.m * plan.head_dim // LINE)
+    workspace = cute.make_tensor(
+        sums.iterator.align(16), cute.make_layout((lines, LINE), stride=(LINE, 1))
+    )
+    made = [
+        cpasync.make_tiled_tma_atom(op, t, s, tile)
+        for op, t, s, tile in (
+            (load, mQ, sQ, of_queries), (load, mK, sK, of_keys), (load, mV, sK, of_keys),
+            (load, mG, sG, of_queries), (store, mDk, sK, of_keys), (store, mDv, sK, of_keys),
+            (cpasync.CopyReduceBulkTensorTileS2GOp(), workspace, plan.sums_layout(),
+             (plan.piece // LINE, LINE)),
+        )
+    ]  # fmt: skip
+    mmas = plan.products()
+    over_q = [cute.ceil_div(mQ.shape[0], plan.m), mQ.shape[2], mQ.shape[3]]
+    over_k = [cute.ceil_div(mK.shape[0], plan.n), mK.shape[2], mK.shape[3]]
+    threads = [plan.threads, 1, 1]
+    prepare_kernel(mO, mG, logs, stats, sums, turns, None, plan).launch(grid=over_q, block=threads)
+    order = (1, 2, 0, 3, 4, 5, 6)  # K, V, Q, dO, dK, dV, dQ
+    backward_kernel(
+        tuple(made[i][0] for i in order), tuple(t for _, t in made), stats,
+        sums if plan.atomics else None, turns, scale, scale * LOG2_E, mmas, plan,
+    ).launch(
+        grid=over_k, block=[plan.threads + GROUP, 1, 1], min_blocks_per_mp=1
+    )  # fmt: skip
+    finish_kernel(sums, mDq, None, scale, mmas[2], plan).launch(grid=over_q, block=threads)

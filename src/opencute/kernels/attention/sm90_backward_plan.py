@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is fixed of the derivatives of attention with warpgroups: layouts, products, who sees whom.
+
+In: types, tiles and windows. Out: what the kernel and its launcher ask for::
+
+    plan = WarpgroupBackwardPlan(Float16, 128, 64, 2, 2, True, None, 0, 1)
+    plan.n                     # 128 keys of a block
+    first, count = Reach(first_key, queries, keys, plan).tiles()
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute, utils
+from opencute.kernels.attention.parts import HeadTiles
+from opencute.kernels.attention.sm90 import GROUP, ROWS
+from opencute.utils import hopper_helpers
+
+__all__ = ["GROUPS", "Reach", "WarpgroupBackwardPlan"]
+
+GROUPS = 2  # warpgroups that compute; each has 64 keys, and half of dQ
+LINE = 128  # values of dQ in a row of the workspace, as TMA sees it
+
+warpgroup = cute.nvgpu.warpgroup
+
+
+@dataclass(frozen=True)
+class WarpgroupBackwardPlan(HeadTiles):
+    """What is fixed when the derivatives are compiled.
+
+    Args:
+        dtype: Float16 or BFloat16.
+        head_dim: elements of a head, 64 or 128.
+        m: queries of a tile.
+        stages: tiles of Q in shared memory, at least 2.
+        grads: tiles of dO in shared memory.
+        early: whether dV is started before dS is made.
+        before, after: how many keys before and after its own place, counted from the end, a query
+            sees; None: all.
+        group: heads of queries to one head of keys.
+        ordered: whether dQ is summed in an order that is always the same.
+        atomics: whether threads add to dQ, rather than TMA; not with `ordered`.
+        warps: warps that compute, and those of the kernels before and after.
+    """
+
+    dtype: Any
+    head_dim: int
+    m: int
+    stages: int
+    grads: int
+    early: bool
+    before: int | None
+    after: int | None
+    group: int
+    ordered: bool = False
+    atomics: bool = False
+    warps: int = 4 * GROUPS
+
+    @property
+    def n(self) -> int:
+        """Keys of a block."""
+        return ROWS * GROUPS
+
+    @property
+    def threads(self) -> int:
+        """Threads that compute."""
+        return 32 * self.warps
+
+    @property
+    def turns(self) -> int:
+        """Parts of a tile of dQ that blocks add to independently."""
+        return GROUPS
+
+    @property
+    def piece(self) -> int:
+        """Values of a tile of dQ that a warpgroup has."""
+        return self.m * self.head_dim // GROUPS
+
+    def smem_of(self, rows: int, columns: int, stages: int) -> Any:
+        """Shared memory (rows, columns, stages), a row's elements together."""
+        return hopper_helpers.make_smem_layout_a(
+            utils.LayoutEnum.ROW_MAJOR, (rows, 0, columns), self.dtype, stages
+        )
+
+    def layouts(self) -> tuple[Any, ...]:
+        """Shared memory of K, V, Q and dO (rows, depth, stages), and of dS (keys, queries, 2)."""
+        d = self.head_dim
+        return (
+            self.smem_of(self.n, d, 1), self.smem_of(self.n, d, 1),
+            self.smem_of(self.m, d, self.stages), self.smem_of(self.m, d, self.grads),
+            self.smem_of(self.n, self.m, 2),
+        )  # fmt: skip
+
+    def sums_layout(self) -> Any:
+        """A warpgroup's part of dQ, as TMA sees it."""
+        return cute.make_layout((self.piece // LINE, LINE), stride=(LINE, 1))
+
+    def sums_of(self, sums: Any, tid: Any) -> Any:
+        """A thread's values of dQ, in the order of accumulators: four of them are together, or, for
+        atomics, a value of neighbouring threads.
+
+        Args:
+            sums: a tile, in the workspace or in shared memory.
+            tid: index among all threads that compute.
+        """
+        if self.atomics:
+            start = sums.iterator + (tid // GROUP * self.piece + tid % GROUP)
+            layout = cute.make_layout(self.piece // GROUP, stride=GROUP)
+            return cute.make_tensor(start, layout)
+        start = sums.iterator.align(16) + (tid // GROUP * self.piece + tid % GROUP * 4)
+        vectors = self.piece // GROUP // 4
+        layout = cute.make_layout((4, vectors), stride=(1, 4 * GROUP))
+        return cute.make_tensor(start.align(16), layout)
+
+    def product(self, groups: tuple[int, int], columns: int, majors: str, source: Any) -> Any:
+        """A tiled MMA of both warpgroups.
+
+        Args:
+            groups: warpgroups along rows and columns.
+            columns: those of a warpgroup.
+            majors: of A and of B, "K" or "M".
+            source: where A is.
+        """
+        modes = warpgroup.OperandMajorMode
+        a, b = (modes.K if x == "K" else modes.MN for x in majors)
+        return hopper_helpers.make_trivial_tiled_mma(
+            self.dtype, self.dtype, a, b, cutlass.Float32, (*groups, 1), (ROWS, columns), source
+        )
+
+    def products(self) -> tuple[Any, Any, Any]:
+        """Of scores and slopes (keys, queries); of dK and dV, with A in registers; of dQ."""
+        source, d = warpgroup.OperandSource, self.head_dim
+        along = (GROUPS, 1) if self.m == ROWS * GROUPS else (1, GROUPS)
+        return (
+            self.product((GROUPS, 1), self.m, "KK", source.SMEM),
+            self.product((GROUPS, 1), d, "KM", source.RMEM),
+            self.product(along, d // along[1], "MM", source.SMEM),
+        )
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Which queries see the keys of a block.
+
+    Args:
+        first_key: the block's first key.
+        queries, keys: how many there are.
+    """
+
+    first_key: Any
+    queries: Any
+    keys: Any
+    plan: WarpgroupBackwardPlan
+
+    @property
+    def offset(self) -> Any:
+        """Place of the first query among the keys, counted from the end."""
+        return self.keys - self.queries
+
+    def all_tiles(self) -> Any:
+        """How many tiles of queries there are."""
+        return cute.ceil_div(self.queries, self.plan.m)
+
+    def tiles(self) -> tuple[Any, Any]:
+        """The first tile of queries that sees some key of the block, and how many do."""
+        plan = self.plan
+        first, end = cutlass.Int32(0), cutlass.Int32(self.all_tiles())
+        if plan.before is not None:
+            past = self.first_key + (plan.n + plan.before) - self.offset
+            end = cutlass.min(end, cute.ceil_div(cutlass.max(past, 0), plan.m))
+        if plan.after is not None:
+            start = cutlass.max(self.first_key - self.offset - plan.after, 0)
+            first = cutlass.min(start // plan.m, end)
+        return first, end - first
+
+    def turn(self, tile: Any, block: Any) -> Any:
+        """How many blocks add to a tile of dQ before a block does."""
+        if self.plan.before is None:
+            return block
+        least = cutlass.max(tile * self.plan.m + self.offset - self.plan.before, 0)
+        return block - least // self.plan.n
+
+    def cuts(self, tile: Any) -> Any:
+        """Whether some query of a tile does not see some key of the block."""
+        plan, place = self.plan, tile * self.plan.m + self.offset
+        cut = self.first_key + plan.n > self.keys
+        if plan.after is not None:
+            cut = cut | (self.first_key + (plan.n - 1) > place + plan.after)
+        if plan.before is not None:
+            cut = cut | (self.first_key < place + (plan.m - 1) - plan.before)
+        return cut

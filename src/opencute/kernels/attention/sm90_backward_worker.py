@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a warpgroup of the derivatives of attention has: descriptors, accumulators, its products.
+
+In: tiles in shared memory. Out: methods that start products, and that work on what these give::
+
+    worker = Worker(plan.products(), (sK, sV, sQ, sG, sS, levels, deltas), tid, reach, plan)
+    worker.start_scores(stage)
+    warpgroup.wait_group(0)
+    worker.weigh(stage, scale_log2)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute
+from opencute.kernels.attention.sm90 import GROUP, ROWS, by_rows
+from opencute.kernels.attention.sm90_backward_plan import Reach, WarpgroupBackwardPlan
+
+__all__ = ["Worker", "mask"]
+
+ALL = 1  # the named barrier of all threads that compute
+PART = 16  # columns of scores that are worked on at a time
+
+warp, warpgroup = cute.nvgpu.warp, cute.nvgpu.warpgroup
+
+
+class Worker:
+    """What a warpgroup needs on its way over the queries.
+
+    Args:
+        mmas: of the plan.
+        shared: K, V, Q, dO, dS, levels and -delta in shared memory.
+        tid: index among all threads that compute.
+    """
+
+    def __init__(
+        self, mmas: Any, shared: Any, tid: Any, reach: Reach, plan: WarpgroupBackwardPlan
+    ) -> None:
+        *_, self.levels, self.deltas = shared
+        self.reach, self.plan, self.tid = reach, plan, tid
+        self.which = cute.arch.make_warp_uniform(tid // GROUP)
+        self.corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
+        self.mma_s, self.mma_k, self.mma_q = mmas
+        self.shared = shared[:5]
+        self.describe()
+
+        self.rK, self.rV = (self.results(self.mma_k, plan.n, plan.head_dim) for _ in range(2))
+        self.rS, self.rG = (self.results(self.mma_s, plan.n, plan.m) for _ in range(2))
+        self.rQ = self.results(self.mma_q, plan.m, plan.head_dim)
+        self.rP = cute.make_rmem_tensor(self.rS.layout, cutlass.Float32)
+        count = ROWS * plan.m // GROUP
+        self.weights, self.slopes = (cute.make_rmem_tensor(count, plan.dtype) for _ in range(2))
+
+        store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), plan.dtype)
+        self.copy_s, self.copy_k = (cute.make_tiled_copy_C(store, m) for m in mmas[:2])
+        self.sS = self.copy_s.get_slice(tid).partition_D(shared[4])
+        of_keys = self.copy_k.get_slice(tid)
+        self.sKV = tuple(of_keys.partition_D(x[None, None, 0]) for x in shared[:2])
+
+    def describe(self) -> None:
+        """Make the descriptors of operands, of which only the first of each is kept.
+
+        A number that came from another thread is not known to stay the same in a loop. So each
+        round makes them anew, with a few additions, and none of them lives across the others in
+        registers that there are not.
+        """
+        sK, sV, sQ, sG, sS = self.shared
+        which = cute.arch.make_warp_uniform(self.tid // GROUP)
+        s, k, q = (mma.get_slice(which * GROUP) for mma in (self.mma_s, self.mma_k, self.mma_q))
+        self.K = self.mma_s.make_fragment_A(s.partition_A(sK))[None, None, None, 0]
+        self.V = self.mma_s.make_fragment_A(s.partition_A(sV))[None, None, None, 0]
+        self.Q = self.mma_s.make_fragment_B(s.partition_B(sQ))
+        self.G = self.mma_s.make_fragment_B(s.partition_B(sG))
+        self.Qt = self.mma_k.make_fragment_B(k.partition_B(transposed(sQ)))
+        self.Gt = self.mma_k.make_fragment_B(k.partition_B(transposed(sG)))
+        self.St = self.mma_q.make_fragment_A(q.partition_A(transposed(sS)))
+        self.Kt = self.mma_q.make_fragment_B(q.partition_B(transposed(sK)))[None, None, None, 0]
+
+    def results(self, mma: Any, rows: int, columns: int) -> Any:
+        """Accumulators."""
+        return cute.make_rmem_tensor(mma.partition_shape_C((rows, columns)), cutlass.Float32)
+
+    def multiply(self, mma: Any, acc: Any, a: Any, b: Any, add: bool = True) -> None:
+        """Start a product, as a group of its own."""
+        mma.set(warpgroup.Field.ACCUMULATE, add)
+        cute.gemm(mma, acc, a, b, acc)
+        warpgroup.commit_group()
+
+    def start_scores(self, stage: Any) -> None:
+        """K Q^T."""
+        self.multiply(self.mma_s, self.rS, self.K, self.Q[None, None, None, stage], False)
+
+    def start_slopes(self, stage: Any) -> None:
+        """V dO^T."""
+        self.multiply(self.mma_s, self.rG, self.V, self.G[None, None, None, stage], False)
+
+    def start_dv(self, stage: Any) -> None:
+        """dV += P^T dO."""
+        self.multiply(
+            self.mma_k, self.rV, self.left(self.weights), self.Gt[None, None, None, stage]
+        )
+
+    def start_dk(self, stage: Any) -> None:
+        """dK += dS^T Q."""
+        self.multiply(self.mma_k, self.rK, self.left(self.slopes), self.Qt[None, None, None, stage])
+
+    def start_dq(self, buffer: Any) -> None:
+        """dS K."""
+        self.multiply(self.mma_q, self.rQ, self.St[None, None, None, buffer], self.Kt, False)
+
+    def left(self, narrow: Any) -> Any:
+        """Scores as a left operand: neighbours along n are what an instruction takes along k."""
+        layout = cute.make_layout(((2, 2, 2), 1, self.plan.m // 16), stride=((1, 2, 4), 0, 8))
+        return cute.make_tensor(narrow.iterator, layout)
+
+    def narrowed(self, acc: Any, narrow: Any) -> None:
+        """Scores in 16 bits."""
+        wide = cute.make_tensor(acc.iterator, narrow.layout)
+        narrow.store(wide.load().to(self.plan.dtype))
+
+    def of_queries(self, shared: Any, stage: Any, part: int) -> Any:
+        """What queries of a tile have: for some of a thread's columns of scores, few at a time, as
+        there are no registers for all."""
+        start = shared[None, stage].iterator + (self.corner[1] + PART * part)
+        layout = cute.make_layout(((2, PART // 8),), stride=((1, 8),))
+        held = cute.make_rmem_tensor(layout.shape, cutlass.Float32)
+        cute.autovec_copy(cute.make_tensor(start.align(8), layout), held)
+        return held.load()
+
+    def columns(self, acc: Any, part: int) -> Any:
+        """The same columns of scores, (rows of a thread, columns)."""
+        layout = cute.make_layout((2, (2, PART // 8)), stride=(2, (1, 4)))
+        return cute.make_tensor(acc.iterator + part * (PART // 2), layout)
+
+    def weigh(self, stage: Any, scale_log2: Any) -> None:
+        """Weights of scores. They get registers of their own: those of products may not be written
+        while some product is under way, or ptxas lets one wait for the other."""
+        for part in range(self.plan.m // PART):
+            levels = self.of_queries(self.levels, stage, part)
+            scores, weights = self.columns(self.rS, part), self.columns(self.rP, part)
+            for r in range(2):
+                scaled = scores[r, None].load() * scale_log2 - levels
+                weights[r, None] = cute.math.exp2(scaled, fastmath=True)
+
+    def slope(self, stage: Any) -> None:
+        """P * (slopes - delta), where slopes were."""
+        for part in range(self.plan.m // PART):
+            minus = self.of_queries(self.deltas, stage, part)
+            slopes, weights = self.columns(self.rG, part), self.columns(self.rP, part)
+            for r in range(2):
+                slopes[r, None] = (slopes[r, None].load() + minus) * weights[r, None].load()
+
+    def put_slopes(self, buffer: Any) -> None:
+        """dS to shared memory, where products of all warpgroups will read it."""
+        part = self.copy_s.get_slice(self.tid)
+        held = cute.make_tensor(self.slopes.iterator, self.rS.layout)
+        cute.copy(self.copy_s, part.retile(held), self.sS[None, None, None, buffer])
+        cute.arch.fence_proxy("async.shared", space="cta")
+
+    def put_results(self, acc: Any, to: Any) -> None:
+        """dK or dV to shared memory, where TMA will read it."""
+        held = cute.make_rmem_tensor(acc.layout, self.plan.dtype)
+        held.store(acc.load().to(self.plan.dtype))
+        cute.copy(self.copy_k, self.copy_k.get_slice(self.tid).retile(held), to)
+
+    def meet(self) -> None:
+        """Wait for all threads that compute."""
+        cute.arch.barrier(barrier_id=ALL, number_of_threads=self.plan.threads)
+
+    def stores(self) -> Any:
+        """Whether this warp starts the warpgroup's copies to global memory."""
+        return cute.arch.make_warp_uniform(self.tid // 32) % 4 == 0
+
+
+def transposed(s: Any) -> Any:
+    """Tiles in shared memory (rows, columns, stages) with rows and columns exchanged."""
+    return cute.make_tensor(s.iterator, cute.select(s.layout, [1, 0, 2]))
+
+
+@cute.jit
+def mask(worker: cutlass.Constexpr[Worker], tile: Any):
+    """Weights of keys that a query does not see become 0, in tiles that have any."""
+    plan, reach = worker.plan, worker.reach
+    weights = by_rows(worker.rP)
+    if reach.cuts(tile):
+        for r in cutlass.range_constexpr(2):
+            key = reach.first_key + worker.corner[0] + 8 * r
+            # The least and the greatest column of queries that see the key.
+            own = key - reach.offset - tile * plan.m - worker.corner[1]
+            least, most = cutlass.Int32(0), cutlass.Int32(plan.m)
+            if cutlass.const_expr(plan.after is not None):
+                least = own - plan.after
+            if cutlass.const_expr(plan.before is not None):
+                most = own + plan.before
+            if key >= reach.keys:
+                least = cutlass.Int32(plan.m)
+            for c in cutlass.range_constexpr(plan.m // 4):
+                column = c % 2 + 8 * (c // 2)
+                outside = least > column
+                if cutlass.const_expr(plan.before is not None):
+                    outside = outside | (most < column)
+                if outside:
+                    weights[r, c] = cutlass.Float32(0.0)

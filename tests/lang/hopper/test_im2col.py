@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of pixels, loaded as convolutions read them, against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opencute as cutlass
+from lang.hopper.tma_kernels import assembled
+from opencute import cute, utils
+from opencute.base.errors import ArgumentError, LayoutError, SimulationError, TypeMismatchError
+from opencute.base.knobs import KNOBS
+from opencute.cute.nvgpu import cpasync
+from opencute.cute.runtime import from_dlpack
+
+pytestmark = pytest.mark.t1
+PIXELS, CHANNELS = 16, 32
+
+
+@pytest.fixture(autouse=True)
+def checked() -> Any:
+    with KNOBS.override(target="sim:sm_90a", sim_check=True):
+        yield
+
+
+def layout(bits: int) -> Any:
+    """Pixels by channels, in rows as wide as the swizzle."""
+    wide = 8 << bits
+    atom = cute.make_layout((8, wide), stride=(wide, 1))
+    outer = cute.tile_to_shape(atom, (PIXELS, CHANNELS), (0, 1))
+    return cute.make_composed_layout(cute.make_swizzle(bits, 4, 3), 0, outer)
+
+
+@cute.kernel
+def columns_kernel(
+    atom: cute.CopyAtom, coords: cute.Tensor, dst: cute.Tensor, smem_layout: cutlass.Constexpr,
+    more: cutlass.Constexpr,
+):  # fmt: skip
+    """A block for each tile of pixels and place of the filter."""
+    lane, (bx, by, _) = cute.arch.lane_idx(), cute.arch.block_idx()
+    memory = utils.SmemAllocator()
+    bar = memory.allocate_array(cutlass.Int64, 1)
+    smem = memory.allocate_tensor(
+        cutlass.Float16, smem_layout.outer, 1024, swizzle=smem_layout.inner
+    )
+    if lane == 0:
+        cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.mbarrier_arrive_and_expect_tx(bar, PIXELS * CHANNELS * 2 + more)
+    cute.arch.sync_warp()
+    _, p, q, _, _, s = coords.shape
+    m = bx * PIXELS
+    first = (m // (p * q), m // q % p, m % q, 0, by // s, by % s)
+    cute.copy(atom, cute.domain_offset(first, coords), smem, tma_bar_ptr=bar)
+    cute.arch.mbarrier_wait(bar, 0)
+    for i in range(PIXELS):
+        dst[m + i, by, lane] = smem[i, lane]
+
+
+@cute.jit
+def columns(
+    x: cute.Tensor, dst: cute.Tensor, smem_layout: cutlass.Constexpr, conv: cutlass.Constexpr,
+    more: cutlass.Constexpr = 0,
+):  # fmt: skip
+    options = dict(conv)
+    atom, coords = cpasync.make_im2col_tma_atom(
+        cpasync.CopyBulkTensorIm2ColG2SOp(), x, smem_layout, (PIXELS, CHANNELS), **options
+    )
+    places = options["filter"][0] * options["filter"][1]
+    grid = ((dst.shape[0] + PIXELS - 1) // PIXELS, places, 1)
+    columns_kernel(atom, coords, dst, smem_layout, more).launch(grid=grid, block=(32, 1, 1))
+
+
+def images(n: int, h: int, w: int) -> Any:
+    return (np.arange(n * h * w * CHANNELS) % 2039).astype(np.float16).reshape(n, h, w, CHANNELS)
+
+
+def reference(x: Any, filter: Any, padding: Any = (0, 0), stride: Any = (1, 1),
+              dilation: Any = (1, 1)) -> Any:  # fmt: skip
+    padded = np.pad(x, ((0, 0), *((p, p) for p in padding), (0, 0)))
+    reach = [d * (t - 1) for d, t in zip(dilation, filter, strict=True)]
+    p, q = ((n - e - 1) // s + 1 for n, e, s in zip(padded.shape[1:3], reach, stride, strict=True))
+    cols = [
+        padded[:, r * dilation[0] :: stride[0], s * dilation[1] :: stride[1]][:, :p, :q]
+        for r in range(filter[0]) for s in range(filter[1])
+    ]  # fmt: skip
+    return np.stack([c.reshape(-1, x.shape[-1]) for c in cols], axis=1)
+
+
+CONVOLUTIONS = [
+    {"filter": (3, 3), "padding": (1, 1)},
+    {"filter": (3, 2), "padding": (2, 0), "stride": (2, 1)},
+    {"filter": (2, 3), "stride": (1, 2), "dilation": (2, 1)},
+    {"filter": (1, 1)},
+]
+
+
+def run(x: Any, bits: int, conv: Any, more: int = 0) -> tuple[Any, Any]:
+    want = reference(x, **conv)
+    room = -(-want.shape[0] // PIXELS) * PIXELS
+    dst = np.full((room, *want.shape[1:]), -1, np.float16)
+    columns(*(from_dlpack(a, assumed_align=16) for a in (x, dst)), layout(bits),
+            tuple(conv.items()), more)  # fmt: skip
+    return dst, want
+
+
+@pytest.mark.parametrize("conv", CONVOLUTIONS)
+@pytest.mark.parametrize("bits", [1, 2])
+def test_columns_are_those_of_the_convolution(bits: int, conv: Any) -> None:
+    dst, want = run(images(2, 5, 6), bits, conv)
+    np.testing.assert_array_equal(dst[: len(want)], want)
+    assert (dst[len(want) :] == 0).all()  # images that there are not
+
+
+def test_bytes_are_counted() -> None:
+    with pytest.raises(SimulationError, match="mbarrier"):
+        run(images(1, 4, 4), 2, CONVOLUTIONS[3], 16)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "change", "shape"),
+    [
+        (ArgumentError, "OC2944", {"padding": (1,)}, (1, 4, 4)),
+        (ArgumentError, "OC2944", {"stride": (0, 1)}, (1, 4, 4)),
+        (LayoutError, "OC1329", {"padding": (200, 0)}, (1, 4, 4)),
+    ],
+)
+def test_maps_that_do_not_exist(error: Any, code: str, change: Any, shape: Any) -> None:
+    conv = tuple({**CONVOLUTIONS[3], **change}.items())
+    x, dst = images(*shape), np.zeros((16, 1, 32), np.float16)
+    with pytest.raises(error) as e:
+        columns(*(from_dlpack(a, assumed_align=16) for a in (x, dst)), layout(2), conv)
+    assert e.value.code == code
+
+
+def test_tiles_that_are_no_columns() -> None:
+    x, dst = images(1, 4, 4), np.zeros((16, 1, 32), np.float16)
+    x_, dst_ = (from_dlpack(a, assumed_align=16) for a in (x, dst))
+    conv = tuple(CONVOLUTIONS[3].items())
+    other = cute.make_composed_layout(
+        cute.make_swizzle(2, 4, 3), 0, cute.make_layout((PIXELS, CHANNELS))
+    )
+    with pytest.raises(LayoutError) as e:
+        columns(x_, dst_, other, conv)
+    assert e.value.code == "OC1391"
+    with pytest.raises(LayoutError) as e:
+        columns(from_dlpack(images(1, 4, 4).transpose(0, 3, 1, 2)), dst_, layout(2), conv)
+    assert e.value.code == "OC1392"
+
+
+def test_other_operations() -> None:
+    x, dst = images(1, 4, 4), np.zeros((16, 1, 32), np.float16)
+
+    @cute.jit
+    def wrong(x: cute.Tensor) -> None:
+        cpasync.make_im2col_tma_atom(
+            cpasync.CopyBulkTensorTileG2SOp(), x, layout(2), (PIXELS, CHANNELS), filter=(1, 1)
+        )
+
+    with pytest.raises(TypeMismatchError) as e:
+        wrong(from_dlpack(x, assumed_align=16))
+    assert e.value.code == "OC1226" and dst.any() == 0
+
+
+def test_machine_code() -> None:
+    x, dst = images(1, 4, 4), np.zeros((16, 9, 32), np.float16)
+    made = assembled(
+        cute.compile(columns, *(from_dlpack(a, assumed_align=16) for a in (x, dst)), layout(1),
+                     tuple(CONVOLUTIONS[0].items())),
+        "sm_90a",
+    )  # fmt: skip
+    assert made.cubin
+    name = "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+    assert made.ptx.count(name) == 2  # 32 channels in rows of 16
