@@ -22,12 +22,8 @@ import numpy as np
 
 from opencute.arch.descriptors import FIELDS, SWIZZLES, decode, places, swizzled
 from opencute.arch.mma import ELEMENT_BITS
-<<<<<<< HEAD
-from opencute.arch.wgmma import ROWS, wgmma_atom
-=======
 from opencute.arch.sparse import metadata_layout, run_of
-from opencute.arch.wgmma import ROWS, WgmmaAtom, wgmma_atom
->>>>>>> main
+from opencute.arch.wgmma import ROWS, wgmma_atom
 from opencute.base.errors import SimulationError
 from opencute.dialects.cute import LayoutAttr
 from opencute.dialects.hopper.wgmma import CuteWgmmaOp

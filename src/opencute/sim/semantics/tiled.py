@@ -363,25 +363,14 @@ def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, 
     _, ta, tb, tc = atom.types
     left = matrix_of(numbers_of(a, ta), atom.a, (m, k), (um, uk))
     right = matrix_of(numbers_of(b, tb), atom.b, (n, k), (un, uk)).swapaxes(1, 2)
-<<<<<<< HEAD
-    if tc == "s32":
-        total = registers_of(left @ right, atom.c, (m, n), (um, un)).astype(np.int64)
-        return (total.reshape(c.shape) + c).astype(np.int32)
-    if tc == "f16":
-        out = matrix_of(c, atom.c, (m, n), (um, un))
-        for step in range(uk):
-            part = slice(step * k, (step + 1) * k)
-            total = left[:, :, part] @ right[:, part] + out.astype(np.float32)
-            out = total.astype(np.float16)
+    if tc == "f16":  # each instruction rounds
+        out = sum_of_products(left, right, matrix_of(c, atom.c, (m, n), (um, un)), tc, k)
         return registers_of(out, atom.c, (m, n), (um, un))
     products = registers_of(left @ right, atom.c, (m, n), (um, un)).reshape(c.shape)
+    if tc == "s32":
+        return (products.astype(np.int64) + c).astype(np.int32)
     products += c
     return products.astype(c.dtype, copy=False)
-=======
-    acc = matrix_of(c, atom.c, (m, n), (um, un))
-    out = sum_of_products(left, right, acc, tc, k)
-    return registers_of(out.astype(c.dtype, copy=False), atom.c, (m, n), (um, un))
->>>>>>> main
 
 
 def sum_of_products(left: Array, right: Array, acc: Array, type: str, k: int) -> Array:
