@@ -32,6 +32,7 @@ import cutlass.cute as cute  # noqa: E402
 import cutlass.utils as utils  # noqa: E402
 from cutlass.cute.runtime import from_dlpack  # noqa: E402
 from opencute.base.knobs import KNOBS  # noqa: E402
+from opencute.kernels.gemm import HopperConfig, gemm  # noqa: E402
 from opencute.sim.simulator import Simulator  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -129,6 +130,9 @@ def cases():
     yield "mma 256x256x64 f16", call(tensor_tile, h, g, s), 2 * 256 * 256 * 64
     h, g, s = floats((512, 512), np.float16), floats((512, 512), np.float16), floats((512, 512))
     yield "mma 512x512x512 f16", call(tensor_tile, h, g, s), 2 * 512**3
+    h, g = floats((512, 512), np.float16), floats((512, 512), np.float16)
+    config = HopperConfig((128, 128))
+    yield "wgmma 512x512x512 f16", lambda: gemm(h, g, config=config), 2 * 512**3
 
 
 def public_example(path, *arguments):

@@ -237,12 +237,19 @@ class Access:
     def _gather_at_once(self, lanes: Lanes, buffer: Any, offsets: Array) -> Array | None:
         """The runs, in one native pass; None if something is wrong or that is not worth it."""
         origin = buffer.origin(lanes) if type(buffer) is SharedBuffer else 0
+        shape = offsets.shape
+        if type(origin) is np.ndarray and origin.shape[1] > 1:  # lanes of several blocks in a row
+            if origin.shape != shape[:2]:
+                return None
+            offsets, origin = offsets.reshape(-1, 1, *shape[2:]), origin.reshape(-1, 1)
         out = gather(
             buffer.raw, offsets, origin=origin, width=self.width, last=buffer.size - self.width,
             low=self.need - 1, base=buffer.base,
         )  # fmt: skip
         if out is None:
             return None
+        if offsets.shape != shape:
+            out = out.reshape(*shape, self.width)
         out = out.view(self.dtype)
         return out.reshape(*out.shape[:2], -1) if self.vector else out[..., 0]
 
@@ -520,6 +527,8 @@ class Access:
             if buffer.written is None:
                 return None
             mask = registers.garbage(self, lanes, buffer, ptr.offset, starts)
+            if mask is None:
+                return None
         elif buffer is RAW:
             table = lanes.run.table
             if type(ptr.offset) is np.ndarray:

@@ -175,7 +175,8 @@ class RowBuffer:
     """
 
     __slots__ = (
-        "_raw", "base", "guard", "lanes", "name", "origin", "size", "stride", "value", "written",
+        "_raw", "base", "done", "guard", "lanes", "name", "origin", "size", "stride", "value",
+        "written",
     )  # fmt: skip
     space = "rmem"
     read_only = False
@@ -188,6 +189,8 @@ class RowBuffer:
         self.base = base
         self.value: Array | None = None
         self.written: Array | None = np.zeros((1, 1, size), np.bool_)
+        self.done: Array | None = None
+        """Lanes that have written all of theirs, whatever `written` says."""
         self._raw: Array | None = None
         self.guard: Any = None
         """Asked at each access, for registers that asynchronous units use."""

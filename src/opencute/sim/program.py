@@ -89,22 +89,23 @@ class Program:
     spins: bool = False
 
 
-def compile_function(op: Op, *, loose_arguments: bool = False) -> Program:
+def compile_function(op: Op, *, loose_arguments: bool = False, many: bool = True) -> Program:
     """The program of a `func.func` or `gpu.func`.
 
     Args:
         op: the function.
         loose_arguments: whether its arguments may point to memory that is not initialised.
+        many: whether enough lanes may run together for native loops to be worth their price.
 
     Raises:
         SimulationError: an operation or type that the simulator does not know.
     """
-    return _Compiler(op, loose_arguments).compile()
+    return _Compiler(op, loose_arguments, many).compile()
 
 
 class _Compiler(SourceWriter):
-    def __init__(self, op: Op, loose: bool) -> None:
-        super().__init__(op, loose)
+    def __init__(self, op: Op, loose: bool, many: bool) -> None:
+        super().__init__(op, loose, many)
         self.steps: list[Step] = []
         self.current = Step("segment")
 

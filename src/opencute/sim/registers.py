@@ -75,9 +75,29 @@ def _rows(lanes: Lanes, buffer: RowBuffer, dtype: np.dtype[Any]) -> Array:
         if lanes.whole or value.shape[:2] == (1, 1):
             return value
         full = np.broadcast_to(value, (*buffer.lanes, value.shape[2]))
+        part = _part(lanes, buffer)
+        if part is not None:
+            return full[part]
         return full.reshape(-1, full.shape[2])[lanes.slot]
     rows = buffer.items(dtype)
-    return rows.reshape(*buffer.lanes, -1) if lanes.whole else rows[lanes.slot]
+    if lanes.whole:
+        return rows.reshape(*buffer.lanes, -1)
+    part = _part(lanes, buffer)
+    return rows[lanes.slot] if part is None else rows.reshape(*buffer.lanes, -1)[part]
+
+
+def _part(lanes: Lanes, buffer: RowBuffer) -> tuple[slice, slice] | None:
+    """The lanes as ranges of blocks and threads, if that is what they are."""
+    part = lanes.cache.get("part")
+    if part is None:
+        slot, each = lanes.slot, buffer.lanes[1]
+        block, thread = divmod(int(slot[0, 0]), each)
+        P, Q = lanes.P, lanes.Q
+        steps = np.arange(P)[:, None] * each + np.arange(Q)
+        ranges = thread + Q <= each and bool((slot == slot[0, 0] + steps).all())
+        part = (slice(block, block + P), slice(thread, thread + Q)) if ranges else ()
+        lanes.cache["part"] = part
+    return part or None
 
 
 def _select(rows: Array, index: Array, *, own: bool) -> Array:
@@ -85,7 +105,7 @@ def _select(rows: Array, index: Array, *, own: bool) -> Array:
     if index.ndim == 1:
         n = index.size
         first = int(index[0]) if n else 0
-        if n and int(index[-1]) - first == n - 1 and (n == 1 or bool((np.diff(index) == 1).all())):
+        if n and (n == 1 or _in_order(index)):
             part = rows[:, :, first : first + n]
             return part if own else part.copy()
         return rows[:, :, index]
@@ -101,7 +121,7 @@ def read(access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: Any)
     index = _checked(access, lanes, buffer, offset, starts, "read")
     if buffer.guard is not None:
         buffer.guard.touch(access, lanes, index, "read")
-    own = buffer.value is not None or not lanes.whole
+    own = buffer.value is not None or not (lanes.whole or _part(lanes, buffer))
     out = _select(_rows(lanes, buffer, access.dtype), index, own=own)
     return out if access.vector else out[:, :, 0]
 
@@ -113,7 +133,8 @@ def read_where(
     index = _checked(access, lanes, buffer, offset, starts, "read", mask)
     if buffer.guard is not None:
         buffer.guard.touch(access, lanes, index, "read")
-    return _select(_rows(lanes, buffer, access.dtype), index, own=not lanes.whole)
+    own = not (lanes.whole or _part(lanes, buffer))
+    return _select(_rows(lanes, buffer, access.dtype), index, own=own)
 
 
 def _covers(buffer: RowBuffer, index: Array, size: int) -> bool:
@@ -121,8 +142,31 @@ def _covers(buffer: RowBuffer, index: Array, size: int) -> bool:
         index.ndim == 1
         and index.size * size == buffer.size
         and int(index[0]) == 0
-        and (index.size == 1 or bool((np.diff(index) == 1).all()))
+        and (index.size == 1 or _in_order(index))
     )
+
+
+def _in_order(index: Array) -> bool:
+    """Whether indices follow each other without gaps."""
+    if int(index[-1]) - int(index[0]) != index.size - 1:
+        return False
+    return bool((index[1:] - index[:-1] == 1).all())
+
+
+def _done(lanes: Lanes, buffer: RowBuffer) -> None:
+    """Lanes have written all that is theirs."""
+    if buffer.done is None:
+        buffer.done = np.zeros(buffer.lanes[0] * buffer.lanes[1], np.bool_)
+    buffer.done[lanes.slot] = True
+    if buffer.done.all():
+        buffer.written = buffer.done = None
+
+
+def _merged(buffer: RowBuffer) -> None:
+    """Let `written` say of all lanes what they have written."""
+    done, buffer.done = buffer.done, None
+    if done is not None and buffer.written is not None:
+        _own_written(buffer).reshape(-1, buffer.size)[done] = True
 
 
 def write(
@@ -136,23 +180,30 @@ def write(
         value = np.full((1, 1, 1), value, access.dtype)
     elif not access.vector:
         value = value[..., None]
-    if lanes.whole and _covers(buffer, index, access.size):
+    covers = _covers(buffer, index, access.size)
+    if lanes.whole and covers:
         buffer.value = value
-        buffer.written = None
+        buffer.written = buffer.done = None
         return
     _store(lanes, buffer, index, value, access.dtype)
-    if buffer.written is not None:
+    if buffer.written is not None and covers:
+        _done(lanes, buffer)
+    elif buffer.written is not None:
         _set_written(access, lanes, buffer, index, True)
 
 
 def _store(lanes: Lanes, buffer: RowBuffer, index: Array, value: Array, dtype: Any) -> None:
     rows = buffer.items(dtype)
     if index.ndim == 1:
-        if lanes.whole:
+        part = None if lanes.whole else _part(lanes, buffer)
+        if lanes.whole or part is not None:
             grid = rows.reshape(*buffer.lanes, -1)
-            if index.size == 1:
-                k = int(index[0])
-                grid[:, :, k : k + 1] = value
+            if part is not None:
+                grid = grid[part]
+            n = index.size
+            if n and (n == 1 or _in_order(index)):
+                first = int(index[0])
+                grid[:, :, first : first + n] = value
             else:
                 grid[:, :, index] = value
         else:
@@ -176,6 +227,7 @@ def write_where(
     index = np.broadcast_to(index, each.shape)[each]
     buffer.items(access.dtype)[slot, index] = np.broadcast_to(value, each.shape)[each]
     if buffer.written is not None:
+        _merged(buffer)
         written = _own_written(buffer)
         places = (index << access.shift)[:, None] + np.arange(access.size)
         written.reshape(-1, buffer.size)[slot[:, None], places] = True
@@ -204,6 +256,7 @@ def _set_written(access: Any, lanes: Lanes, buffer: RowBuffer, index: Array, cle
     places = ((index << access.shift)[..., None] + np.arange(access.size)).reshape(
         *index.shape[:-1], -1
     )
+    _merged(buffer)
     written = buffer.written
     agreed = index.ndim == 1 and lanes.whole and clean is True
     if agreed and written is not None and written.shape[:2] == (1, 1):
@@ -212,13 +265,22 @@ def _set_written(access: Any, lanes: Lanes, buffer: RowBuffer, index: Array, cle
         written = _own_written(buffer)
         if clean is not True:
             clean = np.repeat(clean, access.size, axis=2)
-        flat = written.reshape(-1, buffer.size)
-        flat[lanes.slot[..., None], places] = clean
+        part = _part(lanes, buffer)
+        if part is not None and places.ndim == 1:
+            inner = places.size and _in_order(places)
+            where = slice(places[0], places[-1] + 1) if inner else places
+            written[part][:, :, where] = clean
+        else:
+            flat = written.reshape(-1, buffer.size)
+            flat[lanes.slot[..., None], places] = clean
     _settle(buffer)
 
 
-def garbage(access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: Any) -> Array:
-    """Which elements of these lanes nothing wrote."""
+def garbage(access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: Any) -> Array | None:
+    """Which elements of these lanes nothing wrote; None: all are written."""
+    if buffer.done is not None and buffer.done[lanes.slot].all():
+        return None
+    _merged(buffer)
     written = buffer.written
     assert written is not None
     places = _places(access, offset, starts)
@@ -226,7 +288,8 @@ def garbage(access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: A
     if written.shape[:2] == (1, 1) or lanes.whole:
         rows = written
     else:
-        rows = written.reshape(-1, buffer.size)[lanes.slot]
+        part = _part(lanes, buffer)
+        rows = written.reshape(-1, buffer.size)[lanes.slot] if part is None else written[part]
     index = np.clip(index, 0, buffer.size - 1)
     got = _select(rows, index, own=True)
     return np.invert(got.reshape(*got.shape[:2], -1, access.size).all(axis=-1))
@@ -241,5 +304,5 @@ def spoil(
     count = places.shape[-1]
     clean = np.broadcast_to(~mask, (lanes.P, lanes.Q, count))
     if buffer.written is None:
-        buffer.written = np.ones((1, 1, buffer.size), np.bool_)
+        buffer.written, buffer.done = np.ones((1, 1, buffer.size), np.bool_), None
     _set_written(access, lanes, buffer, places, clean)

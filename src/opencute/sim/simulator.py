@@ -37,6 +37,7 @@ from opencute.ir.types import FloatType, IntegerType, Type, VectorType
 from opencute.native.heap import keep_freed_memory
 from opencute.sim import semantics
 from opencute.sim.asm.expand import expand_asm
+from opencute.sim.fused.group import FEWEST
 from opencute.sim.hopper.launches.earlier import Earlier
 from opencute.sim.inline import inline_calls
 from opencute.sim.lanes import Lanes
@@ -90,7 +91,7 @@ class Simulator:
         self.earlier: dict[Any, Earlier] = {}
         """The last kernel on each stream, if it let the next one start (checking mode)."""
         self._registered: dict[int, Buffer] = {}
-        self._programs: dict[tuple[int, bool], tuple[Op, Program]] = {}
+        self._programs: dict[tuple[int, bool, bool], tuple[Op, Program]] = {}
 
     def register(self, buffer: Buffer) -> None:
         """Make an array known by its address, for pointers that are made from integers."""
@@ -162,13 +163,14 @@ class Simulator:
                 attributes or {},
             )  # fmt: skip
 
-    def program(self, module: Op, function: Op, loose: bool) -> Program:
-        """The compiled form of a function, kept as long as the simulator."""
-        key = (id(function), loose)
+    def program(self, module: Op, function: Op, loose: bool, lanes: int = 1) -> Program:
+        """The compiled form of a function for so many lanes, kept as long as the simulator."""
+        many = lanes >= FEWEST
+        key = (id(function), loose, many)
         known = self._programs.get(key)
         if known is None or known[0] is not function:
             inlined = inline_calls(function, lambda name: _find(module, name))
-            program = compile_function(expand_asm(inlined), loose_arguments=loose)
+            program = compile_function(expand_asm(inlined), loose_arguments=loose, many=many)
             known = self._programs[key] = (function, program)
         return known[1]
 
@@ -341,7 +343,8 @@ class _Run:
         _check_resources(op, name, grid, cluster, smem, target(self.sim.target))
         if _cooperative(attributes):
             _check_resident(op, name, grid, block, smem, target(self.sim.target))
-        program = self.sim.program(self.module, kernel, self.loose)
+        lanes = grid[0] * grid[1] * grid[2] * block[0] * block[1] * block[2]
+        program = self.sim.program(self.module, kernel, self.loose, lanes)
         before = (self.grid, self.block, self.lanes, self.host, self.group, self.threads)
         self.grid, self.block = _three(grid), _three(block)
         self.cluster = _cluster(kernel, cluster)

@@ -52,9 +52,10 @@ class SourceWriter:
     Args:
         op: the function.
         loose: whether its arguments may point to memory that is not initialised.
+        many: whether there may be enough lanes for native loops to be worth their price.
     """
 
-    def __init__(self, op: Op, loose: bool) -> None:
+    def __init__(self, op: Op, loose: bool, many: bool) -> None:
         self.op = op
         self.body = op.regions[0].block
         self.tracked = Tracked(self.body, loose_arguments=loose)
@@ -68,7 +69,8 @@ class SourceWriter:
         self.functions: list[str] = []
         self.aliases: dict[Value, Value] = {}
         self.known: dict[Any, Op] = {}
-        self.fuser = Fuser(op, self.aliases, self.v, self.bind)
+        self.many = many
+        self.fuser = Fuser(op if many else None, self.aliases, self.v, self.bind)
 
     # ------------------------------------------------------------------ names
     def bind(self, value: Any, prefix: str) -> str:
@@ -188,7 +190,7 @@ class SourceWriter:
         after: list[Any] = []
         if tracked_result and rule.taint != "memory":
             self._spread(op, rule, indent, after)
-        if may_fuse(op) and not (tracked_result and rule.spread is not None):
+        if self.many and may_fuse(op) and not (tracked_result and rule.spread is not None):
             out.append(Fusable(op, function, rule.lanes, line, after))
         else:
             out += [line, *after]
@@ -206,6 +208,7 @@ class SourceWriter:
             return False
         for value, same in zip(op.results, before.results, strict=True):
             self.aliases[value] = same
+            self.fuser.same.setdefault(same, []).append(value)
         return True
 
     def _spread(self, op: Op, rule: Rule, indent: str, out: list[Any]) -> None:

@@ -71,19 +71,21 @@ class Fuser:
     """Makes groups of the operations of one function.
 
     Args:
-        op: the function.
+        op: the function; None: there is nothing to fuse.
         aliases: values that are another value, filled as the source is written.
         name_of: the source's name for a value.
         bind: gives an object a name in the source.
     """
 
     def __init__(
-        self, op: Op, aliases: dict[Value, Value], name_of: Callable[[Value], str],
+        self, op: Op | None, aliases: dict[Value, Value], name_of: Callable[[Value], str],
         bind: Callable[[Any, str], str],
     ) -> None:  # fmt: skip
         self.aliases, self.name_of, self.bind = aliases, name_of, bind
         self.users: dict[Value, list[Op]] = {}
-        for inner in op.walk():
+        self.same: dict[Value, list[Value]] = {}
+        """The aliases of a value."""
+        for inner in op.walk() if op is not None else ():
             for value in inner.operands:
                 self.users.setdefault(value, []).append(inner)
 
@@ -111,13 +113,10 @@ class Fuser:
     def _outputs(self, run: Sequence[Fusable]) -> list[Value]:
         """Results that are used elsewhere."""
         inside = {f.op for f in run}
-        same: dict[Value, list[Value]] = {}
-        for alias, value in self.aliases.items():
-            same.setdefault(value, []).append(alias)
         out: list[Value] = []
         for f in run:
             (result,) = f.op.results
-            everyone = (result, *same.get(result, ()))
+            everyone = (result, *self.same.get(result, ()))
             if any(user not in inside for v in everyone for user in self.users.get(v, ())):
                 out.append(result)
         return out

@@ -33,6 +33,8 @@ from opencute.sim.values import Array
 
 __all__ = ["Flight", "start"]
 
+_FEW = 16  # different words of the shadow that are looked at one by one
+
 
 class Flight:
     """One access of a unit that is under way.
@@ -74,7 +76,9 @@ class Flight:
             mine = shadow.writer[pieces] & WHO == self.agent
             shadow.writer[pieces[mine]] = (now << TIME) + FOREIGN + self.agent
         elif shadow.columns:
-            shadow.column(self.agent).words[pieces] = now << 8
+            column = shadow.column(self.agent)
+            column.words[pieces] = now << 8
+            column.flying, column.latest = column.flying - 1, now
         if self.arena is not None:
             blocks = self.pieces // (self.arena.stride >> self.shift)
             self.checker.trailing.by_unit(
@@ -140,14 +144,23 @@ class _AgentCheck(AccessCheck):
             shadow.write_op[self.pieces] = number
         elif shadow.columns:
             column = shadow.column(self.agent)
+            column.flying += 1
             column.words[self.pieces] = READING
             column.op[self.pieces] = number
         else:
             self._remember_readers()
 
     def _against_writers(self) -> None:
-        super()._against_writers()
+        every = self.pieces, self.slots
         before = self.shadow.writer.take(self.pieces)
+        few = _first_of_each(before)
+        if few is not None:  # what follows depends on nothing but the word and who asks
+            self.pieces, self.slots, before = self.pieces[few], self.slots[: few.size], before[few]
+        self._against_words(before)
+        self.pieces, self.slots = every
+
+    def _against_words(self, before: Array) -> None:
+        super()._against_writers()
         who = before & WHO
         ordinary = np.flatnonzero((before != 0) & (who < AGENTS))
         if ordinary.size == 0:
@@ -167,3 +180,15 @@ class _AgentCheck(AccessCheck):
             hint='cute.arch.fence_proxy("async.shared", space="cta") after the writes, and a '
             "barrier before the asynchronous operation",
         )  # fmt: skip
+
+
+def _first_of_each(words: Array) -> Array | None:
+    """Where each word is first, in order; None if there are many different ones."""
+    found = [0]
+    rest = np.flatnonzero(words != words[0])
+    while rest.size:
+        if len(found) == _FEW:
+            return None
+        found.append(int(rest[0]))
+        rest = rest[words[rest] != words[rest[0]]]
+    return np.array(found)

@@ -12,6 +12,7 @@ waited: until then nobody may write there, and what is read must have passed a p
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,14 @@ from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
 from opencute.sim.values import Array
 
-__all__ = ["take_off"]
+__all__ = ["CORE", "take_off"]
 
-_CORE = 16  # bytes of a row of a core matrix
+CORE = 16  # bytes of a row of a core matrix
 _GROUPS = 8  # that wait_group tells apart
 
 
 def take_off(
-    op: Op, lanes: Lanes, slots: Array, places: list[Array], groups: Array
+    op: Op, lanes: Lanes, slots: Array, cores: list[list[Array]], groups: Array
 ) -> list[Any]:  # fmt: skip
     """Warps start to read.
 
@@ -35,7 +36,8 @@ def take_off(
         op: the product.
         lanes: who starts it.
         slots: the threads of each warp, (warps, 32).
-        places: for each operand, places of its bytes in the arena, (warps, ...).
+        cores: for each operand and warp, what it reads: runs of 16 bytes by where they begin in
+            the arena, sorted.
         groups: for each warp, the number of the group that the product belongs to.
 
     Returns:
@@ -47,11 +49,17 @@ def take_off(
     checker, run = lanes.run.checker, lanes.run
     out: list[Any] = []
     for w, own in enumerate(slots):
-        every = np.concatenate([p[w].reshape(-1) // _CORE for p in places])
         agent = checker.agent(
             ("product", int(own[0]), int(groups[w]) % _GROUPS), "a product of a warpgroup"
         )
-        unique = np.unique(every) * _CORE
-        whole = run.group.arena.whole
-        out.append(checker.async_read(op, run, own[:1], whole, unique, _CORE, agent))
+        whole, unique = run.group.arena.whole, _joined([each[w] for each in cores])
+        out.append(checker.async_read(op, run, own[:1], whole, unique, CORE, agent))
     return out
+
+
+def _joined(parts: list[Array]) -> Array:
+    """Sorted places of several operands as one such list."""
+    parts = sorted(parts, key=lambda p: int(p[0]))
+    every = np.concatenate(parts)
+    apart = all(a[-1] < b[0] for a, b in pairwise(parts))
+    return every if apart else np.unique(every)

@@ -197,6 +197,8 @@ class Products:
 
     def _reads_of(self, one: _Started) -> list[Any]:
         """What the warpgroups of its lanes, of one or more blocks, have read for it."""
+        if not self.reads:
+            return []
         pairs = np.stack([self.party(one.lanes).ravel(), one.numbers.ravel()], axis=1)
         each = np.unique(pairs, axis=0).tolist()
         return [f for party, number in each for f in self.reads.get((party, number), ())]

@@ -76,15 +76,21 @@ class Proxies:
 
     def start(self, group: Group) -> None:
         """Other blocks run from now on."""
-        n = group.blocks * group.threads
-        self.times = np.zeros((n, _KEPT), np.int64)
-        self.count = np.zeros(n, np.int64)
+        self.size = group.blocks * group.threads
+        self.times = np.zeros((0, _KEPT), np.int64)  # as many as there are threads, once one fences
+        self.count = np.zeros(0, np.int64)
         self.fences: list[_Fence] = []
+
+    def _begin(self) -> None:
+        if self.count.size < self.size:
+            self.times = np.zeros((self.size, _KEPT), np.int64)
+            self.count = np.zeros(self.size, np.int64)
 
     def fence(self, lanes: Lanes) -> None:
         """Threads fence: what they know, and what they did, units may see from now on."""
         clocks, slots = self.clocks, lanes.slot.ravel()
         now = clocks.tick()
+        self._begin()
         self.times[slots, self.count[slots] % _KEPT] = now
         self.count[slots] += 1
         ids, row = np.unique(clocks.row[slots], return_inverse=True)
@@ -103,28 +109,35 @@ class Proxies:
             times: when they wrote.
         """
         first = self.clocks.first_block * self.clocks.threads
-        pairs = np.unique(np.stack([writers, times]), axis=1)
-        for writer, time in zip(*pairs.tolist(), strict=True):
-            slot = writer - first
-            if not 0 <= slot < self.count.size:
-                continue
-            if self._by_writer(issuer, slot, time) or self._by_others(issuer, writer, time):
-                continue
-            return int(np.flatnonzero((writers == writer) & (times == time))[0])
+        pairs = (
+            np.unique(np.stack([writers, times]), axis=1)
+            if writers.size > 1
+            else (np.stack([writers, times]))
+        )
+        self._begin()
+        slots = pairs[0] - first
+        pairs = pairs[:, (slots >= 0) & (slots < self.count.size)]
+        if not pairs.size:
+            return None
+        pairs = pairs[:, ~self._by_writers(issuer, pairs[0] - first, pairs[1])]
+        for writer, time in pairs.T.tolist():
+            if not self._by_others(issuer, writer, time):
+                return int(np.flatnonzero((writers == writer) & (times == time))[0])
         return None
 
-    def _by_writer(self, issuer: int, slot: int, time: int) -> bool:
-        """Whether the writer fenced, and the issuer knows that."""
-        if self.count[slot] > _KEPT and self.times[slot].min() >= time:
-            return True  # older fences are forgotten
-        later = self.times[slot][self.times[slot] >= time]
-        if slot == issuer:
-            return bool(later.size)
-        if not later.size:
-            return False
-        thread = slot + self.clocks.first_block * self.clocks.threads
-        slots = np.full(later.size, issuer)
-        return bool(self.clocks.knows(slots, np.full(later.size, thread), later).any())
+    def _by_writers(self, issuer: int, slots: Array, times: Array) -> Array:
+        """Which of the writers have fenced, as the issuer knows."""
+        fenced = self.times[slots]
+        later = fenced >= times[:, None]
+        out = (self.count[slots] > _KEPT) & (fenced.min(axis=1) >= times)  # older: forgotten
+        out |= (slots == issuer) & later.any(axis=1)
+        ask = np.flatnonzero(~out & later.any(axis=1))
+        if ask.size:
+            # Who knows of a later fence knows of the first one.
+            least = np.where(later[ask], fenced[ask], np.iinfo(np.int64).max).min(axis=1)
+            threads = slots[ask] + self.clocks.first_block * self.clocks.threads
+            out[ask] = self.clocks.knows(np.full(ask.size, issuer), threads, least)
+        return out
 
     def _by_others(self, issuer: int, writer: int, time: int) -> bool:
         """Whether anybody fenced who knew of the write, and the issuer knows that."""

@@ -14,6 +14,7 @@ computes its own 16 rows: the warps of a warpgroup need not come together, but h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 from opencute.arch.descriptors import FIELDS, SWIZZLES, decode, places, swizzled
 from opencute.arch.mma import ELEMENT_BITS
 from opencute.arch.sparse import metadata_layout, run_of
-from opencute.arch.wgmma import ROWS, WgmmaAtom, wgmma_atom
+from opencute.arch.wgmma import ROWS, wgmma_atom
 from opencute.base.errors import SimulationError
 from opencute.dialects.cute import LayoutAttr
 from opencute.dialects.hopper.wgmma import CuteWgmmaOp
@@ -31,7 +32,7 @@ from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.hopper.parties import parties_of
-from opencute.sim.hopper.product_reads import take_off
+from opencute.sim.hopper.product_reads import CORE, take_off
 from opencute.sim.hopper.products import Operands, products_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
@@ -48,6 +49,7 @@ from opencute.sim.values import Array
 __all__ = ["Operand"]
 
 _WARPS = 4
+_REMEMBERED = 64  # sets of descriptors that an operand keeps the places of
 _ROWS = ROWS // _WARPS
 _WIDTHS = {mode: width for width, mode in SWIZZLES.items()}
 
@@ -95,6 +97,23 @@ def _dtype(type: str) -> np.dtype[Any]:
     return np.dtype(getattr(ml_dtypes, name, None) or name)
 
 
+@dataclass(eq=False)
+class _Places:
+    """Where some warps find an operand, in the shared memory of their block.
+
+    Args:
+        places: of its elements, not to be written to.
+        first: the least of them.
+        last: the greatest.
+        cores: of the rows of core matrices, once anybody asked.
+    """
+
+    places: Array
+    first: int
+    last: int
+    cores: Array | None = None
+
+
 class Operand:
     """An operand in shared memory.
 
@@ -123,6 +142,7 @@ class Operand:
         _, self.uses, self.steps = extents(layout)
         units = (tile.fixed[:, None] + np.arange(tile.run)).reshape(-1)
         self.units = units.reshape(self.steps, self.uses).T  # (uses, steps)
+        self.known: dict[Any, _Places] = {}
 
     def read(
         self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None
@@ -154,13 +174,45 @@ class Operand:
         Raises:
             SimulationError: they are not in shared memory.
         """
-        address = self._addresses(low, rows)
+        known = self._known(low, rows)
         arena = lanes.run.group.arena
-        byte = address - SHARED_BASE
-        bad = (byte < 0) | (byte + self.bits // 8 > arena.size)
-        if bad.any():
-            self._outside(lanes, low, address, bad)
-        return byte + (blocks * arena.stride)[:, None, None]
+        if known.first < 0 or known.last + self.bits // 8 > arena.size:
+            byte = known.places
+            bad = (byte < 0) | (byte + self.bits // 8 > arena.size)
+            self._outside(lanes, low, byte + SHARED_BASE, bad)
+        return (
+            known.places + (blocks * arena.stride)[:, None, None] if blocks.any() else known.places
+        )
+
+    def cores(
+        self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None
+    ) -> list[Array]:  # fmt: skip
+        """For each warp, the rows of core matrices that it reads: places in the arena, sorted.
+
+        Raises:
+            SimulationError: they are not in shared memory.
+        """
+        out: list[Array] = []
+        arena = lanes.run.group.arena
+        for w, block in enumerate(blocks.tolist()):
+            mine = low[w : w + 1], None if rows is None else rows[w : w + 1]
+            self.places(lanes, blocks[w : w + 1] * 0, *mine)
+            known = self._known(*mine)
+            if known.cores is None:
+                known.cores = np.unique(known.places // CORE) * CORE
+            out.append(known.cores + block * arena.stride)
+        return out
+
+    def _known(self, low: Array, rows: Array | None) -> _Places:
+        """Places for these descriptors, which come again in each turn of a loop."""
+        key = (low.shape, low.tobytes(), None if rows is None else rows.tobytes())
+        known = self.known.get(key)
+        if known is None:
+            if len(self.known) >= _REMEMBERED:
+                self.known.clear()
+            byte = self._addresses(low, rows) - SHARED_BASE
+            known = self.known[key] = _Places(byte, int(byte.min()), int(byte.max()))
+        return known
 
     def _addresses(self, low: Array, rows: Array | None) -> Array:
         """Shared addresses, (warps, uses * extent, products * steps * k)."""
@@ -283,16 +335,16 @@ class _Product:
         """Tell the checking mode what is read from now on."""
         blocks = _of_warps(warps, self.op, lanes.bid, "their block") - lanes.run.first_block
         low = self._lows(warps, [operands.b], "B")
-        places = [self.right.places(lanes, blocks, low, None)]
+        cores = [self.right.cores(lanes, blocks, low, None)]
         if isinstance(self.left, Operand):
             low = self._lows(warps, [operands.a], "A")
             warp = _of_warps(warps, self.op, np.asarray(lanes.tid) // 32, "their warp")
-            places.append(self.left.places(lanes, blocks, low, warp % _WARPS))
+            cores.append(self.left.cores(lanes, blocks, low, warp % _WARPS))
         slots = warps.rows(lanes.slot)[:, :, 0]
         products = products_of(lanes.run.group)
         groups = products.commits[slots[:, 0]]
         parties = warps.rows(products.party(lanes))[:, 0, 0]
-        flights = take_off(self.op, lanes, slots, places, groups)
+        flights = take_off(self.op, lanes, slots, cores, groups)
         for party, number, flight in zip(parties.tolist(), numbers.tolist(), flights, strict=True):
             products.reads.setdefault((party, number), []).append(flight)
 
@@ -335,8 +387,7 @@ class _Product:
         blocks = _of_warps(warps, op, lanes.bid, "their block") - lanes.run.first_block
         starts = self.d.starts(())
         rows = warps.rows(self.d.access.read(lanes, d, starts))
-        acc = matrix_of(rows, self.c_layout, (m, n), (um, un))
-        acc = np.where(adds[:, None, None], acc, np.zeros((), acc.dtype))
+        kept = np.where(adds[:, None, None], rows, np.zeros((), rows.dtype))
         left, bad_left = self._left(lanes, warps, blocks, products)
         if self.atom.sparse:
             left = expanded(op, left, self._codes(warps, products), self.atom.types[1])
@@ -345,14 +396,27 @@ class _Product:
         inverse = inverse.reshape(-1)
         right, bad_right = self.right.read(lanes, keys[:, 0], keys[:, 1:], None)
         self._tell(lanes, right.size * right.dtype.itemsize)
-        out = np.empty(acc.shape, acc.dtype)
         numbers = numbers_of(right, self.atom.types[2])
-        for i in range(keys.shape[0]):
-            mine = inverse == i
-            out[mine] = _added(self.atom, left[mine], numbers[i].T, acc[mine], k)
-        value = warps.back(registers_of(out, self.c_layout, (m, n), (um, un)))
+        pairs = [(inverse == i, numbers[i].T) for i in range(keys.shape[0])]
+        layout, tile, whole = self.c_layout, (m, n), (left.shape[0], um * m, un * n)
+        if self.atom.types[3] == "f16":  # each instruction rounds
+            acc = matrix_of(kept, layout, tile, (um, un))
+            for first in range(0, left.shape[2], k):
+                part = slice(first, first + k)
+                for mine, other in pairs:
+                    total = left[mine][:, :, part] @ other[part] + acc[mine].astype(np.float32)
+                    acc[mine] = total.astype(np.float16)
+            rows = registers_of(acc, layout, tile, (um, un))
+        else:
+            out = np.empty(whole, left.dtype)
+            for mine, other in pairs:
+                part = left if len(pairs) == 1 else left[mine]
+                flat = part.reshape(-1, part.shape[2]) @ other  # one product for all warps
+                out[mine] = flat.reshape(-1, um * m, un * n)
+            rows = _sum(registers_of(out, layout, tile, (um, un)).reshape(kept.shape), kept)
+        value = warps.back(rows)
         self.d.access.write(lanes, value, d, starts)
-        bad = self._garbage(lanes, d, adds, warps, (bad_left, bad_right, inverse), out.shape)
+        bad = self._garbage(lanes, d, adds, warps, (bad_left, bad_right, inverse), whole)
         if bad is not None:
             mask = warps.back(registers_of(bad, self.c_layout, (m, n), (um, un)))
             self.d.access.leave(lanes, d, Taint(mask, op), starts)
@@ -408,8 +472,8 @@ class _Product:
         """Which elements of the result depend on garbage."""
         bad_left, bad_right, inverse = sides
         out = np.zeros(shape, np.bool_)
-        garbage = self.d.access.garbage(lanes, d, self.d.starts(()))
-        if adds.any() and garbage is not None:
+        garbage = self.d.access.garbage(lanes, d, self.d.starts(())) if adds.any() else None
+        if garbage is not None:
             um, un, _ = self.uses
             full = np.broadcast_to(
                 lanes.full(garbage.mask), (lanes.P, lanes.Q, self.d.tile.length or 1)
@@ -427,18 +491,12 @@ class _Product:
         lanes.run.count("read", "smem", size // 16, 16, 16)
 
 
-def _added(atom: WgmmaAtom, left: Array, right: Array, acc: Array, k: int) -> Array:
-    """``acc + left @ right``: exact for integers; else each sum is rounded as the accumulator is
-    (f16 after each instruction)."""
-    if atom.types[3] == "s32":
-        total = (left @ right).astype(np.int64) + acc
-        return total.astype(np.int32)
-    if atom.types[3] == "f16":
-        for first in range(0, left.shape[2], k):
-            part = slice(first, first + k)
-            acc = (left[:, :, part] @ right[part] + acc.astype(np.float32)).astype(np.float16)
-        return acc
-    return left @ right + acc
+def _sum(products: Array, kept: Array) -> Array:
+    """Products and what they are added to, exact for integers."""
+    if kept.dtype == np.int32:
+        return (products.astype(np.int64) + kept).astype(np.int32)
+    products += kept
+    return products
 
 
 def _offset(pointer: SimPointer) -> int:

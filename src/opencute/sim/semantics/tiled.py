@@ -363,9 +363,14 @@ def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, 
     _, ta, tb, tc = atom.types
     left = matrix_of(numbers_of(a, ta), atom.a, (m, k), (um, uk))
     right = matrix_of(numbers_of(b, tb), atom.b, (n, k), (un, uk)).swapaxes(1, 2)
-    acc = matrix_of(c, atom.c, (m, n), (um, un))
-    out = sum_of_products(left, right, acc, tc, k)
-    return registers_of(out.astype(c.dtype, copy=False), atom.c, (m, n), (um, un))
+    if tc == "f16":  # each instruction rounds
+        out = sum_of_products(left, right, matrix_of(c, atom.c, (m, n), (um, un)), tc, k)
+        return registers_of(out, atom.c, (m, n), (um, un))
+    products = registers_of(left @ right, atom.c, (m, n), (um, un)).reshape(c.shape)
+    if tc == "s32":
+        return (products.astype(np.int64) + c).astype(np.int32)
+    products += c
+    return products.astype(c.dtype, copy=False)
 
 
 def sum_of_products(left: Array, right: Array, acc: Array, type: str, k: int) -> Array:

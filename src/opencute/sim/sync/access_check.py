@@ -32,6 +32,7 @@ from opencute.sim.sync.shadow import (
     TIME,
     WHO,
     WHOLE_BLOCK,
+    Column,
     Shadow,
 )
 from opencute.sim.values import Array
@@ -42,6 +43,18 @@ if TYPE_CHECKING:
 __all__ = ["AccessCheck"]
 
 _SEVERAL = WARP  # in the place of a lane
+_MANY = 32  # pieces that are worth a look at whether they follow each other
+
+
+def _span(pieces: Array) -> slice | None:
+    """The pieces as a range, if they are one, in order."""
+    n = pieces.size
+    if n < _MANY:
+        return None
+    first = int(pieces[0])
+    if int(pieces[-1]) - first != n - 1 or not (pieces[1:] - pieces[:-1] == 1).all():
+        return None
+    return slice(first, first + n)
 
 
 class AccessCheck:
@@ -49,6 +62,11 @@ class AccessCheck:
 
     Arrays have one element for each piece that is touched, flat: the piece, and who touches it.
     """
+
+    span: slice | None = None
+    """The pieces, if they follow each other; then each is touched once."""
+    blocks: Array | None = None
+    """The blocks of those who touch them, if that is known without a look at each."""
 
     def __init__(
         self, checker: Checker, lanes: Lanes, access: Any, verb: str, buffer: Any,
@@ -68,6 +86,8 @@ class AccessCheck:
         else:
             self.pieces = np.broadcast_to(pieces, shape).reshape(-1)
             self.slots = np.broadcast_to(slots, shape).reshape(-1)
+            self.blocks = lanes.bid if type(lanes.bid) is np.ndarray else np.array([lanes.bid])
+        self.span = _span(self.pieces)
         self._begin()
 
     def _begin(self) -> None:
@@ -88,6 +108,13 @@ class AccessCheck:
         """The block (of those that run) whose shared memory each piece is in."""
         stride = self.buffer.arena.stride >> self.shadow.shift
         return self.pieces // stride
+
+    def _words(self, words: Array) -> Array:
+        """The words of the pieces; to be looked at before others are written."""
+        return words.take(self.pieces) if self.span is None else words[self.span]
+
+    def _set(self, words: Array, values: Any) -> None:
+        words[self.pieces if self.span is None else self.span] = values
 
     def _least_floor(self) -> int:
         """The time up to which all of these lanes know their blocks."""
@@ -123,7 +150,7 @@ class AccessCheck:
         return mine
 
     def _against_writers(self) -> None:
-        before = self.shadow.writer.take(self.pieces)
+        before = self._words(self.shadow.writer)
         same_block = self.shadow.columns > 0 or self.clocks.blocks == 1
         most = int(before.max())
         if most == 0:
@@ -175,9 +202,9 @@ class AccessCheck:
         mine = self._mine()
         if self.verb == "begin":
             mine = (mine & ~PENDING) | PENDING
-        shadow.writer[self.pieces] = mine
-        shadow.write_op[self.pieces] = self.checker.number(self.access.op)
-        if self.verb == "update" and self.strength == 2:
+        self._set(shadow.writer, mine)
+        self._set(shadow.write_op, self.checker.number(self.access.op))
+        if self.span is not None or (self.verb == "update" and self.strength == 2):
             return
         found = shadow.writer.take(self.pieces)
         if self.verb == "update":
@@ -228,18 +255,18 @@ class AccessCheck:
             return
         shadow, threads = self.shadow, self.clocks.threads
         inner = self.slots % threads if self.clocks.blocks > 1 else self.slots
-        warp, lane = inner >> 5, inner & 31
-        at = warp * shadow.writer.size + self.pieces
-        mine = lane + ((self.clocks.now << 8) + (self.strength << 6))
+        at = (inner >> 5) * shadow.writer.size
+        at += self.pieces
+        mine = (inner & 31) + ((self.clocks.now << 8) + (self.strength << 6))
         flat = shadow.reader.reshape(-1)
         flat[at] = mine
-        found = flat.take(at)
-        shared = np.flatnonzero(found != mine)
-        if shared.size:
-            flat[at[shared]] = (found[shared] & ~63) | _SEVERAL
-        shadow.last_read[self.pieces] = (self.clocks.now << 32) + self.checker.number(
-            self.access.op
-        )
+        if self.span is None:
+            found = flat.take(at)
+            shared = np.flatnonzero(found != mine)
+            if shared.size:
+                flat[at[shared]] = (found[shared] & ~63) | _SEVERAL
+        now = (self.clocks.now << 32) + self.checker.number(self.access.op)
+        self._set(shadow.last_read, now)
 
     def _remember_far_readers(self) -> None:
         """Readers of another block's memory have a column for each of their warps."""
@@ -261,7 +288,10 @@ class AccessCheck:
     def _against_extra(self) -> None:
         """Readers that are no threads of the block: those of other blocks, and agents."""
         clocks = self.clocks
+        each = np.unique(self.slots)
         for column in self.shadow.extra.values():
+            if column.who >= AGENTS and not column.flying and self._all_know(each, column):
+                continue
             words = column.words.take(self.pieces)
             at = np.flatnonzero(words)
             if self.strength:
@@ -282,10 +312,16 @@ class AccessCheck:
                     self._still_read(i, column.who, op)
                 self._race(i, int(who[~ok][0]), "read", op)
 
+    def _all_know(self, slots: Array, column: Column) -> bool:
+        """Whether threads know all that a unit has read."""
+        n = slots.size
+        known = self.clocks.knows(slots, np.full(n, column.who), np.full(n, column.latest))
+        return bool(known.all())
+
     def _against_readers_of_shared(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
-        latest = shadow.last_read.take(self.pieces) >> 32
-        at = np.flatnonzero(latest > (self.floor if self.away is None else 0))
+        floor = self.floor if self.away is None else 0
+        at = np.flatnonzero(self._words(shadow.last_read) >= (floor + 1) << 32)
         if at.size == 0:
             return
         words = shadow.reader[:, self.pieces[at]].T
@@ -348,15 +384,24 @@ class AccessCheck:
 
     # ------------------------------------------------------------------ readers of global memory
     def _remember_readers(self) -> None:
+        shadow = self.shadow
+        before, mine = self._words(shadow.reader[0]), self._mine()
+        self._remember_beside(before, mine)
+        self._set(shadow.last_read, self.checker.number(self.access.op))
+        if self.blocks is None or self.clocks.blocks == 1:
+            block = self.slots if self.clocks.blocks > 1 else self.slots[:1]
+            self.blocks = (block + self.first) // self.clocks.threads
+        shadow.blocks.update(np.unique(self.blocks).tolist())
+
+    def _remember_beside(self, before: Array, mine: Array) -> None:
+        """Readers of what others have read before, or read now."""
         shadow, threads = self.shadow, self.clocks.threads
-        before = shadow.reader[0].take(self.pieces)
-        mine = self._mine()
-        block = (self.slots + self.first) // threads
-        new = mine
+        new: Array = mine
         # What stands for several readers is as weak as the weakest of them.
-        weakest = np.minimum(np.where(before == 0, 3, (before >> STRENGTH) & 3), self.strength)
-        time = self.time + (weakest << STRENGTH)
+        weakest: Any = self.strength
         if before.any():
+            weakest = np.minimum(np.where(before == 0, 3, (before >> STRENGTH) & 3), weakest)
+            block = (self.slots + self.first) // threads
             level, who = (before >> LEVEL) & 3, before & WHO
             own = (before != 0) & (level == ONE) & (who == self.slots + self.first)
             theirs = np.where(level == ONE, who // threads, who)
@@ -366,27 +411,29 @@ class AccessCheck:
             ask = np.flatnonzero((before != 0) & ~own & ~past & (level == ONE))
             if ask.size and self.clocks.row.any():
                 past[ask] = self.clocks.knows(self.slots[ask], who[ask], before[ask] >> TIME)
-            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL) + time
+            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL)
+            wide += self.time + (weakest << STRENGTH)
             new = np.where((before == 0) | own | past, mine, wide)
-        shadow.reader[0][self.pieces] = new
-        found = shadow.reader[0].take(self.pieces)
+        self._set(shadow.reader[0], new)
+        if self.span is not None:
+            return
+        found = self._words(shadow.reader[0])
         bad = np.flatnonzero(found != new)
-        if bad.size:
-            theirs = np.where((found[bad] >> LEVEL) & 3 == ONE, (found[bad] & WHO) // threads,
-                              found[bad] & WHO)  # fmt: skip
-            same = ((found[bad] >> LEVEL) & 3 != EVERYBODY) & (theirs == block[bad])
-            # A place that several blocks meet at in one operation must end as everybody's.
-            order = np.argsort(~same, kind="stable")
-            wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block[bad], EVERYBODY << LEVEL)
-            shadow.reader[0][self.pieces[bad[order]]] = (wide + time[bad])[order]
-        shadow.last_read[self.pieces] = self.checker.number(self.access.op)
-        shadow.blocks.update(
-            np.unique(block).tolist() if self.clocks.blocks > 1 else block[:1].tolist()
-        )
+        if bad.size == 0:
+            return
+        found, pieces = found[bad], self.pieces[bad]
+        block = (self.slots[bad] + self.first) // threads
+        theirs = np.where((found >> LEVEL) & 3 == ONE, (found & WHO) // threads, found & WHO)
+        same = ((found >> LEVEL) & 3 != EVERYBODY) & (theirs == block)
+        # A place that several blocks meet at in one operation must end as everybody's.
+        order = np.argsort(~same, kind="stable")
+        wide = np.where(same, (WHOLE_BLOCK << LEVEL) + block, EVERYBODY << LEVEL)
+        wide += self.time + ((weakest if type(weakest) is int else weakest[bad]) << STRENGTH)
+        shadow.reader[0][pieces[order]] = wide[order]
 
     def _against_readers(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
-        before = shadow.reader[0].take(self.pieces)
+        before = self._words(shadow.reader[0])
         if not before.any():
             return
         level, who, time = (before >> LEVEL) & 3, before & WHO, before >> TIME

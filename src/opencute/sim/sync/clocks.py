@@ -94,6 +94,14 @@ class Row:
         warp = block * clocks.warps + inner // WARP
         return max(get(key(BLOCK, block), 0), get(key(WARPS, warp), 0), get(key(THREAD, thread), 0))
 
+    def known(self, clocks: Clocks, threads: Array) -> Array:
+        """As `knows`, for many, of which most are the same ones."""
+        first = int(threads[0])
+        if threads.size == 1 or (threads == first).all():
+            return np.full(threads.size, self.knows(clocks, first))
+        names, inverse = np.unique(threads, return_inverse=True)
+        return np.array([self.knows(clocks, t) for t in names.tolist()], np.int64)[inverse]
+
 
 NOTHING = Row({})
 
@@ -229,15 +237,19 @@ class Clocks:
         if rest.size == 0:
             return out
         rows = self.row[slots[rest]]
-        for i in np.unique(rows).tolist():
+        first_row = int(rows[0])
+        alike = bool((rows == first_row).all())
+        for i in (first_row,) if alike else np.unique(rows).tolist():
             if i == 0:
                 continue
-            at = rest[rows == i]
+            at = rest if alike else rest[rows == i]
             row, within = self.rows[i], inside[at]
             known = np.zeros(at.size, np.int64)
-            known[within] = row.dense(self)[other[at[within]]]
-            for j in np.flatnonzero(~within).tolist():
-                known[j] = row.knows(self, int(threads[at[j]]))
+            if within.any():
+                known[within] = row.dense(self)[other[at[within]]]
+            far = np.flatnonzero(~within)
+            if far.size:
+                known[far] = row.known(self, threads[at[far]])
             out[at] = times[at] <= known
         return out
 

@@ -47,6 +47,10 @@ class Column:
         self.words = np.zeros(size, np.int64)
         self.op = np.zeros(size, np.int32)
         self.who = who
+        self.flying = 0
+        """Of a unit: reads that have not ended."""
+        self.latest = 0
+        """Of a unit: when the last one ended."""
 
 
 class Shadow:
@@ -64,7 +68,8 @@ class Shadow:
         n = -(-size // 4)
         self.writer = np.zeros(n, np.int64)
         self.write_op = np.zeros(n, np.int32)
-        self.last_read = np.zeros(n, np.int64)  # time << 32 | operation
+        # Of shared memory: time << 32 | operation.
+        self.last_read = np.zeros(n, np.int64 if columns else np.int32)
         self.reader = np.zeros((max(columns, 1), n), np.int64)
         self.blocks: set[int] = set()
         self.foreign = False
