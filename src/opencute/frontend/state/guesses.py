@@ -169,7 +169,7 @@ def _ours(fn: types.FunctionType) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _asking(code: types.CodeType) -> bool:
-    """Whether code asks itself: by a function's name, `is True`, a `match`, or by catching what goes
+    """Whether code asks itself: by a function, `is True`, a `match`, or by catching what goes
     wrong with a value of another kind."""
     for one in codes_in(code):
         before = ""
