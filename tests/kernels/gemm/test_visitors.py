@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import opencute as cutlass
 from opencute import cute
-from opencute.base.errors import ArgumentError, ArgumentTypeError
+from opencute.base.errors import ArgumentError, ArgumentTypeError, UninitializedError
 from opencute.base.knobs import KNOBS
 from opencute.kernels.gemm import GemmConfig, HopperConfig, Visitor, gemm, reference, visitors
 
@@ -160,3 +161,13 @@ def test_configurations_that_are_none(config: Any) -> None:
     with pytest.raises(ArgumentError, match=r"config|Config") as e:
         gemm(a, a, config=config)
     assert e.value.code in ("OC2531", "OC2536", "OC2538")
+
+
+def test_faults_of_kernels_have_a_line() -> None:
+    def garbage(x: Any, tile: Any) -> Any:
+        return cute.make_rmem_tensor(x.shape, cutlass.Float32).load()
+
+    with pytest.raises(UninitializedError, match="OC3301") as e:
+        product(garbage)
+    assert e.value.loc is not None and e.value.loc.file.endswith("sm90_epilogue.py")
+    assert "Float16[1, 64, 64]" in str(e.value) and "at None" not in str(e.value)
