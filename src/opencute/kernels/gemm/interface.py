@@ -101,12 +101,6 @@ def gemm(
     kind = _kind(a, b, tf32)
     result = shape
     if epilogue is not None:
-        if not isinstance(epilogue, Visitor):
-            raise ArgumentTypeError(
-                "gemm: epilogue is no Visitor", code="OC2531", found=repr(epilogue)[:80],
-                expected="Visitor(fn, ...), or visitors.chain(...)",
-                hint="visitors.chain(visitors.apply(fn))" if callable(epilogue) else None,
-            )  # fmt: skip
         _alone(epilogue, shape, c=c, bias=bias, activation=activation, residual=residual)
         if epilogue.gated is not None:
             result = (*shape[:-1], shape[-1] // 2)
@@ -243,8 +237,14 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     return True
 
 
-def _alone(epilogue: Visitor, shape: tuple[int, ...], **others: Any) -> None:
-    """Raise if a visitor is not all there is to do, or its matrices do not fit."""
+def _alone(epilogue: Any, shape: tuple[int, ...], **others: Any) -> None:
+    """Raise if it is no visitor, not all there is to do, or its matrices do not fit."""
+    if not isinstance(epilogue, Visitor):
+        raise ArgumentTypeError(
+            "gemm: epilogue is no Visitor", code="OC2531", found=repr(epilogue)[:80],
+            expected="Visitor(fn, ...), or visitors.chain(...)",
+            hint="visitors.chain(visitors.apply(fn))" if callable(epilogue) else None,
+        )  # fmt: skip
     given = [name for name, value in others.items() if value is not None]
     if given:
         raise ArgumentError(
