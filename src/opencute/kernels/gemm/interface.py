@@ -10,7 +10,7 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import utils
-from opencute.base.errors import ArgumentError
+from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, item_bits, vector_elements
 from opencute.kernels.checked import checked
@@ -238,8 +238,14 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     return True
 
 
-def _alone(epilogue: Visitor, shape: tuple[int, ...], **others: Any) -> None:
-    """Raise if a visitor is not all there is to do, or its matrices do not fit."""
+def _alone(epilogue: Any, shape: tuple[int, ...], **others: Any) -> None:
+    """Raise if it is no visitor, not all there is to do, or its matrices do not fit."""
+    if not isinstance(epilogue, Visitor):
+        raise ArgumentTypeError(
+            "gemm: epilogue is no Visitor", code="OC2531", found=repr(epilogue)[:80],
+            expected="Visitor(fn, ...), or visitors.chain(...)",
+            hint="visitors.chain(visitors.apply(fn))" if callable(epilogue) else None,
+        )  # fmt: skip
     given = [name for name, value in others.items() if value is not None]
     if given:
         raise ArgumentError(
@@ -250,6 +256,16 @@ def _alone(epilogue: Visitor, shape: tuple[int, ...], **others: Any) -> None:
               "store": shape}  # fmt: skip
     for name, operand in epilogue.operands.items():
         want = wanted.get(operand.kind)
+        if want is not None and not hasattr(operand.value, "dtype"):
+            raise ArgumentTypeError(
+                f"{name} is no array", code="OC2530", found=type(operand.value).__name__,
+                expected=f"{operand.kind}(x) of an array of the shape {want}",
+            )  # fmt: skip
+        if operand.kind == "amax" and _name(operand.value.dtype) != "float32":
+            raise ArgumentError(
+                f"{name}: largest magnitudes are noted in f32", code="OC2540",
+                expected="an array (1,) of float32", found=_name(operand.value.dtype),
+            )  # fmt: skip
         if want is not None and tuple(operand.value.shape) != want:
             raise ArgumentError(
                 f"{name} does not fit the product", code="OC2540", expected=want,

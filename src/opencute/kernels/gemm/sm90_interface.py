@@ -47,7 +47,13 @@ def have_hopper() -> bool:
 
 def type_of(array: Any) -> Any:
     """The class of an array's elements."""
-    return _CLASSES[str(array.dtype).rpartition(".")[2]]
+    name = str(array.dtype).rpartition(".")[2]
+    if name not in _CLASSES:
+        raise ArgumentError(
+            "no product loads or stores matrices of this type", code="OC2517", found=name,
+            expected=" or ".join(_CLASSES),
+        )  # fmt: skip
+    return _CLASSES[name]
 
 
 def on_hopper(
@@ -210,7 +216,19 @@ def why_not(a: Any, b: Any, matrices: list[Any], kind: str) -> str:
 
 def refuse(reason: str) -> ArgumentError:
     """The error for a product that only Hopper's kernels do."""
+    if not have_hopper():
+        return ArgumentError(
+            f"this product needs a kernel for Hopper: {reason}", code="OC2539",
+            expected="compute capability 9.0", found=run_target().arch,
+            hint="an epilogue=, a HopperConfig and elements of 8 bits other than int8 are for it",
+        )  # fmt: skip
+    hint = "pass a contiguous copy"
+    if "tf32" in reason:
+        hint = "pass tf32=True, or leave out epilogue= and the HopperConfig"
+    elif "along k" in reason:
+        hint = "pass a copy: of a in rows, of b in columns"
+    elif "asked for" in reason:
+        hint = "pass a HopperConfig, or leave out config="
     return ArgumentError(
-        f"this product needs a kernel for Hopper: {reason}", code="OC2539",
-        expected="compute capability 9.0, and operands that wgmma reads", found=run_target().arch,
+        f"this product needs a kernel for Hopper: {reason}", code="OC2539", hint=hint
     )  # fmt: skip

@@ -16,7 +16,14 @@ from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import empty, multiprocessors, strides
 from opencute.kernels.checked import checked
-from opencute.kernels.decode.interface import CLASSES, check_cache, positive, result, rows
+from opencute.kernels.decode.interface import (
+    CLASSES,
+    check_cache,
+    check_values,
+    positive,
+    result,
+    rows,
+)
 from opencute.kernels.mla.config import KEYS, LATENT, ROPE, MlaConfig, heuristic
 from opencute.kernels.mla.sm90 import MlaPlan, mla_forward
 
@@ -57,6 +64,10 @@ def mla_decode(
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
 
+    Lengths and pages in the host's memory, as in the simulator, are checked. Those of a device are
+    not: a length counts as the nearest that there is room for, and a page that the cache does not
+    have reads as zeros.
+
     Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key has
     the result 0.
 
@@ -80,10 +91,11 @@ def mla_decode(
             "tiles do not divide a page", code="OC2561", found=page,
             expected=f"a multiple of {KEYS} keys",
         )  # fmt: skip
+    keys = int(cache.shape[1]) * (1 if block_table is None else int(block_table.shape[1]))
+    check_values(seqlens_k, block_table, keys, int(cache.shape[0]), page)
     out = result("out", out, q_nope, tuple(q_nope.shape))
     logs = empty(q_nope, (batch, heads, queries), "float32") if return_lse else None
     if 0 not in q_nope.shape:
-        keys = int(cache.shape[1]) * (1 if block_table is None else int(block_table.shape[1]))
         if keys == 0 or 0 in cache.shape:
             out[...] = 0
             if logs is not None:
