@@ -187,7 +187,7 @@ def wrong_host(src: cute.Tensor, box: cutlass.Constexpr, options: cutlass.Conste
         (ArgumentError, "OC2930", (8, 512), {}),
         (LayoutError, "OC1322", (8, 8), {"stride_order": (0, 1)}),
         (TypeMismatchError, "OC1228", (8, 8), {"tma_format": cuda.TensorMapDataFormat.B4X16}),
-        (TypeMismatchError, "OC1228", (8, 8), {"dtype": cutlass.Float16}),
+        (TypeMismatchError, "OC1618", (8, 8), {"dtype": cutlass.Float16}),
     ],
 )
 def test_maps_that_do_not_exist(error: Any, code: str, box: Any, options: Any) -> None:

@@ -188,7 +188,7 @@ def make_im2col_tma_atom(
     """
     if not isinstance(op, CopyBulkTensorIm2ColG2SOp):
         raise TypeMismatchError(
-            "not a copy of columns of pixels", code="OC1226", found=repr(op),
+            "not a copy of columns of pixels", code="OC1617", found=repr(op),
             expected="cute.nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp()",
         )  # fmt: skip
     tensor = global_tensor(gmem_tensor)

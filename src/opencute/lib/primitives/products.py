@@ -143,7 +143,7 @@ def _tile_of(tensor: Any, shape: tuple[int, int], mn_major: bool, which: str) ->
     """The descriptor of one tile in shared memory, as a tensor of three modes."""
     if not isinstance(tensor, TracedTensor):
         raise TypeMismatchError(
-            f"wgmma_sp: {which} is no tensor in shared memory", code="OC1283", found=str(tensor)
+            f"wgmma_sp: {which} is no tensor in shared memory", code="OC1619", found=str(tensor)
         )
     one = Layout(1, 0)
     layout = tensor.layout

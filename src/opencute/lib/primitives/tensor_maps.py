@@ -238,7 +238,7 @@ def create_tensor_map_tiled_from_view(
     tile = _tile(numeric, tma_format, [box[i] for i in order], swizzle)
     if element_bits(numeric) != element_bits(view.element_type):
         raise TypeMismatchError(
-            "the elements are not as wide as those of the tensor", code="OC1228",
+            "the elements are not as wide as those of the tensor", code="OC1618",
             expected=view.element_type, found=numeric,
         )  # fmt: skip
     _check_inner(steps[order[0]], order[0], view.layout)
@@ -250,7 +250,7 @@ def create_tensor_map_tiled_from_view(
 def _check_inner(stride: Any, mode: int, layout: Any) -> None:
     if la.is_static_int(stride) and int(stride) != 1:
         raise LayoutError(
-            "the first mode of a tensor map is contiguous", code="OC1322",
+            "the innermost elements of the tile are no neighbours in global memory", code="OC1322",
             expected=f"stride 1 in mode {mode}", found=layout,
             hint="stride_order lists the tensor's modes from the contiguous one outwards",
         )  # fmt: skip
