@@ -79,8 +79,25 @@ def test_what_is_left_out_is_reported_as_the_page_says(
     assert said(raised.value, tmp_path) in PAGE.read_text(encoding="utf-8")
 
 
+def test_a_tma_copy_of_one_thread_is_told_that_it_elects(monkeypatch: Any, tmp_path: Path) -> None:
+    old = """        if warp == 0:
+            with cute.arch.elect_one():
+                cute.arch.mbarrier_arrive_and_expect_tx(full, tile_bytes)
+"""
+    new = """        if tidx == 0:
+            cute.arch.mbarrier_arrive_and_expect_tx(full, tile_bytes)
+"""
+    module = load(broken(2, old, new, tmp_path), monkeypatch)
+    with KNOBS.override(target="sim:sm_90a", sim_check=True), pytest.raises(DeadlockError) as e:
+        module.kernel_fn(*module.get_inputs())
+    text = str(e.value)
+    assert "ptx.elect_sync" in text and "and 3 more blocks alike" in text
+    assert "block (1, 0, 0)" not in text  # what is alike is said once
+    assert e.value.hint is not None and "the whole warp has to come there" in e.value.hint
+
+
 def fetched(step: int, tile_m: int, tile_n: int, m: int, n: int, k: int) -> int:
-    """Bytes that the blocks fetch; from step 5 on a tile of B serves the two blocks of a cluster."""
+    """Bytes that the blocks fetch; from step 5 on a tile of B serves two blocks."""
     tiles = (m // tile_m) * (n // tile_n)
     if step >= 5:
         return tiles // 2 * (2 * tile_m + tile_n) * k * 2
@@ -92,7 +109,10 @@ def test_what_is_counted_on_the_page() -> None:
     page = PAGE.read_text(encoding="utf-8").replace("\n", " ")
     operations, once = 2 * m * n * k, 2 * (m * k + n * k + m * n)
     assert f"{operations / 1e12:.2f} · 10¹² operations" in page
-    assert f"800 TFLOP/s of a product of random numbers on an H200 take {operations / 8e8:.0f} µs" in page
+    assert (
+        f"800 TFLOP/s of a product of random numbers on an H200 take {operations / 8e8:.0f} µs"
+        in page
+    )
     moved = re.search(r"(\d+\.\d+) GB of matrices moved once, (\d+) µs", page)
     assert moved is not None and moved[1] == f"{once / 1e9:.2f}"
     assert 4.0e12 < once / (int(moved[2]) * 1e-6) < 4.8e12  # what the memory of an H200 gives
@@ -109,7 +129,9 @@ def test_the_table_of_the_page() -> None:
     assert [int(step) for step, _ in rows] == list(STEPS)
     for name, row in rows:
         step, cells = int(name), [cell.strip() for cell in row.split("|")]
-        for tile_n, (moved, micros, rate, ratio) in zip((128, 256), (cells[:4], cells[4:]), strict=True):
+        for tile_n, (moved, micros, rate, ratio) in zip(
+            (128, 256), (cells[:4], cells[4:]), strict=True
+        ):
             assert moved == f"{fetched(step, 128, tile_n, m, n, k) / 1e9:.1f} GB"
             assert abs(float(rate) - 2 * m * n * k / int(micros) / 1e6) <= 1
             assert abs(float(ratio) - int(micros) / torch.get(step, int(usual[1]))) < 0.01
