@@ -154,8 +154,9 @@ def assemble(
         asm.feed(code.ptx)
         if meanwhile is not None:
             meanwhile()
+        crowded = free and _crowded(code.ptx)  # takes half as long as ptxas, which is at work
         cubin, report = asm.finish()
-    if free and report.spills and not (report.spills <= _FEW and _crowded(code.ptx)):
+    if free and report.spills and not (report.spills <= _FEW and crowded):
         level = _CAREFUL if first == _HIGHEST else _HIGHEST
         other = _assembled(code.ptx, target, level, line_info, extra)
         if _better(other[1], report):

@@ -39,7 +39,8 @@ from opencute.kernels.attention.parts import (
 )
 
 __all__ = [
-    "AttentionPlan", "Pieces", "Walk", "attention_forward", "attention_kernel", "mask", "share",
+    "AttentionPlan", "Pieces", "Softmax", "Walk", "attention_forward", "attention_kernel", "mask",
+    "share",
 ]  # fmt: skip
 
 # Where levels start. Not -inf: a row that sees no key would then subtract infinity from itself.
@@ -117,16 +118,26 @@ class Softmax:
     def _most(self, scores: Any, r: int) -> Any:
         return scores[r, None].load().reduce(cute.ReductionOp.MAX, -cutlass.Float32.inf, 0)
 
+    def largest(self, scores: Any, r: int) -> Any:
+        """The largest score of a row, scaled."""
+        most = self._most(scores, r)
+        return cute.arch.warp_reduction(most, cute.arch.fmax, threads_in_group=4) * self.scale
+
     def raise_to(self, scores: Any, result: Any) -> None:
         """Raise the level to new scores; what was summed before follows."""
         for r in range(self.rows):
-            most = self._most(scores, r)
-            most = cute.arch.warp_reduction(most, cute.arch.fmax, threads_in_group=4)
             before = self.level[r]
-            self.level[r] = cute.arch.fmax(before, most * self.scale)
+            self.level[r] = cute.arch.fmax(before, self.largest(scores, r))
             factor = cute.math.exp2(before - self.level[r], fastmath=True)
             self.total[r] = self.total[r] * factor
             result[r, None] = result[r, None].load() * factor
+
+    def weights(self, scores: Any) -> None:
+        """Scores (rows, columns) become weights, and are summed."""
+        for r in range(self.rows):
+            p = cute.math.exp2(scores[r, None].load() * self.scale - self.level[r], fastmath=True)
+            self.total[r] = p.reduce(cute.ReductionOp.ADD, self.total[r], 0)
+            scores[r, None] = p
 
     def weigh(self, scores: Any, i: int, m: int, weights: Any) -> None:
         """Two neighbouring scores, accumulators `i` and `i + 1`, become weights, and are summed."""

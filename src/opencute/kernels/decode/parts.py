@@ -281,9 +281,8 @@ def visit(
         if cutlass.const_expr(not cleared):
             clear_values(walk, place, which, limit)
     walk.read_values(place, 0)
-    largest = softmax.largest(rows)
-    if softmax.above(largest):
-        softmax.raise_to(largest, by_rows(rO))
+    if softmax.above(rows):
+        softmax.raise_to(rows, by_rows(rO))
     walk.add_values(softmax, acc, rO, place)
 
 

@@ -92,7 +92,8 @@ def gemm(
     `config.stream`); what they add up is added in the same order each time.
 
     Returns:
-        The result. Sums are taken in f32; those of int8 in int32, and stay there without scaling.
+        The result. Sums are taken in f32; those of bytes in int32, and stay there where nothing is
+        done to them. All that is added is added in f32, which is exact up to 2**24.
 
     Raises:
         ArgumentError: shapes or types do not fit, or the configuration does not.
@@ -318,7 +319,14 @@ class _Call:
                     expected="a stride of 1", found=_strides(out),
                 )  # fmt: skip
         left, right = _with_major(left), _with_major(right)
-        added = [t if t is None or _row_major(t) else _compact(t) for t in added]
+        if _repeats(d):
+            raise ArgumentError(
+                "elements of out are at the same place", code="OC2513", expected="a matrix",
+                found=_strides(out),
+            )  # fmt: skip
+        added = [
+            t if t is None or (_row_major(t) and not _repeats(t)) else _compact(t) for t in added
+        ]
         k_major = (_row_major(left), _row_major(right))
         return cls(left, right, added[0], added[1], d, k_major, swapped)
 
@@ -450,7 +458,13 @@ def _with_major(array: Any) -> Any:
     unless it is contiguous along k.
     """
     columns = _strides(array)[-2] == 1 and item_bits(array) > 8
-    return array if _row_major(array) or columns else _compact(array)
+    return array if (_row_major(array) or columns) and not _repeats(array) else _compact(array)
+
+
+def _repeats(array: Any) -> bool:
+    """Whether rows or columns of a matrix are the same elements again."""
+    pairs = zip(array.shape[-2:], _strides(array)[-2:], strict=True)
+    return any(int(n) > 1 and s == 0 for n, s in pairs)
 
 
 def _batched(array: Any, batch: int) -> Any:

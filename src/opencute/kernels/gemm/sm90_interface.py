@@ -124,20 +124,27 @@ def _plan(
 def _direct(d: Any, matrices: list[Any], row_major: bool) -> int:
     """What `HopperPlan.direct` is."""
     every = [d, *matrices]
-    if all(for_tma(t) for t in every):
+    if all(for_tma(t, 2 if row_major else 1) for t in every):
         return 0
     if not row_major:
         return 1
     return min(2, *(vector_elements(int(t.shape[2]), item_bits(t), t) for t in every))
 
 
-def for_tma(array: Any) -> bool:
-    """Whether TMA can move (batch, rows, columns): strides and address in 16 bytes."""
+def for_tma(array: Any, lead: int | None = None) -> bool:
+    """Whether TMA can move (batch, rows, columns): strides and address in 16 bytes.
+
+    Args:
+        lead: the mode along which elements are neighbours, the stride of which is none of TMA's;
+            None: the last one if it can be.
+    """
     size = item_bits(array) // 8
     at = array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
+    lead = lead or (2 if k_major(array) else 1)
     steps = zip(array.shape, strides(array), strict=True)
-    # That of a mode along which elements are neighbours is no stride of TMA's.
-    return at % 16 == 0 and not any(int(n) > 1 and s != 1 and s * size % 16 for n, s in steps)
+    return at % 16 == 0 and not any(
+        i != lead and int(n) > 1 and s * size % 16 for i, (n, s) in enumerate(steps)
+    )
 
 
 def padded(array: Any) -> Any:

@@ -164,11 +164,11 @@ class Rows(Softmax):
         super().__init__(2, scale)
         self.factor = cute.make_rmem_tensor(2, cutlass.Float32)
 
-    def raise_levels(self, largest: list[Any]) -> None:
+    def raise_levels(self, scores: Any) -> None:
         """Raise the levels to new scores."""
         for r in range(2):
             before = self.level[r]
-            self.level[r] = cute.arch.fmax(before, largest[r])
+            self.level[r] = cute.arch.fmax(before, self.largest(scores, r))
             self.factor[r] = cute.math.exp2(before - self.level[r], fastmath=True)
             self.total[r] = self.total[r] * self.factor[r]
 
@@ -353,10 +353,9 @@ def weigh(
         if limit < KEYS + hidden:
             mask(acc, tiles.whole[None, None, stage], limit, share.first, tid, plan)
         scores = by_rows(acc)
-        largest = rows.largest(scores)
         rows.factor.fill(1.0)
-        if rows.above(largest):
-            rows.raise_levels(largest)
+        if rows.above(scores):
+            rows.raise_levels(scores)
         rows.weights(scores)
         p = cute.make_rmem_tensor(acc.layout, plan.dtype)
         p.store(acc.load().to(plan.dtype))
