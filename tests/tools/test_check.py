@@ -109,3 +109,62 @@ def test_profile(tmp_path: Path, word: str, passes: int, factor: str) -> None:
 
 def test_profile_needs_to_be_told_where(tmp_path: Path) -> None:
     assert opencute(tmp_path, "profile", "FILE").returncode == 2
+
+
+# ---------------------------------------------------------------- kernel files
+KERNEL_FILE = (
+    SCRIPT.split("x, y = np.arange")[0].replace("import sys", "import sys\n")
+    + """
+def kernel_fn(x):
+    y = np.zeros_like(x)
+    run(from_dlpack(x), from_dlpack(y))
+    return y
+
+def reference_fn(x):
+    return x.reshape(32, 32).T.reshape(-1)
+
+def get_inputs():
+    return INPUTS
+"""
+)
+
+
+def kernel_file(tmp_path: Path, inputs: str, *words: str) -> subprocess.CompletedProcess[str]:
+    path = tmp_path / "file.py"
+    text = KERNEL_FILE.replace("INPUTS", inputs)
+    path.write_text(text, encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OPENCUTE_TARGET": ""}
+    at = words.index("FILE")
+    command = [*words[:at], str(path), *words[at + 1 :]]
+    return subprocess.run(
+        [sys.executable, "-m", "opencute.tools", *command],
+        capture_output=True, text=True, check=False, env=env,
+    )  # fmt: skip
+
+
+X = "np.arange(1024, dtype=np.float32)"
+
+
+@pytest.mark.parametrize("inputs", [f"[{X}]", f"{{'x': {X}}}", X])
+def test_check_calls_what_a_kernel_file_defines(tmp_path: Path, inputs: str) -> None:
+    done = kernel_file(tmp_path, inputs, "check", "--seeds", "1", "FILE", "nosync")
+    assert done.returncode == 1 and "RaceError: [OC3401]" in done.stderr
+    assert "in kernel_fn" in done.stderr
+
+
+def test_profile_calls_what_a_kernel_file_defines(tmp_path: Path) -> None:
+    done = kernel_file(tmp_path, f"[{X}]", "profile", "--simulate", "FILE", "pad")
+    assert done.returncode == 0 and done.stderr.count("1 launches, 256 threads") == 1
+
+
+def test_check_of_a_right_kernel_file(tmp_path: Path) -> None:
+    done = kernel_file(tmp_path, f"[{X}]", "check", "--seeds", "2", "FILE", "pad")
+    assert done.returncode == 0 and "nothing found in 2 orders" in done.stderr
+
+
+def test_run_of_a_kernel_file_says_how_to_run_it(tmp_path: Path) -> None:
+    done = kernel_file(tmp_path, f"[{X}]", "run", "FILE")
+    assert done.returncode == 0 and done.stdout == ""
+    assert "launched no kernel" in done.stderr and f"opencute verify {tmp_path}" in done.stderr
+    done = opencute(tmp_path, "run", "FILE", "nothing")
+    assert "launched no kernel" not in done.stderr  # an ordinary script may do anything

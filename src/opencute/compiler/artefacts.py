@@ -44,6 +44,7 @@ from opencute.codegen.ptxas import FunctionReport
 from opencute.compiler.cached import cached_device_code
 from opencute.compiler.options import Options
 from opencute.dialects import builtin
+from opencute.dialects.gpu import LaunchFuncOp
 from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.ir.parser import parse
@@ -327,7 +328,10 @@ class Artefacts:
             self.name, self.module, self.target.name, options
         )  # fmt: skip
         code = lined.device
-        return explain(code.cubin, code.report)
+        return [
+            replace(f, arch=self.target.name, dynamic_smem=_dynamic_smem(self.module, f.name))
+            for f in explain(code.cubin, code.report)
+        ]
 
     def _made(self) -> DeviceCode:
         made = self.__dict__.get("device")
@@ -369,6 +373,18 @@ def _written_for(module: Op) -> int | None:
     ]  # fmt: skip
     asked = [kernel.attributes.get("cute.opt_level") for kernel in kernels]
     return min((a.value for a in asked if isinstance(a, IntAttr)), default=None)
+
+
+def _dynamic_smem(module: Op, kernel: str) -> int | None:
+    """The most dynamic shared memory that launches of a kernel ask for; None: run time decides."""
+    found = 0
+    for op in module.walk():
+        if isinstance(op, LaunchFuncOp) and op.kernel.path[-1] == kernel and op.smem is not None:
+            size = op.smem.op.attributes.get("value") if op.smem.op is not None else None
+            if not isinstance(size, IntAttr):
+                return None
+            found = max(found, size.value)
+    return found
 
 
 def _host_side(module: Op) -> Op:

@@ -12,7 +12,7 @@ from opencute.base.errors import ArgumentError, MissingPieceError
 from opencute.base.knobs import KNOBS
 from opencute.runtime import device, driver
 
-__all__ = ["RunTarget", "run_target"]
+__all__ = ["DEFAULT_SIMULATED", "RunTarget", "run_target"]
 
 DEFAULT_SIMULATED = "sm_90a"
 

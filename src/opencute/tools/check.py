@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opencute check` and `opencute profile --simulate`: a script in the simulator, watched.
 
-In: a script or notebook and its arguments. Out: its exit status, an error on the user's line where
-a check fails, and a table of what its kernels asked of memory, line by line::
+In: a script, notebook or kernel file and its arguments. Out: its exit status, an error on the
+user's line where a check fails, and a table of what its kernels asked of memory, line by line::
 
     check(Path("gemm.py"), ["--m", "64"], seeds=3, show=True)
 """
@@ -30,8 +30,10 @@ def _target() -> str:
 def check(path: Path, arguments: list[str], *, seeds: int, show: bool) -> int:
     """Run a script with all checks, in several orders of its threads.
 
+    Of a kernel file that launches nothing by itself ``kernel_fn(*get_inputs())`` is called.
+
     Args:
-        path: the script or notebook.
+        path: the script, notebook or kernel file.
         arguments: what it finds in `sys.argv[1:]`.
         seeds: how many orders; the first one is the usual one.
         show: whether to print what the kernels asked of memory.
@@ -45,7 +47,7 @@ def check(path: Path, arguments: list[str], *, seeds: int, show: bool) -> int:
     for seed in range(seeds):
         knobs = {"target": _target(), "sim_check": True, "sim_profile": show and seed == 0}
         with KNOBS.override(**knobs, sim_seed=seed), collecting() as found:
-            status = run_file(path, arguments)
+            status = run_file(path, arguments, call_kernel_fn=True)
         if found and (not status or len(found) > 1):
             _show_caught(found)
         if status or found:
@@ -70,11 +72,11 @@ def _show_caught(found: list[SimulationError]) -> None:
 
 
 def profile(path: Path, arguments: list[str]) -> int:
-    """Run a script in the simulator and print what its kernels asked of memory."""
+    """Run a script or kernel file in the simulator and print what its kernels asked of memory."""
     from opencute.jit.runners import simulated
 
     with KNOBS.override(target=_target(), sim_profile=True):
-        status = run_file(path, arguments)
+        status = run_file(path, arguments, call_kernel_fn=True)
     print(table(simulated()), file=sys.stderr)
     return status
 

@@ -139,7 +139,10 @@ def benchmark(
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
 @click.argument("words", metavar="FILE [ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def run(module: str | None, words: tuple[str, ...]) -> None:
-    """Run a script or a notebook; with no GPU, in the simulator."""
+    """Run a script or a notebook; with no GPU, in the simulator.
+
+    A kernel file, which only defines kernel_fn and get_inputs, is run by `verify` and `check`.
+    """
     from opencute.tools.run import run_file, run_module
 
     if module is not None:
@@ -161,7 +164,8 @@ _FORWARDED = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 def check(seeds: int, counters: bool, file: Path, args: tuple[str, ...]) -> None:
     """Run FILE in the simulator and look for races, early reads and barriers that not all reach.
 
-    It runs once for each of several orders of its threads; a fault is an error on its line. What is
+    FILE is a script, a notebook, or a kernel file, whose kernel_fn(*get_inputs()) is called. It
+    runs once for each of several orders of its threads; a fault is an error on its line. What is
     found does not depend on the order in which the simulator happens to run threads.
     """
     from opencute.tools import check as tool
@@ -175,7 +179,10 @@ def check(seeds: int, counters: bool, file: Path, args: tuple[str, ...]) -> None
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def profile(simulate: bool, file: Path, args: tuple[str, ...]) -> None:
-    """Run FILE and show what each line asks of memory: sectors, bank conflicts, waits."""
+    """Run FILE and show what each line asks of memory: sectors, bank conflicts, waits.
+
+    FILE is a script, a notebook, or a kernel file, whose kernel_fn(*get_inputs()) is called.
+    """
     from opencute.tools import check as tool
 
     assert simulate
@@ -183,43 +190,73 @@ def profile(simulate: bool, file: Path, args: tuple[str, ...]) -> None:
     raise SystemExit(tool.profile(file, list(args)))
 
 
+_arch = click.option(
+    "--sm", "--arch", "arch", metavar="ARCH",
+    help="Architecture, such as sm_100a; that of OPENCUTE_TARGET=sim:ARCH when omitted, or sm_90a.",
+)  # fmt: skip
+
+
+def _compiled(file: Path, args: tuple[str, ...], asked: str | None) -> Any:
+    """What FILE compiles for an architecture; a wrong one is a usage error."""
+    from opencute.base.errors import ArgumentError
+    from opencute.tools import show as tool
+
+    try:
+        arch = tool.architecture(asked)
+    except ArgumentError as e:
+        raise click.UsageError(str(e)) from None
+    try:
+        return tool.compiled(file, list(args), arch)
+    except ArgumentError as e:
+        raise click.ClickException(str(e)) from None
+
+
 @main.command()
 @click.argument("file", type=_FILE)
+@click.argument("args", nargs=-1)
 @click.option(
     "--stage", "stages", multiple=True, help="cute, lowered, llvm, ptx or sass; all when omitted.",
     type=click.Choice(["cute", "lowered", "llvm", "ptx", "sass"]),
 )  # fmt: skip
-@click.option("--sm", "arch", default="sm_90a", show_default=True, help="Architecture.")
-def show(file: Path, stages: tuple[str, ...], arch: str) -> None:
-    """Show what FILE compiles to, at every stage; needs no GPU."""
+@_arch
+def show(file: Path, args: tuple[str, ...], stages: tuple[str, ...], arch: str | None) -> None:
+    """Show what FILE compiles to, at every stage; needs no GPU.
+
+    FILE is a kernel file or any script that launches kernels; it runs in the simulator. Options of
+    its own follow after --.
+    """
     from opencute.base.errors import OpenCuTeError
-    from opencute.lab.kernel_file import UserError
     from opencute.tools import show as tool
 
+    found = _compiled(file, args, arch)
     try:
-        for text in tool.show(file, list(stages), arch):
+        for text in tool.show(found.artefacts, list(stages)):
             click.echo(text, nl=False)
-    except (OpenCuTeError, UserError) as e:
+    except OpenCuTeError as e:
         raise click.ClickException(str(e)) from None
+    raise SystemExit(found.status)
 
 
 @main.command()
 @click.argument("file", type=_FILE)
-@click.option("--sm", "arch", default="sm_90a", show_default=True, help="Architecture.")
-def explain(file: Path, arch: str) -> None:
+@click.argument("args", nargs=-1)
+@_arch
+def explain(file: Path, args: tuple[str, ...], arch: str | None) -> None:
     """Say what the kernels of FILE cost: registers, spills, memory accesses with source lines.
 
-    FILE is a kernel file or any script; it runs in the simulator.
+    FILE is a kernel file or any script that launches kernels; it runs in the simulator. Options of
+    its own follow after --.
     """
     from opencute.base.errors import OpenCuTeError
-    from opencute.lab.kernel_file import UserError
     from opencute.tools import show as tool
 
+    found = _compiled(file, args, arch)
     try:
-        for text in tool.explain(file, arch):
+        for text in tool.explain(found.artefacts):
             click.echo(text)
-    except (OpenCuTeError, UserError) as e:
+    except OpenCuTeError as e:
         raise click.ClickException(str(e)) from None
+    raise SystemExit(found.status)
 
 
 @main.command()

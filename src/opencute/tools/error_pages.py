@@ -88,6 +88,13 @@ def _text(node: ast.expr | None) -> str:
     return "…" if node is not None else ""
 
 
+def _choices(node: ast.expr) -> list[str]:
+    """The texts that a choice of several may give; of anything else its one text."""
+    if isinstance(node, ast.IfExp):
+        return [*_choices(node.body), *_choices(node.orelse)]
+    return [_text(node)]
+
+
 def _name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
@@ -130,17 +137,16 @@ def _note(entry: Entry, call: ast.Call, module: str) -> None:
         entry.kind = name
     texts = [_text(a) for a in call.args if isinstance(a, (ast.Constant, ast.JoinedStr, ast.BinOp))]
     texts = [t for t in texts if t and not _CODE.fullmatch(t) and t.strip("…")]
-    given = {k.arg: _text(k.value) for k in call.keywords if k.arg in _TEXTS}
+    given = {k.arg: _choices(k.value) for k in call.keywords if k.arg in _TEXTS}
     rows = (
-        (entry.messages, texts[0] if texts else ""),
-        (entry.expected, given.get("expected", "")),
-        (entry.found, given.get("found", "")),
-        (entry.hints, given.get("hint", texts[1] if name == "Piece" and texts[1:] else "")),
-        (entry.modules, module),
+        (entry.messages, texts[:1]),
+        (entry.expected, given.get("expected", [])),
+        (entry.found, given.get("found", [])),
+        (entry.hints, given.get("hint", texts[1:2] if name == "Piece" else [])),
+        (entry.modules, [module]),
     )
-    for row, text in rows:
-        if text and text != "…" and text not in row:
-            row.append(text)
+    for row, choices in rows:
+        row += [t for t in dict.fromkeys(choices) if t and t != "…" and t not in row]
 
 
 def messages_of(tree: ast.AST) -> Iterator[tuple[str, list[str]]]:

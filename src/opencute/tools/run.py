@@ -12,16 +12,18 @@ from __future__ import annotations
 import runpy
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import Any, cast
 
+from opencute.base.counters import COUNTERS
 from opencute.base.knobs import KNOBS
 from opencute.integrations import environment
 from opencute.tools.notebook import NotebookError, run_notebook
 
-__all__ = ["run_file", "run_module"]
+__all__ = ["apart", "run_file", "run_module"]
 
 
 def _main_module(path: Path) -> ModuleType:
@@ -86,12 +88,38 @@ def prepare(folder: Path) -> None:
     environment.own_cutlass_first()
 
 
-def run_file(path: Path, arguments: list[str]) -> int:
+def _is_kernel_file(namespace: dict[str, Any]) -> bool:
+    return all(callable(namespace.get(name)) for name in ("kernel_fn", "get_inputs"))
+
+
+def _call_kernel_fn(namespace: dict[str, Any]) -> None:
+    """`kernel_fn(*get_inputs())`, where inputs by name are a dict and a lone one is no sequence."""
+    inputs = namespace["get_inputs"]()
+    if isinstance(inputs, dict):
+        namespace["kernel_fn"](**cast("dict[str, Any]", inputs))
+    elif isinstance(inputs, (list, tuple, Iterator)):
+        namespace["kernel_fn"](*cast("Iterator[Any]", inputs))
+    else:
+        namespace["kernel_fn"](inputs)
+
+
+def _say_how_to_run(path: Path) -> None:
+    print(
+        f"opencute: {path.name} launched no kernel; it is a kernel file, which defines kernel_fn "
+        f"and get_inputs for others to call. 'opencute verify {path}' runs it and compares, "
+        f"'opencute check {path}' looks for races and missing waits.",
+        file=sys.stderr,
+    )
+
+
+def run_file(path: Path, arguments: list[str], *, call_kernel_fn: bool = False) -> int:
     """Run a script or notebook.
 
     Args:
         path: a Python file, or a notebook when its name ends in `.ipynb`.
         arguments: what the script finds in `sys.argv[1:]`.
+        call_kernel_fn: whether to call ``kernel_fn(*get_inputs())`` of a kernel file that launches
+            nothing by itself; otherwise such a file is told how it is run.
 
     Returns:
         The exit status.
@@ -100,7 +128,24 @@ def run_file(path: Path, arguments: list[str]) -> int:
     sys.argv = [str(path), *arguments]
     module = _main_module(path)
     runner = run_notebook if path.suffix == ".ipynb" else _run_script
-    return _guarded(lambda: runner(path, module.__dict__))
+    before = COUNTERS.launches
+    status = _guarded(lambda: runner(path, module.__dict__))
+    if status or COUNTERS.launches != before or not _is_kernel_file(module.__dict__):
+        return status
+    if call_kernel_fn:
+        return _guarded(lambda: _call_kernel_fn(module.__dict__))
+    _say_how_to_run(path)
+    return status
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Give this process its own `__main__`, path and arguments back after a script has run."""
+    kept = sys.modules["__main__"], list(sys.path), sys.argv
+    try:
+        yield
+    finally:
+        sys.modules["__main__"], sys.path[:], sys.argv = kept
 
 
 def run_module(name: str, arguments: list[str]) -> int:

@@ -1,24 +1,32 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""`opencute show`: one kernel file at every stage of compilation, with no GPU.
+"""`opencute show` and `explain`: what a file compiles, at every stage, with no GPU.
 
-In: a kernel file (`kernel_fn`, `get_inputs`). It is run once in the simulator so that its functions
-are traced with real arguments. Out: the stages as text, each under a heading.
+In: a script, or a kernel file (`kernel_fn`, `get_inputs`). It is run once in the simulator so that
+its functions are traced with real arguments. Out: the stages as text, each under a heading, or what
+the kernels cost::
+
+    found = compiled(Path("gemm.py"), ["--m", "64"], architecture("sm_100a"))
+    print("\n".join(explain(found.artefacts)))
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
+from opencute.arch.target import target
 from opencute.base.errors import ArgumentError, MissingPieceError
 from opencute.base.knobs import KNOBS
 from opencute.compiler.artefacts import Artefacts
-from opencute.integrations import environment
+from opencute.compiler.targets import DEFAULT_SIMULATED
 from opencute.jit.calls import compiled_artefacts
-from opencute.lab.kernel_file import KernelFile
+from opencute.tools.run import apart, run_file
 
-__all__ = ["STAGES", "explain", "show"]
+__all__ = ["STAGES", "Compiled", "architecture", "compiled", "explain", "show"]
 
 STAGES: dict[str, Callable[[Artefacts], str]] = {
     "cute": lambda a: a.cute,
@@ -36,37 +44,66 @@ _TITLES = {
 }
 
 
-def _artefacts(file: Path, arch: str) -> list[Artefacts]:
-    before = len(compiled_artefacts())
-    environment.own_cutlass_first()
-    with KNOBS.override(target=f"sim:{arch}"):
-        environment.prepare()
-        kernel_file = KernelFile.load(file)
-        args, kwargs = kernel_file.inputs()
-        kernel_file.kernel_fn(*args, **kwargs)
-    return compiled_artefacts()[before:]
-
-
-def show(file: Path, stages: list[str], arch: str) -> Iterator[str]:
-    """The chosen stages of every function that a file compiles.
+def architecture(asked: str | None) -> str:
+    """The processor that a report is about.
 
     Args:
-        file: a kernel file.
-        stages: keys of STAGES; all when empty.
-        arch: architecture, such as sm_90a.
+        asked: what the command line names, or None; then OPENCUTE_TARGET counts, as in
+            ``sim:sm_100a``, and else the processor that the simulator is without more being said.
 
-    Yields:
-        Headings and texts. A stage that needs a missing tool says what to install.
+    Raises:
+        ArgumentError: there is no such processor.
+    """
+    if not asked:
+        asked = KNOBS.target.partition(":")[2] or DEFAULT_SIMULATED
+    return target(asked).name
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a file compiled, and the exit status with which it ended."""
+
+    artefacts: list[Artefacts]
+    status: int
+
+
+def compiled(file: Path, arguments: list[str], arch: str) -> Compiled:
+    """Run a script or kernel file in the simulator and collect what it compiles.
+
+    What the script prints goes to standard error, so that a report is alone on standard output.
+
+    Args:
+        file: a script, a notebook, or a kernel file.
+        arguments: what it finds in `sys.argv[1:]`.
+        arch: architecture, such as sm_90a.
 
     Raises:
         ArgumentError: the file compiles nothing.
     """
-    found = _artefacts(file, arch)
+    before = {id(a) for a in compiled_artefacts()}
+    with apart(), KNOBS.override(target=f"sim:{arch}"), redirect_stdout(sys.stderr):
+        status = run_file(file, arguments, call_kernel_fn=True)
+    found = [a for a in compiled_artefacts() if id(a) not in before]
     if not found:
+        ended = f" and ended with status {status}" if status else ""
         raise ArgumentError(
-            f"{file} compiles no function of ours", code="OC2225",
-            hint="kernel_fn must call a @cute.jit function",
+            f"{file} compiles no function of ours{ended}", code="OC2225",
+            hint="name a script that launches kernels, with its arguments after --, or a kernel "
+            "file, whose kernel_fn(*get_inputs()) calls a @cute.jit function",
         )  # fmt: skip
+    return Compiled(found, status)
+
+
+def show(found: list[Artefacts], stages: list[str]) -> Iterator[str]:
+    """The chosen stages of every function that a file compiled.
+
+    Args:
+        found: what `compiled` found.
+        stages: keys of STAGES; all when empty.
+
+    Yields:
+        Headings and texts. A stage that needs a missing tool says what to install.
+    """
     for artefacts in found:
         for stage in stages or list(STAGES):
             yield f"==== {artefacts.name} · {_TITLES[stage]} · {artefacts.target.name}\n"
@@ -75,7 +112,7 @@ def show(file: Path, stages: list[str], arch: str) -> Iterator[str]:
             except MissingPieceError as e:
                 yield f"(not available here)\n{e}\n"
         if not stages or "sass" in stages:
-            yield f"==== {artefacts.name} · ptxas\n"
+            yield f"==== {artefacts.name} · ptxas · {artefacts.target.name}\n"
             try:
                 for line in artefacts.device.report.functions:
                     yield f"{line}\n"
@@ -83,26 +120,18 @@ def show(file: Path, stages: list[str], arch: str) -> Iterator[str]:
                 yield f"(not available here)\n{e}\n"
 
 
-def explain(file: Path, arch: str) -> Iterator[str]:
-    """What the kernels cost that a file compiles: registers, spills, accesses with source lines.
+def explain(found: list[Artefacts]) -> Iterator[str]:
+    """What the kernels cost that a file compiled: registers, spills, accesses with source lines.
 
     Args:
-        file: a kernel file.
-        arch: architecture, such as sm_90a.
+        found: what `compiled` found.
 
     Yields:
-        A text for each kernel.
+        A text for each kernel, which names the processor.
 
     Raises:
-        ArgumentError: the file compiles nothing.
         MissingPieceError: there is no ptxas or no disassembler.
     """
-    found = _artefacts(file, arch)
-    if not found:
-        raise ArgumentError(
-            f"{file} compiles no function of ours", code="OC2225",
-            hint="kernel_fn must call a @cute.jit function",
-        )  # fmt: skip
     for artefacts in found:
         for facts in artefacts.explain():
             yield facts.text()

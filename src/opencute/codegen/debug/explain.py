@@ -4,8 +4,10 @@
 
 In: a cubin made with line information, and ptxas's report. Out: a `KernelFacts` for each kernel::
 
-    k_0: 10 registers, 0 bytes of stack, no spills, 0 bytes of static shared memory
-      global load     128 bits   4 x   kernel.py:9 (from kernel.py:15)
+    k_0 on sm_90a: 10 registers, 0 bytes of stack, no spills, 0 bytes of static shared memory,
+        1024 dynamic, 1 barriers, 80 instructions, 4 of them matrix products
+      global load      128 bits    4 x   kernel.py:9 (from kernel.py:15)
+      HGMMA.64x64x16.F32           4 x   kernel.py:12
 """
 
 from __future__ import annotations
@@ -88,6 +90,7 @@ _KINDS = {
     "UBLKCP": "bulk copy", "LDTM": "tensor memory load", "STTM": "tensor memory store",
 }  # fmt: skip
 _ORDER = list(_KINDS.values())
+_PRODUCT = re.compile(r"(?:[HIQDOB]G?MMA|UTC[A-Z]*MMA)\Z")
 
 
 def _width(opcode: str) -> int:
@@ -115,6 +118,10 @@ class KernelFacts:
         accesses: how many instructions of a kind and width (bits, 0 if that says nothing) there are
             at a place.
         instructions: how many instructions it has.
+        products: how many matrix instructions of a kind there are at a place.
+        dynamic_smem: the most bytes of dynamic shared memory that a launch asks for; None: that is
+            decided at run time.
+        arch: the processor that it was compiled for; empty where that is not known.
     """
 
     name: str
@@ -123,6 +130,11 @@ class KernelFacts:
         default_factory=Counter[tuple[str, int, tuple[Place, ...]]]
     )
     instructions: int = 0
+    products: Counter[tuple[str, tuple[Place, ...]]] = field(
+        default_factory=Counter[tuple[str, tuple[Place, ...]]]
+    )
+    dynamic_smem: int | None = 0
+    arch: str = ""
 
     @property
     def local(self) -> int:
@@ -137,16 +149,20 @@ class KernelFacts:
             if r.spill_stores or r.spill_loads
             else "no spills"
         )
+        dynamic = "as the launch says" if self.dynamic_smem is None else self.dynamic_smem
         lines = [
-            f"{self.name}: {r.registers} registers, {r.stack} bytes of stack, {spills}, "
-            f"{r.smem} bytes of static shared memory, {r.barriers} barriers, "
-            f"{self.instructions} instructions"
+            f"{self.name}{f' on {self.arch}' if self.arch else ''}: {r.registers} registers, "
+            f"{r.stack} bytes of stack, {spills}, {r.smem} bytes of static shared memory, "
+            f"{dynamic} dynamic, {r.barriers} barriers, "
+            f"{self.instructions} instructions, {self.products.total()} of them matrix products"
         ]
         for (kind, width, places), n in sorted(
             self.accesses.items(), key=lambda x: (_ORDER.index(x[0][0]), x[0][2], -x[0][1])
         ):
             bits = f"{width} bits" if width else ""
             lines.append(f"  {kind:<16} {bits:>8} {n:>4} x   {_where(places)}".rstrip())
+        for (opcode, places), n in sorted(self.products.items(), key=lambda x: (x[0][1], x[0][0])):
+            lines.append(f"  {opcode:<25} {n:>4} x   {_where(places)}".rstrip())
         return "\n".join(lines)
 
 
@@ -174,9 +190,12 @@ def explain(cubin: bytes, report: AsmReport) -> list[KernelFacts]:
     for function in report.functions:
         code = by_kernel.get(function.name, [])
         accesses: Counter[tuple[str, int, tuple[Place, ...]]] = Counter()
+        products: Counter[tuple[str, tuple[Place, ...]]] = Counter()
         for i in code:
+            if _PRODUCT.match(i.opcode.split(".")[0]):
+                products[i.opcode, i.places] += 1
             kind = _KINDS.get(i.opcode.split(".")[0])
             if kind is not None:
                 accesses[kind, _width(i.opcode), i.places] += 1
-        out.append(KernelFacts(function.name, function, accesses, len(code)))
+        out.append(KernelFacts(function.name, function, accesses, len(code), products))
     return out

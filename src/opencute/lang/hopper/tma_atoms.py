@@ -239,6 +239,9 @@ def make_tiled_tma_atom(
 ) -> TmaInfo:
     """An atom that copies tiles of a tensor, and the tensor of its coordinates.
 
+    `cute.copy` with this atom elects a thread of the warp itself, so the whole warp has to reach
+    it: call it under ``if warp_idx == 0:``, not under ``if tidx == 0:`` or in ``elect_one()``.
+
     Args:
         op: `CopyBulkTensorTileG2SOp()`, `CopyBulkTensorTileS2GOp()`, ...
         gmem_tensor: the tensor in global memory, in host code.

@@ -26,7 +26,7 @@ from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
 from opencute.sim.hopper.order import Birth, Knowledge
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.deadlock import describe_slots
+from opencute.sim.sync.deadlock import collapsed, describe_slots
 from opencute.sim.sync.group import Group
 from opencute.sim.values import Array
 from opencute.sim.wait import Wait
@@ -468,7 +468,9 @@ class MBarriers:
     def _text(self, places: Array, ready: Any) -> str:
         waiting = places if ready is True else places[~np.broadcast_to(ready, places.shape)]
         return "; ".join(
-            self.describe(self.bars[p]) for p in np.unique(waiting).tolist() if p in self.bars
+            collapsed(
+                self.describe(self.bars[p]) for p in np.unique(waiting).tolist() if p in self.bars
+            )
         )
 
     def _tried(self, lanes: Lanes) -> Array:

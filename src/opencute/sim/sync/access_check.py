@@ -521,7 +521,9 @@ class AccessCheck:
                 f"{me} {verb} byte {place} of {name!r}, which {self._name(who)} writes, started at "
                 f"{op.loc}, without waiting until it has",
                 code="OC3402", loc=self.access.op.loc,
-                hint="wait for the mbarrier that counts its bytes, or for its group",
+                hint="wait for the mbarrier that counts its bytes, or for its group; where it is "
+                "waited for, look at the count of bytes it expects, which has to be that of all "
+                "its copies, and at the parity, that of the phase before lets a wait pass at once",
             )  # fmt: skip
         text = "the same thread" if mine == who else self._name(who)
         raise RaceError(

@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,38 +17,75 @@ import numpy as np
 from opencute.base.errors import DeadlockError
 from opencute.sim.values import Array
 
-__all__ = ["deadlock", "describe_slots"]
+__all__ = ["collapsed", "deadlock", "describe_slots"]
 
 _SHOWN = 8
 
 
 def describe_slots(run: Any, slots: Array) -> str:
-    """Threads by their numbers among those that started together, as ranges."""
-    threads = run.threads
-    parts: list[str] = []
+    """Threads by their numbers among those that started together, as ranges.
+
+    Blocks of which the same threads are named are counted, after the first of them.
+    """
     if slots.size == 0:
         return "nobody"
+    ranges: dict[int, list[tuple[int, int]]] = {}
+    for first, last in _ranges(slots, run.threads):
+        block = first // run.threads
+        ranges.setdefault(block, []).append((first % run.threads, last % run.threads))
+    alike: dict[tuple[tuple[int, int], ...], list[int]] = {}
+    for block, parts in ranges.items():
+        alike.setdefault(tuple(parts), []).append(block)
+    texts: list[str] = []
+    for parts, blocks in alike.items():
+        texts += [_range(run, blocks[0], *part) for part in parts[:_SHOWN]]
+        if len(parts) > _SHOWN:
+            texts[-1] += ", ..."
+        if len(blocks) > 1:
+            texts[-1] += f" {_more(len(blocks) - 1)}"
+    return ", ".join([*texts[:_SHOWN], *(["..."] if len(texts) > _SHOWN else [])])
+
+
+def _ranges(slots: Array, threads: int) -> Iterator[tuple[int, int]]:
+    """First and last of each run of slots within a block."""
     ends = np.flatnonzero(np.diff(slots) != 1)
-    starts = [0, *(ends + 1)]
-    stops = [*ends, slots.size - 1]
-    for a, b in zip(starts, stops, strict=True):
+    for a, b in zip([0, *(ends + 1)], [*ends, slots.size - 1], strict=True):
         first, last = int(slots[a]), int(slots[b])
         while first <= last:
             stop = min(last, first // threads * threads + threads - 1)
-            parts.append(_range(run, first, stop))
+            yield first, stop
             first = stop + 1
-        if len(parts) > _SHOWN:
-            return ", ".join([*parts[:_SHOWN], "..."])
-    return ", ".join(parts)
 
 
-def _range(run: Any, first: int, last: int) -> str:
-    threads = run.threads
-    block = run.first_block + first // threads
-    text = run.describe(block, first % threads)
+def _range(run: Any, block: int, first: int, last: int) -> str:
+    block += run.first_block
+    text = run.describe(block, first)
     if last > first:
-        text += f" to {run.describe(block, last % threads)} ({last - first + 1} threads)"
+        text += f" to {run.describe(block, last)} ({last - first + 1} threads)"
     return text
+
+
+def _more(blocks: int) -> str:
+    return f"and {blocks} more block{'s' if blocks > 1 else ''} alike"
+
+
+_BLOCK = re.compile(r"block \(\d+, \d+, \d+\)")
+
+
+def collapsed(entries: Iterable[str], mark: str = " ") -> list[str]:
+    """Entries with those left out that say of another block what an earlier one says of its own.
+
+    Args:
+        entries: texts, in which blocks are named as in "block (0, 0, 0)".
+        mark: what stands between an entry and how many blocks are like it.
+    """
+    kept: dict[str, tuple[str, int]] = {}
+    for entry in entries:
+        # What names several blocks is about how they differ, and like nothing else.
+        key = _BLOCK.sub("block", entry) if len(set(_BLOCK.findall(entry))) == 1 else entry
+        text, count = kept.get(key, (entry, -1))
+        kept[key] = text, count + 1
+    return [f"{text}{mark}{_more(n)}" if n else text for text, n in kept.values()]
 
 
 def deadlock(parked: Sequence[Any]) -> NoReturn:
@@ -58,7 +96,6 @@ def deadlock(parked: Sequence[Any]) -> NoReturn:
     """
     run = parked[0].lanes.run
     at: dict[str, list[Array]] = {}
-    lines: list[str] = []
     parked = sorted(parked, key=lambda c: c.pc)
     for cohort in parked:
         slots = np.sort(cohort.lanes.slot.ravel())
@@ -66,12 +103,32 @@ def deadlock(parked: Sequence[Any]) -> NoReturn:
     ended = np.flatnonzero(run.group.ended)
     if ended.size:
         at.setdefault("have ended", []).append(ended)
-    for cohort in parked:
-        wait = cohort.wait
-        who = describe_slots(run, np.sort(cohort.lanes.slot.ravel()))
-        lines.append(f"{wait.op.name} at {wait.op.loc}: {who}: {wait.text()}")
-        if wait.missing is None:
-            continue
+    shown = collapsed([_entry(run, cohort, at) for cohort in parked], "\n    ")
+    first = parked[0].wait
+    spinning = all(c.turn is not None and c.wait.missing is None for c in parked)
+    elected = any(c.wait.op.name == "ptx.elect_sync" for c in parked)
+    raise DeadlockError(
+        "no thread can make progress; waiting are\n    " + "\n    ".join(shown),
+        code="OC3501",
+        loc=first.op.loc,
+        hint="cute.copy with a TMA atom, and elect_one(), elect a thread of the warp themselves: "
+        "the whole warp has to come there, as under 'if warp_idx == 0', not one thread of it, as "
+        "under 'if tidx == 0'"
+        if elected
+        else "a loop waits for memory that nobody writes any more"
+        if spinning
+        else "find who should arrive or come and does not: an arrival or a release is missing, a "
+        "count (of arrivals, threads or bytes) or a parity is wrong, or a condition keeps threads "
+        "away",
+    )
+
+
+def _entry(run: Any, cohort: Any, at: dict[str, list[Array]]) -> str:
+    """Who waits where for what, and where those are who have not come."""
+    wait = cohort.wait
+    who = describe_slots(run, np.sort(cohort.lanes.slot.ravel()))
+    lines = [f"{wait.op.name} at {wait.op.loc}: {who}: {wait.text()}"]
+    if wait.missing is not None:
         missing = wait.missing()
         for where, groups in at.items():
             slots = np.sort(np.concatenate(groups))
@@ -79,11 +136,4 @@ def deadlock(parked: Sequence[Any]) -> NoReturn:
             if slots.size:
                 verb = "" if where == "have ended" else "are at "
                 lines.append(f"    not there: {describe_slots(run, slots)}, which {verb}{where}")
-    first = parked[0].wait
-    spinning = all(c.turn is not None and c.wait.missing is None for c in parked)
-    raise DeadlockError(
-        "no thread can make progress; waiting are\n    " + "\n    ".join(lines),
-        code="OC3501",
-        loc=first.op.loc,
-        hint="a loop waits for memory that nobody writes any more" if spinning else None,
-    )
+    return "\n    ".join(lines)
