@@ -15,8 +15,9 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import empty, multiprocessors, strides
+from opencute.kernels.attention.config import check_scale
 from opencute.kernels.checked import checked
-from opencute.kernels.decode.interface import CLASSES, check_cache, positive, result, rows
+from opencute.kernels.decode.interface import CLASSES, check_cache, result, rows
 from opencute.kernels.mla.config import KEYS, LATENT, ROPE, MlaConfig, heuristic
 from opencute.kernels.mla.sm90 import MlaPlan, mla_forward
 
@@ -49,9 +50,14 @@ def mla_decode(
         cache: array (B, S, 576) of the same type. With `block_table` (pages, page, 576), where a
             page has a multiple of 64 keys. An axis of one head before the last is allowed.
         seqlens_k: array (B,) of i32: how many keys of each sequence there are, those of the
-            queries included; S when omitted. What lies behind them is not used.
-        scale: of the scores, positive. It is that of the heads before they were made latent.
-        block_table: array (B, P) of i32: the pages of each sequence, in order.
+            queries included; S when omitted. What lies behind them is not used. A sequence has at
+            most S keys, or P * page: lengths are read by the kernel, so that more are no error but
+            read other memory.
+        scale: of the scores, from 2**-126 to 2**20. It is that of the heads before they were made
+            latent. Scaled scores are f32: where they reach 2**n, weights are right to a factor of
+            1 + 2**(n - 24).
+        block_table: array (B, P) of i32: the pages of each sequence, in order, from 0 to pages - 1;
+            others read other memory. Of those that it does not reach, the table may say anything.
         causal: whether the last query sees all keys, and each one before it one key less.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
@@ -73,7 +79,7 @@ def mla_decode(
     cache = _without_head(cache)
     dtype = _check(q_nope, q_rope, cache, block_table is not None)
     batch, queries, heads, _ = (int(x) for x in q_nope.shape)
-    positive(scale)
+    check_scale(float(scale))
     page = check_cache(batch, int(cache.shape[1]), seqlens_k, block_table)
     if page is not None and page % KEYS:
         raise ArgumentError(
