@@ -70,7 +70,8 @@ def decode_attention(
             others read other memory. Of those that it does not reach, the table may say anything.
         causal: whether the last query sees all keys, and each one before it one key less.
         scale: of the scores, from 2**-126 to 2**20; 1 / sqrt(D) when omitted. Scaled scores are
-            f32: where they reach 2**n, weights are right to a factor of 1 + 2**(n - 24).
+            f32: where they reach 2**n, weights are right to a factor of 1 + 2**(n - 24), and those
+            of 2**24 and more are best avoided.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.

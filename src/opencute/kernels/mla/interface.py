@@ -55,7 +55,7 @@ def mla_decode(
             read other memory.
         scale: of the scores, from 2**-126 to 2**20. It is that of the heads before they were made
             latent. Scaled scores are f32: where they reach 2**n, weights are right to a factor of
-            1 + 2**(n - 24).
+            1 + 2**(n - 24), and those of 2**24 and more are best avoided.
         block_table: array (B, P) of i32: the pages of each sequence, in order, from 0 to pages - 1;
             others read other memory. Of those that it does not reach, the table may say anything.
         causal: whether the last query sees all keys, and each one before it one key less.
