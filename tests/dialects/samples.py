@@ -15,6 +15,7 @@ from dialects.hopper.hopper_samples import HOPPER
 from dialects.hopper.product_samples import PRODUCTS
 from dialects.hopper.tma_samples import TMA_SAMPLES
 from opencute.arch.mma import MMA_ATOMS
+from opencute.arch.sparse import SPARSE_MMA_ATOMS
 from opencute.base.location import Location
 from opencute.dialects import (
     arith,
@@ -516,7 +517,14 @@ def _mma(name: str) -> Sample:
     return lambda arg: ptx_matrix.mma(name, *map(arg, types))
 
 
+def _mma_sparse(name: str) -> Sample:
+    atom = SPARSE_MMA_ATOMS[name]
+    types = (*ptx_matrix.register_types(atom), I32)
+    return lambda arg: ptx_matrix.mma_sparse(name, *map(arg, types), selector=atom.selectors - 1)
+
+
 _add("ptx.mma", *[_mma(name) for name, r in MMA_ATOMS.items() if r.threads > 1])
+_add("ptx.mma_sp", *map(_mma_sparse, SPARSE_MMA_ATOMS))
 
 
 def _fragment(element: Type, *shape: int) -> cute.Tile:

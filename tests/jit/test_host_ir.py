@@ -132,7 +132,7 @@ def simulated(fn: Any, args: tuple[Any, ...]) -> list[Any]:
 
         runner = SimRunner(artefacts_of(module, request))
         simulator = Simulator("sm_90a")
-        values = [runner._argument(v) for v in request.values(request.arguments)]
+        values = [runner._argument(v, None) for v in request.values(request.arguments)]
         simulator.run_host(runner.module, runner.artefacts.name, values, launch=hook)
     return found
 

@@ -12,7 +12,7 @@ import pytest
 import opencute as cutlass
 from compiled import on_device, on_host
 from opencute import cute
-from opencute.base.errors import TypeMismatchError
+from opencute.base.errors import LayoutError, TypeMismatchError
 
 pytestmark = pytest.mark.t0
 
@@ -151,3 +151,15 @@ def test_layouts_may_be_made_from_lists_and_numbers() -> None:
         assert str(cute.prepend(a, cute.make_layout(2))) == "(2,4,(2,3)):(1,1,(4,8))"
 
     on_host(body)
+
+
+def test_tiles_that_memory_does_not_have() -> None:
+    def tile(at: Any) -> None:
+        on_host(lambda t: cute.local_tile(t, (4, 2), at), np.zeros((10, 4), np.float32))
+
+    for at in ((2, 1), (0, None), (None, 1)):
+        tile(at)
+    for at, text in (((3, 0), "mode 0 has no tile 3"), ((0, 2), "mode 1 has no tile 2")):
+        with pytest.raises(LayoutError, match=text) as e:
+            tile(at)
+        assert e.value.code == "OC1315"

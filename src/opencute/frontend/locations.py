@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import contextlib
 import functools
 import inspect
 import os
@@ -25,8 +26,10 @@ __all__ = [
 ]  # fmt: skip
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(base.__file__))) + os.sep
-# functools calls the getter of a cached property.
-_SKIPPED = (_PACKAGE, "<frozen", functools.__file__)
+_KERNELS = _PACKAGE + "kernels" + os.sep  # which have lines to point at, where no user's do
+# functools calls the getter of a cached property; contextlib what a `with` statement enters; the
+# simulator runs functions that it writes.
+_SKIPPED = (_PACKAGE, "<frozen", "<simulated ", functools.__file__, contextlib.__file__)
 # By the identity of code objects, which are kept alive: those of two files can be equal.
 _ours: dict[int, tuple[types.CodeType, bool]] = {}
 # By code, line and caller; locations are kept, so that identity tells callers apart.
@@ -68,9 +71,30 @@ def is_traced(code: types.CodeType) -> bool:
 
 
 def here() -> Location | None:
-    """The user's position that is being traced, with the calls that lead to it."""
-    frame = _users(sys._getframe(1))  # pyright: ignore[reportPrivateUsage] - no other way
-    return None if frame is None else _position(frame)
+    """The position that is being traced: the user's, with the calls that lead to it, or, where
+    only a kernel of the library is traced, that of the kernel."""
+    first = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way
+    frame = _users(first)
+    if frame is None:
+        return _library(first)
+    return _position(frame)
+
+
+def _library(frame: types.FrameType | None) -> Location | None:
+    """The innermost position in a kernel of the library."""
+    while frame is not None and frame.f_code is not _TRACED:
+        code = frame.f_code
+        if code.co_filename.startswith(_KERNELS):
+            key = id(code), frame.f_lineno, 0
+            found = _locations.get(key)
+            if found is None:
+                # Names of functions that were rewritten are not those of the source.
+                name = "" if code.co_name.startswith("__oc_") else code.co_name
+                found = Location(code.co_filename, frame.f_lineno, function=name)
+                _locations[key] = found
+            return found
+        frame = frame.f_back
+    return None
 
 
 def forget_frames() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 
 __all__ = [
-    "apart", "as_rows", "empty", "empty_like", "floating", "item_bits", "multiprocessors",
-    "same_shape", "strides", "vector_elements", "viewed", "zeros",
+    "apart", "as_rows", "empty", "empty_like", "floating", "host_values", "item_bits",
+    "multiprocessors", "same_shape", "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -69,6 +69,16 @@ def floating(**arrays: Any) -> None:
                 f"{name} has a type that this operator does not take", code="OC2507",
                 expected=", ".join(_FLOATS), found=str(array.dtype),
             )  # fmt: skip
+
+
+def host_values(array: Any) -> Any:
+    """The numbers of an array that lies in the host's memory, as a NumPy array; else None.
+
+    Those of a device are not looked at: whoever reads them waits for all kernels before.
+    """
+    if hasattr(array, "data_ptr"):
+        return array.detach().numpy() if array.device.type == "cpu" else None
+    return array if hasattr(array, "ctypes") else None
 
 
 def strides(array: Any) -> tuple[int, ...]:

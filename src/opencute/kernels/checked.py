@@ -10,7 +10,8 @@ another kind, the error names that::
 
     softmax([1.0, 2.0])         # ArgumentTypeError: softmax: x is no array
 
-Arguments are only looked at after a failure, so that calls which work pay nothing.
+Arguments are only looked at after a failure, so that calls which work pay nothing; but for
+`config`, which has a type that its annotation names: another might be taken for none at all.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import typing
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
-from opencute.base.errors import ArgumentTypeError, OpenCuTeError
+from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
 
-__all__ = ["checked"]
+__all__ = ["checked", "whole_numbers"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FAILURES = (AttributeError, TypeError, ValueError, RuntimeError)
@@ -44,6 +46,8 @@ def checked(
     def decorate(fn: F) -> F:
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if (config := kwargs.get("config")) is not None:
+                _config(fn, config)
             try:
                 return fn(*args, **kwargs)
             except OpenCuTeError:
@@ -54,6 +58,45 @@ def checked(
         return call  # pyright: ignore[reportReturnType]
 
     return decorate
+
+
+@functools.cache
+def _configs(fn: Callable[..., Any]) -> tuple[type, ...]:
+    """The types that an operator's configuration may have."""
+    hint = typing.get_type_hints(fn).get("config", typing.Any)
+    return tuple(t for t in typing.get_args(hint) if t is not type(None))
+
+
+def _config(fn: Callable[..., Any], config: Any) -> None:
+    types = _configs(fn)
+    if types and not isinstance(config, types):
+        raise ArgumentTypeError(
+            f"{fn.__name__}: config is no configuration of this operator", code="OC2531",
+            expected=" or ".join(t.__name__ for t in types), found=repr(config)[:80],
+            hint="leave it out for a good choice",
+        )  # fmt: skip
+
+
+def whole_numbers(config: Any, code: str, **extents: int) -> None:
+    """Check that fields of a configuration are whole numbers, or so many of them.
+
+    Args:
+        config: a configuration.
+        code: of the error.
+        extents: by the names of fields, how many numbers they have; 0 for a single one.
+
+    Raises:
+        ArgumentError: one of them is something else; it is named.
+    """
+    for name, count in extents.items():
+        value = getattr(config, name)
+        items = value if isinstance(value, tuple) else (value,)
+        fits = isinstance(value, tuple) == (count > 0) and len(items) == max(count, 1)
+        if not fits or not all(type(x) is not bool and hasattr(x, "__index__") for x in items):
+            raise ArgumentError(
+                f"{name} of {type(config).__name__} is wrong", code=code, found=repr(value)[:80],
+                expected=f"a tuple of {count} whole numbers" if count else "a whole number",
+            )  # fmt: skip
 
 
 def _kinds(arrays: str, optional: str, integers: str, numbers: str) -> dict[str, str]:

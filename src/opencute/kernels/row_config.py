@@ -17,6 +17,7 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 from opencute.kernels.arrays import item_bits, vector_elements
+from opencute.kernels.checked import whole_numbers
 from opencute.lib.long_rows import LongRows
 from opencute.lib.rows import Rows
 
@@ -54,6 +55,7 @@ class RowConfig:
         Raises:
             ArgumentError: the choices are not possible.
         """
+        whole_numbers(self, "OC2503", threads=0, vec=0, groups=0)
         t, lanes = self.threads, self.threads * self.groups
         if t < 1 or lanes > 1024 or (t > 32 and (t % 32 or self.groups > 1)) or lanes % 32:
             raise ArgumentError("these threads cannot share rows", code="OC2503", found=self)

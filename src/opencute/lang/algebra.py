@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute import layout as la
-from opencute.base.errors import TypeMismatchError
+from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.lang.numbers import Numeric, NumericMeta, number_in
 from opencute.lang.pointers import Pointer, element_bits
 from opencute.lang.tensors import Tensor, TracedTensor, offset_coord
@@ -252,11 +252,39 @@ def local_tile(
         tiler: shape of a tile, or a layout per mode.
         coord: coordinate among the tiles; None keeps a mode.
         proj: None in the modes of tiler and coord to leave out, 1 in the others.
+
+    Raises:
+        LayoutError: `coord` is known to name a tile that memory does not have.
     """
     layout = _layout_of(input)
     coord = offset_coord(coord, layout)
+    if isinstance(input, TracedTensor) and isinstance(input.iterator, Pointer) and proj is None:
+        _check_tile(layout, _tuples(tiler), coord)
     tile, offset = la.local_tile(layout, _tuples(tiler), coord, _tuples(proj))
     return _moved(input, tile, offset) if isinstance(input, TracedTensor) else tile
+
+
+def _check_tile(layout: Any, tiler: Any, coord: Any) -> None:
+    """Raise if a mode has no tile of this number, where its extent and the number are known.
+
+    Coordinates that a tensor map bounds are no memory, and may lie outside of it.
+    """
+    plain = isinstance(layout, Layout) and is_tuple(tiler) and is_tuple(coord)
+    if not plain or la.rank(layout) < len(coord):
+        return
+    for mode, at in enumerate(coord):
+        if not la.is_static_int(at) or not la.is_static(layout[mode].shape):
+            continue
+        tile: Any = tiler[mode] if mode < len(tiler) else 1
+        if tile is None or not la.is_static(tile):
+            continue
+        count = -(-int(la.size(layout[mode])) // int(la.size(tile)))
+        if count and not 0 <= int(at) < count:
+            raise LayoutError(
+                f"local_tile: mode {mode} has no tile {at}", code="OC1315", found=f"{at}",
+                expected=f"0 to {count - 1}, as {count} tiles of {la.size(tile)} cover an extent "
+                f"of {la.size(layout[mode])}",
+            )  # fmt: skip
 
 
 def local_partition(

@@ -11,6 +11,7 @@ import pytest
 
 import opencute as cutlass
 from opencute import cute
+from opencute.base.knobs import KNOBS
 from opencute.compiler.options import Options
 from opencute.cute.runtime import from_dlpack
 from opencute.frontend.state import guesses
@@ -169,3 +170,61 @@ def test_errors_are_those_without_guesses():
     traced(needs_static, 3, State)
     with pytest.raises(AttributeError, match="missing"):
         traced(needs_static, 3, Reset)
+
+
+@cute.jit
+def asks_of_an_item(out: cute.Tensor, n: cutlass.Int32):
+    held = [1, 2]
+    for _ in range(n):
+        if not isinstance(held[0], int):
+            held = [x * 10 for x in held]
+        out[0] += held[0]
+
+
+@cute.jit
+def asks_by_an_error(out: cute.Tensor, n: cutlass.Int32):
+    table, held = (10, 20, 30), [1, 2]
+    for _ in range(n):
+        try:
+            out[0] += table[held[0]]
+        except Exception:
+            out[0] += 1000
+            held = [held[0], held[1]]
+
+
+@cute.jit
+def asks_in_a_match(out: cute.Tensor, n: cutlass.Int32):
+    held = [1, 2]
+    for _ in range(n):
+        match held[0]:
+            case int():
+                out[0] += held[0]
+            case _:
+                held = [x * 10 for x in held]
+                out[0] += 1000
+
+
+@cute.jit
+def is_plain(held: Any) -> bool:
+    return type(held[0]) is int
+
+
+@cute.jit
+def asks_in_a_call(out: cute.Tensor, n: cutlass.Int32):
+    held = [1, 2]
+    for _ in range(n):
+        if not is_plain(held):
+            held = [x * 10 for x in held]
+        out[0] += held[0]
+
+
+@pytest.mark.parametrize(
+    ("fn", "each"),
+    [(asks_of_an_item, 1), (asks_by_an_error, 20), (asks_in_a_match, 1), (asks_in_a_call, 1)],
+)
+def test_a_guess_does_not_come_true_by_itself(fn: Any, each: int):
+    """What is carried is no number of Python's: code that asks for one would change it then."""
+    out = np.zeros(1, np.int32)
+    with KNOBS.override(target="sim"):
+        fn(from_dlpack(out), 5)
+    assert out[0] == 5 * each

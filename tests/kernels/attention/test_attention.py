@@ -19,7 +19,7 @@ from opencute.base.errors import ArgumentError
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 from opencute.jit.calls import compiled_artefacts
-from opencute.kernels.attention import AttentionConfig, attention
+from opencute.kernels.attention import AttentionConfig, attention, attention_varlen
 from opencute.kernels.attention.config import heuristic, search_space
 from opencute.kernels.attention.reference import attention as reference
 from opencute.kernels.attention.sm80 import AttentionPlan, attention_forward
@@ -173,3 +173,16 @@ def test_on_a_gpu(b: int, s: int, h: int, hk: int, d: int, dtype: str, causal: b
     torch.testing.assert_close(
         out.float(), want.transpose(1, 2), rtol=2e-2, atol=4e-3 if dtype == "float16" else 2e-2
     )
+
+
+@pytest.mark.parametrize(
+    ("starts", "longest"), [([0, 20, 65], 64), ([0, 40, 20], 64), ([-1, 20, 40], 64), ([0, 40], 32)]
+)
+def test_sequences_that_the_arrays_do_not_have(starts: list[int], longest: int) -> None:
+    q, cu = np.zeros((64, 1, 64), np.float16), np.array(starts, np.int32)
+    fine = np.linspace(0, 64, len(starts)).astype(np.int32)
+    for which in ((cu, fine), (fine, cu)):
+        with pytest.raises(ArgumentError, match=r"cu_seqlens_|max_seqlen_") as e:
+            attention_varlen(q, q, q, *which, longest if which[0] is cu else 64,
+                             longest if which[1] is cu else 64)  # fmt: skip
+        assert e.value.code == "OC2571"

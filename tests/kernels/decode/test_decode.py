@@ -192,3 +192,21 @@ def test_on_a_gpu(
     step = 2e-2 if dtype == "float16" else 4e-2
     np.testing.assert_allclose(out.cpu().float().numpy(), want, rtol=step, atol=step / 4)
     np.testing.assert_allclose(lse.cpu().numpy(), logs, rtol=1e-4, atol=1e-4)
+
+
+def test_lengths_and_pages_that_the_cache_does_not_have() -> None:
+    q, k = np.zeros((1, 1, 2, 64), np.float16), np.zeros((3, 16, 2, 64), np.float16)
+
+    def call(length: int, *pages: int) -> None:
+        table = np.array([pages], np.int32)
+        decode_attention(q, k, k, np.array([length], np.int32), block_table=table)
+
+    for bad, text in (
+        ((33, 0, 1), r"seqlens_k\[0\]"), ((-1, 0, 1), r"seqlens_k\[0\]"),
+        ((17, 0, 3), r"block_table\[0, 1\]"), ((1, -1, 0), r"block_table\[0, 0\]"),
+    ):  # fmt: skip
+        with pytest.raises(ArgumentError, match=text) as e:
+            call(*bad)
+        assert e.value.code == "OC2570"
+    with pytest.raises(ArgumentError, match="seqlens_k"):
+        decode_attention(q, k[:1], k[:1], np.array([17], np.int32))

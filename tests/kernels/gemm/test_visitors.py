@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import opencute as cutlass
 from opencute import cute
-from opencute.base.errors import ArgumentError
+from opencute.base.errors import ArgumentError, ArgumentTypeError, UninitializedError
 from opencute.base.knobs import KNOBS
-from opencute.kernels.gemm import HopperConfig, Visitor, gemm, reference, visitors
+from opencute.kernels.gemm import GemmConfig, HopperConfig, Visitor, gemm, reference, visitors
 
 pytestmark = pytest.mark.t1
 
@@ -90,7 +91,7 @@ def test_equal_chains_are_one_kernel() -> None:
 
 def test_what_does_not_fit() -> None:
     a, b = numbers((M, K)), numbers((K, N))
-    with pytest.raises(ArgumentError, match="step0 does not fit the product"):
+    with pytest.raises(ArgumentError, match="add_columns does not fit the product"):
         gemm(a, b, epilogue=visitors.chain(visitors.add_columns(numbers((M,)))))
     with pytest.raises(ArgumentError, match="instead of other things"):
         gemm(a, b, bias=numbers((N,)), epilogue=visitors.chain())
@@ -101,3 +102,72 @@ def test_what_does_not_fit() -> None:
         gemm(a, b, out=out, epilogue=visitors.chain(gated=half))
     with KNOBS.override(target="sim:sm_80"), pytest.raises(ArgumentError, match="for Hopper"):
         gemm(a, b, epilogue=visitors.chain())
+
+
+def product(fn: Any, **operands: Any) -> Any:
+    a, b = numbers((64, 64)), numbers((64, 64))
+    config = HopperConfig((64, 64), pingpong=True)
+    return gemm(a, b, epilogue=Visitor(fn, **operands), config=config)
+
+
+def test_operands_are_read_as_they_were_declared() -> None:
+    s, m = numbers((64,), np.float32), np.zeros((64, 64), np.float16)
+    wrong = [
+        (lambda x, t: x * t.column("s"), {"s": visitors.row(s)}, "declared as row"),
+        (lambda x, t: x * t.scalar("s"), {"s": visitors.column(s)}, "declared as column"),
+        (lambda x, t: x + t.load("m"), {"m": visitors.store(m)}, "declared as store"),
+        (lambda x, t: t.store("m", x) or x, {"m": visitors.load(m)}, "declared as load"),
+        (lambda x, t: x * t.row("scales"), {"scale": visitors.row(s)}, "did you mean scale"),
+        (lambda x, t: x, {"m": visitors.store(m)}, "writes nothing"),
+        (lambda x, t: None, {}, "return the vector"),
+    ]
+    for fn, operands, text in wrong:
+        with pytest.raises(ArgumentError, match=text) as e:
+            product(fn, **operands)
+        assert e.value.code == "OC2537"
+
+
+def test_what_is_no_visitor_and_no_piece() -> None:
+    a, b, s = numbers((64, 64)), numbers((64, 64)), numbers((64,))
+    for epilogue in (half, "relu"):
+        with pytest.raises(ArgumentTypeError, match="no Visitor"):
+            gemm(a, b, epilogue=epilogue)  # type: ignore[arg-type]
+    for piece in (s, [visitors.scale(1.0)], half):
+        with pytest.raises(ArgumentTypeError, match="piece 0 of the chain"):
+            visitors.chain(piece)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="scale_rows"):
+        visitors.scale(s)
+    with pytest.raises(ArgumentTypeError, match=r"cute\.where"):
+        gemm(a, b, epilogue=visitors.chain(visitors.apply(lambda x: np.maximum(x, 0))))
+    with pytest.raises(ArgumentError, match="noted in f32"):
+        gemm(a, b, epilogue=visitors.chain(visitors.peak(np.zeros(1, np.float16))))
+    with pytest.raises(ArgumentTypeError, match="no array"):
+        gemm(a, b, epilogue=visitors.chain(visitors.add_rows([1.0] * 64)))
+    with pytest.raises(ArgumentError, match="tf32=True"):
+        f = numbers((64, 64), np.float32)
+        gemm(f, f, epilogue=visitors.chain())
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "best", HopperConfig((64,)), HopperConfig((64, 64.0)), HopperConfig(64),  # type: ignore
+        GemmConfig((64, 64), (2, 2), 3), GemmConfig((64, 64, 32), (2, 2), "3"),  # type: ignore
+        GemmConfig((64, 64, 32), 4, 3),  # type: ignore
+    ],
+)  # fmt: skip
+def test_configurations_that_are_none(config: Any) -> None:
+    a = numbers((64, 64))
+    with pytest.raises(ArgumentError, match=r"config|Config") as e:
+        gemm(a, a, config=config)
+    assert e.value.code in ("OC2531", "OC2536", "OC2538")
+
+
+def test_faults_of_kernels_have_a_line() -> None:
+    def garbage(x: Any, tile: Any) -> Any:
+        return cute.make_rmem_tensor(x.shape, cutlass.Float32).load()
+
+    with pytest.raises(UninitializedError, match="OC3301") as e:
+        product(garbage)
+    assert e.value.loc is not None and e.value.loc.file.endswith("sm90_epilogue.py")
+    assert "Float16[1, 64, 64]" in str(e.value) and "at None" not in str(e.value)

@@ -13,7 +13,7 @@ import pytest
 import opencute as cutlass
 from lang.hopper.tma_kernels import assembled, copy, tensor
 from opencute import cute
-from opencute.base.errors import ArgumentError, LayoutError, OpenCuTeError
+from opencute.base.errors import ArgumentError, LayoutError, OpenCuTeError, TypeMismatchError
 from opencute.base.knobs import KNOBS
 from opencute.cute.nvgpu import cpasync
 
@@ -163,7 +163,18 @@ def test_tiles_that_no_map_has() -> None:
     odd = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, row_major(8, 64))
     refused(LayoutError, "OC1326", a, a, None, odd, (8, 64))
     wide = cute.make_composed_layout(cute.make_swizzle(2, 4, 3), 0, row_major(8, 64))
-    assert "more than the 64" in refused(LayoutError, "OC1329", a, a, None, wide, (8, 64))
+    assert "no more than the 64" in refused(TypeMismatchError, "OC1238", a, a, None, wide, (8, 64))
+
+
+def test_shared_memory_of_another_type() -> None:
+    layout = swizzled(3, 8, 64)
+    a = numbers((16, 64), np.int16)
+    half, wide = tensor(a.view(np.float16)), tensor(numbers((16, 64), np.float32))
+    # What was loaded as Int16 is stored as Float16, of the same width.
+    text = refused(TypeMismatchError, "OC1238", tensor(a), half, None, layout, (8, 64))
+    assert "Int16" in text and "Float16" in text
+    text = refused(TypeMismatchError, "OC1238", wide, wide, None, layout, (8, 64))
+    assert "Float32" in text and "16 bits" in text
 
 
 def test_tensors_that_no_map_fits() -> None:

@@ -4,7 +4,9 @@
 
 A loop has to be traced with what changes in it as its variables, and what that is only its trace
 tells. A right guess saves a trace, for nested loops one at each level; a wrong one is found out
-and costs one. What is guessed never shows in the outcome.
+and costs one. What is guessed must not show in the outcome, so that nothing is guessed where code
+asks what kind of object a value is: a number that is carried is none of Python's any more, and code
+that asks could itself make the guess come true.
 
 In: the functions that the body was made into, and the watched objects. Out: keys of items, and
 numbers of variables that get another object::
@@ -59,6 +61,9 @@ class _Settled:
 _SETTLED = Recent[types.CodeType, _Settled](4096)
 _NO_FLAG = object()
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
+_ASKING = frozenset(("isinstance", "issubclass", "type", "callable", "hasattr", "id"))
+# By the codes of a body and of all functions that it may call.
+_ASKED = Recent[tuple[types.CodeType, ...], bool](4096)
 _DEPTH = 8  # how far calls are followed
 
 
@@ -70,7 +75,7 @@ def guessed(parts: Sequence[Any], watch: Watch) -> Guess:
         watch: what it can reach.
     """
     code = _code(parts)
-    if code is None:
+    if code is None or _asks(parts, watch):
         return Guess()
     known = _SETTLED.get(code)
     if known is None:
@@ -142,6 +147,59 @@ def like(plan: Plan, obj: Any, parts: Any) -> Plan:
         elif part is not True:
             like(plan.plans[i], inner, part)
     return plan
+
+
+# ---------------------------------------------------------------- code that asks
+def _asks(parts: Sequence[Any], watch: Watch) -> bool:
+    """Whether a body, or a function that it may call, asks what kind of object a value is."""
+    own = [fn.__code__ for fn in parts if isinstance(fn, types.FunctionType)]
+    key = (*own, *(fn.__code__ for fn in watch.functions))
+    found = _ASKED.get(key)
+    if found is None:
+        found = _ASKED[key] = any(map(_asking, own)) or any(
+            _asking(fn.__code__) for fn in _called_functions(parts, watch) if not _ours(fn)
+        )
+    return found
+
+
+def _ours(fn: types.FunctionType) -> bool:
+    """Whether a function is the library's, which asks only for what makes no difference."""
+    return str(fn.__module__).partition(".")[0] in ("opencute", "cutlass")
+
+
+@functools.lru_cache(maxsize=4096)
+def _asking(code: types.CodeType) -> bool:
+    """Whether code asks itself: by a function, `is True`, a `match`, or by catching what goes
+    wrong with a value of another kind."""
+    for one in codes_in(code):
+        before = ""
+        for i in dis.get_instructions(one):
+            if i.opname.startswith("LOAD_") and i.argval in _ASKING and "ATTR" not in i.opname:
+                return True
+            if i.argval == "match" and i.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                return True  # what `match` statements are made into
+            if i.opname in ("MATCH_CLASS", "CHECK_EXC_MATCH", "JUMP_IF_NOT_EXC_MATCH"):
+                return True
+            # Of numbers only True and False are known by what they are the same as.
+            if i.opname == "IS_OP" and before in ("LOAD_CONST True", "LOAD_CONST False"):
+                return True
+            before = f"{i.opname} {i.argval}"
+    return False
+
+
+def _called_functions(parts: Sequence[Any], watch: Watch) -> list[types.FunctionType]:
+    """The functions of names that a body mentions, or that one of them mentions, and so on."""
+    named: dict[str, list[types.FunctionType]] = {}
+    for fn in watch.functions:
+        named.setdefault(fn.__name__, []).append(fn)
+    queue = [p for p in parts if isinstance(p, types.FunctionType)]
+    seen: dict[int, types.FunctionType] = {}
+    while queue:
+        names: set[str] = set().union(*(_assigned(fn.__code__)[0] for fn in queue))
+        found = (fn for name in names for fn in named.get(name, ()) if id(fn) not in seen)
+        queue = list({id(fn): fn for fn in found}.values())
+        seen |= {id(fn): fn for fn in queue}
+    return list(seen.values())
 
 
 # ---------------------------------------------------------------- code not traced before

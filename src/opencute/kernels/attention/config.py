@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opencute.base.errors import ArgumentError
+from opencute.kernels.checked import whole_numbers
 
 __all__ = [
     "WARPGROUP_HEADS", "AttentionConfig", "BackwardConfig", "WarpgroupBackwardConfig",
@@ -82,6 +83,7 @@ class AttentionConfig:
         Raises:
             ArgumentError: what does not fit.
         """
+        whole_numbers(self, "OC2520", m=0, n=0, warps=0, stages=0, ahead=0)
         even = self.warps >= 1 and self.m % (16 * self.warps) == 0
         if not even or self.n < 16 or self.n % 16 or self.stages not in (1, 2) or self.ahead < 1:
             raise ArgumentError(
@@ -136,6 +138,7 @@ class WarpgroupConfig:
         Raises:
             ArgumentError: what does not fit.
         """
+        whole_numbers(self, "OC2546", groups=0, n=0, stages=0, queries=0)
         # A thread has the result and the scores in f32, and the weights.
         kept = head_dim // 2 + self.n // 2 + self.n * bits // 64
         room = ({2: 208, 3: 132} if bits == 16 else {2: 184, 3: 124}).get(self.groups, 0)
@@ -185,6 +188,7 @@ class BackwardConfig:
         Raises:
             ArgumentError: what does not fit.
         """
+        whole_numbers(self, "OC2520", m=0, n=0, warps=0, stages=0)
         depth = padded(head_dim)
         rows = self.warps * 32 // (8 if depth % 64 == 0 else 4)
         good = (

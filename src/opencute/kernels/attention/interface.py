@@ -10,6 +10,7 @@ out = attention_varlen(q, k, v, starts, starts, longest, longest)  # sequences e
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from opencute.kernels.arrays import (
     apart,
     empty,
     empty_like,
+    host_values,
     item_bits,
     strides,
     vector_elements,
@@ -146,8 +148,9 @@ def attention_varlen(
         k, v: arrays (total of keys, Hk, D).
         cu_seqlens_q, cu_seqlens_k: arrays (sequences + 1,) of i32: where each sequence starts, and
             where the last one ends.
-        max_seqlen_q, max_seqlen_k: lengths of the longest sequence, or more. With less, what is
-            behind is not computed.
+        max_seqlen_q, max_seqlen_k: lengths of the longest sequence, or more; with less, what is
+            behind is not computed. Both lengths and starts are checked where the host can read the
+            latter, as in the simulator.
         causal, scale, return_lse, out, config, q_scale, k_scale, v_scale: as for `attention`; the
             causal rule holds for each sequence on its own.
 
@@ -287,6 +290,9 @@ class _Call:
         check_scale(scale)
         if lengths is not None:
             _check_lengths(lengths, int(q.shape[0]), int(k.shape[0]))
+            for side, t, longest in (("q", q, lengths.longest_q), ("k", k, lengths.longest_k)):
+                starts = lengths.starts_q if side == "q" else lengths.starts_k
+                _check_starts(side, starts, int(t.shape[0]), longest)
         window = _window(window, int(q.shape[-3]), int(k.shape[-3]))
         return cls(q, k, v, lengths, dtype, causal, scale, window, factors[2])
 
@@ -623,6 +629,39 @@ def _check(rank: int, q: Any, k: Any, v: Any) -> Any:
             expected=f"{wanted} twice; D a multiple of 8 up to 256, H of Hk",
         )  # fmt: skip
     return _CLASSES[names[0]]
+
+
+def _check_starts(side: str, starts: Any, total: int, longest: int) -> None:
+    """Check where sequences start, where the host can read the numbers.
+
+    Args:
+        side: "q" or "k".
+        starts: an array (sequences + 1,).
+        total: rows of the array that they lie in.
+        longest: length that no sequence exceeds.
+
+    Raises:
+        ArgumentError: a sequence begins before the one before it ends, or ends past the array, or
+            is longer.
+    """
+    numbers = host_values(starts)
+    if numbers is None:
+        return
+    name, values = f"cu_seqlens_{side}", numbers.tolist()
+    if values and values[0] < 0:
+        raise ArgumentError(f"{name} begins before the array", code="OC2571", found=values[0])
+    for i, (first, end) in enumerate(itertools.pairwise(values)):
+        where = f"sequence {i} from {first} to {end}"
+        if end < first or end > total:
+            raise ArgumentError(
+                f"{name} does not fit {side}", code="OC2571", found=where,
+                expected=f"numbers that never fall, up to {total}",
+            )  # fmt: skip
+        if end - first > longest:
+            raise ArgumentError(
+                f"a sequence is longer than max_seqlen_{side}", code="OC2571", found=where,
+                expected=f"at most {longest} rows",
+            )  # fmt: skip
 
 
 def _check_lengths(lengths: _Lengths, queries: int, keys: int) -> None:

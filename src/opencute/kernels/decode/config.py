@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from opencute.base.errors import ArgumentError
+from opencute.kernels.checked import whole_numbers
 
 __all__ = ["DecodeConfig", "Work", "depth_of", "good_splits", "heuristic", "search_space"]
 
@@ -83,6 +84,7 @@ class DecodeConfig:
         Raises:
             ArgumentError: what does not fit.
         """
+        whole_numbers(self, "OC2560", warps=0, groups=0, n=0, stages=0, splits=0)
         depth = depth_of(head_dim)
         good = (
             self.warps in (1, 2, 4)

@@ -21,6 +21,7 @@ from opencute.kernels.arrays import (
     apart,
     empty,
     empty_like,
+    host_values,
     item_bits,
     multiprocessors,
     strides,
@@ -33,7 +34,15 @@ from opencute.kernels.decode.parts import DecodePlan
 from opencute.kernels.decode.sm80 import decode_forward
 from opencute.kernels.decode.sm90 import decode_forward as launch_bulk
 
-__all__ = ["CLASSES", "check_cache", "decode_attention", "indices", "result", "rows"]
+__all__ = [
+    "CLASSES",
+    "check_cache",
+    "check_values",
+    "decode_attention",
+    "indices",
+    "result",
+    "rows",
+]
 
 CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
 MOST_QUERIES = 16
@@ -63,11 +72,9 @@ def decode_attention(
             heads of `q`. With `block_table` (pages, page, Hk, D), where a page has a multiple of
             16 keys.
         seqlens_k: array (B,) of i32: how many keys of each sequence there are, those of the
-            queries included; S when omitted. What lies behind them is not used. A sequence has at
-            most S keys, or P * page: lengths are read by the kernel, so that more are no error but
-            read other memory.
-        block_table: array (B, P) of i32: the pages of each sequence, in order, from 0 to pages - 1;
-            others read other memory. Of those that it does not reach, the table may say anything.
+            queries included; S when omitted. What lies behind them is not used.
+        block_table: array (B, P) of i32: the pages of each sequence, in order. Of those that it
+            does not reach, the table may say anything.
         causal: whether the last query sees all keys, and each one before it one key less.
         scale: of the scores, from 2**-126 to 2**20; 1 / sqrt(D) when omitted. Scaled scores are
             f32: where they reach 2**n, weights are right to a factor of 1 + 2**(n - 24), and those
@@ -75,6 +82,10 @@ def decode_attention(
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
+
+    Lengths and pages in the host's memory, as in the simulator, are checked. Those of a device are
+    not: a length counts as the nearest that there is room for, and a page that the cache does not
+    have reads as zeros where TMA loads it, as other memory elsewhere.
 
     Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key has
     the result 0.
@@ -126,6 +137,7 @@ class _Call:
         check_scale(scale)
         page = check_cache(batch, int(k.shape[1]), lengths, table)
         keys = int(k.shape[1]) if table is None else int(table.shape[1]) * int(k.shape[1])
+        check_values(lengths, table, keys, int(k.shape[0]), page)
         shared = heads // int(k.shape[2])
         work = Work(queries * shared, head_dim, keys, batch * int(k.shape[2]), page,
                     multiprocessors(q))  # fmt: skip
@@ -246,6 +258,43 @@ def check_cache(batch: int, page: int, lengths: Any, table: Any) -> int | None:
             hint="pass seqlens_k: how many keys of its pages each sequence has",
         )  # fmt: skip
     return page
+
+
+def check_values(lengths: Any, table: Any, room: int, pages: int, page: int | None) -> None:
+    """Check how many keys there are, and which pages, where the host can read the numbers.
+
+    Args:
+        lengths, table: as `check_cache` takes them.
+        room: for keys of a sequence.
+        pages: how many there are.
+        page: keys of one, or None.
+
+    Raises:
+        ArgumentError: a sequence has more keys than there is room for, or a page that is none.
+    """
+    counts = None if lengths is None else host_values(lengths)
+    if counts is None:
+        return
+    for i, count in enumerate(counts.tolist()):
+        if not 0 <= count <= room:
+            raise ArgumentError(
+                f"seqlens_k[{i}] is no number of keys that the cache has", code="OC2570",
+                expected=f"0 to {room}", found=count,
+            )  # fmt: skip
+    entries = None if table is None else host_values(table)
+    if entries is None or page is None:
+        return
+    for i, (row, count) in enumerate(zip(entries, counts.tolist(), strict=True)):
+        used = row[: -(-count // page)]
+        wrong = ((used < 0) | (used >= pages)).nonzero()[0]
+        if len(wrong):
+            at = int(wrong[0])
+            raise ArgumentError(
+                f"block_table[{i}, {at}] is no page of the cache", code="OC2570",
+                expected=f"0 to {pages - 1}", found=int(used[at]),
+                hint=f"the {count} keys of sequence {i} are in the first {len(used)} pages of its "
+                "row",
+            )  # fmt: skip
 
 
 def _check(q: Any, k: Any, v: Any, paged: bool) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from opencute.base.errors import ArgumentError
+from opencute.kernels.checked import whole_numbers
 
 __all__ = ["GemmConfig", "Problem", "heuristic", "search_space"]
 
@@ -96,6 +97,7 @@ class GemmConfig:
         Raises:
             ArgumentError: what does not fit.
         """
+        whole_numbers(self, "OC2536", tile=3, warps=2, stages=0, group=0, split=0, stream=0)
         (m, n, k), (warps_m, warps_n) = self.tile, self.warps
         threads = 32 * warps_m * warps_n
         if kind == "f32":

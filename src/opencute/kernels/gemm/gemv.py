@@ -17,6 +17,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute
 from opencute.base.errors import ArgumentError
+from opencute.kernels.checked import whole_numbers
 from opencute.lib.rows import group_reduce
 from opencute.lib.smem_allocator import SmemAllocator
 
@@ -45,6 +46,7 @@ class GemvConfig:
         Raises:
             ArgumentError: it is not.
         """
+        whole_numbers(self, "OC2536", row=0, threads=0, loads=0)
         good = self.row % _LANES == 0 and self.row > 0 and self.loads >= 1
         if not good or self.threads % self.row or not 0 < self.threads <= 1024:
             raise ArgumentError(

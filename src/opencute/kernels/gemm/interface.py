@@ -10,7 +10,7 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import utils
-from opencute.base.errors import ArgumentError
+from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, item_bits, vector_elements
 from opencute.kernels.checked import checked
@@ -92,7 +92,8 @@ def gemm(
     `config.stream`); what they add up is added in the same order each time.
 
     Returns:
-        The result. Sums are taken in f32; those of int8 in int32, and stay there without scaling.
+        The result. Sums are taken in f32; those of bytes in int32, and stay there where nothing is
+        done to them. All that is added is added in f32, which is exact up to 2**24.
 
     Raises:
         ArgumentError: shapes or types do not fit, or the configuration does not.
@@ -237,8 +238,14 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     return True
 
 
-def _alone(epilogue: Visitor, shape: tuple[int, ...], **others: Any) -> None:
-    """Raise if a visitor is not all there is to do, or its matrices do not fit."""
+def _alone(epilogue: Any, shape: tuple[int, ...], **others: Any) -> None:
+    """Raise if it is no visitor, not all there is to do, or its matrices do not fit."""
+    if not isinstance(epilogue, Visitor):
+        raise ArgumentTypeError(
+            "gemm: epilogue is no Visitor", code="OC2531", found=repr(epilogue)[:80],
+            expected="Visitor(fn, ...), or visitors.chain(...)",
+            hint="visitors.chain(visitors.apply(fn))" if callable(epilogue) else None,
+        )  # fmt: skip
     given = [name for name, value in others.items() if value is not None]
     if given:
         raise ArgumentError(
@@ -249,6 +256,16 @@ def _alone(epilogue: Visitor, shape: tuple[int, ...], **others: Any) -> None:
               "store": shape}  # fmt: skip
     for name, operand in epilogue.operands.items():
         want = wanted.get(operand.kind)
+        if want is not None and not hasattr(operand.value, "dtype"):
+            raise ArgumentTypeError(
+                f"{name} is no array", code="OC2530", found=type(operand.value).__name__,
+                expected=f"{operand.kind}(x) of an array of the shape {want}",
+            )  # fmt: skip
+        if operand.kind == "amax" and _name(operand.value.dtype) != "float32":
+            raise ArgumentError(
+                f"{name}: largest magnitudes are noted in f32", code="OC2540",
+                expected="an array (1,) of float32", found=_name(operand.value.dtype),
+            )  # fmt: skip
         if want is not None and tuple(operand.value.shape) != want:
             raise ArgumentError(
                 f"{name} does not fit the product", code="OC2540", expected=want,
@@ -318,7 +335,14 @@ class _Call:
                     expected="a stride of 1", found=_strides(out),
                 )  # fmt: skip
         left, right = _with_major(left), _with_major(right)
-        added = [t if t is None or _row_major(t) else _compact(t) for t in added]
+        if _repeats(d):
+            raise ArgumentError(
+                "elements of out are at the same place", code="OC2513", expected="a matrix",
+                found=_strides(out),
+            )  # fmt: skip
+        added = [
+            t if t is None or (_row_major(t) and not _repeats(t)) else _compact(t) for t in added
+        ]
         k_major = (_row_major(left), _row_major(right))
         return cls(left, right, added[0], added[1], d, k_major, swapped)
 
@@ -450,7 +474,13 @@ def _with_major(array: Any) -> Any:
     unless it is contiguous along k.
     """
     columns = _strides(array)[-2] == 1 and item_bits(array) > 8
-    return array if _row_major(array) or columns else _compact(array)
+    return array if (_row_major(array) or columns) and not _repeats(array) else _compact(array)
+
+
+def _repeats(array: Any) -> bool:
+    """Whether rows or columns of a matrix are the same elements again."""
+    pairs = zip(array.shape[-2:], _strides(array)[-2:], strict=True)
+    return any(int(n) > 1 and s == 0 for n, s in pairs)
 
 
 def _batched(array: Any, batch: int) -> Any:

@@ -21,6 +21,7 @@ import opencute as cutlass
 from opencute import cute, pipeline
 from opencute.cute.nvgpu import cpasync, warp
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, ROWS
+from opencute.kernels.gemm.visitors import declared, visit
 
 __all__ = [
     "Epilogue", "Part", "finish_tile", "full_barriers", "leave", "memory_of", "start_tile",
@@ -264,6 +265,7 @@ class Part:
         self._inside = index % across * plan.columns + 2 * epilogue.column_at  # column of the tile
         self._swapped = plan.visitor.swapped
         self._known: dict[tuple[str, str], Any] = {}
+        self.stored: set[str] = set()
 
     def floats(self, x: Any) -> Any:
         """A vector as one of Float32."""
@@ -304,18 +306,22 @@ class Part:
 
     def row(self, name: str) -> Any:
         """The numbers of the rows, as a vector of Float32."""
+        declared(self.epilogue.plan.visitor, name, "row")
         return self._spread(name, "column" if self._swapped else "row")
 
     def column(self, name: str) -> Any:
         """The numbers of the columns, as a vector of Float32."""
+        declared(self.epilogue.plan.visitor, name, "column")
         return self._spread(name, "row" if self._swapped else "column")
 
     def scalar(self, name: str) -> Any:
         """A number, as Float32."""
+        declared(self.epilogue.plan.visitor, name, "scalar")
         return self.epilogue.extra[name]
 
     def load(self, name: str) -> Any:
         """A matrix's elements, as a vector of Float32."""
+        declared(self.epilogue.plan.visitor, name, "load")
         epilogue = self.epilogue
         matrix = epilogue.others[name]
         held = cute.make_rmem_tensor(epilogue.layout, matrix.dtype)
@@ -331,6 +337,8 @@ class Part:
 
     def store(self, name: str, x: Any) -> None:
         """Store a vector to a matrix."""
+        declared(self.epilogue.plan.visitor, name, "store")
+        self.stored.add(name)
         self.put(self.epilogue.others[name], x)
 
     def put(self, matrix: Any, x: Any) -> None:
@@ -375,6 +383,8 @@ class Part:
 
     def amax(self, name: str, x: Any) -> None:
         """Note the largest magnitude of a vector."""
+        declared(self.epilogue.plan.visitor, name, "amax")
+        self.stored.add(name)
         zero = cutlass.Float32(0.0)
         sizes = cute.where(self.inside(), cute.math.absf(self.floats(x)), zero)
         peak = self.epilogue.peaks[name]
@@ -489,7 +499,7 @@ def finish_tile(acc: Any, epilogue: Any, tile: Any, turn: Any, plan: cutlass.Con
         for i in cutlass.range_constexpr(values):
             held[i] = acc[part * values + i]
         seen = Part(epilogue, tile, part)
-        result = plan.visitor.fn(held.load(), seen)
+        result = visit(plan.visitor, held.load(), seen)
         if cutlass.const_expr(plan.inplace):
             cute.arch.sync_warp()  # which has read what it now writes over
         if cutlass.const_expr(plan.visitor.gated is not None):

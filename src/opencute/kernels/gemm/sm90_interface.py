@@ -47,7 +47,13 @@ def have_hopper() -> bool:
 
 def type_of(array: Any) -> Any:
     """The class of an array's elements."""
-    return _CLASSES[str(array.dtype).rpartition(".")[2]]
+    name = str(array.dtype).rpartition(".")[2]
+    if name not in _CLASSES:
+        raise ArgumentError(
+            "no product loads or stores matrices of this type", code="OC2517", found=name,
+            expected=" or ".join(_CLASSES),
+        )  # fmt: skip
+    return _CLASSES[name]
 
 
 def on_hopper(
@@ -124,20 +130,27 @@ def _plan(
 def _direct(d: Any, matrices: list[Any], row_major: bool) -> int:
     """What `HopperPlan.direct` is."""
     every = [d, *matrices]
-    if all(for_tma(t) for t in every):
+    if all(for_tma(t, 2 if row_major else 1) for t in every):
         return 0
     if not row_major:
         return 1
     return min(2, *(vector_elements(int(t.shape[2]), item_bits(t), t) for t in every))
 
 
-def for_tma(array: Any) -> bool:
-    """Whether TMA can move (batch, rows, columns): strides and address in 16 bytes."""
+def for_tma(array: Any, lead: int | None = None) -> bool:
+    """Whether TMA can move (batch, rows, columns): strides and address in 16 bytes.
+
+    Args:
+        lead: the mode along which elements are neighbours, the stride of which is none of TMA's;
+            None: the last one if it can be.
+    """
     size = item_bits(array) // 8
     at = array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
+    lead = lead or (2 if k_major(array) else 1)
     steps = zip(array.shape, strides(array), strict=True)
-    # That of a mode along which elements are neighbours is no stride of TMA's.
-    return at % 16 == 0 and not any(int(n) > 1 and s != 1 and s * size % 16 for n, s in steps)
+    return at % 16 == 0 and not any(
+        i != lead and int(n) > 1 and s * size % 16 for i, (n, s) in enumerate(steps)
+    )
 
 
 def padded(array: Any) -> Any:
@@ -203,7 +216,19 @@ def why_not(a: Any, b: Any, matrices: list[Any], kind: str) -> str:
 
 def refuse(reason: str) -> ArgumentError:
     """The error for a product that only Hopper's kernels do."""
+    if not have_hopper():
+        return ArgumentError(
+            f"this product needs a kernel for Hopper: {reason}", code="OC2539",
+            expected="compute capability 9.0", found=run_target().arch,
+            hint="an epilogue=, a HopperConfig and elements of 8 bits other than int8 are for it",
+        )  # fmt: skip
+    hint = "pass a contiguous copy"
+    if "tf32" in reason:
+        hint = "pass tf32=True, or leave out epilogue= and the HopperConfig"
+    elif "along k" in reason:
+        hint = "pass a copy: of a in rows, of b in columns"
+    elif "asked for" in reason:
+        hint = "pass a HopperConfig, or leave out config="
     return ArgumentError(
-        f"this product needs a kernel for Hopper: {reason}", code="OC2539",
-        expected="compute capability 9.0, and operands that wgmma reads", found=run_target().arch,
+        f"this product needs a kernel for Hopper: {reason}", code="OC2539", hint=hint
     )  # fmt: skip

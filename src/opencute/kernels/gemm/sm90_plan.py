@@ -18,6 +18,7 @@ import opencute as cutlass
 from opencute import cute, utils
 from opencute.base.errors import ArgumentError
 from opencute.cute.nvgpu import cpasync, warpgroup
+from opencute.kernels.checked import whole_numbers
 from opencute.kernels.gemm.visitors import VisitorPlan
 from opencute.lib.hopper import operations, smem_layouts
 
@@ -99,6 +100,7 @@ class HopperConfig:
         Raises:
             ArgumentError: it is not.
         """
+        whole_numbers(self, "OC2538", tile=2, cluster=2, group=0, most=0, depth=0, split=0)
         m, n = self.tile
         rows = ROWS * self.owners
         blocks = self.cluster[0] * self.cluster[1]

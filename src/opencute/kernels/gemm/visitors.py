@@ -29,12 +29,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from opencute.base.errors import ArgumentError
+from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
+from opencute.base.suggest import did_you_mean
 
 __all__ = [
     "Operand", "Visitor", "VisitorPlan", "add", "add_columns", "add_rows", "amax", "apply", "chain",
-    "column", "keep", "load", "peak", "row", "scalar", "scale", "scale_columns", "scale_rows",
-    "store", "usual",
+    "column", "declared", "keep", "load", "peak", "row", "scalar", "scale", "scale_columns",
+    "scale_rows", "store", "usual", "visit",
 ]  # fmt: skip
 
 
@@ -78,8 +79,25 @@ def amax(cell: Any) -> Operand:
 
 
 def scalar(number: float) -> Operand:
-    """A number that may differ from call to call: ``tile.scalar(name)``."""
+    """A number that may differ from call to call: ``tile.scalar(name)``.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    if not hasattr(number, "__float__") or tuple(getattr(number, "shape", ())):
+        raise ArgumentTypeError(
+            "scalar: this is no number", code="OC2537", found=_short(number),
+            hint="an array has its numbers for rows or for columns: row(x), column(x), "
+            "scale_rows(x), scale_columns(x)",
+        )  # fmt: skip
     return Operand("scalar", number)
+
+
+def _short(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return f"an array of the shape {tuple(shape)}"
+    return repr(value)[:80]
 
 
 # ---------------------------------------------------------------- visitors
@@ -116,13 +134,18 @@ class Visitor:
     """
 
     def __init__(
-        self, fn: Callable[[Any, Any], Any], *, gated: Callable[[Any], Any] | None = None,
+        self, fn: Callable[[Any, Any], Any], /, *, gated: Callable[[Any], Any] | None = None,
         **operands: Operand,
     ) -> None:  # fmt: skip
+        for what, f in (("fn", fn), ("gated", gated)):
+            if not callable(f) and (what == "fn" or f is not None):
+                raise ArgumentTypeError(
+                    f"{what} of a visitor is no function", code="OC2537", found=_short(f)
+                )
         for name, operand in operands.items():
             if not isinstance(operand, Operand):
                 raise ArgumentError(
-                    f"{name} is no operand of a visitor", code="OC2537", found=repr(operand)[:80],
+                    f"{name} is no operand of a visitor", code="OC2537", found=_short(operand),
                     expected="row(x), column(x), load(x), store(x), amax(x) or scalar(x)",
                 )  # fmt: skip
         self.fn, self.gated, self.operands = fn, gated, operands
@@ -131,6 +154,76 @@ class Visitor:
         """What is compiled."""
         kinds = tuple(o.kind for o in self.operands.values())
         return VisitorPlan(self.fn, tuple(self.operands), kinds, self.gated, swapped)
+
+
+def declared(plan: VisitorPlan, name: str, accessor: str) -> None:
+    """Check that an operand is asked for as what it was declared.
+
+    Args:
+        accessor: "row", "column", "load", "store", "amax" or "scalar".
+
+    Raises:
+        ArgumentError: there is none of this name, or it is of another kind.
+    """
+    kinds = dict(zip(plan.names, plan.kinds, strict=True))
+    kind = kinds.get(name)
+    if kind is None:
+        raise ArgumentError(
+            f"tile.{accessor}({name!r}): the visitor has no operand of this name", code="OC2537",
+            found=", ".join(kinds) or "none",
+            hint=did_you_mean(str(name), kinds) or f"declare it: Visitor(fn, {name}={accessor}(x))",
+        )  # fmt: skip
+    if kind != accessor:
+        raise ArgumentError(
+            f"tile.{accessor}({name!r}): {name} was declared as {kind}(x)", code="OC2537",
+            expected=f"tile.{kind}({name!r})", found=f"tile.{accessor}({name!r})",
+        )  # fmt: skip
+
+
+def visit(plan: VisitorPlan, x: Any, tile: Any) -> Any:
+    """What a visitor makes of a vector of sums.
+
+    Args:
+        tile: with the names of what has been stored in `stored`.
+
+    Raises:
+        ArgumentError: the function gives no vector, does what vectors cannot do, or leaves a
+            matrix unwritten.
+    """
+    result = _vector("the visitor", plan.fn, x, tile)
+    left = [
+        name for name, kind in zip(plan.names, plan.kinds, strict=True)
+        if kind in ("store", "amax") and name not in tile.stored
+    ]  # fmt: skip
+    if left:
+        kind = plan.kinds[plan.names.index(left[0])]
+        raise ArgumentError(
+            f"{left[0]} was declared as {kind}(x), but the visitor writes nothing to it",
+            code="OC2537", expected=f"tile.{kind}({left[0]!r}, x) in each call", found="none",
+        )  # fmt: skip
+    return result
+
+
+def _vector(what: str, fn: Callable[..., Any], x: Any, *rest: Any) -> Any:
+    """The vector that a function of a vector gives, or an error that says why it gives none."""
+    hint = "it works on vectors of registers: cute.where(x > 0, x, 0.0), cute.math.exp(x)"
+    try:
+        result = fn(x, *rest)
+    except OpenCuTeError:
+        raise
+    except (TypeError, AttributeError) as e:
+        raise ArgumentTypeError(
+            f"{what} does what vectors of registers cannot do", code="OC2537",
+            found=f"{type(e).__name__}: {e}"[:160], hint=hint,
+        ) from e  # fmt: skip
+    if not isinstance(result, type(x)):
+        raise ArgumentTypeError(
+            f"{what} gives no vector", code="OC2537",
+            expected="a vector as long as the one that it gets",
+            found="None" if result is None else type(result).__name__,
+            hint="return the vector that is to be stored" if result is None else hint,
+        )  # fmt: skip
+    return result
 
 
 @dataclass(frozen=True)
@@ -186,20 +279,37 @@ class _Chain:
     steps: tuple[_Step, ...]
 
     def __call__(self, x: Any, tile: Any) -> Any:
-        for i, step in enumerate(self.steps):
-            x = step.does(x, tile, f"step{i}", step.fn)
+        for name, step in zip(_names(self.steps), self.steps, strict=True):
+            x = step.does(x, tile, name, step.fn)
         return x
+
+
+def _names(steps: tuple[_Step, ...]) -> list[str]:
+    """Names of steps: those of their pieces, with their place where there are several."""
+    names = [step.does.__name__.lstrip("_") for step in steps]
+    return [n if names.count(n) == 1 else f"{n} (piece {i})" for i, n in enumerate(names)]
 
 
 Piece = tuple[_Step, "Operand | None"]
 
 
 def chain(*pieces: Piece, gated: Callable[[Any], Any] | None = None) -> Visitor:
-    """A visitor that does one piece after another."""
-    operands: dict[str, Any] = {
-        f"step{i}": operand for i, (_, operand) in enumerate(pieces) if operand is not None
-    }
-    return Visitor(_Chain(tuple(step for step, _ in pieces)), gated=gated, **operands)
+    """A visitor that does one piece after another.
+
+    Raises:
+        ArgumentTypeError: something is no piece.
+    """
+    for i, piece in enumerate(pieces):
+        if not (isinstance(piece, tuple) and len(piece) == 2 and isinstance(piece[0], _Step)):
+            raise ArgumentTypeError(
+                f"piece {i} of the chain is none", code="OC2537", found=_short(piece),
+                expected="what scale(x), add_columns(x), apply(fn), keep(x), ... give",
+                hint="pass them one by one: chain(*pieces)" if isinstance(piece, list) else None,
+            )  # fmt: skip
+    steps = tuple(step for step, _ in pieces)
+    named = zip(_names(steps), pieces, strict=True)
+    operands: dict[str, Any] = {n: o for n, (_, o) in named if o is not None}
+    return Visitor(_Chain(steps), gated=gated, **operands)
 
 
 def _scale(x: Any, tile: Any, name: str, _: Any) -> Any:
@@ -228,7 +338,7 @@ def _add(x: Any, tile: Any, name: str, factor: Any) -> Any:
 
 
 def _apply(x: Any, tile: Any, name: str, fn: Any) -> Any:
-    return fn(tile.floats(x))
+    return _vector("the function of apply(...)", fn, tile.floats(x))
 
 
 def _keep(x: Any, tile: Any, name: str, _: Any) -> Any:
@@ -272,7 +382,13 @@ def add(matrix: Any, factor: float = 1.0) -> Piece:
 
 
 def apply(fn: Callable[[Any], Any]) -> Piece:
-    """Apply a function on vectors of Float32, such as an activation."""
+    """Apply a function on vectors of Float32, such as an activation.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    if not callable(fn):
+        raise ArgumentTypeError("apply: this is no function", code="OC2537", found=_short(fn))
     return _Step(_apply, fn), None
 
 

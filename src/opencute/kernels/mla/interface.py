@@ -17,7 +17,7 @@ from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import empty, multiprocessors, strides
 from opencute.kernels.attention.config import check_scale
 from opencute.kernels.checked import checked
-from opencute.kernels.decode.interface import CLASSES, check_cache, result, rows
+from opencute.kernels.decode.interface import CLASSES, check_cache, check_values, result, rows
 from opencute.kernels.mla.config import KEYS, LATENT, ROPE, MlaConfig, heuristic
 from opencute.kernels.mla.sm90 import MlaPlan, mla_forward
 
@@ -50,18 +50,20 @@ def mla_decode(
         cache: array (B, S, 576) of the same type. With `block_table` (pages, page, 576), where a
             page has a multiple of 64 keys. An axis of one head before the last is allowed.
         seqlens_k: array (B,) of i32: how many keys of each sequence there are, those of the
-            queries included; S when omitted. What lies behind them is not used. A sequence has at
-            most S keys, or P * page: lengths are read by the kernel, so that more are no error but
-            read other memory.
+            queries included; S when omitted. What lies behind them is not used.
         scale: of the scores, from 2**-126 to 2**20. It is that of the heads before they were made
             latent. Scaled scores are f32: where they reach 2**n, weights are right to a factor of
             1 + 2**(n - 24), and those of 2**24 and more are best avoided.
-        block_table: array (B, P) of i32: the pages of each sequence, in order, from 0 to pages - 1;
-            others read other memory. Of those that it does not reach, the table may say anything.
+        block_table: array (B, P) of i32: the pages of each sequence, in order. Of those that it
+            does not reach, the table may say anything.
         causal: whether the last query sees all keys, and each one before it one key less.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
+
+    Lengths and pages in the host's memory, as in the simulator, are checked. Those of a device are
+    not: a length counts as the nearest that there is room for, and a page that the cache does not
+    have reads as zeros.
 
     Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key has
     the result 0.
@@ -86,10 +88,11 @@ def mla_decode(
             "tiles do not divide a page", code="OC2561", found=page,
             expected=f"a multiple of {KEYS} keys",
         )  # fmt: skip
+    keys = int(cache.shape[1]) * (1 if block_table is None else int(block_table.shape[1]))
+    check_values(seqlens_k, block_table, keys, int(cache.shape[0]), page)
     out = result("out", out, q_nope, tuple(q_nope.shape))
     logs = empty(q_nope, (batch, heads, queries), "float32") if return_lse else None
     if 0 not in q_nope.shape:
-        keys = int(cache.shape[1]) * (1 if block_table is None else int(block_table.shape[1]))
         if keys == 0 or 0 in cache.shape:
             out[...] = 0
             if logs is not None:

@@ -16,6 +16,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute
 from opencute.base.errors import ArgumentError
+from opencute.kernels.checked import whole_numbers
 from opencute.kernels.norm.sm80 import early
 from opencute.lib.rows import Rows
 from opencute.lib.smem_allocator import SmemAllocator
@@ -47,6 +48,7 @@ class ClusterRows:
         Raises:
             ArgumentError: there are no such parts, or they do not fit in registers.
         """
+        whole_numbers(self, "OC2503", threads=0, vec=0, blocks=0)
         whole = self.blocks * self.vec
         good = self.blocks in (2, 4, 8) and self.threads % 32 == 0 and 32 <= self.threads <= 1024
         if not good or n % whole or n // self.blocks > self.threads * _EACH:

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from opencute import layout as la
-from opencute.arch.tma import Tile, swizzle_word
+from opencute.arch.tma import TMA_SWIZZLES, Tile, swizzle_word
 from opencute.base.errors import ArgumentError, LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.hopper import tensor_maps
@@ -33,7 +33,7 @@ from opencute.lang.hopper.tma_plan import (
     make_plan,
     map_extents,
 )
-from opencute.lang.numbers import Int64, Integer, NumericMeta
+from opencute.lang.numbers import Float32, Int64, Integer, NumericMeta, TFloat32
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits, pointer_type
 from opencute.lang.tensors import TracedTensor
 from opencute.lang.tiled.atoms import CopyAtom
@@ -70,11 +70,12 @@ class TmaAtom(CopyAtom):
         map: the tensor map, an SSA value.
         num_multicast: blocks that share the tile.
         gmem_shape: the tensor's shape; only its modes count.
+        internal_type: numeric class of the tensor map's elements; that of the tensor's if None.
     """
 
     def __init__(
         self, op: TmaOp, value_type: NumericMeta, plan: TmaPlan, tile: Tile, map: Value,
-        num_multicast: int = 1, gmem_shape: Any = (),
+        num_multicast: int = 1, gmem_shape: Any = (), internal_type: NumericMeta | None = None,
     ) -> None:  # fmt: skip
         super().__init__(op, value_type, 0)
         self.plan = plan
@@ -82,6 +83,17 @@ class TmaAtom(CopyAtom):
         self.map = map
         self.num_multicast = num_multicast
         self.gmem_shape = gmem_shape
+        self.internal_type = value_type if internal_type is None else internal_type
+
+    def moves(self, dtype: NumericMeta) -> bool:
+        """Whether elements of this type in shared memory are what the atom moves.
+
+        The bits stay as they are, so they are the tensor's elements, or what `internal_type` says
+        that they are; tf32 lies in memory as f32 does.
+        """
+        if dtype in (self.value_type, self.internal_type):
+            return element_bits(dtype) == element_bits(self.value_type)
+        return {dtype, self.value_type} == {Float32, TFloat32}
 
     @property
     def key(self) -> Any:
@@ -97,7 +109,7 @@ class TmaAtom(CopyAtom):
             return first
         return TmaAtom(
             self.op, self.value_type, self.plan, self.tile, first, self.num_multicast,
-            self.gmem_shape,
+            self.gmem_shape, self.internal_type,
         )  # fmt: skip
 
     # ---- layouts
@@ -125,8 +137,6 @@ class TmaAtom(CopyAtom):
     @property
     def smem_swizzle(self) -> tuple[int, ...]:
         """(bits, base, shift) of the swizzle of addresses in shared memory, () for none."""
-        from opencute.arch.tma import TMA_SWIZZLES
-
         return TMA_SWIZZLES[self.tile.swizzle].swizzle
 
     def copy_tensors(self, src: Any, dst: Any, pred: Any = None, **options: Any) -> None:
@@ -276,6 +286,7 @@ def make_tma_info(
     try:
         tile = Tile(word, box_of(plan, count), swizzle=swizzle)
     except ArgumentError as e:
+        _check_width(inner, plan, swizzle)
         raise LayoutError(
             f"no tensor map has such tiles: {e.message.partition(': ')[2]}", code="OC1329",
             found=f"tensor {tensor.layout}, shared memory {smem_layout}",
@@ -284,8 +295,24 @@ def make_tma_info(
     strides = coordinate_strides(tensor.layout, plan)
     coords = TracedTensor((0,) * plan.rank, Layout(tensor.layout.shape, strides))
     modes = la.transform_leaf(lambda _: 1, tensor.layout.shape)
-    atom = TmaAtom(op, element, plan, tile, map_, count, modes)
+    atom = TmaAtom(op, element, plan, tile, map_, count, modes, inner)
     return TmaInfo(atom, coords, smem_layout)
+
+
+def _check_width(dtype: NumericMeta, plan: TmaPlan, swizzle: str) -> None:
+    """Raise if rows of a tile fit the swizzle of its layout for elements of another width only."""
+    if swizzle == "none":
+        return
+    span, row = TMA_SWIZZLES[swizzle].span, plan.shape[0]
+    bits = span * 8 // row if row and span * 8 % row == 0 else 0
+    if bits in (8, 16, 32, 64) and bits < element_bits(dtype):
+        raise TypeMismatchError(
+            "the layout of shared memory is for narrower elements than the tensor's",
+            code="OC1238", expected=f"{dtype}, of {element_bits(dtype)} bits",
+            found=f"elements of {bits} bits, as swizzled rows of {row} have no more than the "
+            f"{span} bytes of a swizzle",
+            hint="make the layout for the tensor's type, or with a wider swizzle",
+        )  # fmt: skip
 
 
 def global_tensor(tensor: Any) -> TracedTensor:

@@ -221,10 +221,12 @@ class SmemSide:
                 found=str(t),
             )  # fmt: skip
         bits = element_bits(t.element_type)
-        if bits != element_bits(atom.value_type):
+        if not atom.moves(t.element_type):
             raise TypeMismatchError(
                 "copy: the elements in shared memory are not those of the tensor", code="OC1238",
                 expected=atom.value_type, found=t.element_type,
+                hint="the copy moves bits as they are: give shared memory the tensor's type, or "
+                "say internal_type= when the atom is made",
             )  # fmt: skip
         self.layout = _plain(t.layout)
         pointer = t.iterator

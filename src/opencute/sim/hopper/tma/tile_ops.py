@@ -267,7 +267,7 @@ class _Store(_Mover):
         value = lanes.full(value)
         ptr, inside = self.tensor(lanes, map_), runs.inside
         if taint is not None:
-            self._refuse_garbage(lanes, runs, taint)
+            self._refuse_garbage(lanes, runs, taint, ptr)
         if change is not None:
             change(lanes, ptr, runs, value)
             return
@@ -277,11 +277,13 @@ class _Store(_Mover):
             elif inside.any():
                 self.global_(runs).write_where(lanes, value, ptr, runs.starts, inside)
 
-    def _refuse_garbage(self, lanes: Lanes, runs: Runs, taint: Taint) -> None:
+    def _refuse_garbage(self, lanes: Lanes, runs: Runs, taint: Taint, ptr: SimPointer) -> None:
         mask = lanes.full(taint.mask)
         if runs.inside is not None:
             mask = mask & np.repeat(lanes.full(runs.inside), runs.width, axis=2)
-        report(lanes, Taint(mask, taint.origin), self.op, "a store to memory")
+        name = getattr(ptr.buffer, "name", "")
+        what = f"a store to memory, {name!r}," if name else "a store to memory"
+        report(lanes, Taint(mask, taint.origin), self.op, what)
 
 
 @semantics("ptx.tma_store", "ptx.tma_reduce", lanes=True, sinks=_sinks)
