@@ -9,9 +9,8 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 
 __all__ = [
-    "as_rows", "empty", "empty_like", "floating", "host_values", "item_bits", "multiprocessors",
-    "same_shape",
-    "strides", "vector_elements", "viewed", "zeros",
+    "apart", "as_rows", "empty", "empty_like", "floating", "host_values", "item_bits",
+    "multiprocessors", "same_shape", "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -87,6 +86,26 @@ def strides(array: Any) -> tuple[int, ...]:
     if callable(getattr(array, "stride", None)):
         return tuple(int(s) for s in array.stride())
     return tuple(int(s) // array.dtype.itemsize for s in array.strides)
+
+
+def apart(name: str, array: Any) -> None:
+    """Check that elements of a result do not share memory, as those of an expanded array do.
+
+    Raises:
+        ArgumentError: some do.
+    """
+    steps = sorted((abs(s), int(n)) for s, n in zip(strides(array), array.shape, strict=True))
+    reach = 0
+    for step, extent in steps if all(n for _, n in steps) else ():
+        if extent > 1:
+            if step <= reach:
+                raise ArgumentError(
+                    f"elements of {name} share memory", code="OC2541",
+                    expected="an array with room for each element",
+                    found=f"shape {tuple(array.shape)}, strides {strides(array)}",
+                    hint="pass a contiguous array",
+                )  # fmt: skip
+            reach += step * (extent - 1)
 
 
 def viewed(name: str, array: Any, shape: tuple[int, ...], *, written: bool = False) -> Any:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import typing
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
@@ -122,22 +123,36 @@ def _explain(
             continue
         if kind.startswith("array"):
             _array(fn.__name__, name, value)
-        elif not hasattr(value, "__index__" if kind == "integer" else "__float__"):
+        elif not _converts(value, kind):
             raise ArgumentTypeError(
                 f"{fn.__name__}: {name} is no {kind}", code="OC2531", found=repr(value)[:80]
             ) from None
     raise error
 
 
-def _array(operator: str, name: str, value: Any) -> None:
+def _converts(value: Any, kind: str) -> bool:
+    """Whether a value is a number of this kind; an array of several is not."""
+    try:
+        if kind == "integer":
+            operator.index(value)
+        elif not hasattr(value, "__float__"):
+            return False  # a string, which float() would read
+        else:
+            float(value)
+    except _FAILURES:
+        return False
+    return True
+
+
+def _array(fn: str, name: str, value: Any) -> None:
     if not (hasattr(value, "shape") and hasattr(value, "dtype")):
         raise ArgumentTypeError(
-            f"{operator}: {name} is no array", code="OC2530",
+            f"{fn}: {name} is no array", code="OC2530",
             expected="a torch tensor or a NumPy array", found=type(value).__name__,
         ) from None  # fmt: skip
     layout = str(getattr(value, "layout", "torch.strided"))
     if layout != "torch.strided":
         raise ArgumentTypeError(
-            f"{operator}: {name} is no dense array", code="OC2532", found=layout,
+            f"{fn}: {name} is no dense array", code="OC2532", found=layout,
             hint="pass x.to_dense()",
         ) from None  # fmt: skip

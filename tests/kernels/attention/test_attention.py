@@ -67,12 +67,33 @@ def test_nothing_is_read_past_the_keys() -> None:
 
 
 @pytest.mark.t0
+def test_the_largest_scale_leaves_one_key() -> None:
+    q, k, v = operands(1, 16, 16, 1, 1, 32, np.float16)
+    with KNOBS.override(target="sim"):
+        out = attention(q, k, v, scale=2.0**20, config=AttentionConfig(16, 16, 1))
+    best = np.einsum("bqhd,bkhd->bqk", q.astype(np.float64), k.astype(np.float64)).argmax(-1)
+    np.testing.assert_allclose(out[0, :, 0], v[0, best[0], 0], rtol=2**-9)
+
+
+def shared(like: Any) -> Any:
+    """An array of this shape whose batches, and heads, are one."""
+    return np.lib.stride_tricks.as_strided(
+        np.zeros(like.shape, like.dtype), strides=(*like.strides[:2], 0, like.strides[3])
+    )
+
+
+@pytest.mark.t0
 def test_wrong_arguments() -> None:
     q, k, v = operands(1, 16, 16, 2, 2, 32, np.float16)
     for bad, code in (
         (lambda: attention(q, k, v.astype(np.float32)), "OC2525"),
         (lambda: attention(q, k[:, :, :, :24], v), "OC2526"),
         (lambda: attention(q, k, v, scale=-1.0), "OC2522"),
+        *(
+            (lambda s=s: attention(q, k, v, scale=s), "OC2522")
+            for s in (np.nan, np.inf, 2.0**21, 1e-40)
+        ),
+        (lambda: attention(q, k, v, out=shared(q)), "OC2541"),
         (lambda: attention(q, k, v, out=q[:, :8]), "OC2523"),
         (lambda: attention(q, k, v, config=AttentionConfig(24, 16, 1)), "OC2520"),
         (lambda: attention(q, k, v, config=AttentionConfig(1024, 1024, 4)), "OC2521"),

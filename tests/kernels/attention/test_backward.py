@@ -124,6 +124,35 @@ def test_sequences_end_to_end(checked: None, random: Any, causal: bool) -> None:
         near(got, np.concatenate([w[i][0] for w in wanted]))
 
 
+@t0
+def test_rows_of_no_sequence_are_zero(checked: None, random: Any) -> None:
+    g, q, k, v = operands(random, (40, 40), (1, 1), 32, np.float16, batch=())
+    starts = np.array([8, 20, 33], np.int32)
+    outside = np.r_[0:8, 33:40]
+    sizes = (starts, starts, 13, 2**40)  # no sequence is longer than there are rows
+    out, lse = attention_varlen(q, k, v, *sizes, return_lse=True, config=WIDE)
+    within = starts - 8
+    wanted = reference.varlen(
+        reference.attention, (q[8:33],), (k[8:33], v[8:33]), within, within, 32**-0.5
+    )
+    near(out[8:33], np.concatenate([w[0][0] for w in wanted]))
+    assert not out[outside].any() and (lse[:, outside] == -np.inf).all()
+    for grad in attention_varlen_backward(g, q, k, v, out, lse, *sizes, config=SMALL):
+        assert grad[8:33].any() and not grad[outside].any()
+    given = np.full_like(q, 7.0)  # what was given is left as it is where nothing is computed
+    attention_varlen(q, k, v, *sizes, out=given, config=WIDE)
+    assert (given[outside] == 7.0).all() and (given[8:33] == out[8:33]).all()
+
+
+@t0
+def test_no_sequences(checked: None) -> None:
+    q, starts = np.ones((8, 1, 32), np.float16), np.zeros(1, np.int32)
+    out, lse = attention_varlen(q, q, q, starts, starts, 0, 0, return_lse=True)
+    assert not out.any() and (lse == -np.inf).all()
+    grads = attention_varlen_backward(q, q, q, q, out, lse, starts, starts, 0, 0)
+    assert not any(t.any() for t in grads)
+
+
 FAULTS = {
     "barrier before dS is read": ("    cute.arch.sync_threads()  # all of dS is there", 1),
     "barrier before tiles are read": ("    cute.arch.sync_threads()  # Q and dO are here", 1),
@@ -155,6 +184,7 @@ def test_wrong_arguments(checked: None) -> None:
     lse, flat = np.zeros((1, 2, 16), np.float32), q[0]
     run = lambda *a, **o: attention_backward(q, q, q, q, *a, **o)  # noqa: E731
     starts = np.zeros(3, np.int64)
+    pair = (starts.astype(np.int32),) * 2
     for bad, code in (
         (lambda: attention_backward(big, big, big, big, big, lse), "OC2528"),
         (lambda: run(q[:, :8], lse), "OC2523"),
@@ -164,6 +194,11 @@ def test_wrong_arguments(checked: None) -> None:
         (lambda: run(q, lse, config=BackwardConfig(512, 128, 8, 2)), "OC2521"),
         (lambda: attention_varlen(q, q, q, starts, starts, 8, 8), "OC2526"),
         (lambda: attention_varlen(flat, flat, flat, starts, starts, 8, 8), "OC2529"),
+        (lambda: attention_varlen(flat, flat, flat, *pair, 0, 8), "OC2529"),
+        (lambda: attention_varlen(flat, flat, flat, *pair, 8, -1), "OC2529"),
+        (lambda: attention_varlen(flat, flat, flat, *pair, 8.5, 8), "OC2531"),
+        (lambda: attention_varlen_backward(*(flat,) * 5, lse[0], *pair, 0, 8), "OC2529"),
+        (lambda: run(q, lse, scale=np.inf), "OC2522"),
     ):
         with pytest.raises(ArgumentError) as e:
             bad()

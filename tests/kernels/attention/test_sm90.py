@@ -17,6 +17,7 @@ from opencute.kernels.attention import (
     WarpgroupConfig,
     attention,
     attention_varlen,
+    interface,
 )
 from opencute.kernels.attention.config import (
     WARPGROUP_HEADS,
@@ -69,6 +70,16 @@ def test_nothing_is_read_past_the_keys(checked: None) -> None:
 
 
 @pytest.mark.t0
+def test_a_window_that_hides_nothing_is_none() -> None:
+    side = interface._window
+    for huge in (7, 2**31 - 1, 2**31, 2**70, np.inf):
+        assert side((huge, huge), 5, 7) is None
+        assert side((huge, 0), 5, 7) == (None, 0) and side((np.int64(6), huge), 5, 7) == (6, None)
+    # The first query's place is key 2, and key 6 is 4 after it: 5 hide nothing, 3 do.
+    assert side((7, 5), 5, 7) is None and side((6, 3), 5, 7) == (6, 3)
+
+
+@pytest.mark.t0
 def test_wrong_arguments() -> None:
     q, k, v = operands(1, 16, 16, 1, 1, 64, np.float16)
     wide = operands(1, 16, 16, 1, 1, 80, np.float16)
@@ -84,6 +95,10 @@ def test_wrong_arguments() -> None:
         (lambda: attention(q, k, v, window=(1, 1), config=AttentionConfig(32, 32, 2)), "OC2548"),
         (lambda: attention(q, k, v, window=(-1, 1)), "OC2549"),
         (lambda: attention(q, k, v, window=3), "OC2549"),
+        *(
+            (lambda w=w: attention(q, k, v, window=w), "OC2549")
+            for w in ((True, 1), (1.0, 1), "12", (1, -np.inf), (np.nan, 1))
+        ),
     ):
         with KNOBS.override(target="sim:sm_90a"), pytest.raises(ArgumentError) as e:
             bad()

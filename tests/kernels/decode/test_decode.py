@@ -111,6 +111,18 @@ def test_wrong_arguments() -> None:
         (lambda: decode_attention(q.repeat(17, 1), *flat), "OC2565"),
         (lambda: decode_attention(q, flat[0], flat[1].astype(np.float32)), "OC2525"),
         (lambda: decode_attention(q, *flat, scale=0.0), "OC2522"),
+        (lambda: decode_attention(q, *flat, scale=1e9), "OC2522"),
+        (lambda: decode_attention(q, *flat, scale=np.ones(2)), "OC2531"),
+        (
+            lambda: decode_attention(
+                q,
+                *flat,
+                out=np.lib.stride_tricks.as_strided(
+                    np.zeros(q.shape, HALF), strides=(0, *q.strides[1:])
+                ),
+            ),
+            "OC2541",
+        ),
         (lambda: decode_attention(q, *flat, out=q[:1]), "OC2523"),
         (lambda: decode_attention(q, odd, odd), "OC2524"),
         (lambda: decode_attention(q, *flat, config=DecodeConfig(3, 4, 16, 3, 1)), "OC2560"),

@@ -73,6 +73,20 @@ def test_nothing_is_read_past_the_keys() -> None:
 
 
 @pytest.mark.t0
+@pytest.mark.parametrize("junk", [np.nan, np.inf, -np.inf])
+def test_a_bias_may_say_anything_of_hidden_keys(junk: float) -> None:
+    q, k, v, bias = operands(16, 32, 1, 1, 32, np.float16)
+    hidden = np.arange(32) > np.arange(16)[:, None] + 16
+    want = reference(q, k, v, bias, causal=True)
+    with KNOBS.override(target="sim"):
+        out = hstu_attention(
+            q, k, v, np.where(hidden, np.float16(junk), bias), causal=True,
+            config=AttentionConfig(16, 32, 1),
+        )  # fmt: skip
+    np.testing.assert_allclose(out.astype(np.float64), want, rtol=2e-3, atol=0.02)
+
+
+@pytest.mark.t0
 def test_a_bias_that_is_read_too_early_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bias that has not arrived, because nobody waits for copies."""
     q, k, v, bias = operands(32, 64, 1, 1, 32, np.float16)
@@ -102,6 +116,20 @@ def test_wrong_arguments() -> None:
         (lambda: hstu_attention(q, k, v.astype(np.float32)), "OC2525"),
         (lambda: hstu_attention(q, k, v, bias[..., :8]), "OC2526"),
         (lambda: hstu_attention(q, k, v, divisor=0.0), "OC2590"),
+        (lambda: hstu_attention(q, k, v, divisor=np.nan), "OC2590"),
+        (lambda: hstu_attention(q, k, v, scale=np.inf), "OC2590"),
+        (lambda: hstu_attention(q, k, v, scale=np.ones(2)), "OC2531"),
+        (
+            lambda: hstu_attention(
+                q,
+                k,
+                v,
+                out=np.lib.stride_tricks.as_strided(
+                    np.zeros_like(q), strides=(*q.strides[:2], 0, q.strides[3])
+                ),
+            ),
+            "OC2541",
+        ),
         (lambda: hstu_attention(q, k, v, out=q[:, :8]), "OC2590"),
         (lambda: hstu_attention(q, k, v, config=AttentionConfig(1024, 1024, 4)), "OC2521"),
     ):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,12 +22,14 @@ from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
+    apart,
     empty,
     empty_like,
     host_values,
     item_bits,
     strides,
     vector_elements,
+    zeros,
 )
 from opencute.kernels.attention import autograd
 from opencute.kernels.attention.config import (
@@ -36,6 +39,7 @@ from opencute.kernels.attention.config import (
     WarpgroupBackwardConfig,
     WarpgroupConfig,
     backward_heuristic,
+    check_scale,
     heuristic,
     warpgroup_backward_heuristic,
     warpgroup_heuristic,
@@ -83,14 +87,16 @@ def attention(
         k, v: arrays (B, Sk, Hk, D) of the same type; each head of them serves H / Hk heads of `q`.
         causal: whether the last query sees all keys, and each one before it one key less.
         window: how many keys before and after that place a query sees besides the one there;
-            None: all. On sm_90a only, for the heads that its kernels take; its gradients for those
-            of 64 and 128 elements.
-        scale: of the scores, positive; 1 / sqrt(D) when omitted.
+            None, or no fewer than there are: all. Windows that hide something on sm_90a only, for
+            the heads that its kernels take; gradients for those of 64 and 128 elements.
+        scale: of the scores, from 2**-126 to 2**20; 1 / sqrt(D) when omitted. Scaled scores are
+            f32: where they reach 2**n, weights are right to a factor of 1 + 2**(n - 24), and those
+            of 2**24 and more are best avoided.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
         q_scale, k_scale, v_scale: what elements of `q`, `k` and `v` are multiplied with; 1 when
-            omitted. Only for e4m3.
+            omitted. Only for e4m3; the bounds of `scale` hold for its product with the first two.
 
     On sm_90a `q`, `k` and `v` may be of float8_e4m3fn, without gradients; the result is then of
     bf16, or as `out` is, and weights are rounded to e4m3. Strides are free, as long as rows start
@@ -142,15 +148,19 @@ def attention_varlen(
         k, v: arrays (total of keys, Hk, D).
         cu_seqlens_q, cu_seqlens_k: arrays (sequences + 1,) of i32: where each sequence starts, and
             where the last one ends.
-        max_seqlen_q, max_seqlen_k: lengths of the longest sequence, or more. Both lengths and
-            starts are checked where the host can read the latter, as in the simulator.
+        max_seqlen_q, max_seqlen_k: lengths of the longest sequence, or more; with less, what is
+            behind is not computed. Both lengths and starts are checked where the host can read the
+            latter, as in the simulator.
         causal, scale, return_lse, out, config, q_scale, k_scale, v_scale: as for `attention`; the
             causal rule holds for each sequence on its own.
+
+    Rows of `q` that belong to no sequence have the result 0 and the logarithm -inf, but rows of an
+    `out` that was given are left as they are: starts are not read before the kernel runs.
 
     Returns:
         The result, like `q`; with `return_lse` also the logarithms (H, total of queries) in f32.
     """
-    lengths = _Lengths(cu_seqlens_q, cu_seqlens_k, int(max_seqlen_q), int(max_seqlen_k))
+    lengths = _Lengths.of(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     scales = (q_scale, k_scale, v_scale)
     call = _Call.of(q, k, v, lengths, causal, scale, scales=scales)
     return _attention(call, return_lse, out, config)
@@ -216,8 +226,8 @@ def attention_varlen_backward(
     config: BackwardConfig | None = None,
 ) -> tuple[Any, Any, Any]:
     """The gradients of what went into `attention_varlen`; arguments as there and for
-    `attention_backward`."""
-    lengths = _Lengths(cu_seqlens_q, cu_seqlens_k, int(max_seqlen_q), int(max_seqlen_k))
+    `attention_backward`. Those of rows that belong to no sequence are 0."""
+    lengths = _Lengths.of(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     call = _Call.of(q, k, v, lengths, causal, scale)
     _refuse_narrow(call)
     return _backward(call, grad, out, lse, deterministic, config)
@@ -231,6 +241,15 @@ class _Lengths:
     starts_k: Any
     longest_q: int
     longest_k: int
+
+    @classmethod
+    def of(cls, starts_q: Any, starts_k: Any, longest_q: Any, longest_k: Any) -> _Lengths:
+        """From arguments; lengths that are no integers raise TypeError."""
+        return cls(starts_q, starts_k, operator.index(longest_q), operator.index(longest_k))
+
+    def none(self) -> bool:
+        """Whether there are no sequences."""
+        return int(self.starts_q.shape[0]) == 1
 
 
 @dataclass(frozen=True)
@@ -257,23 +276,25 @@ class _Call:
         rank = 4 if lengths is None else 3
         dtype = _check(rank, q, k, v)
         scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
-        if not scale > 0.0:
-            raise ArgumentError("the scale is not positive", code="OC2522", found=scale)
         factors = [1.0 if x is None else float(x) for x in scales]
         if dtype.width != 8 and any(x is not None for x in scales):
             raise ArgumentError(
                 "only e4m3 has scales", code="OC2525", expected="three of float8_e4m3fn",
                 found=str(q.dtype), hint="omit q_scale, k_scale and v_scale",
             )  # fmt: skip
-        if not all(math.isfinite(x) and x > 0.0 for x in factors):
-            raise ArgumentError("the scale is not positive", code="OC2522", found=factors)
+        if not all(0.0 < x < 2.0**127 for x in factors):
+            raise ArgumentError(
+                "the scale is not positive and finite", code="OC2522", found=factors
+            )
+        scale *= factors[0] * factors[1]
+        check_scale(scale)
         if lengths is not None:
-            _check_lengths(lengths)
+            _check_lengths(lengths, int(q.shape[0]), int(k.shape[0]))
             for side, t, longest in (("q", q, lengths.longest_q), ("k", k, lengths.longest_k)):
                 starts = lengths.starts_q if side == "q" else lengths.starts_k
                 _check_starts(side, starts, int(t.shape[0]), longest)
-        scale *= factors[0] * factors[1]
-        return cls(q, k, v, lengths, dtype, causal, scale, _window(window), factors[2])
+        window = _window(window, int(q.shape[-3]), int(k.shape[-3]))
+        return cls(q, k, v, lengths, dtype, causal, scale, window, factors[2])
 
     def whole(self, array: Any) -> Any:
         """An array as (B, S, H, D)."""
@@ -292,7 +313,8 @@ class _Call:
         """Lengths of the longest sequences."""
         if self.lengths is None:
             return int(self.q.shape[1]), int(self.k.shape[1])
-        return self.lengths.longest_q, self.lengths.longest_k
+        rows, keys = int(self.q.shape[0]), int(self.k.shape[0])  # no sequence is longer than all
+        return min(self.lengths.longest_q, rows), min(self.lengths.longest_k, keys)
 
     def reach(self) -> tuple[int | None, int | None]:
         """How many keys before and after its place a query sees; None: all."""
@@ -330,15 +352,21 @@ def _refuse_narrow(call: _Call) -> None:
 
 
 def _result(call: _Call, out: Any) -> Any:
-    """The array for the result: the given one, or a new one."""
+    """The array for the result: the given one, or a new one.
+
+    Of sequences end to end, the new one is of zeros: some rows may belong to none.
+    """
+    new = empty if call.lengths is None else zeros
+    if out is not None:
+        apart("out", out)
     if call.dtype.width != 8:
-        out = empty_like(call.q) if out is None else out
+        out = new(call.q, tuple(call.q.shape), call.q.dtype) if out is None else out
         _fits("out", out, call.q)
         return out
     if out is None:
         import ml_dtypes
 
-        out = empty(
+        out = new(
             call.q, tuple(call.q.shape),
             "bfloat16" if hasattr(call.q, "new_empty") else ml_dtypes.bfloat16,
         )  # fmt: skip
@@ -356,7 +384,9 @@ def _forward(call: _Call, lse: bool, out: Any = None, config: Any = None) -> tup
     out = _result(call, out)
     batch, queries, heads, _ = (int(x) for x in q.shape)
     logs = empty(q, (batch, heads, queries), "float32") if lse else None
-    if 0 not in q.shape:
+    if logs is not None and call.lengths is not None:
+        logs[...] = -math.inf  # rows that belong to no sequence
+    if 0 not in q.shape and not (call.lengths is not None and call.lengths.none()):
         if 0 in k.shape:
             out[...] = 0
             if logs is not None:
@@ -440,8 +470,10 @@ def _no_warpgroups(call: _Call, *arrays: Any) -> str:
     return ""
 
 
-def _window(window: Any) -> tuple[int | None, int | None] | None:
+def _window(window: Any, queries: int, keys: int) -> tuple[int | None, int | None] | None:
     """The window as two numbers, or None where it hides nothing.
+
+    Numbers that hide nothing are left out, so that kernels meet none that exceeds 32 bits.
 
     Raises:
         ArgumentError: it is no window.
@@ -449,7 +481,7 @@ def _window(window: Any) -> tuple[int | None, int | None] | None:
     if window is None:
         return None
     try:
-        before, after = (None if x is None else int(x) for x in window)
+        before, after = (_side(x) for x in window)
     except (TypeError, ValueError):
         before, after = -1, -1
     if any(x is not None and x < 0 for x in (before, after)):
@@ -457,7 +489,19 @@ def _window(window: Any) -> tuple[int | None, int | None] | None:
             "this is no window", code="OC2549", found=window,
             expected="how many keys before and after its place a query sees, or None: all",
         )  # fmt: skip
+    # The last query's place is the last key; the first key is queries - 1 or less after a place.
+    before = None if before is None or before >= keys else before
+    after = None if after is None or after >= queries else after
     return None if before is None and after is None else (before, after)
+
+
+def _side(count: Any) -> int | None:
+    """One side of a window; TypeError: it is no whole number."""
+    if count is None or (isinstance(count, float) and count == math.inf):
+        return None
+    if isinstance(count, bool):
+        raise TypeError(count)
+    return operator.index(count)
 
 
 def _backward(
@@ -484,9 +528,11 @@ def _backward(
             "lse does not fit q", code="OC2523", expected=shape, found=tuple(lse.shape)
         )
     grads = tuple(empty_like(t) for t in (call.q, call.k, call.v))
-    if 0 in q.shape or 0 in k.shape:
+    nothing = 0 in q.shape or 0 in k.shape
+    if nothing or call.lengths is not None:  # rows may belong to no sequence
         for t in grads:
             t[...] = 0
+    if nothing or (call.lengths is not None and call.lengths.none()):
         return grads
     why = _no_warpgroups(call, q, k, call.whole(call.v), call.whole(grad), *grads)
     if head_dim not in (64, 128):
@@ -618,7 +664,7 @@ def _check_starts(side: str, starts: Any, total: int, longest: int) -> None:
             )  # fmt: skip
 
 
-def _check_lengths(lengths: _Lengths) -> None:
+def _check_lengths(lengths: _Lengths, queries: int, keys: int) -> None:
     starts = (lengths.starts_q, lengths.starts_k)
     shapes = [tuple(int(x) for x in s.shape) for s in starts]
     names = [str(s.dtype).rpartition(".")[2] for s in starts]
@@ -626,4 +672,12 @@ def _check_lengths(lengths: _Lengths) -> None:
         raise ArgumentError(
             "these are no starts of sequences", code="OC2529", found=(shapes, names),
             expected="two arrays (sequences + 1,) of i32",
+        )  # fmt: skip
+    if lengths.none() or 0 in (queries, keys):
+        return
+    longest = (lengths.longest_q, lengths.longest_k)
+    if min(longest) <= 0:
+        raise ArgumentError(
+            "the longest sequence has no rows", code="OC2529", found=longest,
+            expected="max_seqlen_q and max_seqlen_k of at least 1",
         )  # fmt: skip

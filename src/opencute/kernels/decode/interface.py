@@ -18,6 +18,7 @@ from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
+    apart,
     empty,
     empty_like,
     host_values,
@@ -26,6 +27,7 @@ from opencute.kernels.arrays import (
     strides,
     vector_elements,
 )
+from opencute.kernels.attention.config import check_scale
 from opencute.kernels.checked import checked
 from opencute.kernels.decode.config import DecodeConfig, Work, heuristic
 from opencute.kernels.decode.parts import DecodePlan
@@ -38,7 +40,6 @@ __all__ = [
     "check_values",
     "decode_attention",
     "indices",
-    "positive",
     "result",
     "rows",
 ]
@@ -75,7 +76,9 @@ def decode_attention(
         block_table: array (B, P) of i32: the pages of each sequence, in order. Of those that it
             does not reach, the table may say anything.
         causal: whether the last query sees all keys, and each one before it one key less.
-        scale: of the scores, positive; 1 / sqrt(D) when omitted.
+        scale: of the scores, from 2**-126 to 2**20; 1 / sqrt(D) when omitted. Scaled scores are
+            f32: where they reach 2**n, weights are right to a factor of 1 + 2**(n - 24), and those
+            of 2**24 and more are best avoided.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
@@ -130,8 +133,8 @@ class _Call:
         """The arguments of a call, checked."""
         dtype = _check(q, k, v, table is not None)
         batch, queries, heads, head_dim = (int(x) for x in q.shape)
-        positive(scale)
         scale = 1.0 / math.sqrt(head_dim) if scale is None else float(scale)
+        check_scale(scale)
         page = check_cache(batch, int(k.shape[1]), lengths, table)
         keys = int(k.shape[1]) if table is None else int(table.shape[1]) * int(k.shape[1])
         check_values(lengths, table, keys, int(k.shape[0]), page)
@@ -198,7 +201,7 @@ def result(name: str, array: Any, like: Any, shape: tuple[int, ...]) -> Any:
     """Where a result goes: an array that was given, or a new one.
 
     Raises:
-        ArgumentError: what was given has another shape or type.
+        ArgumentError: what was given has another shape or type, or elements share memory.
     """
     if array is None:
         return empty_like(like, shape)
@@ -207,17 +210,8 @@ def result(name: str, array: Any, like: Any, shape: tuple[int, ...]) -> Any:
             f"{name} does not fit q", code="OC2523", expected=(shape, str(like.dtype)),
             found=(tuple(array.shape), str(array.dtype)),
         )  # fmt: skip
+    apart(name, array)
     return array
-
-
-def positive(scale: float | None) -> None:
-    """Check the scale of the scores.
-
-    Raises:
-        ArgumentError: it is not positive.
-    """
-    if scale is not None and not float(scale) > 0.0:
-        raise ArgumentError("the scale is not positive", code="OC2522", found=scale)
 
 
 def indices(name: str, array: Any, shape: tuple[int | None, ...]) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import opencute as cutlass
 from opencute import utils
 from opencute.base.errors import ArgumentError
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import empty_like, item_bits, strides, vector_elements
+from opencute.kernels.arrays import apart, empty_like, item_bits, strides, vector_elements
 from opencute.kernels.attention.config import AttentionConfig, heuristic
 from opencute.kernels.checked import checked
 from opencute.kernels.hstu.sm80 import HstuPlan, hstu_forward
@@ -40,7 +41,7 @@ def hstu_attention(
         q: array (B, Sq, H, D) of f16 or bf16; D is a multiple of 8 up to 256, and contiguous.
         k, v: arrays (B, Sk, Hk, D) of the same type; each head of them serves H / Hk heads of `q`.
         bias: array (B or 1, H or 1, Sq, Sk) of the same type, or None: what depends on positions
-            and times.
+            and times. Of keys that `causal` hides it may say anything.
         causal: whether the last query sees all keys, and each one before it one key less.
         scale, divisor: of the scores, and of the result; many models divide by the length.
         out: where the result goes; a new array when omitted.
@@ -58,8 +59,13 @@ def hstu_attention(
     for Generative Recommendations", 2024, section 3.1.
     """
     dtype = _check(q, k, v, bias)
-    if divisor == 0:
+    scale, divisor = float(scale), float(divisor)
+    if divisor == 0.0:
         raise ArgumentError("the divisor is zero", code="OC2590", found=divisor)
+    if not (math.isfinite(scale) and math.isfinite(divisor)):
+        raise ArgumentError("scale or divisor is not finite", code="OC2590", found=(scale, divisor))
+    if out is not None:
+        apart("out", out)
     out = empty_like(q) if out is None else out
     if tuple(out.shape) != tuple(q.shape) or out.dtype != q.dtype:
         raise ArgumentError(
@@ -84,8 +90,8 @@ def hstu_attention(
     )  # fmt: skip
     tensors = [_tensor(name, t) for name, t in (("q", q), ("k", k), ("v", v), ("out", out))]
     hstu_forward(
-        *tensors, None if bias is None else _tensor("bias", bias), float(scale),
-        1.0 / float(divisor), plan,
+        *tensors, None if bias is None else _tensor("bias", bias), scale,
+        1.0 / divisor, plan,
     )  # fmt: skip
     return out
 

@@ -107,8 +107,8 @@ def hide(
     scores: Any, coords: Any, first_query: Any, first_key: Any, keys: Any,
     causal: cutlass.Constexpr,
 ):  # fmt: skip
-    """Scores of keys that a query does not see become so low that any bias leaves them a weight of
-    0; arguments as for `attention.sm80.mask`."""
+    """Scores of keys that a query does not see become so low that their weight is 0; arguments as
+    for `attention.sm80.mask`."""
     for r in cutlass.range_constexpr(cute.size(scores, mode=[0])):
         limit = keys - first_key
         if cutlass.const_expr(causal):
@@ -116,6 +116,13 @@ def hide(
         for c in cutlass.range_constexpr(cute.size(scores, mode=[1])):
             if coords[0, c][1] >= limit:
                 scores[r, c] = cutlass.Float32(LOWEST)
+
+
+def add_bias(bias: Bias, scores: Any) -> None:
+    """The scores with their bias, 16 keys at a time."""
+    for k in range(scores.shape[2] // 2):
+        part = columns_of(scores, 2 * k, 2)
+        part.store(part.load() + bias.of(2 * k, 2))
 
 
 def add_weighted(walk: Walk, bias: Any, scores: Any, rO: Any) -> None:
@@ -158,9 +165,13 @@ def visit(
     if tile > 0:
         walk.load_K(tile - 1, False)
     acc.store(acc.load() * scale)
-    if cutlass.const_expr(masked):
+    if cutlass.const_expr(masked):  # after the bias, which may be NaN where a key is hidden
+        if cutlass.const_expr(plan.biased):
+            add_bias(bias, acc)
         hide(by_rows(acc), walk.coords, first_query, tile * plan.n, keys, plan.causal)
-    add_weighted(walk, bias, acc, rO)
+        add_weighted(walk, None, acc, rO)
+    else:
+        add_weighted(walk, bias, acc, rO)
 
 
 @cute.kernel

@@ -15,15 +15,9 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import empty, multiprocessors, strides
+from opencute.kernels.attention.config import check_scale
 from opencute.kernels.checked import checked
-from opencute.kernels.decode.interface import (
-    CLASSES,
-    check_cache,
-    check_values,
-    positive,
-    result,
-    rows,
-)
+from opencute.kernels.decode.interface import CLASSES, check_cache, check_values, result, rows
 from opencute.kernels.mla.config import KEYS, LATENT, ROPE, MlaConfig, heuristic
 from opencute.kernels.mla.sm90 import MlaPlan, mla_forward
 
@@ -57,8 +51,11 @@ def mla_decode(
             page has a multiple of 64 keys. An axis of one head before the last is allowed.
         seqlens_k: array (B,) of i32: how many keys of each sequence there are, those of the
             queries included; S when omitted. What lies behind them is not used.
-        scale: of the scores, positive. It is that of the heads before they were made latent.
-        block_table: array (B, P) of i32: the pages of each sequence, in order.
+        scale: of the scores, from 2**-126 to 2**20. It is that of the heads before they were made
+            latent. Scaled scores are f32: where they reach 2**n, weights are right to a factor of
+            1 + 2**(n - 24), and those of 2**24 and more are best avoided.
+        block_table: array (B, P) of i32: the pages of each sequence, in order. Of those that it
+            does not reach, the table may say anything.
         causal: whether the last query sees all keys, and each one before it one key less.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
@@ -84,7 +81,7 @@ def mla_decode(
     cache = _without_head(cache)
     dtype = _check(q_nope, q_rope, cache, block_table is not None)
     batch, queries, heads, _ = (int(x) for x in q_nope.shape)
-    positive(scale)
+    check_scale(float(scale))
     page = check_cache(batch, int(cache.shape[1]), seqlens_k, block_table)
     if page is not None and page % KEYS:
         raise ArgumentError(

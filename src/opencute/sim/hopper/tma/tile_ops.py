@@ -277,9 +277,7 @@ class _Store(_Mover):
             elif inside.any():
                 self.global_(runs).write_where(lanes, value, ptr, runs.starts, inside)
 
-    def _refuse_garbage(
-        self, lanes: Lanes, runs: Runs, taint: Taint, ptr: SimPointer
-    ) -> None:
+    def _refuse_garbage(self, lanes: Lanes, runs: Runs, taint: Taint, ptr: SimPointer) -> None:
         mask = lanes.full(taint.mask)
         if runs.inside is not None:
             mask = mask & np.repeat(lanes.full(runs.inside), runs.width, axis=2)
