@@ -90,6 +90,7 @@ MEANINGS: dict[str, str] = {
     "OC2503": "rows cannot be shared among these threads or blocks",
     "OC2507": "an operator does not take elements of this type",
     "OC2517": "a product has no matrices of this type besides its operands",
+    "OC2522": "scores cannot be scaled by this",
     "OC2523": "an array does not fit the queries",
     "OC2525": "there is no attention of these types",
     "OC2530": "an operand is no array",
