@@ -64,7 +64,6 @@ _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 _ASKING = frozenset(("isinstance", "issubclass", "type", "callable", "hasattr", "id"))
 # By the codes of a body and of all functions that it may call.
 _ASKED = Recent[tuple[types.CodeType, ...], bool](4096)
-_DEPTH = 8  # how far calls are followed
 
 
 def guessed(parts: Sequence[Any], watch: Watch) -> Guess:
@@ -152,13 +151,13 @@ def like(plan: Plan, obj: Any, parts: Any) -> Plan:
 # ---------------------------------------------------------------- code that asks
 def _asks(parts: Sequence[Any], watch: Watch) -> bool:
     """Whether a body, or a function that it may call, asks what kind of object a value is."""
-    own = [fn.__code__ for fn in parts if isinstance(fn, types.FunctionType)]
-    key = (*own, *(fn.__code__ for fn in watch.functions))
+    key = tuple(fn.__code__ for fn in (*parts, *watch.functions) if hasattr(fn, "__code__"))
     found = _ASKED.get(key)
     if found is None:
-        found = _ASKED[key] = any(map(_asking, own)) or any(
-            _asking(fn.__code__) for fn in _called_functions(parts, watch) if not _ours(fn)
-        )
+        found = _ASKED[key] = any(
+            _asking(fn.__code__) for fn in _reached(parts, watch.functions)
+            if fn in parts or not _ours(fn)
+        )  # fmt: skip
     return found
 
 
@@ -187,17 +186,18 @@ def _asking(code: types.CodeType) -> bool:
     return False
 
 
-def _called_functions(parts: Sequence[Any], watch: Watch) -> list[types.FunctionType]:
-    """The functions of names that a body mentions, or that one of them mentions, and so on."""
+def _reached(parts: Sequence[Any], functions: Sequence[Any]) -> list[types.FunctionType]:
+    """The functions of `parts`, those of `functions` with a name that one of them mentions, and so
+    on."""
     named: dict[str, list[types.FunctionType]] = {}
-    for fn in watch.functions:
+    for fn in functions:
         named.setdefault(fn.__name__, []).append(fn)
-    queue = [p for p in parts if isinstance(p, types.FunctionType)]
-    seen: dict[int, types.FunctionType] = {}
+    seen = {id(fn): fn for fn in parts if isinstance(fn, types.FunctionType)}
+    queue = list(seen.values())
     while queue:
         names: set[str] = set().union(*(_assigned(fn.__code__)[0] for fn in queue))
-        found = (fn for name in names for fn in named.get(name, ()) if id(fn) not in seen)
-        queue = list({id(fn): fn for fn in found}.values())
+        found = {id(fn): fn for name in names for fn in named.get(name, ())}
+        queue = [fn for key, fn in found.items() if key not in seen]
         seen |= {id(fn): fn for fn in queue}
     return list(seen.values())
 
@@ -206,28 +206,15 @@ def _called_functions(parts: Sequence[Any], watch: Watch) -> list[types.Function
 def _called(parts: Sequence[Any], watch: Watch) -> list[Key]:
     """The numbers in attributes that the body, or a function of a name that it mentions, assigns.
     Attributes of `self` are those of objects of the function's class."""
-    functions: dict[str, list[types.FunctionType]] = {}
-    for fn in watch.functions:
-        if fn.__name__ in _CONSTRUCTORS:  # what they assign on is new
-            continue
-        functions.setdefault(fn.__name__, []).append(fn)
-    queue = [p for p in parts if isinstance(p, types.FunctionType)]
-    seen: set[int] = set()
+    # What constructors assign on is new.
+    functions = [fn for fn in watch.functions if fn.__name__ not in _CONSTRUCTORS]
     own: set[tuple[str, str]] = set()
     others: set[str] = set()
-    for _ in range(_DEPTH):
-        names: set[str] = set()
-        for fn in queue:
-            mentions, on_self, elsewhere = _assigned(fn.__code__)
-            names |= mentions
-            others |= elsewhere
-            owner = fn.__qualname__.rpartition(".")[0].rpartition(".")[2]
-            own.update((owner, name) for name in on_self)
-        found = [fn for name in names for fn in functions.get(name, ()) if id(fn) not in seen]
-        queue = list({id(fn): fn for fn in found}.values())
-        seen.update(map(id, queue))
-        if not queue:
-            break
+    for fn in _reached(parts, functions):
+        _, on_self, elsewhere = _assigned(fn.__code__)
+        others |= elsewhere
+        owner = fn.__qualname__.rpartition(".")[0].rpartition(".")[2]
+        own.update((owner, name) for name in on_self)
     if not own and not others:
         return []
     return [
