@@ -10,7 +10,7 @@ from opencute.base.errors import ArgumentError
 
 __all__ = [
     "apart", "as_rows", "empty", "empty_like", "floating", "host_values", "item_bits",
-    "multiprocessors", "same_shape", "strides", "vector_elements", "viewed", "zeros",
+    "multiprocessors", "row_major", "same_shape", "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -86,6 +86,11 @@ def strides(array: Any) -> tuple[int, ...]:
     if callable(getattr(array, "stride", None)):
         return tuple(int(s) for s in array.stride())
     return tuple(int(s) // array.dtype.itemsize for s in array.strides)
+
+
+def row_major(array: Any) -> bool:
+    """Whether neighbours along the last axis are neighbours in memory."""
+    return int(array.shape[-1]) == 1 or strides(array)[-1] == 1
 
 
 def apart(name: str, array: Any) -> None:

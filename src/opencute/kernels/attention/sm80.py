@@ -40,7 +40,7 @@ from opencute.kernels.attention.parts import (
 
 __all__ = [
     "AttentionPlan", "Pieces", "Softmax", "Walk", "attention_forward", "attention_kernel", "mask",
-    "share",
+    "share", "tiles_seen",
 ]  # fmt: skip
 
 # Where levels start. Not -inf: a row that sees no key would then subtract infinity from itself.
@@ -309,6 +309,20 @@ def share(count: int, step: int, steps: int) -> int:
     return count * step // steps
 
 
+def tiles_seen(first_query: Any, keys: Any, plan: AttentionPlan) -> tuple[Any, Any]:
+    """How many tiles of keys a block sees, and how many of them whole.
+
+    Args:
+        first_query: what the block's first query sees: keys up to this one.
+        keys: how many there are.
+    """
+    tiles, whole = cute.ceil_div(keys, plan.n), keys // plan.n
+    if plan.causal:
+        tiles = cutlass.min(tiles, cutlass.max(first_query + plan.m + plan.n - 1, 0) // plan.n)
+        whole = cutlass.min(whole, cutlass.max(first_query + 1, 0) // plan.n)
+    return tiles, whole
+
+
 @cute.jit
 def visit(
     walk: cutlass.Constexpr, softmax: cutlass.Constexpr, rO: Any, tile: Any, first_query: Any,
@@ -367,13 +381,8 @@ def attention_kernel(
     keys_of, values_of = (sequence(t, starts_k, head // plan.group, batch) for t in (mK, mV))
     keys = keys_of.shape[0]
 
-    # Which tiles of keys this block sees, and how many of them whole.
     first_query = block * plan.m + (keys - queries)
-    tiles = cute.ceil_div(keys, plan.n)
-    whole = keys // plan.n
-    if cutlass.const_expr(plan.causal):
-        tiles = cutlass.min(tiles, cutlass.max(first_query + plan.m + plan.n - 1, 0) // plan.n)
-        whole = cutlass.min(whole, cutlass.max(first_query + 1, 0) // plan.n)
+    tiles, whole = tiles_seen(first_query, keys, plan)
 
     memory = utils.SmemAllocator()
     sQ = memory.allocate_tensor(plan.dtype, plan.smem(plan.m), 1024)

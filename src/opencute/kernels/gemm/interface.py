@@ -12,7 +12,7 @@ import opencute as cutlass
 from opencute import utils
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import empty, item_bits, vector_elements
+from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements, zeros
 from opencute.kernels.checked import checked
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
@@ -106,7 +106,7 @@ def gemm(
         if epilogue.gated is not None:
             result = (*shape[:-1], shape[-1] // 2)
     if out is None:
-        names = {"i8": _int32(a), "f8": "float32"}
+        names = {"i8": "int32", "f8": "float32"}
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
     if activation is not None and not callable(activation):
@@ -119,8 +119,8 @@ def gemm(
     if 0 in shape:
         return out
     if a.shape[-1] == 0:
-        a = _zeros(a, (*a.shape[:-1], 1), a.dtype)
-        b = _zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
+        a = zeros(a, (*a.shape[:-1], 1), a.dtype)
+        b = zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
     call = _Call.of(a, b, c, residual, out)
     if epilogue is None and _gemv(call, kind, bias, activation, (alpha, beta), config):
         return out
@@ -153,8 +153,8 @@ def gemm(
         (sgemm if kind == "f32" else tensor_core_gemm)(*args, plan)
         return out
     m, n, _ = config.tile
-    sums = empty(a, (blocks, m * n), _int32(a) if kind == "i8" else "float32")
-    flags = _zeros(a, (blocks,), "int32")
+    sums = empty(a, (blocks, m * n), "int32" if kind == "i8" else "float32")
+    flags = zeros(a, (blocks,), "int32")
     (shared_sgemm if kind == "f32" else shared_tensor_core_gemm)(*args, sums, flags, plan)
     return out
 
@@ -174,8 +174,8 @@ def _gemv(
         for t in (call.c, call.residual, call.d)
     ]
     good = (
-        sides[1].shape[1] == 1 and not call.swapped and all(map(_row_major, sides))
-        and kind in ("f16", "bf16", "f32", "tf32") and all(t is None or _row_major(t) for t in flat)
+        sides[1].shape[1] == 1 and not call.swapped and all(map(row_major, sides))
+        and kind in ("f16", "bf16", "f32", "tf32") and all(t is None or row_major(t) for t in flat)
         and _name(call.d.dtype) in ("float16", "bfloat16", "float32")
     )  # fmt: skip
     if not good and isinstance(config, GemvConfig):
@@ -290,7 +290,7 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
         if operand.kind in ("load", "store"):
             value = _batched(value, call.d.shape[0])
             value = value.swapaxes(1, 2) if call.swapped else value
-            if operand.kind == "load" and not _row_major(value):
+            if operand.kind == "load" and not row_major(value):
                 value = _compact(value)
         placed[name] = Operand(operand.kind, value)
     return Visitor(epilogue.fn, gated=epilogue.gated, **placed)
@@ -325,25 +325,25 @@ class _Call:
         left, right = _batched(a, batch), _batched(b, batch).swapaxes(1, 2)
         d = _batched(out, batch)
         added = [None if t is None else _batched(t, batch) for t in (c, residual)]
-        swapped = not _row_major(d)
+        swapped = not row_major(d)
         if swapped:
             left, right, d = right, left, d.swapaxes(1, 2)
             added = [None if t is None else t.swapaxes(1, 2) for t in added]
-            if not _row_major(d):
+            if not row_major(d):
                 raise ArgumentError(
                     "neither rows nor columns of out are contiguous", code="OC2513",
-                    expected="a stride of 1", found=_strides(out),
+                    expected="a stride of 1", found=strides(out),
                 )  # fmt: skip
         left, right = _with_major(left), _with_major(right)
         if _repeats(d):
             raise ArgumentError(
                 "elements of out are at the same place", code="OC2513", expected="a matrix",
-                found=_strides(out),
+                found=strides(out),
             )  # fmt: skip
         added = [
-            t if t is None or (_row_major(t) and not _repeats(t)) else _compact(t) for t in added
+            t if t is None or (row_major(t) and not _repeats(t)) else _compact(t) for t in added
         ]
-        k_major = (_row_major(left), _row_major(right))
+        k_major = (row_major(left), row_major(right))
         return cls(left, right, added[0], added[1], d, k_major, swapped)
 
     def problem(self, kind: str) -> Problem:
@@ -448,17 +448,6 @@ def _check(
         )  # fmt: skip
 
 
-def _strides(array: Any) -> tuple[int, ...]:
-    """In elements."""
-    if callable(getattr(array, "stride", None)):
-        return tuple(array.stride())
-    return tuple(s // array.dtype.itemsize for s in array.strides)
-
-
-def _row_major(array: Any) -> bool:
-    return int(array.shape[-1]) == 1 or _strides(array)[-1] == 1
-
-
 def _compact(array: Any) -> Any:
     if hasattr(array, "contiguous"):
         return array.contiguous()
@@ -473,13 +462,13 @@ def _with_major(array: Any) -> Any:
     No instruction transposes bytes on their way to tensor cores, so that Int8 is copied as well
     unless it is contiguous along k.
     """
-    columns = _strides(array)[-2] == 1 and item_bits(array) > 8
-    return array if (_row_major(array) or columns) and not _repeats(array) else _compact(array)
+    columns = strides(array)[-2] == 1 and item_bits(array) > 8
+    return array if (row_major(array) or columns) and not _repeats(array) else _compact(array)
 
 
 def _repeats(array: Any) -> bool:
     """Whether rows or columns of a matrix are the same elements again."""
-    pairs = zip(array.shape[-2:], _strides(array)[-2:], strict=True)
+    pairs = zip(array.shape[-2:], strides(array)[-2:], strict=True)
     return any(int(n) > 1 and s == 0 for n, s in pairs)
 
 
@@ -496,25 +485,11 @@ def _batched(array: Any, batch: int) -> Any:
     return np.broadcast_to(one, (batch, *array.shape))
 
 
-def _vector(array: Any, row_major: bool) -> int:
+def _vector(array: Any, along_rows: bool) -> int:
     """Elements that can be moved at once along the contiguous axis."""
-    rows = array if row_major else array.swapaxes(1, 2)
+    rows = array if along_rows else array.swapaxes(1, 2)
     return vector_elements(int(rows.shape[-1]), item_bits(array), rows)
 
 
 def _tensor(array: Any, leading: int) -> Any:
     return from_dlpack(array).mark_layout_dynamic(leading_dim=leading)
-
-
-def _zeros(like: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    new = empty(like, shape, dtype)
-    new[...] = 0
-    return new
-
-
-def _int32(array: Any) -> Any:
-    if hasattr(array, "new_empty"):
-        import torch
-
-        return torch.int32
-    return "int32"

@@ -18,7 +18,7 @@ from opencute import utils
 from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import empty, item_bits, strides, vector_elements, zeros
+from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements, zeros
 from opencute.kernels.gemm.pad import pad
 from opencute.kernels.gemm.sm90 import hopper_gemm
 from opencute.kernels.gemm.sm90_choice import hopper_heuristic
@@ -27,7 +27,7 @@ from opencute.kernels.gemm.sm90_shared import hopper_shared_gemm
 from opencute.kernels.gemm.visitors import Visitor, VisitorPlan
 
 __all__ = [
-    "choice", "for_tma", "have_hopper", "k_major", "on_hopper", "pad_time", "padded", "refuse",
+    "choice", "for_tma", "have_hopper", "on_hopper", "pad_time", "padded", "refuse",
     "type_of", "why_not",
 ]  # fmt: skip
 
@@ -115,7 +115,7 @@ def _plan(
     """The configuration applied to arrays, as the kernel multiplies them."""
     a, b, d = arrays
     types = [cutlass.TFloat32 if kind == "tf32" else type_of(t) for t in (a, b)]
-    majors = [k_major(t) for t in (a, b)]
+    majors = [row_major(t) for t in (a, b)]
     k_tiles = -(-int(a.shape[2]) // (1024 // types[0].width))
     if config.split > k_tiles:
         config = replace(config, split=k_tiles)
@@ -127,12 +127,12 @@ def _plan(
     )  # fmt: skip
 
 
-def _direct(d: Any, matrices: list[Any], row_major: bool) -> int:
+def _direct(d: Any, matrices: list[Any], rows: bool) -> int:
     """What `HopperPlan.direct` is."""
     every = [d, *matrices]
-    if all(for_tma(t, 2 if row_major else 1) for t in every):
+    if all(for_tma(t, 2 if rows else 1) for t in every):
         return 0
-    if not row_major:
+    if not rows:
         return 1
     return min(2, *(vector_elements(int(t.shape[2]), item_bits(t), t) for t in every))
 
@@ -146,7 +146,7 @@ def for_tma(array: Any, lead: int | None = None) -> bool:
     """
     size = item_bits(array) // 8
     at = array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
-    lead = lead or (2 if k_major(array) else 1)
+    lead = lead or (2 if row_major(array) else 1)
     steps = zip(array.shape, strides(array), strict=True)
     return at % 16 == 0 and not any(
         i != lead and int(n) > 1 and s * size % 16 for i, (n, s) in enumerate(steps)
@@ -155,7 +155,7 @@ def for_tma(array: Any, lead: int | None = None) -> bool:
 
 def padded(array: Any) -> Any:
     """A copy of (batch, rows, columns) that TMA can read, in the same major."""
-    rows = array if k_major(array) else array.swapaxes(1, 2)
+    rows = array if row_major(array) else array.swapaxes(1, 2)
     batch, count, columns = (int(n) for n in rows.shape)
     each = 128 // item_bits(rows)
     room = empty(rows, (batch, count, -(-columns // each) * each), rows.dtype)
@@ -190,11 +190,6 @@ def _tensor(array: Any, leading: int) -> Any:
     return from_dlpack(array).mark_layout_dynamic(leading_dim=leading)
 
 
-def k_major(array: Any) -> bool:
-    """Whether elements of a row of (batch, rows, k) are neighbours in memory."""
-    return int(array.shape[2]) == 1 or strides(array)[2] == 1
-
-
 def why_not(a: Any, b: Any, matrices: list[Any], kind: str) -> str:
     """What keeps TMA and wgmma from a product, in words; empty if nothing does.
 
@@ -204,9 +199,9 @@ def why_not(a: Any, b: Any, matrices: list[Any], kind: str) -> str:
         kind: of the product.
     """
     for name, t in (("a", a), ("b", b)):
-        if kind not in ("f16", "bf16") and not k_major(t):
+        if kind not in ("f16", "bf16") and not row_major(t):
             return f"{name} is not contiguous along k, as wgmma wants elements of this type"
-    rows = [(t if k_major(t) else t.swapaxes(1, 2)) for t in (a, b)]
+    rows = [(t if row_major(t) else t.swapaxes(1, 2)) for t in (a, b)]
     names = ["a", "b", "out"] + ["a matrix of the epilogue"] * (len(matrices) - 1)
     for name, t in zip(names, (*rows, *matrices), strict=True):
         if int(t.shape[2]) > 1 and strides(t)[2] != 1:

@@ -25,7 +25,7 @@ from opencute.kernels.attention.parts import (
     columns_of,
     write,
 )
-from opencute.kernels.attention.sm80 import AttentionPlan, Pieces, Walk
+from opencute.kernels.attention.sm80 import AttentionPlan, Pieces, Walk, tiles_seen
 
 __all__ = ["HstuPlan", "hstu_forward", "hstu_kernel"]
 
@@ -195,13 +195,8 @@ def hstu_kernel(
     gQ = cute.local_tile(mQ[None, None, head, batch], tile_q, (block, 0))
     keys_of, values_of = (t[None, None, head // plan.group, batch] for t in (mK, mV))
 
-    # Which tiles of keys this block sees, and how many of them whole.
     first_query = block * plan.m + (keys - queries)
-    tiles = cute.ceil_div(keys, plan.n)
-    whole = keys // plan.n
-    if cutlass.const_expr(plan.causal):
-        tiles = cutlass.min(tiles, cutlass.max(first_query + plan.m + plan.n - 1, 0) // plan.n)
-        whole = cutlass.min(whole, cutlass.max(first_query + 1, 0) // plan.n)
+    tiles, whole = tiles_seen(first_query, keys, plan)
 
     memory = utils.SmemAllocator()
     sQ = memory.allocate_tensor(plan.dtype, plan.smem(plan.m), 1024)
