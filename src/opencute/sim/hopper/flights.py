@@ -27,7 +27,7 @@ from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.sync.access_check import AccessCheck
 from opencute.sim.sync.checker import Checker
-from opencute.sim.sync.clocks import AGENT, AGENTS, key
+from opencute.sim.sync.clocks import AGENT, AGENTS, FREED, SEEN, key
 from opencute.sim.sync.shadow import FOREIGN, PENDING, READING, TIME, WHO
 from opencute.sim.values import Array
 
@@ -113,6 +113,7 @@ class _AgentCheck(AccessCheck):
         self.lanes: Any = SimpleNamespace(run=run, slot=np.array([[slot]]), cache={})
         self.access: Any = SimpleNamespace(op=op, width=width, order=None)
         self.verb, self.buffer, self.strength = verb, buffer, 0
+        self.kind = SEEN if verb == "read" else FREED
         self.shadow = checker.shadow(buffer)
         self.pieces = self.shadow.pieces(np.asarray(places).reshape(-1), width).reshape(-1)
         self.slots = np.full(self.pieces.size, slot)
@@ -166,7 +167,7 @@ class _AgentCheck(AccessCheck):
         if ordinary.size == 0:
             return
         times = before[ordinary] >> TIME
-        bad = self.checker.proxies.unseen(self.slot, who[ordinary], times)
+        bad = self.checker.proxies.unseen(self.slot, who[ordinary], times, self.kind)
         if bad is None:
             return
         i = int(ordinary[bad])

@@ -25,7 +25,8 @@ from opencute.sim.hopper.proxies import AgentNumbers, Proxies
 from opencute.sim.hopper.trailing import Trailing
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.access_check import AccessCheck
-from opencute.sim.sync.clocks import AGENT, ELECTIONS, Clocks, key
+from opencute.sim.sync.clocks import AGENT, ELECTIONS, WARPS, Clocks, key
+from opencute.sim.sync.fences import Fences, reach
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.sync.messages import Messages
 from opencute.sim.sync.shadow import (
@@ -49,7 +50,8 @@ class Checker:
         self.lets_start = False
         """Whether a thread has let the next kernel start."""
         self.clocks = Clocks()
-        self.messages = Messages(self.clocks)
+        self.fences = Fences(self.clocks)
+        self.messages = Messages(self.clocks, self.fences)
         self.mbarriers = BarrierOrder(self)
         self.agents = AgentNumbers()
         self.proxies = Proxies(self.clocks)
@@ -63,6 +65,7 @@ class Checker:
         """Other blocks run from now on."""
         self.group = group
         self.clocks.start(group, first_block)
+        self.fences.start(group)
         self.messages.start(group)
         self.proxies.start(group)
         self.trailing.start(group)
@@ -93,7 +96,7 @@ class Checker:
     def _news(self, block: int, warp: int, slots: Array, now: int) -> dict[int, int]:
         clocks = self.clocks
         number = (clocks.first_block + block) * clocks.warps + warp
-        news = {number << 2 | 1: now}
+        news = {key(WARPS, number): now}
         for times in clocks.rows_of(slots):
             for k, t in times.items():
                 news[k] = max(news.get(k, 0), t)
@@ -155,7 +158,7 @@ class Checker:
 
     def fence(self, lanes: Lanes, scope: str) -> None:
         """Threads have made visible what they did, and may rely on what they saw."""
-        self.messages.fence(lanes)
+        self.fences.fence(lanes, reach(scope))
 
     def proxy_fence(self, lanes: Lanes) -> None:
         """Threads let hardware units see what they did, and what they know."""
