@@ -161,6 +161,8 @@ class _AgentCheck(AccessCheck):
         self.pieces, self.slots = every
 
     def _against_words(self, before: Array) -> None:
+        if self.agent in self.checker.sources and self._same_again(before):
+            return
         super()._against_writers()
         who = before & WHO
         ordinary = np.flatnonzero((before != 0) & (who < AGENTS))
@@ -181,6 +183,13 @@ class _AgentCheck(AccessCheck):
             hint='cute.arch.fence_proxy("async.shared", space="cta") after the writes, and a '
             "barrier before the asynchronous operation",
         )  # fmt: skip
+
+    def _same_again(self, before: Array) -> bool:
+        """Whether units write the same there, from one place by one operation."""
+        sources = self.checker.sources
+        mine = sources[self.agent]
+        others = np.unique(before & WHO).tolist()
+        return self.verb == "write" and all(sources.get(w) == mine for w in others)
 
 
 def _first_of_each(words: Array) -> Array | None:

@@ -12,6 +12,7 @@ an error that names both lines, if nothing orders the two; the shadow with this 
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, OVER, SEEN
+from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, LIKELY, OVER, SEEN
 from opencute.sim.sync.group import WARP
 from opencute.sim.sync.shadow import (
     EVERYBODY,
@@ -318,7 +319,13 @@ class AccessCheck:
             if bad.size:
                 i, op = int(bad[0]), self.checker.ops[column.op[self.pieces[bad[0]]]]
                 if column.who >= AGENTS:
-                    self._still_read(i, column.who, op)
+                    sure = (words[~ok] < READING) & clocks.knows(
+                        self.slots[bad], who[~ok], time[~ok], LIKELY
+                    )
+                    if sure.all():
+                        self._others_waited(i, op)
+                        continue
+                    self._still_read(int(bad[~sure][0]), column.who, op)
                 self._race(i, int(who[~ok][0]), "read", op)
 
     def _all_know(self, slots: Array, column: Column) -> bool:
@@ -556,4 +563,18 @@ class AccessCheck:
             code="OC3403", loc=self.access.op.loc,
             hint="wait for its group (cp_async_bulk_wait_group, warpgroup.wait_group), then let "
             "others know through a barrier",
+        )  # fmt: skip
+
+    def _others_waited(self, i: int, op: Op) -> None:
+        """A warp's part of a product has ended, as only another warp has waited for."""
+        told = (id(self.access.op), id(op))
+        if told in self.checker.told:
+            return
+        self.checker.told.add(told)
+        me, place, name = self._where(i)
+        warnings.warn(
+            f"[OC3410] {me} writes byte {place} of {name!r}, which a product of a warpgroup read, "
+            f"started at {op.loc} ({self.access.op.loc}): not all warps that started it have "
+            "waited for it and said so; the manual lets each warp wait for its own",
+            RuntimeWarning, stacklevel=2,
         )  # fmt: skip

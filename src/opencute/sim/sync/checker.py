@@ -27,6 +27,7 @@ from opencute.sim.lanes import Lanes
 from opencute.sim.sync.access_check import AccessCheck
 from opencute.sim.sync.clocks import AGENT, ELECTIONS, WARPS, Clocks, key
 from opencute.sim.sync.fences import Fences, reach
+from opencute.sim.sync.generations import Generations
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.sync.messages import Messages
 from opencute.sim.sync.shadow import (
@@ -47,6 +48,8 @@ class Checker:
     def __init__(self, earlier: Any = None) -> None:
         self.earlier = earlier
         self.elections = 0
+        self.told: set[tuple[int, int]] = set()
+        """What has been warned of: by operations."""
         self.lets_start = False
         """Whether a thread has let the next kernel start."""
         self.clocks = Clocks()
@@ -54,7 +57,11 @@ class Checker:
         self.messages = Messages(self.clocks, self.fences)
         self.mbarriers = BarrierOrder(self)
         self.agents = AgentNumbers()
+        self.sources: dict[int, Any] = {}
+        """Where what units write last comes from, by their numbers: published kernels let each warp
+        store one tile."""
         self.proxies = Proxies(self.clocks)
+        self.generations = Generations(self.clocks)
         self.trailing = Trailing(self)
         self.ops: list[Op] = []
         self.known: dict[int, int] = {}
@@ -68,20 +75,24 @@ class Checker:
         self.fences.start(group)
         self.messages.start(group)
         self.proxies.start(group)
+        self.generations.start(group)
         self.trailing.start(group)
         self.mbarriers.start(group)
         self.arrivals = {}
         self.shadows = {k: v for k, v in self.shadows.items() if v[1].columns == 0}
 
     # ------------------------------------------------------------------ synchronisation
-    def met(self, lanes: Lanes) -> None:
+    def met(self, op: Op, lanes: Lanes, name: int) -> None:
         """All threads of all blocks have met at a barrier."""
+        if self.generations.last:
+            self.generations.met(op, lanes.run, name)
         self.clocks.meet_blocks(np.ones(self.group.blocks, np.bool_))
 
-    def arrived(self, name: int, warps: Array) -> None:
+    def arrived(self, op: Op, run: Any, name: int, warps: Array) -> None:
         """Warps (blocks x warps) have arrived at a barrier: what they know is for all who wait."""
         clocks = self.clocks
         now = clocks.tick()
+        self.generations.arrived(op, run, name, warps, now)
         for block, warp in np.argwhere(warps).tolist():
             slots = self._warp_slots(block, warp)
             self.arrivals.setdefault((name, block), []).append(
@@ -110,6 +121,7 @@ class Checker:
             clocks.meet_blocks(everyone)
         for block in np.flatnonzero(done).tolist():
             arrivals = self.arrivals.pop((name, block), [])
+            self.generations.opened(name, block, syncs[block])
             if everyone[block]:
                 continue
             warps = np.flatnonzero(syncs[block]).tolist()

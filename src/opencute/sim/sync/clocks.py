@@ -17,6 +17,7 @@ Scopes make knowledge of other blocks better or worse, which is kept apart by it
 - `FREED`: what they did to their own memory, and what they have waited for, is over as far as units
   that write there are concerned: an arrival of the block's scope at another block's mbarrier. PTX
   promises nothing then; published kernels let each other refill tiles that way.
+- `LIKELY`: what the other warps' parts of a product have read, once one warp has waited for it.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -34,13 +35,13 @@ from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
 __all__ = [
-    "AGENT", "AGENTS", "BLOCK", "ELECTIONS", "FREED", "OVER", "SEEN", "THREAD", "WARPS", "Clocks",
+    "AGENT", "AGENTS", "BLOCK", "ELECTIONS", "FREED", "LIKELY", "OVER", "SEEN", "THREAD", "WARPS", "Clocks",
     "Row", "Times", "as_kind", "key",
 ]  # fmt: skip
 
 Times = dict[int, int]
 BLOCK, WARPS, THREAD, AGENT = 0, 1, 2, 3
-SEEN, OVER, FREED = 0, 1, 2
+SEEN, OVER, FREED, LIKELY = 0, 1, 2, 3
 _KIND = 2  # where the kind begins in a key
 _NUMBER = 4
 _MANY_ROWS = 4096
