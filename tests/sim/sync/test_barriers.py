@@ -344,7 +344,7 @@ def test_groups_that_share_a_barrier(seed: int) -> None:
     for ordered in ("all", "other"):
         run([P], turns(False, ordered=ordered), [zeros()], block=128, seed=seed)
     run([P], turns(False), [zeros()], block=128, seed=seed, check=False)
-    with pytest.raises(SimulationError, match="arrive at barrier 1.*may get into it") as e:
+    with pytest.raises(SimulationError, match=r"arrive at barrier 1.*may get into it") as e:
         run([P], turns(False), [zeros()], block=128, seed=seed)
     assert e.value.code == "OC3028" and "kernel.py:" in str(e.value)
 

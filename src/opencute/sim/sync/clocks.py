@@ -35,8 +35,8 @@ from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
 __all__ = [
-    "AGENT", "AGENTS", "BLOCK", "ELECTIONS", "FREED", "LIKELY", "OVER", "SEEN", "THREAD", "WARPS", "Clocks",
-    "Row", "Times", "as_kind", "key",
+    "AGENT", "AGENTS", "BLOCK", "ELECTIONS", "FREED", "LIKELY", "OVER", "SEEN", "THREAD", "WARPS",
+    "Clocks", "Row", "Times", "as_kind", "key",
 ]  # fmt: skip
 
 Times = dict[int, int]

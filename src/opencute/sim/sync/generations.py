@@ -7,9 +7,9 @@ in one generation, and neither group has met. Whether they do depends on time, s
 whether they could: a warp that arrives has to know that the generation before was complete, because
 it was there and waited, or because something else orders it behind all who arrived in it.
 
-In: arrivals of warps, and barriers that have opened. Out: an error that names both lines. Groups that
-a run orders by something that another run may do the other way round, such as who takes a lock
-first, are not found.
+In: arrivals of warps, and barriers that have opened. Out: an error that names both lines. Groups
+that a run orders by something that another run may do the other way round, such as who takes a
+lock first, are not found.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -110,11 +110,10 @@ class Generations:
         if known.all():
             return
         i = int(np.flatnonzero(~known)[0])
-        here, there = (self._threads(start, int(w)) for w in (who[i], whom[i]))
+        here, there = (describe_slots(run, self._threads(start, int(w))) for w in (who[i], whom[i]))
         raise SimulationError(
-            f"nothing orders {describe_slots(run, here)}, which arrive at barrier {name}, behind the "
-            f"last meeting there, where {describe_slots(run, there)} arrived at {last.op.loc}: they "
-            "may get into it",
+            f"nothing orders {here}, which arrive at barrier {name}, behind the last meeting there, "
+            f"where {there} arrived at {last.op.loc}: they may get into it",
             code="OC3028", loc=op.loc,
             hint="groups of warps that do not know of each other need barriers of their own "
             "(barrier_id)",
