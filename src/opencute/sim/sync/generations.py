@@ -112,8 +112,8 @@ class Generations:
         i = int(np.flatnonzero(~known)[0])
         here, there = (describe_slots(run, self._threads(start, int(w))) for w in (who[i], whom[i]))
         raise SimulationError(
-            f"nothing orders {here}, which arrive at barrier {name}, behind the last meeting there, "
-            f"where {there} arrived at {last.op.loc}: they may get into it",
+            f"nothing orders {here}, which arrive at barrier {name}, behind the meeting before, "
+            f"for which {there} arrived at {last.op.loc}: they may get into it",
             code="OC3028", loc=op.loc,
             hint="groups of warps that do not know of each other need barriers of their own "
             "(barrier_id)",
