@@ -145,11 +145,20 @@ class _AgentCheck(AccessCheck):
             shadow.write_op[self.pieces] = number
         elif shadow.columns:
             column = shadow.column(self.agent)
+            column.reads(self._one_home())
             column.flying += 1
             column.words[self.pieces] = READING
             column.op[self.pieces] = number
         else:
             self._remember_readers()
+
+    def _one_home(self) -> int:
+        """The block whose memory it is about, -1: several."""
+        if self.clocks.blocks == 1 or not self.pieces.size:
+            return 0
+        stride = self.buffer.arena.stride >> self.shadow.shift
+        first, last = (int(p) // stride for p in (self.pieces.min(), self.pieces.max()))
+        return first if first == last else -1
 
     def _against_writers(self) -> None:
         every = self.pieces, self.slots

@@ -296,45 +296,70 @@ class AccessCheck:
 
     def _against_extra(self) -> None:
         """Readers that are no threads of the block: those of other blocks, and agents."""
-        clocks = self.clocks
-        each = np.unique(self.slots)
+        parts: dict[int, tuple[Any, Array]] = {}
         for column in self.shadow.extra.values():
-            if column.who >= AGENTS and not column.flying and self._all_know(each, column):
+            home = -1 if column.block is None else column.block
+            part = parts.get(home)
+            if part is None:
+                part = parts[home] = self._part(home)
+            at, each = part
+            if each.size == 0 or (
+                column.who >= AGENTS and not column.flying and self._all_know(each, column)
+            ):
                 continue
-            words = column.words.take(self.pieces)
-            at = np.flatnonzero(words)
-            if self.strength:
-                at = at[(words[at] >> 6) & 3 == 0]
-            if at.size == 0:
-                continue
-            time, lane = words[at] >> 8, words[at] & 63
-            whole = (lane == _SEVERAL) & (column.who < AGENTS)
-            who = column.who + np.where(whole, 0, lane)
-            kind = self.kind if column.who >= AGENTS else min(self.kind, OVER)
-            ok = (words[at] < READING) & clocks.knows(self.slots[at], who, time, kind)
-            ok |= ~whole & (who == self.slots[at] + self.first)
-            for i in range(1, WARP if whole.any() else 1):
-                ok &= ~whole | clocks.knows(self.slots[at], who + i, time, kind)
-            bad = at[~ok]
-            if bad.size:
-                i, op = int(bad[0]), self.checker.ops[column.op[self.pieces[bad[0]]]]
-                if column.who >= AGENTS:
-                    sure = (words[~ok] < READING) & clocks.knows(
-                        self.slots[bad], who[~ok], time[~ok], LIKELY
-                    )
-                    if sure.all():
-                        self._others_waited(i, op)
-                        continue
-                    self._still_read(int(bad[~sure][0]), column.who, op)
-                self._race(i, int(who[~ok][0]), "read", op)
+            self._against_column(column, at)
+
+    def _part(self, block: int) -> tuple[Any, Array]:
+        """What of the access is in one block's memory, and by whom; -1: all of it."""
+        if block < 0 or self.clocks.blocks == 1:
+            return slice(None), np.unique(self.slots)
+        home = self.slots // self.clocks.threads if self.away is None else self._home()
+        at = np.flatnonzero(home == block)
+        return at, np.unique(self.slots[at])
+
+    def _against_column(self, column: Column, part: Any) -> None:
+        clocks, pieces, slots = self.clocks, self.pieces[part], self.slots[part]
+        words = column.words.take(pieces)
+        at = np.flatnonzero(words)
+        if self.strength:
+            at = at[(words[at] >> 6) & 3 == 0]
+        if at.size == 0:
+            return
+        words, pieces, slots = words[at], pieces[at], slots[at]
+        time, lane = words >> 8, words & 63
+        whole = (lane == _SEVERAL) & (column.who < AGENTS)
+        who = column.who + np.where(whole, 0, lane)
+        kind = self.kind if column.who >= AGENTS else min(self.kind, OVER)
+        ok = (words < READING) & clocks.knows(slots, who, time, kind)
+        ok |= ~whole & (who == slots + self.first)
+        for i in range(1, WARP if whole.any() else 1):
+            ok &= ~whole | clocks.knows(slots, who + i, time, kind)
+        if ok.all():
+            return
+        bad = np.flatnonzero(~ok)
+        first = int(bad[0])
+        likely = column.who >= AGENTS
+        if likely:
+            sure = (words[bad] < READING) & clocks.knows(slots[bad], who[bad], time[bad], LIKELY)
+            likely = bool(sure.all())
+            first = first if likely else int(bad[~sure][0])
+        i = int(np.arange(self.pieces.size)[part][at[first]])
+        op = self.checker.ops[column.op[pieces[first]]]
+        if likely:
+            self._others_waited(i, op)
+        elif column.who >= AGENTS:
+            self._still_read(i, column.who, op)
+        else:
+            self._race(i, int(who[first]), "read", op)
 
     def _all_know(self, slots: Array, column: Column) -> bool:
         """Whether threads know all that a unit has read."""
-        n = slots.size
-        known = self.clocks.knows(
-            slots, np.full(n, column.who), np.full(n, column.latest), self.kind
-        )
-        return bool(known.all())
+        aware = column.known_by(self.clocks.floor.size, self.kind)
+        if aware[slots].all():
+            return True
+        known = self.clocks.all_know(slots, column.who, column.latest, self.kind)
+        aware[slots] |= known
+        return known
 
     def _against_readers_of_shared(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads

@@ -31,6 +31,7 @@ PENDING = ((1 << 30) - 1) << TIME
 """The time of a write by a copy in flight: later than all others."""
 FOREIGN = 1 << LEVEL
 """Marks writers of shared memory that are no threads of its block."""
+_SHIFT = 4  # of the pieces, as long as all accesses are as large
 READING = ((1 << 30) - 1) << 8
 """The word of a reader that has not ended."""
 
@@ -47,10 +48,32 @@ class Column:
         self.words = np.zeros(size, np.int64)
         self.op = np.zeros(size, np.int32)
         self.who = who
+        self.block: int | None = None
+        """Of a unit: the block whose memory it has read, -1: several."""
         self.flying = 0
         """Of a unit: reads that have not ended."""
         self.latest = 0
         """Of a unit: when the last one ended."""
+        self._aware: dict[int, tuple[int, Array]] = {}
+
+    def known_by(self, slots: int, kind: int) -> Array:
+        """Of a unit: which threads are known to know of all that it has read, to be added to.
+
+        Args:
+            slots: how many threads run.
+            kind: how well they know.
+        """
+        found = self._aware.get(kind)
+        if found is None or found[0] != self.latest:
+            found = self._aware[kind] = (self.latest, np.zeros(slots, np.bool_))
+        return found[1]
+
+    def reads(self, block: int) -> None:
+        """It reads memory of a block, -1: of several."""
+        if self.block is None or self.block == block:
+            self.block = block
+        else:
+            self.block = -1
 
 
 class Shadow:
@@ -64,8 +87,8 @@ class Shadow:
     def __init__(self, size: int, columns: int = 0) -> None:
         self.size = size
         self.columns = columns
-        self.shift = 2
-        n = -(-size // 4)
+        self.shift = _SHIFT
+        n = -(-size >> _SHIFT)
         self.writer = np.zeros(n, np.int64)
         self.write_op = np.zeros(n, np.int32)
         # Of shared memory: time << 32 | operation.
