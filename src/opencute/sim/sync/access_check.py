@@ -544,8 +544,8 @@ class AccessCheck:
                 return (
                     "threads of a cluster are ordered by cluster_arrive() and cluster_wait(), or "
                     "by an mbarrier, whose arrivals and waits are for the own block where they do "
-                    "not say otherwise: fence_acq_rel_cluster() before the arrival, and after the "
-                    "wait where it is read, is of the cluster's scope"
+                    'not say otherwise: scope="cluster" for both, or fence_acq_rel_cluster() '
+                    "before the arrival and after the wait, is of the cluster's scope"
                 )
             return (
                 "threads of different blocks are ordered by a release (or a fence and an atomic "
