@@ -20,7 +20,7 @@ import numpy as np
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, LIKELY, OVER, SEEN
+from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, OVER, SEEN
 from opencute.sim.sync.group import WARP
 from opencute.sim.sync.shadow import (
     EVERYBODY,
@@ -298,10 +298,9 @@ class AccessCheck:
         """Readers that are no threads of the block: those of other blocks, and agents."""
         parts: dict[int, tuple[Any, Array]] = {}
         for column in self.shadow.extra.values():
-            home = -1 if column.block is None else column.block
-            part = parts.get(home)
+            part = parts.get(column.block)
             if part is None:
-                part = parts[home] = self._part(home)
+                part = parts[column.block] = self._part(column.block)
             at, each = part
             if each.size == 0 or (
                 column.who >= AGENTS and not column.flying and self._all_know(each, column)
@@ -319,7 +318,7 @@ class AccessCheck:
 
     def _against_column(self, column: Column, part: Any) -> None:
         clocks, pieces, slots = self.clocks, self.pieces[part], self.slots[part]
-        words = column.words.take(pieces)
+        words = column.words.take(column.at(pieces))
         at = np.flatnonzero(words)
         if self.strength:
             at = at[(words[at] >> 6) & 3 == 0]
@@ -338,13 +337,15 @@ class AccessCheck:
             return
         bad = np.flatnonzero(~ok)
         first = int(bad[0])
-        likely = column.who >= AGENTS
+        party = self.checker.parties.get(column.who, 0)
+        likely = party > 0
         if likely:
-            sure = (words[bad] < READING) & clocks.knows(slots[bad], who[bad], time[bad], LIKELY)
+            of = np.full(bad.size, party)
+            sure = (words[bad] < READING) & clocks.knows(slots[bad], of, time[bad], self.kind)
             likely = bool(sure.all())
             first = first if likely else int(bad[~sure][0])
         i = int(np.arange(self.pieces.size)[part][at[first]])
-        op = self.checker.ops[column.op[pieces[first]]]
+        op = self.checker.ops[column.op[column.at(pieces)[first]]]
         if likely:
             self._others_waited(i, op)
         elif column.who >= AGENTS:

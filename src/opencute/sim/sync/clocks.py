@@ -17,7 +17,6 @@ Scopes make knowledge of other blocks better or worse, which is kept apart by it
 - `FREED`: what they did to their own memory, and what they have waited for, is over as far as units
   that write there are concerned: an arrival of the block's scope at another block's mbarrier. PTX
   promises nothing then; published kernels let each other refill tiles that way.
-- `LIKELY`: what the other warps' parts of a product have read, once one warp has waited for it.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -35,13 +34,13 @@ from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
 __all__ = [
-    "AGENT", "AGENTS", "BLOCK", "ELECTIONS", "FREED", "LIKELY", "OVER", "SEEN", "THREAD", "WARPS",
+    "AGENT", "AGENTS", "BLOCK", "ELECTIONS", "FREED", "OVER", "SEEN", "THREAD", "WARPS",
     "Clocks", "Row", "Times", "as_kind", "key",
 ]  # fmt: skip
 
 Times = dict[int, int]
 BLOCK, WARPS, THREAD, AGENT = 0, 1, 2, 3
-SEEN, OVER, FREED, LIKELY = 0, 1, 2, 3
+SEEN, OVER, FREED = 0, 1, 2
 _KIND = 2  # where the kind begins in a key
 _NUMBER = 4
 _MANY_ROWS = 4096
@@ -77,23 +76,32 @@ class Row:
         times: by `key`.
     """
 
-    def __init__(self, times: Times) -> None:
+    def __init__(self, times: Times, kinds: int = SEEN) -> None:
         self.times = times
-        self.kinds = max((k >> _KIND & 3 for k in times), default=SEEN)
+        self.kinds = kinds
         """The weakest kind of knowledge here."""
         self._dense: dict[int, tuple[Any, Array]] = {}
 
     def merged(self, others: Iterable[Times]) -> Row:
         """A row that knows what this one and others know."""
-        times = self.times
+        get, kinds = self.times.get, self.kinds
         out: Times | None = None
         for other in others:
             for k, t in other.items():
-                if t > (times if out is None else out).get(k, 0):
+                if t > get(k, 0):
+                    kind = k >> _KIND & 3
+                    if kind:  # of no use where it is known better
+                        strong = k & ~(3 << _KIND)
+                        if get(strong, 0) >= t or (kind == FREED and (
+                            get(strong | OVER << _KIND, 0) >= t
+                        )):  # fmt: skip
+                            continue
+                        kinds = max(kinds, kind)
                     if out is None:
-                        out = dict(times)
+                        out = dict(self.times)
+                        get = out.get
                     out[k] = t
-        return self if out is None else Row(out)
+        return self if out is None else Row(out, kinds)
 
     def weakest(self, kind: int) -> int:
         """The weakest kind of knowledge here that is as good as `kind`, or a better one."""

@@ -42,13 +42,14 @@ class Column:
     Args:
         size: pieces.
         who: the number of the warp's first thread, or of the agent.
+        base: the first of the pieces.
     """
 
-    def __init__(self, size: int, who: int) -> None:
+    def __init__(self, size: int, who: int, base: int = 0) -> None:
         self.words = np.zeros(size, np.int64)
         self.op = np.zeros(size, np.int32)
-        self.who = who
-        self.block: int | None = None
+        self.who, self.base = who, base
+        self.block = -1
         """Of a unit: the block whose memory it has read, -1: several."""
         self.flying = 0
         """Of a unit: reads that have not ended."""
@@ -68,12 +69,23 @@ class Column:
             found = self._aware[kind] = (self.latest, np.zeros(slots, np.bool_))
         return found[1]
 
-    def reads(self, block: int) -> None:
-        """It reads memory of a block, -1: of several."""
-        if self.block is None or self.block == block:
-            self.block = block
-        else:
-            self.block = -1
+    def at(self, pieces: Array) -> Array:
+        """Where its words of some pieces are."""
+        return pieces - self.base if self.base else pieces
+
+    def refine(self, factor: int) -> None:
+        """The pieces are cut smaller."""
+        self.words, self.op = np.repeat(self.words, factor), np.repeat(self.op, factor)
+        self.base *= factor
+
+    def widen(self, size: int) -> None:
+        """It reads the memory of several blocks."""
+        for name in ("words", "op"):
+            old = getattr(self, name)
+            new = np.zeros(size, old.dtype)
+            new[self.base : self.base + old.size] = old
+            setattr(self, name, new)
+        self.base, self.block = 0, -1
 
 
 class Shadow:
@@ -115,13 +127,21 @@ class Shadow:
         for name in ("writer", "write_op", "last_read", "reader"):
             setattr(self, name, np.repeat(getattr(self, name), factor, axis=-1))
         for column in self.extra.values():
-            column.words = np.repeat(column.words, factor)
-            column.op = np.repeat(column.op, factor)
+            column.refine(factor)
         self.shift = grain.bit_length() - 1
 
-    def column(self, who: int) -> Column:
-        """The words of a reader from elsewhere."""
+    def column(self, who: int, block: int = -1, blocks: int = 1) -> Column:
+        """The words of a reader from elsewhere, who reads the memory of one block, or of several
+        (-1) of the `blocks` whose memory this is."""
         column = self.extra.get(who)
+        size = self.writer.size
         if column is None:
-            column = self.extra[who] = Column(self.writer.size, who)
+            if block >= 0 and size % blocks == 0:
+                size //= blocks
+                column = self.extra[who] = Column(size, who, block * size)
+                column.block = block
+            else:
+                column = self.extra[who] = Column(size, who)
+        elif column.block >= 0 and column.block != block:
+            column.widen(size)
         return column
