@@ -5,11 +5,17 @@
 from __future__ import annotations
 
 import gc
+import os
 from pathlib import Path
 
-import pytest
+# Before NumPy and torch are loaded: several test processes whose products each want all cores wait
+# for each other, many times as long as one core needs.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
-from opencute.base.knobs import KNOBS
+import pytest  # noqa: E402
+
+from opencute.base.knobs import KNOBS  # noqa: E402
 
 
 def _gpu_count() -> int:

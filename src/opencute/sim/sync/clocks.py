@@ -226,8 +226,6 @@ class Clocks:
     # ------------------------------------------------------------------ asking
     def knows(self, slots: Array, threads: Array, times: Array) -> Array:
         """Whether each thread (by slot) knows what others (by number in the launch) did then."""
-        if threads.size and int(threads.min()) >= AGENTS:
-            return self._knows_agents(slots, threads, times)
         first = self.first_block * self.threads
         other = threads - first
         inside = (other >= 0) & (other < self.floor.size)
@@ -253,18 +251,6 @@ class Clocks:
             if far.size:
                 known[far] = row.known(self, threads[at[far]])
             out[at] = times[at] <= known
-        return out
-
-    def _knows_agents(self, slots: Array, agents: Array, times: Array) -> Array:
-        """As `knows`, of hardware units, which no thread knows of by its floor."""
-        rows, out = self.row[slots], np.zeros(slots.size, np.bool_)
-        first = int(rows[0])
-        if (rows == first).all():
-            return times <= self.rows[first].known(self, agents) if first else out
-        for i in np.unique(rows).tolist():
-            if i:
-                at = rows == i
-                out[at] = times[at] <= self.rows[i].known(self, agents[at])
         return out
 
     def knows_block(self, slot: int, block: int, time: int) -> bool:
