@@ -32,6 +32,8 @@ _KERNELS = _PACKAGE + "kernels" + os.sep  # which have lines to point at, where 
 _SKIPPED = (_PACKAGE, "<frozen", "<simulated ", functools.__file__, contextlib.__file__)
 # By the identity of code objects, which are kept alive: those of two files can be equal.
 _ours: dict[int, tuple[types.CodeType, bool]] = {}
+# Of these, the package's but for its kernels and for where traces begin: most frames are of them.
+_passed: set[int] = set()
 # By code, line and caller; locations are kept, so that identity tells callers apart.
 _locations: dict[tuple[int, int, int], Location] = {}
 # The user's frames that are running, by identity, with the code that they are part of and the call
@@ -53,9 +55,12 @@ def is_internal(code: types.CodeType) -> bool:
     if found is None:
         if len(_ours) > _REMEMBERED:
             _ours.clear()
+            _passed.clear()
             forget_frames()
             _locations.clear()  # its keys are identities of what is forgotten
         found = _ours[id(code)] = (code, code.co_filename.startswith(_SKIPPED))
+        if found[1] and code is not _TRACED and not code.co_filename.startswith(_KERNELS):
+            _passed.add(id(code))
     return found[1]
 
 
@@ -75,20 +80,20 @@ def is_traced(code: types.CodeType) -> bool:
 def here() -> Location | None:
     """The position that is being traced: the user's, with the calls that lead to it, or, where
     only a kernel of the library is traced, that of the kernel."""
-    known = _ours
+    passed = _passed
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way
     kernel: types.FrameType | None = None
     while frame is not None:
         code = frame.f_code
-        found = known.get(id(code))
-        if not (found[1] if found is not None else is_internal(code)):
-            return _position(frame)
-        if code is _TRACED:
-            break
-        if id(frame) in _alone:
-            return _in_kernel(kernel or frame)
-        if kernel is None and code.co_filename.startswith(_KERNELS):
-            kernel = frame
+        if id(code) not in passed:
+            if not is_internal(code):
+                return _position(frame)
+            if code is _TRACED:
+                break
+            if id(frame) in _alone:
+                return _in_kernel(kernel or frame)
+            if kernel is None and code.co_filename.startswith(_KERNELS):
+                kernel = frame
         frame = frame.f_back
     return None if kernel is None else _in_kernel(kernel)
 
