@@ -314,9 +314,9 @@ class AccessCheck:
 
     def _all_know(self, slots: Array, column: Column) -> bool:
         """Whether threads know all that a unit has read."""
-        n = slots.size
-        known = self.clocks.knows(slots, np.full(n, column.who), np.full(n, column.latest))
-        return bool(known.all())
+        clocks = self.clocks
+        rows = np.unique(clocks.row[slots]).tolist()
+        return all(clocks.rows[i].knows(clocks, column.who) >= column.latest for i in rows)
 
     def _against_readers_of_shared(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
