@@ -73,7 +73,7 @@ class TiledCopy(CopyAtom):
 
     def __init__(self, atom: CopyAtom, layout_tv: Layout, tiler: Any) -> None:
         atom = atom.atom
-        super().__init__(atom.op, atom.value_type, atom.num_bits)
+        super().__init__(atom.op, atom.value_type, atom.num_bits, atom.hints)
         self._atom = atom
         self.layout_tv_tiled = layout_tv
         self.tiler_mn = tiler

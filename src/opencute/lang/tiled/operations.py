@@ -36,9 +36,12 @@ __all__ = [
     "CopyG2SOp",
     "CopyR2GOp",
     "CopyUniversalOp",
+    "L2PrefetchSize",
     "LdMatrix8x8x16bOp",
     "LdMatrix8x16x8bOp",
     "LoadCacheMode",
+    "MemoryOrder",
+    "MemoryScope",
     "MmaF16BF16Op",
     "MmaF64Op",
     "MmaFP8Op",
@@ -69,6 +72,36 @@ class CacheEvictionPriority(enum.Enum):
     EVICT_LAST = "evict_last"
     EVICT_UNCHANGED = "evict_unchanged"
     NO_ALLOCATE = "no_allocate"
+
+
+class L2PrefetchSize(enum.Enum):
+    """How much a load brings into L2 around what it reads: a hint."""
+
+    NONE = 0
+    SIZE_64B = 64
+    SIZE_128B = 128
+    SIZE_256B = 256
+
+
+class MemoryOrder(enum.Enum):
+    """How a load or store is ordered with those of other threads (PTX ISA, "memory consistency
+    model")."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    VOLATILE = "volatile"
+    CONSTANT = "constant"
+
+
+class MemoryScope(enum.Enum):
+    """The threads that a memory order concerns."""
+
+    CTA = "cta"
+    CLUSTER = "cluster"
+    GPU = "gpu"
+    SYS = "sys"
 
 
 @dataclass(frozen=True)
