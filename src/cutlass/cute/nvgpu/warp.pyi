@@ -9,6 +9,7 @@ from opencute.cute.nvgpu.warp import MmaF64Op as MmaF64Op
 from opencute.cute.nvgpu.warp import MmaFP8Op as MmaFP8Op
 from opencute.cute.nvgpu.warp import MmaI4Op as MmaI4Op
 from opencute.cute.nvgpu.warp import MmaI8Op as MmaI8Op
+from opencute.cute.nvgpu.warp import MmaSparseOp as MmaSparseOp
 from opencute.cute.nvgpu.warp import MmaTF32Op as MmaTF32Op
 from opencute.cute.nvgpu.warp import StMatrix8x8x16bOp as StMatrix8x8x16bOp
 
@@ -20,6 +21,7 @@ __all__ = [
     "MmaFP8Op",
     "MmaI4Op",
     "MmaI8Op",
+    "MmaSparseOp",
     "MmaTF32Op",
     "StMatrix8x8x16bOp",
 ]

@@ -11,6 +11,7 @@ from opencute.lang.tiled.operations import MmaI4Op as MmaI4Op
 from opencute.lang.tiled.operations import MmaI8Op as MmaI8Op
 from opencute.lang.tiled.operations import MmaTF32Op as MmaTF32Op
 from opencute.lang.tiled.operations import StMatrix8x8x16bOp as StMatrix8x8x16bOp
+from opencute.lang.tiled.sparse import MmaSparseOp as MmaSparseOp
 
 __all__ = [
     "LdMatrix8x8x16bOp",
@@ -20,6 +21,7 @@ __all__ = [
     "MmaFP8Op",
     "MmaI4Op",
     "MmaI8Op",
+    "MmaSparseOp",
     "MmaTF32Op",
     "StMatrix8x8x16bOp",
 ]

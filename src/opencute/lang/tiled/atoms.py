@@ -16,10 +16,11 @@ from opencute import layout as la
 from opencute.arch import copies
 from opencute.arch.hints import AccessHints
 from opencute.arch.mma import MmaAtom as MmaRecord
+from opencute.arch.sparse import SparseMmaAtom
 from opencute.arch.wgmma import WgmmaAtom as WgmmaRecord
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.base.suggest import did_you_mean
-from opencute.lang.numbers import NumericMeta
+from opencute.lang.numbers import NumericMeta, Uint16
 from opencute.lang.tensors import TracedTensor, make_fragment_like, make_rmem_tensor
 from opencute.lang.tiled.hints import HINTS, check_hints, hints_of
 from opencute.layout import ComposedLayout, Layout, make_layout
@@ -250,7 +251,7 @@ class MmaAtom(_Frozen):
         return self
 
     @cached_property
-    def record(self) -> MmaRecord | WgmmaRecord:
+    def record(self) -> MmaRecord | WgmmaRecord | SparseMmaAtom:
         """The instruction."""
         return self.op.record
 
@@ -280,7 +281,29 @@ class MmaAtom(_Frozen):
         """(thread, value) to place in the M x N tile."""
         return self.record.c
 
+    @property
+    def tv_layout_E(self) -> Layout:
+        """(thread, value) to place in the tile of metadata, where A is sparse."""
+        layout = getattr(self.op, "metadata_layout", None)
+        if layout is None:
+            raise TypeMismatchError(
+                f"{self.op}: A is not sparse, and has no metadata",
+                code="OC1273",
+                expected="an operation such as warp.MmaSparseOp",
+            )
+        return layout
+
+    def k_part(self, which: str) -> int:
+        """How many elements along k one of operand A, B or E (metadata) stands for."""
+        parts: dict[str, int] = getattr(self.op, "k_parts", {})
+        return parts.get(which, 1)
+
     # ---- fragments
+    def make_fragment_E(self, e: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
+        """A register tensor for a partition of the metadata of a sparse A."""
+        assert self.tv_layout_E
+        return _fragment(e, Uint16)
+
     def make_fragment_A(self, a: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
         """A register tensor for a partition of A (a tensor, layout or shape); descriptors of the
         partition where the instruction reads A from shared memory."""
@@ -331,7 +354,7 @@ def make_mma_atom(op: Any, *, loc: Any = None, ip: Any = None) -> MmaAtom:
     """
     if isinstance(op, MmaAtom):
         return op
-    if not isinstance(getattr(op, "record", None), MmaRecord | WgmmaRecord):
+    if not isinstance(getattr(op, "record", None), MmaRecord | WgmmaRecord | SparseMmaAtom):
         raise TypeMismatchError(
             "not an MMA operation", code="OC1275", found=repr(op),
             expected="an operation such as cute.nvgpu.warp.MmaF16BF16Op(...)",

@@ -17,6 +17,7 @@ from opencute.lang.mlir.control import for_generate, yield_out
 from opencute.lang.numbers import Boolean
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.tensors import TracedTensor, addressed, tile
+from opencute.lang.tiled import sparse
 from opencute.lang.tiled.atoms import CopyAtom, MmaAtom
 from opencute.lang.tiled.hints import HINTS, check_hints, hints_of, with_policy
 from opencute.lang.tiled.operations import CopyUniversalOp
@@ -343,7 +344,8 @@ def gemm(
     Args:
         atom: an MmaAtom, TiledMma or ThrMma.
         d: (V), (V, M, N), or (M, N).
-        a: (V), (V, M), (V, M, K), or (M), (M, K) for an atom of one value.
+        a: (V), (V, M), (V, M, K), or (M), (M, K) for an atom of one value; of a sparse A
+            ``[a, e]``: the kept elements and their metadata.
         b: as a, with N for M.
         c: as d; often the same tensor.
 
@@ -357,9 +359,12 @@ def gemm(
             "gemm: not an MMA atom", code="OC1278", found=repr(atom),
             expected="what make_mma_atom or make_tiled_mma gives",
         )  # fmt: skip
-    op = atom.op
+    op, e = atom.op, None
+    if hasattr(op, "metadata_layout"):
+        a, e = sparse.split_operand(op, a)
     if isinstance(atom.record, WgmmaAtom):
-        wgmma.gemm(atom, d, a, b, c, _three_modes)
+        words = None if e is None else sparse.metadata_words(e)
+        wgmma.gemm(atom, d, a, b, c, _three_modes, words)
         return
     types = (op.acc_dtype, op.a_dtype, op.b_dtype, op.acc_dtype)
     operands = [
@@ -368,6 +373,9 @@ def gemm(
     layouts = _three_modes([x.layout for x in operands])
     record = atom.record
     _check_shapes(record, layouts)
+    if e is not None:
+        sparse.gemm(record, operands, layouts, e)
+        return
     tiles = [
         tile(TracedTensor(x.iterator, layout)) for x, layout in zip(operands, layouts, strict=True)
     ]

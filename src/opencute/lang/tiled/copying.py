@@ -277,8 +277,7 @@ def make_tiled_copy_A(
     atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
     """A tiled copy whose threads own what they own of A in a tiled MMA."""
-    m, _, k = tiled_mma.tile_mnk
-    return make_tiled_copy(atom, tiled_mma.tv_layout_A_tiled, (m, k))
+    return make_tiled_copy(atom, tiled_mma.tv_layout_A_tiled, tiled_mma.tile_of("A"))
 
 
 def make_tiled_copy_B(

@@ -49,6 +49,7 @@ __all__ = [
     "MmaI8Op",
     "MmaTF32Op",
     "MmaUniversalOp",
+    "PTX_NAMES",
     "StMatrix8x8x16bOp",
 ]
 
@@ -233,7 +234,7 @@ class StMatrix8x8x16bOp(_MatrixOp):
 
 
 # ---------------------------------------------------------------- MMAs
-_PTX_NAMES = {
+PTX_NAMES = {
     Float16: "f16", BFloat16: "bf16", TFloat32: "tf32", Float32: "f32", Float64: "f64",
     Int32: "s32", Int8: "s8", Uint8: "u8", Int4: "s4", Uint4: "u4", Float8E4M3FN: "e4m3",
     Float8E5M2: "e5m2",
@@ -270,7 +271,7 @@ def _find(
     Raises:
         TypeMismatchError: there is none; says which there are.
     """
-    names = [_PTX_NAMES.get(t, "?") for t in (acc, a, b, acc)]
+    names = [PTX_NAMES.get(t, "?") for t in (acc, a, b, acc)]
     try:
         mnk = tuple(int(x) for x in shape)
     except TypeError:
@@ -302,7 +303,7 @@ class MmaUniversalOp(_MmaOp):
     abacc_dtype: Any
 
     def __post_init__(self) -> None:
-        if f"fma.{_PTX_NAMES.get(self.abacc_dtype)}" not in mma.MMA_ATOMS:
+        if f"fma.{PTX_NAMES.get(self.abacc_dtype)}" not in mma.MMA_ATOMS:
             raise TypeMismatchError(
                 "MmaUniversalOp: no fma for this type", code="OC1272", found=self.abacc_dtype,
                 expected="Float16, BFloat16, Float32 or Float64",
@@ -317,7 +318,7 @@ class MmaUniversalOp(_MmaOp):
 
     @property
     def record(self) -> mma.MmaAtom:
-        return mma.mma_atom(f"fma.{_PTX_NAMES[self.abacc_dtype]}")
+        return mma.mma_atom(f"fma.{PTX_NAMES[self.abacc_dtype]}")
 
     def __str__(self) -> str:
         return f"Universal FMA, {self.abacc_dtype}"
