@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tiled MMAs with a sparse A: products of a warp and of a warpgroup against NumPy, from kept elements
-and metadata as they lie in memory; ptxas; refusals; and (t2) the GPU."""
+"""Tiled MMAs with a sparse A: products of a warp and of a warpgroup against NumPy, from kept
+elements and metadata as they lie in memory; ptxas; refusals; and (t2) the GPU."""
 
 from __future__ import annotations
 

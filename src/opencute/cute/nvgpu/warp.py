@@ -12,8 +12,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         **{
             name: "opencute.lang.tiled.operations"
             for name in (
-                "LdMatrix8x16x8bOp", "LdMatrix8x8x16bOp", "MmaF16BF16Op", "MmaF64Op", "MmaFP8Op",
-                "MmaI4Op", "MmaI8Op", "MmaTF32Op", "StMatrix8x8x16bOp",
+                "LdMatrix16x16x8bOp", "LdMatrix8x16x8bOp", "LdMatrix8x8x16bOp", "MmaF16BF16Op",
+                "MmaF64Op", "MmaFP8Op", "MmaI4Op", "MmaI8Op", "MmaTF32Op", "StMatrix16x8x8bOp",
+                "StMatrix8x8x16bOp",
             )
         },
         "MmaSparseOp": "opencute.lang.tiled.sparse",

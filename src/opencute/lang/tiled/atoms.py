@@ -195,10 +195,11 @@ def make_copy_atom(
             f"{op}: no instruction copies {width} bits", code="OC1370",
             expected=" or ".join(map(str, record.widths)), found=num_bits_per_copy,
         )  # fmt: skip
-    if record.grain and (bits > 32 or bits < 8 or (record.trans and bits != record.grain)):
+    fixed = record.trans or record.grain == 8
+    if record.grain and (bits > 32 or bits < 8 or (fixed and bits != record.grain)):
         raise LayoutError(
             f"{op}: its matrices are not made of such elements", code="OC1371",
-            expected=f"elements of {record.grain} bits" + ("" if record.trans else ", or 8, or 32"),
+            expected=f"elements of {record.grain} bits" + ("" if fixed else ", or 8, or 32"),
             found=copy_internal_type,
         )  # fmt: skip
     return CopyAtom(op, copy_internal_type, width if record.grain == 0 else 0, hints)

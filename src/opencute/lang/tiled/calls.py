@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from opencute import layout as la
+from opencute.arch.sparse import SparseMmaAtom
 from opencute.arch.wgmma import WgmmaAtom
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.base.suggest import did_you_mean
@@ -374,6 +375,7 @@ def gemm(
     record = atom.record
     _check_shapes(record, layouts)
     if e is not None:
+        assert isinstance(record, SparseMmaAtom)
         sparse.gemm(record, operands, layouts, e)
         return
     tiles = [

@@ -96,7 +96,8 @@ class TiledMma(MmaAtom):
         return p
 
     def view(self, layout: Layout, which: str) -> Any:
-        """An operand's layout as (threads, (values, first, second, rest...)); `which`: A, B, C, E."""
+        """An operand's layout as (threads, (values, first, second, rest...)); `which`: A, B, C, or
+        E for metadata."""
         first, second = _MODES[which]
         part = self.k_part(which)
         tile = (self._permuted(first, 1), self._permuted(second, part))

@@ -31,6 +31,7 @@ from opencute.lang.numbers import (
 )  # fmt: skip
 
 __all__ = [
+    "PTX_NAMES",
     "CacheEvictionPriority",
     "CopyG2ROp",
     "CopyG2SOp",
@@ -39,6 +40,7 @@ __all__ = [
     "L2PrefetchSize",
     "LdMatrix8x8x16bOp",
     "LdMatrix8x16x8bOp",
+    "LdMatrix16x16x8bOp",
     "LoadCacheMode",
     "MemoryOrder",
     "MemoryScope",
@@ -49,8 +51,8 @@ __all__ = [
     "MmaI8Op",
     "MmaTF32Op",
     "MmaUniversalOp",
-    "PTX_NAMES",
     "StMatrix8x8x16bOp",
+    "StMatrix16x8x8bOp",
 ]
 
 
@@ -165,12 +167,21 @@ class _MatrixOp:
     transpose: bool
     num_matrices: int
 
-    def check(self) -> None:
+    def check(self, counts: tuple[int, ...] = (1, 2, 4)) -> None:
         """Refuse what no instruction does."""
-        if self.num_matrices not in (1, 2, 4):
+        if self.num_matrices not in counts:
             raise TypeMismatchError(
-                f"{self.kind} moves 1, 2 or 4 matrices", code="OC1271", found=self.num_matrices
-            )
+                f"{self.kind} {self.shape} moves {', '.join(map(str, counts[:-1]))} or {counts[-1]} "
+                "matrices", code="OC1271", found=self.num_matrices,
+            )  # fmt: skip
+
+    def check_bits(self, bits: Any) -> None:
+        """Refuse elements that are not unpacked."""
+        if bits not in (None, 4, 6):
+            raise TypeMismatchError(
+                f"{self.kind} unpacks elements of 4 or 6 bits", code="OC1271", found=bits,
+                expected="unpack_bits 4, 6 or None",
+            )  # fmt: skip
 
     @property
     def name(self) -> str:
@@ -205,20 +216,71 @@ class LdMatrix8x8x16bOp(_MatrixOp):
 
 @dataclass(frozen=True, repr=False)
 class LdMatrix8x16x8bOp(_MatrixOp):
-    """ldmatrix for bytes: matrices of 8 x 16 elements of 8 bits, not transposed."""
+    """ldmatrix for bytes: matrices of 8 x 16 elements of 8 bits, not transposed.
+
+    Args:
+        transpose: False.
+        num_matrices: 1, 2 or 4.
+        unpack_bits: 4 or 6: the first 8 or 12 bytes of a row of 16 are elements of so many bits,
+            which become bytes with zeros above (sm_100a and later). None: bytes.
+    """
 
     transpose: bool = False
     num_matrices: int = 1
+    unpack_bits: int | None = None
     kind = "ldmatrix"
     shape = "8x16x8b"
 
     def __post_init__(self) -> None:
         self.check()
+        self.check_bits(self.unpack_bits)
         if self.transpose:
             raise TypeMismatchError(
                 "ldmatrix cannot transpose 8 x 16 bytes", code="OC1271", found="transpose=True",
-                hint="store the operand K-major, or use a universal copy",
+                hint="store the operand K-major, use a universal copy, or on sm_100a and later "
+                "LdMatrix16x16x8bOp",
             )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """Name of the record."""
+        if self.unpack_bits is None:
+            return super().name
+        return f"ldmatrix.8x16.b{self.unpack_bits}.x{self.num_matrices}"
+
+
+@dataclass(frozen=True, repr=False)
+class LdMatrix16x16x8bOp(_MatrixOp):
+    """ldmatrix for bytes: matrices of 16 x 16 elements of 8 bits, transposed; sm_100a and later.
+
+    A thread gets four neighbours of each of two columns of each matrix.
+
+    Args:
+        transpose: True.
+        num_matrices: 1 or 2.
+        unpack_bits: as of `LdMatrix8x16x8bOp`.
+    """
+
+    transpose: bool = True
+    num_matrices: int = 1
+    unpack_bits: int | None = None
+    kind = "ldmatrix"
+    shape = "16x16x8b"
+
+    def __post_init__(self) -> None:
+        self.check((1, 2))
+        self.check_bits(self.unpack_bits)
+        if not self.transpose:
+            raise TypeMismatchError(
+                "ldmatrix transposes 16 x 16 bytes", code="OC1271", found="transpose=False",
+                hint="LdMatrix8x16x8bOp does not transpose",
+            )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """Name of the record."""
+        unpacked = "" if self.unpack_bits is None else f".b{self.unpack_bits}"
+        return f"ldmatrix.16x16{unpacked}.x{self.num_matrices}.trans"
 
 
 @dataclass(frozen=True, repr=False)
@@ -231,6 +293,35 @@ class StMatrix8x8x16bOp(_MatrixOp):
 
     def __post_init__(self) -> None:
         self.check()
+
+
+@dataclass(frozen=True, repr=False)
+class StMatrix16x8x8bOp(_MatrixOp):
+    """stmatrix for bytes: matrices of 16 x 8 elements of 8 bits, stored transposed: 8 rows of 16
+    bytes in shared memory; sm_100a and later.
+
+    Args:
+        transpose: True.
+        num_matrices: 1, 2 or 4.
+    """
+
+    transpose: bool = True
+    num_matrices: int = 1
+    kind = "stmatrix"
+    shape = "16x8x8b"
+
+    def __post_init__(self) -> None:
+        self.check()
+        if not self.transpose:
+            raise TypeMismatchError(
+                "stmatrix transposes 16 x 8 bytes", code="OC1271", found="transpose=False",
+                hint="StMatrix8x8x16bOp does not transpose",
+            )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """Name of the record."""
+        return f"stmatrix.16x8.x{self.num_matrices}.trans"
 
 
 # ---------------------------------------------------------------- MMAs

@@ -98,8 +98,8 @@ class MmaSparseOp:
         known = [str(r.mnk) for r in SPARSE_MMA_ATOMS.values() if list(r.types) == types]
         raise TypeMismatchError(
             "MmaSparseOp: there is no such instruction", code="OC1272",
-            expected=" or ".join(known) or "Float16 or BFloat16 with Float32, TFloat32, Int8, Uint8 "
-            "with Int32, or Float8E4M3FN or Float8E5M2",
+            expected=" or ".join(known) or "Float16 or BFloat16 with Float32, TFloat32, Int8 or "
+            "Uint8 with Int32, Float8E4M3FN or Float8E5M2",
             found=f"shape {self.shape_mnk}, A {self.ab_dtype}, B {self.b_dtype}, accumulator "
             f"{self.acc_dtype}",
         )  # fmt: skip

@@ -78,19 +78,23 @@ def _matrices(op: CopyOp, atom: CopyAtom, src: Side, dst: Side) -> None:
     element = registers.element
     bits = storage_bits(element)
     in_memory = 128 // bits
-    held = 32 * atom.matrices // bits
+    held = 32 * atom.held // bits
     layout = op.src_layout if atom.loads else op.dst_layout
     for i in range((layout.static_size() or 0) // in_memory):
         address = memory.place(i * in_memory)
         elements = range(i * held, (i + 1) * held)
         if atom.loads:
-            raw = ptx_matrix.ldmatrix(address, atom.matrices, trans=atom.trans)
+            raw = ptx_matrix.ldmatrix(
+                address, atom.matrices, trans=atom.trans, shape=atom.shape
+            )  # fmt: skip
             values = vector.bitcast(raw, VectorType(held, element))
             registers.store({e: Lane(values, v) for v, e in enumerate(elements)})
         else:
             lanes = registers.load(elements)
             packed = _packed([lanes[e] for e in elements], atom.matrices)
-            ptx_matrix.stmatrix(address, packed, atom.matrices, trans=atom.trans)
+            ptx_matrix.stmatrix(
+                address, packed, atom.matrices, trans=atom.trans, shape=atom.shape
+            )  # fmt: skip
 
 
 def _packed(lanes: Sequence[Lane], registers: int) -> Value:
