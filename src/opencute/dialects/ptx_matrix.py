@@ -85,8 +85,9 @@ def _matrix(op_: LdMatrixOp | StMatrixOp, ptr: Value, registers: Value) -> None:
 @op("ptx.ldmatrix", Trait.READS | Trait.CONVERGENT)
 class LdMatrixOp(Op):
     """`num` matrices of 8 or 16 rows of 16 bytes; thread 8 i + r (16 i + r) has the address of row
-    r of matrix i. Each thread gets two neighbours of each matrix, of a column with `trans`; of bytes
-    four, and of 16 x 16 twice as many (PTX ISA, "ldmatrix"). Rows of 4 or 6 bits become bytes."""
+    r of matrix i. Each thread gets two neighbours of each matrix, of a column with `trans`; of
+    bytes four, and of 16 x 16 twice as many (PTX ISA, "ldmatrix"). Rows of 4 or 6 bits become
+    bytes."""
 
     ptr = operand(ANY)
     num = attr(IntAttr)

@@ -171,8 +171,8 @@ class _MatrixOp:
         """Refuse what no instruction does."""
         if self.num_matrices not in counts:
             raise TypeMismatchError(
-                f"{self.kind} {self.shape} moves {', '.join(map(str, counts[:-1]))} or {counts[-1]} "
-                "matrices", code="OC1271", found=self.num_matrices,
+                f"{self.kind} {self.shape}: no such number of matrices", code="OC1271",
+                expected=" or ".join(map(str, counts)), found=self.num_matrices,
             )  # fmt: skip
 
     def check_bits(self, bits: Any) -> None:
