@@ -33,6 +33,7 @@ from opencute.kernels.gemm.sm90_interface import (
 )
 from opencute.kernels.gemm.sm90_plan import HopperConfig
 from opencute.kernels.gemm.visitors import Operand, Visitor, usual
+from opencute.kernels.tuned import tuned
 
 __all__ = ["gemm", "problem_of"]
 
@@ -52,6 +53,7 @@ _RESULTS = ("float16", "bfloat16", "float32", "int32")
 _NARROW = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2")  # results of Hopper's kernels too
 
 
+@tuned("gemm", "a b out tf32")
 @checked(arrays="a b", optional="c bias residual out", numbers="alpha beta")
 def gemm(
     a: Any,

@@ -27,10 +27,12 @@ from opencute.kernels.norm.sm80_backward import norm_backward
 from opencute.kernels.norm.sm90 import ClusterRows, cluster_choice, cluster_norm
 from opencute.kernels.reduce.interface import sum as reduce_sum
 from opencute.kernels.row_config import RowConfig, choose, heuristic, vector_of
+from opencute.kernels.tuned import tuned
 
 __all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 
 
+@tuned("layer_norm", "x residual")
 @checked(arrays="x", optional="weight bias residual out", numbers="eps")
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *, residual: Any = None,
@@ -60,6 +62,7 @@ def layer_norm(
     return _norm(x, weight, bias, eps, residual, prenorm, out, config, centred=True)
 
 
+@tuned("rms_norm", "x residual")
 @checked(arrays="x", optional="weight residual out", numbers="eps")
 def rms_norm(
     x: Any, weight: Any = None, eps: float = 1e-6, *, residual: Any = None, prenorm: bool = False,
@@ -74,6 +77,7 @@ def rms_norm(
     return _norm(x, weight, None, eps, residual, prenorm, out, config, centred=False)
 
 
+@tuned("layer_norm_backward", "x")
 @checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
 def layer_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-5, *, bias: bool = True,
@@ -96,6 +100,7 @@ def layer_norm_backward(
     return _backward(grad, x, weight, eps, bias, prenorm_grad, config, centred=True)
 
 
+@tuned("rms_norm_backward", "x")
 @checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
 def rms_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-6, *, prenorm_grad: Any = None,
