@@ -332,7 +332,8 @@ class AccessCheck:
         """Whether threads know all that a unit has read."""
         clocks = self.clocks
         rows = np.unique(clocks.row[slots]).tolist()
-        return all(clocks.rows[i].knows(clocks, column.who, self.kind) >= column.latest for i in rows)
+        known = (clocks.rows[i].knows(clocks, column.who, self.kind) for i in rows)
+        return all(time >= column.latest for time in known)
 
     def _against_readers_of_shared(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
