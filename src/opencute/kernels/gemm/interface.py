@@ -292,7 +292,13 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
         if operand.kind in ("load", "store"):
             value = _batched(value, call.d.shape[0])
             value = value.swapaxes(1, 2) if call.swapped else value
-            if operand.kind == "load" and not row_major(value):
+            again = _repeats(value)
+            if operand.kind == "store" and (again or _repeats(value.swapaxes(0, 2))):
+                raise ArgumentError(
+                    f"elements of {name}, which is written, are at the same place", code="OC2540",
+                    expected="a matrix", found=strides(operand.value),
+                )  # fmt: skip
+            if operand.kind == "load" and (again or not row_major(value)):
                 value = _compact(value)
         placed[name] = Operand(operand.kind, value)
     return Visitor(epilogue.fn, gated=epilogue.gated, **placed)
