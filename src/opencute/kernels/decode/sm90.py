@@ -148,10 +148,13 @@ def decode_kernel(
     scale_log2: cutlass.Float32,
     mma: cute.TiledMma,
     plan: cutlass.Constexpr[DecodePlan],
+    shares: cutlass.Constexpr[bool],
 ):
     tid, _, _ = cute.arch.thread_idx()
     head, split, batch = cute.arch.block_idx()
     config = plan.config
+    if cutlass.const_expr(shares):
+        cute.arch.griddepcontrol_launch_dependents()  # which wait until all blocks are done
     blocks = cute.ceil_div(plan.queries * plan.group, config.rows)
     head, first = head // blocks, head % blocks * config.rows
     which = cute.arch.make_warp_uniform(tid // plan.threads)
@@ -173,6 +176,8 @@ def decode_kernel(
     heads = [t[None, None, head, None] for t in (mK, mV)]
     loads = Loads(atoms, heads, (sK, sV), barriers, table, batch, plan)
     if cute.arch.make_warp_uniform(tid // 32) % config.warps == 0:
+        for atom in atoms:
+            cpasync.prefetch_descriptor(atom)
         begin(loads, which, start, end)
     load_queries(mQ[None, None, head, batch], sQ, first, tid, plan)
     cute.arch.sync_threads()  # queries and barriers are there
@@ -219,10 +224,10 @@ def decode_forward(
     decode_kernel(
         tuple(atom for atom, _ in made), packed(q, plan.group), *(t for _, t in made),
         packed(into, plan.group), into_logs, lengths, table, room, scale_log2, plan.tiled_mma(),
-        plan,
+        plan, parts is not None,
     ).launch(
         grid=[mK.shape[2] * blocks, into.shape[0], q.shape[0]],
         block=[plan.threads * plan.config.groups, 1, 1],
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):
-        combine(parts, part_logs, out, logs)
+        combine(parts, part_logs, out, logs, plan.head_dim, dependent=True)

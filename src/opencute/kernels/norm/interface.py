@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from opencute import utils
 from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import (
@@ -25,6 +26,7 @@ from opencute.kernels.checked import checked
 from opencute.kernels.norm.sm80 import norm
 from opencute.kernels.norm.sm80_backward import norm_backward
 from opencute.kernels.norm.sm90 import ClusterRows, cluster_choice, cluster_norm
+from opencute.kernels.norm.sm90_ring import RingPlan, ring_norm
 from opencute.kernels.reduce.interface import sum as reduce_sum
 from opencute.kernels.row_config import RowConfig, choose, heuristic, vector_of
 
@@ -123,7 +125,13 @@ def _norm(
         kept = None if residual is None or total is None else as_rows("total", total, written=True)
         config = config or _choice(n, rows, into, added, kept, weight, bias)
         arrays = (rows, added, weight, bias, kept, into, float(eps))
-        if isinstance(config, ClusterRows):
+        if isinstance(config, ClusterRows) and config.stages:
+            clusters = min(int(rows.shape[0]), config.beside * _clusters(config.blocks))
+            # Those that take one row less could as well not be there.
+            clusters = -(-int(rows.shape[0]) // -(-int(rows.shape[0]) // clusters))
+            plan = RingPlan(config.part(n), config.blocks, config.stages, config.beside, centred)
+            ring_norm(*arrays, clusters, plan)
+        elif isinstance(config, ClusterRows):
             cluster_norm(*arrays, config.part(n), config.blocks, centred)
         else:
             norm(*arrays, config.rows(n), centred)
@@ -136,6 +144,11 @@ def _choice(n: int, *arrays: Any) -> RowConfig | ClusterRows:
     if run_target().arch.startswith("sm_90"):
         shared = cluster_choice(n, vector_of(n, *arrays))
     return shared or choose(n, *arrays)
+
+
+def _clusters(blocks: int) -> int:
+    """How many clusters run at a time, if a multiprocessor has one block."""
+    return int(utils.HardwareInfo().get_max_active_clusters(blocks))
 
 
 def _backward(

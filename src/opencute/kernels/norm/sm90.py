@@ -35,12 +35,17 @@ class ClusterRows:
     Args:
         threads: of a block.
         vec: elements moved at once.
-        blocks: of a cluster: 2, 4 or 8.
+        blocks: of a cluster: 2, 4 or 8; where clusters stay, also 1.
+        stages: parts of rows that each block has on their way: clusters stay, and take every so
+            many-th row. 0: a cluster takes one row.
+        beside: blocks of a multiprocessor, where clusters stay.
     """
 
     threads: int
     vec: int
     blocks: int
+    stages: int = 0
+    beside: int = 2
 
     def part(self, n: int) -> Rows:
         """What a block has of a row of `n` elements.
@@ -48,9 +53,11 @@ class ClusterRows:
         Raises:
             ArgumentError: there are no such parts, or they do not fit in registers.
         """
-        whole_numbers(self, "OC2503", threads=0, vec=0, blocks=0)
+        whole_numbers(self, "OC2503", threads=0, vec=0, blocks=0, stages=0, beside=0)
         whole = self.blocks * self.vec
-        good = self.blocks in (2, 4, 8) and self.threads % 32 == 0 and 32 <= self.threads <= 1024
+        known = (2, 4, 8) if self.stages == 0 else (1, 2, 4, 8)
+        good = self.blocks in known and self.threads % 32 == 0 and 32 <= self.threads <= 1024
+        good = good and 0 <= self.stages <= 16 and 1 <= self.beside * self.threads <= 2048
         if not good or n % whole or n // self.blocks > self.threads * _EACH:
             raise ArgumentError(
                 f"these blocks cannot share rows of {n} elements", code="OC2503", found=self,
