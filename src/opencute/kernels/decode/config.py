@@ -155,7 +155,8 @@ def heuristic(work: Work, smem: int) -> DecodeConfig:
     """
     warps = 1 if work.rows <= 16 else 2 if work.rows <= 32 else 4
     n = 16 if work.head_dim > 64 or (work.page or 32) % 32 else 32
-    config = DecodeConfig(warps, 4 // warps, n, 2 * warps, 1)
+    groups = (2 if work.head_dim > 128 else 4) // warps
+    config = DecodeConfig(warps, max(groups, 1), n, 2 * warps, 1)
     while replace(config, stages=config.stages + 1).smem_bytes(work.head_dim) <= smem // 2 - 1024:
         if config.stages == 16:
             break

@@ -67,7 +67,7 @@ def decode_attention(
     """``softmax(scale * q @ k.T) @ v`` of a few queries with the keys and values of a cache.
 
     Args:
-        q: array (B, Sq, H, D) of f16 or bf16; Sq is at most 16, D a multiple of 8 up to 128.
+        q: array (B, Sq, H, D) of f16 or bf16; Sq is at most 16, D a multiple of 8 up to 256.
         k_cache, v_cache: arrays (B, S, Hk, D) of the same type; each head of them serves H / Hk
             heads of `q`. With `block_table` (pages, page, Hk, D), where a page has a multiple of
             16 keys.
@@ -313,13 +313,13 @@ def _check(q: Any, k: Any, v: Any, paged: bool) -> Any:
     good = all(len(s) == 4 for s in shapes) and shapes[1] == shapes[2]
     if good:
         (b, sq, h, d), (bk, _, hk, dk) = shapes[:2]
-        good = d == dk and d % 8 == 0 and 8 <= d <= 128 and hk > 0 and h % hk == 0
+        good = d == dk and d % 8 == 0 and 8 <= d <= 256 and hk > 0 and h % hk == 0
         good = good and sq <= MOST_QUERIES and (paged or b == bk)
     if not good:
         cache = "(pages, page, Hk, D)" if paged else "(B, S, Hk, D)"
         raise ArgumentError(
             "these shapes are no decoding", code="OC2565", found=shapes,
             expected=f"(B, Sq, H, D), {cache} twice; Sq up to {MOST_QUERIES}, D a multiple of 8 "
-            "up to 128, H of Hk",
+            "up to 256, H of Hk",
         )  # fmt: skip
     return CLASSES[names[0]]

@@ -63,6 +63,11 @@ class DecodePlan:
         return depth_of(self.head_dim)
 
     @property
+    def deep(self) -> bool:
+        """Whether results take so many registers that queries are read again for each tile."""
+        return self.depth > 128
+
+    @property
     def threads(self) -> int:
         """Threads of a group."""
         return 32 * self.config.warps
@@ -176,9 +181,11 @@ class Walk:
         self.from_V, self.into_V = thr_V.partition_S(sVt), thr_V.retile(self.rV)
         tile = (plan.config.rows, plan.config.n)
         self.coords = by_rows(thr.partition_C(cute.make_identity_tensor(tile)))
-        read_Q = cute.make_tiled_copy_A(plan.matrices(False), mma)
-        thr_Q = read_Q.get_slice(tid)
-        cute.copy(read_Q, thr_Q.partition_S(sQ), thr_Q.retile(self.rQ))
+        self.read_Q = cute.make_tiled_copy_A(plan.matrices(False), mma)
+        thr_Q = self.read_Q.get_slice(tid)
+        self.from_Q, self.into_Q = thr_Q.partition_S(sQ), thr_Q.retile(self.rQ)
+        if not plan.deep:
+            cute.copy(self.read_Q, self.from_Q, self.into_Q)
 
     def results(self) -> Any:
         """Where the result is summed."""
@@ -193,16 +200,23 @@ class Walk:
         acc = self.mma.make_fragment_C(self.mma.partition_shape_C((config.rows, config.n)))
         acc.fill(0.0)
         steps = cute.size(self.rQ, mode=[2])
-        for k in range(steps):  # all of them before the first is used: a warp is on its own
-            cute.copy(self.read_K, self.from_K[None, None, k, place], self.into_K[None, None, k])
-        for k in range(steps):
-            at = (None, None, k)
-            cute.gemm(self.mma, acc, self.rQ[at], self.rK[at], acc)
+        at = [(None, None, k) for k in range(steps)]
+        if not self.plan.deep:
+            for k in at:  # all of them before the first is used: a warp is on its own
+                cute.copy(self.read_K, self.from_K[*k, place], self.into_K[k])
+        for k in at:
+            if self.plan.deep:
+                cute.copy(self.read_Q, self.from_Q[k], self.into_Q[k])
+                cute.copy(self.read_K, self.from_K[*k, place], self.into_K[k])
+            cute.gemm(self.mma, acc, self.rQ[k], self.rK[k], acc)
         return acc
 
     def read_values(self, place: Any, k: int) -> None:
-        """Read the values of 16 keys."""
-        cute.copy(self.read_V, self.from_V[None, None, k, place], self.into_V[None, None, k])
+        """Read the values of 16 keys, if there are registers for them."""
+        if not self.plan.deep:
+            cute.copy(
+                self.read_V, self.from_V[None, None, k, place], self.into_V[None, None, k]
+            )  # fmt: skip
 
     def add_values(self, softmax: Softmax, acc: Any, rO: Any, place: Any) -> None:
         """O += P V, with the weights P made from scores 16 keys at a time.
@@ -219,7 +233,20 @@ class Walk:
             rP = cute.make_tensor(p.iterator, cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4)))
             if k + 1 < n // 2:
                 self.read_values(place, k + 1)
-            cute.gemm(self.mma, rO, rP, self.rV[None, None, k], rO)
+            if self.plan.deep:
+                self._add_deep(rP, rO, place, k)
+            else:
+                cute.gemm(self.mma, rO, rP, self.rV[None, None, k], rO)
+
+    def _add_deep(self, rP: Any, rO: Any, place: Any, k: int) -> None:
+        """As `cute.gemm`, reading the values of 16 keys a part after the other."""
+        parts = cute.size(self.into_V, mode=[1])
+        tiles = cute.size(rO, mode=[2]) // parts
+        for j in range(parts):
+            cute.copy(self.read_V, self.from_V[None, j, k, place], self.into_V[None, j, k])
+            for n in range(j * tiles, (j + 1) * tiles):
+                into = rO[None, 0, n]
+                cute.gemm(self.mma, into, rP[None, 0], self.rV[None, n, k], into)
 
 
 @cute.jit
