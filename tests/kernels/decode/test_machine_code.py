@@ -26,19 +26,25 @@ pytestmark = pytest.mark.t1
 
 @cache
 def compiled(
-    arch: str, rows: int, queries: int, page: int | None, bulk: bool, size: int
-) -> Artefacts:
+    arch: str, rows: int, queries: int, page: int | None, bulk: bool, size: int,
+    narrow: bool = False,
+) -> Artefacts:  # fmt: skip
     """The kernels for `rows` rows of `size` elements, with splits."""
-    work = Work(rows, size, 4096, 32, page, 132)
+    work = Work(rows, size, 4096, 32, page, 132, 8 if narrow else 16)
     config = heuristic(work, target(arch).max_smem)
     assert config.splits > 1
-    plan = DecodePlan(cutlass.BFloat16, size, config, queries, rows // queries, True, page)
+    stored = cutlass.Float8E4M3FN if narrow else None
+    plan = DecodePlan(
+        cutlass.BFloat16, size, config, queries, rows // queries, True, page, stored
+    )  # fmt: skip
     heads = rows // queries
     own, cached = (1, queries, heads, size), (1, 64, 1, size)
     shapes = (own, cached, cached, own)
+    own_type = ml_dtypes.bfloat16
+    cached_type = ml_dtypes.float8_e4m3fn if narrow else own_type
     arrays = [
-        from_dlpack(np.zeros(s, ml_dtypes.bfloat16)).mark_layout_dynamic(leading_dim=3)
-        for s in shapes
+        from_dlpack(np.zeros(s, t)).mark_layout_dynamic(leading_dim=3)
+        for s, t in zip(shapes, (own_type, cached_type, cached_type, own_type), strict=True)
     ]
     logs, lengths = np.zeros((1, heads, queries), np.float32), np.zeros(1, np.int32)
     table = None if page is None else np.zeros((1, 1), np.int32)

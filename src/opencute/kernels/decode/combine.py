@@ -49,9 +49,7 @@ def combine_kernel(
     across, slots = shares(size)
     column, slot = tid % across, tid // across
     memory = utils.SmemAllocator()
-    sSums = memory.allocate_tensor(
-        cutlass.Float32, cute.make_layout((VEC, across, slots)), 16
-    )
+    sSums = memory.allocate_tensor(cutlass.Float32, cute.make_layout((VEC, across, slots)), 16)
     sStats = memory.allocate_tensor(cutlass.Float32, cute.make_layout((2, slots)), 16)
     if cutlass.const_expr(dependent):
         cute.arch.griddepcontrol_wait()
@@ -161,7 +159,9 @@ def combine(
     _, batches, queries, heads, _ = parts.shape
     across, slots = shares(size)
     combine_kernel(_aligned(parts, VEC), logs, _aligned(out, VEC), lse, size, dependent).launch(
-        grid=[heads, queries, batches], block=[across * slots, 1, 1], use_pdl=dependent,
+        grid=[heads, queries, batches],
+        block=[across * slots, 1, 1],
+        use_pdl=dependent,
         min_blocks_per_mp=1,  # or ptxas saves registers, and reads one after the other
     )
 

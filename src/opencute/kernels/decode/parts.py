@@ -47,6 +47,7 @@ class DecodePlan:
         group: heads of queries to one head of keys.
         causal: whether each query but the last one sees one key less than the next.
         page: keys of a page, or None.
+        cache: type of keys and values: Float8E4M3FN, or None: that of queries.
     """
 
     dtype: Any
@@ -56,6 +57,22 @@ class DecodePlan:
     group: int
     causal: bool
     page: int | None
+    cache: Any = None
+
+    @property
+    def stored(self) -> Any:
+        """Type of keys and values in memory."""
+        return self.dtype if self.cache is None else self.cache
+
+    @property
+    def computed(self) -> Any:
+        """Type of what is multiplied: numbers of eight bits are numbers of f16."""
+        return self.dtype if self.cache is None else cutlass.Float16
+
+    @property
+    def vec(self) -> int:
+        """Keys' or values' elements in 16 bytes."""
+        return 128 // self.stored.width
 
     @property
     def depth(self) -> int:
@@ -79,17 +96,18 @@ class DecodePlan:
 
     def tiled_mma(self) -> Any:
         """The warps of a group one below the other."""
-        op = warp.MmaF16BF16Op(self.dtype, cutlass.Float32, (16, 8, 16))
+        op = warp.MmaF16BF16Op(self.computed, cutlass.Float32, (16, 8, 16))
         m = self.config.warps
         return cute.make_tiled_mma(op, (m, 1, 1), permutation_mnk=(16 * m, 16, 16))
 
     def matrices(self, transpose: bool) -> Any:
         """From shared memory to the registers of an MMA."""
-        return cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose, 4), self.dtype)
+        return cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose, 4), self.computed)
 
-    def rows_layout(self, rows: int) -> Any:
-        """Shared memory (rows, depth) whose rows meet different banks."""
-        return cute.make_layout((rows, self.depth), stride=(self.depth + 8, 1))
+    def rows_layout(self, rows: int, vec: int = 8) -> Any:
+        """Shared memory (rows, depth) whose rows meet different banks; `vec` elements take 16
+        bytes."""
+        return cute.make_layout((rows, self.depth), stride=(self.depth + vec, 1))
 
 
 def packed(t: Any, group: int) -> Any:
@@ -187,6 +205,10 @@ class Walk:
         if not plan.deep:
             cute.copy(self.read_Q, self.from_Q, self.into_Q)
 
+    def in_order(self, results: Any) -> Any:
+        """Results (rows, depth) with columns in the order in which they are computed."""
+        return results
+
     def results(self) -> Any:
         """Where the result is summed."""
         shape = (self.plan.config.rows, self.plan.depth)
@@ -203,11 +225,11 @@ class Walk:
         at = [(None, None, k) for k in range(steps)]
         if not self.plan.deep:
             for k in at:  # all of them before the first is used: a warp is on its own
-                cute.copy(self.read_K, self.from_K[*k, place], self.into_K[k])
+                cute.copy(self.read_K, self.from_K[(*k, place)], self.into_K[k])
         for k in at:
             if self.plan.deep:
                 cute.copy(self.read_Q, self.from_Q[k], self.into_Q[k])
-                cute.copy(self.read_K, self.from_K[*k, place], self.into_K[k])
+                cute.copy(self.read_K, self.from_K[(*k, place)], self.into_K[k])
             cute.gemm(self.mma, acc, self.rQ[k], self.rK[k], acc)
         return acc
 
@@ -227,19 +249,23 @@ class Walk:
         for k in range(n // 2):
             part = columns_of(acc, 2 * k, 2)
             softmax.weights(by_rows(part))
-            p = cute.make_rmem_tensor(part.layout, self.plan.dtype)
-            p.store(part.load().to(self.plan.dtype))
+            p = cute.make_rmem_tensor(part.layout, self.plan.computed)
+            p.store(part.load().to(self.plan.computed))
             # Neighbouring accumulators along n are what an MMA takes along k.
             rP = cute.make_tensor(p.iterator, cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4)))
             if k + 1 < n // 2:
                 self.read_values(place, k + 1)
-            if self.plan.deep:
-                self._add_deep(rP, rO, place, k)
-            else:
-                cute.gemm(self.mma, rO, rP, self.rV[None, None, k], rO)
+            self._add(rP, rO, place, k)
 
-    def _add_deep(self, rP: Any, rO: Any, place: Any, k: int) -> None:
-        """As `cute.gemm`, reading the values of 16 keys a part after the other."""
+    def _add(self, rP: Any, rO: Any, place: Any, k: int) -> None:
+        """Add the product of weights and values of 16 keys."""
+        if not self.plan.deep:
+            cute.gemm(self.mma, rO, rP, self.rV[None, None, k], rO)
+        else:
+            self._add_parts(rP, rO, place, k)
+
+    def _add_parts(self, rP: Any, rO: Any, place: Any, k: int) -> None:
+        """As `_add`, reading the values a part after the other."""
         parts = cute.size(self.into_V, mode=[1])
         tiles = cute.size(rO, mode=[2]) // parts
         for j in range(parts):
@@ -275,8 +301,8 @@ def clear_values(
 ):  # fmt: skip
     """Values behind the last key become zero: no weight makes zero of what is no number."""
     plan = walk.plan
-    across = plan.depth // 8
-    zeros = cute.make_rmem_tensor(8, plan.dtype)
+    across = plan.depth // plan.vec
+    zeros = cute.make_rmem_tensor(8, walk.sV.element_type)
     zeros.fill(0.0)
     for at in cutlass.range(walk.tid, plan.config.n * across, plan.threads, unroll=1):
         if at // across >= limit:
@@ -321,12 +347,14 @@ class Results:
         out: (rows, D) of its head and split; logs: (H, Sq), or None.
         first: the block's first row.
         head: its head of keys.
+        scale: what results are multiplied with, or None.
     """
 
     out: Any
     logs: Any
     first: Any
     head: Any
+    scale: Any = None
 
 
 @cute.jit
@@ -349,7 +377,7 @@ def finish(
     )
     sO = cute.make_tensor(cute.recast_ptr(memory, dtype=cutlass.Float32), layout)
     cute.arch.sync_threads()  # nobody reads tiles any more
-    part = walk.mma.get_slice(walk.tid).partition_C(sO[None, None, which])
+    part = walk.mma.get_slice(walk.tid).partition_C(walk.in_order(sO[None, None, which]))
     cute.autovec_copy(rO, part)
     for r in cutlass.range_constexpr(softmax.rows):
         total = cute.arch.warp_reduction(softmax.total[r], lambda a, b: a + b, threads_in_group=4)
@@ -376,6 +404,8 @@ def finish(
             sums.store(sums.load() + held.load() * weight)
         result = cute.make_rmem_tensor(4, into.out.element_type)
         factor = 0.0 if total == 0.0 else 1.0 / total
+        if cutlass.const_expr(into.scale is not None):
+            factor = factor * into.scale
         result.store((sums.load() * factor).to(into.out.element_type))
         target = into.out.iterator + into.out.layout((into.first + row, column * 4))
         alignment = 4 * into.out.element_type.width // 8

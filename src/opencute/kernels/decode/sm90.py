@@ -21,13 +21,13 @@ from opencute import cute, utils
 from opencute.kernels.attention.parts import as_heads
 from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.combine import combine
+from opencute.kernels.decode.narrow import load_rows, powers_of, scale_of, walk_over
 from opencute.kernels.decode.parts import (
     DecodePlan,
     Results,
     Walk,
     finish,
     key_range,
-    load_queries,
     packed,
     split_mode,
     synchronise,
@@ -44,7 +44,7 @@ def tiles_layout(plan: DecodePlan) -> Any:
     """Shared memory for K or V: (n, depth, tiles), swizzled."""
     shape = (1, plan.config.n, plan.depth)
     return hopper_helpers.make_smem_layout_b(
-        utils.LayoutEnum.ROW_MAJOR, shape, plan.dtype, plan.tiles
+        utils.LayoutEnum.ROW_MAJOR, shape, plan.stored, plan.tiles
     )
 
 
@@ -75,7 +75,7 @@ class Loads:
             tile = tile % (plan.page // n)
         barrier = self.barriers + place
         with cute.arch.elect_one():
-            size = 2 * n * plan.depth * plan.dtype.width // 8
+            size = 2 * n * plan.depth * plan.stored.width // 8
             cute.arch.mbarrier_arrive_and_expect_tx(barrier, size)
         for atom, t, memory in self.loads:
             g = cute.local_tile(t[None, None, outer], (n, plan.depth), (tile, 0))
@@ -146,6 +146,9 @@ def decode_kernel(
     table: Any,
     room: cutlass.Int32,
     scale_log2: cutlass.Float32,
+    v_scale: cutlass.Float32,
+    k_scales: Any,
+    v_scales: Any,
     mma: cute.TiledMma,
     plan: cutlass.Constexpr[DecodePlan],
     shares: cutlass.Constexpr[bool],
@@ -162,15 +165,16 @@ def decode_kernel(
     memory = utils.SmemAllocator()
     layout = tiles_layout(plan)
     size = cute.cosize(layout.outer)
-    tiles = memory.allocate_array(plan.dtype, 2 * size, 1024)
+    tiles = memory.allocate_array(plan.stored, 2 * size, 1024)
     sK, sV = (
-        cute.make_tensor(cute.recast_ptr(t, layout.inner, plan.dtype), layout.outer)
+        cute.make_tensor(cute.recast_ptr(t, layout.inner, plan.stored), layout.outer)
         for t in (tiles, tiles + size)
     )
-    sQ = memory.allocate_tensor(plan.dtype, plan.rows_layout(config.rows), 16)
+    sQ = memory.allocate_tensor(plan.computed, plan.rows_layout(config.rows), 16)
     sStats = memory.allocate_tensor(
         cutlass.Float32, cute.make_layout((config.rows, config.groups, 2)), 16
     )
+    powers = powers_of(memory, plan)
     barriers = memory.allocate_array(cutlass.Int64, plan.tiles, 8)
     keys, start, end = key_range(lengths, batch, room, split, plan)
     heads = [t[None, None, head, None] for t in (mK, mV)]
@@ -179,14 +183,19 @@ def decode_kernel(
         for atom in atoms:
             cpasync.prefetch_descriptor(atom)
         begin(loads, which, start, end)
-    load_queries(mQ[None, None, head, batch], sQ, first, tid, plan)
+    load_rows(mQ[None, None, head, batch], sQ, powers, first, tid, plan)
     cute.arch.sync_threads()  # queries and barriers are there
-    walk = Walk(sQ, sK, sV, mma, tid % plan.threads, plan)
+    walk = walk_over(sQ, sK, sV, powers, mma, tid % plan.threads, plan)
     rO = walk.results()
+    if cutlass.const_expr(k_scales is not None):
+        scale_log2 = scale_log2 * scale_of(k_scales, head)
+    if cutlass.const_expr(v_scales is not None):
+        v_scale = v_scale * scale_of(v_scales, head)
     softmax = Softmax(2 * rO.shape[1], scale_log2)
     consume(walk, loads, softmax, rO, which, first, keys, start, end)
     logs = None if mLogs is None else mLogs[split, batch, None, None]
-    into = Results(mO[None, None, head, batch, split], logs, first, head)
+    scale = None if plan.cache is None else v_scale
+    into = Results(mO[None, None, head, batch, split], logs, first, head, scale)
     finish(walk, softmax, rO, tiles, sStats, which, into, tid)
 
 
@@ -203,13 +212,16 @@ def decode_forward(
     part_logs: Any,
     scale_log2: cutlass.Float32,
     plan: cutlass.Constexpr[DecodePlan],
+    v_scale: cutlass.Float32 = 1.0,  # type: ignore[assignment]
+    k_scales: Any = None,
+    v_scales: Any = None,
 ):
     """Launch the kernel, and with several splits the one that puts them together.
 
     Arguments are those of `opencute.kernels.decode.sm80.decode_forward`; strides of `k` and `v`
     are positive.
     """
-    mK, mV = (as_heads(t, plan.head_dim) for t in (k, v))
+    mK, mV = (as_heads(t, plan.head_dim, plan.vec) for t in (k, v))
     room = mK.shape[0] if plan.page is None else table.shape[1] * plan.page
     into, into_logs = parts, part_logs
     if cutlass.const_expr(parts is None):
@@ -223,8 +235,8 @@ def decode_forward(
     blocks = cute.ceil_div(plan.queries * plan.group, plan.config.rows)
     decode_kernel(
         tuple(atom for atom, _ in made), packed(q, plan.group), *(t for _, t in made),
-        packed(into, plan.group), into_logs, lengths, table, room, scale_log2, plan.tiled_mma(),
-        plan, parts is not None,
+        packed(into, plan.group), into_logs, lengths, table, room, scale_log2, v_scale, k_scales,
+        v_scales, plan.tiled_mma(), plan, parts is not None,
     ).launch(
         grid=[mK.shape[2] * blocks, into.shape[0], q.shape[0]],
         block=[plan.threads * plan.config.groups, 1, 1],

@@ -113,7 +113,5 @@ def _take(exchange: cutlass.Constexpr[Exchange], at: Any, held: Any) -> None:
     places = exchange.warps * exchange.blocks
     for j in cutlass.range_constexpr(held.shape[1]):
         place = cute.arch.lane_idx() + 32 * j
-        if cutlass.const_expr(32 * (j + 1) <= places):
-            cute.autovec_copy(exchange.slots[None, place, at], held[None, j])
-        elif place < places:
+        if cutlass.const_expr(32 * (j + 1) <= places) or place < places:
             cute.autovec_copy(exchange.slots[None, place, at], held[None, j])
