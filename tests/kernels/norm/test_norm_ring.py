@@ -64,11 +64,11 @@ FAULTS = {  # where; what is left out or changed; what is reported then
     "fence": (RING, "        cute.arch.mbarrier_init_fence()\n", "", "OC3404"),
     "the next part too early": (RING, TOLD + NEXT, NEXT + TOLD, "OC3401"),
     "wait for numbers": (
-        EXCHANGE, "        cute.arch.mbarrier_wait(self.bars + at, turn // _SETS % 2)\n", "",
+        EXCHANGE, "        cute.arch.mbarrier_wait(self.bars + at, turn // self.sets % 2)\n", "",
         "OC3301|OC3401",
     ),
     "lanes of a warp together": (EXCHANGE, "    cute.arch.sync_warp()", "    pass", "OC3401"),
-    "the second set": (EXCHANGE, "_SETS = 2", "_SETS = 1", "OC3034|OC3401"),
+    "the second set": (EXCHANGE, "sets: int = 2", "sets: int = 1", "OC3034|OC3401"),
     "bytes of numbers": (EXCHANGE, "size = 4 *", "size = 8 *", "OC3501"),
 }  # fmt: skip
 

@@ -23,7 +23,7 @@ from opencute.lib.hopper.exchange import Exchange
 from opencute.lib.rows import Rows
 from opencute.lib.smem_allocator import SmemAllocator
 
-__all__ = ["RingPlan", "ring_norm"]
+__all__ = ["Ring", "RingPlan", "begin", "matrix_of", "ring_norm", "vector_of"]
 
 cpasync = cute.nvgpu.cpasync
 
@@ -243,22 +243,27 @@ def ring_norm(
     Rows of `x` and `residual`, and parts of them, start at multiples of 16 bytes.
     """
     rows, blocks = plan.rows, plan.blocks
-
-    def matrix(t: Any) -> Any:
-        if t is None:
-            return None
-        stride = cute.assume(t.stride[0], divby=rows.vec)
-        layout = cute.make_layout((t.shape[0], blocks, rows.n), stride=(stride, rows.n, 1))
-        return cute.make_tensor(t.iterator, layout)
-
-    def vector(t: Any) -> Any:
-        layout = cute.make_layout((blocks, rows.n), stride=(rows.n, 1))
-        return None if t is None else cute.make_tensor(t.iterator, layout)
-
     _norm(
-        *(matrix(t) for t in (x, residual)), *(vector(t) for t in (weight, bias)),
-        *(matrix(t) for t in (total, out)), eps, plan,
+        *(matrix_of(t, plan) for t in (x, residual)), *(vector_of(t, plan) for t in (weight, bias)),
+        *(matrix_of(t, plan) for t in (total, out)), eps, plan,
     ).launch(
         grid=[clusters * blocks, 1, 1], block=[rows.threads, 1, 1], cluster=[blocks, 1, 1],
         min_blocks_per_mp=plan.beside,
     )  # fmt: skip
+
+
+def matrix_of(t: Any, plan: RingPlan) -> Any:
+    """A matrix as (rows, parts, elements of a part), with what is known of it; None stays None."""
+    if t is None:
+        return None
+    n = plan.rows.n
+    stride = cute.assume(t.stride[0], divby=plan.rows.vec)
+    layout = cute.make_layout((t.shape[0], plan.blocks, n), stride=(stride, n, 1))
+    return cute.make_tensor(t.iterator, layout)
+
+
+def vector_of(t: Any, plan: RingPlan) -> Any:
+    """A vector as (parts, elements of a part); None stays None."""
+    n = plan.rows.n
+    layout = cute.make_layout((plan.blocks, n), stride=(n, 1))
+    return None if t is None else cute.make_tensor(t.iterator, layout)

@@ -11,8 +11,9 @@ the block that they come to. Nobody waits for anything but that::
         exchange.tell(turn, (total, squares), rank, thread)
         told = exchange.wait(turn)         # (numbers, each of a lane's warps)
 
-There are two sets of numbers. Who tells those of turn t + 2 has seen all of turn t + 1, which warps
-send when they have read those of turn t: they may be overwritten.
+With two sets of numbers, who tells those of turn t + 2 has seen all of turn t + 1, which warps send
+when they have read those of turn t: they may be overwritten. Who tells a turn before the one before
+is waited for needs four.
 """
 
 from __future__ import annotations
@@ -28,8 +29,6 @@ from opencute.lang.pointers import Pointer
 from opencute.lib.smem_allocator import SmemAllocator
 
 __all__ = ["Exchange", "store_async"]
-
-_SETS = 2
 
 
 def store_async(ptr: Pointer, values: tuple[Any, ...], mbar: Any, peer: Any) -> None:
@@ -54,18 +53,19 @@ class Exchange:
         warps: of a block.
         blocks: of the cluster, at most 32.
         numbers: Float32 of a warp: one, two or four.
+        sets: two, or four where the next turn is told before this one is waited for.
     """
 
-    def __init__(self, warps: int, blocks: int, numbers: int) -> None:
-        self.warps, self.blocks, self.numbers = warps, blocks, numbers
+    def __init__(self, warps: int, blocks: int, numbers: int, sets: int = 2) -> None:
+        self.warps, self.blocks, self.numbers, self.sets = warps, blocks, numbers, sets
         memory = SmemAllocator()
-        shape = (numbers, warps * blocks, _SETS)
+        shape = (numbers, warps * blocks, sets)
         self.slots = memory.allocate_tensor(cutlass.Float32, cute.make_layout(shape), 16)
-        self.bars = memory.allocate_array(cutlass.Int64, _SETS, 8)
+        self.bars = memory.allocate_array(cutlass.Int64, sets, 8)
 
     def begin(self) -> None:
         """Make the barriers; for one thread, which executes a fence for them afterwards."""
-        for i in range(_SETS):
+        for i in range(self.sets):
             cute.arch.mbarrier_init(self.bars + i, 1)
 
     def tell(self, turn: Any, values: tuple[Any, ...], rank: Any, thread: Any) -> None:
@@ -76,7 +76,7 @@ class Exchange:
             rank: of this block in the cluster.
             thread: index of this thread.
         """
-        _tell(self, turn % _SETS, values, rank, thread)
+        _tell(self, turn % self.sets, values, rank, thread)
 
     def wait(self, turn: Any) -> Any:
         """What all warps have told, (numbers, ceil(warps * blocks / 32)): each lane of a warp has
@@ -84,8 +84,8 @@ class Exchange:
 
         Warp w of block b is in place ``w * blocks + b``, lane i has the places i, i + 32, ...
         """
-        at = turn % _SETS
-        cute.arch.mbarrier_wait(self.bars + at, turn // _SETS % 2)
+        at = turn % self.sets
+        cute.arch.mbarrier_wait(self.bars + at, turn // self.sets % 2)
         many = -(-self.warps * self.blocks // 32)
         held = cute.make_rmem_tensor((self.numbers, many), cutlass.Float32)
         held.fill(0.0)
