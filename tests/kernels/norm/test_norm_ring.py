@@ -65,7 +65,7 @@ FAULTS = {  # where; what is left out or changed; what is reported then
     "the next part too early": (RING, TOLD + NEXT, NEXT + TOLD, "OC3401"),
     "wait for numbers": (
         EXCHANGE, "        cute.arch.mbarrier_wait(self.bars + at, turn // self.sets % 2)\n", "",
-        "OC3301|OC3401",
+        "OC3402",
     ),
     "lanes of a warp together": (EXCHANGE, "    cute.arch.sync_warp()", "    pass", "OC3401"),
     "the second set": (EXCHANGE, "sets: int = 2", "sets: int = 1", "OC3034|OC3401"),
