@@ -7,7 +7,7 @@ query s of head g. They are few, so that a warp has all 16 rows of an instructio
 a block share the keys: tile by tile, each at its own pace. At the end their results are put
 together in shared memory::
 
-    span = Span.of(lengths, keys, plan)           # which tiles this block has
+    first, step = own_tiles(split, which, plan)   # which tiles this group has
     walk = Walk(sQ, sK, sV, mma, tid, plan)
     visit(walk, softmax, rO, place, tile, ...)    # for each tile of this group
     finish(walk, softmax, rO, ...)
@@ -26,8 +26,8 @@ from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.config import DecodeConfig, depth_of
 
 __all__ = [
-    "DecodePlan", "Results", "Walk", "finish", "key_range", "load_queries", "packed", "split_mode",
-    "synchronise", "visit",
+    "DecodePlan", "Results", "Walk", "finish", "key_count", "load_queries", "own_tiles", "packed",
+    "split_mode", "synchronise", "visit",
 ]  # fmt: skip
 
 GROUPS = 1  # the first of the named barriers of groups
@@ -131,17 +131,22 @@ def split_mode(t: Any) -> Any:
     return cute.make_tensor(t.iterator, layout)
 
 
-def key_range(lengths: Any, batch: Any, room: Any, split: Any, plan: DecodePlan) -> Any:
-    """How many keys a sequence has; the first tile of a block, and the one behind its last.
+def key_count(lengths: Any, batch: Any, room: Any) -> Any:
+    """How many keys a sequence has.
 
     Args:
         lengths: keys of each sequence, or None: all that there is room for.
         room: for keys.
     """
-    keys = room if lengths is None else cutlass.min(cutlass.max(lengths[batch], 0), room)
-    tiles = cute.ceil_div(keys, plan.config.n)
-    share = cute.ceil_div(tiles, cute.arch.grid_dim()[1])
-    return keys, split * share, cutlass.min(tiles, (split + 1) * share)
+    return room if lengths is None else cutlass.min(cutlass.max(lengths[batch], 0), room)
+
+
+def own_tiles(split: Any, which: Any, plan: DecodePlan) -> tuple[Any, Any]:
+    """The first tile of a group, and how far it is to its next one: splits and their groups take
+    turns, so that all have equally many of a sequence of any length, and a group's first tile is
+    known before that is."""
+    config = plan.config
+    return split * config.groups + which, cute.arch.grid_dim()[1] * config.groups
 
 
 def synchronise(which: Any, plan: DecodePlan) -> None:

@@ -26,7 +26,8 @@ from opencute.kernels.decode.parts import (
     Results,
     Walk,
     finish,
-    key_range,
+    key_count,
+    own_tiles,
     packed,
     split_mode,
     synchronise,
@@ -78,11 +79,11 @@ class Loads:
 
 
 @cute.jit
-def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
+def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, step: Any, end: Any):
     """Start the copies of a group's first tiles; arguments as for `consume`."""
     config = loads.plan.config
     for i in cutlass.range_constexpr(config.stages - 1):
-        tile = start + which + i * config.groups
+        tile = start + i * step
         if tile < end:
             loads.start(tile, which * config.stages + i)
         cute.arch.cp_async_commit_group()
@@ -92,21 +93,22 @@ def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
 def consume(
     walk: cutlass.Constexpr[Walk], loads: cutlass.Constexpr[Loads],
     softmax: cutlass.Constexpr[Softmax], rO: Any, which: Any, first: Any, keys: Any, start: Any,
-    end: Any,
+    step: Any, end: Any,
 ):  # fmt: skip
-    """All tiles of a group: each `groups`-th from `start` on.
+    """All tiles of a group.
 
     Args:
         first: the block's first row.
+        start, step, end: its first tile, how far it is to the next, and how many there are.
     """
     plan, config = walk.plan, walk.plan.config
     own = which * config.stages
     stage = cutlass.Int32(0)
     free = cutlass.Int32(config.stages - 1)
-    for tile in range(start + which, end, config.groups):
+    for tile in range(start, end, step):
         cute.arch.cp_async_wait_group(config.stages - 2)
         synchronise(which, plan)  # the tile has arrived, and nobody reads the one before any more
-        ahead = tile + (config.stages - 1) * config.groups
+        ahead = tile + (config.stages - 1) * step
         if ahead < end:
             loads.start(ahead, own + free)
         cute.arch.cp_async_commit_group()
@@ -151,12 +153,14 @@ def decode_kernel(
         cutlass.Float32, cute.make_layout((config.rows, config.groups, 2)), 16
     )
     powers = powers_of(memory, plan)
-    keys, start, end = key_range(lengths, batch, room, split, plan)
+    keys = key_count(lengths, batch, room)
+    start, step = own_tiles(split, which, plan)
+    end = cute.ceil_div(keys, config.n)
     loads = Loads(
         mK[None, None, head, None], mV[None, None, head, None], sK, sV, table, batch, keys,
         tid % plan.threads, plan,
     )  # fmt: skip
-    begin(loads, which, start, end)
+    begin(loads, which, start, step, end)
     load_rows(mQ[None, None, head, batch], sQ, powers, first, tid, plan)
     cute.arch.sync_threads()
     walk = walk_over(sQ, sK, sV, powers, mma, tid % plan.threads, plan)
@@ -166,7 +170,7 @@ def decode_kernel(
     if cutlass.const_expr(v_scales is not None):
         v_scale = v_scale * scale_of(v_scales, head)
     softmax = Softmax(2 * rO.shape[1], scale_log2)
-    consume(walk, loads, softmax, rO, which, first, keys, start, end)
+    consume(walk, loads, softmax, rO, which, first, keys, start, step, end)
     logs = None if mLogs is None else mLogs[split, batch, None, None]
     scale = None if plan.cache is None else v_scale
     into = Results(mO[None, None, head, batch, split], logs, first, head, scale)

@@ -27,7 +27,8 @@ from opencute.kernels.decode.parts import (
     Results,
     Walk,
     finish,
-    key_range,
+    key_count,
+    own_tiles,
     packed,
     split_mode,
     synchronise,
@@ -65,6 +66,7 @@ class Loads:
     ) -> None:  # fmt: skip
         self.plan, self.table, self.batch, self.barriers = plan, table, batch, barriers
         self.loads = list(zip(atoms, tensors, memory, strict=True))
+        self.early = plan.page is None
 
     def start(self, tile: Any, place: Any) -> None:
         """Start the load of a tile to a place; for one warp."""
@@ -87,10 +89,16 @@ class Loads:
 
 
 @cute.jit
-def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
+def begin(
+    loads: cutlass.Constexpr[Loads], which: Any, start: Any, step: Any, room: Any, end: Any
+):  # fmt: skip
     """Make a group's barriers, and start the loads of its first tiles; for one warp of it.
 
-    Arguments are those of `consume`.
+    The first one is on its way before it is known how many keys there are, and waited for in vain
+    if it lies behind them; but with pages, where that says which ones are used.
+
+    Args:
+        room: for tiles of a sequence.
     """
     config = loads.plan.config
     own = which * config.stages
@@ -99,8 +107,8 @@ def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
             cute.arch.mbarrier_init(loads.barriers + (own + i), 1)
     cute.arch.mbarrier_init_fence()
     for i in cutlass.range_constexpr(config.stages):
-        tile = start + which + i * config.groups
-        if tile < end:
+        tile = start + i * step
+        if tile < (room if loads.early and i == 0 else end):
             loads.start(tile, own + i)
 
 
@@ -108,23 +116,25 @@ def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
 def consume(
     walk: cutlass.Constexpr[Walk], loads: cutlass.Constexpr[Loads],
     softmax: cutlass.Constexpr[Softmax], rO: Any, which: Any, first: Any, keys: Any, start: Any,
-    end: Any,
+    step: Any, room: Any, end: Any,
 ):  # fmt: skip
-    """All tiles of a group: each `groups`-th from `start` on.
+    """All tiles of a group.
 
     Args:
         first: the block's first row.
+        start, step: its first tile, and how far it is to the next.
+        room, end: tiles that there is room for, and that there are.
     """
     plan, config = walk.plan, walk.plan.config
     own = which * config.stages
     leads = cute.arch.make_warp_uniform(walk.tid // 32) == 0
     stage = cutlass.Int32(0)
     phase = cutlass.Int32(0)
-    for tile in range(start + which, end, config.groups):
+    for tile in range(start, end, step):
         cute.arch.mbarrier_wait(loads.barriers + (own + stage), phase)
         visit(walk, softmax, rO, own + stage, which, first, keys - tile * config.n, False)
         synchronise(which, plan)  # nobody reads the tile any more
-        ahead = tile + config.stages * config.groups
+        ahead = tile + config.stages * step
         if leads:
             if ahead < end:
                 loads.start(ahead, own + stage)
@@ -132,6 +142,9 @@ def consume(
         if stage == config.stages:
             stage = 0
             phase = 1 - phase
+    if cutlass.const_expr(loads.early):
+        if (start >= end) & (start < room):
+            cute.arch.mbarrier_wait(loads.barriers + own, 0)
 
 
 @cute.kernel
@@ -176,13 +189,15 @@ def decode_kernel(
     )
     powers = powers_of(memory, plan)
     barriers = memory.allocate_array(cutlass.Int64, plan.tiles, 8)
-    keys, start, end = key_range(lengths, batch, room, split, plan)
+    keys = key_count(lengths, batch, room)
+    start, step = own_tiles(split, which, plan)
+    tiles_room, end = cute.ceil_div(room, config.n), cute.ceil_div(keys, config.n)
     heads = [t[None, None, head, None] for t in (mK, mV)]
     loads = Loads(atoms, heads, (sK, sV), barriers, table, batch, plan)
     if cute.arch.make_warp_uniform(tid // 32) % config.warps == 0:
         for atom in atoms:
             cpasync.prefetch_descriptor(atom)
-        begin(loads, which, start, end)
+        begin(loads, which, start, step, tiles_room, end)
     load_rows(mQ[None, None, head, batch], sQ, powers, first, tid, plan)
     cute.arch.sync_threads()  # queries and barriers are there
     walk = walk_over(sQ, sK, sV, powers, mma, tid % plan.threads, plan)
@@ -192,7 +207,7 @@ def decode_kernel(
     if cutlass.const_expr(v_scales is not None):
         v_scale = v_scale * scale_of(v_scales, head)
     softmax = Softmax(2 * rO.shape[1], scale_log2)
-    consume(walk, loads, softmax, rO, which, first, keys, start, end)
+    consume(walk, loads, softmax, rO, which, first, keys, start, step, tiles_room, end)
     logs = None if mLogs is None else mLogs[split, batch, None, None]
     scale = None if plan.cache is None else v_scale
     into = Results(mO[None, None, head, batch, split], logs, first, head, scale)
