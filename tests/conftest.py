@@ -5,11 +5,17 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import os
+from pathlib import Path
 
-import pytest
+# Before NumPy and torch are loaded: several test processes whose products each want all cores wait
+# for each other, many times as long as one core needs.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
-from opencute.base.knobs import KNOBS
+import pytest  # noqa: E402
+
+from opencute.base.knobs import KNOBS  # noqa: E402
 
 
 def _gpu_count() -> int:
@@ -39,16 +45,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs OPENCUTE_UPSTREAM"))
 
 
-def pytest_collection_finish() -> None:
-    """Modules stay: the garbage collector need not look at them again and again."""
+_file: Path | None = None
+
+
+def _forget_the_past() -> None:
+    """The garbage collector need not look again and again at what is there now."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    """Modules stay."""
+    _forget_the_past()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """So does what the tests of other files left: traces and compiled kernels, hundreds of
+    megabytes that each collection would go through."""
+    global _file
+    if item.path != _file:
+        _file = item.path
+        _forget_the_past()
+
+
+def pytest_sessionfinish() -> None:
+    """pytest collects garbage five times at its end."""
+    _forget_the_past()
 
 
 @pytest.fixture
-def young_heap() -> Iterator[None]:
+def young_heap() -> None:
     """`gc.collect()` looks only at what the test makes, which may be called often then."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+    _forget_the_past()

@@ -98,6 +98,7 @@ def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
         for i in cutlass.range_constexpr(config.stages):
             cute.arch.mbarrier_init(loads.barriers + (own + i), 1)
     cute.arch.mbarrier_init_fence()
+    cute.arch.sync_warp()  # another thread may be elected next
     for i in cutlass.range_constexpr(config.stages):
         tile = start + which + i * config.groups
         if tile < end:
