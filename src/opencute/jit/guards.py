@@ -23,6 +23,7 @@ import abc
 import builtins
 import dis
 import enum
+import functools
 import gc
 import types
 from collections.abc import Iterable
@@ -157,6 +158,9 @@ class _Collector:
                 self.function(value)
         elif isinstance(value, types.BuiltinFunctionType):
             self.same(place, where)
+        elif isinstance(value, functools.partial | functools.partialmethod):
+            self.same(place, where)
+            self.partial(value, where)
         elif isinstance(value, Bound | types.MethodType):
             raise Untracked(f"{where}, a method that is bound outside of the function")
         elif isinstance(value, types.ModuleType):
@@ -183,6 +187,18 @@ class _Collector:
             self.object(value, where)
 
     # ---- functions
+    def partial(self, value: Any, where: str) -> None:
+        """Guard what a function with some arguments is made of; it always has the same parts."""
+        if isinstance(value.func, types.FunctionType):
+            self.function(value.func)
+        elif isinstance(value.func, type):
+            self.klass(value.func, where)
+        else:
+            self.value(Fixed(value.func), value.func, where)
+        for part in (*value.args, *value.keywords.values()):
+            if not isinstance(part, int | float | str | None):
+                self.value(Fixed(part), part, where)
+
     def decorated(self, fn: JitFunction | KernelFunction) -> None:
         """Guard a decorated function: its name and its body."""
         self.same(Item(vars(fn), "prefix"), f"the name of {fn.fn.__name__}")
@@ -274,8 +290,8 @@ class _Collector:
         if not isinstance(holder, type):
             self.value(place, value, where)
             return
-        if isinstance(value, staticmethod | classmethod | property):
-            found: Any = [getattr(value, p, None) for p in ("__func__", "fget")]
+        if isinstance(value, staticmethod | classmethod | property | functools.cached_property):
+            found: Any = [getattr(value, p, None) for p in ("__func__", "fget", "func")]
             value = next((f for f in found if f is not None), None)
             self.same(place, where)
             if isinstance(value, types.FunctionType):
