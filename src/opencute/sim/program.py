@@ -48,6 +48,7 @@ class Step:
         join: where a branch's sides meet.
         live: registers that are needed from here on.
         results: for a join, registers that hold the operation's results, with their kinds.
+        lines: source of a segment; for a wait, the name of what it calls.
         counts: for a spin, whether its turns may differ in what register tensors hold.
     """
 
@@ -193,9 +194,9 @@ class _Compiler(SourceWriter):
             if any(r in self.tracked for r in op.results):
                 args += ", track=True"
                 defs = [n for r in op.results for n in (self.v(r), self.t(r))]
-        source = f"lambda L, R: fn(L{args})"
-        run = eval(source, {**self.names, "fn": rule.factory(op)})
-        self.steps.append(Step("wait", op, run, uses, defs))
+        fn, name = self.bind(rule.factory(op), "f"), f"w{len(self.functions)}"
+        self.functions.append(f"def {name}(L, R):\n    return {fn}(L{args})\n")
+        self.steps.append(Step("wait", op, None, uses, defs, lines=[name]))
         if rule.taint != "memory":  # what came in was checked, so what comes out is initialised
             clean = [self.t(r) for r in op.results if r in self.tracked]
             self.assign(clean, ["None"] * len(clean))
@@ -376,6 +377,8 @@ class _Compiler(SourceWriter):
         for i, step in enumerate(self.steps):
             if step.kind == "segment":
                 step.run = self.names[f"s{i}"]
+            elif step.kind == "wait":
+                step.run = self.names[step.lines[0]]
         return text
 
 
