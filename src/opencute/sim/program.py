@@ -28,6 +28,7 @@ from opencute.ir.types import Type, element_type, lanes
 from opencute.sim.lanes import Kind
 from opencute.sim.registry import is_blocking, rule_of, spins
 from opencute.sim.source import CONTROL, TERMINATORS, SourceWriter, kind_of
+from opencute.sim.sync.guards import products_once
 from opencute.sim.sync.spinning import counts_in_registers, deciding
 
 __all__ = ["Program", "Step", "compile_function"]
@@ -100,28 +101,39 @@ def compile_function(op: Op, *, loose_arguments: bool = False, many: bool = True
     Raises:
         SimulationError: an operation or type that the simulator does not know.
     """
-    return _Compiler(op, loose_arguments, many).compile()
+    with products_once():
+        return _Compiler(op, loose_arguments, many).compile()
 
 
 class _Compiler(SourceWriter):
     def __init__(self, op: Op, loose: bool, many: bool) -> None:
         super().__init__(op, loose, many)
         self.steps: list[Step] = []
-        self.current = Step("segment")
+        self.start()
 
     # ------------------------------------------------------------------ control with waiting
+    def start(self) -> None:
+        """Begin a segment."""
+        self.current = Step("segment")
+        self.uses: dict[str, None] = {}  # in order, and quick to look up
+        self.defs: dict[str, None] = {}
+
     def emit(self, uses: Sequence[str], defs: Sequence[str], lines: Sequence[Any]) -> None:
         """Add source to the current segment."""
-        step = self.current
-        step.uses += [u for u in uses if u not in step.defs and u not in step.uses]
-        step.defs += [d for d in defs if d not in step.defs]
-        step.lines += lines
+        for name in uses:
+            if name not in self.defs:
+                self.uses[name] = None
+        for name in defs:
+            self.defs[name] = None
+        self.current.lines += lines
 
     def flush(self) -> None:
         """Finish the current segment."""
-        if self.current.lines:
-            self.steps.append(self.current)
-        self.current = Step("segment")
+        step = self.current
+        if step.lines:
+            step.uses, step.defs = [*self.uses], [*self.defs]
+            self.steps.append(step)
+        self.start()
 
     def registers(self, names: Sequence[str]) -> list[str]:
         """Those of some names that are registers."""

@@ -33,6 +33,7 @@ from opencute.kernels.decode.config import DecodeConfig, Work, heuristic
 from opencute.kernels.decode.parts import DecodePlan
 from opencute.kernels.decode.sm80 import decode_forward
 from opencute.kernels.decode.sm90 import decode_forward as launch_bulk
+from opencute.kernels.tuned import tuned
 
 __all__ = [
     "CLASSES",
@@ -49,6 +50,7 @@ NARROW = {"float8_e4m3fn": cutlass.Float8E4M3FN}
 MOST_QUERIES = 16
 
 
+@tuned("decode_attention", "q k_cache block_table causal")
 @checked(
     arrays="q k_cache v_cache", optional="seqlens_k block_table out", numbers="scale",
 )  # fmt: skip

@@ -106,6 +106,7 @@ def begin(
         for i in cutlass.range_constexpr(config.stages):
             cute.arch.mbarrier_init(loads.barriers + (own + i), 1)
     cute.arch.mbarrier_init_fence()
+    cute.arch.sync_warp()  # another thread may be elected next
     for i in cutlass.range_constexpr(config.stages):
         tile = start + i * step
         if tile < (room if loads.early and i == 0 else end):

@@ -440,6 +440,7 @@ def add_values(
         cute.gemm(mma, rO, rP[at], rV[at], rO)
         warpgroup.commit_group()
         warpgroup.wait_group(0)
+        cute.arch.sync_warp()  # all of the warp have read factors
         with cute.arch.elect_one():
             for block in cutlass.range_constexpr(cluster):
                 peer = None if cluster == 1 else block

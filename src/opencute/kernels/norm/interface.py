@@ -37,10 +37,12 @@ from opencute.kernels.norm.sm90_backward import ring_backward
 from opencute.kernels.norm.sm90_ring import RingPlan, ring_norm
 from opencute.kernels.reduce.interface import sum as reduce_sum
 from opencute.kernels.row_config import RowConfig, choose, heuristic, vector_of
+from opencute.kernels.tuned import tuned
 
 __all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 
 
+@tuned("layer_norm", "x residual")
 @checked(arrays="x", optional="weight bias residual out", numbers="eps")
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *, residual: Any = None,
@@ -70,6 +72,7 @@ def layer_norm(
     return _norm(x, weight, bias, eps, residual, prenorm, out, config, centred=True)
 
 
+@tuned("rms_norm", "x residual")
 @checked(arrays="x", optional="weight residual out", numbers="eps")
 def rms_norm(
     x: Any, weight: Any = None, eps: float = 1e-6, *, residual: Any = None, prenorm: bool = False,
@@ -84,6 +87,7 @@ def rms_norm(
     return _norm(x, weight, None, eps, residual, prenorm, out, config, centred=False)
 
 
+@tuned("layer_norm_backward", "x")
 @checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
 def layer_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-5, *, bias: bool = True,
@@ -106,6 +110,7 @@ def layer_norm_backward(
     return _backward(grad, x, weight, eps, bias, prenorm_grad, config, centred=True)
 
 
+@tuned("rms_norm_backward", "x")
 @checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
 def rms_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-6, *, prenorm_grad: Any = None,

@@ -241,6 +241,11 @@ class _Copy:
             self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits, exact=exact)
         self.recode = src.element != dst.element
         self.dtype = self.dst.access.dtype
+        hints = op.access_hints()
+        if hints.sem:
+            for side, type in ((self.src, src), (self.dst, dst)):
+                if type.space != "rmem":
+                    side.access.order = (hints.sem, hints.scope)
 
     def run(
         self, lanes: Lanes, src: SimPointer, dst: SimPointer, *rest: Any, taints: Any = ()
