@@ -97,12 +97,12 @@ def plan_of(config: HopperConfig, visitor: Any = None, aux: Any = ()) -> HopperP
     )  # fmt: skip
 
 
-def workspace(plan: HopperPlan) -> tuple[Any, Any]:
+def workspace(plan: HopperPlan) -> tuple[Any, Any, Any]:
     if not plan.config.stream:
-        return None, None
+        return None, None, None
     groups = 2 * plan.clusters
-    sums, flags = np.zeros((groups, 128 * plan.sums), np.float32), np.zeros(groups, np.int32)
-    return tuple(from_dlpack(x).mark_layout_dynamic() for x in (sums, flags))  # type: ignore
+    sums, flags = np.zeros((groups, 128 * plan.sums), np.float32), np.full(groups, 6)
+    return *(from_dlpack(x).mark_layout_dynamic() for x in (sums, flags)), cutlass.Int64(7)
 
 
 def multiply(launch: Any, config: HopperConfig, m: int, k: int) -> None:

@@ -66,6 +66,8 @@ class HopperConfig:
     transposed: bool = False
     split: int = 1
     stream: bool = False
+    promote: int = 128
+    once: bool = False
 
     @property
     def shared(self) -> bool:
@@ -285,6 +287,12 @@ class HopperPlan:
             dtype, kind, (ROWS, columns), self.buffers * CONSUMERS
         )
 
+    def policy(self, which: int) -> Any:
+        """How L2 keeps what is loaded of A or B."""
+        if not self.config.once:
+            return None
+        return "evict_first" if which == (0 if self.config.transposed else 1) else "evict_last"
+
     def operand_atom(self, t: Any, which: int) -> Any:
         """How tiles of A or B are loaded, and the tensor of their coordinates."""
         blocks = self.config.cluster[1 - which]
@@ -292,7 +300,10 @@ class HopperPlan:
             cpasync.CopyBulkTensorTileG2SOp()
         )  # fmt: skip
         layout = cute.slice_(self.operand_smem(which), (None, None, 0))
-        return cpasync.make_tiled_tma_atom(op, t, layout, (self.tile[which], self.tile[2]), blocks)
+        return cpasync.make_tiled_tma_atom(
+            op, t, layout, (self.tile[which], self.tile[2]), blocks,
+            l2_promotion=f"{self.config.promote}b",
+        )  # fmt: skip
 
     def part_atom(self, t: Any, columns: int, loaded: bool) -> Any:
         """How parts of another matrix are loaded or stored."""

@@ -129,16 +129,23 @@ def _rows(t: Any, index: Any) -> Any:
 class MemorySums:
     """Sums in global memory, and the flags that say they are there.
 
+    A flag is up while it is the call's own number, and whoever has waited for it takes it down: so
+    nobody has to take them down before, and what another call has left there says nothing.
+
     Args:
         sums: (4, 128, vectors, warpgroups of all blocks).
-        flags: (warpgroups of all blocks,).
+        flags: (warpgroups of all blocks,), with anything in them but `tag`.
+        tag: the call's own number, not 0.
         work: of this block.
         barrier: where a warpgroup meets.
         who: index of the warpgroup, and of the thread in it.
     """
 
-    def __init__(self, sums: Any, flags: Any, work: Any, barrier: Any, who: Any) -> None:
-        self.sums, self.flags, self.work, self.barrier = sums, flags, work, barrier
+    def __init__(
+        self, sums: Any, flags: Any, tag: Any, work: Any, barrier: Any, who: Any
+    ) -> None:  # fmt: skip
+        self.sums, self.flags, self.tag = sums, flags, tag
+        self.work, self.barrier = work, barrier
         self.group, self.tid = who
         across, down = work.plan.config.cluster
         self.cells = across * down
@@ -165,7 +172,7 @@ def _give(sums: cutlass.Constexpr, acc: Any):
     write(acc, _rows(sums.sums, at), sums.tid)
     sums.barrier.arrive_and_wait()
     if sums.tid == 0:
-        cute.arch.store(sums.flags.iterator + at, 1, sem="release", scope="gpu")
+        cute.arch.store(sums.flags.iterator + at, sums.tag, sem="release", scope="gpu")
 
 
 @cute.jit
@@ -178,8 +185,9 @@ def _take(sums: cutlass.Constexpr, acc: Any, tile: Any):
         at = sums.index(cluster)
         if sums.tid == 0:
             flag = sums.flags.iterator + at
-            while cute.arch.load(flag, cutlass.Int32, sem="acquire", scope="gpu") == 0:
+            while cute.arch.load(flag, cutlass.Int64, sem="acquire", scope="gpu") != sums.tag:
                 pass
+            cute.arch.store(flag, cutlass.Int64(0), sem="relaxed", scope="gpu")
         sums.barrier.arrive_and_wait()
         add(acc, _rows(sums.sums, at), sums.tid)
 
