@@ -120,21 +120,21 @@ FAULTS: dict[str, tuple[HopperConfig, str, str, str]] = {
     "release of the flag": (LINE, 'sem="release"', 'sem="relaxed"', "OC3401"),
     "acquire of the flag": (LINE, 'sem="acquire"', 'sem="relaxed"', "OC3401"),
     "meeting after the flag": (LINE, "    " + MEET + "        add", "        add", "OC3401"),
-    "wait for sums": (PAIR, "    sums.ready.wait(sums.group, sums.turn & 1)\n", "", "OC3401"),
+    "wait for sums": (PAIR, "    sums.ready.wait(sums.group, sums.turn & 1)\n", "", "OC3301"),
     "wait for a slot": (
-        PAIR, "    sums.read.wait(sums.group, (sums.turn & 1) ^ 1)\n    write", "    write",
-        "OC3401",
+        PAIR, "    sums.read.wait(sums.group, (sums.turn & 1) ^ 1)\n", "", "OC3401",
     ),
     "meeting before sums are told": (
-        PAIR, "    cute.arch.sync_warp()\n    if cute", "    if cute", "OC3401",
-    ),
-    "meeting before a slot is free": (
         PAIR, "    cute.arch.sync_warp()\n    lane", "    lane", "OC3401",
     ),
-    "telling of a free slot": (
-        PAIR, "        sums.read.arrive(sums.group, lane)\n", "        pass\n", "OC3501",
+    "meeting before a slot is free": (
+        PAIR, "        cute.arch.sync_warp()\n        lane", "        lane", "OC3401",
     ),
-    "end before sums are read": (PAIR, "        _wait_read(self)\n", "        pass\n", "OC3407"),
+    "telling of a free slot": (
+        PAIR, "            sums.read.arrive(sums.group, sums.other(lane))\n", "            pass\n",
+        "OC3501",
+    ),
+    "telling who may be gone": (PAIR, "    if sums.work.goes_on():", "    if True:", "OC3407"),
 }  # fmt: skip
 
 

@@ -173,6 +173,15 @@ class HopperPlan:
         widths = [t.width for t in (self.types[2], *self.aux)]
         parts = m // (ROWS * self.config.owners)
         wide = 8 * _LINE // max(widths)
+        if self.config.split > 1:
+            split, most = self.config.split, wide if self.row_major else 64
+            gated = self.visitor.gated is not None
+            # The least that a block finishes, and of those the widest parts.
+            return min(
+                (-(-(n // w * parts) // split) * w, -w) for w in range(8, most + 1, 8)
+                if n % w == 0 and not (gated and w % 16)
+                and self._few(n // w * parts)
+            )[1] * -1
         if not self.row_major:
             return max(w for w in range(8, 65, 8) if n % w == 0 and n // w * parts % 2 == 0)
         while n % wide or n // wide * parts % 2:
@@ -186,6 +195,16 @@ class HopperPlan:
         return m // (ROWS * self.config.owners) * (n // self.columns)
 
     @property
+    def shares(self) -> int:
+        """Parts of a tile that a warpgroup finishes: of a tile that is split, each block some."""
+        return -(-self.parts // self.config.split)
+
+    def _few(self, parts: int) -> bool:
+        """Whether buffers for all of a block's parts are few, or two serve them in turns."""
+        split = self.config.split
+        return -(-parts // split) <= _MOST_PARTS or parts % (2 * split) == 0
+
+    @property
     def result_columns(self) -> int:
         """Columns of the result in a part."""
         return self.columns // (2 if self.visitor.gated is not None else 1)
@@ -193,7 +212,12 @@ class HopperPlan:
     @property
     def buffers(self) -> int:
         """Buffers that each warpgroup has for each matrix of its epilogue."""
-        return self.parts if self.inplace else 2
+        return self.shares if self.inplace or self.whole else 2
+
+    @property
+    def whole(self) -> bool:
+        """Whether there are buffers for all that a block finishes of a tile that is split."""
+        return self.config.split > 1 and self.shares <= _MOST_PARTS
 
     @property
     def inplace(self) -> bool:
@@ -201,7 +225,7 @@ class HopperPlan:
         whole tile: all of it is loaded while sums are taken."""
         alone = [k for k in self.visitor.kinds if k in ("load", "store")] == ["load"]
         same = self.aux == self.types[2:] and self.visitor.gated is None and not self.direct
-        return alone and same and self.parts <= _MOST_PARTS
+        return alone and same and self.shares <= _MOST_PARTS
 
     def operand_bytes(self) -> int:
         """Bytes of a tile of A and of B."""
@@ -241,9 +265,8 @@ class HopperPlan:
 
     @property
     def slot(self) -> int:
-        """Sums in shared memory that other blocks of the cluster read."""
-        m, n = self.config.tile
-        return m * n if self.config.split > 1 else 0
+        """Sums in shared memory that other blocks of the cluster leave there."""
+        return (self.config.split - 1) * self.shares * ROWS * self.columns * CONSUMERS
 
     @property
     def kept(self) -> tuple[str, ...]:

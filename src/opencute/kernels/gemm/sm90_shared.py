@@ -84,7 +84,7 @@ def hopper_shared_kernel(
     work = Work(params, cute.ceil_div(mA.shape[1], plan.tile[2]), plan)
     near = None
     if cutlass.const_expr(config.split > 1):
-        near = ClusterSums(smem, plan, (group, tid % 128), work.rank)
+        near = ClusterSums(smem, plan, (group, tid % 128), work)
     if warp == 0:
         with cute.arch.elect_one():
             if cutlass.const_expr(full is not None):
@@ -117,6 +117,7 @@ def hopper_shared_kernel(
         )
         if cutlass.const_expr(config.split > 1):
             pipeline.pipeline_init_wait(cluster_shape_mn=config.blocks)
+        epilogue.rank = work.rank
         others = near
         if cutlass.const_expr(near is None):
             others = MemorySums(
@@ -165,7 +166,7 @@ def consume(
     while work.more():
         number, first, count = work.part()
         tile = work.place(number)
-        finishes = work.finishes(first, count)
+        finishes = cutlass.const_expr(plan.config.split > 1) or work.finishes(first, count)
         if finishes:
             start_tile(epilogue, tile, plan)
         if cutlass.const_expr(plan.config.twice):
@@ -174,7 +175,10 @@ def consume(
         else:
             total = acc
             multiply(loads, state, count, mma, acc, rA, rB, None, None)
-        if finishes:
+        if cutlass.const_expr(plan.config.split > 1):
+            finish_tile(others.exchange(total), epilogue, tile, turn, plan)
+            turn = turn + 1
+        elif finishes:
             if first > 0:
                 others.take(total, number)
             finish_tile(total, epilogue, tile, turn, plan)
@@ -183,7 +187,6 @@ def consume(
             others.give(total)
         work.advance()
     leave(epilogue)
-    others.leave()
 
 
 @cute.jit
