@@ -23,6 +23,7 @@ from opencute.base.errors import ArgumentError
 from opencute.cute.nvgpu import warp
 from opencute.kernels.checked import whole_numbers
 from opencute.kernels.gemm.gemv import applied
+from opencute.kernels.gemm.pad import elements, load_around, moved, place
 from opencute.lib.smem_allocator import SmemAllocator
 
 __all__ = ["FewConfig", "FewPlan", "few_heuristic", "few_product", "few_search_space"]
@@ -180,7 +181,7 @@ class _Part:
         self.first = block // _CLASSES * (8 * plan.config.groups)
         self.k, self.rows = gW.shape[2], gW.shape[1]
         start = gW[self.batch, cutlass.min(self.kind, self.rows - 1), None].iterator
-        self.shift = place(start)  # elements of a row's first vector that are before it
+        self.shift = place(start) // 2  # elements of a row's first vector that are before it
         self.begin = cute.where(self.shift > 0, cutlass.Int32(1), cutlass.Int32(0))
         self.end = (self.k + self.shift) // _VEC  # whole vectors
 
@@ -195,23 +196,9 @@ class _Part:
         return self.gW[self.batch, row, None].iterator
 
 
-def place(pointer: Any) -> Any:
-    """Which of 16 bytes' elements of 16 bits one is."""
-    return ((pointer.toint() >> 1) & (_VEC - 1)).to(cutlass.Int32)
-
-
 def words(t: Any) -> Any:
     """A tensor's registers."""
     return cute.recast_tensor(t, cutlass.Uint32)
-
-
-@cute.jit
-def elements(pointer: Any, first: Any, k: Any, into: Any):
-    """Eight elements, each of them only if it is one of the row's."""
-    for i in cutlass.range_constexpr(_VEC):
-        at = first + i
-        if (at >= 0) & (at < k):
-            into[i] = (pointer + at).load()
 
 
 @cute.jit
@@ -238,13 +225,10 @@ def stage(part: Any, sX: Any, chunk: Any, plan: cutlass.Constexpr[FewPlan]):
             for i in range(plan.ahead)
         ]
         for i in cutlass.range_constexpr(plan.ahead):
-            load_around(items[i], both[None, None, i])
+            load_around(*items[i][:3], both[None, None, i])
         for i in cutlass.range_constexpr(plan.ahead):
             pointer, first, k, row, vector = items[i]
-            moved(place(pointer + first), both[None, None, i], one)
-            if (first < _VEC) | (first + 2 * _VEC > k):
-                one.fill(0)
-                elements(pointer, first, k, one)
+            moved(pointer, first, k, both[None, None, i], one)
             cute.autovec_copy(one, sX[None, vector, row, chunk % 2])
 
 
@@ -256,30 +240,6 @@ def vector_of(part: Any, item: Any, chunk: Any, plan: FewPlan) -> tuple[Any, ...
     pointer = part.gX[part.batch, cutlass.min(row, few - 1), None].iterator
     first = _VEC * (chunk * plan.vectors + vector) - part.shift
     return pointer, first, cute.where(row < few, part.k, 0), row, vector
-
-
-@cute.jit
-def load_around(item: Any, both: Any):
-    """Start to load the two vectors that eight elements are in, if all of both are the row's."""
-    pointer, first, k = item[:3]
-    here = pointer + first
-    off = place(here)
-    both.fill(0)
-    if (first >= _VEC) & (first + 2 * _VEC <= k):
-        for i in cutlass.range_constexpr(2):
-            source = (here + (_VEC * i - off)).align(16)
-            cute.autovec_copy(cute.make_tensor(source, cute.make_layout(_VEC)), both[None, i])
-
-
-def moved(off: Any, both: Any, into: Any) -> None:
-    """Eight elements of two vectors, from one of the first on."""
-    old, new = words(both), words(into)
-    w = [old[i % 4, i // 4] for i in range(8)]
-    w = [cute.where((off & 4) != 0, w[i + 2], w[i]) for i in range(6)]
-    w = [cute.where((off & 2) != 0, w[i + 1], w[i]) for i in range(5)]
-    pick = cute.where((off & 1) != 0, cutlass.Uint32(0x5432), cutlass.Uint32(0x3210))
-    for i in range(4):
-        new[i] = cute.arch.prmt(w[i], w[i + 1], pick)
 
 
 def add_step(acc: Any, x: Any, w: Any, plan: FewPlan) -> None:

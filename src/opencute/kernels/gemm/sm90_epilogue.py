@@ -188,11 +188,14 @@ class Epilogue:
         m, n, batch = tile
         part = self.number(part)
         config = self.plan.config
-        across = config.tile[1] // self.plan.columns
-        row = m * (config.tile[0] // ROWS) + part // across * config.owners
-        if not config.pingpong:
-            row = row + self.group
-        return row, n * across + part % across, batch
+        across = self.plan.pieces[1] // self.plan.columns
+        row, column = m * (config.tile[0] // ROWS), n * (config.tile[1] // self.plan.columns)
+        down = part // across
+        if config.beside:
+            column = column + self.group * across
+        elif not config.pingpong:
+            down = down * config.owners + self.group
+        return row + down, column + part % across, batch
 
     def number(self, part: int) -> Any:
         """Which part of a tile this block's part is."""
@@ -267,9 +270,12 @@ class Part:
         plan = epilogue.plan
         self._row = row * ROWS + epilogue.row_at
         self._column = column * plan.columns + 2 * epilogue.column_at
-        across = plan.tile[1] // plan.columns
         # Column of the tile.
-        self._inside = epilogue.number(index) % across * plan.columns + 2 * epilogue.column_at
+        wide = plan.pieces[1]
+        self._inside = epilogue.number(index) % (wide // plan.columns) * plan.columns
+        self._inside = self._inside + 2 * epilogue.column_at
+        if plan.config.beside:
+            self._inside = self._inside + epilogue.group * wide
         self._swapped = plan.visitor.swapped
         self._known: dict[tuple[str, str], Any] = {}
         self.stored: set[str] = set()

@@ -54,6 +54,9 @@ class HopperConfig:
             most as many as there are steps. One of them reads the sums of the others.
         stream: whether blocks share the steps of the tiles of the last two waves equally: each
             leaves in memory what it has of a tile that another one finishes.
+        promote: bytes that L2 brings at once where a tile needs any of them, 128 or 256.
+        beside: whether each of the two warpgroups has half of a tile's columns rather than of its
+            rows.
     """
 
     tile: tuple[int, int]
@@ -68,6 +71,7 @@ class HopperConfig:
     stream: bool = False
     promote: int = 128
     once: bool = False
+    beside: bool = False
 
     @property
     def shared(self) -> bool:
@@ -104,21 +108,23 @@ class HopperConfig:
         """
         whole_numbers(self, "OC2538", tile=2, cluster=2, group=0, most=0, depth=0, split=0)
         m, n = self.tile
-        rows = ROWS * self.owners
+        rows = ROWS * (1 if self.beside else self.owners)
+        most = 144 if self.beside and not self.twice else 128
         blocks = self.cluster[0] * self.cluster[1]
         results = m * n // (128 * self.owners) * (2 if self.twice else 1)
         fits = (
-            m >= rows and m % rows == 0 and n % 16 == 0 and 16 <= n <= 256 and results <= 128
+            m >= rows and m % rows == 0 and n % 16 == 0 and 16 <= n <= 256 and results <= most
             and 1 <= blocks <= 8 and not blocks & (blocks - 1) and self.group >= 1
             and not (m // self.cluster[1]) % 8 and not (n // self.cluster[0]) % 8
-            and 1 <= self.split <= 8 and not (self.shared and self.pingpong)
+            and 1 <= self.split <= 8 and not ((self.shared or self.beside) and self.pingpong)
+            and self.promote in (128, 256)
             and not (self.split > 1 and (self.stream or blocks > 1))
         )  # fmt: skip
         if not fits:
             raise ArgumentError(
                 "no such tiles of a product on Hopper", code="OC2538", found=self,
                 expected=f"rows in multiples of {rows}, columns in multiples of 16 up to 256, at "
-                "most 128 sums for a thread, at most 8 blocks in a cluster; tiles that are shared "
+                "most 128 sums for a thread (144 of half of the columns), at most 8 blocks in a cluster; tiles that are shared "
                 "by a split or a stream, not both, and not in turns",
             )  # fmt: skip
         return self
@@ -166,12 +172,19 @@ class HopperPlan:
         return (*self.config.tile, 8 * _LINE // self.types[0].width)
 
     @property
+    def pieces(self) -> tuple[int, int]:
+        """Pieces of 64 rows that a warpgroup has of a tile, and columns of them."""
+        m, n = self.config.tile
+        if self.config.beside:
+            return m // ROWS, n // CONSUMERS
+        return m // (ROWS * self.config.owners), n
+
+    @property
     def columns(self) -> int:
         """Columns of the accumulators that the epilogue takes at a time: a line of shared memory
         at most, and an even number of parts."""
-        m, n = self.config.tile
+        parts, n = self.pieces
         widths = [t.width for t in (self.types[2], *self.aux)]
-        parts = m // (ROWS * self.config.owners)
         wide = 8 * _LINE // max(widths)
         if self.config.split > 1:
             split, most = self.config.split, wide if self.row_major else 64
@@ -191,8 +204,8 @@ class HopperPlan:
     @property
     def parts(self) -> int:
         """Parts that a warpgroup's tile has in the epilogue."""
-        m, n = self.config.tile
-        return m // (ROWS * self.config.owners) * (n // self.columns)
+        rows, columns = self.pieces
+        return rows * (columns // self.columns)
 
     @property
     def shares(self) -> int:
@@ -285,8 +298,9 @@ class HopperPlan:
     def tiled_mma(self) -> Any:
         """The instruction, and the warpgroups that repeat it."""
         return operations.make_trivial_tiled_mma(
-            *self.types[:2], self.major(0), self.major(1), self.acc, (self.config.owners, 1, 1),
-            (ROWS, self.tile[1]),
+            *self.types[:2], self.major(0), self.major(1), self.acc,
+            (1, CONSUMERS, 1) if self.config.beside else (self.config.owners, 1, 1),
+            (ROWS, self.pieces[1]),
         )  # fmt: skip
 
     def part_mma(self) -> Any:
