@@ -182,24 +182,21 @@ class HopperPlan:
     @property
     def columns(self) -> int:
         """Columns of the accumulators that the epilogue takes at a time: a line of shared memory
-        at most, and an even number of parts."""
-        parts, n = self.pieces
+        at most, and as many parts as buffers can serve in turns."""
+        rows, n = self.pieces
         widths = [t.width for t in (self.types[2], *self.aux)]
-        wide = 8 * _LINE // max(widths)
-        if self.config.split > 1:
-            split, most = self.config.split, wide if self.row_major else 64
-            gated = self.visitor.gated is not None
-            # The least that a block finishes, and of those the widest parts.
-            return min(
-                (-(-(n // w * parts) // split) * w, -w) for w in range(8, most + 1, 8)
-                if n % w == 0 and not (gated and w % 16)
-                and self._few(n // w * parts)
-            )[1] * -1
-        if not self.row_major:
-            return max(w for w in range(8, 65, 8) if n % w == 0 and n // w * parts % 2 == 0)
-        while n % wide or n // wide * parts % 2:
-            wide //= 2
-        return wide
+        gated = self.visitor.gated is not None
+        # TMA moves 16 bytes at least.
+        least = max(128 // min(widths), 8) * (2 if gated else 1) if self.row_major else 8
+        wide = 8 * _LINE // max(widths) if self.row_major else 64
+        sizes = [least << i for i in range(8)] if self.row_major else range(least, 65, 8)
+        good = [w for w in sizes if w <= wide and n % w == 0] or [n]
+        split = self.config.split
+        if split > 1:  # the least that a block finishes, and of those the widest parts
+            return min(good, key=lambda w: (-(-rows * (n // w) // split) * w, -w))
+        three = self.config.beside
+        turns = [w for w in good if rows * n // w % 2 == 0 or (three and rows * n // w % 3 == 0)]
+        return max(turns or good)
 
     @property
     def parts(self) -> int:
@@ -212,11 +209,6 @@ class HopperPlan:
         """Parts of a tile that a warpgroup finishes: of a tile that is split, each block some."""
         return -(-self.parts // self.config.split)
 
-    def _few(self, parts: int) -> bool:
-        """Whether buffers for all of a block's parts are few, or two serve them in turns."""
-        split = self.config.split
-        return -(-parts // split) <= _MOST_PARTS or parts % (2 * split) == 0
-
     @property
     def result_columns(self) -> int:
         """Columns of the result in a part."""
@@ -225,12 +217,17 @@ class HopperPlan:
     @property
     def buffers(self) -> int:
         """Buffers that each warpgroup has for each matrix of its epilogue."""
-        return self.shares if self.inplace or self.whole else 2
+        if self.inplace or self.whole:
+            return self.shares
+        return 2 if self.shares % 2 == 0 else 3
 
     @property
     def whole(self) -> bool:
-        """Whether there are buffers for all that a block finishes of a tile that is split."""
-        return self.config.split > 1 and self.shares <= _MOST_PARTS
+        """Whether there are buffers for all that a block finishes of a tile: few of one that is
+        split, or where no two or three can serve in turns."""
+        split = self.config.split
+        turns = self.parts % split == 0 and (self.shares % 2 == 0 or self.shares % 3 == 0)
+        return not turns or (split > 1 and self.shares <= _MOST_PARTS)
 
     @property
     def inplace(self) -> bool:
