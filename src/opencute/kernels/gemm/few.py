@@ -13,6 +13,7 @@ Floor: bytes of the wide matrix over the bandwidth.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,10 @@ from opencute.kernels.gemm.gemv import applied
 from opencute.kernels.gemm.pad import elements, load_around, moved, place
 from opencute.lib.smem_allocator import SmemAllocator
 
-__all__ = ["FewConfig", "FewPlan", "few_heuristic", "few_product", "few_search_space"]
+__all__ = [
+    "FewConfig", "FewPlan", "few_heuristic", "few_product", "few_room",
+    "few_search_space",
+]  # fmt: skip
 
 _VEC = 8  # elements of 16 bytes
 _CLASSES = 8  # places of 16 bytes where a row may begin
@@ -78,6 +82,8 @@ class FewPlan:
         scaled: whether sums are multiplied with a number.
         bias_axis: 0 where a number belongs to one of the few rows, 1 to one of the wide matrix.
         activation: a function on Float32, or None.
+        room: vectors of a row of the few in shared memory, in each of two buffers, but for whole
+            rounds of all warps and for what there is room for.
     """
 
     config: FewConfig
@@ -86,6 +92,7 @@ class FewPlan:
     scaled: bool
     bias_axis: int
     activation: Callable[[Any], Any] | None
+    room: int = _ROOM
 
     def check(self, smem: int) -> FewPlan:
         """The plan itself, if it is possible.
@@ -115,7 +122,7 @@ class FewPlan:
         """Vectors of a row in a buffer: whole rounds of all warps."""
         config = self.config
         unit = 4 * config.warps * config.loads
-        return max(_ROOM // (16 * self.tiles) // unit, 1) * unit
+        return max(min(_ROOM // (16 * self.tiles), self.room) // unit, 1) * unit
 
     @property
     def rounds(self) -> int:
@@ -125,7 +132,8 @@ class FewPlan:
     @property
     def ahead(self) -> int:
         """Vectors of the few rows that a thread moves to fit at a time."""
-        return 8 if self.config.warps < 16 else 4
+        each = 16 * self.tiles * self.vectors // self.threads
+        return math.gcd(each, 8 if self.config.warps < 16 else 4)
 
     @property
     def pitch(self) -> int:
@@ -141,6 +149,11 @@ class FewPlan:
         """The instruction."""
         op = warp.MmaF16BF16Op(self.dtype, cutlass.Float32, (16, 8, 16))
         return cute.make_tiled_mma(op, (1, 1, 1))
+
+
+def few_room(k: int) -> int:
+    """Vectors that a row of so many elements needs room for: a power of two."""
+    return 1 << (-(-k // _VEC)).bit_length()
 
 
 def few_heuristic(few: int, rows: int, batch: int) -> FewConfig:

@@ -16,7 +16,7 @@ from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector
 from opencute.kernels.checked import checked
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
-from opencute.kernels.gemm.few import FewConfig, FewPlan, few_heuristic, few_product
+from opencute.kernels.gemm.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
 from opencute.kernels.gemm.gemv import GemvConfig, GemvPlan, gemv, gemv_heuristic
 from opencute.kernels.gemm.sm80 import (
     TensorCorePlan,
@@ -192,7 +192,7 @@ def _few(
     config = config or few_heuristic(rows, int(wide.shape[1]), batch)
     plan = FewPlan(
         config, -(-rows // 16), _CLASSES[kind], numbers[0] != 1.0, int(turned == call.swapped),
-        activation,
+        activation, few_room(int(few.shape[2])),
     ).check(utils.get_smem_capacity_in_bytes())  # fmt: skip
     others = [
         None if t is None else _tensor(t.swapaxes(1, 2), 1) if turned else _tensor(t, 2)

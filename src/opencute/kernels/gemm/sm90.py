@@ -151,6 +151,7 @@ def produce(loads: Any, sched: Any, steps: Any, operands: Any, plan: cutlass.Con
                     into[None, state.index],
                     tma_bar_ptr=loads.producer_get_barrier(state),
                     mcast_mask=mask,
+                    cache_policy=plan.policy(i),
                 )
             loads.producer_commit(state)
             state.advance()

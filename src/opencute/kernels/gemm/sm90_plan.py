@@ -54,7 +54,8 @@ class HopperConfig:
             most as many as there are steps. One of them reads the sums of the others.
         stream: whether blocks share the steps of the tiles of the last two waves equally: each
             leaves in memory what it has of a tile that another one finishes.
-        promote: bytes that L2 brings at once where a tile needs any of them, 128 or 256.
+        promote: bytes that L2 brings at once where a tile needs any of them: 64, 128 or 256.
+        once: whether L2 is told that the matrix with more rows is read once, and the other again.
         beside: whether each of the two warpgroups has half of a tile's columns rather than of its
             rows.
     """
@@ -117,7 +118,7 @@ class HopperConfig:
             and 1 <= blocks <= 8 and not blocks & (blocks - 1) and self.group >= 1
             and not (m // self.cluster[1]) % 8 and not (n // self.cluster[0]) % 8
             and 1 <= self.split <= 8 and not ((self.shared or self.beside) and self.pingpong)
-            and self.promote in (128, 256)
+            and self.promote in (64, 128, 256)
             and not (self.split > 1 and (self.stream or blocks > 1))
         )  # fmt: skip
         if not fits:
