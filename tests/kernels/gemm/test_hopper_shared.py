@@ -29,6 +29,7 @@ HALF = cutlass.Float16
 ROW = HopperConfig((128, 16), transposed=True)
 PAIR = HopperConfig((128, 16), split=2, most=1, depth=2)
 LINE = HopperConfig((128, 16), stream=True, most=2, depth=2)
+TAG = 7
 
 
 def numbers(shape: tuple[int, ...], dtype: Any = np.float16, seed: int = 0) -> Any:
@@ -50,6 +51,7 @@ CASES: list[tuple[Any, HopperConfig, tuple[int, int, int]]] = [
     (np.float16, HopperConfig((64, 32), split=2, beside=True, most=1), (136, 40, 136)),
     (np.float16, HopperConfig((192, 32), beside=True), (200, 40, 72)),
     (np.float16, LINE, (264, 16, 72)),
+    (np.float16, replace(LINE, cluster=(2, 1)), (520, 16, 136)),
     (np.float16, replace(LINE, most=3), (72, 16, 264)),  # three blocks for one tile
 ]
 
@@ -102,20 +104,28 @@ def plan_of(config: HopperConfig, visitor: Any = None, aux: Any = ()) -> HopperP
     )  # fmt: skip
 
 
-def workspace(plan: HopperPlan) -> tuple[Any, Any, Any]:
+def workspace(plan: HopperPlan, flags: Any = None) -> tuple[Any, Any, Any]:
     if not plan.config.stream:
         return None, None, None
     groups = 2 * plan.clusters
-    sums, flags = np.zeros((groups, 128 * plan.sums), np.float32), np.full(groups, 6)
-    return *(from_dlpack(x).mark_layout_dynamic() for x in (sums, flags)), cutlass.Int64(7)
+    sums = np.zeros((groups, 128 * plan.sums), np.float32)
+    flags = np.full(groups, 6) if flags is None else flags
+    return (*(from_dlpack(x).mark_layout_dynamic() for x in (sums, flags)), cutlass.Int64(TAG))
 
 
-def multiply(launch: Any, config: HopperConfig, m: int, k: int) -> None:
+def multiply(launch: Any, config: HopperConfig, m: int, k: int, flags: Any = None) -> None:
     a, b, d = numbers((1, m, k)), numbers((1, 16, k)), np.zeros((1, m, 16), np.float16)
     plan = plan_of(config)
     with KNOBS.override(target="sim", sim_check=True):
-        launch(tensor(a), tensor(b), tensor(d), (), *workspace(plan), plan)
+        launch(tensor(a), tensor(b), tensor(d), (), *workspace(plan, flags), plan)
     same(d[0], a[0].astype(np.float32) @ b[0].astype(np.float32).T)
+
+
+@t1
+def test_flags_are_taken_down_so_that_a_call_can_be_replayed() -> None:
+    flags = np.full(4, 6)
+    multiply(hopper_shared_gemm, LINE, 264, 72, flags)
+    assert 0 in flags and TAG not in flags
 
 
 MEET = "    sums.barrier.arrive_and_wait()\n"

@@ -55,6 +55,10 @@ def hopper_gemm_kernel(
     group = cute.arch.make_warp_uniform(tid // 128)
     warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     cluster = cute.make_layout((*plan.config.cluster, 1))
+    if warp == 4 * CONSUMERS:
+        for atom in (atom_a, atom_b, atom_d):
+            if cutlass.const_expr(atom is not None):
+                cpasync.prefetch_descriptor(atom)
     smem = utils.SmemAllocator()
     sA, sB = (
         smem.allocate_tensor(plan.types[i], s.outer, 1024, swizzle=s.inner)
@@ -79,10 +83,6 @@ def hopper_gemm_kernel(
             with cute.arch.elect_one():
                 full.init()
     pipeline.pipeline_init_arrive(cluster_shape_mn=plan.config.cluster, is_relaxed=True)
-    if warp == 0:
-        for atom in (atom_a, atom_b, atom_d):
-            if cutlass.const_expr(atom is not None):
-                cpasync.prefetch_descriptor(atom)
     sched = utils.StaticPersistentTileScheduler.create(
         params, cute.arch.block_idx(), cute.arch.grid_dim()
     )

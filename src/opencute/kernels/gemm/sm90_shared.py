@@ -117,7 +117,7 @@ def hopper_shared_kernel(
         )
         if cutlass.const_expr(config.split > 1):
             pipeline.pipeline_init_wait(cluster_shape_mn=config.blocks)
-        epilogue.rank = work.rank
+            epilogue.rank = work.rank
         others = near
         if cutlass.const_expr(near is None):
             others = MemorySums(
