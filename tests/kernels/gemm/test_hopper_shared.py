@@ -48,8 +48,9 @@ CASES: list[tuple[Any, HopperConfig, tuple[int, int, int]]] = [
     (np.float16, PAIR, (136, 16, 136)),  # two tiles, one after the other
     (np.float16, replace(PAIR, split=8), (72, 16, 72)),  # more blocks than steps
     (np.float16, PAIR, (9, 37, 71)),  # nothing that TMA reads or writes
-    (np.float16, HopperConfig((64, 32), split=2, beside=True, most=1), (136, 40, 136)),
+    (np.float16, HopperConfig((64, 32), split=2, beside=True, most=1, skew=True), (136, 40, 136)),
     (np.float16, HopperConfig((192, 32), beside=True), (200, 40, 72)),
+    (np.float16, HopperConfig((64, 16), (2, 1), True, skew=True), (200, 16, 200)),
     (np.float16, LINE, (264, 16, 72)),
     (np.float16, replace(LINE, cluster=(2, 1)), (520, 16, 136)),
     (np.float16, replace(LINE, most=3), (72, 16, 264)),  # three blocks for one tile

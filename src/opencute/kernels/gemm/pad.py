@@ -102,6 +102,4 @@ def pad(x: cute.Tensor, out: cute.Tensor):
     """
     batch, rows, columns = x.shape
     each = PAD_THREADS * PAD_VECTORS * (128 // x.element_type.width)
-    _pad(x, out).launch(
-        grid=[rows, cute.ceil_div(columns, each), batch], block=[PAD_THREADS, 1, 1]
-    )
+    _pad(x, out).launch(grid=[rows, cute.ceil_div(columns, each), batch], block=[PAD_THREADS, 1, 1])

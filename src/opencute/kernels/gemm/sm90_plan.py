@@ -58,6 +58,8 @@ class HopperConfig:
         once: whether L2 is told that the matrix with more rows is read once, and the other again.
         beside: whether each of the two warpgroups has half of a tile's columns rather than of its
             rows.
+        skew: whether clusters begin at different steps along k, so that not all of them ask for
+            the same part of the smaller matrix at a time.
     """
 
     tile: tuple[int, int]
@@ -73,6 +75,7 @@ class HopperConfig:
     promote: int = 128
     once: bool = False
     beside: bool = False
+    skew: bool = False
 
     @property
     def shared(self) -> bool:
