@@ -479,9 +479,9 @@ class Access:
         low = int(np.bitwise_or.reduce(offsets, axis=None)) & 0xFFFF
         need = self.need
         # Bits that offsets have may make up for those that the buffer's address has.
-        if need > 1 and (low | buffer.base) & (need - 1):
-            if ((offsets + buffer.base) & (need - 1)).any():
-                faults.misaligned(lanes, self, buffer, offsets, where, verb)
+        perhaps = need > 1 and (low | buffer.base) & (need - 1)
+        if perhaps and ((offsets + buffer.base) & (need - 1)).any():
+            faults.misaligned(lanes, self, buffer, offsets, where, verb)
         return low
 
     def _seen(

@@ -46,15 +46,18 @@ CASES: dict[str, tuple[str, str, str, str]] = {
     "phase of loads": (
         "turn * (plan.shares // plan.buffers)", "turn * 0", "OC3402", "a load of a tile writes",
     ),
-    "expected bytes": ("                    epilogue.full.arrive(at)\n", "", "OC3501", "mbarrier_wait"),
+    "expected bytes": (
+        "                    epilogue.full.arrive(at)\n", "", "OC3501", "mbarrier_wait"
+    ),
 }  # fmt: skip
 
 
+INPLACE = "    if cutlass.const_expr(plan.inplace):\n        if epilogue.stored_by:\n            "
 # The same, where one matrix is loaded and the result takes its place.
 IN_PLACE: dict[str, tuple[str, str, str, str]] = {
     "wait for results": (
-        "    if cutlass.const_expr(plan.inplace):\n        if epilogue.stored_by:\n            cute.arch.cp_async_bulk_wait_group(0, read=True)  # the",
-        "    if cutlass.const_expr(plan.inplace):\n        if epilogue.stored_by:\n            pass  # the", "OC3403",
+        INPLACE + "cute.arch.cp_async_bulk_wait_group(0, read=True)  # the",
+        INPLACE + "pass  # the", "OC3403",
         "a store of a tile reads",
     ),
     "wait for a load": (

@@ -204,7 +204,10 @@ def test_no_spills(config: HopperConfig, chain: bool) -> None:
     "config",
     [None, HopperConfig((128, 32), transposed=True, split=2), HopperConfig((128, 64), split=3),
      HopperConfig((128, 128), stream=True), HopperConfig((128, 256), (2, 1), stream=True),
-     HopperConfig((256, 128), transposed=True, split=8)],
+     HopperConfig((256, 128), transposed=True, split=8),
+     HopperConfig((64, 64), transposed=True, split=2, beside=True, skew=True),
+     HopperConfig((192, 192), (2, 1), beside=True, promote=256),
+     HopperConfig((64, 32), (2, 1), True, transposed=True, skew=True, once=True)],
     ids=str,
 )  # fmt: skip
 def test_on_a_gpu(config: HopperConfig | None) -> None:

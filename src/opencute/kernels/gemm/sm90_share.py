@@ -3,8 +3,8 @@
 """Which steps along k of which tiles are a block's, and how its sums get to the block that finishes
 a tile: `share` for Hopper.
 
-Split: the blocks of a cluster share each of the cluster's tiles. Each of them finishes some parts of
-it, and gets the sums of those from the others in its shared memory.
+Split: the blocks of a cluster share each of the cluster's tiles. Each of them finishes some parts
+of it, and gets the sums of those from the others in its shared memory.
 
 Stream: the first tiles, between one and two for each cluster, stand in one line, of which each
 cluster takes an equal part, beginning at its end, as `share` explains; then clusters take whole
