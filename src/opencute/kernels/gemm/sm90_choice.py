@@ -77,7 +77,8 @@ def _candidates(m: int, n: int, twice: bool, gated: bool) -> Iterator[tuple[Hopp
                 yield replace(base, tile=(256, columns)), speed
             if twice and columns > 64:
                 continue
-            yield replace(base, tile=(64, columns), beside=True), speed
+            if transposed or columns % 32 == 0:  # halves of rows that TMA can store
+                yield replace(base, tile=(64, columns), beside=True), speed
             for blocks in (1, 2):
                 half = replace(base, tile=(64, columns), pingpong=True, cluster=(blocks, 1))
                 if columns // blocks % 8 == 0:
@@ -215,6 +216,7 @@ def hopper_search_space(m: int, n: int, k: int, batch: int = 1) -> Iterator[Hopp
     small, transposed = (m, True) if m <= n else (n, False)
     few = small <= 256
     shapes = [(128, -(-small // 16) * 16), (128, 128), (256, 128)] if few else []
+    shapes += [(256, shapes[0][1])] if small <= 64 else []
     shapes += [] if few else [(128, 256), (256, 128), (128, 192), (128, 128)]
     for tile in shapes:
         base = HopperConfig(tile, transposed=transposed and few)
@@ -224,6 +226,8 @@ def hopper_search_space(m: int, n: int, k: int, batch: int = 1) -> Iterator[Hopp
             ways += [replace(base, cluster=cluster, stream=s) for s in (False, True)]
         half = replace(base, tile=(64, tile[1]), pingpong=True)
         ways += [replace(half, cluster=c) for c in ((1, 1), (2, 1), (4, 1))]
+        beside = replace(base, tile=(64, tile[1]), beside=True)
+        ways += [beside, replace(beside, split=2)] if few else []
         for way in ways:
             many = way.split > 1 and way.busy(m, n, batch, 1 << 20) > 2 * _PROCESSORS
             large = way.split > 1 and tile[0] * tile[1] > _SPLIT_SUMS
