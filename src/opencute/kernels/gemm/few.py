@@ -131,9 +131,13 @@ class FewPlan:
 
     @property
     def ahead(self) -> int:
-        """Vectors of the few rows that a thread moves to fit at a time."""
-        each = 16 * self.tiles * self.vectors // self.threads
-        return math.gcd(each, 8 if self.config.warps < 16 else 4)
+        """Vectors of the few rows that a thread brings at a time."""
+        return math.gcd(2 * self.tiles * self.config.loads, 8 if self.config.warps < 16 else 4)
+
+    @property
+    def turns(self) -> int:
+        """How often it does so in a round."""
+        return 2 * self.tiles * self.config.loads // self.ahead
 
     @property
     def pitch(self) -> int:
@@ -170,7 +174,7 @@ def few_search_space(few: int) -> Iterator[FewConfig]:
     for warps in (8, 16):
         for groups in (2, 4, 8):
             for loads in (1, 2, 4, 8):
-                room = loads * warps * tiles <= 64 and loads * groups <= 256 // warps
+                room = loads * warps * tiles <= 64 and loads * groups <= 128 // warps
                 if room and groups * tiles * warps <= 128:
                     yield FewConfig(groups, warps, loads)
 
@@ -226,23 +230,29 @@ def load_step(part: Any, starts: Any, step: Any, held: Any, plan: cutlass.Conste
             cute.autovec_copy(cute.make_tensor(source, cute.make_layout(_VEC)), into)
 
 
+def vectors_of(part: Any, turn: Any, chunk: Any, plan: FewPlan) -> list[tuple[Any, ...]]:
+    """The vectors of a buffer that a thread brings at a time."""
+    return [
+        vector_of(part, part.tid + (turn * plan.ahead + i) * plan.threads, chunk, plan)
+        for i in range(plan.ahead)
+    ]
+
+
 @cute.jit
-def stage(part: Any, sX: Any, chunk: Any, plan: cutlass.Constexpr[FewPlan]):
-    """Bring vectors of the few rows to a buffer, moved to where those of the wide matrix are."""
-    each = 16 * plan.tiles * plan.vectors // plan.threads
-    both = cute.make_rmem_tensor((_VEC, 2, plan.ahead), plan.dtype)
+def bring(items: Any, both: Any, plan: cutlass.Constexpr[FewPlan]):
+    """Start to load vectors of the few rows."""
+    for i in cutlass.range_constexpr(plan.ahead):
+        load_around(*items[i][:3], both[None, None, i])
+
+
+@cute.jit
+def put(items: Any, both: Any, sX: Any, chunk: Any, plan: cutlass.Constexpr[FewPlan]):
+    """Write them to a buffer, moved to where those of the wide matrix are."""
     one = cute.make_rmem_tensor((_VEC,), plan.dtype)
-    for turn in cutlass.range(each // plan.ahead, unroll=1):
-        items = [
-            vector_of(part, part.tid + (turn * plan.ahead + i) * plan.threads, chunk, plan)
-            for i in range(plan.ahead)
-        ]
-        for i in cutlass.range_constexpr(plan.ahead):
-            load_around(*items[i][:3], both[None, None, i])
-        for i in cutlass.range_constexpr(plan.ahead):
-            pointer, first, k, row, vector = items[i]
-            moved(pointer, first, k, both[None, None, i], one)
-            cute.autovec_copy(one, sX[None, vector, row, chunk % 2])
+    for i in cutlass.range_constexpr(plan.ahead):
+        pointer, first, k, row, vector = items[i]
+        moved(pointer, first, k, both[None, None, i], one)
+        cute.autovec_copy(one, sX[None, vector, row, chunk % 2])
 
 
 def vector_of(part: Any, item: Any, chunk: Any, plan: FewPlan) -> tuple[Any, ...]:
@@ -305,16 +315,22 @@ def multiply_all(part: Any, sX: Any, acc: Any, plan: cutlass.Constexpr[FewPlan])
     x = cute.make_rmem_tensor((_VEC, 2, plan.tiles), plan.dtype)
     for i in cutlass.range_constexpr(config.loads):
         load_step(part, starts, part.warp + i * config.warps, held[None, None, i], plan)
-    stage(part, sX, cutlass.Int32(0), plan)
+    both = cute.make_rmem_tensor((_VEC, 2, plan.ahead), plan.dtype)
+    for turn in cutlass.range(plan.rounds * plan.turns, unroll=1):
+        items = vectors_of(part, turn, cutlass.Int32(0), plan)
+        bring(items, both, plan)
+        put(items, both, sX, cutlass.Int32(0), plan)
     if part.warp == 0:
         add_edges(part, starts, acc, plan)
     cute.arch.sync_threads()
     chunks = cute.ceil_div(part.end, plan.vectors)
     step = part.warp + config.loads * config.warps  # that is loaded next
     for chunk in cutlass.range(chunks, unroll=1):
-        if chunk + 1 < chunks:
-            stage(part, sX, chunk + 1, plan)
         for turn in cutlass.range(plan.rounds, unroll=1):
+            items = vectors_of(part, turn * plan.turns, chunk + 1, plan)
+            both.fill(0)
+            if chunk + 1 < chunks:
+                bring(items, both, plan)
             for i in cutlass.range_constexpr(config.loads):
                 vector = 4 * (part.warp + (turn * config.loads + i) * config.warps) + part.t
                 for r in cutlass.range_constexpr(2 * plan.tiles):
@@ -323,6 +339,12 @@ def multiply_all(part: Any, sX: Any, acc: Any, plan: cutlass.Constexpr[FewPlan])
                 add_step(acc, x, held[None, None, i], plan)
                 load_step(part, starts, step, held[None, None, i], plan)
                 step = step + config.warps
+            if chunk + 1 < chunks:
+                put(items, both, sX, chunk + 1, plan)
+                for more in cutlass.range_constexpr(1, plan.turns):
+                    items = vectors_of(part, turn * plan.turns + more, chunk + 1, plan)
+                    bring(items, both, plan)
+                    put(items, both, sX, chunk + 1, plan)
         cute.arch.sync_threads()
 
 
