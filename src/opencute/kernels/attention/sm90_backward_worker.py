@@ -166,6 +166,11 @@ class Worker:
         held.store(acc.load().to(self.plan.dtype))
         cute.copy(self.copy_k, self.copy_k.get_slice(self.tid).retile(held), to)
 
+    def piece(self, which: int, row: Any, column: Any, stage: Any) -> Any:
+        """Eight elements of a row of K, V, Q or dO in shared memory."""
+        part = cute.local_tile(self.shared[which], (1, 8, 1), (row, column, stage))
+        return cute.make_tensor(part.iterator, cute.make_layout(8))
+
     def meet(self) -> None:
         """Wait for all threads that compute."""
         cute.arch.barrier(barrier_id=ALL, number_of_threads=self.plan.threads)
