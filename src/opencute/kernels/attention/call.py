@@ -21,7 +21,7 @@ from opencute.base.errors import ArgumentError
 from opencute.kernels.arrays import host_values
 from opencute.kernels.attention.config import check_scale
 
-__all__ = ["Call", "Lengths", "class_of", "fits", "refuse_narrow"]
+__all__ = ["Call", "Lengths", "class_of", "fits", "refuse_narrow", "window_of"]
 
 _CLASSES = {
     "float16": cutlass.Float16, "bfloat16": cutlass.BFloat16,
@@ -89,7 +89,7 @@ class Call:
             for side, t, longest in (("q", q, lengths.longest_q), ("k", k, lengths.longest_k)):
                 starts = lengths.starts_q if side == "q" else lengths.starts_k
                 _check_starts(side, starts, int(t.shape[0]), longest)
-        window = _window(window, int(q.shape[-3]), int(k.shape[-3]))
+        window = window_of(window, int(q.shape[-3]), int(k.shape[-3]))
         return cls(q, k, v, lengths, dtype, causal, scale, window, factors[2])
 
     def whole(self, array: Any) -> Any:
@@ -146,7 +146,7 @@ def fits(name: str, array: Any, q: Any) -> None:
         )  # fmt: skip
 
 
-def _window(window: Any, queries: int, keys: int) -> tuple[int | None, int | None] | None:
+def window_of(window: Any, queries: int, keys: int) -> tuple[int | None, int | None] | None:
     """The window as two numbers, or None where it hides nothing.
 
     Numbers that hide nothing are left out, so that kernels meet none that exceeds 32 bits.

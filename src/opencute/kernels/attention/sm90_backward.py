@@ -205,7 +205,7 @@ def clear(
         zeros = cute.make_rmem_tensor(8, plan.dtype)
         zeros.fill(0.0)
         across = plan.head_dim // 8
-        for at in range(valid * across + worker.tid, rows * across, plan.threads):
+        for at in range(valid * across + worker.place(), rows * across, plan.threads):
             cute.autovec_copy(zeros, worker.piece(which, at // across, at % across, stage))
         cute.arch.fence_proxy("async.shared", space="cta")
         worker.meet()
@@ -323,7 +323,7 @@ def store_rows(worker: cutlass.Constexpr[Worker], into: Any):
     """
     plan, reach = worker.plan, worker.reach
     across = plan.head_dim // 8
-    for at in range(worker.tid, reach.keys_left * across, plan.threads):
+    for at in range(worker.place(), reach.keys_left * across, plan.threads):
         row, column = at // across, at % across
         for i in cutlass.range_constexpr(2):
             held = cute.make_rmem_tensor(8, plan.dtype)
@@ -343,7 +343,6 @@ def store_tiles(worker: cutlass.Constexpr[Worker], stores: Any):
                 atom, s, g = stores[i]
                 cute.copy(atom, s, g)
         cute.arch.cp_async_bulk_commit_group()
-        cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
 @cute.jit
@@ -365,6 +364,8 @@ def finish(worker: cutlass.Constexpr[Worker], stores: Any, into: Any, scale: Any
     else:
         worker.meet()
         store_rows(worker, into)
+    if worker.stores():
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
 def rows_of(tensor: Any, head: Any, batch: Any, first: Any, plan: WarpgroupBackwardPlan) -> Any:

@@ -171,6 +171,10 @@ class Worker:
         part = cute.local_tile(self.shared[which], (1, 8, 1), (row, column, stage))
         return cute.make_tensor(part.iterator, cute.make_layout(8))
 
+    def place(self) -> Any:
+        """The same as `tid`, but kept in no register."""
+        return 32 * cute.arch.make_warp_uniform(self.tid // 32) + cute.arch.lane_idx()
+
     def meet(self) -> None:
         """Wait for all threads that compute."""
         cute.arch.barrier(barrier_id=ALL, number_of_threads=self.plan.threads)
