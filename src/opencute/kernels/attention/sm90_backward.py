@@ -80,8 +80,8 @@ def produce(
             handle = once[i].acquire_and_advance()
             cute.copy(parts[i][0], parts[i][1], parts[i][2], tma_bar_ptr=handle.barrier)
             handle.commit()
-        for step in range(count * plan.group):
-            served, tile = locate(step, head, first, count, plan)
+        served, tile = head * plan.group, first
+        for _ in range(count * plan.group):
             for i in cutlass.range_constexpr(2):
                 handle = (queries, grads)[i].acquire_and_advance()
                 atom, g, s = parts[2 + i]
@@ -90,6 +90,7 @@ def produce(
                 )
                 load_stats(stats, reach.base + tile, served, i, handle)
                 handle.commit()
+            served, tile = onward((served, tile), first, count, plan)
 
 
 @cute.jit
@@ -102,13 +103,14 @@ def load_stats(stats: Any, at: Any, head: Any, which: cutlass.Constexpr[int], ha
         cute.copy(run, source, stats[1 + which][None, handle.index], mbar_ptr=handle.barrier)
 
 
-@cute.jit
-def locate(step: Any, head: Any, first: Any, count: Any, plan: cutlass.Constexpr[Any]):
-    """Head and tile of queries of a step."""
-    if cutlass.const_expr(plan.group == 1):
-        return head, first + step
-    which = step // count
-    return head * plan.group + which, first + (step - which * count)
+def onward(place: Any, first: Any, count: Any, plan: WarpgroupBackwardPlan) -> tuple[Any, Any]:
+    """Head and tile of queries behind those of `place`; carried along, as a division by `count`
+    takes registers that there are not."""
+    served, tile = place
+    if plan.group == 1:
+        return served, tile + 1
+    wraps = tile + 1 == first + count
+    return cute.where(wraps, served + 1, served), cute.where(wraps, first, tile + 1)
 
 
 class Sums:
@@ -205,7 +207,7 @@ def clear(
         zeros = cute.make_rmem_tensor(8, plan.dtype)
         zeros.fill(0.0)
         across = plan.head_dim // 8
-        for at in range(valid * across + worker.place(), rows * across, plan.threads):
+        for at in range(valid * across + worker.tid, rows * across, plan.threads):
             cute.autovec_copy(zeros, worker.piece(which, at // across, at % across, stage))
         cute.arch.fence_proxy("async.shared", space="cta")
         worker.meet()
@@ -224,13 +226,15 @@ def visit(
     Args:
         loads: pipelines of Q and dO.
         states: of them, of this tile's buffers.
-        place, after: head and tile of queries, and those of the next one.
+        place: head and tile of queries.
+        after: the next tile of queries.
         last: whether no tile follows.
     """
     plan = worker.plan
     queries, grads = loads
     of_q, of_g = states
     head, tile = place
+    worker.renew()
     grads.consumer_wait(of_g)
     if cutlass.const_expr(plan.ragged):
         clear(worker, 3, of_g.index, worker.reach.queries_left(tile), plan.m)
@@ -266,7 +270,7 @@ def visit(
     if cutlass.const_expr(not last):
         queries.consumer_wait(following)
         if cutlass.const_expr(plan.ragged):
-            clear(worker, 2, following.index, worker.reach.queries_left(after[1]), plan.m)
+            clear(worker, 2, following.index, worker.reach.queries_left(after), plan.m)
         warpgroup.fence()
         worker.start_scores(following.index)
     if cutlass.const_expr(plan.atomics):
@@ -292,12 +296,12 @@ def consume(
         kind = pipeline.PipelineUserType.Consumer
         of_q = pipeline.make_pipeline_state(kind, plan.stages)
         of_g = pipeline.make_pipeline_state(kind, plan.grads)
-        place = locate(cutlass.Int32(0), head, first, count, plan)
+        served, tile = head * plan.group, first
         loads[0].make_consumer().wait()
         loads[2].consumer_wait(of_q)
         if cutlass.const_expr(plan.ragged):
             clear(worker, 0, 0, worker.reach.keys_left, plan.n)
-            clear(worker, 2, of_q.index, worker.reach.queries_left(place[1]), plan.m)
+            clear(worker, 2, of_q.index, worker.reach.queries_left(tile), plan.m)
         warpgroup.fence()
         worker.start_scores(of_q.index)
         loads[1].make_consumer().wait()
@@ -305,12 +309,11 @@ def consume(
             clear(worker, 1, 0, worker.reach.keys_left, plan.n)
         warpgroup.wait_group(0)
         for step in range(steps - 1):
-            place = locate(step, head, first, count, plan)
-            after = locate(step + 1, head, first, count, plan)
-            visit(worker, sums, loads[2:], (of_q, of_g), step, place, after, scale_log2, False)
+            place, (served, tile) = (served, tile), onward((served, tile), first, count, plan)
+            visit(worker, sums, loads[2:], (of_q, of_g), step, place, tile, scale_log2, False)
             of_q.advance()
             of_g.advance()
-        place = locate(steps - 1, head, first, count, plan)
+        place = (served, tile)
         visit(worker, sums, loads[2:], (of_q, of_g), steps - 1, place, None, scale_log2, True)
 
 
@@ -323,7 +326,7 @@ def store_rows(worker: cutlass.Constexpr[Worker], into: Any):
     """
     plan, reach = worker.plan, worker.reach
     across = plan.head_dim // 8
-    for at in range(worker.place(), reach.keys_left * across, plan.threads):
+    for at in range(worker.tid, reach.keys_left * across, plan.threads):
         row, column = at // across, at % across
         for i in cutlass.range_constexpr(2):
             held = cute.make_rmem_tensor(8, plan.dtype)
@@ -353,10 +356,11 @@ def finish(worker: cutlass.Constexpr[Worker], stores: Any, into: Any, scale: Any
         stores: for each an atom, shared memory and coordinates.
         into: as for `store_rows`, or None where each batch has its own keys.
     """
+    worker.renew()
     worker.rK.store(worker.rK.load() * scale)
     worker.meet()  # nobody reads K and V any more
     for i in cutlass.range_constexpr(2):
-        worker.put_results((worker.rK, worker.rV)[i], worker.sKV[i])
+        worker.put_results((worker.rK, worker.rV)[i], i)
     if cutlass.const_expr(not worker.plan.ragged):
         store_tiles(worker, stores)
     elif worker.reach.keys_left >= worker.plan.n:
