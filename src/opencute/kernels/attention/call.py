@@ -20,6 +20,7 @@ import opencute as cutlass
 from opencute.base.errors import ArgumentError
 from opencute.kernels.arrays import host_values
 from opencute.kernels.attention.config import check_scale
+from opencute.kernels.attention.scales import factors_of
 
 __all__ = ["Call", "Lengths", "class_of", "fits", "refuse_narrow", "window_of"]
 
@@ -61,28 +62,26 @@ class Call:
     scale: float
     window: tuple[int | None, int | None] | None = None
     gain: float = 1.0
+    of_heads: tuple[Any, Any, Any] = (None, None, None)
 
     @classmethod
     def of(
         cls, q: Any, k: Any, v: Any, lengths: Lengths | None, causal: bool, scale: float | None,
         window: tuple[int | None, int | None] | None = None,
-        scales: tuple[float | None, ...] = (None, None, None),
+        scales: tuple[Any, ...] = (None, None, None),
     ) -> Call:  # fmt: skip
         """The arguments of a call, checked."""
         rank = 4 if lengths is None else 3
         dtype = _check(rank, q, k, v)
         scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
-        factors = [1.0 if x is None else float(x) for x in scales]
         if dtype.width != 8 and any(x is not None for x in scales):
             raise ArgumentError(
                 "only e4m3 has scales", code="OC2525", expected="three of float8_e4m3fn",
                 found=str(q.dtype), hint="omit q_scale, k_scale and v_scale",
             )  # fmt: skip
-        if not all(0.0 < x < 2.0**127 for x in factors):
-            raise ArgumentError(
-                "the scale is not positive and finite", code="OC2522", found=factors
-            )
-        scale *= factors[0] * factors[1]
+        batches = int(q.shape[0]) if lengths is None else int(lengths.starts_q.shape[0]) - 1
+        (of_q, of_k, gain), arrays = factors_of(scales, q, batches, int(k.shape[-2]))
+        scale *= of_q * of_k
         check_scale(scale)
         if lengths is not None:
             _check_lengths(lengths, int(q.shape[0]), int(k.shape[0]))
@@ -90,7 +89,7 @@ class Call:
                 starts = lengths.starts_q if side == "q" else lengths.starts_k
                 _check_starts(side, starts, int(t.shape[0]), longest)
         window = window_of(window, int(q.shape[-3]), int(k.shape[-3]))
-        return cls(q, k, v, lengths, dtype, causal, scale, window, factors[2])
+        return cls(q, k, v, lengths, dtype, causal, scale, window, gain, arrays)
 
     def whole(self, array: Any) -> Any:
         """An array as (B, S, H, D)."""
@@ -131,6 +130,7 @@ def class_of(array: Any) -> Any:
 
 
 def refuse_narrow(call: Call) -> None:
+    """Refuse gradients of e4m3."""
     if call.dtype.width == 8:
         raise ArgumentError(
             "there are no gradients of attention in e4m3", code="OC2525",

@@ -56,7 +56,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@checked(arrays="q k v", optional="out", numbers="scale q_scale k_scale v_scale")
+@checked(arrays="q k v", optional="out", numbers="scale")
 def attention(
     q: Any,
     k: Any,
@@ -68,9 +68,9 @@ def attention(
     return_lse: bool = False,
     out: Any = None,
     config: AttentionConfig | WarpgroupConfig | None = None,
-    q_scale: float | None = None,
-    k_scale: float | None = None,
-    v_scale: float | None = None,
+    q_scale: Any = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
 ) -> Any:
     """``softmax(scale * q @ k.T) @ v`` for each head of each batch.
 
@@ -87,7 +87,9 @@ def attention(
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
         q_scale, k_scale, v_scale: what elements of `q`, `k` and `v` are multiplied with; 1 when
-            omitted. Only for e4m3; the bounds of `scale` hold for its product with the first two.
+            omitted. Only for e4m3. Numbers, or arrays of float32 on the device of `q`: one element,
+            (heads,) or (B, heads), with the heads of each, or those of `k`. The bounds of `scale`
+            hold for its product with the first two; elements on a GPU are not looked at.
 
     On sm_90a `q`, `k` and `v` may be of float8_e4m3fn, without gradients; the result is then of
     bf16, or as `out` is, and weights are rounded to e4m3. Strides are free, as long as rows start
@@ -112,7 +114,7 @@ def attention(
     arrays="q k v cu_seqlens_q cu_seqlens_k",
     optional="out",
     integers="max_seqlen_q max_seqlen_k",
-    numbers="scale q_scale k_scale v_scale",
+    numbers="scale",
 )
 def attention_varlen(
     q: Any,
@@ -129,9 +131,9 @@ def attention_varlen(
     return_lse: bool = False,
     out: Any = None,
     config: AttentionConfig | WarpgroupConfig | None = None,
-    q_scale: float | None = None,
-    k_scale: float | None = None,
-    v_scale: float | None = None,
+    q_scale: Any = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
 ) -> Any:
     """`attention` of sequences of different lengths that lie end to end.
 
@@ -339,8 +341,12 @@ def _launch_warpgroups(
     if not config.persistent:
         launch_warpgroups(*tensors, logs, scale, plan)
         return
-    gain = (call.gain,) if plan.narrow else ()
-    attention_persistent(*tensors, logs, *call.starts(), call.longest()[0], scale, plan, *gain)
+    more: tuple[Any, ...] = ()
+    if plan.narrow:
+        of_heads = (None if t is None else from_dlpack(t).mark_layout_dynamic() for t in
+                    call.of_heads)  # fmt: skip
+        more = (call.gain, *of_heads)
+    attention_persistent(*tensors, logs, *call.starts(), call.longest()[0], scale, plan, *more)
 
 
 @functools.lru_cache(256)
