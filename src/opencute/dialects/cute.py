@@ -28,7 +28,7 @@ from opencute.ir.attributes import (
     StringAttr,
     quote,
 )
-from opencute.ir.builder import build, build1
+from opencute.ir.builder import build, build1, known_here
 from opencute.ir.core import Op, OpResult, Value
 from opencute.ir.declare import (
     ANY,
@@ -502,10 +502,17 @@ class PrintOp(Op):
 
 def ptr_add(ptr: Value, offset: Value, align: int) -> OpResult:
     """`ptr` moved by `offset` elements; `align` is what is known of the result, in bytes."""
+    known = known_here()
+    key = (ptr, offset, align)
+    if known is not None and (found := known.get(key)) is not None:
+        return found
     t = ptr.type
     assert isinstance(t, PtrType)
     type = PtrType(t.element, t.space, align, t.swizzle)
-    return build1("cute.ptr_add", (ptr, offset), type)
+    made = build1("cute.ptr_add", (ptr, offset), type)
+    if known is not None:
+        known[key] = made
+    return made
 
 
 def recast(ptr: Value, type: PtrType) -> OpResult:
