@@ -98,6 +98,8 @@ class Numeric(metaclass=NumericMeta):
         self.div = 1
         self.nonneg = False
         self.is_index = False
+        if not isinstance(value, Value):
+            value = getattr(value, "__opencute_value__", value)
         if isinstance(value, Value):
             expected = ir_type(self.dtype)
             if value.type is not expected:
@@ -106,9 +108,7 @@ class Numeric(metaclass=NumericMeta):
                     code="OC1201", expected=expected, found=value.type,
                 )  # fmt: skip
             self.value = value
-            return
-        value = getattr(value, "__opencute_value__", value)
-        if isinstance(value, Numeric):
+        elif isinstance(value, Numeric):
             other = value.to(type(self))
             self.value, self.div = other.value, other.div
             self.nonneg, self.is_index = other.nonneg, other.is_index
