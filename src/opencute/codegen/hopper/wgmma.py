@@ -53,7 +53,7 @@ class _Assembly:
         constraints += [c for c, _, _ in self.inputs] + ["~{memory}"] * memory
         args = [f"{t} {v}" for t, v in self.registers] + [f"{t} {v}" for _, t, v in self.inputs]
         types = [t for t, _ in self.registers]
-        struct = "{ " + ", ".join(types) + " }"
+        struct = e.module.struct(types)
         ret = "void" if n == 0 else types[0] if n == 1 else struct
         group = e.module.attribute_group("convergent nounwind")
         call = f'call {ret} asm sideeffect "{text}", "{",".join(constraints)}"({", ".join(args)})'
