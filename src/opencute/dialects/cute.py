@@ -311,7 +311,8 @@ class PtrAddOp(Op):
     def verify(self) -> None:
         src, dst = self.ptr.type, self.out.type
         assert isinstance(src, PtrType) and isinstance(dst, PtrType)
-        if replace(src, align=1) != replace(dst, align=1):
+        before, after = ((t.element, t.space, t.swizzle) for t in (src, dst))
+        if before != after:
             raise VerificationError(
                 "cute.ptr_add: element, space and swizzle stay as they are",
                 code="OC1446", loc=self.loc, expected=src, found=dst,
