@@ -38,15 +38,17 @@ _Step = tuple[Value, Value, Value]
 
 def roll_products(function: Op, target: Target) -> None:
     """Roll the products of one function that are not in its innermost loops."""
-    found = [op for op in function.walk() if isinstance(op, WgmmaOp)]
-    hot = {loop for op in found if (loop := _loop_around(op, function)) is not None}
-    # A loop around a loop with products is run less often than that one.
+    for op in _seldom([op for op in function.walk() if isinstance(op, WgmmaOp)], function):
+        _roll(op)
+
+
+def _seldom(products: list[WgmmaOp], function: Op) -> list[WgmmaOp]:
+    """The products that are run less often than others."""
+    around = {op: _loop_around(op, function) for op in products}
+    hot = {loop for loop in around.values() if loop is not None}
+    # A loop around a loop with products has fewer turns than that one.
     hot -= {outer for loop in hot for outer in _around(loop, function)}
-    if not hot:
-        return
-    for op in found:
-        if _loop_around(op, function) not in hot:
-            _roll(op)
+    return [op for op in products if hot and around[op] not in hot]
 
 
 def _around(op: Op, function: Op) -> list[Op]:
