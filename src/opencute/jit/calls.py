@@ -30,6 +30,7 @@ from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
 from opencute.jit.learning import learn_call
+from opencute.jit.recording import RECORDING
 from opencute.jit.runners import ReturningRunner, Runner, make_runner
 from opencute.lang.pointers import AddressSpace
 
@@ -222,6 +223,10 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     that cannot be told (`fn.retraced_because` says why) the function is traced on each call; equal
     traces still share machine code.
     """
+    recording = RECORDING.get()
+    if recording is not None:
+        recording.append((fn, args, kwargs))
+        return None
     request = Request(fn, args, kwargs, default_options())
     key = (request.key, request.target, request.options)
     version = fn.versions.get(key)

@@ -301,4 +301,6 @@ def test_sequences_end_to_end_on_a_gpu(causal: bool) -> None:
         for a, b in zip(
             got, attention_backward(g[None, at], *one, part, logs, causal=causal), strict=True
         ):
-            torch.testing.assert_close(a[None, at], b, rtol=0, atol=4e-3 * float(b.abs().max()))
+            # One key has no derivative but for rounding, so that there is a least bound.
+            bound = 4e-3 * max(float(b.abs().max()), 1e-2)
+            torch.testing.assert_close(a[None, at], b, rtol=0, atol=bound)

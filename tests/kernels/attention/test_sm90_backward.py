@@ -162,8 +162,9 @@ def test_on_a_gpu(
     places = torch.arange(sq, device="cuda")[:, None] + sk - sq
     ahead = torch.arange(sk, device="cuda")[None] - places
     before, after = window or (None, None)
-    seen = (ahead <= (sk if after is None else after)) & (
-        ahead >= -(sk if before is None else before)
+    far = sq + sk
+    seen = (ahead <= (far if after is None else after)) & (
+        ahead >= -(far if before is None else before)
     )
     scores = (heads[0] @ heads[1].transpose(2, 3) * d**-0.5).masked_fill(~seen, -1e30)
     (torch.softmax(scores, -1) * seen @ heads[2]).backward(g.float().transpose(1, 2))

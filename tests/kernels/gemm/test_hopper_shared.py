@@ -134,6 +134,17 @@ FAULTS: dict[str, tuple[HopperConfig, str, str, str]] = {
     "telling of a free slot": (
         PAIR, "        sums.read.arrive(sums.group, lane)\n", "        pass\n", "OC3501",
     ),
+    "fence before sums are told": (
+        PAIR, "    cute.arch.fence_acq_rel_cluster()\n    cute.arch.sync_warp()\n    if cute",
+        "    cute.arch.sync_warp()\n    if cute", "OC3401",
+    ),
+    "fence before sums are read": (
+        PAIR, "    cute.arch.fence_acq_rel_cluster()\n    for rank", "    for rank", "OC3401",
+    ),
+    "fence before a slot is free": (  # its arrival may overtake the reads, and its block be gone
+        PAIR, "    cute.arch.fence_acq_rel_cluster()\n    cute.arch.sync_warp()\n    lane",
+        "    cute.arch.sync_warp()\n    lane", "OC3401",
+    ),
     "end before sums are read": (PAIR, "        _wait_read(self)\n", "        pass\n", "OC3407"),
 }  # fmt: skip
 

@@ -20,19 +20,29 @@ from __future__ import annotations
 import array
 import collections
 import contextvars
+import dataclasses
 import enum
 import functools
 import itertools
 import operator
 import types
+import weakref
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from opencute.frontend.state.objects import fill, is_mutable_kind, is_users, parts_of, state_of
-from opencute.frontend.state.stores import Globals, facts_of
+from opencute.frontend.state.objects import (
+    fill,
+    is_holder,
+    is_mutable_kind,
+    is_users,
+    parts_of,
+    state_of,
+)
+from opencute.frontend.state.stores import Globals, facts_of, is_odd_kind
+from opencute.lang.tiled.atoms import MmaAtom
 
-__all__ = ["is_iterator", "keep", "kept_parts", "kept_state", "own_cells", "snapshot"]
+__all__ = ["is_inert", "is_iterator", "keep", "kept_parts", "kept_state", "own_cells", "snapshot"]
 
 _LARGE = 1 << 12
 _CONTENTS = "cell_contents"
@@ -138,6 +148,21 @@ def kept_parts(obj: Any) -> Iterable[Any]:
     if _is_container(obj):
         return (type(obj), *([obj.__dict__] if hasattr(obj, "__dict__") else ()))
     return (*parts, type(obj)) if _is_class(type(obj)) else parts
+
+
+@functools.lru_cache(maxsize=4096)
+def is_inert(kind: type) -> bool:
+    """Whether an object of a class has nothing that can change, and leads to nothing that has."""
+    holders = (
+        types.FunctionType, types.CellType, types.ModuleType, types.MethodType, type, tuple,
+        functools.partial, weakref.ref, MmaAtom, dict, *_DEQUES,
+    )  # fmt: skip
+    return not (
+        issubclass(kind, holders)
+        or is_mutable_kind(kind) or is_odd_kind(kind) or is_holder(kind)
+        or _is_special(kind) or _has_snapshot(kind)
+        or dataclasses.is_dataclass(kind) or kind.__module__ == "opencute.jit.functions"
+    )  # fmt: skip
 
 
 def _of_class(kind: type) -> list[Any]:

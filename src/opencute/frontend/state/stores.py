@@ -30,8 +30,8 @@ from typing import Any
 from opencute.frontend.state.objects import is_mutable, is_users
 
 __all__ = [
-    "CodeFacts", "Globals", "attributes", "codes_in", "facts_of", "forget_globals", "is_odd",
-    "stored_names", "used_by",
+    "STORE_ATTR", "CodeFacts", "Globals", "attributes", "codes_in", "facts_of", "forget_globals",
+    "has_opcode", "is_odd", "is_odd_kind", "stored_names", "used_by",
 ]  # fmt: skip
 
 _BY_NAME = frozenset(
@@ -51,6 +51,16 @@ def codes_in(code: types.CodeType) -> Iterable[types.CodeType]:
             yield from codes_in(const)
 
 
+_STORE_GLOBAL = frozenset({dis.opmap["STORE_GLOBAL"]})
+STORE_ATTR = frozenset(dis.opmap[n] for n in ("STORE_ATTR", "DELETE_ATTR"))
+
+
+def has_opcode(code: types.CodeType, which: frozenset[int]) -> bool:
+    """Whether one of some opcodes may be in code (not that of functions in it); a look at bytes,
+    where `dis` makes an object of each instruction."""
+    return not which.isdisjoint(code.co_code[::2])
+
+
 class CodeFacts:
     """What is asked about code at each branch and loop that can reach it."""
 
@@ -61,6 +71,8 @@ class CodeFacts:
         self.mentioned = sorted({n for one in codes_in(code) for n in one.co_names})
         self.globals_set = tuple(
             {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
+            if has_opcode(code, _STORE_GLOBAL)
+            else ()
         )
         self.names = code.co_names
         # What was carried by name is not one of the variables that a function shares with others.
@@ -92,7 +104,7 @@ def _stored_names(code: types.CodeType) -> frozenset[str]:
     for one in codes_in(code):
         own: bool = False
         before: Any = None
-        for i in dis.get_instructions(one):
+        for i in dis.get_instructions(one) if has_opcode(one, STORE_ATTR) else ():
             if i.opname in ("STORE_ATTR", "DELETE_ATTR"):
                 # `self.x = ...` loads it just before, `self.x += ...` copies it first.
                 if not _is_self(before) and not (own and before.opname in ("SWAP", "ROT_TWO")):
@@ -114,7 +126,8 @@ def _is_self(instruction: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_users_kind(kind: type) -> bool:
+def is_odd_kind(kind: type) -> bool:
+    """Whether `is_odd` has to look at an object of a class."""
     return is_users(kind) or issubclass(kind, BaseException)
 
 
@@ -128,7 +141,7 @@ def is_odd(obj: Any) -> bool:
         return top not in sys.stdlib_module_names and is_users(_Named(obj.__name__))
     if isinstance(obj, type):
         return is_users(obj) and issubclass(obj, enum.Enum | BaseException)
-    return _is_users_kind(kind) and kind.__dictoffset__ != 0
+    return is_odd_kind(kind) and kind.__dictoffset__ != 0
 
 
 class _Named:

@@ -53,6 +53,7 @@ from opencute.kernels.attention.sm90_backward import attention_backward as launc
 from opencute.kernels.attention.sm90_backward_plan import WarpgroupBackwardPlan
 from opencute.kernels.attention.sm90_persistent import attention_persistent
 from opencute.kernels.checked import checked
+from opencute.kernels.tuned import tuned
 
 __all__ = [
     "attention", "attention_backward", "attention_varlen", "attention_varlen_backward",
@@ -64,6 +65,7 @@ _CLASSES = {
 }  # fmt: skip
 
 
+@tuned("attention", "q k causal window")
 @checked(arrays="q k v", optional="out", numbers="scale q_scale k_scale v_scale")
 def attention(
     q: Any,
@@ -166,6 +168,7 @@ def attention_varlen(
     return _attention(call, return_lse, out, config)
 
 
+@tuned("attention_backward", "q k causal window deterministic")
 @checked(arrays="grad q k v out lse", numbers="scale")
 def attention_backward(
     grad: Any,

@@ -33,6 +33,7 @@ from opencute.kernels.gemm.sm90_interface import (
 )
 from opencute.kernels.gemm.sm90_plan import HopperConfig
 from opencute.kernels.gemm.visitors import Operand, Visitor, usual
+from opencute.kernels.tuned import tuned
 
 __all__ = ["gemm", "problem_of"]
 
@@ -52,6 +53,7 @@ _RESULTS = ("float16", "bfloat16", "float32", "int32")
 _NARROW = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2")  # results of Hopper's kernels too
 
 
+@tuned("gemm", "a b out tf32")
 @checked(arrays="a b", optional="c bias residual out", numbers="alpha beta")
 def gemm(
     a: Any,
@@ -290,7 +292,13 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
         if operand.kind in ("load", "store"):
             value = _batched(value, call.d.shape[0])
             value = value.swapaxes(1, 2) if call.swapped else value
-            if operand.kind == "load" and not row_major(value):
+            again = _repeats(value)
+            if operand.kind == "store" and (again or _repeats(value.swapaxes(0, 2))):
+                raise ArgumentError(
+                    f"elements of {name}, which is written, are at the same place", code="OC2540",
+                    expected="a matrix", found=strides(operand.value),
+                )  # fmt: skip
+            if operand.kind == "load" and (again or not row_major(value)):
                 value = _compact(value)
         placed[name] = Operand(operand.kind, value)
     return Visitor(epilogue.fn, gated=epilogue.gated, **placed)
