@@ -102,11 +102,9 @@ class _Verifier:
         if op in seen:
             raise _error(op, "OC1456", "stands in the IR twice")
         seen.add(op)
-        i = 0
-        for r in op.results:
+        for i, r in enumerate(op.results):
             if r.owner is not op or r.index != i:
                 raise _error(op, "OC1456", f"result {i} belongs to another operation")
-            i += 1
 
     def symbols(self, op: Op) -> None:
         """What the attributes refer to."""
