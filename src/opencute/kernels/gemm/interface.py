@@ -385,6 +385,7 @@ class _Call:
             )
         return TensorCorePlan(
             dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
+            ahead=config.ahead, gap=config.gap, turning=config.turning, level=config.level,
             **common,
         )  # fmt: skip
 

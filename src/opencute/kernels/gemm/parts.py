@@ -11,6 +11,8 @@ In: matrices of a batch, as tensors (rows, columns, batch). Out: what a thread b
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import opencute as cutlass
@@ -101,7 +103,7 @@ def gmem_copy(
 ) -> Any:
     """A tiled copy of a tile of global memory: neighbouring threads take neighbouring vectors."""
     atom = copy_atom(dtype, vec) if atom is None else atom
-    along = min(tile[1 if row_major else 0] // vec, threads)
+    along = math.gcd(tile[1 if row_major else 0] // vec, threads)
     across = threads // along
     if row_major:
         where = cute.make_layout((across, along), stride=(along, 1))
@@ -152,6 +154,7 @@ class TileLoad:
         m, k = (cute.size(self.s, mode=[i]) for i in (1, 2))
         # Addresses of many copies do not fit in registers: a loop computes them.
         self.looped = m * k > MOST_COPIES
+        self.count = 1 if self.looped else m * k  # pieces
         self.c = None if even else part.partition_S(c)
         if not even and not self.looped:
             coords = self.c
@@ -190,6 +193,26 @@ class TileLoad:
             self.s[None, None, None, stage],
             None if self.even else self.inside,
         )
+
+    def pieces(self, k: Any, stage: Any, there: Any) -> list[Callable[[], None]]:
+        """`tile` in pieces that may be started apart; nothing is read unless `there`."""
+        if self.looped:
+            return [lambda: tile_where(self, k, stage, there)]
+        m, columns = (cute.size(self.s, mode=[i]) for i in (1, 2))
+
+        def piece(i: int, j: int) -> None:
+            pred = cute.make_rmem_tensor((1,), cutlass.Boolean)
+            pred[0] = there if self.even else there & self.inside[0, i, 0]
+            cute.copy(self.copy, self.g[None, i, j, k], self.s[None, i, j, stage], pred=pred)
+
+        return [lambda i=i, j=j: piece(i, j) for j in range(columns) for i in range(m)]
+
+
+@cute.jit
+def tile_where(load: cutlass.Constexpr, k: Any, stage: Any, there: Any):
+    """Start the copy of tile `k` to a stage if there is such a tile."""
+    if there:
+        load.tile(k, stage)
 
 
 def operand_loads(

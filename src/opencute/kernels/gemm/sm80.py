@@ -34,6 +34,7 @@ from opencute.kernels.gemm.parts import (
     spread_bias,
 )
 from opencute.kernels.gemm.share import Share, give, take
+from opencute.kernels.gemm.sm80_order import Event, Order
 
 __all__ = [
     "TensorCorePlan", "gemm_kernel", "shared_gemm_kernel", "shared_tensor_core_gemm",
@@ -75,6 +76,16 @@ class TensorCorePlan:
     bias_axis: int = 1
     activation: Callable[[Any], Any] | None = None
     rounded: bool = True
+    ahead: int = 16
+    gap: int = 4
+    turning: bool = True
+    level: int = 1
+
+    def order(self, rD: Any, rA: Any, loads: Any) -> Order:
+        """What a warp does with a tile, in order."""
+        m, n, steps = (cute.size(t, mode=[i]) for t, i in ((rD, 1), (rD, 2), (rA, 2)))
+        copies = sum(load.count for load in loads)
+        return Order(m, n, steps, copies, self.ahead, self.gap, self.turning)
 
     @property
     def threads(self) -> int:
@@ -237,35 +248,53 @@ def multiply(
     thr_A, thr_B = read_A.get_slice(tid), read_B.get_slice(tid)
     from_A, from_B = thr_A.partition_S(sA), thr_B.partition_S(sB)
     into_A, into_B = thr_A.retile(rA), thr_B.retile(rB)
+    order = plan.order(rD, rA, loads)
 
-    # Registers of the first step of k.
+    def held(event: Event) -> Any:
+        return (rA if event.what == "A" else rB)[None, event.m + event.n, event.step]
+
+    def read(event: Event, stage: Any) -> None:
+        if event.what == "A":
+            part = (event.m, event.step)
+            cute.copy(read_A, from_A[None, *part, stage], into_A[None, *part])
+        else:
+            part = (event.n // order.pair, event.step)
+            cute.copy(read_B, from_B[None, *part, stage], into_B[None, *part])
+
     cute.arch.cp_async_wait_group(plan.stages - 2)
     cute.arch.sync_threads()
-    cute.copy(read_A, from_A[None, None, 0, 0], into_A[None, None, 0])
-    cute.copy(read_B, from_B[None, None, 0, 0], into_B[None, None, 0])
-
-    read = cutlass.Int32(0)
+    for event in order.before():
+        read(event, 0)
+    stage = cutlass.Int32(0)
     write = cutlass.Int32(plan.stages - 1)
-    steps = cute.size(rA, mode=[2])
     for k_tile in range(count):
-        for step in cutlass.range_constexpr(steps):
-            if cutlass.const_expr(step == steps - 1):
+        after = k_tile + (plan.stages - 1)
+        pieces = [
+            piece
+            for load in loads
+            for piece in load.pieces(after if whole else first + after, write, after < count)
+        ]
+        for event in order.trip():
+            if cutlass.const_expr(event.what == "wait"):
                 # The next tile has arrived, and nobody reads the one before this any more.
-                write = read
-                read = read + 1
-                if read == plan.stages:
-                    read = cutlass.Int32(0)
+                cute.arch.cp_async_commit_group()
+                write = stage
+                stage = stage + 1
+                if stage == plan.stages:
+                    stage = cutlass.Int32(0)
                 cute.arch.cp_async_wait_group(plan.stages - 2)
                 cute.arch.sync_threads()
-            after = (step + 1) % steps
-            cute.copy(read_A, from_A[None, None, after, read], into_A[None, None, after])
-            cute.copy(read_B, from_B[None, None, after, read], into_B[None, None, after])
-            if cutlass.const_expr(step == 0):
-                next_tiles(loads, first, k_tile, count, write, plan.stages, whole)
-            if cutlass.const_expr(plan.dtype is cutlass.TFloat32 and plan.rounded):
-                round_to_tf32(rA[None, None, step])
-                round_to_tf32(rB[None, None, step])
-            cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
+            elif cutlass.const_expr(event.what == "copy"):
+                pieces[event.m]()
+            elif cutlass.const_expr(event.what == "mma"):
+                if cutlass.const_expr(plan.dtype is cutlass.TFloat32 and plan.rounded):
+                    for fragment in order.new_needs(event):
+                        round_to_tf32(held(fragment))
+                acc = rD[None, event.m, event.n]
+                a, b = rA[None, event.m, event.step], rB[None, event.n, event.step]
+                cute.gemm(mma, acc, a, b, acc)
+            else:
+                read(event, stage)
     cute.arch.cp_async_wait_group(0)
     return rD
 
@@ -416,7 +445,7 @@ def tensor_core_gemm(
     """
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan, plan.dtype)
     gemm_kernel(mA, mB, mC, bias, mR, mD, alpha, beta, plan.tiled_mma(), plan).launch(
-        grid=grid_of(mD, plan.tile[:2]), block=[plan.threads, 1, 1]
+        grid=grid_of(mD, plan.tile[:2]), block=[plan.threads, 1, 1], opt_level=plan.level
     )
 
 
@@ -443,4 +472,6 @@ def shared_tensor_core_gemm(
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan, plan.dtype)
     shared_gemm_kernel(
         mA, mB, mC, bias, mR, mD, alpha, beta, sums, flags, plan.tiled_mma(), plan
-    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1])
+    ).launch(
+        grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level
+    )
