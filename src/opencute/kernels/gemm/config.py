@@ -78,7 +78,9 @@ class GemmConfig:
     ahead: int = 16
     gap: int = 4
     turning: bool = True
-    level: int = 1
+    level: int = 3
+    ring: bool = False
+    start: int = 0
     split: int = 1
     stream: int = 0
 

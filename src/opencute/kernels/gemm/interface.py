@@ -381,12 +381,13 @@ class _Call:
         if kind == "f32":
             vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]
             return SimtPlan(
-                vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved, **common
+                vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved,
+                level=config.level, **common
             )
         return TensorCorePlan(
             dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
             ahead=config.ahead, gap=config.gap, turning=config.turning, level=config.level,
-            **common,
+            ring=config.ring, start=config.start, **common,
         )  # fmt: skip
 
 

@@ -329,7 +329,7 @@ def combine(values: Any, plan: Any, alpha: Any, c: Any, beta: Any, bias: Any, re
 @cute.jit
 def fill_stages(
     loads: cutlass.Constexpr, first: Any, count: Any, stages: cutlass.Constexpr[int],
-    whole: cutlass.Constexpr[bool],
+    whole: cutlass.Constexpr[bool], ring: Any = None,
 ):  # fmt: skip
     """Start the copies of the first tiles along k to all stages but one.
 
@@ -344,12 +344,18 @@ def fill_stages(
     else:
         for load in loads:
             load.tile(first, 0)
-    cute.arch.cp_async_commit_group()
+    if cutlass.const_expr(ring is not None):
+        cute.arch.cp_async_mbarrier_arrive_noinc(ring)
+    else:
+        cute.arch.cp_async_commit_group()
     for stage in cutlass.range_constexpr(1, stages - 1):
         if stage < count:
             for load in loads:
                 load.tile(stage if whole else first + stage, stage)
-        cute.arch.cp_async_commit_group()
+        if cutlass.const_expr(ring is not None):
+            cute.arch.cp_async_mbarrier_arrive_noinc(ring + stage)
+        else:
+            cute.arch.cp_async_commit_group()
 
 
 @cute.jit

@@ -80,12 +80,16 @@ class TensorCorePlan:
     gap: int = 4
     turning: bool = True
     level: int = 1
+    ring: bool = False
+    start: int = 0
 
     def order(self, rD: Any, rA: Any, loads: Any) -> Order:
         """What a warp does with a tile, in order."""
         m, n, steps = (cute.size(t, mode=[i]) for t, i in ((rD, 1), (rD, 2), (rA, 2)))
         copies = sum(load.count for load in loads)
-        return Order(m, n, steps, copies, self.ahead, self.gap, self.turning)
+        return Order(
+            m, n, steps, copies, self.ahead, self.gap, self.turning, start=self.start
+        )
 
     @property
     def threads(self) -> int:
@@ -177,8 +181,10 @@ def gemm_kernel(
     """A block for each tile of D."""
     tid, _, _ = cute.arch.thread_idx()
     at = block_of(mD, plan.tile[:2], plan.group)
-    memory = utils.SmemAllocator().allocate(plan.smem_bytes(mD.element_type), 1024)
-    rD = multiply(mA, mB, at, 0, 0, memory, mma, tid, plan, True)
+    smem = utils.SmemAllocator()
+    memory = smem.allocate(plan.smem_bytes(mD.element_type), 1024)
+    ring = smem.allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
+    rD = multiply(mA, mB, at, 0, 0, memory, mma, tid, plan, True, ring)
     finish(rD, mC, mBias, mR, mD, alpha, beta, at, memory, mma, tid, plan)
 
 
@@ -218,7 +224,7 @@ def shared_gemm_kernel(
 @cute.jit
 def multiply(
     mA: Any, mB: Any, at: Any, first: Any, count: Any, memory: Any, mma: Any, tid: Any,
-    plan: cutlass.Constexpr[TensorCorePlan], whole: cutlass.Constexpr[bool],
+    plan: cutlass.Constexpr[TensorCorePlan], whole: cutlass.Constexpr[bool], ring: Any = None,
 ):  # fmt: skip
     """The accumulators of a tile.
 
@@ -236,7 +242,14 @@ def multiply(
     loads, k_tiles = operand_loads((mA, mB), at, (sA, sB), plan.dtype, tid, plan)
     if cutlass.const_expr(whole):
         count = k_tiles
-    fill_stages(loads, first, count, plan.stages, whole)
+    if cutlass.const_expr(plan.ring):
+        if tid == 0:
+            for i in range(plan.stages):
+                cute.arch.mbarrier_init(ring + i, plan.threads)
+                cute.arch.mbarrier_init(ring + (plan.stages + i), plan.threads // 32)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.sync_threads()
+    fill_stages(loads, first, count, plan.stages, whole, ring)
 
     thr_mma = mma.get_slice(tid)
     rA = mma.make_fragment_A(thr_mma.partition_A(sA)[None, None, None, 0])
@@ -261,12 +274,17 @@ def multiply(
             part = (event.n // order.pair, event.step)
             cute.copy(read_B, from_B[None, *part, stage], into_B[None, *part])
 
-    cute.arch.cp_async_wait_group(plan.stages - 2)
-    cute.arch.sync_threads()
+    if cutlass.const_expr(plan.ring):
+        cute.arch.mbarrier_wait(ring, 0)
+    else:
+        cute.arch.cp_async_wait_group(plan.stages - 2)
+        cute.arch.sync_threads()
     for event in order.before():
         read(event, 0)
     stage = cutlass.Int32(0)
+    phase = cutlass.Int32(0)
     write = cutlass.Int32(plan.stages - 1)
+    write_phase = cutlass.Int32(0)
     for k_tile in range(count):
         after = k_tile + (plan.stages - 1)
         pieces = [
@@ -275,15 +293,29 @@ def multiply(
             for piece in load.pieces(after if whole else first + after, write, after < count)
         ]
         for event in order.trip():
-            if cutlass.const_expr(event.what == "wait"):
+            if cutlass.const_expr(event.what == "acquire"):
+                if cutlass.const_expr(plan.ring):
+                    cute.arch.mbarrier_wait(ring + (plan.stages + write), write_phase ^ 1)
+            elif cutlass.const_expr(event.what == "wait"):
                 # The next tile has arrived, and nobody reads the one before this any more.
-                cute.arch.cp_async_commit_group()
+                if cutlass.const_expr(plan.ring):
+                    cute.arch.cp_async_mbarrier_arrive_noinc(ring + write)
+                    cute.arch.sync_warp()
+                    if tid % 32 == 0:
+                        cute.arch.mbarrier_arrive(ring + (plan.stages + stage))
+                else:
+                    cute.arch.cp_async_commit_group()
                 write = stage
+                write_phase = phase ^ 1
                 stage = stage + 1
                 if stage == plan.stages:
                     stage = cutlass.Int32(0)
-                cute.arch.cp_async_wait_group(plan.stages - 2)
-                cute.arch.sync_threads()
+                    phase = phase ^ 1
+                if cutlass.const_expr(plan.ring):
+                    cute.arch.mbarrier_wait(ring + stage, phase)
+                else:
+                    cute.arch.cp_async_wait_group(plan.stages - 2)
+                    cute.arch.sync_threads()
             elif cutlass.const_expr(event.what == "copy"):
                 pieces[event.m]()
             elif cutlass.const_expr(event.what == "mma"):
@@ -295,6 +327,7 @@ def multiply(
                 cute.gemm(mma, acc, a, b, acc)
             else:
                 read(event, stage)
+    cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
     return rD
 

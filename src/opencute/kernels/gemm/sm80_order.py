@@ -55,6 +55,7 @@ class Order:
         turning: whether every other row of products goes backwards, so that it starts with what
             the one before ended with. Without that, registers of B are free earlier.
         pair: instructions along columns that one read of B feeds.
+        start: products before the first copy is started.
     """
 
     m: int
@@ -65,6 +66,7 @@ class Order:
     gap: int = 0
     turning: bool = True
     pair: int = 2
+    start: int = 0
 
     def products(self) -> list[Event]:
         """The products of a tile, row by row."""
@@ -119,7 +121,7 @@ class Order:
             at = number % count
             due.setdefault(at, []).append(read._replace(later=number < 0))
         found: list[Event] = []
-        started = 0
+        started, start = 0, min(self.start, wait // 2)
         for number, product in enumerate(products):
             reads_now = due.get(number, [])
             found += [read for read in reads_now if not read.later]
@@ -127,7 +129,10 @@ class Order:
                 found.append(Event("wait"))
             found += [read for read in reads_now if read.later]
             found.append(product)
-            share = self.copies * (number + 1) // wait if number < wait else self.copies
+            if number == start:
+                found.append(Event("acquire"))
+            share = self.copies * max(number + 1 - start, 0) // (wait - start)
+            share = share if number < wait else self.copies
             found += [Event("copy", i) for i in range(started, share)]
             started = share
         return found if wait < count else [*found, Event("wait")]

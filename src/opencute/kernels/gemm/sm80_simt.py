@@ -57,6 +57,7 @@ class SimtPlan:
     bias_axis: int = 1
     activation: Callable[[Any], Any] | None = None
     interleaved: bool = True
+    level: int = 3
 
     @property
     def threads(self) -> int:
@@ -293,7 +294,7 @@ def sgemm(
     """Launch the kernel; arguments as for `tensor_core_gemm`, all of f32."""
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan)
     sgemm_kernel(mA, mB, mC, bias, mR, mD, alpha, beta, plan.tiled_mma(), plan).launch(
-        grid=grid_of(mD, plan.tile[:2]), block=[plan.threads, 1, 1]
+        grid=grid_of(mD, plan.tile[:2]), block=[plan.threads, 1, 1], opt_level=plan.level
     )
 
 
@@ -315,4 +316,6 @@ def shared_sgemm(
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan)
     shared_sgemm_kernel(
         mA, mB, mC, bias, mR, mD, alpha, beta, sums, flags, plan.tiled_mma(), plan
-    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1])
+    ).launch(
+        grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level
+    )
