@@ -81,6 +81,9 @@ class GemmConfig:
     level: int = 3
     ring: bool = False
     start: int = 0
+    rotated: bool = False
+    burst: int = 1
+    without: str = ""
     split: int = 1
     stream: int = 0
 

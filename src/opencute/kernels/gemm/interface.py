@@ -382,12 +382,12 @@ class _Call:
             vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]
             return SimtPlan(
                 vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved,
-                level=config.level, **common
+                level=config.level, ring=config.ring, rotated=config.rotated, **common
             )
         return TensorCorePlan(
             dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
             ahead=config.ahead, gap=config.gap, turning=config.turning, level=config.level,
-            ring=config.ring, start=config.start, **common,
+            ring=config.ring, start=config.start, burst=config.burst, without=config.without, **common,
         )  # fmt: skip
 
 

@@ -359,13 +359,29 @@ def fill_stages(
 
 
 @cute.jit
+def start_ring(ring: Any, plan: cutlass.Constexpr, tid: Any):
+    """Make a ring's barriers: for each stage one of all threads, which start copies, and one of all
+    warps, which read."""
+    cute.arch.sync_threads()
+    if tid == 0:
+        for i in range(plan.stages):
+            cute.arch.mbarrier_init(ring + i, plan.threads)
+            cute.arch.mbarrier_init(ring + (plan.stages + i), plan.threads // 32)
+    cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+
+
+@cute.jit
 def next_tiles(
     loads: cutlass.Constexpr, first: Any, k_tile: Any, count: Any, stage: Any,
-    stages: cutlass.Constexpr[int], whole: cutlass.Constexpr[bool],
+    stages: cutlass.Constexpr[int], whole: cutlass.Constexpr[bool], ring: Any = None,
 ):  # fmt: skip
     """Start the copies of the tiles that are needed when all others there have been used."""
     if k_tile + (stages - 1) < count:
         after = k_tile + (stages - 1)
         for load in loads:
             load.tile(after if whole else first + after, stage)
-    cute.arch.cp_async_commit_group()
+    if cutlass.const_expr(ring is not None):
+        cute.arch.cp_async_mbarrier_arrive_noinc(ring + stage)
+    else:
+        cute.arch.cp_async_commit_group()

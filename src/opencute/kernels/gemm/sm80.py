@@ -32,6 +32,7 @@ from opencute.kernels.gemm.parts import (
     operand_loads,
     row_inside,
     spread_bias,
+    start_ring,
 )
 from opencute.kernels.gemm.share import Share, give, take
 from opencute.kernels.gemm.sm80_order import Event, Order
@@ -82,13 +83,15 @@ class TensorCorePlan:
     level: int = 1
     ring: bool = False
     start: int = 0
+    burst: int = 1
+    without: str = ""
 
     def order(self, rD: Any, rA: Any, loads: Any) -> Order:
         """What a warp does with a tile, in order."""
         m, n, steps = (cute.size(t, mode=[i]) for t, i in ((rD, 1), (rD, 2), (rA, 2)))
         copies = sum(load.count for load in loads)
         return Order(
-            m, n, steps, copies, self.ahead, self.gap, self.turning, start=self.start
+            m, n, steps, copies, self.ahead, self.gap, self.turning, start=self.start, burst=self.burst
         )
 
     @property
@@ -205,14 +208,16 @@ def shared_gemm_kernel(
 ):
     """An equal part of all steps for each block."""
     tid, _, _ = cute.arch.thread_idx()
-    memory = utils.SmemAllocator().allocate(plan.smem_bytes(mD.element_type), 1024)
+    smem = utils.SmemAllocator()
+    memory = smem.allocate(plan.smem_bytes(mD.element_type), 1024)
     share = Share(mA, mD, mSums, mFlags, plan)
+    ring = smem.allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
     end = share.end
     while end > share.begin:
         tile, first, count = share.part(end)
         at = share.place(tile)
         cute.arch.sync_threads()  # nobody needs the shared memory of the part before
-        rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False)
+        rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False, ring)
         if first + count < share.k_tiles:
             give(share, rD, tid)
         else:
@@ -243,12 +248,7 @@ def multiply(
     if cutlass.const_expr(whole):
         count = k_tiles
     if cutlass.const_expr(plan.ring):
-        if tid == 0:
-            for i in range(plan.stages):
-                cute.arch.mbarrier_init(ring + i, plan.threads)
-                cute.arch.mbarrier_init(ring + (plan.stages + i), plan.threads // 32)
-        cute.arch.mbarrier_init_fence()
-        cute.arch.sync_threads()
+        start_ring(ring, plan, tid)
     fill_stages(loads, first, count, plan.stages, whole, ring)
 
     thr_mma = mma.get_slice(tid)
@@ -304,7 +304,8 @@ def multiply(
                     if tid % 32 == 0:
                         cute.arch.mbarrier_arrive(ring + (plan.stages + stage))
                 else:
-                    cute.arch.cp_async_commit_group()
+                    if cutlass.const_expr("commit" not in plan.without):
+                        cute.arch.cp_async_commit_group()
                 write = stage
                 write_phase = phase ^ 1
                 stage = stage + 1
@@ -314,10 +315,13 @@ def multiply(
                 if cutlass.const_expr(plan.ring):
                     cute.arch.mbarrier_wait(ring + stage, phase)
                 else:
-                    cute.arch.cp_async_wait_group(plan.stages - 2)
-                    cute.arch.sync_threads()
+                    if cutlass.const_expr("wait" not in plan.without):
+                        cute.arch.cp_async_wait_group(plan.stages - 2)
+                    if cutlass.const_expr("bar" not in plan.without):
+                        cute.arch.sync_threads()
             elif cutlass.const_expr(event.what == "copy"):
-                pieces[event.m]()
+                if cutlass.const_expr("copy" not in plan.without):
+                    pieces[event.m]()
             elif cutlass.const_expr(event.what == "mma"):
                 if cutlass.const_expr(plan.dtype is cutlass.TFloat32 and plan.rounded):
                     for fragment in order.new_needs(event):
@@ -325,7 +329,7 @@ def multiply(
                 acc = rD[None, event.m, event.n]
                 a, b = rA[None, event.m, event.step], rB[None, event.n, event.step]
                 cute.gemm(mma, acc, a, b, acc)
-            else:
+            elif cutlass.const_expr("read" not in plan.without):
                 read(event, stage)
     cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)

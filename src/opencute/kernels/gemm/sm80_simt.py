@@ -27,6 +27,7 @@ from opencute.kernels.gemm.parts import (
     next_tiles,
     operand_loads,
     spread_bias,
+    start_ring,
 )
 from opencute.kernels.gemm.share import Share, give, take
 
@@ -58,6 +59,8 @@ class SimtPlan:
     activation: Callable[[Any], Any] | None = None
     interleaved: bool = True
     level: int = 3
+    ring: bool = False
+    rotated: bool = False
 
     @property
     def threads(self) -> int:
@@ -115,7 +118,9 @@ def sgemm_kernel(
     """A block for each tile of D."""
     tid, _, _ = cute.arch.thread_idx()
     at = block_of(mD, plan.tile[:2], plan.group)
-    rD = multiply(mA, mB, at, 0, 0, operands_smem(plan), mma, tid, plan, True)
+    memory = operands_smem(plan)
+    ring = utils.SmemAllocator().allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
+    rD = multiply(mA, mB, at, 0, 0, memory, mma, tid, plan, True, ring)
     epilogue(rD, mC, mBias, mR, mD, alpha, beta, at, mma.get_slice(tid), plan)
 
 
@@ -139,11 +144,12 @@ def shared_sgemm_kernel(
     memory = operands_smem(plan)
     share = Share(mA, mD, mSums, mFlags, plan)
     end = share.end
+    ring = utils.SmemAllocator().allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
     while end > share.begin:
         tile, first, count = share.part(end)
         at = share.place(tile)
         cute.arch.sync_threads()  # nobody needs the shared memory of the part before
-        rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False)
+        rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False, ring)
         if first + count < share.k_tiles:
             give(share, rD, tid)
         else:
@@ -162,14 +168,16 @@ def operands_smem(plan: SimtPlan) -> tuple[Any, Any]:
 @cute.jit
 def multiply(
     mA: Any, mB: Any, at: Any, first: Any, count: Any, memory: Any, mma: Any, tid: Any,
-    plan: cutlass.Constexpr[SimtPlan], whole: cutlass.Constexpr[bool],
+    plan: cutlass.Constexpr[SimtPlan], whole: cutlass.Constexpr[bool], ring: Any = None,
 ):  # fmt: skip
     """The accumulators of a tile; arguments as in `sm80.multiply`."""
     sA, sB = memory
     loads, k_tiles = operand_loads((mA, mB), at, memory, cutlass.Float32, tid, plan)
     if cutlass.const_expr(whole):
         count = k_tiles
-    fill_stages(loads, first, count, plan.stages, whole)
+    if cutlass.const_expr(plan.ring):
+        start_ring(ring, plan, tid)
+    fill_stages(loads, first, count, plan.stages, whole, ring)
 
     thr_mma = mma.get_slice(tid)
     from_A, from_B = thr_mma.partition_A(sA), thr_mma.partition_B(sB)
@@ -179,31 +187,83 @@ def multiply(
     rD.fill(0.0)
 
     # Registers of the first step of k.
-    cute.arch.cp_async_wait_group(plan.stages - 2)
-    cute.arch.sync_threads()
+    if cutlass.const_expr(plan.ring):
+        cute.arch.mbarrier_wait(ring, 0)
+    else:
+        cute.arch.cp_async_wait_group(plan.stages - 2)
+        cute.arch.sync_threads()
     cute.autovec_copy(from_A[None, None, 0, 0], rA[None, None, 0])
     cute.autovec_copy(from_B[None, None, 0, 0], rB[None, None, 0])
 
     read = cutlass.Int32(0)
+    phase = cutlass.Int32(0)
     write = cutlass.Int32(plan.stages - 1)
+    write_phase = cutlass.Int32(0)
     steps = cute.size(rA, mode=[2])
+    last = steps - 1
+    if cutlass.const_expr(plan.rotated):
+        rA[None, None, last].fill(0.0)
+        rB[None, None, last].fill(0.0)
     for k_tile in range(count):
-        for step in cutlass.range_constexpr(steps):
+        if cutlass.const_expr(plan.rotated):
+            if cutlass.const_expr(plan.ring):
+                cute.gemm(mma, rD, rA[None, None, last], rB[None, None, last], rD)
+                cute.arch.mbarrier_wait(ring + (plan.stages + write), write_phase ^ 1)
+                next_tiles(loads, first, k_tile, count, write, plan.stages, whole, ring)
+            else:
+                next_tiles(loads, first, k_tile, count, write, plan.stages, whole, ring)
+                cute.gemm(mma, rD, rA[None, None, last], rB[None, None, last], rD)
+            for step in cutlass.range_constexpr(last):
+                cute.autovec_copy(from_A[None, None, step + 1, read], rA[None, None, step + 1])
+                cute.autovec_copy(from_B[None, None, step + 1, read], rB[None, None, step + 1])
+                cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
+            if cutlass.const_expr(plan.ring):
+                cute.arch.sync_warp()
+                if tid % 32 == 0:
+                    cute.arch.mbarrier_arrive(ring + (plan.stages + read))
+            write = read
+            write_phase = phase ^ 1
+            read = read + 1
+            if read == plan.stages:
+                read = cutlass.Int32(0)
+                phase = phase ^ 1
+            if cutlass.const_expr(plan.ring):
+                cute.arch.mbarrier_wait(ring + read, phase)
+            else:
+                cute.arch.cp_async_wait_group(plan.stages - 2)
+                cute.arch.sync_threads()
+            cute.autovec_copy(from_A[None, None, 0, read], rA[None, None, 0])
+            cute.autovec_copy(from_B[None, None, 0, read], rB[None, None, 0])
+        for step in cutlass.range_constexpr(0 if plan.rotated else steps):
             if cutlass.const_expr(step == steps - 1):
                 # The next tile has arrived, and nobody reads the one before this any more.
+                if cutlass.const_expr(plan.ring):
+                    cute.arch.sync_warp()
+                    if tid % 32 == 0:
+                        cute.arch.mbarrier_arrive(ring + (plan.stages + read))
                 write = read
+                write_phase = phase ^ 1
                 read = read + 1
                 if read == plan.stages:
                     read = cutlass.Int32(0)
-                cute.arch.cp_async_wait_group(plan.stages - 2)
-                cute.arch.sync_threads()
+                    phase = phase ^ 1
+                if cutlass.const_expr(plan.ring):
+                    cute.arch.mbarrier_wait(ring + read, phase)
+                else:
+                    cute.arch.cp_async_wait_group(plan.stages - 2)
+                    cute.arch.sync_threads()
             after = (step + 1) % steps
             cute.autovec_copy(from_A[None, None, after, read], rA[None, None, after])
             cute.autovec_copy(from_B[None, None, after, read], rB[None, None, after])
-            if cutlass.const_expr(step == 0):
-                next_tiles(loads, first, k_tile, count, write, plan.stages, whole)
+            if cutlass.const_expr(step == (steps // 2 if plan.ring else 0)):
+                if cutlass.const_expr(plan.ring):
+                    cute.arch.mbarrier_wait(ring + (plan.stages + write), write_phase ^ 1)
+                next_tiles(loads, first, k_tile, count, write, plan.stages, whole, ring)
             cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
 
+    if cutlass.const_expr(plan.rotated):
+        cute.gemm(mma, rD, rA[None, None, last], rB[None, None, last], rD)
+    cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
     return rD
 
