@@ -21,7 +21,7 @@ from opencute import cute
 __all__ = [
     "TileLoad", "as_matrices", "as_matrix", "block_of", "combine", "copy_atom", "copy_where",
     "fill_stages", "gmem_copy", "grid_of", "k_tiles_of", "next_tiles", "operand_loads", "place_of",
-    "row_inside", "spread_bias",
+    "row_inside", "spread_bias", "start_of", "start_ring", "tile_at",
 ]  # fmt: skip
 
 cpasync = cute.nvgpu.cpasync
@@ -112,7 +112,27 @@ def gmem_copy(
     return cute.make_tiled_copy_tv(atom, where, cute.make_layout((vec, 1)))
 
 
-def k_tiles_of(m: Any, tile: tuple[int, int], at: tuple[Any, Any], even: bool) -> tuple[Any, Any]:
+def start_of(index: Any, tile: int, extent: Any, vec: int) -> Any:
+    """Where a tile starts that is moved back if it would end after the last row or column."""
+    return cute.assume(cutlass.min(index * tile, extent - tile), divby=math.gcd(vec, tile))
+
+
+def tile_at(t: Any, at: tuple[Any, Any, Any], plan: Any) -> Any:
+    """The tile of a tensor (rows, columns) that is a block's."""
+    bm, bn, _ = at
+    tile = plan.tile[:2]
+    if not plan.overlap:
+        return cute.local_tile(t, tile, (bm, bn))
+    start = [start_of(at[i], tile[i], t.shape[i], plan.vec[2] if i else 1) for i in (0, 1)]
+    moved = cute.domain_offset((start[0], start[1]), t)
+    if not isinstance(moved.iterator, tuple):
+        moved = cute.make_tensor(moved.iterator.align(t.iterator.alignment), moved.layout)
+    return cute.local_tile(moved, tile, (0, 0))
+
+
+def k_tiles_of(
+    m: Any, tile: tuple[int, int], at: tuple[Any, Any], even: bool, start: Any = None
+) -> tuple[Any, Any]:
     """The tiles along k of a block's rows, and the coordinates of their elements.
 
     Where k is no multiple of the tile, it is the first tile that is not whole: its missing
@@ -121,6 +141,9 @@ def k_tiles_of(m: Any, tile: tuple[int, int], at: tuple[Any, Any], even: bool) -
     row, batch = at
     one = m[None, None, batch]
     aligned = one.iterator.alignment
+    if start is not None:
+        one, row = cute.domain_offset((start, 0), one), 0
+        one = cute.make_tensor(one.iterator.align(aligned), one.layout)
     g = cute.local_tile(one, tile, (row, None))
     c = cute.local_tile(cute.make_identity_tensor(one.shape), tile, (row, None))
     if not even:
@@ -228,9 +251,13 @@ def operand_loads(
     """
     tiles = [(plan.tile[i], plan.tile[2]) for i in (0, 1)]
     parts = [
-        k_tiles_of(m, tile, (at[i], at[2]), plan.even)
+        k_tiles_of(
+            m, tile, (at[i], at[2]), plan.even,
+            start_of(at[i], tile[0], m.shape[0], 1 if plan.k_major[i] else plan.vec[i])
+            if plan.overlap else None,
+        )
         for i, (m, tile) in enumerate(zip(matrices, tiles, strict=True))
-    ]
+    ]  # fmt: skip
     copies = [
         gmem_copy(dtype, plan.vec[i], tiles[i], plan.k_major[i], plan.threads) for i in (0, 1)
     ]
@@ -273,18 +300,24 @@ def copy_where(copy: Any, g: Any, s: Any, pred: Any) -> None:
         cute.copy(copy, g, s, pred=pred)
 
 
-def row_inside(where: Any, i: Any, m: Any, even: bool) -> Any:
-    """Which of a thread's vectors in a row of copies are inside of a matrix; None if all are.
+def row_inside(where: Any, i: Any, m: Any, at: Any, plan: Any) -> Any:
+    """Which of a thread's vectors in a row of copies are a block's own; None if all are.
 
     Args:
         where: coordinates of the vectors, (values, rows, columns).
+        m: the matrix; what is not inside of it is nobody's.
+        at: the block's tile; what is before it, in a tile that was moved back, is another's.
     """
-    if even:
+    if plan.even and not plan.overlap:
         return None
     columns = cute.size(where, mode=[2])
     pred = cute.make_rmem_tensor((1, columns), cutlass.Boolean)
     for j in range(columns):
-        pred[0, j] = cute.elem_less(where[0, i, j], (m.shape[0], m.shape[1]))
+        if plan.overlap:
+            before = (at[0] * plan.tile[0] - 1, at[1] * plan.tile[1] - 1)
+            pred[0, j] = cute.elem_less(before, where[0, i, j])
+        else:
+            pred[0, j] = cute.elem_less(where[0, i, j], (m.shape[0], m.shape[1]))
     return pred
 
 

@@ -33,6 +33,7 @@ from opencute.kernels.gemm.parts import (
     row_inside,
     spread_bias,
     start_ring,
+    tile_at,
 )
 from opencute.kernels.gemm.share import Share, give, take
 from opencute.kernels.gemm.sm80_order import Event, Order
@@ -85,6 +86,7 @@ class TensorCorePlan:
     start: int = 0
     burst: int = 1
     without: str = ""
+    overlap: bool = False
 
     def order(self, rD: Any, rA: Any, loads: Any) -> Order:
         """What a warp does with a tile, in order."""
@@ -212,9 +214,8 @@ def shared_gemm_kernel(
     memory = smem.allocate(plan.smem_bytes(mD.element_type), 1024)
     share = Share(mA, mD, mSums, mFlags, plan)
     ring = smem.allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
-    end = share.end
-    while end > share.begin:
-        tile, first, count = share.part(end)
+    for i in range(share.items):
+        tile, first, count = share.item(i)
         at = share.place(tile)
         cute.arch.sync_threads()  # nobody needs the shared memory of the part before
         rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False, ring)
@@ -223,7 +224,6 @@ def shared_gemm_kernel(
         else:
             take(share, rD, tile, first, tid)
             finish(rD, mC, mBias, mR, mD, alpha, beta, at, memory, mma, tid, plan)
-        end = end - count
 
 
 @cute.jit
@@ -366,9 +366,8 @@ def epilogue(
     its accumulators, and leaves its results in their place. Instructions are done row by row, so
     that few registers are needed besides the accumulators.
     """
-    bm, bn, batch = at
-    tile, out = plan.tile[:2], mD.element_type
-    coords = cute.local_tile(cute.make_identity_tensor((mD.shape[0], mD.shape[1])), tile, (bm, bn))
+    out = mD.element_type
+    coords = tile_at(cute.make_identity_tensor((mD.shape[0], mD.shape[1])), at, plan)
     piece = cute.make_copy_atom(
         cute.nvgpu.CopyUniversalOp(), out, num_bits_per_copy=plan.vec[2] * out.width
     )
@@ -401,26 +400,26 @@ def epilogue(
         cute.autovec_copy(done, mine[None, i, None])
 
     cute.arch.sync_threads()
-    gD = cute.local_tile(mD[None, None, batch], tile, (bm, bn))
+    gD = tile_at(mD[None, None, at[2]], at, plan)
     from_smem, to_gmem, where = thr.partition_S(sD), thr.partition_D(gD), thr.partition_S(coords)
     if cutlass.const_expr(plan.vec[2] > 1):
         for i in cutlass.range_constexpr(cute.size(to_gmem, mode=[1])):
-            store_row(store, from_smem, to_gmem, where, i, mD, plan)
+            store_row(store, from_smem, to_gmem, where, i, mD, at, plan)
     else:
         for i in cutlass.range(cute.size(to_gmem, mode=[1]), unroll=1):
-            store_row(store, from_smem, to_gmem, where, i, mD, plan)
+            store_row(store, from_smem, to_gmem, where, i, mD, at, plan)
 
 
-def store_row(copy: Any, s: Any, g: Any, where: Any, i: Any, m: Any, plan: Any) -> None:
+def store_row(copy: Any, s: Any, g: Any, where: Any, i: Any, m: Any, at: Any, plan: Any) -> None:
     """A thread's part of a row of copies, from shared to global memory."""
     row = cute.make_fragment_like(s[None, i, None])
     cute.autovec_copy(s[None, i, None], row)
-    copy_where(copy, row, g[None, i, None], row_inside(where, i, m, plan.even))
+    copy_where(copy, row, g[None, i, None], row_inside(where, i, m, at, plan))
 
 
-def fetch_row(copy: Any, g: Any, s: Any, where: Any, i: Any, m: Any, plan: Any) -> None:
+def fetch_row(copy: Any, g: Any, s: Any, where: Any, i: Any, m: Any, at: Any, plan: Any) -> None:
     """A thread's part of a row of copies, from global to shared memory."""
-    copy_where(copy, g[None, i, None], s[None, i, None], row_inside(where, i, m, plan.even))
+    copy_where(copy, g[None, i, None], s[None, i, None], row_inside(where, i, m, at, plan))
 
 
 def addends(mC: Any, mBias: Any, mine: Any, whose: Any, acc: Any, i: int, plan: Any) -> Any:
@@ -444,18 +443,17 @@ def fetch(
     m: Any, sD: Any, at: Any, coords: Any, tid: Any, plan: cutlass.Constexpr[TensorCorePlan]
 ):  # fmt: skip
     """Bring a tile of another matrix to the shared memory of the results."""
-    bm, bn, batch = at
     out = m.element_type
     copy = plan.result_copy(out, copy_atom(out, plan.vec[2]))
     thr = copy.get_slice(tid)
-    g = cute.local_tile(m[None, None, batch], plan.tile[:2], (bm, bn))
+    g = tile_at(m[None, None, at[2]], at, plan)
     from_gmem, to_smem, where = (thr.partition_S(g), thr.partition_D(sD), thr.partition_S(coords))
     if cutlass.const_expr(plan.vec[2] > 1):
         for i in cutlass.range_constexpr(cute.size(to_smem, mode=[1])):
-            fetch_row(copy, from_gmem, to_smem, where, i, m, plan)
+            fetch_row(copy, from_gmem, to_smem, where, i, m, at, plan)
     else:  # the addresses of single elements do not all fit in registers
         for i in cutlass.range(cute.size(to_smem, mode=[1]), unroll=1):
-            fetch_row(copy, from_gmem, to_smem, where, i, m, plan)
+            fetch_row(copy, from_gmem, to_smem, where, i, m, at, plan)
     cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()

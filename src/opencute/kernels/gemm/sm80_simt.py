@@ -61,6 +61,7 @@ class SimtPlan:
     level: int = 3
     ring: bool = False
     rotated: bool = False
+    overlap: bool = False
 
     @property
     def threads(self) -> int:
@@ -143,10 +144,9 @@ def shared_sgemm_kernel(
     tid, _, _ = cute.arch.thread_idx()
     memory = operands_smem(plan)
     share = Share(mA, mD, mSums, mFlags, plan)
-    end = share.end
     ring = utils.SmemAllocator().allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
-    while end > share.begin:
-        tile, first, count = share.part(end)
+    for i in range(share.items):
+        tile, first, count = share.item(i)
         at = share.place(tile)
         cute.arch.sync_threads()  # nobody needs the shared memory of the part before
         rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False, ring)
@@ -155,7 +155,6 @@ def shared_sgemm_kernel(
         else:
             take(share, rD, tile, first, tid)
             epilogue(rD, mC, mBias, mR, mD, alpha, beta, at, mma.get_slice(tid), plan)
-        end = end - count
 
 
 def operands_smem(plan: SimtPlan) -> tuple[Any, Any]:
