@@ -205,17 +205,27 @@ def multiply(
         rB[None, None, last].fill(0.0)
     for k_tile in range(count):
         if cutlass.const_expr(plan.rotated):
+            ahead = k_tile + (plan.stages - 1)
+            pieces = [
+                piece
+                for load in loads
+                for piece in load.pieces(ahead if whole else first + ahead, write, ahead < count)
+            ]
+            cute.gemm(mma, rD, rA[None, None, last], rB[None, None, last], rD)
             if cutlass.const_expr(plan.ring):
-                cute.gemm(mma, rD, rA[None, None, last], rB[None, None, last], rD)
                 cute.arch.mbarrier_wait(ring + (plan.stages + write), write_phase ^ 1)
-                next_tiles(loads, first, k_tile, count, write, plan.stages, whole, ring)
-            else:
-                next_tiles(loads, first, k_tile, count, write, plan.stages, whole, ring)
-                cute.gemm(mma, rD, rA[None, None, last], rB[None, None, last], rD)
             for step in cutlass.range_constexpr(last):
                 cute.autovec_copy(from_A[None, None, step + 1, read], rA[None, None, step + 1])
                 cute.autovec_copy(from_B[None, None, step + 1, read], rB[None, None, step + 1])
+                for i in cutlass.range_constexpr(
+                    len(pieces) * step // last, len(pieces) * (step + 1) // last
+                ):
+                    pieces[i]()
                 cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
+            if cutlass.const_expr(plan.ring):
+                cute.arch.cp_async_mbarrier_arrive_noinc(ring + write)
+            else:
+                cute.arch.cp_async_commit_group()
             if cutlass.const_expr(plan.ring):
                 cute.arch.sync_warp()
                 if tid % 32 == 0:
