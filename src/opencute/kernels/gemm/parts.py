@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 cpasync = cute.nvgpu.cpasync
-MOST_COPIES = 16  # of a thread, for a tile of an operand, whose addresses stay in registers
+MOST_COPIES = 8  # of a thread, for a tile of an operand, whose addresses stay in registers
 AT_ONCE = 4
 
 
