@@ -26,7 +26,6 @@ from opencute.passes.hopper.join_products import join_products
 from opencute.passes.integers.wide import wide
 from opencute.passes.loops.fresh import fresh
 from opencute.passes.loops.prefetch import prefetch
-from opencute.passes.loops.spread import spread
 from opencute.passes.simplify import simplify
 from opencute.passes.tiles import tiles
 from opencute.passes.unroll import unroll
@@ -56,7 +55,6 @@ DEVICE: tuple[Pass, ...] = (
     expand,  # operations without an instruction become ones that have one
     simplify,  # what the new operations have in common is computed once
     join_products,  # products of warpgroups on one accumulator become one piece of assembly
-    spread,  # copies that start at once start apart, between products
 )
 
 HOST: tuple[Pass, ...] = (

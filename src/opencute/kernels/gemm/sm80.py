@@ -93,7 +93,7 @@ class TensorCorePlan:
         m, n, steps = (cute.size(t, mode=[i]) for t, i in ((rD, 1), (rD, 2), (rA, 2)))
         copies = sum(load.count for load in loads)
         return Order(
-            m, n, steps, copies, self.ahead, self.gap, self.turning, start=self.start, burst=self.burst
+            m, n, steps, copies, self.ahead, self.gap, self.turning, start=self.start, together=self.burst
         )
 
     @property

@@ -67,7 +67,7 @@ class Order:
     turning: bool = True
     pair: int = 2
     start: int = 0
-    burst: int = 1
+    together: int = 1
 
     def products(self) -> list[Event]:
         """The products of a tile, row by row."""
@@ -133,7 +133,7 @@ class Order:
             if number == start:
                 found.append(Event("acquire"))
             share = self.copies * max(number + 1 - start, 0) // (wait - start)
-            share = share // self.burst * self.burst if number < wait - 1 else self.copies
+            share = share // self.together * self.together if number < wait - 1 else self.copies
             found += [Event("copy", i) for i in range(started, share)]
             started = share
         return found if wait < count else [*found, Event("wait")]
