@@ -75,15 +75,12 @@ class GemmConfig:
     group: int = 8
     interleaved: bool = True
     rounded: bool = True
-    ahead: int = 16
-    gap: int = 4
+    ahead: int = 0
+    gap: int = 0
     turning: bool = True
-    level: int = 3
+    together: int = 1
     ring: bool = False
-    start: int = 0
-    rotated: bool = False
-    burst: int = 1
-    without: str = ""
+    level: int = 3
     split: int = 1
     stream: int = 0
 

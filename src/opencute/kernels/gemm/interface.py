@@ -387,12 +387,13 @@ class _Call:
             vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]
             return SimtPlan(
                 vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved,
-                level=config.level, ring=config.ring, rotated=config.rotated, **common
+                level=config.level,
+                **common
             )
         return TensorCorePlan(
             dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
-            ahead=config.ahead, gap=config.gap, turning=config.turning, level=config.level,
-            overlap=overlap, ring=config.ring, start=config.start, burst=config.burst, without=config.without, **common,
+            ahead=config.ahead, gap=config.gap, turning=config.turning, together=config.together,
+            ring=config.ring, level=config.level, overlap=overlap, **common,
         )  # fmt: skip
 
 

@@ -20,19 +20,17 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, utils
 from opencute.kernels.gemm.parts import (
+    Ring,
     as_matrices,
     block_of,
     combine,
     copy_atom,
     copy_where,
-    fill_stages,
     gmem_copy,
     grid_of,
-    next_tiles,
     operand_loads,
     row_inside,
     spread_bias,
-    start_ring,
     tile_at,
 )
 from opencute.kernels.gemm.share import Share, give, take
@@ -78,23 +76,20 @@ class TensorCorePlan:
     bias_axis: int = 1
     activation: Callable[[Any], Any] | None = None
     rounded: bool = True
-    ahead: int = 16
-    gap: int = 4
+    ahead: int = 0
+    gap: int = 0
     turning: bool = True
-    level: int = 1
+    together: int = 1
+    level: int = 3
     ring: bool = False
-    start: int = 0
-    burst: int = 1
-    without: str = ""
     overlap: bool = False
 
-    def order(self, rD: Any, rA: Any, loads: Any) -> Order:
+    def order(self, rD: Any, rA: Any, copies: int) -> Order:
         """What a warp does with a tile, in order."""
         m, n, steps = (cute.size(t, mode=[i]) for t, i in ((rD, 1), (rD, 2), (rA, 2)))
-        copies = sum(load.count for load in loads)
         return Order(
-            m, n, steps, copies, self.ahead, self.gap, self.turning, start=self.start, together=self.burst
-        )
+            m, n, steps, copies, self.ahead, self.gap, self.turning, self.together
+        )  # fmt: skip
 
     @property
     def threads(self) -> int:
@@ -188,8 +183,8 @@ def gemm_kernel(
     at = block_of(mD, plan.tile[:2], plan.group)
     smem = utils.SmemAllocator()
     memory = smem.allocate(plan.smem_bytes(mD.element_type), 1024)
-    ring = smem.allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
-    rD = multiply(mA, mB, at, 0, 0, memory, mma, tid, plan, True, ring)
+    bars = smem.allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
+    rD = multiply(mA, mB, at, 0, 0, memory, mma, tid, plan, True, bars)
     finish(rD, mC, mBias, mR, mD, alpha, beta, at, memory, mma, tid, plan)
 
 
@@ -213,12 +208,12 @@ def shared_gemm_kernel(
     smem = utils.SmemAllocator()
     memory = smem.allocate(plan.smem_bytes(mD.element_type), 1024)
     share = Share(mA, mD, mSums, mFlags, plan)
-    ring = smem.allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
+    bars = smem.allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
     for i in range(share.items):
         tile, first, count = share.item(i)
         at = share.place(tile)
         cute.arch.sync_threads()  # nobody needs the shared memory of the part before
-        rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False, ring)
+        rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False, bars)
         if first + count < share.k_tiles:
             give(share, rD, tid)
         else:
@@ -229,7 +224,7 @@ def shared_gemm_kernel(
 @cute.jit
 def multiply(
     mA: Any, mB: Any, at: Any, first: Any, count: Any, memory: Any, mma: Any, tid: Any,
-    plan: cutlass.Constexpr[TensorCorePlan], whole: cutlass.Constexpr[bool], ring: Any = None,
+    plan: cutlass.Constexpr[TensorCorePlan], whole: cutlass.Constexpr[bool], bars: Any,
 ):  # fmt: skip
     """The accumulators of a tile.
 
@@ -238,6 +233,7 @@ def multiply(
         first, count: which tiles along k are summed.
         memory: shared memory of the block.
         whole: whether all of them are; `first` and `count` do not matter then.
+        bars: shared memory for the barriers of a `Ring`, or None.
     """
     # The epilogue reuses the memory of the operands.
     sA = cute.make_tensor(cute.recast_ptr(memory, dtype=plan.dtype), plan.operand_smem(0))
@@ -247,9 +243,8 @@ def multiply(
     loads, k_tiles = operand_loads((mA, mB), at, (sA, sB), plan.dtype, tid, plan)
     if cutlass.const_expr(whole):
         count = k_tiles
-    if cutlass.const_expr(plan.ring):
-        start_ring(ring, plan, tid)
-    fill_stages(loads, first, count, plan.stages, whole, ring)
+    ring = Ring(plan.stages, plan.threads, tid, bars)
+    ring.fill(loads, first, count, whole)
 
     thr_mma = mma.get_slice(tid)
     rA = mma.make_fragment_A(thr_mma.partition_A(sA)[None, None, None, 0])
@@ -261,7 +256,6 @@ def multiply(
     thr_A, thr_B = read_A.get_slice(tid), read_B.get_slice(tid)
     from_A, from_B = thr_A.partition_S(sA), thr_B.partition_S(sB)
     into_A, into_B = thr_A.retile(rA), thr_B.retile(rB)
-    order = plan.order(rD, rA, loads)
 
     def held(event: Event) -> Any:
         return (rA if event.what == "A" else rB)[None, event.m + event.n, event.step]
@@ -274,54 +268,19 @@ def multiply(
             part = (event.n // order.pair, event.step)
             cute.copy(read_B, from_B[None, *part, stage], into_B[None, *part])
 
-    if cutlass.const_expr(plan.ring):
-        cute.arch.mbarrier_wait(ring, 0)
-    else:
-        cute.arch.cp_async_wait_group(plan.stages - 2)
-        cute.arch.sync_threads()
+    order = plan.order(rD, rA, sum(load.count for load in loads) if plan.ahead else 1)
+    ring.begin()
     for event in order.before():
         read(event, 0)
-    stage = cutlass.Int32(0)
-    phase = cutlass.Int32(0)
-    write = cutlass.Int32(plan.stages - 1)
-    write_phase = cutlass.Int32(0)
     for k_tile in range(count):
-        after = k_tile + (plan.stages - 1)
-        pieces = [
-            piece
-            for load in loads
-            for piece in load.pieces(after if whole else first + after, write, after < count)
-        ]
+        pieces = ring.pieces(loads, first, k_tile, count, whole, apart=plan.ahead > 0)
         for event in order.trip():
-            if cutlass.const_expr(event.what == "acquire"):
-                if cutlass.const_expr(plan.ring):
-                    cute.arch.mbarrier_wait(ring + (plan.stages + write), write_phase ^ 1)
-            elif cutlass.const_expr(event.what == "wait"):
-                # The next tile has arrived, and nobody reads the one before this any more.
-                if cutlass.const_expr(plan.ring):
-                    cute.arch.cp_async_mbarrier_arrive_noinc(ring + write)
-                    cute.arch.sync_warp()
-                    if tid % 32 == 0:
-                        cute.arch.mbarrier_arrive(ring + (plan.stages + stage))
-                else:
-                    if cutlass.const_expr("commit" not in plan.without):
-                        cute.arch.cp_async_commit_group()
-                write = stage
-                write_phase = phase ^ 1
-                stage = stage + 1
-                if stage == plan.stages:
-                    stage = cutlass.Int32(0)
-                    phase = phase ^ 1
-                if cutlass.const_expr(plan.ring):
-                    cute.arch.mbarrier_wait(ring + stage, phase)
-                else:
-                    if cutlass.const_expr("wait" not in plan.without):
-                        cute.arch.cp_async_wait_group(plan.stages - 2)
-                    if cutlass.const_expr("bar" not in plan.without):
-                        cute.arch.sync_threads()
+            if cutlass.const_expr(event.what == "wait"):
+                ring.turn()
             elif cutlass.const_expr(event.what == "copy"):
-                if cutlass.const_expr("copy" not in plan.without):
-                    pieces[event.m]()
+                if cutlass.const_expr(event.m == 0):
+                    ring.free()
+                pieces[event.m]()
             elif cutlass.const_expr(event.what == "mma"):
                 if cutlass.const_expr(plan.dtype is cutlass.TFloat32 and plan.rounded):
                     for fragment in order.new_needs(event):
@@ -329,10 +288,9 @@ def multiply(
                 acc = rD[None, event.m, event.n]
                 a, b = rA[None, event.m, event.step], rB[None, event.n, event.step]
                 cute.gemm(mma, acc, a, b, acc)
-            elif cutlass.const_expr("read" not in plan.without):
-                read(event, stage)
-    cute.arch.cp_async_commit_group()
-    cute.arch.cp_async_wait_group(0)
+            else:
+                read(event, ring.stage)
+    ring.end()
     return rD
 
 

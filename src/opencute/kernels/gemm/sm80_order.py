@@ -5,13 +5,17 @@
 In: how many products, fragments and copies a tile along k has. Out: a list of events, which the
 kernel's loop goes through::
 
-    for event in Order(m=4, n=8, steps=4, copies=12, ahead=12).trip():
+    for event in Order(m=6, n=8, steps=4, copies=14, ahead=6, gap=4, together=2).trip():
         ...     # Event("A", m=1, later=True): read the second rows of the next tile's first step
 
 A fragment is read some products before the first one that needs it, and no two are read at once
-where `gap` keeps them apart. Copies of a later tile are started one by one all over the loop: at
-once, they would keep shared memory from answering what is read. Before the first fragment of the
+where `gap` keeps them apart: few registers hold fragments then. Copies of a later tile are started
+a few at a time all over the loop: at once, they would keep shared memory from answering what is
+read, and the registers of their addresses would be waited for. Before the first fragment of the
 next tile is read, that tile has to have arrived, and all fragments of this one have been read.
+
+With `ahead` 0, all fragments of a step are read when the one before begins, and all copies are
+started after those of the first step; ptxas orders the rest.
 """
 
 from __future__ import annotations
@@ -48,26 +52,25 @@ class Order:
     Args:
         m, n: instructions along rows and along columns.
         steps: instructions along k.
-        copies: instructions that copy a tile.
+        copies: how many copies a tile takes.
         ahead: products between a read and the first one that needs it, at least; at most those of
-            half a step.
+            half a step. With 0, a whole step.
         gap: products between two reads, at least; as many as there are in a step at most.
         turning: whether every other row of products goes backwards, so that it starts with what
             the one before ended with. Without that, registers of B are free earlier.
+        together: copies that are started at once.
         pair: instructions along columns that one read of B feeds.
-        start: products before the first copy is started.
     """
 
     m: int
     n: int
     steps: int
     copies: int
-    ahead: int
+    ahead: int = 0
     gap: int = 0
     turning: bool = True
-    pair: int = 2
-    start: int = 0
     together: int = 1
+    pair: int = 2
 
     def products(self) -> list[Event]:
         """The products of a tile, row by row."""
@@ -87,14 +90,15 @@ class Order:
             first.setdefault(Event("A", product.m), number)
             first.setdefault(Event("B", 0, product.n - product.n % self.pair), number)
         wanted = sorted(first.items(), key=lambda item: item[1])
-        ahead, gap = min(self.ahead, per_step // 2), min(self.gap, per_step // len(wanted))
-        # From the last one back: what is read after it is the same, a step later.
-        when, after = {}, float("inf")
-        for _ in range(2):
-            for read, need in reversed(wanted):
-                after = int(min(need - ahead, after - gap))
-                when[read] = after
-            after += per_step
+        when: dict[Event, int] = {read: -per_step for read, _ in wanted}
+        if self.ahead:
+            ahead, gap = min(self.ahead, per_step // 2), min(self.gap, per_step // len(wanted))
+            # From the last one back: what is read after it is the same, a step later.
+            after = 2 * per_step
+            for _ in range(2):
+                for read, need in reversed(wanted):
+                    when[read] = after = min(need - ahead, after - gap)
+                after += per_step
         return [
             (when[read] + step * per_step, read._replace(step=step))
             for step in range(self.steps) for read, _ in wanted
@@ -119,21 +123,23 @@ class Order:
         wait = min(count, count + reads[0][0])  # before the next tile is first read
         due: dict[int, list[Event]] = {}
         for number, read in reads:
-            at = number % count
-            due.setdefault(at, []).append(read._replace(later=number < 0))
+            due.setdefault(number % count, []).append(read._replace(later=number < 0))
         found: list[Event] = []
-        started, start = 0, min(self.start, wait // 2)
+        started = 0
         for number, product in enumerate(products):
-            reads_now = due.get(number, [])
-            found += [read for read in reads_now if not read.later]
+            now = due.get(number, [])
+            found += [read for read in now if not read.later]
             if number == wait:
                 found.append(Event("wait"))
-            found += [read for read in reads_now if read.later]
-            found.append(product)
-            if number == start:
-                found.append(Event("acquire"))
-            share = self.copies * max(number + 1 - start, 0) // (wait - start)
-            share = share // self.together * self.together if number < wait - 1 else self.copies
-            found += [Event("copy", i) for i in range(started, share)]
+            found += [read for read in now if read.later]
+            share = self._started(number, wait) if self.ahead else self.copies
+            copies = [Event("copy", i) for i in range(started, share)]
+            found += [product, *copies] if self.ahead else [*copies, product]
             started = share
         return found if wait < count else [*found, Event("wait")]
+
+    def _started(self, number: int, wait: int) -> int:
+        """Copies that are started when a product is done."""
+        if number >= wait - 1:
+            return self.copies
+        return self.copies * (number + 1) // wait // self.together * self.together

@@ -19,15 +19,13 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, utils
 from opencute.kernels.gemm.parts import (
+    Ring,
     as_matrices,
     block_of,
     combine,
-    fill_stages,
     grid_of,
-    next_tiles,
     operand_loads,
     spread_bias,
-    start_ring,
 )
 from opencute.kernels.gemm.share import Share, give, take
 
@@ -59,8 +57,6 @@ class SimtPlan:
     activation: Callable[[Any], Any] | None = None
     interleaved: bool = True
     level: int = 3
-    ring: bool = False
-    rotated: bool = False
     overlap: bool = False
 
     @property
@@ -119,9 +115,7 @@ def sgemm_kernel(
     """A block for each tile of D."""
     tid, _, _ = cute.arch.thread_idx()
     at = block_of(mD, plan.tile[:2], plan.group)
-    memory = operands_smem(plan)
-    ring = utils.SmemAllocator().allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
-    rD = multiply(mA, mB, at, 0, 0, memory, mma, tid, plan, True, ring)
+    rD = multiply(mA, mB, at, 0, 0, operands_smem(plan), mma, tid, plan, True)
     epilogue(rD, mC, mBias, mR, mD, alpha, beta, at, mma.get_slice(tid), plan)
 
 
@@ -144,12 +138,11 @@ def shared_sgemm_kernel(
     tid, _, _ = cute.arch.thread_idx()
     memory = operands_smem(plan)
     share = Share(mA, mD, mSums, mFlags, plan)
-    ring = utils.SmemAllocator().allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
     for i in range(share.items):
         tile, first, count = share.item(i)
         at = share.place(tile)
         cute.arch.sync_threads()  # nobody needs the shared memory of the part before
-        rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False, ring)
+        rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False)
         if first + count < share.k_tiles:
             give(share, rD, tid)
         else:
@@ -167,16 +160,15 @@ def operands_smem(plan: SimtPlan) -> tuple[Any, Any]:
 @cute.jit
 def multiply(
     mA: Any, mB: Any, at: Any, first: Any, count: Any, memory: Any, mma: Any, tid: Any,
-    plan: cutlass.Constexpr[SimtPlan], whole: cutlass.Constexpr[bool], ring: Any = None,
+    plan: cutlass.Constexpr[SimtPlan], whole: cutlass.Constexpr[bool],
 ):  # fmt: skip
     """The accumulators of a tile; arguments as in `sm80.multiply`."""
     sA, sB = memory
     loads, k_tiles = operand_loads((mA, mB), at, memory, cutlass.Float32, tid, plan)
     if cutlass.const_expr(whole):
         count = k_tiles
-    if cutlass.const_expr(plan.ring):
-        start_ring(ring, plan, tid)
-    fill_stages(loads, first, count, plan.stages, whole, ring)
+    ring = Ring(plan.stages, plan.threads, tid)
+    ring.fill(loads, first, count, whole)
 
     thr_mma = mma.get_slice(tid)
     from_A, from_B = thr_mma.partition_A(sA), thr_mma.partition_B(sB)
@@ -185,96 +177,35 @@ def multiply(
     rD = mma.make_fragment_C(mma.partition_shape_C(plan.tile[:2]))
     rD.fill(0.0)
 
-    # Registers of the first step of k.
-    if cutlass.const_expr(plan.ring):
-        cute.arch.mbarrier_wait(ring, 0)
-    else:
-        cute.arch.cp_async_wait_group(plan.stages - 2)
-        cute.arch.sync_threads()
-    cute.autovec_copy(from_A[None, None, 0, 0], rA[None, None, 0])
-    cute.autovec_copy(from_B[None, None, 0, 0], rB[None, None, 0])
-
-    read = cutlass.Int32(0)
-    phase = cutlass.Int32(0)
-    write = cutlass.Int32(plan.stages - 1)
-    write_phase = cutlass.Int32(0)
+    # Registers of the first step of k; nothing has been read for the last one of a tile before.
     steps = cute.size(rA, mode=[2])
     last = steps - 1
-    if cutlass.const_expr(plan.rotated):
-        rA[None, None, last].fill(0.0)
-        rB[None, None, last].fill(0.0)
+    ring.begin()
+    read_step(from_A, from_B, rA, rB, 0, 0)
+    rA[None, None, last].fill(0.0)
+    rB[None, None, last].fill(0.0)
     for k_tile in range(count):
-        if cutlass.const_expr(plan.rotated):
-            ahead = k_tile + (plan.stages - 1)
-            pieces = [
-                piece
-                for load in loads
-                for piece in load.pieces(ahead if whole else first + ahead, write, ahead < count)
-            ]
-            cute.gemm(mma, rD, rA[None, None, last], rB[None, None, last], rD)
-            if cutlass.const_expr(plan.ring):
-                cute.arch.mbarrier_wait(ring + (plan.stages + write), write_phase ^ 1)
-            for step in cutlass.range_constexpr(last):
-                cute.autovec_copy(from_A[None, None, step + 1, read], rA[None, None, step + 1])
-                cute.autovec_copy(from_B[None, None, step + 1, read], rB[None, None, step + 1])
-                for i in cutlass.range_constexpr(
-                    len(pieces) * step // last, len(pieces) * (step + 1) // last
-                ):
-                    pieces[i]()
-                cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
-            if cutlass.const_expr(plan.ring):
-                cute.arch.cp_async_mbarrier_arrive_noinc(ring + write)
-            else:
-                cute.arch.cp_async_commit_group()
-            if cutlass.const_expr(plan.ring):
-                cute.arch.sync_warp()
-                if tid % 32 == 0:
-                    cute.arch.mbarrier_arrive(ring + (plan.stages + read))
-            write = read
-            write_phase = phase ^ 1
-            read = read + 1
-            if read == plan.stages:
-                read = cutlass.Int32(0)
-                phase = phase ^ 1
-            if cutlass.const_expr(plan.ring):
-                cute.arch.mbarrier_wait(ring + read, phase)
-            else:
-                cute.arch.cp_async_wait_group(plan.stages - 2)
-                cute.arch.sync_threads()
-            cute.autovec_copy(from_A[None, None, 0, read], rA[None, None, 0])
-            cute.autovec_copy(from_B[None, None, 0, read], rB[None, None, 0])
-        for step in cutlass.range_constexpr(0 if plan.rotated else steps):
-            if cutlass.const_expr(step == steps - 1):
-                # The next tile has arrived, and nobody reads the one before this any more.
-                if cutlass.const_expr(plan.ring):
-                    cute.arch.sync_warp()
-                    if tid % 32 == 0:
-                        cute.arch.mbarrier_arrive(ring + (plan.stages + read))
-                write = read
-                write_phase = phase ^ 1
-                read = read + 1
-                if read == plan.stages:
-                    read = cutlass.Int32(0)
-                    phase = phase ^ 1
-                if cutlass.const_expr(plan.ring):
-                    cute.arch.mbarrier_wait(ring + read, phase)
-                else:
-                    cute.arch.cp_async_wait_group(plan.stages - 2)
-                    cute.arch.sync_threads()
-            after = (step + 1) % steps
-            cute.autovec_copy(from_A[None, None, after, read], rA[None, None, after])
-            cute.autovec_copy(from_B[None, None, after, read], rB[None, None, after])
-            if cutlass.const_expr(step == (steps // 2 if plan.ring else 0)):
-                if cutlass.const_expr(plan.ring):
-                    cute.arch.mbarrier_wait(ring + (plan.stages + write), write_phase ^ 1)
-                next_tiles(loads, first, k_tile, count, write, plan.stages, whole, ring)
-            cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
-
-    if cutlass.const_expr(plan.rotated):
+        # The last step of the tile before stands first, so that what has just been read has its
+        # time to arrive: ptxas moves no products from one turn to another.
+        pieces = ring.pieces(loads, first, k_tile, count, whole, apart=True)
         cute.gemm(mma, rD, rA[None, None, last], rB[None, None, last], rD)
-    cute.arch.cp_async_commit_group()
-    cute.arch.cp_async_wait_group(0)
+        for step in cutlass.range_constexpr(last):
+            read_step(from_A, from_B, rA, rB, step + 1, ring.stage)
+            start, stop = (len(pieces) * (step + i) // last for i in (0, 1))
+            for i in cutlass.range_constexpr(start, stop):
+                pieces[i]()
+            cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
+        ring.turn()
+        read_step(from_A, from_B, rA, rB, 0, ring.stage)
+    cute.gemm(mma, rD, rA[None, None, last], rB[None, None, last], rD)
+    ring.end()
     return rD
+
+
+def read_step(from_A: Any, from_B: Any, rA: Any, rB: Any, step: int, stage: Any) -> None:
+    """Read a thread's parts of a step of k from shared memory."""
+    cute.autovec_copy(from_A[None, None, step, stage], rA[None, None, step])
+    cute.autovec_copy(from_B[None, None, step, stage], rB[None, None, step])
 
 
 @cute.jit
