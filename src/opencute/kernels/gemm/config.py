@@ -79,7 +79,6 @@ class GemmConfig:
     gap: int = 0
     turning: bool = True
     together: int = 1
-    ring: bool = False
     level: int = 3
     split: int = 1
     stream: int = 0

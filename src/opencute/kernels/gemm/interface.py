@@ -393,7 +393,7 @@ class _Call:
         return TensorCorePlan(
             dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
             ahead=config.ahead, gap=config.gap, turning=config.turning, together=config.together,
-            ring=config.ring, level=config.level, overlap=overlap, **common,
+            level=config.level, overlap=overlap, **common,
         )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from opencute import cute
 
 __all__ = [
     "Ring", "TileLoad", "as_matrices", "as_matrix", "block_of", "combine", "copy_atom",
-    "copy_where", "gmem_copy", "grid_of", "k_tiles_of", "operand_loads", "place_of", "row_inside",
+    "copy_where", "fill_stages", "gmem_copy", "grid_of", "k_tiles_of", "operand_loads", "place_of", "row_inside",
     "spread_bias", "start_of", "tile_at",
 ]  # fmt: skip
 
@@ -355,33 +355,14 @@ def combine(values: Any, plan: Any, alpha: Any, c: Any, beta: Any, bias: Any, re
 class Ring:
     """The stages of shared memory that tiles travel through, and where a block is in it.
 
-    Without `bars`, warps wait for each other at a barrier of the block once for each tile. With
-    them, a warp waits until a tile has arrived, and until a stage may be written, on barriers of
-    that stage, so that warps may be almost a tile apart; that needs sm_90.
-
     Args:
         stages: how many.
-        threads: threads of the block.
-        tid: index of the thread.
-        bars: shared memory for two barriers of each stage, or None.
     """
 
-    def __init__(self, stages: int, threads: int, tid: Any, bars: Any = None) -> None:
-        self.stages, self.threads, self.tid, self.bars = stages, threads, tid, bars
+    def __init__(self, stages: int) -> None:
+        self.stages = stages
         self.stage = cutlass.Int32(0)  # that is read
-        self.phase = cutlass.Int32(0)  # parity of how often that stage was used before
         self.write = cutlass.Int32(stages - 1)  # that is written
-        self.write_phase = cutlass.Int32(0)
-
-    def fill(self, loads: Any, first: Any, count: Any, whole: bool) -> None:
-        """Start the copies of the first tiles along k to all stages but one.
-
-        Args:
-            loads: `TileLoad` of each operand.
-            first, count: which tiles there are for this block.
-            whole: whether that is all of them.
-        """
-        fill_ring(self, loads, first, count, whole)
 
     def pieces(
         self, loads: Any, first: Any, k_tile: Any, count: Any, whole: bool, *, apart: bool
@@ -389,6 +370,8 @@ class Ring:
         """The copies of the tile that comes when all others there have been used.
 
         Args:
+            loads, first, count, whole: as in `fill_stages`.
+            k_tile: how many tiles have been used.
             apart: whether they are to be started one by one, rather than all at once.
         """
         after = k_tile + (self.stages - 1)
@@ -397,102 +380,52 @@ class Ring:
             return [p for load in loads for p in load.pieces(tile, stage, there)]
         return [lambda: tiles_where(loads, tile, stage, there)]
 
-    def started(self, stage: Any) -> None:
-        """All copies to a stage have been started."""
-        if self.bars is None:
-            cute.arch.cp_async_commit_group()
-        else:
-            cute.arch.cp_async_mbarrier_arrive_noinc(self.bars + stage)
-
-    def begin(self) -> None:
-        """Wait for the first tile."""
-        if self.bars is None:
-            cute.arch.cp_async_wait_group(self.stages - 2)
-            cute.arch.sync_threads()
-        else:
-            cute.arch.mbarrier_wait(self.bars, 0)
-
-    def free(self) -> None:
-        """Wait until the stage that is written next may be written."""
-        if self.bars is not None:
-            cute.arch.mbarrier_wait(self.bars + (self.stages + self.write), self.write_phase ^ 1)
+    def wait(self) -> None:
+        """The oldest tile that has been started is there, for all threads."""
+        cute.arch.cp_async_wait_group(self.stages - 2)
+        cute.arch.sync_threads()
 
     def turn(self) -> None:
-        """Go on to the next tile: it has arrived, and nobody reads the one before any more."""
-        turn_ring(self)
-
-    def end(self) -> None:
-        """All copies have ended; the memory may be used for other things after a barrier."""
+        """All copies have been started: go on to the next tile, when it has arrived and nobody
+        reads the one before any more."""
         cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(0)
-        if self.bars is not None:
-            end_ring(self)
+        next_stage(self)
+        self.wait()
 
 
 @cute.jit
-def fill_ring(
-    ring: cutlass.Constexpr, loads: cutlass.Constexpr, first: Any, count: Any,
+def next_stage(ring: cutlass.Constexpr):
+    """The stage that has been read is written next, and the one behind it is read."""
+    ring.write = ring.stage
+    ring.stage = ring.stage + 1
+    if ring.stage == ring.stages:
+        ring.stage = cutlass.Int32(0)
+
+
+@cute.jit
+def fill_stages(
+    loads: cutlass.Constexpr, first: Any, count: Any, stages: cutlass.Constexpr[int],
     whole: cutlass.Constexpr[bool],
 ):  # fmt: skip
-    """`Ring.fill`."""
-    if cutlass.const_expr(ring.bars is not None):
-        if ring.tid == 0:
-            for i in range(ring.stages):
-                cute.arch.mbarrier_init(ring.bars + i, ring.threads)
-                cute.arch.mbarrier_init(ring.bars + (ring.stages + i), ring.threads // 32)
-        cute.arch.mbarrier_init_fence()
-        cute.arch.sync_threads()
+    """Start the copies of the first tiles along k to all stages but one.
+
+    Args:
+        loads: `TileLoad` of each operand.
+        first, count: which tiles there are for this block.
+        whole: whether that is all of them.
+    """
     if cutlass.const_expr(whole) or first == 0:
         for load in loads:
             load.first()
     else:
         for load in loads:
             load.tile(first, 0)
-    ring.started(0)
-    for stage in cutlass.range_constexpr(1, ring.stages - 1):
+    cute.arch.cp_async_commit_group()
+    for stage in cutlass.range_constexpr(1, stages - 1):
         if stage < count:
             for load in loads:
                 load.tile(stage if whole else first + stage, stage)
-        ring.started(stage)
-
-
-@cute.jit
-def turn_ring(ring: cutlass.Constexpr):
-    """`Ring.turn`."""
-    ring.started(ring.write)
-    if cutlass.const_expr(ring.bars is not None):
-        cute.arch.sync_warp()
-        if ring.tid % 32 == 0:
-            cute.arch.mbarrier_arrive(ring.bars + (ring.stages + ring.stage))
-    ring.write = ring.stage
-    ring.write_phase = ring.phase ^ 1
-    next_stage(ring)
-    if cutlass.const_expr(ring.bars is not None):
-        cute.arch.mbarrier_wait(ring.bars + ring.stage, ring.phase)
-    else:
-        cute.arch.cp_async_wait_group(ring.stages - 2)
-        cute.arch.sync_threads()
-
-
-@cute.jit
-def next_stage(ring: cutlass.Constexpr):
-    """The stage of the next tile is the one that is read."""
-    ring.stage = ring.stage + 1
-    if ring.stage == ring.stages:
-        ring.stage = cutlass.Int32(0)
-        ring.phase = ring.phase ^ 1
-
-
-@cute.jit
-def end_ring(ring: cutlass.Constexpr):
-    """The ring's barriers end, so that another ring may have their memory."""
-    for _ in cutlass.range_constexpr(ring.stages - 2):  # started, though nothing was copied
-        next_stage(ring)
-        cute.arch.mbarrier_wait(ring.bars + ring.stage, ring.phase)
-    cute.arch.sync_threads()
-    if ring.tid == 0:
-        for i in range(2 * ring.stages):
-            cute.arch.mbarrier_inval(ring.bars + i)
+        cute.arch.cp_async_commit_group()
 
 
 @cute.jit

@@ -26,6 +26,7 @@ from opencute.kernels.gemm.parts import (
     combine,
     copy_atom,
     copy_where,
+    fill_stages,
     gmem_copy,
     grid_of,
     operand_loads,
@@ -81,7 +82,6 @@ class TensorCorePlan:
     turning: bool = True
     together: int = 1
     level: int = 3
-    ring: bool = False
     overlap: bool = False
 
     def order(self, rD: Any, rA: Any, copies: int) -> Order:
@@ -181,10 +181,8 @@ def gemm_kernel(
     """A block for each tile of D."""
     tid, _, _ = cute.arch.thread_idx()
     at = block_of(mD, plan.tile[:2], plan.group)
-    smem = utils.SmemAllocator()
-    memory = smem.allocate(plan.smem_bytes(mD.element_type), 1024)
-    bars = smem.allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
-    rD = multiply(mA, mB, at, 0, 0, memory, mma, tid, plan, True, bars)
+    memory = utils.SmemAllocator().allocate(plan.smem_bytes(mD.element_type), 1024)
+    rD = multiply(mA, mB, at, 0, 0, memory, mma, tid, plan, True)
     finish(rD, mC, mBias, mR, mD, alpha, beta, at, memory, mma, tid, plan)
 
 
@@ -205,15 +203,13 @@ def shared_gemm_kernel(
 ):
     """An equal part of all steps for each block."""
     tid, _, _ = cute.arch.thread_idx()
-    smem = utils.SmemAllocator()
-    memory = smem.allocate(plan.smem_bytes(mD.element_type), 1024)
+    memory = utils.SmemAllocator().allocate(plan.smem_bytes(mD.element_type), 1024)
     share = Share(mA, mD, mSums, mFlags, plan)
-    bars = smem.allocate_array(cutlass.Int64, 2 * plan.stages) if plan.ring else None
     for i in range(share.items):
         tile, first, count = share.item(i)
         at = share.place(tile)
         cute.arch.sync_threads()  # nobody needs the shared memory of the part before
-        rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False, bars)
+        rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False)
         if first + count < share.k_tiles:
             give(share, rD, tid)
         else:
@@ -224,7 +220,7 @@ def shared_gemm_kernel(
 @cute.jit
 def multiply(
     mA: Any, mB: Any, at: Any, first: Any, count: Any, memory: Any, mma: Any, tid: Any,
-    plan: cutlass.Constexpr[TensorCorePlan], whole: cutlass.Constexpr[bool], bars: Any,
+    plan: cutlass.Constexpr[TensorCorePlan], whole: cutlass.Constexpr[bool],
 ):  # fmt: skip
     """The accumulators of a tile.
 
@@ -233,7 +229,6 @@ def multiply(
         first, count: which tiles along k are summed.
         memory: shared memory of the block.
         whole: whether all of them are; `first` and `count` do not matter then.
-        bars: shared memory for the barriers of a `Ring`, or None.
     """
     # The epilogue reuses the memory of the operands.
     sA = cute.make_tensor(cute.recast_ptr(memory, dtype=plan.dtype), plan.operand_smem(0))
@@ -243,8 +238,7 @@ def multiply(
     loads, k_tiles = operand_loads((mA, mB), at, (sA, sB), plan.dtype, tid, plan)
     if cutlass.const_expr(whole):
         count = k_tiles
-    ring = Ring(plan.stages, plan.threads, tid, bars)
-    ring.fill(loads, first, count, whole)
+    fill_stages(loads, first, count, plan.stages, whole)
 
     thr_mma = mma.get_slice(tid)
     rA = mma.make_fragment_A(thr_mma.partition_A(sA)[None, None, None, 0])
@@ -269,7 +263,8 @@ def multiply(
             cute.copy(read_B, from_B[None, *part, stage], into_B[None, *part])
 
     order = plan.order(rD, rA, sum(load.count for load in loads) if plan.ahead else 1)
-    ring.begin()
+    ring = Ring(plan.stages)
+    ring.wait()
     for event in order.before():
         read(event, 0)
     for k_tile in range(count):
@@ -278,8 +273,6 @@ def multiply(
             if cutlass.const_expr(event.what == "wait"):
                 ring.turn()
             elif cutlass.const_expr(event.what == "copy"):
-                if cutlass.const_expr(event.m == 0):
-                    ring.free()
                 pieces[event.m]()
             elif cutlass.const_expr(event.what == "mma"):
                 if cutlass.const_expr(plan.dtype is cutlass.TFloat32 and plan.rounded):
@@ -290,7 +283,7 @@ def multiply(
                 cute.gemm(mma, acc, a, b, acc)
             else:
                 read(event, ring.stage)
-    ring.end()
+    cute.arch.cp_async_wait_group(0)
     return rD
 
 

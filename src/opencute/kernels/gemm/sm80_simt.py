@@ -23,6 +23,7 @@ from opencute.kernels.gemm.parts import (
     as_matrices,
     block_of,
     combine,
+    fill_stages,
     grid_of,
     operand_loads,
     spread_bias,
@@ -167,8 +168,7 @@ def multiply(
     loads, k_tiles = operand_loads((mA, mB), at, memory, cutlass.Float32, tid, plan)
     if cutlass.const_expr(whole):
         count = k_tiles
-    ring = Ring(plan.stages, plan.threads, tid)
-    ring.fill(loads, first, count, whole)
+    fill_stages(loads, first, count, plan.stages, whole)
 
     thr_mma = mma.get_slice(tid)
     from_A, from_B = thr_mma.partition_A(sA), thr_mma.partition_B(sB)
@@ -180,7 +180,8 @@ def multiply(
     # Registers of the first step of k; nothing has been read for the last one of a tile before.
     steps = cute.size(rA, mode=[2])
     last = steps - 1
-    ring.begin()
+    ring = Ring(plan.stages)
+    ring.wait()
     read_step(from_A, from_B, rA, rB, 0, 0)
     rA[None, None, last].fill(0.0)
     rB[None, None, last].fill(0.0)
@@ -198,7 +199,7 @@ def multiply(
         ring.turn()
         read_step(from_A, from_B, rA, rB, 0, ring.stage)
     cute.gemm(mma, rD, rA[None, None, last], rB[None, None, last], rD)
-    ring.end()
+    cute.arch.cp_async_wait_group(0)
     return rD
 
 
