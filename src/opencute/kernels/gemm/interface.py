@@ -427,6 +427,11 @@ class _Call:
         extents = (problem.m, problem.n, problem.k)
         even = not any(e % t for e, t in zip(extents, config.tile, strict=True))
         vec, results = self.vectors()[:2], self.vectors()[2:]
+        # Tiles at the end are moved back rather than cut, if there is room.
+        overlap = not even and kind != "f32" and extents[2] % config.tile[2] == 0 and all(
+            e >= t for e, t in zip(extents[:2], config.tile, strict=False)
+        )
+        even = even or overlap
         common: dict[str, Any] = {
             "tile": config.tile, "warps": config.warps, "stages": config.stages,
             "group": config.group, "k_major": self.k_major, "even": even, "scaled": scaled,
@@ -435,11 +440,14 @@ class _Call:
         if kind == "f32":
             vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]
             return SimtPlan(
-                vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved, **common
+                vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved,
+                level=config.level,
+                **common
             )
         return TensorCorePlan(
             dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
-            **common,
+            ahead=config.ahead, gap=config.gap, turning=config.turning, together=config.together,
+            level=config.level, overlap=overlap, **common,
         )  # fmt: skip
 
 
