@@ -30,7 +30,8 @@ pytestmark = pytest.mark.t1
 
 PACKAGES = ["cross_entropy", "norm", "reduce", "scan", "softmax", "transpose"]
 NARROW = {
-    "cross_entropy", "reduce_along", "reduce_across", "scan_along", "scan_across", "scan_tiles",
+    "cross_entropy", "reduce_along", "reduce_across", "scan_along", "scan_across",
+    "scan_across_tiles", "scan_tiles",
 }  # fmt: skip
 """Launchers that also read or write single numbers: losses, results, sums of parts."""
 
@@ -64,6 +65,7 @@ def _moves() -> None:
     reduce.argmax(_x(8192, np.float32), 0)
     scan.cumsum(_x(8192), 1)
     scan.cumsum(_x(8192), 0)
+    scan.cumsum(_x(256, m=200), 0)
     scan.cumsum(_x(1 << 17, m=1), 1)
 
 
@@ -89,6 +91,7 @@ COMPILED = [
 
 def _modules() -> list[Any]:
     names = [f"{p}.{m}" for p in PACKAGES for m in ("interface", "sm80")]
+    names.append("scan.sm80_across")
     return [
         importlib.import_module(f"opencute.kernels.{n}") for n in (*names, "norm.sm80_backward")
     ]
