@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import gc
 import os
-from pathlib import Path
 
 # Before NumPy and torch are loaded: several test processes whose products each want all cores wait
 # for each other, many times as long as one core needs.
@@ -45,27 +44,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs OPENCUTE_UPSTREAM"))
 
 
-_file: Path | None = None
+_ENOUGH = 4  # collections of the second generation, of some 7000 objects each
 
 
-def _forget_the_past() -> None:
-    """The garbage collector need not look again and again at what is there now."""
-    gc.collect()
+def _forget_the_past(generation: int = 1) -> None:
+    """What is there now stays: the garbage collector need not look at it again and again."""
+    gc.collect(generation)
     gc.freeze()
 
 
 def pytest_collection_finish() -> None:
     """Modules stay."""
-    _forget_the_past()
+    _forget_the_past(2)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """So does what the tests of other files left: traces and compiled kernels, hundreds of
-    megabytes that each collection would go through."""
-    global _file
-    if item.path != _file:
-        _file = item.path
+def pytest_runtest_setup() -> None:
+    """So do traces and compiled kernels, millions of objects at the end."""
+    if gc.get_count()[2] >= _ENOUGH:
         _forget_the_past()
 
 
@@ -77,4 +73,4 @@ def pytest_sessionfinish() -> None:
 @pytest.fixture
 def young_heap() -> None:
     """`gc.collect()` looks only at what the test makes, which may be called often then."""
-    _forget_the_past()
+    _forget_the_past(2)

@@ -608,4 +608,4 @@ def mla_forward(
         cluster=[cluster, 1, 1] if cluster > 1 else None,
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):
-        combine(parts, part_logs, out, logs)
+        combine(parts, part_logs, out, logs, LATENT)

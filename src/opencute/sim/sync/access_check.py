@@ -307,11 +307,12 @@ class AccessCheck:
                 at = at[(words[at] >> 6) & 3 == 0]
             if at.size == 0:
                 continue
-            time, lane = words[at] >> 8, words[at] & 63
+            words = words[at]
+            time, lane = words >> 8, words & 63
             whole = (lane == _SEVERAL) & (column.who < AGENTS)
             who = column.who + np.where(whole, 0, lane)
             kind = self.kind if column.who >= AGENTS else min(self.kind, OVER)
-            ok = (words[at] < READING) & clocks.knows(self.slots[at], who, time, kind)
+            ok = (words < READING) & clocks.knows(self.slots[at], who, time, kind)
             ok |= ~whole & (who == self.slots[at] + self.first)
             for i in range(1, WARP if whole.any() else 1):
                 ok &= ~whole | clocks.knows(self.slots[at], who + i, time, kind)
