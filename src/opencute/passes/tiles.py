@@ -65,6 +65,20 @@ def tiles(function: Op, target: Target) -> None:
     function.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
 
 
+def _tile(
+    op: Op, ptr: Value, type: PtrType, layout: cute.LayoutAttr, dyns: Sequence[Value],
+    target: Target, swizzles: Swizzles,
+) -> TileAccess:  # fmt: skip
+    """A tile in memory; what an early load has taken over from a copy are its hints."""
+    words = op.attributes.get("hints")
+    hints = AccessHints.parse(words.value if isinstance(words, StringAttr) else "")
+    hints = relevant(hints, type.space, loads=True)
+    return TileAccess(
+        ptr, type, layout, dyns, target.max_access_bits(type.space), swizzles,
+        Hinted(hints, type.space, target) if hints else None,
+    )  # fmt: skip
+
+
 def _accesses(target: Target, fragments: Fragments, swizzles: Swizzles) -> dict[str, Rule]:
     """The rules for memory; a pointer into a forwarded fragment stands for values."""
 
@@ -76,15 +90,8 @@ def _accesses(target: Target, fragments: Fragments, swizzles: Swizzles) -> dict[
         if fragments.forwarded(ptr):
             return fragments.access(ptr, layout)
         type = _pointer(rw.source_type(place))
-        if dyns is None:
-            dyns = op.operands[place + 1 :]
-        words = op.attributes.get("hints")
-        hints = AccessHints.parse(words.value if isinstance(words, StringAttr) else "")
-        hints = relevant(hints, type.space, loads=True)
-        return TileAccess(
-            ptr, type, layout, dyns, target.max_access_bits(type.space), swizzles,
-            Hinted(hints, type.space, target) if hints else None,
-        )  # fmt: skip
+        own = op.operands[place + 1 :] if dyns is None else dyns
+        return _tile(op, ptr, type, layout, own, target, swizzles)
 
     def final(ptr: Value, type: PtrType) -> Value:
         """The address that an access to a pointer goes to."""

@@ -78,6 +78,7 @@ def search(
     cluster: str | None = None,
     show: bool | None = None,
     time: bool = True,
+    margin: float = 0.0,
 ) -> Outcome:
     """The fastest of several configurations of a kernel.
 
@@ -97,6 +98,7 @@ def search(
         show: progress and a table on standard error; when omitted, on a terminal only.
         time: whether to time what is left. Else the first that nothing rules out counts as the
             choice, which is not kept.
+        margin: the part by which another has to be faster than the first that is timed.
 
     Raises:
         TuningError: nothing can be run.
@@ -120,8 +122,8 @@ def search(
     if not left:
         reasons = "\n".join(f"    {t.configuration}: {t.error.splitlines()[0]}" for t in trials)
         raise TuningError(f"none of {len(trials)} configurations can be run\n{reasons}")
-    write_best(key, tried, trials)
-    return Outcome(best_of(trials).configuration, tuple(trials))
+    write_best(key, tried, trials, margin)
+    return Outcome(best_of(trials, margin).configuration, tuple(trials))
 
 
 def bucket(value: object) -> object:

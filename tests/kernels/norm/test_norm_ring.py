@@ -10,12 +10,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from opencute.base.errors import OpenCuTeError
+from opencute.base.errors import ArgumentError, OpenCuTeError
 from opencute.base.knobs import KNOBS
 from opencute.jit.calls import compiled_artefacts
 from opencute.kernels import norm
 from opencute.kernels.norm import interface, reference, sm90_ring
-from opencute.kernels.norm.sm90 import ClusterRows
+from opencute.kernels.norm.sm90 import ClusterRows, ring_choice
 
 t0, t1, t2 = pytest.mark.t0, pytest.mark.t1, pytest.mark.t2
 
@@ -86,6 +86,26 @@ def test_planted_faults_are_found(
         monkeypatch.setattr(sm90_ring, "Exchange", module.Exchange)
     with pytest.raises(OpenCuTeError, match=says):
         norm.layer_norm(random((6, 512), np.float32), config=ClusterRows(64, 4, 2, 1, 1))
+
+
+@t0
+def test_choices() -> None:
+    def choice(n: int, vec: int, dtype: Any, centred: bool = True) -> ClusterRows | None:
+        return ring_choice(n, vec, (np.zeros((1, n), dtype),), centred=centred)
+
+    half = np.float16
+    assert choice(8192, 8, half) is None
+    assert choice(65536, 8, half) == ClusterRows(256, 8, 8, 2, 2)
+    assert choice(65536, 4, np.float32) == ClusterRows(256, 4, 8, 2, 2)
+    assert choice(131072, 8, half) == ClusterRows(512, 8, 8, 2, 1)
+    assert choice(65537, 1, half) is None and choice(1 << 20, 8, half) is None
+    for n in (12288, 16384, 24576, 40000, 65536, 102400, 262144):
+        config = choice(n, 8, half)
+        assert config is not None and config.part(n).n * config.blocks == n
+    shifted = np.zeros((1, 65544), half)[:, 4:65540]
+    assert ring_choice(65536, 4, (shifted,), centred=True) is None  # not at multiples of 16 bytes
+    with pytest.raises(ArgumentError, match="OC2503"):
+        norm.rms_norm(shifted, config=ClusterRows(512, 4, 8, 2, 2))
 
 
 @t1

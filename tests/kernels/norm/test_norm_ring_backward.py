@@ -87,10 +87,11 @@ def test_choices() -> None:
         return cluster_backward_choice(n, vec, arrays)
 
     half, single = np.zeros((1, 65536), np.float16), np.zeros((1, 65536), np.float32)
-    assert choice(8192, 8, half, half) is None
+    assert choice(2048, 8, half, half) is None
+    assert choice(8192, 8, half[:, :8192], half[:, :8192]) == ClusterRows(512, 8, 1, 6, 1)
     assert choice(65536, 8, half, half) == ClusterRows(512, 8, 8, 6, 1)
     assert choice(65536, 8, half, half, half) == ClusterRows(512, 8, 8, 4, 1)
-    assert choice(12288, 8, half[:, :12288], half[:, :12288]) == ClusterRows(384, 8, 2, 8, 1)
+    assert choice(12288, 8, half[:, :12288], half[:, :12288]) == ClusterRows(384, 8, 2, 6, 1)
     assert choice(65536, 4, single, single) is None  # too few stages
     assert choice(65536, 8, half[:, 1:], half) is None  # not at multiples of 16 bytes
     with pytest.raises(ArgumentError, match="OC2503"):

@@ -157,32 +157,49 @@ def heuristic(work: Work, smem: int) -> DecodeConfig:
         smem: bytes of shared memory that a block may have.
 
     Two blocks on a multiprocessor, so that one loads while the other begins or ends, and tiles as
-    many as fit: what is on its way at a time is what the bandwidth depends on.
+    many as fit: what is on its way at a time is what the bandwidth depends on. Where there are no
+    more blocks than multiprocessors, each has one to itself, with twice as many tiles: then there
+    are fewer results to put together.
     """
     warps = 1 if work.rows <= 16 else 2 if work.rows <= 32 else 4
-    line = depth_of(work.head_dim) * work.bits // 8  # bytes of a key
-    n = 16
-    while n * line < 4096 and n < 64 and (work.page or 64) % (2 * n) == 0:
-        n *= 2
-    while n * line < 512 * warps:
-        warps //= 2  # a tile is too small for so many threads
-    groups = max((2 if line > 256 else 4) // warps, 1)
-    config = DecodeConfig(warps, groups, n, 2 * warps, 1)
-
-    def room(stages: int) -> bool:
-        more = replace(config, stages=stages)
-        return more.smem_bytes(work.head_dim, work.bits) <= smem // 2 - 1024
-
-    depth, stages = depth_of(work.head_dim), config.stages
-    while n * stages * depth * work.bits < 16 * config.rows * (depth + 8):
-        stages += 1  # the results take the place of the tiles
-    while stages < 16 and room(stages + 1):
-        stages += 1
-    config = replace(config, stages=stages)
+    alone = work.pairs * -(-work.rows // (ROWS * warps)) <= work.processors
+    config = _tiles(work, warps, smem, alone)
     blocks = work.pairs * -(-work.rows // config.rows)
     least = 2 * config.n * config.groups
-    slots = BESIDE * work.processors
-    return replace(config, splits=good_splits(blocks, work.keys, least, slots, BESIDE))
+    if alone and blocks <= work.processors:
+        splits = max(1, min(work.processors // blocks, work.keys // least))
+    else:
+        splits = good_splits(blocks, work.keys, least, BESIDE * work.processors, BESIDE)
+    return replace(config, splits=splits)
+
+
+def _tiles(work: Work, warps: int, smem: int, alone: bool) -> DecodeConfig:
+    """As many tiles as fit, for a block that has a multiprocessor to itself or one of two; with
+    fewer warps if they do not fit at all."""
+    depth = depth_of(work.head_dim)
+    line = depth * work.bits // 8  # bytes of a key
+    # More warps for elements of eight bits: a byte takes twice as many instructions.
+    many, size = (8, 4096 if alone else 2048) if work.bits == 8 else (4, 4096)
+    n = 16
+    while n * line < size and n < 64 and (work.page or 64) % (2 * n) == 0:
+        n *= 2
+    stages = 2
+    while n * stages * depth * work.bits < 16 * ROWS * warps * (depth + 8):
+        stages += 1  # the results take the place of the tiles
+    groups = max((many if alone else min(many, 1024 // line)) // warps, 1)
+
+    def fits(groups: int, stages: int, most: int) -> bool:
+        config = DecodeConfig(warps, groups, n, stages, 1)
+        return config.smem_bytes(work.head_dim, work.bits) <= most
+
+    while groups > 1 and not fits(groups, stages, smem):
+        groups //= 2
+    if warps > 1 and (not fits(groups, stages, smem) or n * line < 512 * warps):
+        return _tiles(work, warps // 2, smem, alone)  # or each thread has no vector of a tile
+    most = smem if alone else smem // BESIDE - 1024
+    while stages < 16 and fits(groups, stages + 1, most):
+        stages += 1
+    return DecodeConfig(warps, groups, n, stages, 1)
 
 
 def search_space(work: Work, smem: int) -> Iterator[DecodeConfig]:
@@ -192,7 +209,7 @@ def search_space(work: Work, smem: int) -> Iterator[DecodeConfig]:
     for splits in dict.fromkeys((best.splits, 1, 2, 4, 8, 2 * best.splits)):
         for groups in (best.groups, 2 * best.groups, max(best.groups // 2, 1)):
             for n in (16, 32, 64):
-                for stages in (2, 3, 4, 6, 8):
+                for stages in sorted({2, 3, 4, 6, 8, *range(best.stages - 2, best.stages + 1)}):
                     config = DecodeConfig(best.warps, groups, n, stages, splits)
                     try:
                         config.check(work.head_dim, work.page, smem, work.bits)

@@ -55,15 +55,15 @@ class NarrowWalk(Walk):
         return cute.make_tensor(results.iterator, layout)
 
     def scores(self, place: Any) -> Any:
-        config, deep = self.plan.config, self.plan.deep
+        config, deep, tight = self.plan.config, self.plan.deep, self.plan.tight
         acc = self.mma.make_fragment_C(self.mma.partition_shape_C((config.rows, config.n)))
         acc.fill(0.0)
         at = [(None, None, k) for k in range(cute.size(self.rK, mode=[2]))]
-        if not deep:
+        if not tight:
             for k in at:
                 cute.copy(self.read_K, self.from_K[(*k, place)], self.into_K[k])
         for i, k in enumerate(at):
-            if deep:
+            if tight:
                 cute.copy(self.read_K, self.from_K[(*k, place)], self.into_K[k])
             wide = _keys(self.rK[k])
             for j in (0, 1):
@@ -81,7 +81,7 @@ class NarrowWalk(Walk):
         parts = cute.size(self.into_V, mode=[1])
         each = cute.size(self.rV, mode=[1]) // parts
         for j in range(parts):
-            if self.plan.deep:
+            if self.plan.tight:
                 cute.copy(self.read_V, self.from_V[None, j, k, place], self.into_V[None, j, k])
             for block in range(j * each, (j + 1) * each):
                 wide = _values(self.rV[None, block, k])

@@ -80,6 +80,17 @@ class DecodePlan:
         return depth_of(self.head_dim)
 
     @property
+    def beside(self) -> int:
+        """Blocks of a multiprocessor that there should be registers for; 0: as it comes."""
+        threads = self.threads * self.config.groups
+        return 2 if self.cache is not None and threads == 256 and self.config.n == 16 else 0
+
+    @property
+    def tight(self) -> bool:
+        """Whether tiles are read a part after the other, just before it is used."""
+        return self.deep or self.beside > 0
+
+    @property
     def deep(self) -> bool:
         """Whether results take so many registers that queries are read again for each tile."""
         return self.depth > 128
@@ -240,7 +251,7 @@ class Walk:
 
     def read_values(self, place: Any, k: int) -> None:
         """Read the values of 16 keys, if there are registers for them."""
-        if not self.plan.deep:
+        if not self.plan.tight:
             cute.copy(
                 self.read_V, self.from_V[None, None, k, place], self.into_V[None, None, k]
             )  # fmt: skip

@@ -255,7 +255,7 @@ def decode_forward(
         v_scales, plan.tiled_mma(), plan, parts is not None,
     ).launch(
         grid=[mK.shape[2] * blocks, into.shape[0], q.shape[0]],
-        block=[plan.threads * plan.config.groups, 1, 1],
+        block=[plan.threads * plan.config.groups, 1, 1], min_blocks_per_mp=plan.beside,
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):
         combine(parts, part_logs, out, logs, plan.head_dim, dependent=True)

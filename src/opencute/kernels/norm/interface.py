@@ -30,6 +30,7 @@ from opencute.kernels.norm.sm90 import (
     cluster_backward_choice,
     cluster_choice,
     cluster_norm,
+    ring_choice,
     whole_parts,
 )
 from opencute.kernels.norm.sm90_backward import ring_backward
@@ -135,10 +136,10 @@ def _norm(
         rows, into = as_rows("x", x), as_rows("out", out, written=True)
         added = None if residual is None else as_rows("residual", residual)
         kept = None if residual is None or total is None else as_rows("total", total, written=True)
-        config = config or _choice(n, rows, into, added, kept, weight, bias)
+        loaded = (rows,) if added is None else (rows, added)
+        config = config or _choice(n, centred, loaded, into, kept, weight, bias)
         arrays = (rows, added, weight, bias, kept, into, float(eps))
         if isinstance(config, ClusterRows) and config.stages:
-            loaded = (rows,) if added is None else (rows, added)
             ring_norm(*arrays, _shares(config, rows), _ring(config, n, centred, loaded, 1))
         elif isinstance(config, ClusterRows):
             cluster_norm(*arrays, config.part(n), config.blocks, centred)
@@ -147,12 +148,19 @@ def _norm(
     return (out, total) if prenorm else out
 
 
-def _choice(n: int, *arrays: Any) -> RowConfig | ClusterRows:
-    """A good choice: clusters for long rows, where there are clusters."""
+def _choice(
+    n: int, centred: bool, loaded: tuple[Any, ...], *arrays: Any
+) -> RowConfig | ClusterRows:
+    """A good choice: clusters for long rows, where there are clusters.
+
+    Args:
+        loaded: those of the arrays that are read but once, rows.
+    """
     shared = None
     if run_target().arch.startswith("sm_90"):
-        shared = cluster_choice(n, vector_of(n, *arrays))
-    return shared or choose(n, *arrays)
+        vec = vector_of(n, *loaded, *arrays)
+        shared = ring_choice(n, vec, loaded, centred=centred) or cluster_choice(n, vec)
+    return shared or choose(n, *loaded, *arrays)
 
 
 def _clusters(blocks: int) -> int:

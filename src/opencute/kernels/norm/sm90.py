@@ -27,13 +27,16 @@ __all__ = [
     "cluster_backward_choice",
     "cluster_choice",
     "cluster_norm",
+    "ring_choice",
     "whole_parts",
 ]
 
 _MOST = 8  # blocks of a cluster
 _EACH = 64  # elements of a thread, at most
 _DERIVED = 16  # elements of a thread, for derivatives: it holds seven registers for two of them
+_DERIVED_LEAST = 4096  # elements of a row whose derivatives are taken so
 _SMEM = 200 << 10  # bytes for parts of rows, of all blocks of a multiprocessor
+_SHORT = 8192  # elements of a row that a block of 256 threads takes
 _LEAST = 32_768  # elements of a row that a block shares with others rather than hold alone
 
 
@@ -87,6 +90,32 @@ def cluster_choice(n: int, vec: int) -> ClusterRows | None:
     return None
 
 
+def ring_choice(n: int, vec: int, loaded: tuple[Any, ...], *, centred: bool) -> ClusterRows | None:
+    """How clusters that stay share rows of `n` elements; None if they cannot, or need not.
+
+    Args:
+        vec: elements that are moved at once.
+        loaded: the arrays that bulk copies load.
+        centred: LayerNorm: weight and bias, where they do not stay in registers, are twice as much
+            as rows themselves.
+    """
+    if n <= (_SHORT if centred else _LEAST):
+        return None
+    each = max(_SHORT, n // _MOST)
+    blocks = next((b for b in (1, 2, 4, 8) if n <= b * each and n % (b * vec) == 0), None)
+    if blocks is None or not whole_parts(n, blocks, *loaded):
+        return None
+    part = n // blocks
+    threads = next((t for t in (256, 512, 1024) if part <= 32 * t), None)
+    if threads is None:
+        return None
+    stage = part * sum(item_bits(a) for a in loaded) // 8
+    beside = 2 if threads == 256 else 1  # so that weight and bias stay in registers
+    if 2 * beside * stage > _SMEM:
+        return None
+    return ClusterRows(threads, vec, blocks, 2, beside)
+
+
 def whole_parts(n: int, blocks: int, *arrays: Any) -> bool:
     """Whether the blocks' parts of rows of `n` elements start at multiples of 16 bytes."""
     return n % blocks == 0 and all(
@@ -103,16 +132,14 @@ def cluster_backward_choice(n: int, vec: int, loaded: tuple[Any, ...]) -> Cluste
         loaded: the arrays that bulk copies load.
     """
     most = 512 * _DERIVED
-    if n <= most:
-        return None
-    blocks = next((b for b in (2, 4, 8) if n <= b * most and n % (b * vec) == 0), None)
-    if blocks is None or not whole_parts(n, blocks, *loaded):
+    blocks = next((b for b in (1, 2, 4, 8) if n <= b * most and n % (b * vec) == 0), None)
+    if n < _DERIVED_LEAST or blocks is None or not whole_parts(n, blocks, *loaded):
         return None
     part = n // blocks
     threads = 32 * -(-part // (32 * _DERIVED))
-    beside = 2 if threads <= 256 else 1
+    beside = min(512 // threads, 8)
     stage = part * sum(item_bits(a) for a in loaded) // 8
-    stages = min(_SMEM // beside // stage, 8)
+    stages = min(_SMEM // beside // stage, 6)
     return ClusterRows(threads, vec, blocks, stages, beside) if stages >= 4 else None
 
 

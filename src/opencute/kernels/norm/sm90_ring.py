@@ -38,6 +38,7 @@ class RingPlan:
         stages: parts of rows that are on their way, or there.
         beside: blocks of a multiprocessor.
         centred: LayerNorm rather than RMSNorm.
+        policy: of the L2 cache, for rows.
     """
 
     rows: Rows
@@ -45,6 +46,7 @@ class RingPlan:
     stages: int
     beside: int
     centred: bool
+    policy: str | None = None
 
     @property
     def n(self) -> int:
@@ -90,7 +92,10 @@ class Ring:
         cute.arch.mbarrier_arrive_and_expect_tx(bar, size)
         for source, place in zip(self.sources, self.places, strict=True):
             atom = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), place.element_type)
-            cute.copy(atom, source[row, None], place[None, stage], mbar_ptr=bar)
+            cute.copy(
+                atom, source[row, None], place[None, stage], mbar_ptr=bar,
+                cache_policy=self.plan.policy,
+            )  # fmt: skip
 
     def part(self, which: int, stage: Any) -> Any:
         """A part that has come."""

@@ -18,12 +18,12 @@ from opencute.base.knobs import KNOBS
 from opencute.base.suggest import did_you_mean
 from opencute.compiler.targets import run_target
 from opencute.jit.recording import recorded_calls
-from opencute.kernels.tuned import problem_of
+from opencute.kernels.tuned import config_types, problem_of
 from opencute.kernels.tuning.arrays import maker, side_stream
 from opencute.kernels.tuning.operators import Case, Operator, operator
 from opencute.runtime.timing import time_flushed
 from opencute.tune.cold import cold_us
-from opencute.tune.kept import remember
+from opencute.tune.kept import recall, remember
 from opencute.tune.resources import Resources, Roofline
 from opencute.tune.searching import search
 from opencute.tune.trials import Trial
@@ -33,6 +33,7 @@ __all__ = ["Tuned", "tune"]
 # Dense operations of 16-bit tensor cores, for each multiprocessor and cycle; types of other widths
 # do as many more or fewer as they have bits.
 _RATES = {80: 2048, 86: 1024, 87: 2048, 89: 1024, 90: 4096, 100: 8192, 103: 8192, 120: 1024}
+_MARGIN = 0.01  # what another choice must gain to be kept: measurements differ by as much
 _BITS = {"f16": 16, "bf16": 16, "tf32": 32, "i8": 8, "e4m3": 8}
 
 
@@ -44,8 +45,8 @@ class Tuned:
         operator: its name.
         case: the problem.
         arch: what was compiled for.
-        configuration: the best; None: the operator's own choice. Without times, the first that
-            nothing rules out.
+        configuration: the best; None: the operator's own choice, also where others are hardly
+            faster. Without times, the first that nothing rules out.
         trials: every configuration; empty if an earlier search had found the best.
         timed: whether anything ran: without a GPU nothing does, and nothing is kept.
     """
@@ -59,8 +60,9 @@ class Tuned:
 
     @property
     def us(self) -> float | None:
-        """Microseconds of the best, with a cold L2."""
-        return min((t.us for t in self.trials if t.us is not None), default=None)
+        """Microseconds of the configuration, with a cold L2."""
+        own = [t.us for t in self.trials if t.configuration["config"] == self.configuration]
+        return own[0] if own else None
 
     @property
     def default_us(self) -> float | None:
@@ -120,11 +122,12 @@ def tune(
             found = search(
                 build, tried, name=name, problem=problem, prepare=ready, show=show, time=timed,
                 processes=processes, cluster=cluster, floor=_floor(what, case) if timed else None,
-                measure=lambda run: _cold(run, stream),
+                measure=lambda run: _cold(run, stream), margin=_MARGIN,
             )  # fmt: skip
         best = found.configuration["config"]
         result = Tuned(name, case, where.arch, best, found.trials, timed)
-        if timed:
+        known = recall(name, problem, config_types(what.call))
+        if timed and (found.trials or known != best):
             remember(name, problem, best, us=result.us or 0.0, default_us=result.default_us or 0.0)
     return result
 

@@ -167,13 +167,12 @@ class _MatrixOp:
     transpose: bool
     num_matrices: int
 
-    def check(self, counts: tuple[int, ...] = (1, 2, 4)) -> None:
+    def check(self, counts: str = "1, 2 or 4") -> None:
         """Refuse what no instruction does."""
-        if self.num_matrices not in counts:
+        if not isinstance(self.num_matrices, int) or str(self.num_matrices) not in counts:
             raise TypeMismatchError(
-                f"{self.kind} {self.shape}: no such number of matrices", code="OC1271",
-                expected=" or ".join(map(str, counts)), found=self.num_matrices,
-            )  # fmt: skip
+                f"{self.kind} moves {counts} matrices", code="OC1271", found=self.num_matrices
+            )
 
     def check_bits(self, bits: Any) -> None:
         """Refuse elements that are not unpacked."""
@@ -268,7 +267,7 @@ class LdMatrix16x16x8bOp(_MatrixOp):
     shape = "16x16x8b"
 
     def __post_init__(self) -> None:
-        self.check((1, 2))
+        self.check("1 or 2")
         self.check_bits(self.unpack_bits)
         if not self.transpose:
             raise TypeMismatchError(
