@@ -26,7 +26,7 @@ import enum
 import functools
 import gc
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
@@ -326,11 +326,22 @@ def _mentioned(code: types.CodeType, names: set[str]) -> None:
             names.add(inner)
 
 
-def _reads(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...]]]:
+_Reads = tuple[tuple[str, tuple[str, ...]], ...]
+# By the identity of code, which is kept alive: to hash code is to hash everything in it.
+_known_reads: dict[int, tuple[types.CodeType, _Reads]] = {}
+_REMEMBERED = 1 << 14  # code made in a loop is not to fill memory
+
+
+def _reads(code: types.CodeType) -> _Reads:
     """Names that code reads from outside, each with the attributes that are read from it."""
-    found: dict[tuple[str, tuple[str, ...]], None] = {}
-    _collect(code, frozenset(code.co_freevars), found)
-    yield from found
+    known = _known_reads.get(id(code))
+    if known is None:
+        found: dict[tuple[str, tuple[str, ...]], None] = {}
+        _collect(code, frozenset(code.co_freevars), found)
+        if len(_known_reads) > _REMEMBERED:
+            _known_reads.clear()
+        known = _known_reads[id(code)] = (code, tuple(found))
+    return known[1]
 
 
 def _collect(

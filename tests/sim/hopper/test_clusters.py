@@ -399,14 +399,55 @@ def test_asynchronous_stores_with_a_wrong_count() -> None:
     with pytest.raises(DeadlockError, match="4 bytes have not come") as e:
         go(scatter(20), np.zeros(16, np.float32), cluster=4)
     assert e.value.loc is not None and e.value.loc.line == 11
-    with pytest.raises(SimulationError, match=r"4 bytes have come .* that nobody expected"):
+    with pytest.raises(RaceError, match=r"st\.async writes, .* without waiting until it has"):
         go(scatter(12), np.zeros(16, np.float32), cluster=4)
 
 
 def test_reading_before_they_have_come() -> None:
     with pytest.raises(SimulationError) as e:
         go(scatter(16, wait=False), np.zeros(16, np.float32), cluster=4)
-    assert e.value.loc is not None
+    assert e.value.code == "OC3402"
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_they_tell_what_was_done_before(late: bool) -> None:
+    """Block 1 reads a number and tells block 0, which then writes another one in its place."""
+
+    def body(out: Value) -> None:
+        b, values, told = shared(1, I64, 512, 8), shared(1, F32), shared(1, F32, 256)
+
+        def init() -> None:
+            store(arith.constant(1.0, F32), values, const(0))
+            mb.mbarrier_init(b, const(1))
+            mb.fence_mbarrier_init()
+            mb.mbarrier_arrive("arrive_expect_tx", b, const(4))
+
+        def read() -> None:
+            store(load(values, const(0)), out, const(0))
+
+        def send() -> None:
+            cl.st_async(cl.mapa(told, const(0)), arith.constant(2.0, F32), cl.mapa(b, const(0)))
+
+        def reader() -> None:
+            for step in (send, read) if late else (read, send):
+                step()
+
+        def writer() -> None:
+            mb.mbarrier_wait(b, const(0))
+            store(arith.constant(3.0, F32), cl.mapa(values, const(1)), const(0))
+
+        when(eq(tid(), 0), init)
+        everybody()
+        when(eq(tid(), 0), lambda: when(eq(rank(), 1), reader))
+        when(eq(tid(), 0), lambda: when(eq(rank(), 0), writer))
+        everybody()
+
+    if late:
+        with pytest.raises(SimulationError) as e:
+            go(body, zeros(1))
+        assert e.value.code == "OC3401"
+    else:
+        go(body, zeros(1))
 
 
 def test_asynchronous_reductions() -> None:
