@@ -193,8 +193,8 @@ class HopperPlan:
         gated = self.visitor.gated is not None
         # TMA moves 16 bytes at least.
         least = max(128 // min(widths), 8) * (2 if gated else 1) if self.row_major else 8
-        wide = 8 * _LINE // max(widths) if self.row_major else 64
-        sizes = [least << i for i in range(8)] if self.row_major else range(least, 65, 8)
+        wide = 8 * _LINE // max(max(widths), 8 if self.row_major else 16)
+        sizes = [least << i for i in range(8)] if self.row_major else range(least, wide + 1, 8)
         good = [w for w in sizes if w <= wide and n % w == 0] or [n]
         split = self.config.split
         if split > 1:  # the least that a block finishes, and of those the widest parts
