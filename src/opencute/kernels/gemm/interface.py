@@ -35,6 +35,7 @@ from opencute.kernels.gemm.sm90_interface import (
 )
 from opencute.kernels.gemm.sm90_plan import HopperConfig
 from opencute.kernels.gemm.visitors import Operand, Visitor, usual
+from opencute.kernels.tuned import tuned
 
 __all__ = ["gemm", "problem_of"]
 
@@ -58,6 +59,7 @@ _RESULTS = ("float16", "bfloat16", "float32", "int32")
 _NARROW = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2")  # results of Hopper's kernels too
 
 
+@tuned("gemm", "a b out tf32")
 @checked(arrays="a b", optional="c bias residual out", numbers="alpha beta")
 def gemm(
     a: Any,
@@ -350,7 +352,13 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
         if operand.kind in ("load", "store"):
             value = _batched(value, call.d.shape[0])
             value = value.swapaxes(1, 2) if call.swapped else value
-            if operand.kind == "load" and not row_major(value):
+            again = _repeats(value)
+            if operand.kind == "store" and (again or _repeats(value.swapaxes(0, 2))):
+                raise ArgumentError(
+                    f"elements of {name}, which is written, are at the same place", code="OC2540",
+                    expected="a matrix", found=strides(operand.value),
+                )  # fmt: skip
+            if operand.kind == "load" and (again or not row_major(value)):
                 value = _compact(value)
         placed[name] = Operand(operand.kind, value)
     return Visitor(epilogue.fn, gated=epilogue.gated, **placed)
@@ -433,6 +441,11 @@ class _Call:
         extents = (problem.m, problem.n, problem.k)
         even = not any(e % t for e, t in zip(extents, config.tile, strict=True))
         vec, results = self.vectors()[:2], self.vectors()[2:]
+        # Tiles at the end are moved back rather than cut, if there is room.
+        overlap = not even and kind != "f32" and extents[2] % config.tile[2] == 0 and all(
+            e >= t for e, t in zip(extents[:2], config.tile, strict=False)
+        )
+        even = even or overlap
         common: dict[str, Any] = {
             "tile": config.tile, "warps": config.warps, "stages": config.stages,
             "group": config.group, "k_major": self.k_major, "even": even, "scaled": scaled,
@@ -441,11 +454,14 @@ class _Call:
         if kind == "f32":
             vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]
             return SimtPlan(
-                vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved, **common
+                vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved,
+                level=config.level,
+                **common
             )
         return TensorCorePlan(
             dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
-            **common,
+            ahead=config.ahead, gap=config.gap, turning=config.turning, together=config.together,
+            level=config.level, overlap=overlap, **common,
         )  # fmt: skip
 
 
