@@ -20,8 +20,8 @@ from opencute import cute
 
 __all__ = [
     "Ring", "TileLoad", "as_matrices", "as_matrix", "block_of", "combine", "copy_atom",
-    "copy_where", "fill_stages", "gmem_copy", "grid_of", "k_tiles_of", "operand_loads", "place_of", "row_inside",
-    "spread_bias", "start_of", "tile_at",
+    "copy_where", "fill_stages", "gmem_copy", "grid_of", "k_tiles_of", "operand_loads", "place_of",
+    "row_inside", "spread_bias", "start_of", "tile_at",
 ]  # fmt: skip
 
 cpasync = cute.nvgpu.cpasync

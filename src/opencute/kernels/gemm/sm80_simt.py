@@ -317,6 +317,4 @@ def shared_sgemm(
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan)
     shared_sgemm_kernel(
         mA, mB, mC, bias, mR, mD, alpha, beta, sums, flags, plan.tiled_mma(), plan
-    ).launch(
-        grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level
-    )
+    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level)
