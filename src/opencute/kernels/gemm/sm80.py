@@ -269,7 +269,7 @@ def multiply(
         pieces = ring.pieces(loads, first, k_tile, count, whole, apart=plan.ahead > 0)
         for event in order.trip():
             if cutlass.const_expr(event.what == "wait"):
-                ring.turn()
+                ring.turn(commit=plan.ahead > 0)
             elif cutlass.const_expr(event.what == "copy"):
                 pieces[event.m]()
             elif cutlass.const_expr(event.what == "mma"):
