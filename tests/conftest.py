@@ -5,11 +5,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import os
 
-import pytest
+# Before NumPy and torch are loaded: several test processes whose products each want all cores wait
+# for each other, many times as long as one core needs.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
-from opencute.base.knobs import KNOBS
+import pytest  # noqa: E402
+
+from opencute.base.knobs import KNOBS  # noqa: E402
 
 
 def _gpu_count() -> int:
@@ -39,16 +44,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs OPENCUTE_UPSTREAM"))
 
 
-def pytest_collection_finish() -> None:
-    """Modules stay: the garbage collector need not look at them again and again."""
-    gc.collect()
+_ENOUGH = 4  # collections of the second generation, of some 7000 objects each
+
+
+def _forget_the_past(generation: int = 1) -> None:
+    """What is there now stays: the garbage collector need not look at it again and again."""
+    gc.collect(generation)
     gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    """Modules stay."""
+    _forget_the_past(2)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """So do traces and compiled kernels, millions of objects at the end."""
+    if gc.get_count()[2] >= _ENOUGH:
+        _forget_the_past()
+
+
+def pytest_sessionfinish() -> None:
+    """pytest collects garbage five times at its end."""
+    _forget_the_past()
 
 
 @pytest.fixture
-def young_heap() -> Iterator[None]:
+def young_heap() -> None:
     """`gc.collect()` looks only at what the test makes, which may be called often then."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+    _forget_the_past(2)

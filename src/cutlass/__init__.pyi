@@ -11,6 +11,7 @@ from cutlass import pipeline as pipeline
 from cutlass import testing as testing
 from cutlass import torch as torch
 from cutlass import utils as utils
+from cutlass import vector as vector
 from opencute import AddressSpace as AddressSpace
 from opencute import Array as Array
 from opencute import BFloat16 as BFloat16
@@ -52,6 +53,7 @@ from opencute import Uint16 as Uint16
 from opencute import Uint32 as Uint32
 from opencute import Uint64 as Uint64
 from opencute import Uint128 as Uint128
+from opencute import Vector as Vector
 from opencute import as_numeric as as_numeric
 from opencute import const_expr as const_expr
 from opencute import dsl_user_op as dsl_user_op
@@ -114,6 +116,7 @@ __all__ = [
     "Uint32",
     "Uint64",
     "Uint128",
+    "Vector",
     "as_numeric",
     "base_dsl",
     "const_expr",
@@ -139,5 +142,6 @@ __all__ = [
     "testing",
     "torch",
     "utils",
+    "vector",
     "yield_out",
 ]

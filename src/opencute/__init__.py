@@ -33,6 +33,7 @@ _TABLE = {
     "GridConstant": "opencute.lang.typing",
     "Pointer": "opencute.lang.arrays.raw:RawPointer",
     "Swizzle": "opencute.layout",
+    "Vector": "opencute.lang.arrays.vector",
     "as_numeric": _N,
     "const_expr": "opencute.lang.hints",
     "base_dsl": "opencute.base_dsl:",
@@ -58,6 +59,7 @@ _TABLE = {
     "testing": "opencute.cute.testing:",
     "torch": "opencute.torch:",
     "utils": "opencute.utils:",
+    "vector": "opencute.lang.arrays.vector:",
     "yield_out": "opencute.lang.mlir.control",
 }  # fmt: skip
 

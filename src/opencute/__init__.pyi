@@ -20,8 +20,10 @@ from opencute.frontend.ranges import range_constexpr as range_constexpr
 from opencute.frontend.signature import register_jit_arg_adapter as register_jit_arg_adapter
 from opencute.frontend.structured import extract_mlir_values as extract_mlir_values
 from opencute.frontend.structured import new_from_mlir_values as new_from_mlir_values
+from opencute.lang.arrays import vector as vector
 from opencute.lang.arrays.arrays import Array as Array
 from opencute.lang.arrays.raw import RawPointer as Pointer
+from opencute.lang.arrays.vector import Vector as Vector
 from opencute.lang.fills import full as full
 from opencute.lang.hints import const_expr as const_expr
 from opencute.lang.hints import dsl_user_op as dsl_user_op
@@ -118,6 +120,7 @@ __all__ = [
     "Uint32",
     "Uint64",
     "Uint128",
+    "Vector",
     "as_numeric",
     "base_dsl",
     "const_expr",
@@ -143,5 +146,6 @@ __all__ = [
     "testing",
     "torch",
     "utils",
+    "vector",
     "yield_out",
 ]

@@ -309,3 +309,25 @@ def test_2699_the_order_of_imports_does_not_matter(tmp_path: Path) -> None:
     command = [sys.executable, str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     assert done.stdout.strip() == "7"
+
+
+def test_a_run_time_flag_that_is_true_or_false() -> None:
+    """A flag `is True` if it has that value, as it would be in Python; it never is None."""
+
+    def f(i):
+        flag, out = i > 2, 0
+        if flag is True:
+            out = out + 1
+        if flag is False:
+            out = out + 10
+        if flag is not True:
+            out = out + 100
+        if False is not flag:
+            out = out + 1000
+        if (flag is None) | (flag is not None and flag is True):
+            out = out + 10000
+        if 0 < i is True:  # a number is not
+            out = out - 1
+        return out
+
+    assert run(f) == [110, 110, 110, 11001, 11001, 11001]

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import gc
 import sys
 import types
@@ -69,6 +70,22 @@ class Settings:
 
 class Others(Settings):
     scale = 3.0
+
+
+class Made:
+    """An object that a function makes; it reads a global when it is made, or later."""
+
+    def __init__(self, x: Any, factor: Any = None) -> None:
+        self.product = x * (SCALE if factor is None else factor)
+        self.x = x
+
+    @functools.cached_property
+    def kept(self) -> Any:
+        return self.x * SCALE
+
+
+made_later = functools.partial(Made, factor=None)
+times_later = functools.partial(Settings.times_global, None)
 
 
 def times_three(self: Any, x: Any) -> Any:
@@ -220,6 +237,12 @@ MUTATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[pytest.MonkeyPatch], 
     "constructor's code": (
         lambda x: x * Settings().own, lambda m: m.setattr(Settings, "__init__", init_three),
     ),
+    "global that a constructor reads": (
+        lambda x: Made(x).product, set_global("SCALE", 3.0)
+    ),
+    "global that a cached property reads": (lambda x: Made(x).kept, set_global("SCALE", 3.0)),
+    "global of a partial class": (lambda x: made_later(x).product, set_global("SCALE", 3.0)),
+    "global of a partial function": (lambda x: times_later(x), set_global("SCALE", 3.0)),
     "keyword default": (
         lambda x: helper_keyword(x),
         lambda m: m.setattr(helper_keyword, "__kwdefaults__", {"scale": 3.0}),

@@ -39,6 +39,9 @@ class CopyAtom:
         dst: the same for the destination.
         matrices: for ``ldmatrix`` and ``stmatrix``, how many.
         trans: whether rows in memory are columns in registers.
+        shape: of a matrix and its elements, as in ``ptx.ldmatrix``.
+        unpack: bits of the elements that a row has in memory, 0 where they are those of registers:
+            16 of them lie at the beginning of its 16 bytes, and become bytes.
         cache: for ``cp.async``, ``ca`` or ``cg``.
     """
 
@@ -52,6 +55,8 @@ class CopyAtom:
     dst: Layout | None = None
     matrices: int = 0
     trans: bool = False
+    shape: str = "8x8.b16"
+    unpack: int = 0
     cache: str = ""
 
     def __post_init__(self) -> None:
@@ -69,7 +74,7 @@ class CopyAtom:
     def _check(self, layout: Layout) -> None:
         """Every place of the tile is some thread's; registers hold each place once."""
         places = layout.offsets()
-        total = 64 * self.matrices
+        total = self.rows * 128 // self.grain * self.matrices
         if layout[0].size() != self.threads or set(places) != set(range(total)):
             raise ArgumentError(
                 f"atom {self.name}: a layout does not cover its {total} elements",
@@ -77,6 +82,16 @@ class CopyAtom:
             )  # fmt: skip
         if layout is self.registers and len(places) != total:
             raise ArgumentError(f"atom {self.name}: registers repeat", code="OC2912")
+
+    @property
+    def rows(self) -> int:
+        """Rows of a matrix, of 16 bytes each."""
+        return 16 if self.shape.startswith("16x16") else 8
+
+    @property
+    def held(self) -> int:
+        """Registers of 32 bits that a thread holds."""
+        return self.matrices * self.rows // 8
 
     @property
     def loads(self) -> bool:
@@ -113,6 +128,39 @@ def _matrix(kind: str, count: int, trans: bool) -> CopyAtom:
     )  # fmt: skip
 
 
+def _bytes(kind: str, count: int, *, tall: bool = False, unpack: int = 0) -> CopyAtom:
+    """Matrices of bytes: of 16 rows transposed (`tall`), stored transposed, or unpacked."""
+    rows = 16 if tall else 8
+    groups = 32 // (rows * count)
+    memory = Layout(((rows * count, groups), 16), ((16, 0), 1)) if groups > 1 else (
+        Layout((32, 16), (16, 1))
+    )  # fmt: skip
+    if tall:  # four neighbours of a column in a register, of two columns eight apart
+        own = Layout(((4, 8), (4, 2, count)), ((64, 1), (16, 8, 256)))
+    elif kind == "stmatrix":
+        own = Layout(((4, 8), (2, 2, count)), ((32, 1), (16, 8, 128)))
+    else:
+        own = Layout((32, (4, count)), (4, (1, 128)))
+    load = kind == "ldmatrix"
+    packed = f"x16.b{unpack}x16_p{128 - 16 * unpack}" if unpack else ""
+    shape = f"{'16x16' if tall else '8x16' if load else '16x8'}.b8{packed}"
+    trans = tall or not load
+    form = shape.partition(".")[0] + (f".b{unpack}" if unpack else "")
+    return CopyAtom(
+        f"{kind}.{form}.x{count}{'.trans' if trans else ''}", 32, (128,),
+        ((("smem", "rmem"),) if load else (("rmem", "smem"),)), 100, 8,
+        memory if load else own, own if load else memory, count, trans, shape, unpack,
+    )  # fmt: skip
+
+
+def _matrices_of_bytes() -> tuple[CopyAtom, ...]:
+    return (
+        *(_bytes("ldmatrix", n, tall=True, unpack=u) for u in (0, 4, 6) for n in (1, 2)),
+        *(_bytes("ldmatrix", n, unpack=u) for u in (4, 6) for n in (1, 2, 4)),
+        *(_bytes("stmatrix", n) for n in (1, 2, 4)),
+    )
+
+
 def _rows() -> tuple[CopyAtom, ...]:
     async_ = (("gmem", "smem"),)
     return (
@@ -125,6 +173,7 @@ def _rows() -> tuple[CopyAtom, ...]:
             for count in (1, 2, 4)
             for trans in (False, True)
         ),
+        *_matrices_of_bytes(),
     )
 
 

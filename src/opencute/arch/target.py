@@ -24,6 +24,7 @@ __all__ = [
     "MAX_CLUSTER",
     "MAX_GRID",
     "MAX_THREADS",
+    "PORTABLE_CLUSTER",
     "TARGETS",
     "Target",
     "target",
@@ -37,6 +38,7 @@ MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
 MAX_THREADS = 1024  # of a block
 MAX_CLUSTER = 16  # blocks; more than 8 is not portable
+PORTABLE_CLUSTER = 8  # blocks of a cluster that every device with clusters runs
 MAX_BLOCKS_PER_SM = 32  # of the largest multiprocessors
 
 

@@ -30,7 +30,7 @@ NAMES: dict[str, frozenset[str]] = {
         "get_num_tmem_alloc_cols mixed_input_helpers sm100".split()
     ),
     "": frozenset(
-        "Vector inttoptr jax make_array_view memory print_nd_vector vector".split()
+        "inttoptr jax make_array_view memory print_nd_vector".split()
     ),
     "utils.blackwell_helpers": frozenset(
         "check_gemm_tma_alignment cluster_shape_to_tma_atom_A cluster_shape_to_tma_atom_B "

@@ -179,6 +179,10 @@ class Knobs:
         "OPENCUTE_LOG_AUTOTUNE", False, _flag, "log every configuration that is tried in tuning",
         alias="CUTE_DSL_LOG_AUTOTUNE",
     )  # fmt: skip
+    tune_use = Knob(
+        "OPENCUTE_TUNE_USE", True, _flag,
+        "let operators use what `opencute tune` has found for their device and shapes",
+    )  # fmt: skip
     tune_cluster = Knob(
         "OPENCUTE_TUNE_CLUSTER", "", str,
         "address of a ray cluster that compiles what a search tries; empty compiles here",

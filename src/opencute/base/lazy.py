@@ -55,11 +55,14 @@ def lazy_names(
     """
 
     sys.modules[module].__class__ = _Public
+    messages: dict[str, str] = {}  # tools that look into modules ask for the same names again
 
     def load(name: str) -> Any:
         where = table.get(name)
         if where is None:
-            message = _message(module, name, table, renamed or {})
+            message = messages.get(name)
+            if message is None:
+                message = messages[name] = _message(module, name, table, renamed or {})
             raise UnknownNameError(message, name, code="OC1143")
         path, _, attribute = where.partition(":")
         found = importlib.import_module(path)

@@ -48,8 +48,45 @@ def _intrinsic(name: str, op: LdMatrixOp | StMatrixOp) -> str:
     return f"llvm.nvvm.{name}.sync.aligned.m8n8.x{op.num.value}{trans}.b16.p3"
 
 
+def _mnemonic(name: str, op: LdMatrixOp | StMatrixOp) -> str:
+    """Such as ``ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8``."""
+    size, _, form = op.shape.value.partition(".")
+    rows, columns = size.split("x")
+    trans = ".trans" if op.trans.value else ""
+    return f"{name}.sync.aligned.m{rows}n{columns}.x{op.num.value}{trans}.shared.{form}"
+
+
+def _address(e: Emitter, op: LdMatrixOp | StMatrixOp) -> str:
+    return e.assign(f"ptrtoint {e.typed(op.ptr)} to i32")
+
+
+def _load_bytes(e: Emitter, op: LdMatrixOp) -> None:
+    """Matrices of bytes as assembly."""
+    count = _vector(op.out).length
+    names = ", ".join(f"${i}" for i in range(count))
+    text = f"{_mnemonic('ldmatrix', op)} {{{names}}}, [${count}];"
+    constraints = ",".join(["=r"] * count + ["r", "~{memory}"])
+    call = (
+        f'call {_result("i32", count)} asm sideeffect "{text}", "{constraints}"'
+        f"(i32 {_address(e, op)})"
+    )
+    e.parts[op.out] = _fields(e, call, "i32", count)
+
+
+def _store_bytes(e: Emitter, op: StMatrixOp) -> None:
+    count = _vector(op.registers).length
+    names = ", ".join(f"${i + 1}" for i in range(count))
+    text = f"{_mnemonic('stmatrix', op)} [$0], {{{names}}};"
+    constraints = ",".join(["r"] * (count + 1) + ["~{memory}"])
+    args = ", ".join([f"i32 {_address(e, op)}", *(f"i32 {p}" for p in e.elements(op.registers))])
+    e.void(f'call void asm sideeffect "{text}", "{constraints}"({args})')
+
+
 def _ldmatrix(e: Emitter, op: Op) -> None:
     assert isinstance(op, LdMatrixOp)
+    if op.shape.value != "8x8.b16":
+        _load_bytes(e, op)
+        return
     n, name = op.num.value, _intrinsic("ldmatrix", op)
     ret = _result("i32", n)
     e.module.declare(f"declare {ret} @{name}(ptr addrspace(3))")
@@ -58,6 +95,9 @@ def _ldmatrix(e: Emitter, op: Op) -> None:
 
 def _stmatrix(e: Emitter, op: Op) -> None:
     assert isinstance(op, StMatrixOp)
+    if op.shape.value != "8x8.b16":
+        _store_bytes(e, op)
+        return
     n, name = op.num.value, _intrinsic("stmatrix", op)
     types = ", ".join(["ptr addrspace(3)", *["i32"] * n])
     e.module.declare(f"declare void @{name}({types})")

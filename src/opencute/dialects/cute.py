@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from opencute.arch.copies import COPY_ATOMS
-from opencute.base.errors import VerificationError
+from opencute.arch.hints import AccessHints
+from opencute.base.errors import ArgumentError, VerificationError
 from opencute.ir.attributes import (
     Attribute,
     DenseI32Attr,
@@ -28,7 +29,7 @@ from opencute.ir.attributes import (
     StringAttr,
     quote,
 )
-from opencute.ir.builder import build, build1
+from opencute.ir.builder import build, build1, known_here
 from opencute.ir.core import Op, OpResult, Value
 from opencute.ir.declare import (
     ANY,
@@ -311,7 +312,8 @@ class PtrAddOp(Op):
     def verify(self) -> None:
         src, dst = self.ptr.type, self.out.type
         assert isinstance(src, PtrType) and isinstance(dst, PtrType)
-        if replace(src, align=1) != replace(dst, align=1):
+        before, after = ((t.element, t.space, t.swizzle) for t in (src, dst))
+        if before != after:
             raise VerificationError(
                 "cute.ptr_add: element, space and swizzle stay as they are",
                 code="OC1446", loc=self.loc, expected=src, found=dst,
@@ -413,7 +415,8 @@ class CopyOp(Op):
 
     `atom` names a record of the arch package and `bits` its widest access (0: as wide as alignment
     and contiguity allow). Both layouts have the form (V, rest): a predicate, if there is one, has
-    one i1 for each coordinate of rest, or for each coordinate of (V, rest).
+    one i1 for each coordinate of rest, or for each coordinate of (V, rest). `hints` are the text of
+    an `AccessHints`.
     """
 
     src = operand(POINTER)
@@ -427,8 +430,14 @@ class CopyOp(Op):
     src_layout = attr(LayoutAttr)
     dst_layout = attr(LayoutAttr)
     pred_layout = attr(LayoutAttr, required=False)
+    hints = attr(StringAttr, required=False)
+
+    def access_hints(self) -> AccessHints:
+        """Memory order and cache hints."""
+        return AccessHints.parse(self.hints.value if "hints" in self.attributes else "")
 
     def verify(self) -> None:
+        self._check_hints()
         src = _check_dyns(self, "src_layout", self.src_dyns)
         dst = _check_dyns(self, "dst_layout", self.dst_dyns)
         if (self.pred is None) != ("pred_layout" not in self.attributes):
@@ -442,6 +451,32 @@ class CopyOp(Op):
                 "cute.copy: source and destination differ in size",
                 code="OC1443", loc=self.loc, expected=src.text(), found=dst.text(),
             )  # fmt: skip
+
+    def _check_hints(self) -> None:
+        try:
+            hints = self.access_hints()
+        except ArgumentError as e:
+            raise VerificationError(
+                f"cute.copy: {e.message}", code="OC1499", loc=self.loc, found=self.hints.value
+            ) from None
+        record = COPY_ATOMS.get(self.atom.value)
+        if not hints or record is None:
+            return
+        spaces = [p.type.space for p in (self.src, self.dst) if isinstance(p.type, PtrType)]
+        wrong = ""
+        if record.cache:
+            plain = AccessHints(prefetch=hints.prefetch, policy=hints.policy)
+            wrong = "" if hints == plain else "cp.async takes an L2 prefetch and a policy only"
+        elif record.spaces:
+            wrong = f"{record.name} takes no hints"
+        elif hints.sem == "acquire" and spaces[1] != "rmem":
+            wrong = "a store does not acquire"
+        elif hints.sem == "release" and spaces[0] != "rmem":
+            wrong = "a load does not release"
+        if wrong:
+            raise VerificationError(
+                f"cute.copy: {wrong}", code="OC1499", loc=self.loc, found=self.hints.value
+            )
 
     def _units(self, layout: LayoutAttr, ptr: Value, side: int) -> Any:
         """How often the atom is used, by what one side has; elements where it moves plain runs."""
@@ -502,10 +537,17 @@ class PrintOp(Op):
 
 def ptr_add(ptr: Value, offset: Value, align: int) -> OpResult:
     """`ptr` moved by `offset` elements; `align` is what is known of the result, in bytes."""
+    known = known_here()
+    key = (ptr, offset, align)
+    if known is not None and (found := known.get(key)) is not None:
+        return found
     t = ptr.type
     assert isinstance(t, PtrType)
     type = PtrType(t.element, t.space, align, t.swizzle)
-    return build1("cute.ptr_add", (ptr, offset), type)
+    made = build1("cute.ptr_add", (ptr, offset), type)
+    if known is not None:
+        known[key] = made
+    return made
 
 
 def recast(ptr: Value, type: PtrType) -> OpResult:
@@ -562,7 +604,10 @@ class Tile:
     dyns: tuple[Value, ...] = ()
 
 
-def copy(atom: str, bits: int, src: Tile, dst: Tile, pred: Tile | None = None) -> Op:
+def copy(
+    atom: str, bits: int, src: Tile, dst: Tile, pred: Tile | None = None,
+    hints: AccessHints | None = None,
+) -> Op:  # fmt: skip
     """Copy `src` to `dst` where `pred` holds."""
     attrs: dict[str, Attribute] = {
         "atom": StringAttr(atom),
@@ -572,6 +617,8 @@ def copy(atom: str, bits: int, src: Tile, dst: Tile, pred: Tile | None = None) -
     }
     if pred is not None:
         attrs["pred_layout"] = pred.layout
+    if hints:
+        attrs["hints"] = StringAttr(str(hints))
     p = () if pred is None else (pred.ptr,)
     pd = () if pred is None else pred.dyns
     sizes = (1, 1, len(p), len(src.dyns), len(dst.dyns), len(pd))

@@ -27,7 +27,8 @@ from opencute.ir.declare import ANY, Trait, attr, op, operand, result
 from opencute.ir.types import F32, F64, I32, I64, Type, VectorType
 
 __all__ = [
-    "MATRIX_SHAPES",
+    "LOAD_SHAPES",
+    "STORE_SHAPES",
     "LdMatrixOp",
     "MmaOp",
     "MmaSparseOp",
@@ -39,7 +40,13 @@ __all__ = [
     "stmatrix",
 ]
 
-MATRIX_SHAPES = ("8x8.b16",)
+_UNPACKED = ("b8x16.b4x16_p64", "b8x16.b6x16_p32")
+LOAD_SHAPES = (
+    "8x8.b16",
+    "16x16.b8",
+    *(f"{shape}.{form}" for shape in ("16x16", "8x16") for form in _UNPACKED),
+)
+STORE_SHAPES = ("8x8.b16", "16x8.b8")
 
 
 def register_types(atom: MmaAtom | SparseMmaAtom) -> tuple[Type, Type, Type]:
@@ -52,17 +59,20 @@ def register_types(atom: MmaAtom | SparseMmaAtom) -> tuple[Type, Type, Type]:
 
 
 def _matrix(op_: LdMatrixOp | StMatrixOp, ptr: Value, registers: Value) -> None:
-    check_word(op_, "shape", MATRIX_SHAPES)
-    n = op_.num.value
-    if n not in (1, 2, 4) or op_.trans.value not in (0, 1):
+    loads = isinstance(op_, LdMatrixOp)
+    shape = check_word(op_, "shape", LOAD_SHAPES if loads else STORE_SHAPES)
+    n, tall = op_.num.value, shape.startswith("16x16")
+    trans = (0, 1) if shape == "8x8.b16" else (0,) if shape.startswith("8x16") else (1,)
+    if n not in ((1, 2) if tall else (1, 2, 4)) or op_.trans.value not in trans:
         raise VerificationError(
             f"{op_.name}: no such instruction", code="OC1480", loc=op_.loc,
-            expected="num 1, 2 or 4; trans 0 or 1", found=f"num {n}, trans {op_.trans.value}",
+            expected=f"num 1, 2{'' if tall else ' or 4'}; trans {' or '.join(map(str, trans))}",
+            found=f"num {n}, trans {op_.trans.value}",
         )  # fmt: skip
-    if registers.type != VectorType(n, I32):
+    if registers.type != VectorType(n * (2 if tall else 1), I32):
         raise VerificationError(
-            f"{op_.name}: a register for each matrix", code="OC1481", loc=op_.loc,
-            expected=VectorType(n, I32), found=registers.type,
+            f"{op_.name}: a register for each matrix, two for 16 x 16", code="OC1481", loc=op_.loc,
+            expected=VectorType(n * (2 if tall else 1), I32), found=registers.type,
         )  # fmt: skip
     type = ptr.type
     if isinstance(type, PtrType) and (type.space != "smem" or type.align < 16):
@@ -74,9 +84,10 @@ def _matrix(op_: LdMatrixOp | StMatrixOp, ptr: Value, registers: Value) -> None:
 
 @op("ptx.ldmatrix", Trait.READS | Trait.CONVERGENT)
 class LdMatrixOp(Op):
-    """`num` matrices of 8 rows of 16 bytes; thread 8 i + r has the address of row r of matrix i.
-    Each thread gets two neighbours of each matrix, of a column with `trans` (PTX ISA,
-    "ldmatrix")."""
+    """`num` matrices of 8 or 16 rows of 16 bytes; thread 8 i + r (16 i + r) has the address of row
+    r of matrix i. Each thread gets two neighbours of each matrix, of a column with `trans`; of
+    bytes four, and of 16 x 16 twice as many (PTX ISA, "ldmatrix"). Rows of 4 or 6 bits become
+    bytes."""
 
     ptr = operand(ANY)
     num = attr(IntAttr)
@@ -169,7 +180,8 @@ class MmaSparseOp(Op):
 
 def ldmatrix(ptr: Value, num: int, *, trans: bool = False, shape: str = "8x8.b16") -> OpResult:
     """The thread's registers of `num` matrices."""
-    return build1("ptx.ldmatrix", (ptr,), VectorType(num, I32), _attrs(num, trans, shape))
+    count = 2 * num if shape.startswith("16x16") else num
+    return build1("ptx.ldmatrix", (ptr,), VectorType(count, I32), _attrs(num, trans, shape))
 
 
 def stmatrix(

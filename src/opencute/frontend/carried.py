@@ -26,6 +26,7 @@ from opencute.base.errors import TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.cute import PtrType
 from opencute.frontend.state.objects import fill, is_mutable, shell, state_of
+from opencute.frontend.state.value_trees import difference, form, leaves, shaped
 from opencute.frontend.unbound import Unbound
 from opencute.ir.core import Value
 from opencute.ir.types import I32, I64, Type, VectorType
@@ -204,15 +205,16 @@ class Custom(Plan):
 
     def values(self, obj: Any) -> list[Value]:
         if not is_mutable(obj):
-            return [_raw(v) for v in obj.__extract_mlir_values__()]
+            return list(leaves(obj.__extract_mlir_values__()))
         before = state_of(obj) or {}
         fill(obj, self.session.state(obj, self.session.path))
-        out = [_raw(v) for v in obj.__extract_mlir_values__()]
+        out = list(leaves(obj.__extract_mlir_values__()))
         fill(obj, before)
         return out
 
     def rebuild(self, values: Iterator[Value]) -> Any:
-        return self.example.__new_from_mlir_values__([next(values) for _ in self.value_types])
+        tree = self.example.__extract_mlir_values__()
+        return self.example.__new_from_mlir_values__(shaped(tree, values))
 
 
 @dataclasses.dataclass
@@ -440,12 +442,17 @@ def _is_custom(x: Any) -> bool:
 
 
 def _custom(objs: tuple[Any, ...], session: Session) -> Plan:
-    types = [[_raw(v).type for v in o.__extract_mlir_values__()] for o in objs
-             if hasattr(o, "__extract_mlir_values__")]  # fmt: skip
-    if len(types) != len(objs) or any(t != types[0] for t in types):
+    trees = [o.__extract_mlir_values__() for o in objs if hasattr(o, "__extract_mlir_values__")]
+    if len(trees) != len(objs):
         raise NoJoin("objects of different structure cannot be joined", expected=_show(objs[0]),
                      found=_show(objs[-1]))  # fmt: skip
-    return Custom(objs[0], types[0], session)
+    other = next((t for t in trees if form(t) != form(trees[0])), None)
+    if other is not None:
+        here, there = difference(trees[0], other)
+        name = type(objs[0]).__name__
+        raise NoJoin("objects of different structure cannot be joined",
+                     expected=f"{name}: {here}", found=f"{name}: {there}")  # fmt: skip
+    return Custom(objs[0], [v.type for v in leaves(trees[0])], session)
 
 
 def _raw_values(objs: tuple[Any, ...]) -> Plan:

@@ -126,11 +126,17 @@ def truth(x: Any) -> Any:
     return _flag(x) if _dynamic(x) else bool(x)
 
 
-def same(a: Any, b: Any) -> bool:
-    """`a is b`, an error where one of them is a variable that not every path binds."""
+def same(a: Any, b: Any) -> Any:
+    """`a is b`, an error where one of them is a variable that not every path binds.
+
+    A flag stands for True or False, so that it is one of them if it has its value.
+    """
     for x in (a, b):
         if isinstance(x, Unbound):
             bool(x)
+    for flag, literal in ((a, b), (b, a)):
+        if type(literal) is bool and isinstance(flag, Boolean):
+            return truth(flag) if literal else not_(flag)
     return a is b
 
 
@@ -271,7 +277,7 @@ class compare:
 
     @staticmethod
     def is_not(a: Any, b: Any) -> Any:
-        return not same(a, b)
+        return not_(same(a, b))
 
     @staticmethod
     def in_(a: Any, b: Any) -> Any:

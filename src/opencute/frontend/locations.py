@@ -32,6 +32,8 @@ _KERNELS = _PACKAGE + "kernels" + os.sep  # which have lines to point at, where 
 _SKIPPED = (_PACKAGE, "<frozen", "<simulated ", functools.__file__, contextlib.__file__)
 # By the identity of code objects, which are kept alive: those of two files can be equal.
 _ours: dict[int, tuple[types.CodeType, bool]] = {}
+# Of these, the package's but for its kernels and for where traces begin: most frames are of them.
+_passed: set[int] = set()
 # By code, line and caller; locations are kept, so that identity tells callers apart.
 _locations: dict[tuple[int, int, int], Location] = {}
 # The user's frames that are running, by identity, with the code that they are part of and the call
@@ -41,6 +43,8 @@ _locations: dict[tuple[int, int, int], Location] = {}
 # The last one is the positions by instruction: a frame's line is found by a search.
 _Around = tuple[types.FrameType, types.CodeType, "Location | None", dict[int, "Location"]]
 _frames: dict[int, _Around] = {}
+# As `_frames`, frames of the library's kernels with nothing of the user's further out.
+_alone: dict[int, tuple[types.FrameType, dict[int, Location]]] = {}
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _REMEMBERED = 1 << 16  # code made in a loop is not to fill memory
 
@@ -51,9 +55,12 @@ def is_internal(code: types.CodeType) -> bool:
     if found is None:
         if len(_ours) > _REMEMBERED:
             _ours.clear()
-            _frames.clear()
+            _passed.clear()
+            forget_frames()
             _locations.clear()  # its keys are identities of what is forgotten
         found = _ours[id(code)] = (code, code.co_filename.startswith(_SKIPPED))
+        if found[1] and code is not _TRACED and not code.co_filename.startswith(_KERNELS):
+            _passed.add(id(code))
     return found[1]
 
 
@@ -73,33 +80,49 @@ def is_traced(code: types.CodeType) -> bool:
 def here() -> Location | None:
     """The position that is being traced: the user's, with the calls that lead to it, or, where
     only a kernel of the library is traced, that of the kernel."""
-    first = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way
-    frame = _users(first)
-    if frame is None:
-        return _library(first)
-    return _position(frame)
-
-
-def _library(frame: types.FrameType | None) -> Location | None:
-    """The innermost position in a kernel of the library."""
-    while frame is not None and frame.f_code is not _TRACED:
+    passed = _passed
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way
+    kernel: types.FrameType | None = None
+    while frame is not None:
         code = frame.f_code
-        if code.co_filename.startswith(_KERNELS):
-            key = id(code), frame.f_lineno, 0
-            found = _locations.get(key)
-            if found is None:
-                # Names of functions that were rewritten are not those of the source.
-                name = "" if code.co_name.startswith("__oc_") else code.co_name
-                found = Location(code.co_filename, frame.f_lineno, function=name)
-                _locations[key] = found
-            return found
+        if id(code) not in passed:
+            if not is_internal(code):
+                return _position(frame)
+            if code is _TRACED:
+                break
+            if id(frame) in _alone:
+                return _in_kernel(kernel or frame)
+            if kernel is None and code.co_filename.startswith(_KERNELS):
+                kernel = frame
         frame = frame.f_back
-    return None
+    return None if kernel is None else _in_kernel(kernel)
+
+
+def _in_kernel(frame: types.FrameType) -> Location:
+    """The position of a frame of a kernel of the library, which is the innermost one."""
+    code = frame.f_code
+    known = _alone.get(id(frame))
+    if known is None:
+        known = frame, {}
+        if not code.co_flags & _GENERATORS:
+            _alone[id(frame)] = known
+    places = known[1]
+    found = places.get(frame.f_lasti)
+    if found is None:
+        key = id(code), frame.f_lineno, 0
+        found = _locations.get(key)
+        if found is None:
+            # Names of functions that were rewritten are not those of the source.
+            name = "" if code.co_name.startswith("__oc_") else code.co_name
+            found = _locations[key] = Location(code.co_filename, frame.f_lineno, function=name)
+        places[frame.f_lasti] = found
+    return found
 
 
 def forget_frames() -> None:
     """The trace has ended: let go of its frames, and so of what they hold."""
     _frames.clear()
+    _alone.clear()
 
 
 def _users(frame: types.FrameType | None) -> types.FrameType | None:

@@ -8,11 +8,13 @@ import atexit
 import contextlib
 import ctypes
 import functools
+import math
 import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
+from opencute.arch.target import MAX_CLUSTER, PORTABLE_CLUSTER
 from opencute.base.counters import LAUNCHES
 from opencute.base.errors import ArgumentError, DeviceError, MissingPieceError
 from opencute.codegen.hopper.tensor_maps import BAD_TENSOR_MAP, map_fault
@@ -35,7 +37,7 @@ from opencute.runtime.memory import DeviceBuffer
 from opencute.runtime.module import Module
 from opencute.runtime.stream import current_stream, raw_stream_reader
 
-__all__ = ["CudaRunner", "PreparedCall", "StagedArray", "dynamic_smem"]
+__all__ = ["CudaRunner", "PreparedCall", "StagedArray", "dynamic_smem", "has_wide_clusters"]
 
 _CPU = 1  # DLPack's device kind
 _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
@@ -105,6 +107,8 @@ class CudaRunner:
                         function.set_max_dynamic_smem(
                             dynamic_smem(self.artefacts.module, name, most)
                         )
+                        if has_wide_clusters(self.artefacts.module, name):
+                            function.allow_non_portable_clusters()
                         array[i] = function.handle
                 found = self._loaded[ordinal] = (module, array)  # type: ignore[assignment]
         return found[1]
@@ -320,6 +324,19 @@ def dynamic_smem(module: Op, kernel: str, most: int) -> int:
             size = op.smem.op.attributes.get("value") if op.smem.op is not None else None
             found = max(found, size.value if isinstance(size, IntAttr) else most)
     return found
+
+
+def has_wide_clusters(module: Op, kernel: str) -> bool:
+    """Whether a launch of a kernel asks for clusters of more blocks than every device with clusters
+    has, or decides that at run time."""
+    for op in module.walk():
+        if isinstance(op, LaunchFuncOp) and op.kernel.path[-1] == kernel:
+            sides = [s for s in (op.cluster_x, op.cluster_y, op.cluster_z) if s is not None]
+            known = [s.op.attributes.get("value") if s.op is not None else None for s in sides]
+            blocks = [k.value if isinstance(k, IntAttr) else MAX_CLUSTER for k in known]
+            if math.prod(blocks) > PORTABLE_CLUSTER:
+                return True
+    return False
 
 
 def _host_memory(function: Op) -> set[int]:

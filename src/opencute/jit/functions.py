@@ -19,6 +19,7 @@ from opencute.frontend.misuse import bound as bound_arguments
 from opencute.frontend.rewrite import rewritten
 from opencute.frontend.signature import annotations_of
 from opencute.frontend.tracing import KernelCall, current_trace
+from opencute.lang.arrays.views import with_arrays
 from opencute.lang.numbers import Numeric, NumericMeta
 from opencute.lang.typing import is_constexpr
 
@@ -60,7 +61,8 @@ class _Decorated:
     @functools.cached_property
     def rewritten(self) -> Callable[..., Any]:
         """The function with its control flow rewritten."""
-        return rewritten(self.fn) if self.preprocess else self.fn
+        fn = rewritten(self.fn) if self.preprocess else self.fn
+        return with_arrays(fn, self.annotations)
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:

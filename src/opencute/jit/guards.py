@@ -23,9 +23,10 @@ import abc
 import builtins
 import dis
 import enum
+import functools
 import gc
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
@@ -157,6 +158,9 @@ class _Collector:
                 self.function(value)
         elif isinstance(value, types.BuiltinFunctionType):
             self.same(place, where)
+        elif isinstance(value, functools.partial | functools.partialmethod):
+            self.same(place, where)
+            self.partial(value, where)
         elif isinstance(value, Bound | types.MethodType):
             raise Untracked(f"{where}, a method that is bound outside of the function")
         elif isinstance(value, types.ModuleType):
@@ -183,6 +187,18 @@ class _Collector:
             self.object(value, where)
 
     # ---- functions
+    def partial(self, value: Any, where: str) -> None:
+        """Guard what a function with some arguments is made of; it always has the same parts."""
+        if isinstance(value.func, types.FunctionType):
+            self.function(value.func)
+        elif isinstance(value.func, type):
+            self.klass(value.func, where)
+        else:
+            self.value(Fixed(value.func), value.func, where)
+        for part in (*value.args, *value.keywords.values()):
+            if not isinstance(part, int | float | str | None):
+                self.value(Fixed(part), part, where)
+
     def decorated(self, fn: JitFunction | KernelFunction) -> None:
         """Guard a decorated function: its name and its body."""
         self.same(Item(vars(fn), "prefix"), f"the name of {fn.fn.__name__}")
@@ -274,8 +290,8 @@ class _Collector:
         if not isinstance(holder, type):
             self.value(place, value, where)
             return
-        if isinstance(value, staticmethod | classmethod | property):
-            found: Any = [getattr(value, p, None) for p in ("__func__", "fget")]
+        if isinstance(value, staticmethod | classmethod | property | functools.cached_property):
+            found: Any = [getattr(value, p, None) for p in ("__func__", "fget", "func")]
             value = next((f for f in found if f is not None), None)
             self.same(place, where)
             if isinstance(value, types.FunctionType):
@@ -310,11 +326,22 @@ def _mentioned(code: types.CodeType, names: set[str]) -> None:
             names.add(inner)
 
 
-def _reads(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...]]]:
+_Reads = tuple[tuple[str, tuple[str, ...]], ...]
+# By the identity of code, which is kept alive: to hash code is to hash everything in it.
+_known_reads: dict[int, tuple[types.CodeType, _Reads]] = {}
+_REMEMBERED = 1 << 14  # code made in a loop is not to fill memory
+
+
+def _reads(code: types.CodeType) -> _Reads:
     """Names that code reads from outside, each with the attributes that are read from it."""
-    found: dict[tuple[str, tuple[str, ...]], None] = {}
-    _collect(code, frozenset(code.co_freevars), found)
-    yield from found
+    known = _known_reads.get(id(code))
+    if known is None:
+        found: dict[tuple[str, tuple[str, ...]], None] = {}
+        _collect(code, frozenset(code.co_freevars), found)
+        if len(_known_reads) > _REMEMBERED:
+            _known_reads.clear()
+        known = _known_reads[id(code)] = (code, tuple(found))
+    return known[1]
 
 
 def _collect(

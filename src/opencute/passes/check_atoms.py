@@ -37,6 +37,13 @@ def check_atoms(function: Op, target: Target) -> None:
                 hint=f"compile for sm_90a; {target} has the operations of cute.nvgpu.warp, such as "
                 "MmaF16BF16Op",
             )  # fmt: skip
+        if op.name == "cute.tma_descriptor" and function.name != "func.func":
+            raise CompileError(
+                "a kernel makes a tensor map", code="OC1071", loc=op.loc,
+                expected="a map that host code makes: nothing on the device does",
+                hint="call make_tiled_tma_atom in the jit function and pass the atom and its "
+                "tensor to the kernel; a kernel changes maps with cpasync.update_tma_descriptor",
+            )  # fmt: skip
         if op.name not in ("cute.copy", "cute.gemm", "ptx.mma", "ptx.mma_sp", "ptx.stmatrix"):
             continue
         name = op.attributes.get("atom")

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from opencute.arch.copies import copy_atom
+from opencute.arch.hints import AccessHints
 from opencute.arch.target import Target
 from opencute.base.errors import CompileError
 from opencute.dialects import arith, llvm, scf
@@ -32,11 +33,13 @@ from opencute.ir.types import I1, I32, Type
 from opencute.passes.fragments import FragmentAccess, Fragments
 from opencute.passes.offsets import flatten
 from opencute.passes.tile_access import Lane, TileAccess, gather
+from opencute.passes.tiled.hinted import Hinted, relevant
 from opencute.passes.tiled.matrices import lower_by_instruction
 from opencute.passes.tiled.swizzle import Swizzles
 
 __all__ = ["lower_copy"]
 
+NONE = AccessHints()
 Side = TileAccess | FragmentAccess
 Loader = Callable[[], "dict[int, Lane]"]
 
@@ -52,7 +55,11 @@ def lower_copy(
         if fragments.forwarded(ptr):
             return fragments.access(ptr, layout)
         assert isinstance(type, PtrType)
-        return TileAccess(ptr, type, layout, dyns, _bits(op, type, target), swizzles)
+        hints = relevant(op.access_hints() if place < 2 else NONE, type.space, loads=place == 0)
+        return TileAccess(
+            ptr, type, layout, dyns, _bits(op, type, target), swizzles,
+            Hinted(hints, type.space, target) if hints else None,
+        )  # fmt: skip
 
     src = side(0, op.src_layout, op.src_dyns)
     dst = side(1, op.dst_layout, op.dst_dyns)

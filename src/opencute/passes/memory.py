@@ -15,6 +15,9 @@ i4, f4E2M1FN, ...   packed, the element with the lower index in the lower bits
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from opencute.base.errors import CompileError
 from opencute.dialects import arith, llvm, vector
 from opencute.dialects.cute import PtrType, storage_bits
@@ -23,6 +26,9 @@ from opencute.ir.core import Value
 from opencute.ir.types import I1, I8, FloatType, IntegerType, Type, VectorType
 
 __all__ = ["SPACE", "advance", "convert_type", "load_run", "store_run"]
+
+Load = Callable[[Value, Type, int], Value]
+Store = Callable[[Value, Value, int], Any]
 
 SPACE = {
     "generic": llvm.GENERIC,
@@ -73,25 +79,29 @@ def _unaligned(element: Type) -> CompileError:
     )
 
 
-def load_run(address: Value, element: Type, count: int, align: int) -> Value:
-    """`count` consecutive elements: a scalar if it is one, else a vector."""
+def load_run(
+    address: Value, element: Type, count: int, align: int, load: Load = llvm.load
+) -> Value:
+    """`count` consecutive elements: a scalar if it is one, else a vector; `load` reads memory."""
     bits = storage_bits(element)
     if bits < 8:
         words = _packed(element, count)
-        return vector.bitcast(llvm.load(address, words, align), VectorType(count, element))
+        return vector.bitcast(load(address, words, align), VectorType(count, element))
     if element != I1:
-        return llvm.load(address, element if count == 1 else VectorType(count, element), align)
+        return load(address, element if count == 1 else VectorType(count, element), align)
     type = I8 if count == 1 else VectorType(count, I8)
-    return arith.cmpi("ne", llvm.load(address, type, align), arith.constant(0, type))
+    return arith.cmpi("ne", load(address, type, align), arith.constant(0, type))
 
 
-def store_run(value: Value, address: Value, element: Type, count: int, align: int) -> None:
+def store_run(
+    value: Value, address: Value, element: Type, count: int, align: int, store: Store = llvm.store
+) -> None:
     """Write what `load_run` would read."""
     if storage_bits(element) < 8:
         value = vector.bitcast(value, _packed(element, count))
     elif element == I1:
         value = arith.cast("extui", value, I8)
-    llvm.store(value, address, align)
+    store(value, address, align)
 
 
 def _packed(element: Type, count: int) -> VectorType:

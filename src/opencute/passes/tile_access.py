@@ -16,12 +16,13 @@ import copy
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from opencute.dialects import arith, vector
+from opencute.dialects import arith, llvm, vector
 from opencute.dialects.cute import LayoutAttr, PtrType, storage_bits
 from opencute.ir.core import Value
 from opencute.ir.types import I64, Type, VectorType
 from opencute.passes.memory import advance, load_run, store_run
 from opencute.passes.offsets import Access, Terms, accesses, element_offsets
+from opencute.passes.tiled.hinted import Hinted
 from opencute.passes.tiled.swizzle import Swizzles
 
 __all__ = ["Lane", "TileAccess", "gather", "lanes_of"]
@@ -98,12 +99,14 @@ class TileAccess:
         layout: the tile's layout.
         dyns: its dynamic integers.
         max_bits: widest access.
+        hinted: how memory is read and written where an access has hints.
     """
 
     def __init__(
         self, base: Value, type: PtrType, layout: LayoutAttr, dyns: Sequence[Value], max_bits: int,
-        swizzles: Swizzles | None = None,
+        swizzles: Swizzles | None = None, hinted: Hinted | None = None,
     ) -> None:  # fmt: skip
+        self.hinted = hinted
         self.base = base
         self.type = type
         self.swizzles = swizzles
@@ -170,7 +173,8 @@ class TileAccess:
         at: dict[tuple[Terms, int], Lane] = {}
         for a in self.accesses(wanted):
             count = len(a.elements)
-            value = load_run(self.address(a), self.element, count, a.align)
+            read = llvm.load if self.hinted is None else self.hinted.load
+            value = load_run(self.address(a), self.element, count, a.align, read)
             for lane in range(count):
                 at[a.terms, a.static + lane] = Lane(value, lane if count > 1 else None)
         return {i: at[offsets[i].terms, offsets[i].static] for i in wanted}
@@ -179,7 +183,8 @@ class TileAccess:
         """Write elements, given where each one is."""
         for a in self.accesses(list(values)):
             run = gather([values[i] for i in a.elements])
-            store_run(run, self.address(a), self.element, len(a.elements), a.align)
+            write = llvm.store if self.hinted is None else self.hinted.store
+            store_run(run, self.address(a), self.element, len(a.elements), a.align, write)
 
     def prepare(self, wanted: Sequence[int]) -> None:
         """Make the dynamic parts of addresses here, so that a nested region can use them."""

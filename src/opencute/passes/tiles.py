@@ -25,12 +25,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opencute.arch.hints import AccessHints
 from opencute.arch.target import Target
 from opencute.dialects import cute, llvm, vector
 from opencute.dialects.cute import PtrType, storage_bits
 from opencute.dialects.hopper.wgmma import CuteWgmmaOp
 from opencute.dialects.tiled import GemmOp
-from opencute.ir.attributes import DenseI32Attr
+from opencute.ir.attributes import DenseI32Attr, StringAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.rewrite import Replacement, Rewriter, Rule, Rules
 from opencute.ir.types import Type, VectorType
@@ -43,6 +44,7 @@ from opencute.passes.instructions import instruction_rules
 from opencute.passes.memory import SPACE, advance, convert_type, load_run, memory_type, store_run
 from opencute.passes.tile_access import Lane, TileAccess, gather, lanes_of
 from opencute.passes.tiled.gemm import lower_gemm
+from opencute.passes.tiled.hinted import Hinted, relevant
 from opencute.passes.tiled.swizzle import Swizzles
 
 __all__ = ["tiles"]
@@ -63,6 +65,20 @@ def tiles(function: Op, target: Target) -> None:
     function.attributes["cute.arg_align"] = DenseI32Attr(tuple(align))
 
 
+def _tile(
+    op: Op, ptr: Value, type: PtrType, layout: cute.LayoutAttr, dyns: Sequence[Value],
+    target: Target, swizzles: Swizzles,
+) -> TileAccess:  # fmt: skip
+    """A tile in memory; what an early load has taken over from a copy are its hints."""
+    words = op.attributes.get("hints")
+    hints = AccessHints.parse(words.value if isinstance(words, StringAttr) else "")
+    hints = relevant(hints, type.space, loads=True)
+    return TileAccess(
+        ptr, type, layout, dyns, target.max_access_bits(type.space), swizzles,
+        Hinted(hints, type.space, target) if hints else None,
+    )  # fmt: skip
+
+
 def _accesses(target: Target, fragments: Fragments, swizzles: Swizzles) -> dict[str, Rule]:
     """The rules for memory; a pointer into a forwarded fragment stands for values."""
 
@@ -74,9 +90,8 @@ def _accesses(target: Target, fragments: Fragments, swizzles: Swizzles) -> dict[
         if fragments.forwarded(ptr):
             return fragments.access(ptr, layout)
         type = _pointer(rw.source_type(place))
-        if dyns is None:
-            dyns = op.operands[place + 1 :]
-        return TileAccess(ptr, type, layout, dyns, target.max_access_bits(type.space), swizzles)
+        own = op.operands[place + 1 :] if dyns is None else dyns
+        return _tile(op, ptr, type, layout, own, target, swizzles)
 
     def final(ptr: Value, type: PtrType) -> Value:
         """The address that an access to a pointer goes to."""

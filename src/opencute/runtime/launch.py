@@ -20,7 +20,13 @@ from dataclasses import dataclass
 from typing import Any, SupportsIndex
 from weakref import WeakSet
 
-from opencute.arch.target import MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_THREADS
+from opencute.arch.target import (
+    MAX_BLOCK,
+    MAX_CLUSTER,
+    MAX_GRID,
+    MAX_THREADS,
+    PORTABLE_CLUSTER,
+)
 from opencute.base.counters import COUNTERS
 from opencute.base.errors import ArgumentError
 from opencute.runtime import driver
@@ -41,7 +47,6 @@ __all__ = [
 
 Extents = SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex]
 
-_PORTABLE_CLUSTER = 8
 
 # CUlaunchAttributeID
 _COOPERATIVE = 2
@@ -255,7 +260,7 @@ def _cluster(
         raise ArgumentError(
             f"{what} has too many blocks",
             code="OC2213",
-            expected=f"at most {_PORTABLE_CLUSTER}, on some devices {MAX_CLUSTER}",
+            expected=f"at most {PORTABLE_CLUSTER}, on some devices {MAX_CLUSTER}",
             found=f"{blocks} ({' x '.join(map(str, cluster))})",
         )
     if any(g % c for g, c in zip(grid, cluster, strict=True)):
@@ -330,7 +335,7 @@ class PackedConfig:
         device = properties(function.device)
         check_launch(self, function.name, attributes.static_smem, attributes.max_threads, device)
         function.set_max_dynamic_smem(self.smem)
-        if self.cluster is not None and _blocks(self.cluster) > _PORTABLE_CLUSTER:
+        if self.cluster is not None and _blocks(self.cluster) > PORTABLE_CLUSTER:
             function.allow_non_portable_clusters()
         self._checked.add(function)
 

@@ -28,6 +28,7 @@ from opencute.ir.types import Type, element_type, lanes
 from opencute.sim.lanes import Kind
 from opencute.sim.registry import is_blocking, rule_of, spins
 from opencute.sim.source import CONTROL, TERMINATORS, SourceWriter, kind_of
+from opencute.sim.sync.guards import products_once
 from opencute.sim.sync.spinning import counts_in_registers, deciding
 
 __all__ = ["Program", "Step", "compile_function"]
@@ -47,6 +48,7 @@ class Step:
         join: where a branch's sides meet.
         live: registers that are needed from here on.
         results: for a join, registers that hold the operation's results, with their kinds.
+        lines: source of a segment; for a wait, the name of what it calls.
         counts: for a spin, whether its turns may differ in what register tensors hold.
     """
 
@@ -100,28 +102,39 @@ def compile_function(op: Op, *, loose_arguments: bool = False, many: bool = True
     Raises:
         SimulationError: an operation or type that the simulator does not know.
     """
-    return _Compiler(op, loose_arguments, many).compile()
+    with products_once():
+        return _Compiler(op, loose_arguments, many).compile()
 
 
 class _Compiler(SourceWriter):
     def __init__(self, op: Op, loose: bool, many: bool) -> None:
         super().__init__(op, loose, many)
         self.steps: list[Step] = []
-        self.current = Step("segment")
+        self.start()
 
     # ------------------------------------------------------------------ control with waiting
+    def start(self) -> None:
+        """Begin a segment."""
+        self.current = Step("segment")
+        self.uses: dict[str, None] = {}  # in order, and quick to look up
+        self.defs: dict[str, None] = {}
+
     def emit(self, uses: Sequence[str], defs: Sequence[str], lines: Sequence[Any]) -> None:
         """Add source to the current segment."""
-        step = self.current
-        step.uses += [u for u in uses if u not in step.defs and u not in step.uses]
-        step.defs += [d for d in defs if d not in step.defs]
-        step.lines += lines
+        for name in uses:
+            if name not in self.defs:
+                self.uses[name] = None
+        for name in defs:
+            self.defs[name] = None
+        self.current.lines += lines
 
     def flush(self) -> None:
         """Finish the current segment."""
-        if self.current.lines:
-            self.steps.append(self.current)
-        self.current = Step("segment")
+        step = self.current
+        if step.lines:
+            step.uses, step.defs = [*self.uses], [*self.defs]
+            self.steps.append(step)
+        self.start()
 
     def registers(self, names: Sequence[str]) -> list[str]:
         """Those of some names that are registers."""
@@ -181,9 +194,9 @@ class _Compiler(SourceWriter):
             if any(r in self.tracked for r in op.results):
                 args += ", track=True"
                 defs = [n for r in op.results for n in (self.v(r), self.t(r))]
-        source = f"lambda L, R: fn(L{args})"
-        run = eval(source, {**self.names, "fn": rule.factory(op)})
-        self.steps.append(Step("wait", op, run, uses, defs))
+        fn, name = self.bind(rule.factory(op), "f"), f"w{len(self.functions)}"
+        self.functions.append(f"def {name}(L, R):\n    return {fn}(L{args})\n")
+        self.steps.append(Step("wait", op, None, uses, defs, lines=[name]))
         if rule.taint != "memory":  # what came in was checked, so what comes out is initialised
             clean = [self.t(r) for r in op.results if r in self.tracked]
             self.assign(clean, ["None"] * len(clean))
@@ -364,6 +377,8 @@ class _Compiler(SourceWriter):
         for i, step in enumerate(self.steps):
             if step.kind == "segment":
                 step.run = self.names[f"s{i}"]
+            elif step.kind == "wait":
+                step.run = self.names[step.lines[0]]
         return text
 
 

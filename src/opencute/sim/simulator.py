@@ -43,6 +43,7 @@ from opencute.sim.inline import inline_calls
 from opencute.sim.lanes import Lanes
 from opencute.sim.machine import run_program
 from opencute.sim.memory import RAW, AddressTable, Buffer, SimPointer
+from opencute.sim.numbers.blas import one_thread
 from opencute.sim.printf import Format
 from opencute.sim.program import Program, compile_function
 from opencute.sim.report import RunReport, note
@@ -131,7 +132,7 @@ class Simulator:
         self.earlier.clear()  # whoever calls may have waited for the device since the last call
         run = _Run(self, module, launch, args)
         program = self.program(module, function, run.loose)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), one_thread():
             (ended,) = run_program(program, run.root, args)
         return [_result(ended.registers[r]) for r in program.returns]
 
@@ -156,7 +157,7 @@ class Simulator:
         kernel = _find_kernel(module, name)
         args = _arguments(kernel, args)
         run = _Run(self, module, None, args)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), one_thread():
             where = None if cluster is None else _three(cluster)
             run.launch(
                 kernel, name, _three(grid), _three(block), where, smem, None, args,

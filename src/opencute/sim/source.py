@@ -133,11 +133,11 @@ class SourceWriter:
 
     def is_constant(self, value: Value) -> bool:
         """Whether a value is a constant; then it has a name in the source from now on."""
-        if value in self.constants:
-            return True
         op = value.op
         if op is None or op.name != "arith.constant":
             return False
+        if value in self.constants:
+            return True
         content = constant_value(op.attributes["value"], value.type)
         self.constants[value] = (
             repr(content) if type(content) in (int, bool) else self.bind(content, "c")
@@ -156,7 +156,8 @@ class SourceWriter:
 
     def plain(self, op: Op, indent: str, out: list[Any]) -> None:
         """Source of an operation without regions."""
-        if all(self.is_constant(r) for r in op.results) and op.results:
+        if op.name == "arith.constant":
+            self.is_constant(op.results[0])
             return
         for value in op.operands:
             self.is_constant(value)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,47 @@ def _offsets(shape: Sequence[int], stride: Sequence[Any]) -> Any:
     return out
 
 
+_Mode = tuple[Any, Any, "int | None", "int | None"]
+
+
+@lru_cache(maxsize=4096)
+def _geometry(
+    layout: LayoutAttr,
+) -> tuple[int | None, int | None, int, tuple[_Mode, ...], Array | None]:
+    """Of a layout: all elements, those of the first mode, neighbours, the other modes with the
+    places of their dynamic integers, and the offsets if there are none of these."""
+    shape, stride = list(_leaves(layout.shape)), list(_leaves(layout.stride))
+    position = 0
+    places: list[int | None] = []
+    for leaf in (*shape, *stride):
+        places.append(position if isinstance(leaf, Dyn) else None)
+        position += isinstance(leaf, Dyn)
+    # Modes of one element never move, whatever their stride is.
+    modes = [
+        (s, d, places[i], places[len(shape) + i])
+        for i, (s, d) in enumerate(zip(shape, stride, strict=True))
+        if s != 1
+    ]
+    run = 1
+    while modes and modes[0][:2] == (modes[0][0], run) and modes[0][2] is None:
+        run *= modes[0][0]
+        modes = modes[1:]
+    fixed: Array | None = None
+    if all(a is None and b is None for _, _, a, b in modes):
+        fixed = _offsets([m[0] for m in modes], [m[1] for m in modes])
+        fixed.flags.writeable = False  # shared by all tiles of this layout
+    return layout.static_size(), _first(layout), run, tuple(modes), fixed
+
+
+def _first(layout: LayoutAttr) -> int | None:
+    size = 1
+    for leaf in _leaves(layout.shape[0] if isinstance(layout.shape, tuple) else layout.shape):
+        if isinstance(leaf, Dyn):
+            return None
+        size *= leaf
+    return size
+
+
 class Tile:
     """The elements of a layout as runs of neighbours.
 
@@ -58,38 +100,7 @@ class Tile:
 
     def __init__(self, op: Op, layout: LayoutAttr) -> None:
         self.op = op
-        self.length = layout.static_size()
-        shape, stride = list(_leaves(layout.shape)), list(_leaves(layout.stride))
-        self.first = self._first(layout)
-        position = 0
-        places: list[int | None] = []
-        for leaf in (*shape, *stride):
-            places.append(position if isinstance(leaf, Dyn) else None)
-            position += isinstance(leaf, Dyn)
-        # Modes of one element never move, whatever their stride is.
-        modes = [
-            (s, d, places[i], places[len(shape) + i])
-            for i, (s, d) in enumerate(zip(shape, stride, strict=True))
-            if s != 1
-        ]
-        self.run = 1
-        while modes and modes[0][:2] == (modes[0][0], self.run) and modes[0][2] is None:
-            self.run *= modes[0][0]
-            modes = modes[1:]
-        self._modes = modes
-        dynamic = any(a is not None or b is not None for _, _, a, b in modes)
-        self.fixed: Array | None = None
-        if not dynamic:
-            self.fixed = _offsets([m[0] for m in modes], [m[1] for m in modes])
-
-    @staticmethod
-    def _first(layout: LayoutAttr) -> int | None:
-        size = 1
-        for leaf in _leaves(layout.shape[0] if isinstance(layout.shape, tuple) else layout.shape):
-            if isinstance(leaf, Dyn):
-                return None
-            size *= leaf
-        return size
+        self.length, self.first, self.run, self._modes, self.fixed = _geometry(layout)
 
     @property
     def step(self) -> int:

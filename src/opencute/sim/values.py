@@ -14,6 +14,7 @@ immutable: nothing writes into an array once it is a value.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -79,6 +80,16 @@ def dtype_of(type: Type, loc: Location | None = None) -> np.dtype[Any]:
         SimulationError: no NumPy type is wide enough, or the type is unknown.
     """
     element = element_type(type)
+    found = _dtype(element)
+    if found is None:
+        raise SimulationError(
+            f"the simulator has no values of type {element}", code="OC3001", loc=loc
+        )
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _dtype(element: Type) -> np.dtype[Any] | None:
     if isinstance(element, IndexType):
         return np.dtype(np.int64)
     if isinstance(element, IntegerType) and element.width <= 64:
@@ -90,7 +101,7 @@ def dtype_of(type: Type, loc: Location | None = None) -> np.dtype[Any]:
         return np.dtype(object)  # Python ints
     if isinstance(element, FloatType) and element.name in _FLOATS:
         return np.dtype(_FLOATS[element.name])
-    raise SimulationError(f"the simulator has no values of type {element}", code="OC3001", loc=loc)
+    return None
 
 
 def unsigned_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -259,6 +259,44 @@ def explain(file: Path, args: tuple[str, ...], arch: str | None) -> None:
     raise SystemExit(found.status)
 
 
+@main.command("tune", context_settings={"ignore_unknown_options": True})
+@click.argument("operator", required=False)
+@click.argument("extents", metavar="[--EXTENT N | --FLAG]...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--dtype", help="Type of the operands, such as f16; the usual one when omitted.")
+@click.option("--arch", "--sm", metavar="ARCH", help="Compile for it, such as sm_80; time nothing.")
+@click.option("--limit", type=click.IntRange(1), help="Try so many, the most promising.")
+@click.option("--processes", type=click.IntRange(1), help="Compile so many at once.")
+@click.option("--cluster", metavar="ADDRESS", help="A ray cluster that compiles.")
+@click.option("--time/--no-time", default=True, help="Time on the GPU, if there is one.")
+@click.option("--list", "as_list", is_flag=True, help="Say what can be tuned, and what is kept.")
+@click.option("--forget", is_flag=True, help="Remove what is kept.")
+def tune_(
+    operator: str | None, extents: tuple[str, ...], as_list: bool, forget: bool, **options: Any
+) -> None:
+    """Find good configurations of OPERATOR for a problem, such as gemm --m 4096 --n 512 --k 4096.
+
+    All candidates are compiled at once; what spills registers or fits nowhere is left out, the rest
+    is timed with a cold L2. Calls of the operator with such extents then use the best. Without a
+    GPU everything is compiled and nothing is timed or kept.
+    """
+    from opencute.base.errors import ArgumentError
+    from opencute.tools import tune_command as tool
+
+    if forget:
+        click.echo(tool.forgotten())
+        return
+    if as_list or operator is None:
+        for line in tool.listed():
+            click.echo(line)
+        return
+    try:
+        text, status = tool.tune(operator, extents, **options)
+    except ArgumentError as e:
+        raise click.UsageError(str(e)) from None
+    click.echo(text)
+    raise SystemExit(status)
+
+
 @main.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(as_json: bool) -> None:

@@ -232,10 +232,12 @@ EXAMPLES: tuple[Example, ...] = (
     *(
         _example(f"{_SINGLES}/{name}.py")
         for name in (
-            "bar_warp_sync", "barrier_cta_red", "barrier_cta_sync", "cp_async_shared_global",
-            "cp_async_shared_global_swizzled", "red", "reduction/block_smem_reduce",
-            "reduction/thread_vector_reduce", "reduction/warp_vector_reduce", "redux_sync",
-            "shfl_sync", "tutorial/01_hello_world", "tutorial/06_softmax", "vote_sync",
+            "bar_warp_sync", "barrier_cta_red", "barrier_cta_sync", "basic_types",
+            "cp_async_shared_global", "cp_async_shared_global_swizzled", "red",
+            "reduction/block_smem_reduce", "reduction/thread_vector_reduce",
+            "reduction/warp_vector_reduce", "redux_sync", "shfl_sync", "tutorial/01_hello_world",
+            "tutorial/02_naive_gemm", "tutorial/03_gemm_tiled_smem", "tutorial/06_softmax",
+            "tutorial/07_vectorized_array", "tutorial/08_mlir_value_tree_debug", "vote_sync",
         )
     ),
     _hopper(f"{_SINGLES}/tma/tma_load_to_ldmatrix.py", "--mode transpose"),

@@ -65,7 +65,7 @@ class Outcome:
 
 
 def search(
-    build: Callable[[dict[str, Any]], tuple[Any, ...]],
+    build: Callable[[dict[str, Any]], tuple[Any, ...] | list[Any]],
     configurations: Iterable[Configuration],
     *,
     name: str,
@@ -77,30 +77,35 @@ def search(
     processes: int | None = None,
     cluster: str | None = None,
     show: bool | None = None,
+    time: bool = True,
+    margin: float = 0.0,
 ) -> Outcome:
     """The fastest of several configurations of a kernel.
 
     Args:
-        build: what a configuration compiles, ``(fn, args)`` or ``(fn, args, kwargs)``; it may
-            refuse one by an error of OpenCuTe, CantImplementError or ValueError.
+        build: what a configuration compiles, ``(fn, args)`` or ``(fn, args, kwargs)``, or a list
+            of such; it may refuse one by an error of OpenCuTe, CantImplementError or ValueError.
         configurations: what to try, promising ones first.
         name: of the kernel, for what is kept.
         problem: what the choice depends on; of extents, only their `bucket`.
-        prepare: makes an executor and its configuration ready to run; by default it runs with the
-            arguments that it was compiled with, which it may change.
+        prepare: makes an executor (or a list of them) and its configuration ready to run; by
+            default it runs with the arguments that it was compiled with, which it may change.
         floor: microseconds that a configuration cannot beat, see `Roofline`.
         least_occupancy: configurations below it are left out.
         measure: microseconds per call; by default with a cold L2.
         processes: how many compile at once; one for each processor when omitted.
         cluster: address of a ray cluster that compiles; OPENCUTE_TUNE_CLUSTER when omitted.
         show: progress and a table on standard error; when omitted, on a terminal only.
+        time: whether to time what is left. Else the first that nothing rules out counts as the
+            choice, which is not kept.
+        margin: the part by which another has to be faster than the first that is timed.
 
     Raises:
         TuningError: nothing can be run.
     """
     tried = [dict(c) for c in configurations]
     key = _key(name, problem, tried)
-    known = read_best(key, tried)
+    known = read_best(key, tried) if time else None
     if known is not None:
         return Outcome(known)
     with Show(name, show) as screen:
@@ -108,13 +113,17 @@ def search(
         made = _compiled(items, processes, cluster, screen)
         trials = _weighed(trials, made, least_occupancy, floor)
         ready = prepare or (lambda executor, c: _call(executor, items[tried.index(c)]))
-        trials = _timed(trials, made, ready, measure, screen)
+        if time:
+            trials = _timed(trials, made, ready, measure, screen)
         screen.table(trials)
-    if all(t.us is None for t in trials):
+    left = [t for t in trials if not t.error]
+    if left and not time:
+        return Outcome(left[0].configuration, tuple(trials))
+    if not left:
         reasons = "\n".join(f"    {t.configuration}: {t.error.splitlines()[0]}" for t in trials)
         raise TuningError(f"none of {len(trials)} configurations can be run\n{reasons}")
-    write_best(key, tried, trials)
-    return Outcome(best_of(trials).configuration, tuple(trials))
+    write_best(key, tried, trials, margin)
+    return Outcome(best_of(trials, margin).configuration, tuple(trials))
 
 
 def bucket(value: object) -> object:
@@ -148,9 +157,10 @@ def _refused(configuration: dict[str, Any], error: Exception) -> Trial:
 
 
 def _built(
-    build: Callable[[dict[str, Any]], tuple[Any, ...]], tried: Sequence[dict[str, Any]]
-) -> tuple[list[tuple[Any, ...] | None], list[Trial]]:
-    items: list[tuple[Any, ...] | None] = []
+    build: Callable[[dict[str, Any]], tuple[Any, ...] | list[Any]],
+    tried: Sequence[dict[str, Any]],
+) -> tuple[list[Any], list[Trial]]:
+    items: list[Any] = []
     trials: list[Trial] = []
     for configuration in tried:
         try:
@@ -163,12 +173,12 @@ def _built(
 
 
 def _compiled(
-    items: Sequence[tuple[Any, ...] | None],
+    items: Sequence[Any],
     processes: int | None,
     address: str | None,
     screen: Show,
 ) -> list[Any]:
-    """An executor, an error or None for each item."""
+    """An executor (a list of them for a list), an error or None for each item."""
     address = KNOBS.tune_cluster if address is None else address
     with contextlib.ExitStack() as stack:
         worker = None
@@ -176,14 +186,36 @@ def _compiled(
             cluster = stack.enter_context(Cluster(address))
             worker, processes = cluster.worker, processes or cluster.processors
         executors = compile_many(
-            [i for i in items if i is not None], processes=processes or os.cpu_count() or 1,
+            [one for i in items for one in _each(i)], processes=processes or os.cpu_count() or 1,
             progress=screen.compiled, return_errors=True, worker=worker,
         )  # fmt: skip
     for e in executors:
         if isinstance(e, Exception) and not isinstance(e, REFUSALS):
             raise e  # a mistake in the kernel, which must be seen
     left = iter(executors)
-    return [None if i is None else next(left) for i in items]
+    out: list[Any] = []
+    for item in items:
+        made = [next(left) for _ in _each(item)]
+        errors = [e for e in made if isinstance(e, Exception)]
+        whole = made if isinstance(item, list) else None if item is None else made[0]
+        out.append(errors[0] if errors else whole)
+    return out
+
+
+def _each(item: Any) -> list[Any]:
+    """What is compiled for a configuration."""
+    listed: list[Any] = item if isinstance(item, list) else [] if item is None else [item]
+    return listed
+
+
+def _most(executors: Any) -> Resources:
+    """What the most demanding of a configuration's kernels takes."""
+    several: list[Any] = executors if isinstance(executors, list) else [executors]
+    each = [resources_of(e) for e in several]
+    return max(
+        each, key=lambda r: (r.spills, -math.inf if r.blocks is None else -r.blocks, r.registers),
+        default=Resources(0, 0),
+    )  # fmt: skip
 
 
 def _weighed(
@@ -196,7 +228,7 @@ def _weighed(
         if isinstance(executor, Exception):
             trial = _refused(trial.configuration, executor)
         elif executor is not None:
-            taken = resources_of(executor)
+            taken = _most(executor)
             bound = floor(trial.configuration, taken) if floor is not None else 0.0
             trial = replace(trial, resources=taken, floor=bound)
         out.append(trial)
@@ -239,8 +271,12 @@ def _timed(
     return trials
 
 
-def _call(executor: Any, item: tuple[Any, ...] | None) -> Callable[[], Any]:
+def _call(executor: Any, item: Any) -> Callable[[], Any]:
     """A call with the arguments that are not part of the code."""
+    if isinstance(executor, list):
+        several: list[Any] = executor
+        calls = [_call(e, i) for e, i in zip(several, item, strict=True)]
+        return lambda: [call() for call in calls]
     assert item is not None
     fn, args = resolve(item[0], tuple(item[1]))
     given = fn.signature.bind_partial(*args, **(item[2] if len(item) > 2 else {}))

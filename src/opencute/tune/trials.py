@@ -119,10 +119,16 @@ def run_trials(
     return trials
 
 
-def best_of(trials: Iterable[Trial]) -> Trial:
-    """The fastest; the first of equals."""
+def best_of(trials: Iterable[Trial], margin: float = 0.0) -> Trial:
+    """The fastest; the first of equals.
+
+    Args:
+        trials: some of them timed.
+        margin: the part by which another has to be faster than the first one that is timed.
+    """
     timed = [t for t in trials if t.us is not None]
-    return min(timed, key=lambda t: t.us or 0.0)
+    best = min(timed, key=lambda t: t.us or 0.0)
+    return timed[0] if (timed[0].us or 0.0) <= (best.us or 0.0) * (1 + margin) else best
 
 
 def ranked(trials: Iterable[Trial]) -> list[Trial]:
@@ -195,10 +201,12 @@ def read_best(key: str, tried: Sequence[dict[str, Any]]) -> dict[str, Any] | Non
         return None
 
 
-def write_best(key: str, tried: Sequence[dict[str, Any]], trials: Sequence[Trial]) -> None:
-    """Keep a search for later processes."""
+def write_best(
+    key: str, tried: Sequence[dict[str, Any]], trials: Sequence[Trial], margin: float = 0.0
+) -> None:
+    """Keep a search for later processes; `margin` as of `best_of`."""
     if not KNOBS.cache_enabled:
         return
-    best = tried.index(best_of(trials).configuration)
+    best = tried.index(best_of(trials, margin).configuration)
     record = {"index": best, "trials": [[repr(t.configuration), t.us, t.error] for t in trials]}
     default_cache().put(key, {_BLOB: json.dumps(record).encode()})

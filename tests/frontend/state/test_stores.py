@@ -19,6 +19,8 @@ import opencute as cutlass
 from opencute import cute
 from opencute.base.errors import LanguageError
 from opencute.cute.runtime import from_dlpack
+from opencute.frontend.state.kept import is_inert
+from opencute.frontend.state.stores import STORE_ATTR, Globals, has_opcode, stored_names
 
 pytestmark = pytest.mark.t0
 
@@ -216,3 +218,56 @@ def test_under_a_static_condition_it_is_python() -> None:
             o[i] = config.value
 
     assert run(kernel) == [7, 7, 0, 0]
+
+
+def test_code_that_assigns_attributes_is_told_by_its_bytes() -> None:
+    def sets(x: Any) -> None:
+        x.value = 1
+
+    def deletes(x: Any) -> None:
+        del x.value
+
+    def reads(x: Any) -> Any:
+        return x.value, [lambda y: sets(y)]
+
+    assert has_opcode(sets.__code__, STORE_ATTR) and has_opcode(deletes.__code__, STORE_ATTR)
+    assert not has_opcode(reads.__code__, STORE_ATTR)
+    assert stored_names(sets.__code__) == stored_names(deletes.__code__) == {"value"}
+    assert not stored_names(reads.__code__)
+
+
+@pytest.mark.parametrize("x", [1, 1.5, "a", None, 1j, cutlass.Int32(1), ...])
+def test_what_leads_to_nothing_that_changes(x: Any) -> None:
+    assert is_inert(type(x))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [[1], {1: 2}, {1}, (1,), Triple(), Real(1), Mode.ONE, Plain, Plain(), Frozen(), config,
+     set_module, [1].append, frozenset({1}), bytearray(b"a"), iter([1]), np.zeros(1),
+     ValueError(), range],
+    ids=lambda x: type(x).__name__,
+)  # fmt: skip
+def test_what_may_lead_to_something_that_changes(x: Any) -> None:
+    assert not is_inert(type(x))
+
+
+def test_globals_are_looked_through_once() -> None:
+    """And again when one of them is another object; equal is not enough."""
+    asked: list[list[Any]] = []
+
+    def find(fn: Any, names: Any, values: list[Any]) -> list[Any]:
+        asked.append(values)
+        return [v for v in values if v is not None]
+
+    known = Globals(find)
+    space: dict[str, Any] = {"items": [1]}
+    fn = types.FunctionType((lambda: (items, absent)).__code__, space)  # type: ignore[name-defined]  # noqa: F821
+    names = fn.__code__.co_names
+    assert known.of(fn, names) == [[1]] == known.of(fn, names) and len(asked) == 1
+    space["items"] = [1]
+    assert known.of(fn, names)[0] is space["items"] and len(asked) == 2
+    space["absent"] = 0
+    assert known.of(fn, names) == [[1], 0] and len(asked) == 3
+    known.forget()
+    assert known.of(fn, names) == [[1], 0] and len(asked) == 4

@@ -144,19 +144,23 @@ def test_wrong_arguments() -> None:
 @pytest.mark.parametrize("smem", [99 * 1024, 163 * 1024, 227 * 1024])
 @pytest.mark.parametrize("page", [None, 16, 64])
 @pytest.mark.parametrize("rows", [1, 16, 20, 128])
-@pytest.mark.parametrize("head_dim", [64, 128])
-def test_choices_are_possible(rows: int, head_dim: int, page: int | None, smem: int) -> None:
+@pytest.mark.parametrize("head_dim", [64, 128, 192, 256])
+@pytest.mark.parametrize("bits", [16, 8])
+def test_choices_are_possible(
+    rows: int, head_dim: int, page: int | None, smem: int, bits: int
+) -> None:
     for pairs, keys in ((512, 8192), (1, 100000), (8, 1), (3, 700)):
-        work = Work(rows, head_dim, keys, pairs, page, 132)
-        assert heuristic(work, smem).check(head_dim, page, smem)
+        work = Work(rows, head_dim, keys, pairs, page, 132, bits)
+        assert heuristic(work, smem).check(head_dim, page, smem, bits)
     assert len(list(search_space(work, smem))) >= 4
 
 
 @pytest.mark.t0
 def test_splits_fill_the_device() -> None:
     """One sequence is shared by all multiprocessors; many are not shared."""
-    alone = heuristic(Work(4, 128, 65536, 8, None, 132), 232448)
-    assert 132 - 8 < 8 * alone.splits <= 264
+    for bits in (16, 8):
+        alone = heuristic(Work(4, 128, 65536, 8, None, 132, bits), 232448)
+        assert 132 - 8 < 8 * alone.splits <= 264
     assert heuristic(Work(4, 128, 8192, 512, None, 132), 232448).splits == 1
 
 

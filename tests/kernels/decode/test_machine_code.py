@@ -25,17 +25,26 @@ pytestmark = pytest.mark.t1
 
 
 @cache
-def compiled(arch: str, rows: int, queries: int, page: int | None, bulk: bool) -> Artefacts:
-    """The kernels for `rows` rows of 128 elements, with splits."""
-    work = Work(rows, 128, 4096, 32, page, 132)
+def compiled(
+    arch: str, rows: int, queries: int, page: int | None, bulk: bool, size: int,
+    narrow: bool = False,
+) -> Artefacts:  # fmt: skip
+    """The kernels for `rows` rows of `size` elements, with splits."""
+    work = Work(rows, size, 4096, 32, page, 132, 8 if narrow else 16)
     config = heuristic(work, target(arch).max_smem)
     assert config.splits > 1
-    plan = DecodePlan(cutlass.BFloat16, 128, config, queries, rows // queries, True, page)
+    stored = cutlass.Float8E4M3FN if narrow else None
+    plan = DecodePlan(
+        cutlass.BFloat16, size, config, queries, rows // queries, True, page, stored
+    )  # fmt: skip
     heads = rows // queries
-    shapes = ((1, queries, heads, 128), (1, 64, 1, 128), (1, 64, 1, 128), (1, queries, heads, 128))
+    own, cached = (1, queries, heads, size), (1, 64, 1, size)
+    shapes = (own, cached, cached, own)
+    own_type = ml_dtypes.bfloat16
+    cached_type = ml_dtypes.float8_e4m3fn if narrow else own_type
     arrays = [
-        from_dlpack(np.zeros(s, ml_dtypes.bfloat16)).mark_layout_dynamic(leading_dim=3)
-        for s in shapes
+        from_dlpack(np.zeros(s, t)).mark_layout_dynamic(leading_dim=3)
+        for s, t in zip(shapes, (own_type, cached_type, cached_type, own_type), strict=True)
     ]
     logs, lengths = np.zeros((1, heads, queries), np.float32), np.zeros(1, np.int32)
     table = None if page is None else np.zeros((1, 1), np.int32)
@@ -48,19 +57,29 @@ def compiled(arch: str, rows: int, queries: int, page: int | None, bulk: bool) -
 
 
 @pytest.mark.parametrize(
-    ("arch", "rows", "queries", "page"),
-    [("sm_80", 4, 1, None), ("sm_86", 64, 8, 32), ("sm_89", 4, 1, 16), ("sm_120a", 32, 4, None)],
-)
-def test_cp_async_has_no_spills(arch: str, rows: int, queries: int, page: int | None) -> None:
-    no_spills(compiled(arch, rows, queries, page, False))
+    ("arch", "rows", "queries", "page", "size"),
+    [
+        ("sm_80", 4, 1, None, 128), ("sm_86", 64, 8, 32, 128), ("sm_89", 4, 1, 16, 128),
+        ("sm_120a", 32, 4, None, 128), ("sm_80", 8, 1, None, 256),
+    ],
+)  # fmt: skip
+def test_cp_async_has_no_spills(
+    arch: str, rows: int, queries: int, page: int | None, size: int
+) -> None:
+    no_spills(compiled(arch, rows, queries, page, False, size))
 
 
 @pytest.mark.parametrize(
-    ("arch", "rows", "queries", "page"),
-    [("sm_90a", 4, 1, None), ("sm_90a", 64, 8, 32), ("sm_100a", 4, 1, 16)],
-)
-def test_bulk_loads_have_no_spills(arch: str, rows: int, queries: int, page: int | None) -> None:
-    no_spills(compiled(arch, rows, queries, page, True))
+    ("arch", "rows", "queries", "page", "size"),
+    [
+        ("sm_90a", 4, 1, None, 128), ("sm_90a", 64, 8, 32, 128), ("sm_100a", 4, 1, 16, 128),
+        ("sm_90a", 16, 1, None, 256), ("sm_90a", 4, 1, None, 192),
+    ],
+)  # fmt: skip
+def test_bulk_loads_have_no_spills(
+    arch: str, rows: int, queries: int, page: int | None, size: int
+) -> None:
+    no_spills(compiled(arch, rows, queries, page, True, size))
 
 
 def no_spills(made: Artefacts) -> None:

@@ -104,6 +104,17 @@ def test_what_does_not_fit() -> None:
         gemm(a, b, epilogue=visitors.chain())
 
 
+@pytest.mark.parametrize("rows", [False, True])
+def test_matrices_whose_elements_repeat(rows: bool) -> None:
+    """A vector seen as a matrix is read as one; it cannot be written."""
+    a, b, v = numbers((64, 32)), numbers((32, 48)), numbers((64 if rows else 48,), seed=1)
+    matrix = np.broadcast_to(v[:, None] if rows else v, (64, 48))
+    same(gemm(a, b, epilogue=visitors.chain(visitors.add(matrix))), reference.gemm(a, b) + matrix)
+    with pytest.raises(ArgumentError, match="are at the same place") as e:
+        gemm(a, b, epilogue=visitors.chain(visitors.keep(matrix)))
+    assert e.value.code == "OC2540"
+
+
 def product(fn: Any, **operands: Any) -> Any:
     a, b = numbers((64, 64)), numbers((64, 64))
     config = HopperConfig((64, 64), pingpong=True)

@@ -187,3 +187,22 @@ def test_machine_code(where: str, arch: str) -> None:
         made = assembled(cute.compile(rows, *arguments()[-1], where), arch)
     assert made.cubin and "tensormap.replace.tile.global_dim" in made.ptx
     assert "st.local" not in made.ptx
+
+
+@pytest.mark.t0
+def test_a_kernel_makes_no_map() -> None:
+    @cute.kernel
+    def kernel(a: cute.Tensor):
+        layout = cute.make_layout((16, 32), stride=(32, 1))
+        load, _ = cpasync.make_tiled_tma_atom(
+            cpasync.CopyBulkTensorTileG2SOp(), a, layout, (16, 32)
+        )
+        cpasync.prefetch_descriptor(load)
+
+    @cute.jit
+    def host(a: cute.Tensor):
+        kernel(a).launch(grid=1, block=32)
+
+    with pytest.raises(OpenCuTeError) as e:
+        host(from_dlpack(np.zeros((32, 32), np.float32)))
+    assert e.value.code in ("OC1071", "OC3067") and "make_tiled_tma_atom" in str(e.value)

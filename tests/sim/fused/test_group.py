@@ -108,17 +108,19 @@ def group_of(op: Op) -> Group:
                  lambda v: v)  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "types", "make"), CASES, ids=[c[0] for c in CASES])
-def test_bits_of_every_operation(name, types, make):
+@pytest.mark.parametrize("case", range(len(CASES)), ids=lambda i: CASES[i][0])
+def test_bits_of_every_operation(case):
+    """Each in one of the ways in which inputs vary: how they are read does not depend on it."""
+    _, types, make = CASES[case]
     op = made(types, make)
     assert fusable(op)
     lanes = Lanes(None, BLOCKS, THREADS, np.arange(THREADS)[None], np.arange(BLOCKS)[:, None])
     group, rule = group_of(op), rule_of(op)
     shapes = [(BLOCKS, THREADS), (1, THREADS), (BLOCKS, 1), ()]
-    for turn in range(len(shapes)):
+    for _ in range(3):
         args = []
         for i, t in enumerate(types):
-            shape = (BLOCKS, THREADS) if i == 0 else shapes[(turn + i) % 4]
+            shape = (BLOCKS, THREADS) if i == 0 else shapes[(case + i) % 4]
             if divisor(op) == i:
                 args.append(int(RNG.choice([1, 2, 3, 7, 8192, (1 << 31) - 1])))
                 continue

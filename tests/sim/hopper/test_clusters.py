@@ -216,8 +216,24 @@ def test_a_part_of_a_warp() -> None:
 
 
 # ---------------------------------------------------------------------- mbarriers of neighbours
-def remote(*, fence: bool = True, together: str = "relaxed", after: bool = True) -> Any:
-    """All blocks arrive at the first one's barrier; it then reads what they wrote there."""
+CLUSTER = {"sem": "release", "scope": "cluster"}
+ACQUIRE = {"sem": "acquire", "scope": "cluster"}
+RELAXED = {"sem": "relaxed", "scope": "cluster"}
+
+
+def remote(
+    *, fence: bool = True, together: str = "relaxed", after: bool = True,
+    arrive: dict[str, str] = CLUSTER, wait: dict[str, str] = ACQUIRE, fences: str = "",
+) -> Any:  # fmt: skip
+    """All blocks arrive at the first one's barrier; it then reads what they wrote there.
+
+    Args:
+        fence: after the barrier's initialisation.
+        together: how the cluster meets then.
+        after: whether it meets at the end.
+        arrive, wait: words of the arrival, and of the wait.
+        fences: where there are fences of the cluster's scope: before the arrival, after the wait.
+    """
 
     def body(out: Value) -> None:
         b = shared(1, I64, 512, 8)
@@ -232,10 +248,14 @@ def remote(*, fence: bool = True, together: str = "relaxed", after: bool = True)
             everybody(together)
         store(add(mul(rank(), const(32)), tid()), cl.mapa(shared(64, I32), const(0)),
               add(mul(rank(), const(32)), tid()))  # fmt: skip
-        mb.mbarrier_arrive("arrive", cl.mapa(b, const(0)), const(1))
+        if "before" in fences:
+            ptx.fence("acq_rel", "cluster")
+        mb.mbarrier_arrive("arrive", cl.mapa(b, const(0)), const(1), **arrive)
 
         def first() -> None:
-            mb.mbarrier_wait(b, const(0))
+            mb.mbarrier_wait(b, const(0), **wait)
+            if "after" in fences:
+                ptx.fence("acq_rel", "cluster")
             for i in range(2):
                 k = add(tid(), const(32 * i))
                 store(load(shared(64, I32), k), out, k)
@@ -252,6 +272,77 @@ def test_arriving_at_a_neighbours_barrier() -> None:
         out = zeros(64)
         go(remote(after=after), out)
         assert out.tolist() == list(range(64))
+
+
+@pytest.mark.parametrize(
+    ("arrive", "wait", "fences"),
+    [(CLUSTER, {}, "after"), (CLUSTER, RELAXED, "after"), ({}, ACQUIRE, "before"),
+     (RELAXED, ACQUIRE, "before"), ({}, {}, "before after"), (RELAXED, RELAXED, "before after")],
+)  # fmt: skip
+def test_fences_of_the_cluster_stand_for_scopes(
+    arrive: dict[str, str], wait: dict[str, str], fences: str
+) -> None:
+    go(remote(arrive=arrive, wait=wait, fences=fences), zeros(64))
+    for left in fences.split():
+        with pytest.raises(RaceError) as e:
+            go(remote(arrive=arrive, wait=wait, fences=fences.replace(left, "")), zeros(64))
+        assert e.value.code == "OC3401"
+        assert "cluster's scope" in (e.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("arrive", "wait"),
+    [({}, ACQUIRE), ({"sem": "release", "scope": "cta"}, ACQUIRE), (RELAXED, ACQUIRE),
+     (CLUSTER, {}), (CLUSTER, {"sem": "acquire", "scope": "cta"}), (CLUSTER, RELAXED), ({}, {})],
+)  # fmt: skip
+def test_scopes_that_do_not_have_the_other_block(
+    arrive: dict[str, str], wait: dict[str, str]
+) -> None:
+    with pytest.raises(RaceError) as e:
+        go(remote(arrive=arrive, wait=wait), zeros(64))
+    assert e.value.code == "OC3401"
+
+
+def borrow(arrive: dict[str, str], *, again: bool) -> Any:
+    """The second block reads the first one's memory and says so; the first one writes there, or
+    ends."""
+
+    def body(out: Value) -> None:
+        b = shared(1, I64, 512, 8)
+
+        def init() -> None:
+            mb.mbarrier_init(b, const(32))
+            mb.fence_mbarrier_init()
+
+        when(eq(tid(), 0), init)
+        store(tid(), row(), tid())
+        everybody()
+
+        def second() -> None:
+            with line(10):
+                store(load(cl.mapa(row(), const(0)), tid()), out, tid())
+            mb.mbarrier_arrive("arrive", cl.mapa(b, const(0)), const(1), **arrive)
+
+        def first() -> None:
+            mb.mbarrier_wait(b, const(0))  # what others have read may be written over
+            if again:
+                with line(12):
+                    store(const(0), row(), tid())
+
+        when(eq(rank(), 1), second)
+        when(eq(rank(), 0), first)
+
+    return body
+
+
+@pytest.mark.parametrize(("again", "code"), [(True, "OC3401"), (False, "OC3407")])
+def test_an_arrival_that_overtakes_reads_of_its_barriers_block(again: bool, code: str) -> None:
+    go(borrow(CLUSTER, again=again), out := zeros(32))
+    assert out.tolist() == list(range(32))
+    for arrive in ({}, RELAXED):
+        with pytest.raises(RaceError) as e:
+            go(borrow(arrive, again=again), zeros(32))
+        assert e.value.code == code
 
 
 def test_a_neighbours_barrier_that_may_not_be_there() -> None:
@@ -308,14 +399,55 @@ def test_asynchronous_stores_with_a_wrong_count() -> None:
     with pytest.raises(DeadlockError, match="4 bytes have not come") as e:
         go(scatter(20), np.zeros(16, np.float32), cluster=4)
     assert e.value.loc is not None and e.value.loc.line == 11
-    with pytest.raises(SimulationError, match=r"4 bytes have come .* that nobody expected"):
+    with pytest.raises(RaceError, match=r"st\.async writes, .* without waiting until it has"):
         go(scatter(12), np.zeros(16, np.float32), cluster=4)
 
 
 def test_reading_before_they_have_come() -> None:
     with pytest.raises(SimulationError) as e:
         go(scatter(16, wait=False), np.zeros(16, np.float32), cluster=4)
-    assert e.value.loc is not None
+    assert e.value.code == "OC3402"
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_they_tell_what_was_done_before(late: bool) -> None:
+    """Block 1 reads a number and tells block 0, which then writes another one in its place."""
+
+    def body(out: Value) -> None:
+        b, values, told = shared(1, I64, 512, 8), shared(1, F32), shared(1, F32, 256)
+
+        def init() -> None:
+            store(arith.constant(1.0, F32), values, const(0))
+            mb.mbarrier_init(b, const(1))
+            mb.fence_mbarrier_init()
+            mb.mbarrier_arrive("arrive_expect_tx", b, const(4))
+
+        def read() -> None:
+            store(load(values, const(0)), out, const(0))
+
+        def send() -> None:
+            cl.st_async(cl.mapa(told, const(0)), arith.constant(2.0, F32), cl.mapa(b, const(0)))
+
+        def reader() -> None:
+            for step in (send, read) if late else (read, send):
+                step()
+
+        def writer() -> None:
+            mb.mbarrier_wait(b, const(0))
+            store(arith.constant(3.0, F32), cl.mapa(values, const(1)), const(0))
+
+        when(eq(tid(), 0), init)
+        everybody()
+        when(eq(tid(), 0), lambda: when(eq(rank(), 1), reader))
+        when(eq(tid(), 0), lambda: when(eq(rank(), 0), writer))
+        everybody()
+
+    if late:
+        with pytest.raises(SimulationError) as e:
+            go(body, zeros(1))
+        assert e.value.code == "OC3401"
+    else:
+        go(body, zeros(1))
 
 
 def test_asynchronous_reductions() -> None:

@@ -235,13 +235,22 @@ def test_garbage_goes_through_a_product():
 
 
 # ---------------------------------------------------------------- what the checking mode finds
-@pytest.mark.parametrize(
-    "fault", ["", "overwritten after a barrier", "overwritten without a barrier"]
-)
+@pytest.mark.parametrize("fault", ["", "overwritten after a barrier"])
 @pytest.mark.parametrize("seed", [0, 3])
 def test_right_kernels_pass_the_checks(fault: str, seed: int):
-    """A warp that has waited knows that the product has read for all four."""
     with KNOBS.override(sim_check=True, sim_seed=seed):
+        assert product(fault)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_warp_waits_for_its_own_part_of_a_product(seed: int):
+    """A warp that has waited knows that the product has read for it; the others' parts are over as
+    well, on GPUs, but the manual does not say so."""
+    fault = "overwritten without a barrier"
+    with (
+        KNOBS.override(sim_check=True, sim_seed=seed),
+        pytest.warns(RuntimeWarning, match="OC3410.*lets each warp wait for its own"),
+    ):
         assert product(fault)
 
 
@@ -303,6 +312,9 @@ def launch_drifting(mA: cute.Tensor, mC: cute.Tensor):
 def test_a_product_is_one_for_all_four_warps(seed: int):
     a = np.random.default_rng(5).integers(-4, 5, (64, 16)).astype(np.float16)
     c = np.zeros((64, 64), np.float32)
-    with KNOBS.override(sim_check=True, sim_seed=seed):
+    with (
+        KNOBS.override(sim_check=True, sim_seed=seed),
+        pytest.warns(RuntimeWarning, match="OC3410"),
+    ):
         launch_drifting(from_dlpack(a), from_dlpack(c))
     np.testing.assert_array_equal(c, a.astype(np.float32) @ a.astype(np.float32).T)

@@ -303,6 +303,96 @@ def test_producers_and_consumers(seed: int) -> None:
     np.testing.assert_array_equal(out.reshape(6, 64), want)
 
 
+def turns(own: bool, *, ordered: str = "") -> Any:
+    """Two groups of two warps meet twice each, at a barrier that is their own or the same one.
+
+    Args:
+        own: whether each group has a barrier.
+        ordered: what puts the second group behind the first one: a barrier of all, or another one.
+    """
+
+    def body(out: Any) -> None:
+        def group(number: int) -> Any:
+            def meet() -> None:
+                if ordered == "other" and number == 1:
+                    sync(7, 128)
+                for i in range(2):
+                    with line(10 + 10 * number):
+                        sync(1 + number if own else 1, 64)
+                    store(const(i), out, tid())
+                if ordered == "other" and number == 0:
+                    arrive(7, 128)
+
+            return meet
+
+        first, second = group(0), group(1)
+        if ordered == "all":
+            when(lt(tid(), 64), first)
+            sync()
+            when(lt(tid(), 64), lambda: None, second)
+        else:
+            when(lt(tid(), 64), first, second)
+
+    return body
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_that_share_a_barrier(seed: int) -> None:
+    """Warps of both may meet, though they do not where a group comes at once."""
+    for ordered in ("", "all", "other"):
+        run([P], turns(True, ordered=ordered), [zeros()], block=128, seed=seed)
+    for ordered in ("all", "other"):
+        run([P], turns(False, ordered=ordered), [zeros()], block=128, seed=seed)
+    run([P], turns(False), [zeros()], block=128, seed=seed, check=False)
+    with pytest.raises(SimulationError, match=r"arrive at barrier 1.*may get into it") as e:
+        run([P], turns(False), [zeros()], block=128, seed=seed)
+    assert e.value.code == "OC3028" and "kernel.py:" in str(e.value)
+
+
+def test_a_group_at_the_barrier_of_the_whole_block() -> None:
+    """Some warps meet at barrier 0, then all do; the others may come while the first meet."""
+
+    def body(name: int) -> Any:
+        def build(out: Any) -> None:
+            when(lt(tid(), 64), lambda: sync(name, 64))
+            with line(20):
+                sync()
+
+        return build
+
+    run([P], body(1), [zeros()], block=128)
+    with pytest.raises(SimulationError) as e:
+        run([P], body(0), [zeros()], block=128)
+    assert e.value.code in ("OC3014", "OC3028")
+
+
+def test_an_arrival_that_does_not_know_of_the_meeting_before() -> None:
+    """A producer that only arrives: twice in a row, or after it has heard from who waits."""
+
+    def body(heard: bool) -> Any:
+        def build(out: Any) -> None:
+            def give() -> None:
+                for _ in range(2):
+                    arrive(1, 64)
+                    if heard:
+                        sync(2, 64)
+
+            def take() -> None:
+                for _ in range(2):
+                    sync(1, 64)
+                    if heard:
+                        arrive(2, 64)
+
+            when(lt(tid(), 32), give, take)
+
+        return build
+
+    run([P], body(True), [zeros()], block=64)
+    with pytest.raises(SimulationError) as e:
+        run([P], body(False), [zeros()], block=64)
+    assert e.value.code in ("OC3015", "OC3028")
+
+
 # ---------------------------------------------------------------------- waiting for memory
 @pytest.mark.parametrize("seed", range(3))
 def test_blocks_wait_for_blocks(seed: int) -> None:

@@ -429,6 +429,60 @@ def test_flags(sem: str, acquire: str, good: bool) -> None:
     assert "blocks" in (e.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("scopes", "good"),
+    [(("gpu", "gpu"), True), (("gpu", "sys"), True), (("cta", "gpu"), False),
+     (("gpu", "cta"), False), (("cluster", "gpu"), False)],
+)  # fmt: skip
+def test_flags_have_scopes(scopes: tuple[str, str], good: bool) -> None:
+    """A flag from one block to another one, of another cluster."""
+
+    def body(out: Any) -> None:
+        def give() -> None:
+            store(const(7), out, const(0))
+            flag_store(const(1), out, const(100), "release", scopes[0])
+
+        def take() -> None:
+            spin(lambda: eq(flag_load(out, const(100), "acquire", scopes[1]), 0))
+            store(load(out, const(0)), out, const(1))
+
+        when(eq(bid(), 0), give, take)
+
+    out = np.zeros(128, np.int32)
+    if good:
+        run([P], body, [out], grid=2, block=1)
+        return
+    with pytest.raises(RaceError) as e:
+        run([P], body, [out], grid=2, block=1)
+    assert e.value.code == "OC3401"
+
+
+@pytest.mark.parametrize(("scope", "good"), [("gpu", True), ("cluster", False), ("cta", False)])
+@pytest.mark.parametrize("side", [0, 1])
+def test_fences_have_scopes(scope: str, good: bool, side: int) -> None:
+    words = [scope if i == side else "gpu" for i in range(2)]
+
+    def body(out: Any) -> None:
+        def give() -> None:
+            store(const(7), out, const(0))
+            ptx.fence("acq_rel", words[0])
+            flag_store(const(1), out, const(100), "relaxed")
+
+        def take() -> None:
+            spin(lambda: eq(flag_load(out, const(100), "relaxed"), 0))
+            ptx.fence("acq_rel", words[1])
+            store(load(out, const(0)), out, const(1))
+
+        when(eq(bid(), 0), give, take)
+
+    out = np.zeros(128, np.int32)
+    if good:
+        run([P], body, [out], grid=2, block=1)
+        return
+    with pytest.raises(RaceError):
+        run([P], body, [out], grid=2, block=1)
+
+
 def test_flags_in_shared_memory() -> None:
     """A thread of another warp sets a flag that others spin on, and wait for its data."""
 

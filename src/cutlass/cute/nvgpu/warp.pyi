@@ -4,22 +4,28 @@
 
 from opencute.cute.nvgpu.warp import LdMatrix8x8x16bOp as LdMatrix8x8x16bOp
 from opencute.cute.nvgpu.warp import LdMatrix8x16x8bOp as LdMatrix8x16x8bOp
+from opencute.cute.nvgpu.warp import LdMatrix16x16x8bOp as LdMatrix16x16x8bOp
 from opencute.cute.nvgpu.warp import MmaF16BF16Op as MmaF16BF16Op
 from opencute.cute.nvgpu.warp import MmaF64Op as MmaF64Op
 from opencute.cute.nvgpu.warp import MmaFP8Op as MmaFP8Op
 from opencute.cute.nvgpu.warp import MmaI4Op as MmaI4Op
 from opencute.cute.nvgpu.warp import MmaI8Op as MmaI8Op
+from opencute.cute.nvgpu.warp import MmaSparseOp as MmaSparseOp
 from opencute.cute.nvgpu.warp import MmaTF32Op as MmaTF32Op
 from opencute.cute.nvgpu.warp import StMatrix8x8x16bOp as StMatrix8x8x16bOp
+from opencute.cute.nvgpu.warp import StMatrix16x8x8bOp as StMatrix16x8x8bOp
 
 __all__ = [
     "LdMatrix8x8x16bOp",
     "LdMatrix8x16x8bOp",
+    "LdMatrix16x16x8bOp",
     "MmaF16BF16Op",
     "MmaF64Op",
     "MmaFP8Op",
     "MmaI4Op",
     "MmaI8Op",
+    "MmaSparseOp",
     "MmaTF32Op",
     "StMatrix8x8x16bOp",
+    "StMatrix16x8x8bOp",
 ]

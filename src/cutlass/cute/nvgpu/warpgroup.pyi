@@ -6,6 +6,7 @@ from opencute.cute.nvgpu.warpgroup import Field as Field
 from opencute.cute.nvgpu.warpgroup import MmaF8Op as MmaF8Op
 from opencute.cute.nvgpu.warpgroup import MmaF16BF16Op as MmaF16BF16Op
 from opencute.cute.nvgpu.warpgroup import MmaI8Op as MmaI8Op
+from opencute.cute.nvgpu.warpgroup import MmaSparseOp as MmaSparseOp
 from opencute.cute.nvgpu.warpgroup import MmaTF32Op as MmaTF32Op
 from opencute.cute.nvgpu.warpgroup import OperandMajorMode as OperandMajorMode
 from opencute.cute.nvgpu.warpgroup import OperandSource as OperandSource
@@ -20,6 +21,7 @@ __all__ = [
     "MmaF8Op",
     "MmaF16BF16Op",
     "MmaI8Op",
+    "MmaSparseOp",
     "MmaTF32Op",
     "OperandMajorMode",
     "OperandSource",

@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             name: "opencute.lang.tiled.operations"
             for name in (
                 "CacheEvictionPriority", "CopyG2ROp", "CopyR2GOp", "CopyUniversalOp",
-                "LoadCacheMode", "MmaUniversalOp",
+                "L2PrefetchSize", "LoadCacheMode", "MemoryOrder", "MemoryScope", "MmaUniversalOp",
             )
         },
         "OperandMajorMode": "opencute.lang.block.majors",
@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             name: "opencute.lang.hopper.tma_operands"
             for name in ("make_tiled_tma_atom_A", "make_tiled_tma_atom_B")
         },
+        "common": "opencute.cute.nvgpu.common:",
         "cpasync": "opencute.cute.nvgpu.cpasync:",
         "warp": "opencute.cute.nvgpu.warp:",
         "warpgroup": "opencute.cute.nvgpu.warpgroup:",

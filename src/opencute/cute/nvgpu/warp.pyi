@@ -4,6 +4,7 @@
 
 from opencute.lang.tiled.operations import LdMatrix8x8x16bOp as LdMatrix8x8x16bOp
 from opencute.lang.tiled.operations import LdMatrix8x16x8bOp as LdMatrix8x16x8bOp
+from opencute.lang.tiled.operations import LdMatrix16x16x8bOp as LdMatrix16x16x8bOp
 from opencute.lang.tiled.operations import MmaF16BF16Op as MmaF16BF16Op
 from opencute.lang.tiled.operations import MmaF64Op as MmaF64Op
 from opencute.lang.tiled.operations import MmaFP8Op as MmaFP8Op
@@ -11,15 +12,20 @@ from opencute.lang.tiled.operations import MmaI4Op as MmaI4Op
 from opencute.lang.tiled.operations import MmaI8Op as MmaI8Op
 from opencute.lang.tiled.operations import MmaTF32Op as MmaTF32Op
 from opencute.lang.tiled.operations import StMatrix8x8x16bOp as StMatrix8x8x16bOp
+from opencute.lang.tiled.operations import StMatrix16x8x8bOp as StMatrix16x8x8bOp
+from opencute.lang.tiled.sparse import MmaSparseOp as MmaSparseOp
 
 __all__ = [
     "LdMatrix8x8x16bOp",
     "LdMatrix8x16x8bOp",
+    "LdMatrix16x16x8bOp",
     "MmaF16BF16Op",
     "MmaF64Op",
     "MmaFP8Op",
     "MmaI4Op",
     "MmaI8Op",
+    "MmaSparseOp",
     "MmaTF32Op",
     "StMatrix8x8x16bOp",
+    "StMatrix16x8x8bOp",
 ]

@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "Field": "opencute.lang.hopper.fields",
+        "MmaSparseOp": "opencute.lang.hopper.sparse",
         "OperandMajorMode": "opencute.lang.block.majors",
         **{
             name: "opencute.lang.hopper.operations"

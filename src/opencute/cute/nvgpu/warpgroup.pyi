@@ -11,6 +11,7 @@ from opencute.lang.hopper.operations import MmaTF32Op as MmaTF32Op
 from opencute.lang.hopper.operations import OperandSource as OperandSource
 from opencute.lang.hopper.smem_layouts import SmemLayoutAtomKind as SmemLayoutAtomKind
 from opencute.lang.hopper.smem_layouts import make_smem_layout_atom as make_smem_layout_atom
+from opencute.lang.hopper.sparse import MmaSparseOp as MmaSparseOp
 from opencute.lang.hopper.wgmma import commit_group as commit_group
 from opencute.lang.hopper.wgmma import fence as fence
 from opencute.lang.hopper.wgmma import wait_group as wait_group
@@ -20,6 +21,7 @@ __all__ = [
     "MmaF8Op",
     "MmaF16BF16Op",
     "MmaI8Op",
+    "MmaSparseOp",
     "MmaTF32Op",
     "OperandMajorMode",
     "OperandSource",

@@ -69,13 +69,16 @@ def rewrite_expression(node: ast.expr, state: bool = False) -> ast.expr:
 
 
 def _by_parts(node: ast.Compare) -> bool:
-    """Whether a comparison may be one of tuples or lists, or of a variable that is not bound."""
+    """Whether a comparison may be one of tuples or lists, of a variable that is not bound, or of a
+    flag with True or False by `is`."""
     sides = (node.left, node.comparators[0])
+    if isinstance(node.ops[0], ast.Is | ast.IsNot):
+        return True
     if any(isinstance(x, ast.Tuple | ast.List) for x in sides):
         return True
     if any(isinstance(x, ast.Constant) and x.value is not None for x in sides):
         return False
-    return isinstance(node.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot)
+    return isinstance(node.ops[0], ast.Eq | ast.NotEq)
 
 
 def _chain(node: ast.Compare) -> ast.Call:

@@ -26,7 +26,7 @@ from typing import Any
 
 from opencute.base.bounded import Recent
 from opencute.frontend.carried import Built, Parts, Plan, Static, items_of
-from opencute.frontend.state.stores import codes_in
+from opencute.frontend.state.stores import STORE_ATTR, codes_in, has_opcode
 from opencute.frontend.state.watch import Key, Watch
 from opencute.lang.numbers import Numeric
 from opencute.lang.pointers import Pointer
@@ -238,7 +238,7 @@ def _assigned(
     for one in codes_in(code):
         names.update(one.co_names)
         first = one.co_varnames[0] if one.co_argcount else None
-        for i in dis.get_instructions(one):
+        for i in dis.get_instructions(one) if has_opcode(one, STORE_ATTR) else ():
             if i.opname == "STORE_ATTR":
                 (on_self if first == "self" else others).add(i.argval)
     return frozenset(names), frozenset(on_self), frozenset(others)

@@ -30,7 +30,10 @@ from typing import Any
 from opencute.lang.tiled.atoms import MmaAtom
 from opencute.layout.ints import is_tuple
 
-__all__ = ["fill", "is_mutable", "is_mutable_kind", "is_users", "parts_of", "shell", "state_of"]
+__all__ = [
+    "fill", "is_holder", "is_mutable", "is_mutable_kind", "is_users", "parts_of", "shell",
+    "state_of",
+]  # fmt: skip
 
 _FOREIGN = frozenset({
     "builtins", "collections", "contextlib", "cuda", "functools", "inspect", "itertools", "jax",
@@ -103,6 +106,11 @@ def is_mutable(obj: Any) -> bool:
 def is_mutable_kind(kind: type) -> bool:
     """Whether objects of a class have items that code can change."""
     return kind in _LISTS or kind in _DICTS or kind is set or _has_attributes(kind)
+
+
+def is_holder(kind: type) -> bool:
+    """Whether objects of a class, one of Python's own, give access to others."""
+    return kind in _HOLDERS
 
 
 def state_of(obj: Any) -> dict[Any, Any] | None:

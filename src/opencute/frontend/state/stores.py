@@ -21,14 +21,18 @@ from __future__ import annotations
 import dis
 import enum
 import functools
+import operator
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from opencute.frontend.state.objects import is_mutable, is_users
 
-__all__ = ["CodeFacts", "attributes", "codes_in", "facts_of", "is_odd", "stored_names", "used_by"]
+__all__ = [
+    "STORE_ATTR", "CodeFacts", "Globals", "attributes", "codes_in", "facts_of", "forget_globals",
+    "has_opcode", "is_odd", "is_odd_kind", "stored_names", "used_by",
+]  # fmt: skip
 
 _BY_NAME = frozenset(
     {"setattr", "delattr", "__setattr__", "__delattr__", "__dict__", "vars", "globals"}
@@ -47,6 +51,16 @@ def codes_in(code: types.CodeType) -> Iterable[types.CodeType]:
             yield from codes_in(const)
 
 
+_STORE_GLOBAL = frozenset({dis.opmap["STORE_GLOBAL"]})
+STORE_ATTR = frozenset(dis.opmap[n] for n in ("STORE_ATTR", "DELETE_ATTR"))
+
+
+def has_opcode(code: types.CodeType, which: frozenset[int]) -> bool:
+    """Whether one of some opcodes may be in code (not that of functions in it); a look at bytes,
+    where `dis` makes an object of each instruction."""
+    return not which.isdisjoint(code.co_code[::2])
+
+
 class CodeFacts:
     """What is asked about code at each branch and loop that can reach it."""
 
@@ -57,7 +71,12 @@ class CodeFacts:
         self.mentioned = sorted({n for one in codes_in(code) for n in one.co_names})
         self.globals_set = tuple(
             {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
+            if has_opcode(code, _STORE_GLOBAL)
+            else ()
         )
+        self.names = code.co_names
+        # What was carried by name is not one of the variables that a function shares with others.
+        self.shared = tuple([not n.startswith("__oc") for n in code.co_freevars])
 
 
 # By identity: hashing code means hashing everything in it.
@@ -85,7 +104,7 @@ def _stored_names(code: types.CodeType) -> frozenset[str]:
     for one in codes_in(code):
         own: bool = False
         before: Any = None
-        for i in dis.get_instructions(one):
+        for i in dis.get_instructions(one) if has_opcode(one, STORE_ATTR) else ():
             if i.opname in ("STORE_ATTR", "DELETE_ATTR"):
                 # `self.x = ...` loads it just before, `self.x += ...` copies it first.
                 if not _is_self(before) and not (own and before.opname in ("SWAP", "ROT_TWO")):
@@ -107,7 +126,8 @@ def _is_self(instruction: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_users_kind(kind: type) -> bool:
+def is_odd_kind(kind: type) -> bool:
+    """Whether `is_odd` has to look at an object of a class."""
     return is_users(kind) or issubclass(kind, BaseException)
 
 
@@ -121,7 +141,7 @@ def is_odd(obj: Any) -> bool:
         return top not in sys.stdlib_module_names and is_users(_Named(obj.__name__))
     if isinstance(obj, type):
         return is_users(obj) and issubclass(obj, enum.Enum | BaseException)
-    return _is_users_kind(kind) and kind.__dictoffset__ != 0
+    return is_odd_kind(kind) and kind.__dictoffset__ != 0
 
 
 class _Named:
@@ -135,14 +155,58 @@ def used_by(fn: types.FunctionType) -> list[Any]:
     """What a function that assigns attributes may assign them on: objects by global name, and
     what it names of modules and classes."""
     names = facts_of(fn.__code__).mentioned
-    outside = [fn.__globals__[n] for n in names if n in fn.__globals__]
-    if "globals" in names:
-        outside.append(sys.modules.get(fn.__globals__.get("__name__", "")))
-    out = [x for x in outside if isinstance(x, type) or is_odd(x)]
+    out = list(_OUTSIDE.of(fn, names))
     for holder in [x for x in out if isinstance(x, type | types.ModuleType)]:
-        inside = (vars(holder).get(n) for n in names)
+        inside = [x for x in map(vars(holder).get, names) if x is not None]
         out += [x for x in inside if isinstance(x, type) or is_odd(x) or is_mutable(x)]
     return out
+
+
+def _assignable(fn: types.FunctionType, names: Sequence[str], values: list[Any]) -> list[Any]:
+    """The values of globals whose attributes can be assigned."""
+    if "globals" in names:
+        values = [*values, sys.modules.get(fn.__globals__.get("__name__", ""))]
+    return [x for x in values if x is not None and (isinstance(x, type) or is_odd(x))]
+
+
+class Globals:
+    """What the globals that functions name come to; asked for at each branch and loop, and found
+    again only where one of the globals is another object.
+
+    Args:
+        find: finds it, from a function, the names, and the values of those names.
+    """
+
+    def __init__(
+        self, find: Callable[[types.FunctionType, Sequence[str], list[Any]], list[Any]]
+    ) -> None:
+        self._find = find
+        self._known: dict[int, tuple[types.FunctionType, list[Any], list[Any]]] = {}
+        _ALL.append(self)
+
+    def of(self, fn: types.FunctionType, names: Sequence[str]) -> list[Any]:
+        """What is found for a function. The list is not to be changed."""
+        values = list(map(fn.__globals__.get, names))
+        known = self._known.get(id(fn))
+        if known is not None and all(map(operator.is_, known[1], values)):
+            return known[2]
+        found = self._find(fn, names, values)
+        self._known[id(fn)] = fn, values, found
+        return found
+
+    def forget(self) -> None:
+        """Let go of functions and values."""
+        self._known.clear()
+
+
+_ALL: list[Globals] = []
+_OUTSIDE = Globals(_assignable)
+
+
+def forget_globals() -> None:
+    """The trace has ended: let go of what its functions have in globals."""
+    for each in _ALL:
+        each.forget()
 
 
 class _Attributes:

@@ -29,7 +29,14 @@ from collections.abc import Generator, Iterable
 from typing import Any
 
 from opencute.base.errors import LanguageError
-from opencute.frontend.state.kept import is_iterator, keep, kept_parts, kept_state, snapshot
+from opencute.frontend.state.kept import (
+    is_inert,
+    is_iterator,
+    keep,
+    kept_parts,
+    kept_state,
+    snapshot,
+)
 from opencute.frontend.state.objects import is_users
 from opencute.frontend.state.stores import attributes, is_odd, stored_names, used_by
 
@@ -136,7 +143,7 @@ class Watch:
                 continue
             seen.add(id(obj))
             kind = type(obj)
-            if kind in _SIMPLE:
+            if is_inert(kind):
                 continue
             if kind is dict or kind is list:  # as below, for most objects
                 state = dict(obj) if kind is dict else dict(enumerate(obj))

@@ -16,7 +16,8 @@ from opencute.runtime.aot.package import Package
 
 __all__ = ["object_text"]
 
-_MAX_SMEM = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+# CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES and _NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+_MAX_SMEM, _NON_PORTABLE_CLUSTER = 8, 14
 
 _LOAD = """
 define i32 @"{p}_Kernel_Module_Load"(ptr %module) {{
@@ -80,7 +81,9 @@ _GET = """get{i}:
 set{i}:
   %function{i} = load ptr, ptr %place{i}
   %a{i} = call i32 @cuFuncSetAttribute(ptr %function{i}, i32 {attribute}, i32 {smem})
-  %abad{i} = icmp ne i32 %a{i}, 0
+  %w{i} = {wide}
+  %n{i} = or i32 %a{i}, %w{i}
+  %abad{i} = icmp ne i32 %n{i}, 0
   br i1 %abad{i}, label %fail, label %get{next}"""
 _NOTHING = """
 define i32 @"{p}_Kernel_Module_Load"(ptr %module) {{
@@ -92,7 +95,9 @@ define i32 @"{p}_Kernel_Module_Unload"(ptr %module) {{
 """
 
 
-def object_text(prefix: str, host: HostCode, package: Package, smem: Sequence[int]) -> str:
+def object_text(
+    prefix: str, host: HostCode, package: Package, smem: Sequence[int], wide: Sequence[bool]
+) -> str:
     """The text of the object's module.
 
     Args:
@@ -100,6 +105,7 @@ def object_text(prefix: str, host: HostCode, package: Package, smem: Sequence[in
         host: the host function.
         package: what loaders read.
         smem: bytes of dynamic shared memory that each launch may ask for.
+        wide: whether each launch may ask for clusters of more than 8 blocks.
     """
     data = package.to_bytes()
     entry = host.llvm_ir.replace(f'define i32 @"{host.name}"(', f'define i32 @"{prefix}__host"(')
@@ -108,23 +114,29 @@ def object_text(prefix: str, host: HostCode, package: Package, smem: Sequence[in
         f'@llvm.used = appending global [1 x ptr] [ptr @"{prefix}__package"], '
         'section "llvm.metadata"',
         entry,
-        _loader(prefix, host.launches, package.cubin_offset, smem),
+        _loader(prefix, host.launches, package.cubin_offset, smem, wide),
     ]
     return "\n".join(lines)
 
 
-def _loader(prefix: str, launches: Sequence[str], cubin: int, smem: Sequence[int]) -> str:
+def _loader(
+    prefix: str, launches: Sequence[str], cubin: int, smem: Sequence[int], wide: Sequence[bool]
+) -> str:
     if not launches:
         return _NOTHING.format(p=prefix)
     names = [
         f'@"{prefix}__name{i}" = private constant [{len(n) + 1} x i8] c"{_quoted(n.encode())}\\00"'
         for i, n in enumerate(launches)
     ]
+    allow = f"call i32 @cuFuncSetAttribute(ptr %function{{}}, i32 {_NON_PORTABLE_CLUSTER}, i32 1)"
     gets = [
-        _GET.format(i=i, slot=i + 1, next=i + 1, p=prefix, smem=n, attribute=_MAX_SMEM)
-        for i, n in enumerate(smem)
-    ]
-    phis = "".join(f", [ %g{i}, %get{i} ], [ %a{i}, %set{i} ]" for i in range(len(launches)))
+        _GET.format(
+            i=i, slot=i + 1, next=i + 1, p=prefix, smem=n, attribute=_MAX_SMEM,
+            wide=allow.format(i) if large else "add i32 0, 0",
+        )
+        for i, (n, large) in enumerate(zip(smem, wide, strict=True))
+    ]  # fmt: skip
+    phis = "".join(f", [ %g{i}, %get{i} ], [ %n{i}, %set{i} ]" for i in range(len(launches)))
     code = _LOAD.format(p=prefix, cubin=cubin, gets="\n".join(gets), count=len(launches), phis=phis)
     return "\n".join([*names, code])
 

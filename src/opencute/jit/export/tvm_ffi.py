@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from opencute.codegen.hopper.tensor_maps import BAD_TENSOR_MAP
+from opencute.codegen.host import TOO_MUCH_SMEM
 from opencute.lang.numbers import NUMERIC_CLASSES
 
 __all__ = ["entry_text", "has_entry"]
@@ -25,6 +27,15 @@ _DEVICE, _ORDINAL, _NDIM, _DTYPE, _SHAPE, _STRIDES, _OFFSET = 8, 12, 16, 20, 24,
 _CUDA = 2
 _MAX_DEVICES = 64
 _FLOATS = {"f32": "float", "f64": "double"}
+
+_REFUSALS = (
+    (
+        BAD_TENSOR_MAP,
+        "TMA cannot move a tensor: addresses and strides are multiples of 16 bytes, extents are "
+        "between 1 and 2^32",
+    ),
+    (TOO_MUCH_SMEM, "a kernel is launched with more shared memory than a block may have"),
+)
 
 _DECLARATIONS = """
 declare void @TVMFFIErrorSetRaisedFromCStr(ptr, ptr)
@@ -286,6 +297,9 @@ class _Entry:
             self._load()
         slots = self.slot + len(self.results)
         status = self.op(f'call i32 @"{self.prefix}__host"(ptr %slots)')
+        for bit, message in _REFUSALS:
+            flag = self.op(f"and i32 {status}, {bit}")
+            self.check(self.op(f"icmp eq i32 {flag}, 0"), "value", message)
         self._cuda(status)
         self._result()
         head = (

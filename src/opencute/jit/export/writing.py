@@ -10,7 +10,7 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 from opencute.compiler.artefacts import Artefacts
-from opencute.jit.cuda_runner import dynamic_smem
+from opencute.jit.cuda_runner import dynamic_smem, has_wide_clusters
 from opencute.jit.export.header import c_header
 from opencute.jit.export.parameters import Parameters
 from opencute.jit.export.text import object_text
@@ -77,7 +77,8 @@ def export(
     text = c_header(prefix, parameters, len(host.launches), results) if with_header else ""
     most = artefacts.target.max_smem
     smem = [dynamic_smem(artefacts.module, name, most) for name in host.launches]
-    ir = object_text(prefix, host, package, smem)
+    wide = [has_wide_clusters(artefacts.module, name) for name in host.launches]
+    ir = object_text(prefix, host, package, smem, wide)
     if request.options.enable_tvm_ffi and has_entry(parameters):
         ir += entry_text(prefix, parameters, len(host.launches), results)
     code = emit_object(ir, host_target(request.options.host_target))

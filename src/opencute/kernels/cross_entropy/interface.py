@@ -17,10 +17,12 @@ from opencute.kernels.arrays import (
 from opencute.kernels.checked import checked
 from opencute.kernels.cross_entropy import sm80
 from opencute.kernels.row_config import RowConfig, choose
+from opencute.kernels.tuned import tuned
 
 __all__ = ["cross_entropy", "cross_entropy_backward"]
 
 
+@tuned("cross_entropy", "logits")
 @checked(arrays="logits target", integers="ignore_index")
 def cross_entropy(
     logits: Any, target: Any, *, ignore_index: int = -100, config: RowConfig | None = None
@@ -50,6 +52,7 @@ def cross_entropy(
     return loss, lse
 
 
+@tuned("cross_entropy_backward", "logits")
 @checked(arrays="grad logits target lse", optional="out", integers="ignore_index")
 def cross_entropy_backward(
     grad: Any, logits: Any, target: Any, lse: Any, *, ignore_index: int = -100, out: Any = None,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from opencute.base.errors import ArgumentError
 from opencute.kernels.checked import whole_numbers
@@ -35,6 +36,7 @@ class Work:
         pairs: sequences times heads of keys.
         page: keys of a page, or None.
         processors: multiprocessors of the device.
+        bits: of an element of keys and values.
     """
 
     rows: int
@@ -43,6 +45,7 @@ class Work:
     pairs: int
     page: int | None
     processors: int
+    bits: int = 16
 
 
 @dataclass(frozen=True)
@@ -68,18 +71,20 @@ class DecodeConfig:
         """Rows of a block."""
         return ROWS * self.warps
 
-    def smem_bytes(self, head_dim: int) -> int:
-        """Shared memory of a block."""
-        line = 2 * (depth_of(head_dim) + 8)
-        tiles = 2 * self.n * self.stages * self.groups
-        return line * (self.rows + tiles) + 8 * self.groups * (self.rows + self.stages) + 1024
+    def smem_bytes(self, head_dim: int, bits: int = 16) -> int:
+        """Shared memory of a block, with keys and values of so many bits."""
+        depth = depth_of(head_dim)
+        tiles = 2 * self.n * self.stages * self.groups * (depth * bits // 8 + 16)
+        queries = self.rows * (2 * (depth + 8) + 4)
+        return queries + tiles + 8 * self.groups * (self.rows + self.stages) + 1024
 
-    def check(self, head_dim: int, page: int | None, smem: int) -> DecodeConfig:
+    def check(self, head_dim: int, page: int | None, smem: int, bits: int = 16) -> DecodeConfig:
         """The configuration itself, if it is possible.
 
         Args:
             page: keys of a page, or None.
             smem: bytes of shared memory that a block may have.
+            bits: of an element of keys and values.
 
         Raises:
             ArgumentError: what does not fit.
@@ -94,7 +99,9 @@ class DecodeConfig:
             and 2 <= self.stages <= 16
             and 1 <= self.splits <= 1024
             # The results of all groups take the place of the tiles.
-            and self.n * self.stages * depth >= self.rows * (depth + 8)
+            and self.n * self.stages * depth * bits >= 16 * self.rows * (depth + 8)
+            # Each thread of a group has 16 bytes of a tile to copy.
+            and self.n * depth * bits >= 32 * self.warps * 128
         )
         if not good:
             raise ArgumentError(
@@ -107,10 +114,10 @@ class DecodeConfig:
                 "tiles do not divide a page", code="OC2561", found=self.n,
                 expected=f"a divisor of {page} keys",
             )  # fmt: skip
-        if self.smem_bytes(head_dim) > smem:
+        if self.smem_bytes(head_dim, bits) > smem:
             raise ArgumentError(
                 "the tiles do not fit in shared memory", code="OC2521",
-                expected=f"at most {smem} bytes", found=self.smem_bytes(head_dim),
+                expected=f"at most {smem} bytes", found=self.smem_bytes(head_dim, bits),
             )  # fmt: skip
         return self
 
@@ -144,6 +151,7 @@ def good_splits(
     return min(range(1, max(1, min(keys // least, 256)) + 1), key=cost)
 
 
+@lru_cache(maxsize=256)
 def heuristic(work: Work, smem: int) -> DecodeConfig:
     """A good choice.
 
@@ -151,19 +159,49 @@ def heuristic(work: Work, smem: int) -> DecodeConfig:
         smem: bytes of shared memory that a block may have.
 
     Two blocks on a multiprocessor, so that one loads while the other begins or ends, and tiles as
-    many as fit: what is on its way at a time is what the bandwidth depends on.
+    many as fit: what is on its way at a time is what the bandwidth depends on. Where there are no
+    more blocks than multiprocessors, each has one to itself, with twice as many tiles: then there
+    are fewer results to put together.
     """
     warps = 1 if work.rows <= 16 else 2 if work.rows <= 32 else 4
-    n = 16 if work.head_dim > 64 or (work.page or 32) % 32 else 32
-    config = DecodeConfig(warps, 4 // warps, n, 2 * warps, 1)
-    while replace(config, stages=config.stages + 1).smem_bytes(work.head_dim) <= smem // 2 - 1024:
-        if config.stages == 16:
-            break
-        config = replace(config, stages=config.stages + 1)
+    alone = work.pairs * -(-work.rows // (ROWS * warps)) <= work.processors
+    config = _tiles(work, warps, smem, alone)
     blocks = work.pairs * -(-work.rows // config.rows)
     least = 2 * config.n * config.groups
-    slots = BESIDE * work.processors
-    return replace(config, splits=good_splits(blocks, work.keys, least, slots, BESIDE))
+    if alone and blocks <= work.processors:
+        splits = max(1, min(work.processors // blocks, work.keys // least))
+    else:
+        splits = good_splits(blocks, work.keys, least, BESIDE * work.processors, BESIDE)
+    return replace(config, splits=splits)
+
+
+def _tiles(work: Work, warps: int, smem: int, alone: bool) -> DecodeConfig:
+    """As many tiles as fit, for a block that has a multiprocessor to itself or one of two; with
+    fewer warps if they do not fit at all."""
+    depth = depth_of(work.head_dim)
+    line = depth * work.bits // 8  # bytes of a key
+    # More warps for elements of eight bits: a byte takes twice as many instructions.
+    many, size = (8, 4096 if alone else 2048) if work.bits == 8 else (4, 4096)
+    n = 16
+    while n * line < size and n < 64 and (work.page or 64) % (2 * n) == 0:
+        n *= 2
+    stages = 2
+    while n * stages * depth * work.bits < 16 * ROWS * warps * (depth + 8):
+        stages += 1  # the results take the place of the tiles
+    groups = max((many if alone else min(many, 1024 // line)) // warps, 1)
+
+    def fits(groups: int, stages: int, most: int) -> bool:
+        config = DecodeConfig(warps, groups, n, stages, 1)
+        return config.smem_bytes(work.head_dim, work.bits) <= most
+
+    while groups > 1 and not fits(groups, stages, smem):
+        groups //= 2
+    if warps > 1 and (not fits(groups, stages, smem) or n * line < 512 * warps):
+        return _tiles(work, warps // 2, smem, alone)  # or each thread has no vector of a tile
+    most = smem if alone else smem // BESIDE - 1024
+    while stages < 16 and fits(groups, stages + 1, most):
+        stages += 1
+    return DecodeConfig(warps, groups, n, stages, 1)
 
 
 def search_space(work: Work, smem: int) -> Iterator[DecodeConfig]:
@@ -173,10 +211,10 @@ def search_space(work: Work, smem: int) -> Iterator[DecodeConfig]:
     for splits in dict.fromkeys((best.splits, 1, 2, 4, 8, 2 * best.splits)):
         for groups in (best.groups, 2 * best.groups, max(best.groups // 2, 1)):
             for n in (16, 32, 64):
-                for stages in (2, 3, 4, 6, 8):
+                for stages in sorted({2, 3, 4, 6, 8, *range(best.stages - 2, best.stages + 1)}):
                     config = DecodeConfig(best.warps, groups, n, stages, splits)
                     try:
-                        config.check(work.head_dim, work.page, smem)
+                        config.check(work.head_dim, work.page, smem, work.bits)
                     except ArgumentError:
                         continue
                     if config != best:

@@ -15,6 +15,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import utils
 from opencute.base.errors import ArgumentError
+from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
@@ -33,6 +34,7 @@ from opencute.kernels.decode.config import DecodeConfig, Work, heuristic
 from opencute.kernels.decode.parts import DecodePlan
 from opencute.kernels.decode.sm80 import decode_forward
 from opencute.kernels.decode.sm90 import decode_forward as launch_bulk
+from opencute.kernels.tuned import tuned
 
 __all__ = [
     "CLASSES",
@@ -45,9 +47,11 @@ __all__ = [
 ]
 
 CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
+NARROW = {"float8_e4m3fn": cutlass.Float8E4M3FN}
 MOST_QUERIES = 16
 
 
+@tuned("decode_attention", "q k_cache block_table causal")
 @checked(
     arrays="q k_cache v_cache", optional="seqlens_k block_table out", numbers="scale",
 )  # fmt: skip
@@ -60,6 +64,8 @@ def decode_attention(
     block_table: Any = None,
     causal: bool = True,
     scale: float | None = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
     return_lse: bool = False,
     out: Any = None,
     config: DecodeConfig | None = None,
@@ -67,10 +73,10 @@ def decode_attention(
     """``softmax(scale * q @ k.T) @ v`` of a few queries with the keys and values of a cache.
 
     Args:
-        q: array (B, Sq, H, D) of f16 or bf16; Sq is at most 16, D a multiple of 8 up to 128.
-        k_cache, v_cache: arrays (B, S, Hk, D) of the same type; each head of them serves H / Hk
-            heads of `q`. With `block_table` (pages, page, Hk, D), where a page has a multiple of
-            16 keys.
+        q: array (B, Sq, H, D) of f16 or bf16; Sq is at most 16, D a multiple of 8 up to 256.
+        k_cache, v_cache: arrays (B, S, Hk, D) of the same type, or of e4m3 (D is a multiple of 16
+            then); each head of them serves H / Hk heads of `q`. With `block_table` (pages, page,
+            Hk, D), where a page has a multiple of 16 keys.
         seqlens_k: array (B,) of i32: how many keys of each sequence there are, those of the
             queries included; S when omitted. What lies behind them is not used.
         block_table: array (B, P) of i32: the pages of each sequence, in order. Of those that it
@@ -79,6 +85,8 @@ def decode_attention(
         scale: of the scores, from 2**-126 to 2**20; 1 / sqrt(D) when omitted. Scaled scores are
             f32: where they reach 2**n, weights are right to a factor of 1 + 2**(n - 24), and those
             of 2**24 and more are best avoided.
+        k_scale, v_scale: what keys and values of e4m3 are multiplied with: a number, or an array of
+            f32 with one for each head of them, or one for all; 1 when omitted.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
@@ -86,6 +94,9 @@ def decode_attention(
     Lengths and pages in the host's memory, as in the simulator, are checked. Those of a device are
     not: a length counts as the nearest that there is room for, and a page that the cache does not
     have reads as zeros where TMA loads it, as other memory elsewhere.
+
+    Keys and values of e4m3 are exact in f16, in which they are multiplied; `q` is rounded to it
+    relative to the largest of a row where it is bf16, and weights to f16.
 
     Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key has
     the result 0.
@@ -99,6 +110,7 @@ def decode_attention(
     Source: Dao, Haziza, Massa, Sizov, "Flash-Decoding for long-context inference", 2023.
     """
     call = _Call.of(q, k_cache, v_cache, seqlens_k, block_table, causal, scale)
+    call = replace(call, **_scales(call, k_scale, v_scale))
     out = result("out", out, q, tuple(q.shape))
     batch, queries, heads, _ = (int(x) for x in q.shape)
     logs = empty(q, (batch, heads, queries), "float32") if return_lse else None
@@ -125,13 +137,17 @@ class _Call:
     causal: bool
     scale: float
     work: Work
+    cache: Any = None
+    v_scale: float = 1.0
+    k_scales: Any = None
+    v_scales: Any = None
 
     @classmethod
     def of(
         cls, q: Any, k: Any, v: Any, lengths: Any, table: Any, causal: bool, scale: float | None
     ) -> _Call:
         """The arguments of a call, checked."""
-        dtype = _check(q, k, v, table is not None)
+        dtype, cache = _check(q, k, v, table is not None)
         batch, queries, heads, head_dim = (int(x) for x in q.shape)
         scale = 1.0 / math.sqrt(head_dim) if scale is None else float(scale)
         check_scale(scale)
@@ -140,21 +156,59 @@ class _Call:
         check_values(lengths, table, keys, int(k.shape[0]), page)
         shared = heads // int(k.shape[2])
         work = Work(queries * shared, head_dim, keys, batch * int(k.shape[2]), page,
-                    multiprocessors(q))  # fmt: skip
-        return cls(q, k, v, lengths, table, dtype, causal, scale, work)
+                    multiprocessors(q), item_bits(k))  # fmt: skip
+        return cls(q, k, v, lengths, table, dtype, causal, scale, work, cache)
+
+
+def _scales(call: _Call, k_scale: Any, v_scale: Any) -> dict[str, Any]:
+    """What scales change of a call.
+
+    Raises:
+        ArgumentError: keys and values have none, or these are no scales.
+    """
+    changed: dict[str, Any] = {}
+    heads = int(call.k.shape[2])
+    for name, given in (("k_scale", k_scale), ("v_scale", v_scale)):
+        if given is None:
+            continue
+        if call.cache is None:
+            raise ArgumentError(
+                f"{name} is for keys and values of e4m3", code="OC2572", found=str(call.k.dtype),
+                hint="scale the queries, or the result",
+            )  # fmt: skip
+        shape = tuple(int(n) for n in getattr(given, "shape", ()))
+        if hasattr(given, "dtype") and hasattr(given, "reshape"):
+            kind = str(given.dtype).rpartition(".")[2]
+            if kind != "float32" or shape not in ((), (1,), (heads,)):
+                raise ArgumentError(
+                    f"{name} has no scale for each head", code="OC2573",
+                    expected=f"a number, or f32 of the shape (1,) or ({heads},)",
+                    found=f"{kind} of the shape {shape}",
+                )  # fmt: skip
+            changed[name[0] + "_scales"] = given.reshape(-1)
+        elif isinstance(given, int | float) and math.isfinite(given):
+            changed["scale" if name == "k_scale" else "v_scale"] = (
+                call.scale * given if name == "k_scale" else float(given)
+            )
+        else:
+            raise ArgumentError(
+                f"{name} is no scale", code="OC2573", found=repr(given),
+                expected="a finite number, or an array of f32",
+            )  # fmt: skip
+    return changed
 
 
 def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> None:
     """Run the kernel for the processor, and these arrays."""
     smem = utils.get_smem_capacity_in_bytes()
     config = heuristic(call.work, smem) if config is None else config
-    config.check(call.work.head_dim, call.work.page, smem)
+    config.check(call.work.head_dim, call.work.page, smem, call.work.bits)
     q, heads = call.q, int(call.k.shape[2])
     batch, queries, all_heads, head_dim = (int(x) for x in q.shape)
-    plan = DecodePlan(
+    plan = interned(DecodePlan(
         call.dtype, head_dim, replace(config, splits=1), queries, all_heads // heads, call.causal,
-        call.work.page,
-    )  # fmt: skip
+        call.work.page, call.cache,
+    ))  # fmt: skip
     parts = part_logs = None
     if config.splits > 1:
         parts = empty(q, (config.splits, batch, queries, all_heads, head_dim), "float32")
@@ -166,14 +220,15 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     launch = launch_bulk if _has_tensor_maps(call) else decode_forward
     launch(
         *tensors, logs, call.lengths, call.table, parts, part_logs,
-        call.scale * math.log2(math.e), plan,
+        call.scale * math.log2(math.e), plan, call.v_scale, call.k_scales, call.v_scales,
     )  # fmt: skip
 
 
 def _has_tensor_maps(call: _Call) -> bool:
     """Whether tiles are loaded by TMA: from sm_90 on, but for sm_120 and what is like it, where
     ptxas makes each load a branch and a possible call."""
-    good = all(s > 0 and s % 8 == 0 for t in (call.k, call.v) for s in strides(t)[:-1])
+    vec = 128 // call.work.bits
+    good = all(s > 0 and s % vec == 0 for t in (call.k, call.v) for s in strides(t)[:-1])
     return good and 90 <= int(run_target().arch.removeprefix("sm_").rstrip("af")) < 120
 
 
@@ -183,10 +238,11 @@ def rows(name: str, array: Any) -> Any:
     Raises:
         ArgumentError: rows do not start where they should.
     """
-    if vector_elements(int(array.shape[-1]), item_bits(array), array) != 8:
+    bits = item_bits(array)
+    if vector_elements(int(array.shape[-1]), bits, array) * bits != 128:
         raise ArgumentError(
             f"rows of {name} do not start at multiples of 16 bytes", code="OC2524",
-            expected="an aligned address, and strides that are multiples of 8",
+            expected=f"an aligned address, and strides that are multiples of {128 // bits}",
             hint="pass a contiguous copy",
         )  # fmt: skip
     if strides(array)[-1] != 1:
@@ -297,29 +353,31 @@ def check_values(lengths: Any, table: Any, room: int, pages: int, page: int | No
             )  # fmt: skip
 
 
-def _check(q: Any, k: Any, v: Any, paged: bool) -> Any:
-    """The type of the elements.
+def _check(q: Any, k: Any, v: Any, paged: bool) -> tuple[Any, Any]:
+    """The type of queries, and that of keys and values, None if it is the same.
 
     Raises:
         ArgumentError: these arrays are no attention for decoding.
     """
     names = [str(t.dtype).rpartition(".")[2] for t in (q, k, v)]
-    if len(set(names)) > 1 or names[0] not in CLASSES:
+    narrow = names[1] in NARROW
+    if names[0] not in CLASSES or names[1] != names[2] or not (narrow or names[0] == names[1]):
         raise ArgumentError(
-            "no attention of these types", code="OC2525", expected="three of f16, or of bf16",
-            found=names,
+            "no attention of these types", code="OC2525", found=names,
+            expected="three of f16, or of bf16; or keys and values of e4m3",
         )  # fmt: skip
     shapes = [tuple(int(x) for x in t.shape) for t in (q, k, v)]
     good = all(len(s) == 4 for s in shapes) and shapes[1] == shapes[2]
+    vec = 128 // item_bits(k)
     if good:
         (b, sq, h, d), (bk, _, hk, dk) = shapes[:2]
-        good = d == dk and d % 8 == 0 and 8 <= d <= 128 and hk > 0 and h % hk == 0
+        good = d == dk and d % vec == 0 and 8 <= d <= 256 and hk > 0 and h % hk == 0
         good = good and sq <= MOST_QUERIES and (paged or b == bk)
     if not good:
         cache = "(pages, page, Hk, D)" if paged else "(B, S, Hk, D)"
         raise ArgumentError(
             "these shapes are no decoding", code="OC2565", found=shapes,
-            expected=f"(B, Sq, H, D), {cache} twice; Sq up to {MOST_QUERIES}, D a multiple of 8 "
-            "up to 128, H of Hk",
+            expected=f"(B, Sq, H, D), {cache} twice; Sq up to {MOST_QUERIES}, D a multiple of "
+            f"{vec} up to 256, H of Hk",
         )  # fmt: skip
-    return CLASSES[names[0]]
+    return CLASSES[names[0]], NARROW.get(names[1])

@@ -7,7 +7,7 @@ query s of head g. They are few, so that a warp has all 16 rows of an instructio
 a block share the keys: tile by tile, each at its own pace. At the end their results are put
 together in shared memory::
 
-    span = Span.of(lengths, keys, plan)           # which tiles this block has
+    first, step = own_tiles(split, which, plan)   # which tiles this group has
     walk = Walk(sQ, sK, sV, mma, tid, plan)
     visit(walk, softmax, rO, place, tile, ...)    # for each tile of this group
     finish(walk, softmax, rO, ...)
@@ -26,8 +26,8 @@ from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.config import DecodeConfig, depth_of
 
 __all__ = [
-    "DecodePlan", "Results", "Walk", "finish", "key_range", "load_queries", "packed", "split_mode",
-    "synchronise", "visit",
+    "DecodePlan", "Results", "Walk", "finish", "key_count", "load_queries", "own_tiles", "packed",
+    "split_mode", "synchronise", "visit",
 ]  # fmt: skip
 
 GROUPS = 1  # the first of the named barriers of groups
@@ -47,6 +47,7 @@ class DecodePlan:
         group: heads of queries to one head of keys.
         causal: whether each query but the last one sees one key less than the next.
         page: keys of a page, or None.
+        cache: type of keys and values: Float8E4M3FN, or None: that of queries.
     """
 
     dtype: Any
@@ -56,11 +57,43 @@ class DecodePlan:
     group: int
     causal: bool
     page: int | None
+    cache: Any = None
+
+    @property
+    def stored(self) -> Any:
+        """Type of keys and values in memory."""
+        return self.dtype if self.cache is None else self.cache
+
+    @property
+    def computed(self) -> Any:
+        """Type of what is multiplied: numbers of eight bits are numbers of f16."""
+        return self.dtype if self.cache is None else cutlass.Float16
+
+    @property
+    def vec(self) -> int:
+        """Keys' or values' elements in 16 bytes."""
+        return 128 // self.stored.width
 
     @property
     def depth(self) -> int:
         """Elements of a row in shared memory."""
         return depth_of(self.head_dim)
+
+    @property
+    def beside(self) -> int:
+        """Blocks of a multiprocessor that there should be registers for; 0: as it comes."""
+        threads = self.threads * self.config.groups
+        return 2 if self.cache is not None and threads == 256 and self.config.n == 16 else 0
+
+    @property
+    def tight(self) -> bool:
+        """Whether tiles are read a part after the other, just before it is used."""
+        return self.deep or self.beside > 0
+
+    @property
+    def deep(self) -> bool:
+        """Whether results take so many registers that queries are read again for each tile."""
+        return self.depth > 128
 
     @property
     def threads(self) -> int:
@@ -74,17 +107,18 @@ class DecodePlan:
 
     def tiled_mma(self) -> Any:
         """The warps of a group one below the other."""
-        op = warp.MmaF16BF16Op(self.dtype, cutlass.Float32, (16, 8, 16))
+        op = warp.MmaF16BF16Op(self.computed, cutlass.Float32, (16, 8, 16))
         m = self.config.warps
         return cute.make_tiled_mma(op, (m, 1, 1), permutation_mnk=(16 * m, 16, 16))
 
     def matrices(self, transpose: bool) -> Any:
         """From shared memory to the registers of an MMA."""
-        return cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose, 4), self.dtype)
+        return cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose, 4), self.computed)
 
-    def rows_layout(self, rows: int) -> Any:
-        """Shared memory (rows, depth) whose rows meet different banks."""
-        return cute.make_layout((rows, self.depth), stride=(self.depth + 8, 1))
+    def rows_layout(self, rows: int, vec: int = 8) -> Any:
+        """Shared memory (rows, depth) whose rows meet different banks; `vec` elements take 16
+        bytes."""
+        return cute.make_layout((rows, self.depth), stride=(self.depth + vec, 1))
 
 
 def packed(t: Any, group: int) -> Any:
@@ -108,17 +142,22 @@ def split_mode(t: Any) -> Any:
     return cute.make_tensor(t.iterator, layout)
 
 
-def key_range(lengths: Any, batch: Any, room: Any, split: Any, plan: DecodePlan) -> Any:
-    """How many keys a sequence has; the first tile of a block, and the one behind its last.
+def key_count(lengths: Any, batch: Any, room: Any) -> Any:
+    """How many keys a sequence has.
 
     Args:
         lengths: keys of each sequence, or None: all that there is room for.
         room: for keys.
     """
-    keys = room if lengths is None else cutlass.min(cutlass.max(lengths[batch], 0), room)
-    tiles = cute.ceil_div(keys, plan.config.n)
-    share = cute.ceil_div(tiles, cute.arch.grid_dim()[1])
-    return keys, split * share, cutlass.min(tiles, (split + 1) * share)
+    return room if lengths is None else cutlass.min(cutlass.max(lengths[batch], 0), room)
+
+
+def own_tiles(split: Any, which: Any, plan: DecodePlan) -> tuple[Any, Any]:
+    """The first tile of a group, and how far it is to its next one: splits and their groups take
+    turns, so that all have equally many of a sequence of any length, and a group's first tile is
+    known before that is."""
+    config = plan.config
+    return split * config.groups + which, cute.arch.grid_dim()[1] * config.groups
 
 
 def synchronise(which: Any, plan: DecodePlan) -> None:
@@ -176,9 +215,15 @@ class Walk:
         self.from_V, self.into_V = thr_V.partition_S(sVt), thr_V.retile(self.rV)
         tile = (plan.config.rows, plan.config.n)
         self.coords = by_rows(thr.partition_C(cute.make_identity_tensor(tile)))
-        read_Q = cute.make_tiled_copy_A(plan.matrices(False), mma)
-        thr_Q = read_Q.get_slice(tid)
-        cute.copy(read_Q, thr_Q.partition_S(sQ), thr_Q.retile(self.rQ))
+        self.read_Q = cute.make_tiled_copy_A(plan.matrices(False), mma)
+        thr_Q = self.read_Q.get_slice(tid)
+        self.from_Q, self.into_Q = thr_Q.partition_S(sQ), thr_Q.retile(self.rQ)
+        if not plan.deep:
+            cute.copy(self.read_Q, self.from_Q, self.into_Q)
+
+    def in_order(self, results: Any) -> Any:
+        """Results (rows, depth) with columns in the order in which they are computed."""
+        return results
 
     def results(self) -> Any:
         """Where the result is summed."""
@@ -193,16 +238,23 @@ class Walk:
         acc = self.mma.make_fragment_C(self.mma.partition_shape_C((config.rows, config.n)))
         acc.fill(0.0)
         steps = cute.size(self.rQ, mode=[2])
-        for k in range(steps):  # all of them before the first is used: a warp is on its own
-            cute.copy(self.read_K, self.from_K[None, None, k, place], self.into_K[None, None, k])
-        for k in range(steps):
-            at = (None, None, k)
-            cute.gemm(self.mma, acc, self.rQ[at], self.rK[at], acc)
+        at = [(None, None, k) for k in range(steps)]
+        if not self.plan.deep:
+            for k in at:  # all of them before the first is used: a warp is on its own
+                cute.copy(self.read_K, self.from_K[(*k, place)], self.into_K[k])
+        for k in at:
+            if self.plan.deep:
+                cute.copy(self.read_Q, self.from_Q[k], self.into_Q[k])
+                cute.copy(self.read_K, self.from_K[(*k, place)], self.into_K[k])
+            cute.gemm(self.mma, acc, self.rQ[k], self.rK[k], acc)
         return acc
 
     def read_values(self, place: Any, k: int) -> None:
-        """Read the values of 16 keys."""
-        cute.copy(self.read_V, self.from_V[None, None, k, place], self.into_V[None, None, k])
+        """Read the values of 16 keys, if there are registers for them."""
+        if not self.plan.tight:
+            cute.copy(
+                self.read_V, self.from_V[None, None, k, place], self.into_V[None, None, k]
+            )  # fmt: skip
 
     def add_values(self, softmax: Softmax, acc: Any, rO: Any, place: Any) -> None:
         """O += P V, with the weights P made from scores 16 keys at a time.
@@ -213,13 +265,30 @@ class Walk:
         for k in range(n // 2):
             part = columns_of(acc, 2 * k, 2)
             softmax.weights(by_rows(part))
-            p = cute.make_rmem_tensor(part.layout, self.plan.dtype)
-            p.store(part.load().to(self.plan.dtype))
+            p = cute.make_rmem_tensor(part.layout, self.plan.computed)
+            p.store(part.load().to(self.plan.computed))
             # Neighbouring accumulators along n are what an MMA takes along k.
             rP = cute.make_tensor(p.iterator, cute.make_layout(((4, 2), m), stride=((1, 4 * m), 4)))
             if k + 1 < n // 2:
                 self.read_values(place, k + 1)
+            self._add(rP, rO, place, k)
+
+    def _add(self, rP: Any, rO: Any, place: Any, k: int) -> None:
+        """Add the product of weights and values of 16 keys."""
+        if not self.plan.deep:
             cute.gemm(self.mma, rO, rP, self.rV[None, None, k], rO)
+        else:
+            self._add_parts(rP, rO, place, k)
+
+    def _add_parts(self, rP: Any, rO: Any, place: Any, k: int) -> None:
+        """As `_add`, reading the values a part after the other."""
+        parts = cute.size(self.into_V, mode=[1])
+        tiles = cute.size(rO, mode=[2]) // parts
+        for j in range(parts):
+            cute.copy(self.read_V, self.from_V[None, j, k, place], self.into_V[None, j, k])
+            for n in range(j * tiles, (j + 1) * tiles):
+                into = rO[None, 0, n]
+                cute.gemm(self.mma, into, rP[None, 0], self.rV[None, n, k], into)
 
 
 @cute.jit
@@ -248,8 +317,8 @@ def clear_values(
 ):  # fmt: skip
     """Values behind the last key become zero: no weight makes zero of what is no number."""
     plan = walk.plan
-    across = plan.depth // 8
-    zeros = cute.make_rmem_tensor(8, plan.dtype)
+    across = plan.depth // plan.vec
+    zeros = cute.make_rmem_tensor(8, walk.sV.element_type)
     zeros.fill(0.0)
     for at in cutlass.range(walk.tid, plan.config.n * across, plan.threads, unroll=1):
         if at // across >= limit:
@@ -294,12 +363,14 @@ class Results:
         out: (rows, D) of its head and split; logs: (H, Sq), or None.
         first: the block's first row.
         head: its head of keys.
+        scale: what results are multiplied with, or None.
     """
 
     out: Any
     logs: Any
     first: Any
     head: Any
+    scale: Any = None
 
 
 @cute.jit
@@ -322,7 +393,7 @@ def finish(
     )
     sO = cute.make_tensor(cute.recast_ptr(memory, dtype=cutlass.Float32), layout)
     cute.arch.sync_threads()  # nobody reads tiles any more
-    part = walk.mma.get_slice(walk.tid).partition_C(sO[None, None, which])
+    part = walk.mma.get_slice(walk.tid).partition_C(walk.in_order(sO[None, None, which]))
     cute.autovec_copy(rO, part)
     for r in cutlass.range_constexpr(softmax.rows):
         total = cute.arch.warp_reduction(softmax.total[r], lambda a, b: a + b, threads_in_group=4)
@@ -349,6 +420,8 @@ def finish(
             sums.store(sums.load() + held.load() * weight)
         result = cute.make_rmem_tensor(4, into.out.element_type)
         factor = 0.0 if total == 0.0 else 1.0 / total
+        if cutlass.const_expr(into.scale is not None):
+            factor = factor * into.scale
         result.store((sums.load() * factor).to(into.out.element_type))
         target = into.out.iterator + into.out.layout((into.first + row, column * 4))
         alignment = 4 * into.out.element_type.width // 8

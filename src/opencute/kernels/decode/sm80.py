@@ -20,13 +20,14 @@ from opencute import cute, utils
 from opencute.kernels.attention.parts import RowCopy, as_heads, tile_from
 from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.combine import combine
+from opencute.kernels.decode.narrow import load_rows, powers_of, scale_of, walk_over
 from opencute.kernels.decode.parts import (
     DecodePlan,
     Results,
     Walk,
     finish,
-    key_range,
-    load_queries,
+    key_count,
+    own_tiles,
     packed,
     split_mode,
     synchronise,
@@ -54,10 +55,12 @@ class Loads:
     ) -> None:  # fmt: skip
         self.plan, self.table, self.batch = plan, table, batch
         op = cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL)
-        atom = cute.make_copy_atom(op, plan.dtype, num_bits_per_copy=128)
-        across = 8 if plan.threads * 8 <= 64 * plan.config.n else plan.depth // 8
+        atom = cute.make_copy_atom(op, plan.stored, num_bits_per_copy=128)
+        across = plan.depth // plan.vec
+        if plan.threads * 8 <= 64 * plan.config.n:
+            across = min(across, 8)
         where = cute.make_layout((plan.threads // across, across), stride=(across, 1))
-        copy = cute.make_tiled_copy_tv(atom, where, cute.make_layout((1, 8)))
+        copy = cute.make_tiled_copy_tv(atom, where, cute.make_layout((1, plan.vec)))
         self.tile = (plan.config.n, plan.depth)
         self.copies = RowCopy(copy, self.tile, (keys, plan.head_dim), tid)
         self.parts = [
@@ -76,11 +79,11 @@ class Loads:
 
 
 @cute.jit
-def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
+def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, step: Any, end: Any):
     """Start the copies of a group's first tiles; arguments as for `consume`."""
     config = loads.plan.config
     for i in cutlass.range_constexpr(config.stages - 1):
-        tile = start + which + i * config.groups
+        tile = start + i * step
         if tile < end:
             loads.start(tile, which * config.stages + i)
         cute.arch.cp_async_commit_group()
@@ -90,21 +93,22 @@ def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
 def consume(
     walk: cutlass.Constexpr[Walk], loads: cutlass.Constexpr[Loads],
     softmax: cutlass.Constexpr[Softmax], rO: Any, which: Any, first: Any, keys: Any, start: Any,
-    end: Any,
+    step: Any, end: Any,
 ):  # fmt: skip
-    """All tiles of a group: each `groups`-th from `start` on.
+    """All tiles of a group.
 
     Args:
         first: the block's first row.
+        start, step, end: its first tile, how far it is to the next, and how many there are.
     """
     plan, config = walk.plan, walk.plan.config
     own = which * config.stages
     stage = cutlass.Int32(0)
     free = cutlass.Int32(config.stages - 1)
-    for tile in range(start + which, end, config.groups):
+    for tile in range(start, end, step):
         cute.arch.cp_async_wait_group(config.stages - 2)
         synchronise(which, plan)  # the tile has arrived, and nobody reads the one before any more
-        ahead = tile + (config.stages - 1) * config.groups
+        ahead = tile + (config.stages - 1) * step
         if ahead < end:
             loads.start(ahead, own + free)
         cute.arch.cp_async_commit_group()
@@ -125,6 +129,9 @@ def decode_kernel(
     table: Any,
     room: cutlass.Int32,
     scale_log2: cutlass.Float32,
+    v_scale: cutlass.Float32,
+    k_scales: Any,
+    v_scales: Any,
     mma: cute.TiledMma,
     plan: cutlass.Constexpr[DecodePlan],
 ):
@@ -136,29 +143,37 @@ def decode_kernel(
     which = cute.arch.make_warp_uniform(tid // plan.threads)
 
     memory = utils.SmemAllocator()
-    layout = plan.rows_layout(config.n)
+    layout = plan.rows_layout(config.n, plan.vec)
     layout = cute.append(layout, cute.make_layout(plan.tiles, stride=config.n * layout.stride[0]))
-    tiles = memory.allocate_array(plan.dtype, 2 * cute.cosize(layout), 1024)
+    tiles = memory.allocate_array(plan.stored, 2 * cute.cosize(layout), 1024)
     sK = cute.make_tensor(tiles, layout)
     sV = cute.make_tensor(tiles + cute.cosize(layout), layout)
-    sQ = memory.allocate_tensor(plan.dtype, plan.rows_layout(config.rows), 16)
+    sQ = memory.allocate_tensor(plan.computed, plan.rows_layout(config.rows), 16)
     sStats = memory.allocate_tensor(
         cutlass.Float32, cute.make_layout((config.rows, config.groups, 2)), 16
     )
-    keys, start, end = key_range(lengths, batch, room, split, plan)
+    powers = powers_of(memory, plan)
+    keys = key_count(lengths, batch, room)
+    start, step = own_tiles(split, which, plan)
+    end = cute.ceil_div(keys, config.n)
     loads = Loads(
         mK[None, None, head, None], mV[None, None, head, None], sK, sV, table, batch, keys,
         tid % plan.threads, plan,
     )  # fmt: skip
-    begin(loads, which, start, end)
-    load_queries(mQ[None, None, head, batch], sQ, first, tid, plan)
+    begin(loads, which, start, step, end)
+    load_rows(mQ[None, None, head, batch], sQ, powers, first, tid, plan)
     cute.arch.sync_threads()
-    walk = Walk(sQ, sK, sV, mma, tid % plan.threads, plan)
+    walk = walk_over(sQ, sK, sV, powers, mma, tid % plan.threads, plan)
     rO = walk.results()
+    if cutlass.const_expr(k_scales is not None):
+        scale_log2 = scale_log2 * scale_of(k_scales, head)
+    if cutlass.const_expr(v_scales is not None):
+        v_scale = v_scale * scale_of(v_scales, head)
     softmax = Softmax(2 * rO.shape[1], scale_log2)
-    consume(walk, loads, softmax, rO, which, first, keys, start, end)
+    consume(walk, loads, softmax, rO, which, first, keys, start, step, end)
     logs = None if mLogs is None else mLogs[split, batch, None, None]
-    into = Results(mO[None, None, head, batch, split], logs, first, head)
+    scale = None if plan.cache is None else v_scale
+    into = Results(mO[None, None, head, batch, split], logs, first, head, scale)
     finish(walk, softmax, rO, tiles, sStats, which, into, tid)
 
 
@@ -175,6 +190,9 @@ def decode_forward(
     part_logs: Any,
     scale_log2: cutlass.Float32,
     plan: cutlass.Constexpr[DecodePlan],
+    v_scale: cutlass.Float32 = 1.0,  # type: ignore[assignment]
+    k_scales: Any = None,
+    v_scales: Any = None,
 ):
     """Launch the kernel, and with several splits the one that puts them together.
 
@@ -186,8 +204,10 @@ def decode_forward(
         table: the pages of each sequence, (B, pages) of i32, or None.
         parts, part_logs: (splits, B, Sq, H, D) and (splits, B, H, Sq) in f32, with several splits.
         scale_log2: what scores are multiplied with before 2 is raised to them.
+        v_scale: what results are multiplied with, where keys and values have a type of their own.
+        k_scales, v_scales: for each head, or one for all, in f32: as those; or None.
     """
-    mK, mV = (as_heads(t, plan.head_dim) for t in (k, v))
+    mK, mV = (as_heads(t, plan.head_dim, plan.vec) for t in (k, v))
     room = mK.shape[0] if plan.page is None else table.shape[1] * plan.page
     into, into_logs = parts, part_logs
     if cutlass.const_expr(parts is None):
@@ -195,10 +215,10 @@ def decode_forward(
     blocks = cute.ceil_div(plan.queries * plan.group, plan.config.rows)
     decode_kernel(
         packed(q, plan.group), mK, mV, packed(into, plan.group), into_logs, lengths, table, room,
-        scale_log2, plan.tiled_mma(), plan,
+        scale_log2, v_scale, k_scales, v_scales, plan.tiled_mma(), plan,
     ).launch(
         grid=[mK.shape[2] * blocks, into.shape[0], q.shape[0]],
         block=[plan.threads * plan.config.groups, 1, 1],
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):
-        combine(parts, part_logs, out, logs)
+        combine(parts, part_logs, out, logs, plan.head_dim)

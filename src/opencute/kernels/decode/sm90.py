@@ -21,13 +21,14 @@ from opencute import cute, utils
 from opencute.kernels.attention.parts import as_heads
 from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.combine import combine
+from opencute.kernels.decode.narrow import load_rows, powers_of, scale_of, walk_over
 from opencute.kernels.decode.parts import (
     DecodePlan,
     Results,
     Walk,
     finish,
-    key_range,
-    load_queries,
+    key_count,
+    own_tiles,
     packed,
     split_mode,
     synchronise,
@@ -44,7 +45,7 @@ def tiles_layout(plan: DecodePlan) -> Any:
     """Shared memory for K or V: (n, depth, tiles), swizzled."""
     shape = (1, plan.config.n, plan.depth)
     return hopper_helpers.make_smem_layout_b(
-        utils.LayoutEnum.ROW_MAJOR, shape, plan.dtype, plan.tiles
+        utils.LayoutEnum.ROW_MAJOR, shape, plan.stored, plan.tiles
     )
 
 
@@ -65,6 +66,7 @@ class Loads:
     ) -> None:  # fmt: skip
         self.plan, self.table, self.batch, self.barriers = plan, table, batch, barriers
         self.loads = list(zip(atoms, tensors, memory, strict=True))
+        self.early = plan.page is None
 
     def start(self, tile: Any, place: Any) -> None:
         """Start the load of a tile to a place; for one warp."""
@@ -75,7 +77,7 @@ class Loads:
             tile = tile % (plan.page // n)
         barrier = self.barriers + place
         with cute.arch.elect_one():
-            size = 2 * n * plan.depth * plan.dtype.width // 8
+            size = 2 * n * plan.depth * plan.stored.width // 8
             cute.arch.mbarrier_arrive_and_expect_tx(barrier, size)
         for atom, t, memory in self.loads:
             g = cute.local_tile(t[None, None, outer], (n, plan.depth), (tile, 0))
@@ -87,10 +89,16 @@ class Loads:
 
 
 @cute.jit
-def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
+def begin(
+    loads: cutlass.Constexpr[Loads], which: Any, start: Any, step: Any, room: Any, end: Any
+):  # fmt: skip
     """Make a group's barriers, and start the loads of its first tiles; for one warp of it.
 
-    Arguments are those of `consume`.
+    The first one is on its way before it is known how many keys there are, and waited for in vain
+    if it lies behind them; but with pages, where that says which ones are used.
+
+    Args:
+        room: for tiles of a sequence.
     """
     config = loads.plan.config
     own = which * config.stages
@@ -98,9 +106,10 @@ def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
         for i in cutlass.range_constexpr(config.stages):
             cute.arch.mbarrier_init(loads.barriers + (own + i), 1)
     cute.arch.mbarrier_init_fence()
+    cute.arch.sync_warp()  # another thread may be elected next
     for i in cutlass.range_constexpr(config.stages):
-        tile = start + which + i * config.groups
-        if tile < end:
+        tile = start + i * step
+        if tile < (room if loads.early and i == 0 else end):
             loads.start(tile, own + i)
 
 
@@ -108,23 +117,25 @@ def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, end: Any):
 def consume(
     walk: cutlass.Constexpr[Walk], loads: cutlass.Constexpr[Loads],
     softmax: cutlass.Constexpr[Softmax], rO: Any, which: Any, first: Any, keys: Any, start: Any,
-    end: Any,
+    step: Any, room: Any, end: Any,
 ):  # fmt: skip
-    """All tiles of a group: each `groups`-th from `start` on.
+    """All tiles of a group.
 
     Args:
         first: the block's first row.
+        start, step: its first tile, and how far it is to the next.
+        room, end: tiles that there is room for, and that there are.
     """
     plan, config = walk.plan, walk.plan.config
     own = which * config.stages
     leads = cute.arch.make_warp_uniform(walk.tid // 32) == 0
     stage = cutlass.Int32(0)
     phase = cutlass.Int32(0)
-    for tile in range(start + which, end, config.groups):
+    for tile in range(start, end, step):
         cute.arch.mbarrier_wait(loads.barriers + (own + stage), phase)
         visit(walk, softmax, rO, own + stage, which, first, keys - tile * config.n, False)
         synchronise(which, plan)  # nobody reads the tile any more
-        ahead = tile + config.stages * config.groups
+        ahead = tile + config.stages * step
         if leads:
             if ahead < end:
                 loads.start(ahead, own + stage)
@@ -132,6 +143,9 @@ def consume(
         if stage == config.stages:
             stage = 0
             phase = 1 - phase
+    if cutlass.const_expr(loads.early):
+        if (start >= end) & (start < room):
+            cute.arch.mbarrier_wait(loads.barriers + own, 0)
 
 
 @cute.kernel
@@ -146,12 +160,18 @@ def decode_kernel(
     table: Any,
     room: cutlass.Int32,
     scale_log2: cutlass.Float32,
+    v_scale: cutlass.Float32,
+    k_scales: Any,
+    v_scales: Any,
     mma: cute.TiledMma,
     plan: cutlass.Constexpr[DecodePlan],
+    shares: cutlass.Constexpr[bool],
 ):
     tid, _, _ = cute.arch.thread_idx()
     head, split, batch = cute.arch.block_idx()
     config = plan.config
+    if cutlass.const_expr(shares):
+        cute.arch.griddepcontrol_launch_dependents()  # which wait until all blocks are done
     blocks = cute.ceil_div(plan.queries * plan.group, config.rows)
     head, first = head // blocks, head % blocks * config.rows
     which = cute.arch.make_warp_uniform(tid // plan.threads)
@@ -159,29 +179,39 @@ def decode_kernel(
     memory = utils.SmemAllocator()
     layout = tiles_layout(plan)
     size = cute.cosize(layout.outer)
-    tiles = memory.allocate_array(plan.dtype, 2 * size, 1024)
+    tiles = memory.allocate_array(plan.stored, 2 * size, 1024)
     sK, sV = (
-        cute.make_tensor(cute.recast_ptr(t, layout.inner, plan.dtype), layout.outer)
+        cute.make_tensor(cute.recast_ptr(t, layout.inner, plan.stored), layout.outer)
         for t in (tiles, tiles + size)
     )
-    sQ = memory.allocate_tensor(plan.dtype, plan.rows_layout(config.rows), 16)
+    sQ = memory.allocate_tensor(plan.computed, plan.rows_layout(config.rows), 16)
     sStats = memory.allocate_tensor(
         cutlass.Float32, cute.make_layout((config.rows, config.groups, 2)), 16
     )
+    powers = powers_of(memory, plan)
     barriers = memory.allocate_array(cutlass.Int64, plan.tiles, 8)
-    keys, start, end = key_range(lengths, batch, room, split, plan)
+    keys = key_count(lengths, batch, room)
+    start, step = own_tiles(split, which, plan)
+    tiles_room, end = cute.ceil_div(room, config.n), cute.ceil_div(keys, config.n)
     heads = [t[None, None, head, None] for t in (mK, mV)]
     loads = Loads(atoms, heads, (sK, sV), barriers, table, batch, plan)
     if cute.arch.make_warp_uniform(tid // 32) % config.warps == 0:
-        begin(loads, which, start, end)
-    load_queries(mQ[None, None, head, batch], sQ, first, tid, plan)
+        for atom in atoms:
+            cpasync.prefetch_descriptor(atom)
+        begin(loads, which, start, step, tiles_room, end)
+    load_rows(mQ[None, None, head, batch], sQ, powers, first, tid, plan)
     cute.arch.sync_threads()  # queries and barriers are there
-    walk = Walk(sQ, sK, sV, mma, tid % plan.threads, plan)
+    walk = walk_over(sQ, sK, sV, powers, mma, tid % plan.threads, plan)
     rO = walk.results()
+    if cutlass.const_expr(k_scales is not None):
+        scale_log2 = scale_log2 * scale_of(k_scales, head)
+    if cutlass.const_expr(v_scales is not None):
+        v_scale = v_scale * scale_of(v_scales, head)
     softmax = Softmax(2 * rO.shape[1], scale_log2)
-    consume(walk, loads, softmax, rO, which, first, keys, start, end)
+    consume(walk, loads, softmax, rO, which, first, keys, start, step, tiles_room, end)
     logs = None if mLogs is None else mLogs[split, batch, None, None]
-    into = Results(mO[None, None, head, batch, split], logs, first, head)
+    scale = None if plan.cache is None else v_scale
+    into = Results(mO[None, None, head, batch, split], logs, first, head, scale)
     finish(walk, softmax, rO, tiles, sStats, which, into, tid)
 
 
@@ -198,13 +228,16 @@ def decode_forward(
     part_logs: Any,
     scale_log2: cutlass.Float32,
     plan: cutlass.Constexpr[DecodePlan],
+    v_scale: cutlass.Float32 = 1.0,  # type: ignore[assignment]
+    k_scales: Any = None,
+    v_scales: Any = None,
 ):
     """Launch the kernel, and with several splits the one that puts them together.
 
     Arguments are those of `opencute.kernels.decode.sm80.decode_forward`; strides of `k` and `v`
     are positive.
     """
-    mK, mV = (as_heads(t, plan.head_dim) for t in (k, v))
+    mK, mV = (as_heads(t, plan.head_dim, plan.vec) for t in (k, v))
     room = mK.shape[0] if plan.page is None else table.shape[1] * plan.page
     into, into_logs = parts, part_logs
     if cutlass.const_expr(parts is None):
@@ -218,11 +251,11 @@ def decode_forward(
     blocks = cute.ceil_div(plan.queries * plan.group, plan.config.rows)
     decode_kernel(
         tuple(atom for atom, _ in made), packed(q, plan.group), *(t for _, t in made),
-        packed(into, plan.group), into_logs, lengths, table, room, scale_log2, plan.tiled_mma(),
-        plan,
+        packed(into, plan.group), into_logs, lengths, table, room, scale_log2, v_scale, k_scales,
+        v_scales, plan.tiled_mma(), plan, parts is not None,
     ).launch(
         grid=[mK.shape[2] * blocks, into.shape[0], q.shape[0]],
-        block=[plan.threads * plan.config.groups, 1, 1],
+        block=[plan.threads * plan.config.groups, 1, 1], min_blocks_per_mp=plan.beside,
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):
-        combine(parts, part_logs, out, logs)
+        combine(parts, part_logs, out, logs, plan.head_dim, dependent=True)

@@ -16,12 +16,14 @@ from opencute.kernels.arrays import apart, empty_like, item_bits, strides, vecto
 from opencute.kernels.attention.config import AttentionConfig, heuristic
 from opencute.kernels.checked import checked
 from opencute.kernels.hstu.sm80 import HstuPlan, hstu_forward
+from opencute.kernels.tuned import tuned
 
 __all__ = ["hstu_attention"]
 
 _CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
 
 
+@tuned("hstu_attention", "q k bias causal")
 @checked(arrays="q k v", optional="bias out", numbers="scale divisor")
 def hstu_attention(
     q: Any,

@@ -20,12 +20,14 @@ from opencute.kernels.checked import checked
 from opencute.kernels.decode.interface import CLASSES, check_cache, check_values, result, rows
 from opencute.kernels.mla.config import KEYS, LATENT, ROPE, MlaConfig, heuristic
 from opencute.kernels.mla.sm90 import MlaPlan, mla_forward
+from opencute.kernels.tuned import tuned
 
 __all__ = ["mla_decode"]
 
 MOST_QUERIES = 16
 
 
+@tuned("mla_decode", "q_nope cache block_table causal")
 @checked(arrays="q_nope q_rope cache", optional="seqlens_k block_table out", numbers="scale")
 def mla_decode(
     q_nope: Any,

@@ -440,6 +440,7 @@ def add_values(
         cute.gemm(mma, rO, rP[at], rV[at], rO)
         warpgroup.commit_group()
         warpgroup.wait_group(0)
+        cute.arch.sync_warp()  # all of the warp have read factors
         with cute.arch.elect_one():
             for block in cutlass.range_constexpr(cluster):
                 peer = None if cluster == 1 else block
@@ -607,4 +608,4 @@ def mla_forward(
         cluster=[cluster, 1, 1] if cluster > 1 else None,
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):
-        combine(parts, part_logs, out, logs)
+        combine(parts, part_logs, out, logs, LATENT)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from opencute import utils
 from opencute.base.errors import ArgumentError
+from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import (
     as_rows,
@@ -24,13 +26,24 @@ from opencute.kernels.arrays import (
 from opencute.kernels.checked import checked
 from opencute.kernels.norm.sm80 import norm
 from opencute.kernels.norm.sm80_backward import norm_backward
-from opencute.kernels.norm.sm90 import ClusterRows, cluster_choice, cluster_norm
+from opencute.kernels.norm.sm90 import (
+    ClusterRows,
+    cluster_backward_choice,
+    cluster_choice,
+    cluster_norm,
+    ring_choice,
+    whole_parts,
+)
+from opencute.kernels.norm.sm90_backward import ring_backward
+from opencute.kernels.norm.sm90_ring import RingPlan, ring_norm
 from opencute.kernels.reduce.interface import sum as reduce_sum
 from opencute.kernels.row_config import RowConfig, choose, heuristic, vector_of
+from opencute.kernels.tuned import tuned
 
 __all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 
 
+@tuned("layer_norm", "x residual")
 @checked(arrays="x", optional="weight bias residual out", numbers="eps")
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *, residual: Any = None,
@@ -60,6 +73,7 @@ def layer_norm(
     return _norm(x, weight, bias, eps, residual, prenorm, out, config, centred=True)
 
 
+@tuned("rms_norm", "x residual")
 @checked(arrays="x", optional="weight residual out", numbers="eps")
 def rms_norm(
     x: Any, weight: Any = None, eps: float = 1e-6, *, residual: Any = None, prenorm: bool = False,
@@ -74,10 +88,11 @@ def rms_norm(
     return _norm(x, weight, None, eps, residual, prenorm, out, config, centred=False)
 
 
+@tuned("layer_norm_backward", "x")
 @checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
 def layer_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-5, *, bias: bool = True,
-    prenorm_grad: Any = None, config: RowConfig | None = None,
+    prenorm_grad: Any = None, config: RowConfig | ClusterRows | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """The gradients of what went into `layer_norm`.
 
@@ -96,10 +111,11 @@ def layer_norm_backward(
     return _backward(grad, x, weight, eps, bias, prenorm_grad, config, centred=True)
 
 
+@tuned("rms_norm_backward", "x")
 @checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
 def rms_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-6, *, prenorm_grad: Any = None,
-    config: RowConfig | None = None,
+    config: RowConfig | ClusterRows | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """The gradients of what went into `rms_norm`: those of `x` and of the weight.
 
@@ -121,26 +137,77 @@ def _norm(
         rows, into = as_rows("x", x), as_rows("out", out, written=True)
         added = None if residual is None else as_rows("residual", residual)
         kept = None if residual is None or total is None else as_rows("total", total, written=True)
-        config = config or _choice(n, rows, into, added, kept, weight, bias)
+        loaded = (rows,) if added is None else (rows, added)
+        config = config or _choice(n, centred, loaded, into, kept, weight, bias)
         arrays = (rows, added, weight, bias, kept, into, float(eps))
-        if isinstance(config, ClusterRows):
+        if isinstance(config, ClusterRows) and config.stages:
+            ring_norm(*arrays, _shares(config, rows), _ring(config, n, centred, loaded, 1))
+        elif isinstance(config, ClusterRows):
             cluster_norm(*arrays, config.part(n), config.blocks, centred)
         else:
             norm(*arrays, config.rows(n), centred)
     return (out, total) if prenorm else out
 
 
-def _choice(n: int, *arrays: Any) -> RowConfig | ClusterRows:
-    """A good choice: clusters for long rows, where there are clusters."""
+def _choice(
+    n: int, centred: bool, loaded: tuple[Any, ...], *arrays: Any
+) -> RowConfig | ClusterRows:
+    """A good choice: clusters for long rows, where there are clusters.
+
+    Args:
+        loaded: those of the arrays that are read but once, rows.
+    """
     shared = None
     if run_target().arch.startswith("sm_90"):
-        shared = cluster_choice(n, vector_of(n, *arrays))
-    return shared or choose(n, *arrays)
+        vec = vector_of(n, *loaded, *arrays)
+        shared = ring_choice(n, vec, loaded, centred=centred) or cluster_choice(n, vec)
+    return shared or choose(n, *loaded, *arrays)
+
+
+def _clusters(blocks: int) -> int:
+    """How many clusters run at a time, if a multiprocessor has one block."""
+    return int(utils.HardwareInfo().get_max_active_clusters(blocks))
+
+
+def _shares(config: ClusterRows, rows: Any) -> int:
+    """How many clusters share the rows of a matrix, where they stay."""
+    count = int(rows.shape[0])
+    most = min(count, config.beside * _clusters(config.blocks))
+    return -(-count // -(-count // most))  # those that take a row less are as well left out
+
+
+def _ring(
+    config: ClusterRows, n: int, centred: bool, loaded: tuple[Any, ...], least: int
+) -> RingPlan:
+    """How clusters that stay share rows of `n` elements.
+
+    Args:
+        loaded: what bulk copies load.
+        least: stages that there must be.
+
+    Raises:
+        ArgumentError: they cannot.
+    """
+    rows = config.part(n)
+    if config.stages < least or not whole_parts(n, config.blocks, *loaded):
+        raise ArgumentError(
+            "bulk copies cannot bring these rows", code="OC2503", found=config,
+            expected=f"at least {least} stages, and parts of rows that start at multiples of 16 "
+            "bytes",
+        )  # fmt: skip
+    return interned(RingPlan(rows, config.blocks, config.stages, config.beside, centred))
+
+
+def _cluster_backward_choice(n: int, vec: int, loaded: tuple[Any, ...]) -> ClusterRows | None:
+    """Clusters for rows that the registers of a block do not hold, where there are clusters."""
+    if not run_target().arch.startswith("sm_90"):
+        return None
+    return cluster_backward_choice(n, vec, loaded)
 
 
 def _backward(
     grad: Any, x: Any, weight: Any, eps: float, bias: bool, prenorm_grad: Any,
-    config: RowConfig | None, *, centred: bool,
+    config: RowConfig | ClusterRows | None, *, centred: bool,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     same_shape(x=x, grad=grad, prenorm_grad=prenorm_grad)
     floating(x=x, grad=grad, weight=weight, prenorm_grad=prenorm_grad)
@@ -153,14 +220,23 @@ def _backward(
         return dx, zeros[0], zeros[1]
     rows, into, grads = as_rows("x", x), as_rows("dx", dx, written=True), as_rows("grad", grad)
     added = None if prenorm_grad is None else as_rows("prenorm_grad", prenorm_grad)
+    loaded = tuple(t for t in (rows, grads, added) if t is not None)
     if config is None:
-        config = _backward_choice(n, vector_of(n, rows, into, grads, added, weight))
-    shared = config.rows(n, 2)
-    blocks = min(-(-int(rows.shape[0]) // shared.groups), _BLOCKS * multiprocessors(x))
-    partial = [empty(rows, (blocks * shared.groups, n), "float32") if w else None for w in wanted]
-    norm_backward(
-        grads, rows, weight, added, into, *partial, float(eps), blocks, shared, centred
-    )  # fmt: skip
+        vec = vector_of(n, rows, into, grads, added, weight)
+        config = _cluster_backward_choice(n, vec, loaded) or _backward_choice(n, vec)
+    if isinstance(config, ClusterRows):
+        plan = _ring(config, n, centred, loaded, 4)
+        shares = _shares(config, rows)
+    else:
+        plan = config.rows(n, 2)
+        shares = min(-(-int(rows.shape[0]) // plan.groups), _BLOCKS * multiprocessors(x))
+    groups = 1 if isinstance(config, ClusterRows) else config.groups
+    partial = [empty(rows, (shares * groups, n), "float32") if w else None for w in wanted]
+    arrays = (grads, rows, weight, added, into, *partial, float(eps), shares, plan)
+    if isinstance(config, ClusterRows):
+        ring_backward(*arrays)
+    else:
+        norm_backward(*arrays, centred)
     dw, db = (
         None if p is None else reduce_sum(p, 0, out=empty(like, (n,), like.dtype)) for p in partial
     )

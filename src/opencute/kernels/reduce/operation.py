@@ -49,22 +49,20 @@ def _add(a: State, b: State) -> State:
 
 
 def _pick(wins: Callable[[Any, Any], Any]) -> Callable[[State, State], State]:
-    @cute.jit
-    def pick(a: Any, b: Any) -> Any:
+    def pick(a: State, b: State) -> State:
         x, y = a[0], b[0]
-        return (x if wins(x, y) or x != x else y,)
+        return (cute.where(wins(x, y) | (x != x), x, y),)
 
     return pick
 
 
 def _pick_indexed(wins: Callable[[Any, Any], Any]) -> Callable[[State, State], State]:
-    @cute.jit
-    def pick(a: Any, b: Any) -> Any:
+    def pick(a: State, b: State) -> State:  # no branches: this is what a thread does most
         x, y = a[0], b[0]
-        x_nan, y_nan = x != x, y != y
-        level = x == y or (x_nan and y_nan)
-        first = wins(x, y) or (x_nan and not y_nan) or (level and a[1] < b[1])
-        return (x if first else y, a[1] if first else b[1])
+        x_nan = x != x
+        level = (x == y) | (x_nan & (y != y))
+        first = wins(x, y) | (x_nan & (y == y)) | (level & (a[1] < b[1]))
+        return cute.where(first, x, y), cute.where(first, a[1], b[1])
 
     return pick
 

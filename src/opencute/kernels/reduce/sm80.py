@@ -43,7 +43,7 @@ class Across:
 
     Args:
         columns: threads next to each other in a row.
-        rows: rows that a block reads at once.
+        rows: rows that a block reads at once, a power of two.
         vec: neighbouring elements that a thread moves at once; divides the rows.
         reps: rows that a thread loads before it uses them.
     """
@@ -201,11 +201,15 @@ def _across(
         for v in cutlass.range_constexpr(how.vec):
             for i in cutlass.range_constexpr(len(shared)):
                 shared[i][x, y, v] = state[i][v]
-        cute.arch.sync_threads()
-        if y == 0:
-            for v in cutlass.range_constexpr(how.vec):
-                for r in cutlass.range_constexpr(1, how.rows):
-                    _take(op, state, v, tuple(s[x, r, v] for s in shared))
+        for level in cutlass.range_constexpr(1, how.rows.bit_length()):
+            half = how.rows >> level
+            cute.arch.sync_threads()
+            if y < half:
+                for v in cutlass.range_constexpr(how.vec):
+                    _take(op, state, v, tuple(s[x, y + half, v] for s in shared))
+                    if cutlass.const_expr(half > 1):
+                        for i in cutlass.range_constexpr(len(shared)):
+                            shared[i][x, y, v] = state[i][v]
     if inside and y == 0:
         for v in cutlass.range_constexpr(how.vec):
             place = (outer, part, column * how.vec + v)

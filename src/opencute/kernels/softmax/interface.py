@@ -10,10 +10,12 @@ from opencute.kernels.arrays import as_rows, empty_like, floating, same_shape
 from opencute.kernels.checked import checked
 from opencute.kernels.row_config import RowConfig, choose
 from opencute.kernels.softmax import sm80
+from opencute.kernels.tuned import tuned
 
 __all__ = ["softmax", "softmax_backward"]
 
 
+@tuned("softmax", "x")
 @checked(arrays="x", optional="out")
 def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     """``exp(x) / sum(exp(x))`` over the last axis, without overflow.
@@ -42,6 +44,7 @@ def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     return out
 
 
+@tuned("softmax_backward", "grad")
 @checked(arrays="grad y", optional="out")
 def softmax_backward(grad: Any, y: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     """The gradient of what went into `softmax`: ``y * (grad - sum(grad * y))``.

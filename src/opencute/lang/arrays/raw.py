@@ -11,9 +11,9 @@ import math
 from typing import Any
 
 from opencute.dialects import cute
+from opencute.lang.arrays import accesses
 from opencute.lang.numbers import Uint8, class_of
 from opencute.lang.pointers import AddressSpace, Pointer, pointer_type
-from opencute.lang.tensors import make_tensor
 from opencute.lang.vectors import TensorSSA
 
 __all__ = ["RawPointer"]
@@ -50,35 +50,42 @@ class RawPointer(Pointer):
     def __setitem__(self, index: Any, value: Any) -> None:
         Pointer.store(self + index, value)
 
-    def _promised(self, alignment: int | None) -> Pointer:
-        """The plain pointer, aligned as the user says."""
-        plain = Pointer(self.value, self.dtype)
-        if alignment is None or alignment <= self.alignment or alignment & (alignment - 1):
-            return plain
-        return plain.align(alignment)
-
     def load(
-        self, count: int = 1, *, alignment: int | None = None, loc: Any = None, ip: Any = None
-    ) -> Any:
+        self, count: int = 1, *, alignment: int | None = None, is_volatile: bool = False,
+        is_invariant: bool = False, loc: Any = None, ip: Any = None,
+    ) -> Any:  # fmt: skip
         """The element pointed to, or a vector of `count` neighbours.
 
         Args:
             count: how many elements.
             alignment: of the address, in bytes, as the user promises.
+            is_volatile: neither left out nor moved.
+            is_invariant: nobody writes them while the kernel runs.
         """
-        pointer = self._promised(alignment)
-        return pointer.load() if count == 1 else make_tensor(pointer, count).load()
+        return accesses.load_run(
+            self, count, alignment=alignment, is_volatile=is_volatile, is_invariant=is_invariant
+        )
 
     def store(
-        self, value: Any, *, alignment: int | None = None, loc: Any = None, ip: Any = None
-    ) -> None:
+        self, value: Any, *, alignment: int | None = None, is_volatile: bool = False,
+        loc: Any = None, ip: Any = None,
+    ) -> None:  # fmt: skip
         """Write an element, or all elements of a vector to neighbours; as `load`."""
-        pointer = self._promised(alignment)
-        if isinstance(value, TensorSSA):
-            size = value.value.type.length  # pyright: ignore[reportAttributeAccessIssue]
-            make_tensor(pointer, size).store(value)
-        else:
-            pointer.store(value)
+        accesses.store_run(self, value, alignment=alignment, is_volatile=is_volatile)
+
+    def masked_load(
+        self, mask: Any, default: Any = None, *, alignment: int | None = None, loc: Any = None,
+        ip: Any = None,
+    ) -> TensorSSA:  # fmt: skip
+        """Neighbours where a mask holds, and `default` (0 if not given) where it does not."""
+        return accesses.masked_load(self, mask, default, alignment=alignment)
+
+    def masked_store(
+        self, value: Any, mask: Any, *, alignment: int | None = None, loc: Any = None,
+        ip: Any = None,
+    ) -> None:  # fmt: skip
+        """Write neighbours where a mask holds."""
+        accesses.masked_store(self, value, mask, alignment=alignment)
 
     def subview(self, offset: Any) -> RawPointer:
         """The pointer some elements further."""
@@ -125,7 +132,7 @@ class RawPointer(Pointer):
         ip: Any = None,
     ) -> Any:  # fmt: skip
         """As `load`, where a swizzle (of byte addresses) puts the elements."""
-        pointer = self._promised(alignment).swizzled(swizzle)
+        pointer = accesses.promised(self, alignment).swizzled(swizzle)
         return RawPointer(pointer.value, self.dtype).load(count)
 
     def store_swizzled(
@@ -133,7 +140,7 @@ class RawPointer(Pointer):
         ip: Any = None,
     ) -> None:  # fmt: skip
         """As `store`, to where a swizzle (of byte addresses) puts the elements."""
-        pointer = self._promised(alignment).swizzled(swizzle)
+        pointer = accesses.promised(self, alignment).swizzled(swizzle)
         RawPointer(pointer.value, self.dtype).store(value)
 
     def tospace(self, space: AddressSpace) -> RawPointer:

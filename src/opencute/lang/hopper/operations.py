@@ -80,6 +80,7 @@ class WarpgroupOp(_Common):
     """
 
     allowed: tuple[Any, ...] = ()
+    k_factor = 1  # of a sparse A, k is twice what there is of it
 
     def __init__(
         self, a_dtype: Any, b_dtype: Any, acc_dtype: Any, instruction_shape: Any,
@@ -126,12 +127,13 @@ class WarpgroupOp(_Common):
                 "there is no such accumulator",
                 f"one of {', '.join(known)}" if known else "A and B of one type",
             )
-        k = 256 // ELEMENT_BITS[types[1]]
+        k = 256 // ELEMENT_BITS[types[1]] * self.k_factor
         mnk = (*self.shape_mnk, k) if len(self.shape_mnk) == 2 else self.shape_mnk
         source = "rs" if self.a_src is OperandSource.RMEM else "ss"
         try:
             m, n, k = (int(x) for x in mnk)
-            return wgmma_atom(f"wgmma.m{m}n{n}k{k}.{'.'.join(types)}.{source}")
+            sp = ".sp" if self.k_factor > 1 else ""
+            return wgmma_atom(f"wgmma{sp}.m{m}n{n}k{k}.{'.'.join(types)}.{source}")
         except (ArgumentError, TypeError, ValueError):
             shapes = ", ".join(map(str, wgmma_shapes(types[0])))
             raise self._error(
@@ -166,7 +168,7 @@ class WarpgroupOp(_Common):
             return None
         m, n, k = self.record.mnk
         major = self.a_major_mode if which == "A" else self.b_major_mode
-        shape = (m if which == "A" else n, k)
+        shape = (m, self.record.a_k) if which == "A" else (n, k)
         return descriptor_tensor(source, shape, major is OperandMajorMode.MN, which)
 
     def takes(self, which: str, dtype: NumericMeta) -> bool:

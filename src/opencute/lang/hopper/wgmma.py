@@ -19,6 +19,7 @@ from opencute import layout as la
 from opencute.arch.wgmma import WgmmaAtom
 from opencute.base.errors import ArgumentError, LayoutError, TypeMismatchError
 from opencute.dialects.hopper import wgmma as dialect
+from opencute.ir.core import Value
 from opencute.lang.hopper.descriptors import Descriptor
 from opencute.lang.hopper.operations import WarpgroupOp
 from opencute.lang.numbers import Boolean
@@ -56,7 +57,10 @@ def wait_group(group: Any, *, loc: Any = None, ip: Any = None) -> None:
     dialect.wait(int(group))
 
 
-def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any, three_modes: Any) -> None:
+def gemm(
+    atom: Any, d: Any, a: Any, b: Any, c: Any, three_modes: Any,
+    metadata: list[Value] | None = None,
+) -> None:  # fmt: skip
     """``d += a * b``, or ``d = a * b`` where the field ACCUMULATE is off.
 
     Args:
@@ -66,6 +70,7 @@ def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any, three_modes: Any) -> None:
         b: descriptors.
         c: the accumulator again.
         three_modes: brings the layouts of (d, a, b, c) to three modes each.
+        metadata: of a sparse product, the thread's word for each tile of A.
 
     Raises:
         TypeMismatchError: an operand that the instruction does not take.
@@ -83,6 +88,11 @@ def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any, three_modes: Any) -> None:
         a = TracedTensor(a.iterator.recast(op.a_dtype), a.layout)
     layouts = three_modes([x.layout for x in operands])
     _check_shapes(record, layouts)
+    if metadata is not None and len(metadata) != la.size(layouts[1]) // la.size(layouts[1][0]):
+        raise LayoutError(
+            "gemm: the metadata does not fit A", code="OC1382", expected=layouts[1],
+            found=f"metadata of {len(metadata)} tiles",
+        )  # fmt: skip
     highs = [x.iterator.strides.high if _described(x) else 0 for x in (a, b)]
     majors = ["mn" if _described(x) and x.iterator.mn_major else "k" for x in (a, b)]
     accumulate = Boolean(atom.settings.accumulate)
@@ -90,7 +100,8 @@ def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any, three_modes: Any) -> None:
         record.name, tile(TracedTensor(d.iterator, layouts[0])),
         a.iterator.value, layout_operands(layouts[1])[0],
         b.iterator.value, layout_operands(layouts[2])[0], accumulate.ir_value(),
-        majors=(majors[0], majors[1]), highs=(highs[0], highs[1]),
+        majors=(majors[0], majors[1]), highs=(highs[0], highs[1]), meta=metadata or (),
+        selector=None if metadata is None else 0,
     )  # fmt: skip
 
 
@@ -133,11 +144,11 @@ def _check_described(op: WarpgroupOp, name: str, x: TracedTensor) -> None:
     assert isinstance(x.iterator, Descriptor)
     mode = getattr(op, f"{name}_major_mode")
     m, n, k = op.record.mnk
-    shape = (m if name == "a" else n, k)
+    shape = (m, op.record.a_k) if name == "a" else (n, k)
     if x.iterator.mn_major != (mode.value == "mn") or x.iterator.shape != shape:
         raise TypeMismatchError(
             f"gemm: the descriptors of {name} were made for another operand or operation",
-            code="OC1280", expected=f"tiles of {shape[0]} x {k}, {mode}",
+            code="OC1280", expected=f"tiles of {shape[0]} x {shape[1]}, {mode}",
             found=f"tiles of {x.iterator.shape[0]} x {x.iterator.shape[1]}: {x.iterator}",
         )  # fmt: skip
 

@@ -14,15 +14,21 @@ from typing import Any, NoReturn
 
 from opencute import layout as la
 from opencute.arch import copies
+from opencute.arch.hints import AccessHints
 from opencute.arch.mma import MmaAtom as MmaRecord
+from opencute.arch.sparse import SparseMmaAtom
 from opencute.arch.wgmma import WgmmaAtom as WgmmaRecord
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.base.suggest import did_you_mean
-from opencute.lang.numbers import NumericMeta
+from opencute.lang.numbers import NumericMeta, Uint16
 from opencute.lang.tensors import TracedTensor, make_fragment_like, make_rmem_tensor
+from opencute.lang.tiled.hints import HINTS, check_hints, hints_of
 from opencute.layout import ComposedLayout, Layout, make_layout
 
 __all__ = ["CopyAtom", "MmaAtom", "make_copy_atom", "make_mma_atom"]
+
+
+_NO_HINTS = AccessHints()
 
 
 class _Frozen:
@@ -62,16 +68,20 @@ class CopyAtom(_Frozen):
         value_type: numeric class of the elements.
         num_bits: bits moved at once by a thread; 0: one element here, and in `copy` as many as
             alignment and layout allow.
+        hints: memory order and caches.
     """
 
-    def __init__(self, op: Any, value_type: NumericMeta, num_bits: int = 0) -> None:
+    def __init__(
+        self, op: Any, value_type: NumericMeta, num_bits: int = 0, hints: AccessHints = _NO_HINTS
+    ) -> None:
+        self.hints = hints
         self.op = op
         self.value_type = value_type
         self.num_bits = num_bits
 
     @property
     def key(self) -> Any:
-        return (self.op, self.value_type, self.num_bits)
+        return (self.op, self.value_type, self.num_bits, self.hints)
 
     @property
     def atom(self) -> CopyAtom:
@@ -125,6 +135,7 @@ class CopyAtom(_Frozen):
             f"  TV Layout Src:   {self.layout_src_tv}",
             f"  TV Layout Dst:   {self.layout_dst_tv}",
             f"  Value type:      {self.value_type.dtype.name}",
+            *([f"  Hints:           {self.hints}"] if self.hints else []),
         ]
 
     def __str__(self) -> str:
@@ -133,11 +144,6 @@ class CopyAtom(_Frozen):
     def __repr__(self) -> str:
         bits = f", {self.num_bits} bits" if self.num_bits else ""
         return f"<{type(self).__name__} {self.op}, {self.value_type}{bits}>"
-
-
-_COPY_HINTS = (
-    "invariant", "l1c_evict_priority", "l2_prefetch_size", "memory_order", "memory_scope",
-)  # fmt: skip
 
 
 def make_copy_atom(
@@ -150,21 +156,26 @@ def make_copy_atom(
         op: the instruction, such as `CopyUniversalOp()`.
         copy_internal_type: numeric class of the elements.
         num_bits_per_copy: bits per thread and instruction; 0 leaves it to alignment and layout.
-        options: hints about caches and memory order, accepted.
+        options: of loads and stores, ``memory_order=`` and ``memory_scope=``, and the hints
+            ``l1c_evict_priority=``, ``l2_prefetch_size=`` and ``invariant=``; of cp.async,
+            ``l2_prefetch_size=``.
 
     Raises:
+        ArgumentError: the instruction takes no such hint, or there is none.
         LayoutError: the bits are no multiple of the element's, or the instruction has no such
             width; elements that its matrices cannot be made of.
     """
     for name in options:
-        if name not in _COPY_HINTS:
+        if name not in HINTS:
             raise TypeMismatchError(
                 f"make_copy_atom() has no argument {name!r}", code="OC1267",
                 expected="num_bits_per_copy",
-                hint=did_you_mean(name, ("num_bits_per_copy", *_COPY_HINTS)) or None,
+                hint=did_you_mean(name, ("num_bits_per_copy", *HINTS)) or None,
             )  # fmt: skip
+    hints = hints_of(**options)
     own = getattr(op, "make_atom", None)
     if own is not None:
+        check_hints(op, None, hints)
         return own(copy_internal_type, int(num_bits_per_copy))
     if not isinstance(getattr(op, "name", None), str) or op.name not in copies.COPY_ATOMS:
         raise TypeMismatchError(
@@ -172,6 +183,7 @@ def make_copy_atom(
             expected="an operation such as cute.nvgpu.CopyUniversalOp()",
         )  # fmt: skip
     bits, record = copy_internal_type.dtype.memory_bits, copies.copy_atom(op.name)
+    check_hints(op, record, hints)
     width = int(num_bits_per_copy)
     if width % bits:
         raise LayoutError(
@@ -183,13 +195,14 @@ def make_copy_atom(
             f"{op}: no instruction copies {width} bits", code="OC1370",
             expected=" or ".join(map(str, record.widths)), found=num_bits_per_copy,
         )  # fmt: skip
-    if record.grain and (bits > 32 or bits < 8 or (record.trans and bits != record.grain)):
+    fixed = record.trans or record.grain == 8
+    if record.grain and (bits > 32 or bits < 8 or (fixed and bits != record.grain)):
         raise LayoutError(
             f"{op}: its matrices are not made of such elements", code="OC1371",
-            expected=f"elements of {record.grain} bits" + ("" if record.trans else ", or 8, or 32"),
+            expected=f"elements of {record.grain} bits" + ("" if fixed else ", or 8, or 32"),
             found=copy_internal_type,
         )  # fmt: skip
-    return CopyAtom(op, copy_internal_type, width if record.grain == 0 else 0)
+    return CopyAtom(op, copy_internal_type, width if record.grain == 0 else 0, hints)
 
 
 class MmaAtom(_Frozen):
@@ -239,7 +252,7 @@ class MmaAtom(_Frozen):
         return self
 
     @cached_property
-    def record(self) -> MmaRecord | WgmmaRecord:
+    def record(self) -> MmaRecord | WgmmaRecord | SparseMmaAtom:
         """The instruction."""
         return self.op.record
 
@@ -269,7 +282,29 @@ class MmaAtom(_Frozen):
         """(thread, value) to place in the M x N tile."""
         return self.record.c
 
+    @property
+    def tv_layout_E(self) -> Layout:
+        """(thread, value) to place in the tile of metadata, where A is sparse."""
+        layout = getattr(self.op, "metadata_layout", None)
+        if layout is None:
+            raise TypeMismatchError(
+                f"{self.op}: A is not sparse, and has no metadata",
+                code="OC1273",
+                expected="an operation such as warp.MmaSparseOp",
+            )
+        return layout
+
+    def k_part(self, which: str) -> int:
+        """How many elements along k one of operand A, B or E (metadata) stands for."""
+        parts: dict[str, int] = getattr(self.op, "k_parts", {})
+        return parts.get(which, 1)
+
     # ---- fragments
+    def make_fragment_E(self, e: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
+        """A register tensor for a partition of the metadata of a sparse A."""
+        assert self.tv_layout_E
+        return _fragment(e, Uint16)
+
     def make_fragment_A(self, a: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
         """A register tensor for a partition of A (a tensor, layout or shape); descriptors of the
         partition where the instruction reads A from shared memory."""
@@ -320,7 +355,7 @@ def make_mma_atom(op: Any, *, loc: Any = None, ip: Any = None) -> MmaAtom:
     """
     if isinstance(op, MmaAtom):
         return op
-    if not isinstance(getattr(op, "record", None), MmaRecord | WgmmaRecord):
+    if not isinstance(getattr(op, "record", None), MmaRecord | WgmmaRecord | SparseMmaAtom):
         raise TypeMismatchError(
             "not an MMA operation", code="OC1275", found=repr(op),
             expected="an operation such as cute.nvgpu.warp.MmaF16BF16Op(...)",

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from opencute import layout as la
+from opencute.arch.sparse import SparseMmaAtom
 from opencute.arch.wgmma import WgmmaAtom
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.base.suggest import did_you_mean
@@ -17,7 +18,9 @@ from opencute.lang.mlir.control import for_generate, yield_out
 from opencute.lang.numbers import Boolean
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.tensors import TracedTensor, addressed, tile
+from opencute.lang.tiled import sparse
 from opencute.lang.tiled.atoms import CopyAtom, MmaAtom
+from opencute.lang.tiled.hints import HINTS, check_hints, hints_of, with_policy
 from opencute.lang.tiled.operations import CopyUniversalOp
 from opencute.layout import ComposedLayout, Layout, make_layout
 
@@ -90,7 +93,8 @@ def copy(
             or one per element; what its entry forbids is neither read nor written.
         unroll_factor: how many uses of the atom stand in the body of a loop over all of them; none
             is left out when omitted, or where registers take part, which have no addresses.
-        options: what atoms of TMA take.
+        options: what atoms of TMA take; of them, loads, stores and cp.async take ``cache_policy=``,
+            known at compile time: its bits, or "evict_first", "evict_last", "evict_normal".
 
     Raises:
         LayoutError: sizes differ, a shape is not static, or alignment and layout do not suit the
@@ -104,6 +108,8 @@ def copy(
     if own is not None:  # an atom that knows itself what it copies, and how
         own(src, dst, pred, **options)
         return
+    if options.get("cache_policy") is not None:
+        atom = _with_policy(atom, options["cache_policy"])
     s, d = operand("copy", "src", src), operand("copy", "dst", dst)
     if s.element_type is not d.element_type:
         raise TypeMismatchError(
@@ -117,13 +123,18 @@ def copy(
         _copy_universal(atom, s, d, pred, unroll_factor)
 
 
-def _emit(
-    name: str, bits: int, s: TracedTensor, d: TracedTensor, p: Any, factor: int | None
-) -> None:
+def _with_policy(atom: CopyAtom, policy: Any) -> CopyAtom:
+    hints = with_policy(atom.hints, policy)
+    check_hints(atom.op, atom.record, hints)
+    return CopyAtom(atom.op, atom.value_type, atom.num_bits, hints)
+
+
+def _emit(atom: CopyAtom, s: TracedTensor, d: TracedTensor, p: Any, factor: int | None) -> None:
     """The operation for tensors (V, rest), in a loop over the rest if so many uses are enough."""
+    name, bits, hints = atom.record.name, atom.num_bits, atom.hints
     count = la.size(s.layout, mode=[1])
     if factor is None or not rolls(s, d, p, count, factor):
-        cute.copy(name, bits, tile(s), tile(d), p)
+        cute.copy(name, bits, tile(s), tile(d), p, hints)
         return
 
     def one(at: Any) -> None:
@@ -134,7 +145,7 @@ def _emit(
             )
             for x in (s, d)
         ]
-        cute.copy(name, bits, tile(sides[0]), tile(sides[1]), None)
+        cute.copy(name, bits, tile(sides[0]), tile(sides[1]), None, hints)
 
     for turn in for_generate(count // factor):
         for k in range(factor):
@@ -164,7 +175,7 @@ def _copy_universal(
         s, d = _by_units(s, units), _by_units(d, units)
     s, d = (TracedTensor(x.iterator, _grouped(x.layout)) for x in (s, d))
     p = None if pred is None else tile(_predicate(pred, s))
-    _emit(atom.op.name, atom.num_bits, s, d, p, factor)
+    _emit(atom, s, d, p, factor)
 
 
 def _same_size(a: Any, b: Any, s: TracedTensor, d: TracedTensor) -> None:
@@ -217,7 +228,7 @@ def _copy_by_instruction(
         _runs(atom, s, atom.num_bits, "the source")
         _runs(atom, d, atom.num_bits, "the destination")
     p = None if pred is None else tile(_unit_predicate(pred, s))
-    _emit(record.name, atom.num_bits, s, d, p, factor)
+    _emit(atom, s, d, p, factor)
 
 
 def _runs(atom: CopyAtom, t: TracedTensor, bits: int, what: str) -> None:
@@ -295,12 +306,12 @@ def copy_atom_call(
     copy(atom, src, dst, pred=pred, **options)
 
 
-def _auto(src: Any) -> CopyAtom:
+def _auto(src: Any, **options: Any) -> CopyAtom:
     if not isinstance(src, TracedTensor):
         raise TypeMismatchError(
             "copy: src is not a tensor in memory", code="OC1236", found=str(src)
         )
-    return CopyAtom(CopyUniversalOp(), src.element_type, 0)
+    return CopyAtom(CopyUniversalOp(), src.element_type, 0, hints_of(**options))
 
 
 def autovec_copy(src: Any, dst: Any, *, loc: Any = None, ip: Any = None, **options: Any) -> None:
@@ -309,10 +320,10 @@ def autovec_copy(src: Any, dst: Any, *, loc: Any = None, ip: Any = None, **optio
     Args:
         src: tensor.
         dst: tensor with as many elements.
-        options: accepted: `l1c_evict_priority`.
+        options: memory order and cache hints, as of `make_copy_atom`.
     """
-    _known("autovec_copy", options, ("l1c_evict_priority",))
-    copy(_auto(src), src, dst)
+    _known("autovec_copy", options, HINTS)
+    copy(_auto(src, **options), src, dst)
 
 
 def basic_copy(src: Any, dst: Any, *, loc: Any = None, ip: Any = None) -> None:
@@ -334,7 +345,8 @@ def gemm(
     Args:
         atom: an MmaAtom, TiledMma or ThrMma.
         d: (V), (V, M, N), or (M, N).
-        a: (V), (V, M), (V, M, K), or (M), (M, K) for an atom of one value.
+        a: (V), (V, M), (V, M, K), or (M), (M, K) for an atom of one value; of a sparse A
+            ``[a, e]``: the kept elements and their metadata.
         b: as a, with N for M.
         c: as d; often the same tensor.
 
@@ -348,9 +360,12 @@ def gemm(
             "gemm: not an MMA atom", code="OC1278", found=repr(atom),
             expected="what make_mma_atom or make_tiled_mma gives",
         )  # fmt: skip
-    op = atom.op
+    op, e = atom.op, None
+    if hasattr(op, "metadata_layout"):
+        a, e = sparse.split_operand(op, a)
     if isinstance(atom.record, WgmmaAtom):
-        wgmma.gemm(atom, d, a, b, c, _three_modes)
+        words = None if e is None else sparse.metadata_words(e)
+        wgmma.gemm(atom, d, a, b, c, _three_modes, words)
         return
     types = (op.acc_dtype, op.a_dtype, op.b_dtype, op.acc_dtype)
     operands = [
@@ -359,6 +374,10 @@ def gemm(
     layouts = _three_modes([x.layout for x in operands])
     record = atom.record
     _check_shapes(record, layouts)
+    if e is not None:
+        assert isinstance(record, SparseMmaAtom)
+        sparse.gemm(record, operands, layouts, e)
+        return
     tiles = [
         tile(TracedTensor(x.iterator, layout)) for x, layout in zip(operands, layouts, strict=True)
     ]

@@ -73,7 +73,7 @@ class TiledCopy(CopyAtom):
 
     def __init__(self, atom: CopyAtom, layout_tv: Layout, tiler: Any) -> None:
         atom = atom.atom
-        super().__init__(atom.op, atom.value_type, atom.num_bits)
+        super().__init__(atom.op, atom.value_type, atom.num_bits, atom.hints)
         self._atom = atom
         self.layout_tv_tiled = layout_tv
         self.tiler_mn = tiler
@@ -277,8 +277,7 @@ def make_tiled_copy_A(
     atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
     """A tiled copy whose threads own what they own of A in a tiled MMA."""
-    m, _, k = tiled_mma.tile_mnk
-    return make_tiled_copy(atom, tiled_mma.tv_layout_A_tiled, (m, k))
+    return make_tiled_copy(atom, tiled_mma.tv_layout_A_tiled, tiled_mma.tile_of("A"))
 
 
 def make_tiled_copy_B(

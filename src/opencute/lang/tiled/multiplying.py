@@ -22,7 +22,7 @@ from opencute.layout import Layout, make_layout
 
 __all__ = ["ThrMma", "TiledMma", "make_tiled_mma"]
 
-_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
+_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1), "E": (0, 2)}
 
 
 class TiledMma(MmaAtom):
@@ -78,14 +78,30 @@ class TiledMma(MmaAtom):
         """Extent of the tile in mode 0 (M), 1 (N) or 2 (K)."""
         return self.tile_mnk[mode_idx]
 
-    def view(self, layout: Layout, which: str) -> Any:
-        """An operand's layout as (threads, (values, first, second, rest...)); `which`: A, B, C."""
+    def tile_of(self, which: str) -> tuple[int, int]:
+        """Extents of the tile of an operand: "A", "B", "C", or "E", the metadata of a sparse A."""
         first, second = _MODES[which]
-        tile = tuple(
-            self.tile_mnk[i] if self.permutation_mnk[i] is None else self.permutation_mnk[i]
-            for i in (first, second)
-        )
-        atom = (self.shape_mnk[first], self.shape_mnk[second])
+        return self.tile_mnk[first], self.tile_mnk[second] // self.k_part(which)
+
+    def _permuted(self, mode: int, part: int) -> Any:
+        """The tile of one mode, of which one in `part` is there."""
+        p = self.permutation_mnk[mode]
+        if p is None or (part > 1 and not isinstance(p, Layout)):
+            return self.tile_mnk[mode] // part
+        if part > 1:
+            raise LayoutError(
+                "K of a sparse product is not permuted", code="OC1375", expected="a size, or None",
+                found=p,
+            )  # fmt: skip
+        return p
+
+    def view(self, layout: Layout, which: str) -> Any:
+        """An operand's layout as (threads, (values, first, second, rest...)); `which`: A, B, C, or
+        E for metadata."""
+        first, second = _MODES[which]
+        part = self.k_part(which)
+        tile = (self._permuted(first, 1), self._permuted(second, part))
+        atom = (self.shape_mnk[first], self.shape_mnk[second] // part)
         own = getattr(self, f"tv_layout_{which}")
         if la.rank(layout) < 2:
             raise LayoutError(
@@ -95,7 +111,7 @@ class TiledMma(MmaAtom):
 
     def _tiled(self, which: str) -> Layout:
         first, second = _MODES[which]
-        tile = make_layout((self.tile_mnk[first], self.tile_mnk[second]))
+        tile = make_layout(self.tile_of(which))
         view = self.view(tile, which)
         return tv.mma_layout_tv(view, self.thr_layout_vmnk, (first + 1, second + 1))
 
@@ -113,6 +129,11 @@ class TiledMma(MmaAtom):
     def tv_layout_C_tiled(self) -> Layout:
         """(thread, value) to place in the M x N tile of all threads."""
         return self._tiled("C")
+
+    @cached_property
+    def tv_layout_E_tiled(self) -> Layout:
+        """(thread, value) to place in the tile of metadata of all threads."""
+        return self._tiled("E")
 
     # ---- partitions
     def get_slice(self, thr_idx: Any, *, loc: Any = None, ip: Any = None) -> ThrMma:
@@ -184,6 +205,10 @@ class ThrMma(TiledMma):
     def partition_B(self, input_nk: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
         """The thread's part of B: (V, N, K, ...)."""
         return self._partition(input_nk, "B")
+
+    def partition_E(self, input_mk: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
+        """The thread's part of the metadata of a sparse A: (V, M, K, ...)."""
+        return self._partition(input_mk, "E")
 
     def partition_C(self, input_mn: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
         """The thread's part of C: (V, M, N, ...)."""

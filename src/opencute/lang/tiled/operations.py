@@ -31,14 +31,19 @@ from opencute.lang.numbers import (
 )  # fmt: skip
 
 __all__ = [
+    "PTX_NAMES",
     "CacheEvictionPriority",
     "CopyG2ROp",
     "CopyG2SOp",
     "CopyR2GOp",
     "CopyUniversalOp",
+    "L2PrefetchSize",
     "LdMatrix8x8x16bOp",
     "LdMatrix8x16x8bOp",
+    "LdMatrix16x16x8bOp",
     "LoadCacheMode",
+    "MemoryOrder",
+    "MemoryScope",
     "MmaF16BF16Op",
     "MmaF64Op",
     "MmaFP8Op",
@@ -47,6 +52,7 @@ __all__ = [
     "MmaTF32Op",
     "MmaUniversalOp",
     "StMatrix8x8x16bOp",
+    "StMatrix16x8x8bOp",
 ]
 
 
@@ -69,6 +75,36 @@ class CacheEvictionPriority(enum.Enum):
     EVICT_LAST = "evict_last"
     EVICT_UNCHANGED = "evict_unchanged"
     NO_ALLOCATE = "no_allocate"
+
+
+class L2PrefetchSize(enum.Enum):
+    """How much a load brings into L2 around what it reads: a hint."""
+
+    NONE = 0
+    SIZE_64B = 64
+    SIZE_128B = 128
+    SIZE_256B = 256
+
+
+class MemoryOrder(enum.Enum):
+    """How a load or store is ordered with those of other threads (PTX ISA, "memory consistency
+    model")."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    VOLATILE = "volatile"
+    CONSTANT = "constant"
+
+
+class MemoryScope(enum.Enum):
+    """The threads that a memory order concerns."""
+
+    CTA = "cta"
+    CLUSTER = "cluster"
+    GPU = "gpu"
+    SYS = "sys"
 
 
 @dataclass(frozen=True)
@@ -131,12 +167,20 @@ class _MatrixOp:
     transpose: bool
     num_matrices: int
 
-    def check(self) -> None:
+    def check(self, counts: str = "1, 2 or 4") -> None:
         """Refuse what no instruction does."""
-        if self.num_matrices not in (1, 2, 4):
+        if not isinstance(self.num_matrices, int) or str(self.num_matrices) not in counts:
             raise TypeMismatchError(
-                f"{self.kind} moves 1, 2 or 4 matrices", code="OC1271", found=self.num_matrices
+                f"{self.kind} moves {counts} matrices", code="OC1271", found=self.num_matrices
             )
+
+    def check_bits(self, bits: Any) -> None:
+        """Refuse elements that are not unpacked."""
+        if bits not in (None, 4, 6):
+            raise TypeMismatchError(
+                f"{self.kind} unpacks elements of 4 or 6 bits", code="OC1271", found=bits,
+                expected="unpack_bits 4, 6 or None",
+            )  # fmt: skip
 
     @property
     def name(self) -> str:
@@ -171,20 +215,71 @@ class LdMatrix8x8x16bOp(_MatrixOp):
 
 @dataclass(frozen=True, repr=False)
 class LdMatrix8x16x8bOp(_MatrixOp):
-    """ldmatrix for bytes: matrices of 8 x 16 elements of 8 bits, not transposed."""
+    """ldmatrix for bytes: matrices of 8 x 16 elements of 8 bits, not transposed.
+
+    Args:
+        transpose: False.
+        num_matrices: 1, 2 or 4.
+        unpack_bits: 4 or 6: the first 8 or 12 bytes of a row of 16 are elements of so many bits,
+            which become bytes with zeros above (sm_100a and later). None: bytes.
+    """
 
     transpose: bool = False
     num_matrices: int = 1
+    unpack_bits: int | None = None
     kind = "ldmatrix"
     shape = "8x16x8b"
 
     def __post_init__(self) -> None:
         self.check()
+        self.check_bits(self.unpack_bits)
         if self.transpose:
             raise TypeMismatchError(
                 "ldmatrix cannot transpose 8 x 16 bytes", code="OC1271", found="transpose=True",
-                hint="store the operand K-major, or use a universal copy",
+                hint="store the operand K-major, use a universal copy, or on sm_100a and later "
+                "LdMatrix16x16x8bOp",
             )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """Name of the record."""
+        if self.unpack_bits is None:
+            return super().name
+        return f"ldmatrix.8x16.b{self.unpack_bits}.x{self.num_matrices}"
+
+
+@dataclass(frozen=True, repr=False)
+class LdMatrix16x16x8bOp(_MatrixOp):
+    """ldmatrix for bytes: matrices of 16 x 16 elements of 8 bits, transposed; sm_100a and later.
+
+    A thread gets four neighbours of each of two columns of each matrix.
+
+    Args:
+        transpose: True.
+        num_matrices: 1 or 2.
+        unpack_bits: as of `LdMatrix8x16x8bOp`.
+    """
+
+    transpose: bool = True
+    num_matrices: int = 1
+    unpack_bits: int | None = None
+    kind = "ldmatrix"
+    shape = "16x16x8b"
+
+    def __post_init__(self) -> None:
+        self.check("1 or 2")
+        self.check_bits(self.unpack_bits)
+        if not self.transpose:
+            raise TypeMismatchError(
+                "ldmatrix transposes 16 x 16 bytes", code="OC1271", found="transpose=False",
+                hint="LdMatrix8x16x8bOp does not transpose",
+            )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """Name of the record."""
+        unpacked = "" if self.unpack_bits is None else f".b{self.unpack_bits}"
+        return f"ldmatrix.16x16{unpacked}.x{self.num_matrices}.trans"
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,8 +294,37 @@ class StMatrix8x8x16bOp(_MatrixOp):
         self.check()
 
 
+@dataclass(frozen=True, repr=False)
+class StMatrix16x8x8bOp(_MatrixOp):
+    """stmatrix for bytes: matrices of 16 x 8 elements of 8 bits, stored transposed: 8 rows of 16
+    bytes in shared memory; sm_100a and later.
+
+    Args:
+        transpose: True.
+        num_matrices: 1, 2 or 4.
+    """
+
+    transpose: bool = True
+    num_matrices: int = 1
+    kind = "stmatrix"
+    shape = "16x8x8b"
+
+    def __post_init__(self) -> None:
+        self.check()
+        if not self.transpose:
+            raise TypeMismatchError(
+                "stmatrix transposes 16 x 8 bytes", code="OC1271", found="transpose=False",
+                hint="StMatrix8x8x16bOp does not transpose",
+            )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """Name of the record."""
+        return f"stmatrix.16x8.x{self.num_matrices}.trans"
+
+
 # ---------------------------------------------------------------- MMAs
-_PTX_NAMES = {
+PTX_NAMES = {
     Float16: "f16", BFloat16: "bf16", TFloat32: "tf32", Float32: "f32", Float64: "f64",
     Int32: "s32", Int8: "s8", Uint8: "u8", Int4: "s4", Uint4: "u4", Float8E4M3FN: "e4m3",
     Float8E5M2: "e5m2",
@@ -237,7 +361,7 @@ def _find(
     Raises:
         TypeMismatchError: there is none; says which there are.
     """
-    names = [_PTX_NAMES.get(t, "?") for t in (acc, a, b, acc)]
+    names = [PTX_NAMES.get(t, "?") for t in (acc, a, b, acc)]
     try:
         mnk = tuple(int(x) for x in shape)
     except TypeError:
@@ -269,7 +393,7 @@ class MmaUniversalOp(_MmaOp):
     abacc_dtype: Any
 
     def __post_init__(self) -> None:
-        if f"fma.{_PTX_NAMES.get(self.abacc_dtype)}" not in mma.MMA_ATOMS:
+        if f"fma.{PTX_NAMES.get(self.abacc_dtype)}" not in mma.MMA_ATOMS:
             raise TypeMismatchError(
                 "MmaUniversalOp: no fma for this type", code="OC1272", found=self.abacc_dtype,
                 expected="Float16, BFloat16, Float32 or Float64",
@@ -284,7 +408,7 @@ class MmaUniversalOp(_MmaOp):
 
     @property
     def record(self) -> mma.MmaAtom:
-        return mma.mma_atom(f"fma.{_PTX_NAMES[self.abacc_dtype]}")
+        return mma.mma_atom(f"fma.{PTX_NAMES[self.abacc_dtype]}")
 
     def __str__(self) -> str:
         return f"Universal FMA, {self.abacc_dtype}"

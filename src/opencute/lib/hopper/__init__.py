@@ -4,6 +4,7 @@
 
 smem_layouts   staged layouts of operands and of the epilogue's buffers
 tensor_maps    tensor maps that kernels change
+exchange       numbers that the warps of a cluster tell each other
 operations     trivial tiled MMAs, the epilogue's tile and its stores to shared memory
 """
 

@@ -104,7 +104,7 @@ def ldmatrix(
 
     Args:
         ptr: the row that this lane points to.
-        num: registers.
+        num: matrices; each is a register of a thread, of 16x16 bytes two.
         layout: a `MMALayout`; COL transposes.
         shape: a `LoadShape`; 8x8 elements of 16 bits when omitted.
         src_format: a `LoadSrcFormat`.
@@ -112,7 +112,8 @@ def ldmatrix(
     value = _run(ptr, "ldmatrix")
     form = _shape(shape, src_format)
     registers = ptx_matrix.ldmatrix(value, int(num), trans=_transposed(layout), shape=form)
-    return tuple(Int32(vector.extract(registers, i)) for i in range(int(num)))
+    count: int = registers.type.length  # pyright: ignore
+    return tuple(Int32(vector.extract(registers, i)) for i in range(count))
 
 
 def stmatrix(

@@ -113,7 +113,7 @@ def _space(value: Value) -> str:
 def _is_load(op: Op) -> bool:
     if op.name in _LOADS:
         return _space(op.operands[0]) == "gmem" and _is_number(op.results[0].type)
-    if not isinstance(op, CopyOp) or op.pred is not None:
+    if not isinstance(op, CopyOp) or op.pred is not None or op.access_hints().sem:
         return False
     atom = COPY_ATOMS.get(op.atom.value)
     a, b = op.src.type, op.dst.type
@@ -228,7 +228,11 @@ def _loaded(plan: _Plan, body: Block, index: Value) -> list[Value]:
             block.append(op.clone(values))
         elif isinstance(op, CopyOp) and op in plan.loads:
             dyns = [values.get(v, v) for v in op.src_dyns]
-            out.append(cute.tile_load(values.get(op.src, op.src), op.src_layout, dyns))
+            loaded = cute.tile_load(values.get(op.src, op.src), op.src_layout, dyns)
+            if "hints" in op.attributes:
+                assert loaded.op is not None
+                loaded.op.attributes["hints"] = op.attributes["hints"]
+            out.append(loaded)
         elif op in plan.loads:
             out.append(block.append(op.clone(values)).results[0])
     return out

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,9 @@ from opencute.sim.hopper.agents import agents_of
 from opencute.sim.hopper.clusters import cluster_barriers_of
 from opencute.sim.hopper.dsmem import block_of_rank, cluster_buffer
 from opencute.sim.hopper.mbarriers import mbarriers_of
+from opencute.sim.hopper.order import gathered
 from opencute.sim.hopper.places import Places
+from opencute.sim.hopper.tma.traffic import Traffic, by_unit, known_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
 from opencute.sim.registry import Function, semantics
@@ -140,17 +141,43 @@ def _bytes(type: Type) -> int:
     "ptx.st_async", lanes=True, taint="memory", sinks=((0, "an address"), (2, "an mbarrier"))
 )
 def st_async(op: Op) -> Function:
-    """Write later, then count the bytes."""
+    """Write later, then count the bytes. A unit does that: whoever waits knows what the thread had
+    done when it sent them, and no more."""
     type = op.operands[1].type
     run = type.length if isinstance(type, VectorType) else 1
     vector = isinstance(type, VectorType)
     access = Access(op, element_type(type), vector=vector, run=run, align=256)
+    places, size = Places(op), _bytes(type)
 
-    def write(lanes: Lanes, ptr: SimPointer, value: Any, taint: Any) -> None:
-        access.write(lanes, value, ptr)
-        access.leave(lanes, ptr, taint)
+    def start(
+        lanes: Lanes, ptr: SimPointer, value: Any, mbar: SimPointer, taints: Any = (None,) * 3
+    ) -> None:
+        group = lanes.run.group
+        bars, where = mbarriers_of(group), lanes.full(places(lanes, mbar)).ravel()
+        bars.named(op, lanes, where)
+        into, slots = access.places(lanes, ptr), lanes.slot.ravel()
+        flights = Traffic(op, lanes, "st.async").start(
+            "write", lanes, group.arena.whole, into, size, where.tolist()
+        )
+        clocks = None if lanes.run.checker is None else lanes.run.checker.clocks
+        sent = {
+            int(bar): None if clocks is None else gathered(clocks, slots[where == bar])
+            for bar in np.unique(where)
+        }
 
-    return _async_write(op, access, write)
+        def perform() -> None:
+            with by_unit(lanes.run):
+                access.write(lanes, value, ptr)
+                access.leave(lanes, ptr, taints[1])
+            for i, bar in enumerate(where.tolist()):
+                known = sent[bar]
+                if known is not None:
+                    known = known | (known_of(flights[i : i + 1]) or {})
+                bars.complete_tx(bar, size, by=op, known=known)
+
+        agents_of(group).post(op, lanes, perform, name=op.name)
+
+    return start
 
 
 _SENT = ((0, "an address"), (1, "a reduction"), (2, "an mbarrier"))
@@ -160,10 +187,6 @@ _SENT = ((0, "an address"), (1, "a reduction"), (2, "an mbarrier"))
 def red_async(op: Op) -> Function:
     """Combine later, then count the bytes."""
     change = Atomic(op, _word(op, "op"), order=("relaxed", "cluster"))
-    return _async_write(op, change.access, lambda lanes, ptr, value, _: change(lanes, ptr, value))
-
-
-def _async_write(op: Op, access: Access, write: Callable[..., Any]) -> Function:
     places, size = Places(op), _bytes(op.operands[1].type)
 
     def run(
@@ -171,10 +194,10 @@ def _async_write(op: Op, access: Access, write: Callable[..., Any]) -> Function:
     ) -> None:
         group = lanes.run.group
         bars, where = mbarriers_of(group), places(lanes, mbar)
-        access.places(lanes, ptr)  # what is wrong with the address is wrong now
+        change.access.places(lanes, ptr)  # what is wrong with the address is wrong now
 
         def perform() -> None:
-            write(lanes, ptr, value, taints[1])
+            change(lanes, ptr, value)
             bars.complete(op, lanes, where, size)
 
         agents_of(group).post(op, lanes, perform, name=op.name)

@@ -21,6 +21,7 @@ from opencute.ir.core import Op
 from opencute.sim.hopper.order import Knowledge
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.deadlock import describe_slots
+from opencute.sim.sync.fences import CLUSTER
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 from opencute.sim.wait import Wait
@@ -155,7 +156,7 @@ class ClusterBarriers:
                 if (mine & done).any():
                     self.checker.learn(self.known[number], lanes.slot[mine & done])
                 if (mine & ~done).any():
-                    self.known[number].waiting.append(lanes.slot[mine & ~done])
+                    self.known[number].waiting.append((lanes.slot[mine & ~done], CLUSTER))
         if now is True:
             return None
         return Wait(op, ready, lambda: self._text(clusters, target), None,

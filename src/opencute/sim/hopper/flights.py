@@ -27,7 +27,7 @@ from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.sync.access_check import AccessCheck
 from opencute.sim.sync.checker import Checker
-from opencute.sim.sync.clocks import AGENT, AGENTS, key
+from opencute.sim.sync.clocks import AGENT, AGENTS, FREED, SEEN, key
 from opencute.sim.sync.shadow import FOREIGN, PENDING, READING, TIME, WHO
 from opencute.sim.values import Array
 
@@ -113,6 +113,7 @@ class _AgentCheck(AccessCheck):
         self.lanes: Any = SimpleNamespace(run=run, slot=np.array([[slot]]), cache={})
         self.access: Any = SimpleNamespace(op=op, width=width, order=None)
         self.verb, self.buffer, self.strength = verb, buffer, 0
+        self.kind = SEEN if verb == "read" else FREED
         self.shadow = checker.shadow(buffer)
         self.pieces = self.shadow.pieces(np.asarray(places).reshape(-1), width).reshape(-1)
         self.slots = np.full(self.pieces.size, slot)
@@ -160,13 +161,15 @@ class _AgentCheck(AccessCheck):
         self.pieces, self.slots = every
 
     def _against_words(self, before: Array) -> None:
+        if self.agent in self.checker.sources and self._same_again(before):
+            return
         super()._against_writers()
         who = before & WHO
         ordinary = np.flatnonzero((before != 0) & (who < AGENTS))
         if ordinary.size == 0:
             return
         times = before[ordinary] >> TIME
-        bad = self.checker.proxies.unseen(self.slot, who[ordinary], times)
+        bad = self.checker.proxies.unseen(self.slot, who[ordinary], times, self.kind)
         if bad is None:
             return
         i = int(ordinary[bad])
@@ -180,6 +183,13 @@ class _AgentCheck(AccessCheck):
             hint='cute.arch.fence_proxy("async.shared", space="cta") after the writes, and a '
             "barrier before the asynchronous operation",
         )  # fmt: skip
+
+    def _same_again(self, before: Array) -> bool:
+        """Whether units write the same there, from one place by one operation."""
+        sources = self.checker.sources
+        mine = sources[self.agent]
+        others = np.unique(before & WHO).tolist()
+        return self.verb == "write" and all(sources.get(w) == mine for w in others)
 
 
 def _first_of_each(words: Array) -> Array | None:

@@ -22,6 +22,7 @@ from opencute.sim.hopper.places import Places
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.registry import Function, semantics
+from opencute.sim.sync.fences import OWN, reach
 
 __all__: list[str] = []
 
@@ -36,8 +37,9 @@ def _sinks(op: Op) -> list[tuple[int, str]]:
     return [(i, "an mbarrier") for i in range(len(op.operands))]
 
 
-def _orders(op: Op) -> bool:
-    return _word(op, "sem") != "relaxed"
+def _acquired(op: Op) -> int:
+    """How far a wait acquires; -1: not at all."""
+    return -1 if _word(op, "sem") == "relaxed" else reach(_word(op, "scope"), OWN)
 
 
 def _selected(lanes: Lanes, pred: Any, values: Sequence[Any], do: Callable[..., Any]) -> None:
@@ -89,13 +91,14 @@ def fence(op: Op) -> Function:
 @semantics("ptx.mbarrier_arrive", "ptx.mbarrier_arrive_token", lanes=True, sinks=_sinks)
 def arrive(op: Op) -> Function:
     """Arrive, and let the phase expect bytes before."""
-    places, kind, orders = Places(op), _word(op, "kind"), _orders(op)
+    places, kind = Places(op), _word(op, "kind")
+    order = _word(op, "sem"), _word(op, "scope")
     drop, expects = "drop" in kind, kind.endswith("expect_tx")
 
     def do(lanes: Lanes, ptr: SimPointer, value: Any) -> Any:
         how = {"tx": value} if expects else {"count": value}
         where = places(lanes, ptr)
-        return _bars(lanes).arrive(op, lanes, where, **how, drop=drop, orders=orders)
+        return _bars(lanes).arrive(op, lanes, where, **how, drop=drop, order=order)
 
     if isinstance(op, MBarrierArriveTokenOp):
         return do
@@ -124,7 +127,7 @@ def tx(op: Op) -> Function:
             bars.expect_tx(op, lanes, where, count)
             return
         counts = lanes.full(np.atleast_2d(np.asarray(count)))
-        bars.complete(op, lanes, where, counts)
+        bars.complete(op, lanes, where, counts, ("relaxed", ""))
 
     return lambda lanes, ptr, count, pred=True: _selected(lanes, pred, (ptr, count), do)
 
@@ -132,12 +135,12 @@ def tx(op: Op) -> Function:
 @semantics("ptx.mbarrier_test_wait", "ptx.mbarrier_try_wait", lanes=True, sinks=_sinks)
 def test_wait(op: Op) -> Function:
     """Whether a phase is complete; loops that wait for it let others run."""
-    places, orders = Places(op), _orders(op)
+    places, acquired = Places(op), _acquired(op)
     parity = op.operands[1].type == I32
 
     def run(lanes: Lanes, ptr: SimPointer, phase: Any, time: Any = None) -> Any:
         where = places(lanes, ptr)
-        return _bars(lanes).test(op, lanes, where, phase, parity=parity, orders=orders)
+        return _bars(lanes).test(op, lanes, where, phase, parity=parity, acquired=acquired)
 
     return run
 
@@ -145,11 +148,11 @@ def test_wait(op: Op) -> Function:
 @semantics("ptx.mbarrier_wait", lanes=True, blocking=True, sinks=_sinks)
 def wait(op: Op) -> Function:
     """Wait until a phase is complete."""
-    places, orders = Places(op), _orders(op)
+    places, acquired = Places(op), _acquired(op)
     parity = op.operands[1].type == I32
 
     def run(lanes: Lanes, ptr: SimPointer, phase: Any) -> Any:
         where = places(lanes, ptr)
-        return _bars(lanes).wait(op, lanes, where, phase, parity=parity, orders=orders)
+        return _bars(lanes).wait(op, lanes, where, phase, parity=parity, acquired=acquired)
 
     return run

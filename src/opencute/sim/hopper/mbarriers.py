@@ -60,6 +60,7 @@ class MBarrier:
         before: who arrived in the phase before.
         last: what arrived or brought bytes last.
         known: what those who arrived knew (checking mode).
+        awaited: how many phases somebody has seen to be complete (checking mode).
         birth: how it was initialised (checking mode).
     """
 
@@ -74,6 +75,7 @@ class MBarrier:
     before: list[Array] = field(default_factory=list)
     last: Op | None = None
     known: Knowledge = field(default_factory=Knowledge)
+    awaited: int = 0
     birth: Birth | None = None
 
 
@@ -145,7 +147,7 @@ class MBarriers:
     # ------------------------------------------------------------------ arriving
     def arrive(
         self, op: Op, lanes: Lanes, places: Array, count: Any = 1, *, tx: Any = None,
-        drop: bool = False, orders: bool = True,
+        drop: bool = False, order: tuple[str, str] = ("", ""),
     ) -> Array:  # fmt: skip
         """Lanes arrive; returns for each the token of the phase that it arrived in.
 
@@ -156,7 +158,7 @@ class MBarriers:
             count: arrivals that each lane counts for.
             tx: bytes that each lane lets the phase expect first.
             drop: whether the lanes are not expected in later phases.
-            orders: whether those who wait then know what the lanes did (release).
+            order: the words of the arrival, as PTX has them: its order, and its scope.
 
         Raises:
             SimulationError: no barrier, or more arrivals than it expects.
@@ -170,8 +172,9 @@ class MBarriers:
             bar = self._use(op, place, slots[who])
             if tx is not None:
                 self._expect(op, bar, int(bytes_[who].sum()), int(slots[who[0]]))
-            if orders and self.checker is not None:
-                self.checker.gather(bar.known, slots[who])
+            if self.checker is not None:
+                home = place // self.arena.stride
+                self.checker.gather(bar.known, slots[who], home, order)
             if int(counts[who].sum()) <= bar.pending:
                 tokens[who] = self._arrive(op, bar, slots[who], int(counts[who].sum()), drop)
                 continue
@@ -258,14 +261,16 @@ class MBarriers:
             bar.known.add(known)
         self._settle(by, bar)
 
-    def complete(self, op: Op, lanes: Lanes, places: Array, tx: Any) -> None:
+    def complete(
+        self, op: Op, lanes: Lanes, places: Array, tx: Any, order: tuple[str, str] = ("", "cluster")
+    ) -> None:
         """Lanes say that some bytes have come."""
         self._enter(lanes)
         flat, counts, slots = places.ravel(), _each(lanes, tx), lanes.slot.ravel()
         for place, who in _by_place(flat):
             bar = self._use(op, place, slots[who])
             if self.checker is not None:
-                self.checker.gather(bar.known, slots[who])
+                self.checker.gather(bar.known, slots[who], None, order)
             for i in who.tolist():
                 self.complete_tx(place, int(counts[i]), by=op)
 
@@ -303,6 +308,8 @@ class MBarriers:
         bar.pending = bar.total = bar.expected
         bar.before, bar.arrived = bar.arrived, []
         if self.checker is not None:
+            if bar.known.waiting:
+                bar.awaited = bar.phase
             self.checker.phase_done(bar.known)
         self.group.changed()
 
@@ -353,30 +360,39 @@ class MBarriers:
         return token & MAX_COUNT
 
     def test(
-        self, op: Op, lanes: Lanes, places: Array, phase: Any, *, parity: bool, orders: bool = True
+        self, op: Op, lanes: Lanes, places: Array, phase: Any, *, parity: bool, acquired: int = 0
     ) -> Array:
-        """For each lane, whether a phase is complete: that of a token, or the last of a parity."""
+        """For each lane, whether a phase is complete: that of a token, or the last of a parity.
+
+        Args:
+            op: the operation.
+            lanes: who asks.
+            places: of each lane's barrier, (P, Q).
+            phase: of each.
+            parity: whether phases are named by parity, else by a token.
+            acquired: how far lanes acquire, -1: not at all.
+        """
         self._enter(lanes)
         now = self._phases(op, lanes, places)
         done = _complete(lanes, now, phase, parity)
         self.last_try[lanes.slot] = np.where(done, -1, places)
-        if orders and self.checker is not None and done.any():
-            self._learn(places.ravel()[done.ravel()], lanes.slot.ravel()[done.ravel()])
+        if self.checker is not None and done.any():
+            self._learn(places.ravel()[done.ravel()], lanes.slot.ravel()[done.ravel()], acquired)
         return done
 
     def wait(
-        self, op: Op, lanes: Lanes, places: Array, phase: Any, *, parity: bool, orders: bool = True
+        self, op: Op, lanes: Lanes, places: Array, phase: Any, *, parity: bool, acquired: int = 0
     ) -> Wait | None:
-        """Wait for a phase; None if the lanes may go on at once."""
+        """Wait for a phase, as `test`; None if the lanes may go on at once."""
         self._enter(lanes)
         begun = self._phases(op, lanes, places)
         done = _complete(lanes, begun, phase, parity)
         slots = lanes.slot
-        if orders and self.checker is not None:
+        if self.checker is not None:
             if done.any():
-                self._learn(places[done], slots[done])
+                self._learn(places[done], slots[done], acquired)
             for place, who in _by_place(places[~done]):
-                self.bars[place].known.waiting.append(slots[~done][who])
+                self.bars[place].known.waiting.append((slots[~done][who], acquired))
         if done.all():
             return None
         index = places >> 3
@@ -401,9 +417,11 @@ class MBarriers:
                 self._use(op, place, lanes.slot.ravel()[who])
         return self.phases[index]
 
-    def _learn(self, places: Array, slots: Array) -> None:
+    def _learn(self, places: Array, slots: Array, acquired: int) -> None:
         for place, who in _by_place(places):
-            self.checker.learn(self.bars[place].known, slots[who])
+            bar = self.bars[place]
+            bar.awaited = bar.phase
+            self.checker.learn(bar.known, slots[who], acquired)
 
     # ------------------------------------------------------------------ reports
     def _enter(self, lanes: Lanes) -> None:
@@ -446,7 +464,7 @@ class MBarriers:
                 self.checker.used(op, self.run, bar.birth, slots, self.name(place))
             if self.group.blocks > 1:
                 home = np.full(slots.size, place // self.arena.stride)
-                self.checker.checker.trailing.by_threads(op, self.run, slots, home)
+                self.checker.checker.trailing.by_threads(op, self.run, slots, home, bar)
         return bar
 
     def describe(self, bar: MBarrier) -> str:

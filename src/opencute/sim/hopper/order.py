@@ -4,6 +4,12 @@
 
 A barrier gathers knowledge (times by the keys of `clocks`) from arrivals and from copies that bring
 bytes. When a phase is complete, what was gathered belongs to whoever waits for it.
+
+Scopes count (PTX ISA, "mbarrier.arrive", "Release and Acquire Patterns"): an arrival without words
+releases for its own block. At another block's barrier it frees tiles for units that refill them,
+and orders nothing else; `.release.cluster`, or a fence of the cluster's scope before, does. A wait
+without words acquires from its own block: what others did is over then, and may be written over;
+who reads what they wrote has to acquire for the cluster, or to fence after the wait.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -19,14 +25,24 @@ import numpy as np
 
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
-from opencute.sim.sync.clocks import AGENT, AGENTS, BLOCK, THREAD, WARPS, Clocks, key
+from opencute.sim.sync.clocks import (
+    AGENT,
+    AGENTS,
+    BLOCK,
+    FREED,
+    THREAD,
+    WARPS,
+    Clocks,
+    Times,
+    as_kind,
+    key,
+)
 from opencute.sim.sync.deadlock import describe_slots
+from opencute.sim.sync.fences import CLUSTER, OWN, merge, reach
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
 __all__ = ["BarrierOrder", "Birth", "Knowledge", "gathered"]
-
-Times = dict[int, int]
 
 
 @dataclass(eq=False)
@@ -55,24 +71,19 @@ class Knowledge:
     """What a barrier passes on.
 
     Args:
-        coming: gathered in the phase that is not complete.
+        coming: gathered in the phase that is not complete: from the barrier's own block and from
+            units, and from threads of other blocks that released for the cluster.
         there: of all phases that are complete.
-        waiting: slots of the threads that wait for the phase.
+        waiting: slots of the threads that wait for the phase, and how far they acquire.
     """
 
-    coming: Times = field(default_factory=dict[int, int])
-    there: Times = field(default_factory=dict[int, int])
-    waiting: list[Array] = field(default_factory=list)
+    coming: tuple[Times, Times] = field(default_factory=lambda: ({}, {}))
+    there: tuple[Times, Times] = field(default_factory=lambda: ({}, {}))
+    waiting: list[tuple[Array, int]] = field(default_factory=list)
 
-    def add(self, times: Times) -> None:
+    def add(self, times: Times, far: int = OWN) -> None:
         """Gather more for the phase that is not complete."""
-        _merge(self.coming, times)
-
-
-def _merge(into: Times, times: Times) -> None:
-    for k, t in times.items():
-        if t > into.get(k, 0):
-            into[k] = t
+        merge(self.coming[far], times)
 
 
 def gathered(clocks: Clocks, slots: Array) -> Times:
@@ -81,7 +92,7 @@ def gathered(clocks: Clocks, slots: Array) -> Times:
     group, threads, first = clocks.group, clocks.threads, clocks.first_block
     out: Times = {}
     for times in clocks.rows_of(slots):
-        _merge(out, times)
+        merge(out, times)
     block = slots // threads
     warps = block * clocks.warps + slots % threads // WARP
     for warp in np.unique(warps).tolist():
@@ -89,12 +100,12 @@ def gathered(clocks: Clocks, slots: Array) -> Times:
         b, w = divmod(warp, clocks.warps)
         number = first * clocks.warps + warp
         if np.unique(mine).size >= group.alive[b, w]:
-            _merge(out, {key(WARPS, number): now})
+            merge(out, {key(WARPS, number): now})
         else:
             start = first * threads
-            _merge(out, {key(THREAD, start + s): now for s in mine.tolist()})
-            _merge(out, {key(WARPS, number): int(clocks.near[mine].max())})
-        _merge(out, {key(BLOCK, first + b): int(clocks.floor[mine].max())})
+            merge(out, {key(THREAD, start + s): now for s in mine.tolist()})
+            merge(out, {key(WARPS, number): int(clocks.near[mine].max())})
+        merge(out, {key(BLOCK, first + b): int(clocks.floor[mine].max())})
     return out
 
 
@@ -169,24 +180,54 @@ class BarrierOrder:
             )  # fmt: skip
 
     # ------------------------------------------------------------------ phases
+    def gather(
+        self, known: Knowledge, slots: Array, home: int | None = None,
+        order: tuple[str, str] = ("", ""),
+    ) -> None:  # fmt: skip
+        """Threads arrive.
 
-    def gather(self, known: Knowledge, slots: Array) -> None:
-        """Threads arrive."""
-        known.add(gathered(self.clocks, slots))
+        Args:
+            known: what the barrier knows.
+            slots: who.
+            home: the block whose barrier it is; None: the cluster's.
+            order: the words of the arrival: what it is, and for whom.
+        """
+        blocks = slots // self.clocks.threads
+        if home is None or (blocks == home).all():
+            known.add(self._released(slots, order, OWN))
+            return
+        near = blocks == home
+        if near.any():
+            known.add(self._released(slots[near], order, OWN))
+        slots = slots[~near]
+        known.add(self._released(slots, order, CLUSTER), CLUSTER)
+        if order[0] != "relaxed":
+            known.add(as_kind(gathered(self.clocks, slots), FREED))
+
+    def _released(self, slots: Array, order: tuple[str, str], far: int) -> Times:
+        """What threads release at a distance."""
+        if order[0] != "relaxed" and reach(order[1], OWN) >= far:
+            return gathered(self.clocks, slots)
+        return self.checker.fences.before(slots, far)
 
     def gather_fenced(self, known: Knowledge, slots: Array) -> None:
-        """Threads arrive without a release: only fenced initialisations of barriers count."""
+        """Threads arrive at their cluster's barrier without a release: what they have fenced
+        counts, and initialisations of barriers."""
+        known.add(self.checker.fences.before(slots, CLUSTER))
         for slot in slots.tolist() if self.fenced else ():
             known.add(self.fenced.get(slot, {}))
 
     def phase_done(self, known: Knowledge) -> None:
         """A phase is complete: all who wait for it know."""
-        _merge(known.there, known.coming)
-        known.coming = {}
+        for there, coming in zip(known.there, known.coming, strict=True):
+            merge(there, coming)
+        known.coming = ({}, {})
         waiting, known.waiting = known.waiting, []
-        if waiting:
-            self.learn(known, np.unique(np.concatenate(waiting)))
+        for far in {far for _, far in waiting}:
+            self.learn(known, np.unique(np.concatenate([s for s, f in waiting if f == far])), far)
 
-    def learn(self, known: Knowledge, slots: Array) -> None:
-        """Threads have seen that a phase is complete."""
-        self.clocks.learn(slots, [known.there])
+    def learn(self, known: Knowledge, slots: Array, acquired: int = CLUSTER) -> None:
+        """Threads have seen that a phase is complete; how far they acquire, -1: not at all."""
+        fences = self.checker.fences
+        fences.take(slots, known.there[OWN], OWN, acquired)
+        fences.take(slots, known.there[CLUSTER], CLUSTER, acquired)

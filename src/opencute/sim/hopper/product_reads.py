@@ -4,6 +4,10 @@
 
 In: the places that each warp reads. Out: flights, which end when a warp of the warpgroup has
 waited: until then nobody may write there, and what is read must have passed a proxy fence.
+
+The manual lets each warp wait for the groups that its own threads have committed. On GPUs the whole
+product has ended then, and kernels in C++ let one thread of a warpgroup say that a tile is free; so
+that is warned of, and no error, where only other warps of a warpgroup have waited.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -12,6 +16,7 @@ waited: until then nobody may write there, and what is read must have passed a p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,9 +24,12 @@ import numpy as np
 
 from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
+from opencute.sim.sync.clocks import LIKELY, Times, as_kind
+from opencute.sim.sync.fences import merge
+from opencute.sim.sync.group import WARP
 from opencute.sim.values import Array
 
-__all__ = ["CORE", "take_off"]
+__all__ = ["CORE", "know_products", "take_off"]
 
 CORE = 16  # bytes of a row of a core matrix
 _GROUPS = 8  # that wait_group tells apart
@@ -55,6 +63,25 @@ def take_off(
         whole, unique = run.group.arena.whole, _joined([each[w] for each in cores])
         out.append(checker.async_read(op, run, own[:1], whole, unique, CORE, agent))
     return out
+
+
+def know_products(lanes: Lanes, reads: Sequence[tuple[int, Any]]) -> None:
+    """Lanes have waited for products.
+
+    Args:
+        lanes: who.
+        reads: what warps have read for them: the slot of each warp's first thread, and its flight.
+    """
+    clocks = lanes.run.checker.clocks
+    slots = lanes.slot.ravel()
+    warps = slots - slots % clocks.threads % WARP
+    times = [(slot, flight.land()) for slot, flight in reads]
+    likely: Times = {}
+    for _, known in times:
+        merge(likely, as_kind(known, LIKELY))
+    for warp in np.unique(warps).tolist():
+        own = [known for slot, known in times if slot == warp]
+        clocks.learn(slots[warps == warp], [*own, likely])
 
 
 def _joined(parts: list[Array]) -> Array:

@@ -3,7 +3,8 @@
 """Products of warpgroups that are under way: they take place when a wait says that they are done.
 
 A product is one operation of four warps: it can be done only when all of them have started it, and
-when it is done, it is so for all of them, whichever waited. In: `start`, `commit` and `wait` by
+when it is done, it is so for all of them, whichever waited; the checking mode lets each warp know
+of its own part. In: `start`, `commit` and `wait` by
 lanes. Out: the products' effects. Products on one accumulator that are due together are carried out
 together.
 """
@@ -109,8 +110,9 @@ class Products:
         self.started: Array = np.zeros(group.blocks * group.threads, np.int64)
         self.flying: list[_Started] = []
         self.parties = -(-group.threads // PARTY)
-        self.reads: dict[tuple[int, int], list[Any]] = {}
-        """What the checking mode knows of a product, by warpgroup and number."""
+        self.reads: dict[tuple[int, int], list[tuple[int, Any]]] = {}
+        """What the checking mode knows of a product, by warpgroup and number: what each of its
+        warps reads, by the slot of its first thread."""
 
     def party(self, lanes: Lanes) -> Array:
         """The warpgroup of each lane, counted over the blocks that run together."""
@@ -195,7 +197,7 @@ class Products:
         if not left:
             self.reads.clear()
 
-    def _reads_of(self, one: _Started) -> list[Any]:
+    def _reads_of(self, one: _Started) -> list[tuple[int, Any]]:
         """What the warpgroups of its lanes, of one or more blocks, have read for it."""
         if not self.reads:
             return []

@@ -100,13 +100,14 @@ class Proxies:
         if len(self.fences) > 256:
             del self.fences[:128]
 
-    def unseen(self, issuer: int, writers: Array, times: Array) -> int | None:
+    def unseen(self, issuer: int, writers: Array, times: Array, kind: int) -> int | None:
         """The index of a write that a unit started by `issuer` may not see, None if there is none.
 
         Args:
             issuer: slot of the thread that starts the unit, which knows of all these writes.
             writers: threads, by number in the launch.
             times: when they wrote.
+            kind: the weakest knowledge of fences that is enough.
         """
         first = self.clocks.first_block * self.clocks.threads
         pairs = (
@@ -119,13 +120,13 @@ class Proxies:
         pairs = pairs[:, (slots >= 0) & (slots < self.count.size)]
         if not pairs.size:
             return None
-        pairs = pairs[:, ~self._by_writers(issuer, pairs[0] - first, pairs[1])]
+        pairs = pairs[:, ~self._by_writers(issuer, pairs[0] - first, pairs[1], kind)]
         for writer, time in pairs.T.tolist():
-            if not self._by_others(issuer, writer, time):
+            if not self._by_others(issuer, writer, time, kind):
                 return int(np.flatnonzero((writers == writer) & (times == time))[0])
         return None
 
-    def _by_writers(self, issuer: int, slots: Array, times: Array) -> Array:
+    def _by_writers(self, issuer: int, slots: Array, times: Array, kind: int) -> Array:
         """Which of the writers have fenced, as the issuer knows."""
         fenced = self.times[slots]
         later = fenced >= times[:, None]
@@ -136,10 +137,10 @@ class Proxies:
             # Who knows of a later fence knows of the first one.
             least = np.where(later[ask], fenced[ask], np.iinfo(np.int64).max).min(axis=1)
             threads = slots[ask] + self.clocks.first_block * self.clocks.threads
-            out[ask] = self.clocks.knows(np.full(ask.size, issuer), threads, least)
+            out[ask] = self.clocks.knows(np.full(ask.size, issuer), threads, least, kind)
         return out
 
-    def _by_others(self, issuer: int, writer: int, time: int) -> bool:
+    def _by_others(self, issuer: int, writer: int, time: int, kind: int) -> bool:
         """Whether anybody fenced who knew of the write, and the issuer knows that."""
         clocks = self.clocks
         first = clocks.first_block * clocks.threads
@@ -153,7 +154,7 @@ class Proxies:
             if (slots == issuer).any():
                 return True
             at = np.full(slots.size, fence.time)
-            if clocks.knows(np.full(slots.size, issuer), slots + first, at).any():
+            if clocks.knows(np.full(slots.size, issuer), slots + first, at, kind).any():
                 return True
         return len(self.fences) >= 128 and self.fences[0].time > time
 

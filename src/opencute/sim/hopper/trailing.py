@@ -21,7 +21,7 @@ import numpy as np
 
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
-from opencute.sim.sync.clocks import AGENTS
+from opencute.sim.sync.clocks import AGENTS, FREED, OVER
 from opencute.sim.sync.group import Group
 from opencute.sim.values import Array
 
@@ -43,10 +43,20 @@ class Trailing:
         """Other blocks run from now on."""
         self.group = group
         self.uses: dict[tuple[int, int], tuple[int, Op, Any]] = {}
+        self.arrivals: dict[tuple[int, int], tuple[int, Op, Any, Any, int]] = {}
         self.reads: dict[tuple[int, int], tuple[int, Op, Any]] = {}
 
-    def by_threads(self, op: Op, run: Any, slots: Array, blocks: Array) -> None:
+    def by_threads(
+        self, op: Op, run: Any, slots: Array, blocks: Array, bar: Any = None
+    ) -> None:  # fmt: skip
         """Threads use the shared memory of blocks (of those that run), not all of them their own.
+
+        Args:
+            op: the operation.
+            run: the launch.
+            slots: who.
+            blocks: whose memory.
+            bar: the mbarrier at which they arrive, if they do.
 
         Raises:
             RaceError: the block has ended.
@@ -60,7 +70,11 @@ class Trailing:
             block, slot = pair
             if group.alive[block].sum() == 0:
                 self._fail(op, run, block, slot + first)
-            self.uses[block, slot + first] = (self.checker.clocks.now, op, run)
+            now = self.checker.clocks.now
+            if bar is None:
+                self.uses[block, slot + first] = (now, op, run)
+            else:
+                self.arrivals[block, slot + first] = (now, op, run, bar, bar.phase)
 
     def by_unit(
         self, op: Op, run: Any, agent: int, blocks: Array, time: int, *, writes: bool
@@ -77,17 +91,20 @@ class Trailing:
             RaceError: one may have ended too early.
         """
         for (block, who), (time, op, run) in self.uses.items():
-            if not self._known(block, who, time):
+            if not self._known(block, who, time, FREED if who >= AGENTS else OVER):
+                self._fail(op, run, block, who)
+        for (block, who), (time, op, run, bar, phase) in self.arrivals.items():
+            if bar.awaited <= phase and not self._known(block, who, time, FREED):
                 self._fail(op, run, block, who)
         for (block, who), (time, op, run) in self.reads.items():
-            if not self._known(block, who, time):
+            if not self._known(block, who, time, FREED):
                 self._warn(op, run, block, who)
 
-    def _known(self, block: int, who: int, time: int) -> bool:
+    def _known(self, block: int, who: int, time: int, kind: int) -> bool:
         """Whether some thread of a block knows of a use."""
         clocks, threads = self.checker.clocks, self.group.threads
         slots = block * threads + np.arange(threads)
-        known = clocks.knows(slots, np.full(threads, who), np.full(threads, time))
+        known = clocks.knows(slots, np.full(threads, who), np.full(threads, time), kind)
         return bool(known.any())
 
     def _block(self, run: Any, block: int) -> str:

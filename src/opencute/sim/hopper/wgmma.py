@@ -32,7 +32,7 @@ from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.hopper.parties import parties_of
-from opencute.sim.hopper.product_reads import CORE, take_off
+from opencute.sim.hopper.product_reads import CORE, know_products, take_off
 from opencute.sim.hopper.products import Operands, products_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
@@ -345,8 +345,9 @@ class _Product:
         groups = products.commits[slots[:, 0]]
         parties = warps.rows(products.party(lanes))[:, 0, 0]
         flights = take_off(self.op, lanes, slots, cores, groups)
-        for party, number, flight in zip(parties.tolist(), numbers.tolist(), flights, strict=True):
-            products.reads.setdefault((party, number), []).append(flight)
+        for i, flight in enumerate(flights):
+            name = int(parties[i]), int(numbers[i])
+            products.reads.setdefault(name, []).append((int(slots[i, 0]), flight))
 
     def _fragments(self, d: SimPointer, a: Any) -> list[tuple[SimPointer, TileAccess, bool]]:
         out = [(d, self.d, True)]
@@ -376,7 +377,7 @@ class _Product:
             if pointer.buffer.guard is not None:
                 pointer.buffer.guard.end(_offset(pointer), lanes)
         if reads:
-            lanes.run.checker.waited_for(lanes.slot, *reads)
+            know_products(lanes, reads)
 
     def _multiply(self, lanes: Lanes, products: Sequence[Operands]) -> None:
         op, (um, un, _) = self.op, self.uses

@@ -219,15 +219,13 @@ class _Copy:
             )  # fmt: skip
         self.n_src, self.n_dst = len(op.src_dyns), len(op.dst_dyns)
         self.has_pred = op.pred is not None
-        runs = [Tile(op, layout).run for layout in (op.src_layout, op.dst_layout)]
-        first = Tile(op, op.src_layout).first or 1
         if self.has_pred:
             assert op.pred is not None and op.pred_layout is not None
             self.pred = TileAccess(op, op.pred, "pred_layout")
             count = self.pred.tile.length
-            total = Tile(op, op.src_layout).length
-            per = first if count != total else 1
-            run = min(*runs, per)
+            source = Tile(op, op.src_layout)
+            per = (source.first or 1) if count != source.length else 1
+            run = min(source.run, Tile(op, op.dst_layout).run, per)
             self.repeat = per // run if per % run == 0 else 1
             run = per // self.repeat
             self.src = TileAccess(op, op.src, "src_layout", bits=bits, exact=exact, run=run)
@@ -241,6 +239,11 @@ class _Copy:
             self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits, exact=exact)
         self.recode = src.element != dst.element
         self.dtype = self.dst.access.dtype
+        hints = op.access_hints()
+        if hints.sem:
+            for side, type in ((self.src, src), (self.dst, dst)):
+                if type.space != "rmem":
+                    side.access.order = (hints.sem, hints.scope)
 
     def run(
         self, lanes: Lanes, src: SimPointer, dst: SimPointer, *rest: Any, taints: Any = ()

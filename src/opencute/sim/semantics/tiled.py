@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from opencute.arch.copies import copy_atom
+from opencute.arch.copies import COPY_ATOMS, CopyAtom, copy_atom
 from opencute.arch.mma import ELEMENT_BITS, MmaAtom, mma_atom
 from opencute.base.errors import SimulationError
 from opencute.dialects.cute import CopyOp
@@ -143,6 +143,7 @@ class MatrixTile:
         self.n_src, self.n_dst = len(op.src_dyns), len(op.dst_dyns)
         self.moves, self.per_src, self.per_dst = _moves(op, op.atom.value, self.src.bits)
         self.recode = tile_pointer(op.src).element != tile_pointer(op.dst).element
+        self.unpack = copy_atom(op.atom.value).unpack
 
     def run(
         self, lanes: Lanes, src: SimPointer, dst: SimPointer, *dyns: Any, taints: Any = ()
@@ -163,7 +164,23 @@ class MatrixTile:
         self.dst.access.leave(lanes, dst, garbage, to)
 
     def _moved(self, warps: Warps, value: Any) -> Array:
+        if self.unpack:
+            value = unpacked(np.asarray(value), self.unpack)
         return move_rows(warps, value, self.moves, self.per_src)
+
+
+def unpacked(rows: Array, bits: int) -> Array:
+    """Rows of 16 bytes that begin with 16 elements of a few bits, each element as a byte; of a
+    mask, whether any byte of an element is in it."""
+    shape, dtype = rows.shape, rows.dtype
+    flat = np.ascontiguousarray(rows).view(np.uint8).reshape(*shape[:-1], -1, 16)
+    at = np.arange(16) * bits
+    low, high = at // 8, (at + bits - 1) // 8
+    if dtype == np.bool_:
+        return ((flat[..., low] | flat[..., high]) != 0).reshape(shape)
+    pairs = flat[..., low].astype(np.uint16) | flat[..., high].astype(np.uint16) << np.uint16(8)
+    out = pairs >> (at % 8).astype(np.uint16) & np.uint16((1 << bits) - 1)
+    return out.astype(np.uint8).view(dtype).reshape(shape)
 
 
 def move_rows(warps: Warps, value: Any, moves: Array, per_src: int) -> Array:
@@ -192,20 +209,24 @@ def ldmatrix(op: Op) -> Function:
 
     assert isinstance(op, LdMatrixOp)
     access = Access(op, I32, vector=True, run=4, align=16, swizzle=tile_pointer(op.ptr).swizzle)
-    moves, per_src, _ = _moves(op, _name("ldmatrix", op), 32 if not op.trans.value else 16)
+    atom = _record("ldmatrix", op)
+    unit = 8 if atom.grain == 8 else 16 if op.trans.value else 32
+    moves, per_src, _ = _moves(op, atom.name, unit)
     # The addresses of threads beyond the rows are not looked at: those of others stand for them.
-    looked_at = np.arange(WARP) % (8 * op.num.value)
+    looked_at = np.arange(WARP) % (atom.rows * atom.matrices)
 
     def run(lanes: Lanes, ptr: SimPointer, taints: Any = (), track: bool = False) -> Any:
         warps = Warps(op, lanes)
-        if op.num.value < 4:
+        if atom.rows * atom.matrices < WARP:
             ptr = ptr.mapped(lambda v: _of_lanes(warps, v, looked_at))
 
         def registers(value: Array) -> Array:
-            if not op.trans.value:
+            if unit == 32:
                 return move_rows(warps, value, moves, per_src)
-            halves = np.ascontiguousarray(warps.lanes.full(value)).view(np.int16)
-            return np.ascontiguousarray(move_rows(warps, halves, moves, per_src)).view(np.int32)
+            parts = np.ascontiguousarray(warps.lanes.full(value)).view(f"i{unit // 8}")
+            if atom.unpack:
+                parts = unpacked(parts, atom.unpack)
+            return np.ascontiguousarray(move_rows(warps, parts, moves, per_src)).view(np.int32)
 
         value = registers(access.read(lanes, ptr))
         if not track:
@@ -214,9 +235,11 @@ def ldmatrix(op: Op) -> Function:
         if garbage is None:
             return value, None
         mask = lanes.full(garbage.mask)
-        if op.trans.value:
-            halves = move_rows(warps, np.repeat(mask, 2, axis=2), moves, per_src)
-            mask = halves.reshape(*halves.shape[:2], -1, 2).any(axis=-1)
+        if unit < 32:
+            parts = np.repeat(mask, 32 // unit, axis=2)
+            parts = unpacked(parts, atom.unpack) if atom.unpack else parts
+            moved = move_rows(warps, parts, moves, per_src)
+            mask = moved.reshape(*moved.shape[:2], -1, 32 // unit).any(axis=-1)
         else:
             mask = move_rows(warps, mask, moves, per_src)
         return value, Taint(mask, garbage.origin)
@@ -224,8 +247,12 @@ def ldmatrix(op: Op) -> Function:
     return run
 
 
-def _name(kind: str, op: LdMatrixOp | StMatrixOp) -> str:
-    return f"{kind}.x{op.num.value}{'.trans' if op.trans.value else ''}"
+def _record(kind: str, op: LdMatrixOp | StMatrixOp) -> CopyAtom:
+    """The instruction's record."""
+    return next(
+        a for a in COPY_ATOMS.values() if a.name.startswith(kind) and a.shape == op.shape.value
+        and a.matrices == op.num.value and a.trans == bool(op.trans.value)
+    )  # fmt: skip
 
 
 @semantics("ptx.stmatrix", lanes=True, taint="memory", sinks=((0, "an address"),))
@@ -236,12 +263,13 @@ def stmatrix(op: Op) -> Function:
 
     assert isinstance(op, StMatrixOp)
     access = Access(op, I32, vector=True, run=4, align=16, swizzle=tile_pointer(op.ptr).swizzle)
-    count = op.num.value
-    moves, per_src, _ = _moves(op, _name("stmatrix", op), 16)
+    atom = _record("stmatrix", op)
+    count, unit = op.num.value, atom.grain
+    moves, per_src, _ = _moves(op, atom.name, unit)
 
     def run(lanes: Lanes, ptr: SimPointer, value: Any, taints: Any = (None, None)) -> None:
         warps = Warps(op, lanes)
-        halves = np.ascontiguousarray(lanes.full(value)).view(np.int16)
+        halves = np.ascontiguousarray(lanes.full(value)).view(f"i{unit // 8}")
         rows = move_rows(warps, halves, moves, per_src)
         rows = np.ascontiguousarray(rows).view(np.int32)
         # The addresses of threads beyond the rows are not looked at.
@@ -249,9 +277,9 @@ def stmatrix(op: Op) -> Function:
         access.write(part, pick(rows), pick(ptr))
         taint = taints[1]
         if taint is not None:
-            mask = np.repeat(lanes.full(taint.mask), 2, axis=2)
+            mask = np.repeat(lanes.full(taint.mask), 32 // unit, axis=2)
             moved = move_rows(warps, np.broadcast_to(mask, halves.shape), moves, per_src)
-            moved = moved.reshape(*moved.shape[:2], -1, 2).any(axis=-1)
+            moved = moved.reshape(*moved.shape[:2], -1, 32 // unit).any(axis=-1)
             access.leave(part, pick(ptr), Taint(pick(moved), taint.origin))
 
     return run

@@ -12,6 +12,7 @@ an error that names both lines, if nothing orders the two; the shadow with this 
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import AGENT, AGENTS, ELECTIONS, key
+from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, LIKELY, OVER, SEEN
 from opencute.sim.sync.group import WARP
 from opencute.sim.sync.shadow import (
     EVERYBODY,
@@ -65,6 +66,8 @@ class AccessCheck:
 
     span: slice | None = None
     """The pieces, if they follow each other; then each is touched once."""
+    kind: int
+    """The weakest knowledge that is enough of what the block itself, or units, did before."""
     blocks: Array | None = None
     """The blocks of those who touch them, if that is known without a look at each."""
 
@@ -75,6 +78,7 @@ class AccessCheck:
         self.checker, self.clocks = checker, checker.clocks
         self.lanes, self.access, self.verb, self.buffer = lanes, access, verb, buffer
         self.shadow, self.strength = shadow, strength
+        self.kind = OVER if verb in ("write", "begin") else SEEN
         offsets = offsets if offsets.ndim == 3 else offsets[..., None]
         pieces = shadow.pieces(offsets, access.width)
         slots = lanes.slot[..., None, None]
@@ -173,7 +177,12 @@ class AccessCheck:
         late = at[pending[at]]
         if late.size:
             self._not_waited(int(late[0]), int(who[late[0]]))
-        known = self.clocks.knows(self.slots[at], who[at], before[at] >> TIME)
+        known = self.clocks.knows(self.slots[at], who[at], before[at] >> TIME, self.kind)
+        if self.kind == FREED:  # a unit; other blocks' threads do not free what they wrote
+            far = at[known & (who[at] < AGENTS) & (before[at] & FOREIGN > 0)]
+            known[np.isin(at, far)] = self.clocks.knows(
+                self.slots[far], who[far], before[far] >> TIME, OVER
+            )
         bad = self._differing(at[~known], who[at[~known]])
         if bad.size:
             i = int(bad[0])
@@ -298,25 +307,34 @@ class AccessCheck:
                 at = at[(words[at] >> 6) & 3 == 0]
             if at.size == 0:
                 continue
-            time, lane = words[at] >> 8, words[at] & 63
+            words = words[at]
+            time, lane = words >> 8, words & 63
             whole = (lane == _SEVERAL) & (column.who < AGENTS)
             who = column.who + np.where(whole, 0, lane)
-            ok = (words[at] < READING) & clocks.knows(self.slots[at], who, time)
+            kind = self.kind if column.who >= AGENTS else min(self.kind, OVER)
+            ok = (words < READING) & clocks.knows(self.slots[at], who, time, kind)
             ok |= ~whole & (who == self.slots[at] + self.first)
             for i in range(1, WARP if whole.any() else 1):
-                ok &= ~whole | clocks.knows(self.slots[at], who + i, time)
+                ok &= ~whole | clocks.knows(self.slots[at], who + i, time, kind)
             bad = at[~ok]
             if bad.size:
                 i, op = int(bad[0]), self.checker.ops[column.op[self.pieces[bad[0]]]]
                 if column.who >= AGENTS:
-                    self._still_read(i, column.who, op)
+                    sure = (words[~ok] < READING) & clocks.knows(
+                        self.slots[bad], who[~ok], time[~ok], LIKELY
+                    )
+                    if sure.all():
+                        self._others_waited(i, op)
+                        continue
+                    self._still_read(int(bad[~sure][0]), column.who, op)
                 self._race(i, int(who[~ok][0]), "read", op)
 
     def _all_know(self, slots: Array, column: Column) -> bool:
         """Whether threads know all that a unit has read."""
-        n = slots.size
-        known = self.clocks.knows(slots, np.full(n, column.who), np.full(n, column.latest))
-        return bool(known.all())
+        clocks = self.clocks
+        rows = np.unique(clocks.row[slots]).tolist()
+        known = (clocks.rows[i].knows(clocks, column.who, self.kind) for i in rows)
+        return all(time >= column.latest for time in known)
 
     def _against_readers_of_shared(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
@@ -347,12 +365,12 @@ class AccessCheck:
         several = np.flatnonzero(~ok & (lane == _SEVERAL))
         one = np.flatnonzero(~ok & (lane != _SEVERAL))
         other = base + self.first + np.where(lane == _SEVERAL, 0, lane)
-        ok[one] = self.clocks.knows(slot[one], other[one], time[one])
+        ok[one] = self.clocks.knows(slot[one], other[one], time[one], self.kind)
         for i in range(min(WARP, threads)):
             left = several[~pardoned[several] & (ok[several] | (i == 0))]
             left = left[base[left] % threads + i < threads]
             mine = base[left] + i == slot[left]
-            known = mine | self.clocks.knows(slot[left], other[left] + i, time[left])
+            known = mine | self.clocks.knows(slot[left], other[left] + i, time[left], self.kind)
             ok[left] = known
             bad = left[~known]
             if bad.size:
@@ -375,7 +393,8 @@ class AccessCheck:
         out = np.zeros(slots.size, np.bool_)
         rows = clocks.row[slots]
         for i, warp in np.unique(np.stack([rows, warps]), axis=1).T.tolist():
-            known = clocks.rows[i].times.get(key(AGENT, ELECTIONS + warp + self.first), 0)
+            name = AGENTS + ELECTIONS + warp + self.first
+            known = clocks.rows[i].knows(clocks, name, self.kind)
             out |= (rows == i) & (warps == warp) & (times <= known)
         return out
 
@@ -448,7 +467,7 @@ class AccessCheck:
         if at.size == 0:
             return
         one = at[level[at] == ONE]
-        known = self.clocks.knows(self.slots[one], who[one], time[one])
+        known = self.clocks.knows(self.slots[one], who[one], time[one], self.kind)
         bad = one[~known]
         if bad.size:
             self._read_race(int(bad[0]), int(who[bad[0]]))
@@ -460,7 +479,7 @@ class AccessCheck:
             if known_all is None:
                 blocks = [int(who[i])] if level[i] == WHOLE_BLOCK else sorted(shadow.blocks)
                 known_all = asked[key] = all(
-                    self.clocks.knows_block(key[0], b, int(time[i])) for b in blocks
+                    self.clocks.knows_block(key[0], b, int(time[i]), self.kind) for b in blocks
                 )
             if not known_all:
                 self._read_race(i, -1)
@@ -499,7 +518,9 @@ class AccessCheck:
             if self.shadow.columns:
                 return (
                     "threads of a cluster are ordered by cluster_arrive() and cluster_wait(), or "
-                    "by an mbarrier"
+                    "by an mbarrier, whose arrivals and waits are for the own block where they do "
+                    "not say otherwise: fence_acq_rel_cluster() before the arrival, and after the "
+                    "wait where it is read, is of the cluster's scope"
                 )
             return (
                 "threads of different blocks are ordered by a release (or a fence and an atomic "
@@ -542,4 +563,18 @@ class AccessCheck:
             code="OC3403", loc=self.access.op.loc,
             hint="wait for its group (cp_async_bulk_wait_group, warpgroup.wait_group), then let "
             "others know through a barrier",
+        )  # fmt: skip
+
+    def _others_waited(self, i: int, op: Op) -> None:
+        """A warp's part of a product has ended, as only another warp has waited for."""
+        told = (id(self.access.op), id(op))
+        if told in self.checker.told:
+            return
+        self.checker.told.add(told)
+        me, place, name = self._where(i)
+        warnings.warn(
+            f"[OC3410] {me} writes byte {place} of {name!r}, which a product of a warpgroup read, "
+            f"started at {op.loc} ({self.access.op.loc}): not all warps that started it have "
+            "waited for it and said so; the manual lets each warp wait for its own",
+            RuntimeWarning, stacklevel=2,
         )  # fmt: skip

@@ -73,7 +73,7 @@ class Barriers:
         self.generation[name] += 1
         group.version += 1
         if lanes.run.checker is not None:
-            lanes.run.checker.met(lanes)
+            lanes.run.checker.met(op, lanes, name)
         return True
 
     def arrive(
@@ -94,7 +94,7 @@ class Barriers:
         self._check(op, name, counts, blocks, want, pred is not None)
         if self.checker is not None:
             self._check_aligned(op, name, counts)
-            self.checker.arrived(name, counts > 0)
+            self.checker.arrived(op, self.run, name, counts > 0)
         self.expected[name, blocks] = want
         self.open[name, blocks] = count is None
         self.reduces[name, blocks] = pred is not None

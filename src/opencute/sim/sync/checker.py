@@ -25,7 +25,9 @@ from opencute.sim.hopper.proxies import AgentNumbers, Proxies
 from opencute.sim.hopper.trailing import Trailing
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.access_check import AccessCheck
-from opencute.sim.sync.clocks import AGENT, ELECTIONS, Clocks, key
+from opencute.sim.sync.clocks import AGENT, ELECTIONS, WARPS, Clocks, key
+from opencute.sim.sync.fences import Fences, reach
+from opencute.sim.sync.generations import Generations
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.sync.messages import Messages
 from opencute.sim.sync.shadow import (
@@ -46,13 +48,20 @@ class Checker:
     def __init__(self, earlier: Any = None) -> None:
         self.earlier = earlier
         self.elections = 0
+        self.told: set[tuple[int, int]] = set()
+        """What has been warned of: by operations."""
         self.lets_start = False
         """Whether a thread has let the next kernel start."""
         self.clocks = Clocks()
-        self.messages = Messages(self.clocks)
+        self.fences = Fences(self.clocks)
+        self.messages = Messages(self.clocks, self.fences)
         self.mbarriers = BarrierOrder(self)
         self.agents = AgentNumbers()
+        self.sources: dict[int, Any] = {}
+        """Where what units write last comes from, by their numbers: published kernels let each warp
+        store one tile."""
         self.proxies = Proxies(self.clocks)
+        self.generations = Generations(self.clocks)
         self.trailing = Trailing(self)
         self.ops: list[Op] = []
         self.known: dict[int, int] = {}
@@ -63,22 +72,27 @@ class Checker:
         """Other blocks run from now on."""
         self.group = group
         self.clocks.start(group, first_block)
+        self.fences.start(group)
         self.messages.start(group)
         self.proxies.start(group)
+        self.generations.start(group)
         self.trailing.start(group)
         self.mbarriers.start(group)
         self.arrivals = {}
         self.shadows = {k: v for k, v in self.shadows.items() if v[1].columns == 0}
 
     # ------------------------------------------------------------------ synchronisation
-    def met(self, lanes: Lanes) -> None:
+    def met(self, op: Op, lanes: Lanes, name: int) -> None:
         """All threads of all blocks have met at a barrier."""
+        if self.generations.last:
+            self.generations.met(op, lanes.run, name)
         self.clocks.meet_blocks(np.ones(self.group.blocks, np.bool_))
 
-    def arrived(self, name: int, warps: Array) -> None:
+    def arrived(self, op: Op, run: Any, name: int, warps: Array) -> None:
         """Warps (blocks x warps) have arrived at a barrier: what they know is for all who wait."""
         clocks = self.clocks
         now = clocks.tick()
+        self.generations.arrived(op, run, name, warps, now)
         for block, warp in np.argwhere(warps).tolist():
             slots = self._warp_slots(block, warp)
             self.arrivals.setdefault((name, block), []).append(
@@ -93,7 +107,7 @@ class Checker:
     def _news(self, block: int, warp: int, slots: Array, now: int) -> dict[int, int]:
         clocks = self.clocks
         number = (clocks.first_block + block) * clocks.warps + warp
-        news = {number << 2 | 1: now}
+        news = {key(WARPS, number): now}
         for times in clocks.rows_of(slots):
             for k, t in times.items():
                 news[k] = max(news.get(k, 0), t)
@@ -107,6 +121,7 @@ class Checker:
             clocks.meet_blocks(everyone)
         for block in np.flatnonzero(done).tolist():
             arrivals = self.arrivals.pop((name, block), [])
+            self.generations.opened(name, block, syncs[block])
             if everyone[block]:
                 continue
             warps = np.flatnonzero(syncs[block]).tolist()
@@ -155,7 +170,7 @@ class Checker:
 
     def fence(self, lanes: Lanes, scope: str) -> None:
         """Threads have made visible what they did, and may rely on what they saw."""
-        self.messages.fence(lanes)
+        self.fences.fence(lanes, reach(scope))
 
     def proxy_fence(self, lanes: Lanes) -> None:
         """Threads let hardware units see what they did, and what they know."""

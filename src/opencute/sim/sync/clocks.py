@@ -9,6 +9,15 @@ Most of that is the same for many threads, so it is kept as
 - `floor`: everything in the thread's own block up to this time (barriers of the block),
 - `near`: everything in its own warp up to this time (barriers of the warp),
 - `row`: the rest, a `Row` that many threads share: times for blocks, warps and single threads.
+
+Scopes make knowledge of other blocks better or worse, which is kept apart by its *kind*:
+
+- `SEEN`: what they did is over, and may be read (release and acquire, of a scope that has both),
+- `OVER`: what they did is over; reading it asks for an acquire of that scope,
+- `FREED`: what they did to their own memory, and what they have waited for, is over as far as units
+  that write there are concerned: an arrival of the block's scope at another block's mbarrier. PTX
+  promises nothing then; published kernels let each other refill tiles that way.
+- `LIKELY`: what the other warps' parts of a product have read, once one warp has waited for it.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -25,18 +34,39 @@ import numpy as np
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
-__all__ = ["AGENT", "AGENTS", "BLOCK", "ELECTIONS", "THREAD", "WARPS", "Clocks", "Row", "key"]
+__all__ = [
+    "AGENT", "AGENTS", "BLOCK", "ELECTIONS", "FREED", "LIKELY", "OVER", "SEEN", "THREAD", "WARPS",
+    "Clocks", "Row", "Times", "as_kind", "key",
+]  # fmt: skip
 
+Times = dict[int, int]
 BLOCK, WARPS, THREAD, AGENT = 0, 1, 2, 3
+SEEN, OVER, FREED, LIKELY = 0, 1, 2, 3
+_KIND = 2  # where the kind begins in a key
+_NUMBER = 4
+_MANY_ROWS = 4096
 AGENTS = 1 << 28
 """Hardware units that act on their own have numbers from here on, where threads have theirs."""
 ELECTIONS = 1 << 27
 """Elections have numbers as agents have, from here on: by the first thread of their warp."""
 
 
-def key(level: int, number: int) -> int:
+def key(level: int, number: int, kind: int = SEEN) -> int:
     """The name of a block, a warp, a thread of the launch or an agent in a row."""
-    return number << 2 | level
+    return number << _NUMBER | kind << _KIND | level
+
+
+def as_kind(times: Times, kind: int) -> Times:
+    """What is known, made as weak as a kind of knowledge."""
+    if kind == SEEN:
+        return times
+    out: Times = {}
+    for k, t in times.items():
+        if k >> _KIND & 3 < kind:
+            k = k & ~(3 << _KIND) | kind << _KIND
+        if t > out.get(k, 0):
+            out[k] = t
+    return out
 
 
 class Row:
@@ -46,14 +76,15 @@ class Row:
         times: by `key`.
     """
 
-    def __init__(self, times: dict[int, int]) -> None:
+    def __init__(self, times: Times) -> None:
         self.times = times
-        self._dense: tuple[Any, Array] | None = None
+        self.kinds = {k >> _KIND & 3 for k in times}
+        self._dense: dict[int, tuple[Any, Array]] = {}
 
-    def merged(self, others: Iterable[dict[int, int]]) -> Row:
+    def merged(self, others: Iterable[Times]) -> Row:
         """A row that knows what this one and others know."""
         times = self.times
-        out: dict[int, int] | None = None
+        out: Times | None = None
         for other in others:
             for k, t in other.items():
                 if t > (times if out is None else out).get(k, 0):
@@ -62,45 +93,60 @@ class Row:
                     out[k] = t
         return self if out is None else Row(out)
 
-    def dense(self, clocks: Clocks) -> Array:
+    def weakest(self, kind: int) -> int:
+        """The weakest kind of knowledge here that is as good as `kind`."""
+        return max((k for k in self.kinds if k <= kind), default=SEEN)
+
+    def dense(self, clocks: Clocks, kind: int = SEEN) -> Array:
         """For each thread that runs now, the time up to which it is known."""
-        if self._dense is None or self._dense[0] is not clocks.group:
-            out = np.zeros(clocks.floor.size, np.int64)
-            threads, warps, first = clocks.threads, clocks.warps, clocks.first_block
-            for k, t in self.times.items():
-                level, number = k & 3, k >> 2
-                if level == AGENT:
-                    continue
-                if level == THREAD:
-                    part = slice(number - first * threads, number - first * threads + 1)
-                elif level == WARPS:
-                    block, warp = divmod(number, warps)
-                    start = (block - first) * threads + warp * WARP
-                    end = (block - first) * threads + min((warp + 1) * WARP, threads)
-                    part = slice(start, end)
-                else:
-                    part = slice((number - first) * threads, (number - first + 1) * threads)
-                if part.start >= 0:
-                    out[part] = np.maximum(out[part], t)
-            self._dense = (clocks.group, out)
-        return self._dense[1]
+        kind = self.weakest(kind)
+        found = self._dense.get(kind)
+        if found is None or found[0] is not clocks.group:
+            found = self._dense[kind] = (clocks.group, self._spread(clocks, kind))
+        return found[1]
 
-    def knows(self, clocks: Clocks, thread: int) -> int:
+    def _spread(self, clocks: Clocks, kind: int) -> Array:
+        out = np.zeros(clocks.floor.size, np.int64)
+        threads, warps, first = clocks.threads, clocks.warps, clocks.first_block
+        for k, t in self.times.items():
+            level, number = k & 3, k >> _NUMBER
+            if level == AGENT or k >> _KIND & 3 > kind:
+                continue
+            if level == THREAD:
+                part = slice(number - first * threads, number - first * threads + 1)
+            elif level == WARPS:
+                block, warp = divmod(number, warps)
+                start = (block - first) * threads + warp * WARP
+                end = (block - first) * threads + min((warp + 1) * WARP, threads)
+                part = slice(start, end)
+            else:
+                part = slice((number - first) * threads, (number - first + 1) * threads)
+            if part.start >= 0:
+                out[part] = np.maximum(out[part], t)
+        return out
+
+    def knows(self, clocks: Clocks, thread: int, kind: int = SEEN) -> int:
         """The time up to which any thread of the launch, or an agent, is known."""
+        names: tuple[tuple[int, int], ...]
         if thread >= AGENTS:
-            return self.times.get(key(AGENT, thread - AGENTS), 0)
-        block, inner = divmod(thread, clocks.threads)
+            names = ((AGENT, thread - AGENTS),)
+        else:
+            block, inner = divmod(thread, clocks.threads)
+            warp = block * clocks.warps + inner // WARP
+            names = ((BLOCK, block), (WARPS, warp), (THREAD, thread))
         get = self.times.get
-        warp = block * clocks.warps + inner // WARP
-        return max(get(key(BLOCK, block), 0), get(key(WARPS, warp), 0), get(key(THREAD, thread), 0))
+        known = max(get(key(*name), 0) for name in names)
+        for weak in range(1, self.weakest(kind) + 1):
+            known = max(known, *(get(key(*name, weak), 0) for name in names))
+        return known
 
-    def known(self, clocks: Clocks, threads: Array) -> Array:
+    def known(self, clocks: Clocks, threads: Array, kind: int = SEEN) -> Array:
         """As `knows`, for many, of which most are the same ones."""
         first = int(threads[0])
         if threads.size == 1 or (threads == first).all():
-            return np.full(threads.size, self.knows(clocks, first))
+            return np.full(threads.size, self.knows(clocks, first, kind))
         names, inverse = np.unique(threads, return_inverse=True)
-        return np.array([self.knows(clocks, t) for t in names.tolist()], np.int64)[inverse]
+        return np.array([self.knows(clocks, t, kind) for t in names.tolist()], np.int64)[inverse]
 
 
 NOTHING = Row({})
@@ -135,14 +181,19 @@ class Clocks:
     def add_row(self, row: Row) -> int:
         """The number of a row."""
         self.rows.append(row)
-        if len(self.rows) > 4096:
-            used, self.row[...] = np.unique(self.row, return_inverse=True)
-            self.rows = [self.rows[i] for i in used.tolist()]
-            self.rows.append(row)
         return len(self.rows) - 1
 
-    def learn(self, slots: Array, news: list[dict[int, int]]) -> None:
+    def _tidy(self) -> None:
+        """Forget rows that no thread has any more, once there are many; their numbers change."""
+        if len(self.rows) < _MANY_ROWS:
+            return
+        used, inverse = np.unique(np.append(self.row, 0), return_inverse=True)
+        self.row[...] = inverse.reshape(-1)[:-1]
+        self.rows = [self.rows[i] for i in used.tolist()]  # the first one is NOTHING
+
+    def learn(self, slots: Array, news: list[Times]) -> None:
         """Threads come to know more."""
+        self._tidy()
         ids = self.row[slots]
         for i in np.unique(ids).tolist():
             row = self.rows[i].merged(news)
@@ -151,7 +202,7 @@ class Clocks:
                 ids = np.where(ids == i, -1, ids)
         self.version += 1
 
-    def rows_of(self, slots: Array) -> list[dict[int, int]]:
+    def rows_of(self, slots: Array) -> list[Times]:
         """What threads know beyond their floors."""
         return [self.rows[i].times for i in np.unique(self.row[slots]).tolist() if i]
 
@@ -182,7 +233,7 @@ class Clocks:
         self.row[slots] = self.add_row(row) if row.times else 0
 
     def _inside(self, k: int, block: int) -> bool:
-        level, number = k & 3, k >> 2
+        level, number = k & 3, k >> _NUMBER
         if level == AGENT:
             return False
         if level == BLOCK:
@@ -204,7 +255,7 @@ class Clocks:
             self.learn(slots, news)
 
     # ------------------------------------------------------------------ messages
-    def message(self, slot: int, since: int, settled: bool) -> dict[int, int]:
+    def message(self, slot: int, since: int, settled: bool) -> Times:
         """What a thread publishes that has made visible what it did up to `since`.
 
         Args:
@@ -224,8 +275,15 @@ class Clocks:
         return out
 
     # ------------------------------------------------------------------ asking
-    def knows(self, slots: Array, threads: Array, times: Array) -> Array:
-        """Whether each thread (by slot) knows what others (by number in the launch) did then."""
+    def knows(self, slots: Array, threads: Array, times: Array, kind: int = SEEN) -> Array:
+        """Whether each thread (by slot) knows what others (by number in the launch) did then.
+
+        Args:
+            slots: who.
+            threads: whom.
+            times: when.
+            kind: the weakest knowledge that is enough.
+        """
         first = self.first_block * self.threads
         other = threads - first
         inside = (other >= 0) & (other < self.floor.size)
@@ -246,23 +304,24 @@ class Clocks:
             row, within = self.rows[i], inside[at]
             known = np.zeros(at.size, np.int64)
             if within.any():
-                known[within] = row.dense(self)[other[at[within]]]
+                known[within] = row.dense(self, kind)[other[at[within]]]
             far = np.flatnonzero(~within)
             if far.size:
-                known[far] = row.known(self, threads[at[far]])
+                known[far] = row.known(self, threads[at[far]], kind)
             out[at] = times[at] <= known
         return out
 
-    def knows_block(self, slot: int, block: int, time: int) -> bool:
+    def knows_block(self, slot: int, block: int, time: int, kind: int = SEEN) -> bool:
         """Whether a thread knows what all threads of a block did up to a time."""
         inside = block - self.first_block
         if slot // self.threads == inside and time <= self.floor[slot]:
             return True
         row = self.rows[self.row[slot]]
-        if row.times.get(key(BLOCK, block), 0) >= time:
+        names = (key(BLOCK, block, k) for k in range(kind + 1))
+        if any(row.times.get(name, 0) >= time for name in names):
             return True
         if 0 <= inside < self.blocks:
-            dense = row.dense(self)[inside * self.threads : (inside + 1) * self.threads]
+            dense = row.dense(self, kind)[inside * self.threads : (inside + 1) * self.threads]
             return bool((dense >= time).all())
         first = block * self.threads
-        return all(row.knows(self, first + t) >= time for t in range(self.threads))
+        return all(row.knows(self, first + t, kind) >= time for t in range(self.threads))

@@ -15,6 +15,8 @@ a product can begin, and published kernels leave it out, so only writes are look
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
@@ -175,13 +177,40 @@ def _root(value: Value) -> Op | None:
     return op if op is not None and op.name == "cute.alloca" else None
 
 
-def guarded(alloca: Op) -> bool:
-    """Whether products of warpgroups may use the registers of an allocation."""
-    for op in _top(alloca).walk():
+def _of_products(top: Op) -> tuple[set[Op], bool]:
+    """The allocations that products of warpgroups in a function use; whether one of them uses
+    registers that are not known."""
+    roots: set[Op] = set()
+    loose = False
+    for op in top.walk():
         if op.name == "cute.wgmma":
             for value in op.operands[:2]:
                 root = _root(value)
-                loose = root is None and getattr(value.type, "space", "") == "rmem"
-                if root is alloca or loose:
-                    return True
-    return False
+                if root is not None:
+                    roots.add(root)
+                elif getattr(value.type, "space", "") == "rmem":
+                    loose = True
+    return roots, loose
+
+
+_found: list[dict[Op, tuple[set[Op], bool]]] = []
+
+
+@contextmanager
+def products_once() -> Iterator[None]:
+    """While functions do not change: `guarded` goes through each of them once."""
+    _found.append({})
+    try:
+        yield
+    finally:
+        _found.pop()
+
+
+def guarded(alloca: Op) -> bool:
+    """Whether products of warpgroups may use the registers of an allocation."""
+    top = _top(alloca)
+    known = _found[-1] if _found else {}
+    found = known.get(top)
+    if found is None:
+        found = known[top] = _of_products(top)
+    return found[1] or alloca in found[0]

@@ -43,7 +43,8 @@ def descriptor(op: Op) -> Function:
         if not lanes.run.host:
             raise SimulationError(
                 "a kernel makes a tensor map", code="OC3067", loc=op.loc,
-                hint="make it in host code and pass the atom to the kernel",
+                hint="call make_tiled_tma_atom in the jit function and pass the atom and its "
+                "tensor to the kernel; a kernel changes maps with cpasync.update_tma_descriptor",
             )  # fmt: skip
         dims, strides = numbers[: tile.rank], numbers[tile.rank :]
         address = int(ptr.address())

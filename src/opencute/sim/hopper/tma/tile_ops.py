@@ -255,10 +255,10 @@ class _Store(_Mover):
             keys = lanes.slot.ravel().tolist()
             copy.reads = traffic.start("read", lanes, arena, places, access.width, keys)
             if change is None:
-                ptr = self.tensor(lanes, map_)
+                ptr, origin = self.tensor(lanes, map_), lanes.full(places).reshape(lanes.n, -1)
                 copy.writes = traffic.start(
                     "write", lanes, ptr.buffer, runs.starts + ptr.offset, runs.width, keys,
-                    runs.inside,
+                    runs.inside, origin[:, 0],
                 )  # fmt: skip
 
     def _write(

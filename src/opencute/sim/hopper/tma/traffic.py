@@ -48,7 +48,7 @@ class Traffic:
 
     def start(
         self, verb: str, lanes: Lanes, buffer: Any, places: Array, width: int, keys: Sequence[Any],
-        inside: Array | None = None,
+        inside: Array | None = None, sources: Array | None = None,
     ) -> list[Any]:  # fmt: skip
         """One flight for each lane, none without checks.
 
@@ -60,6 +60,7 @@ class Traffic:
             width: bytes of a run.
             keys: for each lane, what it is waited for by.
             inside: which runs are touched, None: all.
+            sources: for each lane, what it writes comes from; the same may be written twice.
         """
         if self.checker is None:
             return []
@@ -71,6 +72,9 @@ class Traffic:
             if where.size == 0:
                 continue
             agent = self.checker.agent((self.name, key), self.name)
+            if sources is not None:
+                name = self.op, int(sources[i]), int(where[0]), id(buffer)
+                self.checker.sources[agent] = name
             flights.append(getattr(self.checker, f"async_{verb}")(
                 self.op, lanes.run, np.array([slot]), buffer, where, width, agent
             ))  # fmt: skip

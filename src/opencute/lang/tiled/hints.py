@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Memory orders and cache hints of copies, as users write them.
+
+In: keywords such as ``l1c_evict_priority=CacheEvictionPriority.NO_ALLOCATE``. Out: `AccessHints`::
+
+    make_copy_atom(CopyUniversalOp(), Float32, num_bits_per_copy=128,
+                   l1c_evict_priority=CacheEvictionPriority.EVICT_FIRST, invariant=True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from opencute.arch.hints import AccessHints
+from opencute.arch.tma import CACHE_HINTS
+from opencute.base.errors import ArgumentError, TypeMismatchError
+
+__all__ = ["HINTS", "check_hints", "hints_of", "with_policy"]
+
+HINTS = (
+    "invariant", "l1c_evict_priority", "l2_prefetch_size", "memory_order", "memory_scope",
+)  # fmt: skip
+"""The keywords."""
+
+
+def _word(x: Any) -> str:
+    return "" if x is None else str(getattr(x, "value", x)).lower()
+
+
+def _bytes(size: Any) -> int:
+    """128, "128", "size_128b" or an enumeration's member of such a value."""
+    size = getattr(size, "value", size)
+    if size is None or isinstance(size, int):
+        return size or 0
+    return int("".join(c for c in str(size) if c.isdigit()) or 0)
+
+
+def hints_of(
+    invariant: Any = False, l1c_evict_priority: Any = None, l2_prefetch_size: Any = None,
+    memory_order: Any = None, memory_scope: Any = None,
+) -> AccessHints:  # fmt: skip
+    """What the keywords say.
+
+    Args:
+        invariant: nobody writes what is read while the kernel runs; as the order "constant".
+        l1c_evict_priority: a CacheEvictionPriority, or its value.
+        l2_prefetch_size: an L2PrefetchSize, or bytes.
+        memory_order: a MemoryOrder, or its value.
+        memory_scope: a MemoryScope, or its value; the GPU if an order has none.
+
+    Raises:
+        ArgumentError: there is no such access.
+    """
+    order, scope = _word(memory_order), _word(memory_scope)
+    order = "" if order == "weak" else order
+    invariant = bool(invariant) or order == "constant"
+    order = "" if order == "constant" else order
+    scope = (scope or "gpu") if order not in ("", "volatile") else ""
+    evict = _word(l1c_evict_priority)
+    # Normal is what an access without a word is.
+    evict = "" if evict in ("none", "evict_normal") else evict
+    return AccessHints(order, scope, evict, _bytes(l2_prefetch_size), invariant)
+
+
+def with_policy(hints: AccessHints, policy: Any) -> AccessHints:
+    """Hints with an L2 cache policy.
+
+    Args:
+        hints: what there is so far.
+        policy: the bits that ``createpolicy`` makes, or a priority ("evict_first", ...) for all
+            lines; known at compile time.
+    """
+    if policy is None:
+        return hints
+    word = getattr(policy, "value", policy)
+    bits: Any = CACHE_HINTS.get(word.lower()) if isinstance(word, str) else word
+    if bits is None:
+        raise ArgumentError(
+            "copy: there is no such cache policy", code="OC2240", found=policy,
+            expected=", ".join(CACHE_HINTS) + ", or 64 bits",
+        )  # fmt: skip
+    try:
+        known = int(bits)
+    except Exception:
+        raise TypeMismatchError(
+            "copy: the cache policy of a load, store or cp.async is known at compile time",
+            code="OC1248", found=repr(policy), expected=" or ".join(CACHE_HINTS),
+        ) from None  # fmt: skip
+    return replace(hints, policy=known)
+
+
+def check_hints(op: Any, record: Any, hints: AccessHints) -> None:
+    """Refuse what an operation's instruction has no place for."""
+    if not hints or (record is not None and not record.spaces):
+        return
+    if record is not None and record.cache:
+        if replace(hints, prefetch=0, policy=None):
+            raise ArgumentError(
+                f"{op} takes no such hint", code="OC2241", found=str(hints),
+                expected="l2_prefetch_size, and cache_policy in cute.copy",
+                hint="cache_mode=LoadCacheMode.GLOBAL passes by L1",
+            )  # fmt: skip
+        return
+    raise ArgumentError(
+        f"{op} takes no memory order or cache hint", code="OC2241", found=str(hints),
+        expected="none; CopyUniversalOp and CopyG2SOp take some",
+    )  # fmt: skip
