@@ -83,6 +83,8 @@ def test_each_copy_is_started_once_and_before_the_wait(order: Order) -> None:
 
 def test_the_copies_of_the_default_tile_are_started_two_by_two() -> None:
     order = Order(m=6, n=8, steps=4, copies=14, ahead=6, gap=4, turning=False, together=2)
-    letters = "".join({"mma": ".", "copy": "c", "wait": "|", "acquire": ""}.get(e.what, "L") for e in order.trip())
+    letters = "".join(
+        {"mma": ".", "copy": "c", "wait": "|", "acquire": ""}.get(e.what, "L") for e in order.trip()
+    )
     assert "ccc" not in letters.replace("L", "") and letters.count("cc") == 7
     assert "LL" not in letters and letters.count("L") == 40

@@ -422,7 +422,9 @@ class _Call:
         if kind == "tf32" and (self.c is not None or self.residual is not None):
             # Rounding, checks and an addend leave too few registers for the largest tiles.
             narrow = narrow or bool(m % 256 or n % 256 or k % 32)
-        return Problem(int(m), int(n), int(k), int(batch), kind, item_bits(self.d), narrow)
+        return Problem(
+            int(m), int(n), int(k), int(batch), kind, item_bits(self.d), narrow, min(128, *bits)
+        )  # fmt: skip
 
     def matrices(self) -> list[Any]:
         """What is read and written."""
@@ -442,8 +444,11 @@ class _Call:
         even = not any(e % t for e, t in zip(extents, config.tile, strict=True))
         vec, results = self.vectors()[:2], self.vectors()[2:]
         # Tiles at the end are moved back rather than cut, if there is room.
-        overlap = not even and kind != "f32" and extents[2] % config.tile[2] == 0 and all(
-            e >= t for e, t in zip(extents[:2], config.tile, strict=False)
+        overlap = (
+            not even
+            and kind != "f32"
+            and extents[2] % config.tile[2] == 0
+            and all(e >= t for e, t in zip(extents[:2], config.tile, strict=False))
         )
         even = even or overlap
         common: dict[str, Any] = {
@@ -454,9 +459,10 @@ class _Call:
         if kind == "f32":
             vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]
             return SimtPlan(
-                vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved,
+                vec=(vec[0], vec[1], min(results)),
+                interleaved=config.interleaved,
                 level=config.level,
-                **common
+                **common,
             )
         return TensorCorePlan(
             dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
