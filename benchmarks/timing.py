@@ -57,6 +57,7 @@ def graphed(fn):
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         fn()  # compile and warm up outside of the capture
+        fn()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream):

@@ -82,6 +82,8 @@ class Artefacts:
 
     Attributes:
         records: what each pass on the kernels did, once they are lowered.
+        text: the module as text, with source lines where the code keeps them, from who has it
+            anyway; the disk cache goes by it.
 
     Raises:
         VerificationError: the module breaks a rule; nothing unverified reaches LLVM.
@@ -95,6 +97,7 @@ class Artefacts:
         self.options = options
         self.records: list[PassRecord] = []
         self.dump_dir: Path | None = None
+        self.text: str | None = None
         self._passed = 0
         self._given: dict[str, str | bytes] = {}
         self._assembly = number_assembly(module)
@@ -292,7 +295,8 @@ class Artefacts:
         elif self.replaced or self.dump_dir is not None:
             code = compile_()
         else:
-            code = cached_device_code(self.module, self.target, self.options, compile_)
+            text, self.text = self.text, None
+            code = cached_device_code(self.module, self.target, self.options, compile_, text)
         if not done:
             meanwhile()
         self.__dict__["device"] = code

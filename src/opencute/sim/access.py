@@ -478,7 +478,9 @@ class Access:
             faults.out_of_bounds(lanes, self, buffer, offsets, where, verb)
         low = int(np.bitwise_or.reduce(offsets, axis=None)) & 0xFFFF
         need = self.need
-        if need > 1 and (low | buffer.base) & (need - 1):
+        # Bits that offsets have may make up for those that the buffer's address has.
+        perhaps = need > 1 and (low | buffer.base) & (need - 1)
+        if perhaps and ((offsets + buffer.base) & (need - 1)).any():
             faults.misaligned(lanes, self, buffer, offsets, where, verb)
         return low
 

@@ -21,10 +21,13 @@ ONE = HopperConfig((128, 32), most=1, depth=2)
 # What is left out or wrong: text, what stands there instead, code of the error, words of it.
 CASES: dict[str, tuple[str, str, str, str]] = {
     "proxy fence": (
-        '            cute.arch.fence_proxy("async.shared", space="cta")\n', "", "OC3406",
+        '        cute.arch.fence_proxy("async.shared", space="cta")\n', "", "OC3406",
         "through the generic proxy",
     ),
-    "meeting": ("            epilogue.barrier.arrive_and_wait()\n", "", "OC3401", "with no"),
+    "meeting": (
+        "        epilogue.barrier.arrive_and_wait()\n        if epilogue.stored_by",
+        "        if epilogue.stored_by", "OC3401", "with no",
+    ),
     "wait for stores": (
         "cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)", "pass", "OC3403",
         "a store of a tile reads",
@@ -37,24 +40,28 @@ CASES: dict[str, tuple[str, str, str, str]] = {
         "    cute.arch.cp_async_bulk_commit_group()\n", "", "OC3403", "a store of a tile reads",
     ),
     "wait for a load": (
-        "            epilogue.full.wait(epilogue.buffer(part), phase)\n", "", "OC3402",
+        "        epilogue.full.wait(epilogue.buffer(part), phase)\n", "", "OC3402",
         "a load of a tile writes",
     ),
     "phase of loads": (
-        "turn * (plan.parts // plan.buffers)", "turn * 0", "OC3402", "a load of a tile writes",
+        "turn * (plan.shares // plan.buffers)", "turn * 0", "OC3402", "a load of a tile writes",
     ),
-    "expected bytes": ("                epilogue.full.arrive(at)\n", "", "OC3501", "mbarrier_wait"),
+    "expected bytes": (
+        "                    epilogue.full.arrive(at)\n", "", "OC3501", "mbarrier_wait"
+    ),
 }  # fmt: skip
 
 
+INPLACE = "    if cutlass.const_expr(plan.inplace):\n        if epilogue.stored_by:\n            "
 # The same, where one matrix is loaded and the result takes its place.
 IN_PLACE: dict[str, tuple[str, str, str, str]] = {
     "wait for results": (
-        "cute.arch.cp_async_bulk_wait_group(0, read=True)  # the", "pass  # the", "OC3403",
+        INPLACE + "cute.arch.cp_async_bulk_wait_group(0, read=True)  # the",
+        INPLACE + "pass  # the", "OC3403",
         "a store of a tile reads",
     ),
     "wait for a load": (
-        "            epilogue.full.wait(epilogue.buffer(part), phase)\n", "", "OC3402",
+        "        epilogue.full.wait(epilogue.buffer(part), phase)\n", "", "OC3402",
         "a load of a tile writes",
     ),
     "bytes": (

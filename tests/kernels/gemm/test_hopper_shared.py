@@ -29,6 +29,7 @@ HALF = cutlass.Float16
 ROW = HopperConfig((128, 16), transposed=True)
 PAIR = HopperConfig((128, 16), split=2, most=1, depth=2)
 LINE = HopperConfig((128, 16), stream=True, most=2, depth=2)
+TAG = 7
 
 
 def numbers(shape: tuple[int, ...], dtype: Any = np.float16, seed: int = 0) -> Any:
@@ -47,7 +48,11 @@ CASES: list[tuple[Any, HopperConfig, tuple[int, int, int]]] = [
     (np.float16, PAIR, (136, 16, 136)),  # two tiles, one after the other
     (np.float16, replace(PAIR, split=8), (72, 16, 72)),  # more blocks than steps
     (np.float16, PAIR, (9, 37, 71)),  # nothing that TMA reads or writes
+    (np.float16, HopperConfig((64, 32), split=2, beside=True, most=1, skew=True), (136, 40, 136)),
+    (np.float16, HopperConfig((192, 32), beside=True), (200, 40, 72)),
+    (np.float16, HopperConfig((64, 16), (2, 1), True, skew=True), (200, 16, 200)),
     (np.float16, LINE, (264, 16, 72)),
+    (np.float16, replace(LINE, cluster=(2, 1)), (520, 16, 136)),
     (np.float16, replace(LINE, most=3), (72, 16, 264)),  # three blocks for one tile
 ]
 
@@ -69,12 +74,15 @@ def test_whole_tiles_after_those_that_are_shared() -> None:
 
 
 @t1
-def test_everything_that_is_added_to_a_transposed_product() -> None:
+@pytest.mark.parametrize(
+    "config", [replace(ROW, split=2), HopperConfig((64, 32), beside=True, split=2)], ids=str
+)
+def test_everything_that_is_added(config: HopperConfig) -> None:
     a, b, bias = numbers((8, 136)), numbers((136, 104)), numbers((104,), seed=3)
     c, r = numbers((8, 104), seed=1), numbers((8, 104), seed=2)
     given: dict[str, Any] = {"alpha": 0.5, "beta": 2.0, "bias": bias, "residual": r}
     with KNOBS.override(target="sim", sim_check=True):
-        got = gemm(a, b, c, activation="relu", config=replace(ROW, split=2), **given)
+        got = gemm(a, b, c, activation="relu", config=config, **given)
     same(got, reference.gemm(a, b, c, activation=lambda x: np.maximum(x, 0), **given))
 
 
@@ -97,20 +105,28 @@ def plan_of(config: HopperConfig, visitor: Any = None, aux: Any = ()) -> HopperP
     )  # fmt: skip
 
 
-def workspace(plan: HopperPlan) -> tuple[Any, Any]:
+def workspace(plan: HopperPlan, flags: Any = None) -> tuple[Any, Any, Any]:
     if not plan.config.stream:
-        return None, None
+        return None, None, None
     groups = 2 * plan.clusters
-    sums, flags = np.zeros((groups, 128 * plan.sums), np.float32), np.zeros(groups, np.int32)
-    return tuple(from_dlpack(x).mark_layout_dynamic() for x in (sums, flags))  # type: ignore
+    sums = np.zeros((groups, 128 * plan.sums), np.float32)
+    flags = np.full(groups, 6) if flags is None else flags
+    return (*(from_dlpack(x).mark_layout_dynamic() for x in (sums, flags)), cutlass.Int64(TAG))
 
 
-def multiply(launch: Any, config: HopperConfig, m: int, k: int) -> None:
+def multiply(launch: Any, config: HopperConfig, m: int, k: int, flags: Any = None) -> None:
     a, b, d = numbers((1, m, k)), numbers((1, 16, k)), np.zeros((1, m, 16), np.float16)
     plan = plan_of(config)
     with KNOBS.override(target="sim", sim_check=True):
-        launch(tensor(a), tensor(b), tensor(d), (), *workspace(plan), plan)
+        launch(tensor(a), tensor(b), tensor(d), (), *workspace(plan, flags), plan)
     same(d[0], a[0].astype(np.float32) @ b[0].astype(np.float32).T)
+
+
+@t1
+def test_flags_are_taken_down_so_that_a_call_can_be_replayed() -> None:
+    flags = np.full(4, 6)
+    multiply(hopper_shared_gemm, LINE, 264, 72, flags)
+    assert 0 in flags and TAG not in flags
 
 
 MEET = "    sums.barrier.arrive_and_wait()\n"
@@ -120,32 +136,21 @@ FAULTS: dict[str, tuple[HopperConfig, str, str, str]] = {
     "release of the flag": (LINE, 'sem="release"', 'sem="relaxed"', "OC3401"),
     "acquire of the flag": (LINE, 'sem="acquire"', 'sem="relaxed"', "OC3401"),
     "meeting after the flag": (LINE, "    " + MEET + "        add", "        add", "OC3401"),
-    "wait for sums": (PAIR, "    sums.ready.wait(sums.group, sums.turn & 1)\n", "", "OC3401"),
+    "wait for sums": (PAIR, "    sums.ready.wait(sums.group, sums.turn & 1)\n", "", "OC3301"),
     "wait for a slot": (
-        PAIR, "    sums.read.wait(sums.group, (sums.turn & 1) ^ 1)\n    write", "    write",
-        "OC3401",
+        PAIR, "    sums.read.wait(sums.group, (sums.turn & 1) ^ 1)\n", "", "OC3401",
     ),
     "meeting before sums are told": (
-        PAIR, "    cute.arch.sync_warp()\n    if cute", "    if cute", "OC3401",
-    ),
-    "meeting before a slot is free": (
         PAIR, "    cute.arch.sync_warp()\n    lane", "    lane", "OC3401",
     ),
+    "meeting before a slot is free": (
+        PAIR, "        cute.arch.sync_warp()\n        lane", "        lane", "OC3401",
+    ),
     "telling of a free slot": (
-        PAIR, "        sums.read.arrive(sums.group, lane)\n", "        pass\n", "OC3501",
+        PAIR, "            sums.read.arrive(sums.group, sums.other(lane))\n", "            pass\n",
+        "OC3501",
     ),
-    "fence before sums are told": (
-        PAIR, "    cute.arch.fence_acq_rel_cluster()\n    cute.arch.sync_warp()\n    if cute",
-        "    cute.arch.sync_warp()\n    if cute", "OC3401",
-    ),
-    "fence before sums are read": (
-        PAIR, "    cute.arch.fence_acq_rel_cluster()\n    for rank", "    for rank", "OC3401",
-    ),
-    "fence before a slot is free": (  # its arrival may overtake the reads, and its block be gone
-        PAIR, "    cute.arch.fence_acq_rel_cluster()\n    cute.arch.sync_warp()\n    lane",
-        "    cute.arch.sync_warp()\n    lane", "OC3401",
-    ),
-    "end before sums are read": (PAIR, "        _wait_read(self)\n", "        pass\n", "OC3407"),
+    "telling who may be gone": (PAIR, "    if sums.work.goes_on():", "    if True:", "OC3407"),
 }  # fmt: skip
 
 
@@ -199,7 +204,10 @@ def test_no_spills(config: HopperConfig, chain: bool) -> None:
     "config",
     [None, HopperConfig((128, 32), transposed=True, split=2), HopperConfig((128, 64), split=3),
      HopperConfig((128, 128), stream=True), HopperConfig((128, 256), (2, 1), stream=True),
-     HopperConfig((256, 128), transposed=True, split=8)],
+     HopperConfig((256, 128), transposed=True, split=8),
+     HopperConfig((64, 64), transposed=True, split=2, beside=True, skew=True),
+     HopperConfig((192, 192), (2, 1), beside=True, promote=256),
+     HopperConfig((64, 32), (2, 1), True, transposed=True, skew=True, once=True)],
     ids=str,
 )  # fmt: skip
 def test_on_a_gpu(config: HopperConfig | None) -> None:

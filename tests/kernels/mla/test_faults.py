@@ -44,7 +44,9 @@ FREED = f"""        with cute.arch.elect_one():
                 peer = None if cluster == 1 else block
                 {ARRIVE}
 """
-LAST = "        warpgroup.wait_group(0)\n"
+LAST = """        warpgroup.wait_group(0)
+        cute.arch.sync_warp()  # all of the warp have read factors
+"""
 FAULTS = [
     # what is wrong, blocks of a cluster, the text, what stands there instead, the report
     ("no wait for weights", 1, WAIT, "", "OC3401"),

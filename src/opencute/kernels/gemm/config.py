@@ -60,6 +60,10 @@ class GemmConfig:
         rounded: tf32 only: whether f32 is rounded to nearest, which takes two instructions for
             each element. Otherwise tensor cores cut off the low 13 bits, which makes results
             smaller by about 0.07 %.
+        ahead, gap: tensor cores only: products between a read of shared memory and the first one
+            that needs it, and between two reads, at least.
+        turning: tensor cores only: whether every other row of products goes backwards.
+        level: tensor cores only: ptxas's level, which keeps that order at 1.
         split: blocks for each tile, which share its steps along k.
         stream: blocks that share the steps of all tiles equally, or 0; then `split` is 1. There
             should be no more than the device has room for at once.
@@ -71,6 +75,11 @@ class GemmConfig:
     group: int = 8
     interleaved: bool = True
     rounded: bool = True
+    ahead: int = 0
+    gap: int = 0
+    turning: bool = True
+    together: int = 1
+    level: int = 3
     split: int = 1
     stream: int = 0
 
@@ -109,9 +118,8 @@ class GemmConfig:
             self.stages >= 2
             and self.group >= 1
             and threads <= 1024
-            and all(x and not x & (x - 1) for x in (*self.tile, warps_m, warps_n))
             and not any(t % u for t, u in zip(self.tile, units, strict=True))
-            and m * n // threads <= _MOST
+            and m * n // threads <= (_MOST if kind == "f32" else 192)
             and vectors >= threads
             and self.split >= 1
             and self.stream >= 0

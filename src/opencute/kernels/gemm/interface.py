@@ -16,6 +16,7 @@ from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector
 from opencute.kernels.checked import checked
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
+from opencute.kernels.gemm.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
 from opencute.kernels.gemm.gemv import GemvConfig, GemvPlan, gemv, gemv_heuristic
 from opencute.kernels.gemm.sm80 import (
     TensorCorePlan,
@@ -46,6 +47,7 @@ _CLASSES = {
     "i8": cutlass.Int8,
 }  # fmt: skip
 _FEW = 40  # blocks that work, below which sharing by clusters is not enough
+_FEW_ROWS = 64  # at most, of a product with a matrix whose rows begin anywhere
 # Microseconds that a product is faster by for each million operations, of 16 bits, where single
 # elements are all that the other kernel can load.
 _GAIN = 1 / 250 - 1 / 700
@@ -68,7 +70,7 @@ def gemm(
     out: Any = None,
     tf32: bool = False,
     epilogue: Visitor | None = None,
-    config: GemmConfig | HopperConfig | GemvConfig | None = None,
+    config: GemmConfig | HopperConfig | GemvConfig | FewConfig | None = None,
 ) -> Any:
     """``activation(alpha * a @ b + beta * c + bias) + residual``.
 
@@ -87,7 +89,8 @@ def gemm(
             `visitors`.
         config: how the work is shared; a good choice when omitted. A `HopperConfig` asks for the
             kernel with TMA and `wgmma`, a `GemmConfig` for those of every processor, a
-            `GemvConfig` for that of a matrix and a vector.
+            `GemvConfig` for that of a matrix and a vector, a `FewConfig` for that of few rows
+            which begin anywhere.
 
     Strides decide majors: rows or columns of each matrix may be contiguous, and views are fine.
     Where there are few tiles and much to sum, several blocks share a tile (`config.split`,
@@ -124,8 +127,10 @@ def gemm(
         a = zeros(a, (*a.shape[:-1], 1), a.dtype)
         b = zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
     call = _Call.of(a, b, c, residual, out)
-    if epilogue is None and _gemv(call, kind, bias, activation, (alpha, beta), config):
-        return out
+    if epilogue is None:
+        for kernel in (_few, _gemv):
+            if kernel(call, kind, bias, activation, (alpha, beta), config):
+                return out
     visitor = epilogue
     if visitor is None:
         visitor = usual(
@@ -138,7 +143,7 @@ def gemm(
     only = only or "uint8" in (_name(a.dtype), _name(b.dtype))
     if _hopper(call, visitor, kind, config, forced=only):
         return out
-    assert not isinstance(config, (HopperConfig, GemvConfig))
+    assert not isinstance(config, (HopperConfig, GemvConfig, FewConfig))
     problem = call.problem(kind)
     smem = utils.get_smem_capacity_in_bytes()
     config = heuristic(problem, smem) if config is None else config
@@ -159,6 +164,47 @@ def gemm(
     flags = zeros(a, (blocks,), "int32")
     (shared_sgemm if kind == "f32" else shared_tensor_core_gemm)(*args, sums, flags, plan)
     return out
+
+
+def _few(
+    call: _Call, kind: str, bias: Any, activation: Any, numbers: tuple[float, float], config: Any
+) -> bool:
+    """Do a product of few rows with a matrix whose rows begin anywhere, if this is one.
+
+    Raises:
+        ArgumentError: it is none, but asked for.
+    """
+    turned = call.b.shape[1] < call.a.shape[1]
+    few, wide = (call.b, call.a) if turned else (call.a, call.b)
+    good = (
+        int(few.shape[1]) <= _FEW_ROWS and kind in ("f16", "bf16") and all(call.k_major)
+        and _name(call.d.dtype) in ("float16", "bfloat16", "float32")
+    )  # fmt: skip
+    if not good and isinstance(config, FewConfig):
+        raise ArgumentError(
+            "this is no product of few rows", code="OC2536", found=[few.shape, wide.shape],
+            expected=f"at most {_FEW_ROWS}, and floats of 16 bits that are contiguous along k",
+        )  # fmt: skip
+    anywhere = min(_vector(t, True) for t in (few, wide)) < 8
+    if not good or (config is None and not anywhere):
+        return False
+    if config is not None and not isinstance(config, FewConfig):
+        return False
+    batch, rows = int(call.d.shape[0]), int(few.shape[1])
+    config = config or few_heuristic(rows, int(wide.shape[1]), batch)
+    plan = FewPlan(
+        config, -(-rows // 16), _CLASSES[kind], numbers[0] != 1.0, int(turned == call.swapped),
+        activation, few_room(int(few.shape[2])),
+    ).check(utils.get_smem_capacity_in_bytes())  # fmt: skip
+    others = [
+        None if t is None else _tensor(t.swapaxes(1, 2), 1) if turned else _tensor(t, 2)
+        for t in (call.c, call.residual, call.d)
+    ]
+    bias = None if bias is None else from_dlpack(bias).mark_layout_dynamic()
+    few_product(
+        _tensor(few, 2), _tensor(wide, 2), others[0], bias, *others[1:], *map(float, numbers), plan
+    )
+    return True
 
 
 def _gemv(
@@ -381,6 +427,11 @@ class _Call:
         extents = (problem.m, problem.n, problem.k)
         even = not any(e % t for e, t in zip(extents, config.tile, strict=True))
         vec, results = self.vectors()[:2], self.vectors()[2:]
+        # Tiles at the end are moved back rather than cut, if there is room.
+        overlap = not even and kind != "f32" and extents[2] % config.tile[2] == 0 and all(
+            e >= t for e, t in zip(extents[:2], config.tile, strict=False)
+        )
+        even = even or overlap
         common: dict[str, Any] = {
             "tile": config.tile, "warps": config.warps, "stages": config.stages,
             "group": config.group, "k_major": self.k_major, "even": even, "scaled": scaled,
@@ -389,11 +440,14 @@ class _Call:
         if kind == "f32":
             vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]
             return SimtPlan(
-                vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved, **common
+                vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved,
+                level=config.level,
+                **common
             )
         return TensorCorePlan(
             dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
-            **common,
+            ahead=config.ahead, gap=config.gap, turning=config.turning, together=config.together,
+            level=config.level, overlap=overlap, **common,
         )  # fmt: skip
 
 

@@ -47,23 +47,39 @@ class Share:
         self.k_tiles = cute.ceil_div(a.shape[1], plan.tile[2])
         tiles_m, tiles_n = (cute.ceil_div(d.shape[i], plan.tile[i]) for i in (0, 1))
         self.tiles = tiles_m * tiles_n  # of a matrix
-        steps = self.tiles * d.shape[2] * self.k_tiles
         self.block, _, _ = cute.arch.block_idx()
-        blocks, _, _ = cute.arch.grid_dim()
-        self.each = steps // blocks
-        self.more = steps - self.each * blocks  # blocks that have one more
+        self.blocks, _, _ = cute.arch.grid_dim()
+        all_tiles = self.tiles * d.shape[2]
+        self.waves = cutlass.max(all_tiles // self.blocks - 1, 0)
+        self.shared = all_tiles - self.waves * self.blocks
+        steps = self.shared * self.k_tiles
+        self.each = steps // self.blocks
+        self.more = steps - self.each * self.blocks  # blocks that have one more
         self.begin, self.end = self.begin_of(self.block), self.begin_of(self.block + 1)
+        self.last = (self.end - 1) // self.k_tiles
+        # None where there are fewer steps than blocks.
+        self.parts = (self.last + 1 - self.begin // self.k_tiles) * cutlass.min(
+            self.end - self.begin, 1
+        )
+
+    @property
+    def items(self) -> Any:
+        """What a block has to do: parts of tiles that it shares, and whole ones."""
+        return self.parts + self.waves
 
     def begin_of(self, block: Any) -> Any:
-        """The first step of a block."""
+        """The first of the shared steps of a block."""
         return block * self.each + cutlass.min(block, self.more)
 
-    def part(self, end: Any) -> tuple[Any, Any, Any]:
-        """The last tile before a step, and which of its steps are this block's."""
-        tile = (end - 1) // self.k_tiles
+    def item(self, i: Any) -> tuple[Any, Any, Any]:
+        """A tile, and which of its steps are this block's: the first one, and how many."""
+        whole = cutlass.max(cutlass.min(i + 1 - self.parts, 1), 0)  # 1 or 0
+        after = self.shared + self.block + (i - self.parts) * self.blocks
+        tile = self.last - i + whole * (after - self.last + i)
         start = tile * self.k_tiles
-        first = cutlass.max(self.begin - start, 0)
-        return tile, first, end - start - first
+        first = cutlass.max(self.begin - start, 0)  # 0 for whole ones, which come after the shared
+        stop = cutlass.min(self.end + whole * tile * self.k_tiles + whole * self.k_tiles - start, self.k_tiles)
+        return tile, first, stop - first
 
     def place(self, tile: Any) -> tuple[Any, Any, Any]:
         """Row, column and matrix of a tile."""

@@ -29,7 +29,7 @@ from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperPlan
 
 __all__ = [
     "CONSUMER_REGISTERS", "LOADER_REGISTERS", "group_of", "hopper_gemm", "hopper_gemm_kernel",
-    "multiply", "multiply_twice", "operand_parts", "prepared",
+    "multiply", "multiply_twice", "operand_parts", "prepared", "skewed",
 ]  # fmt: skip
 
 LOADER_REGISTERS, CONSUMER_REGISTERS = 40, 232
@@ -55,6 +55,10 @@ def hopper_gemm_kernel(
     group = cute.arch.make_warp_uniform(tid // 128)
     warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     cluster = cute.make_layout((*plan.config.cluster, 1))
+    if warp == 4 * CONSUMERS:
+        for atom in (atom_a, atom_b, atom_d):
+            if cutlass.const_expr(atom is not None):
+                cpasync.prefetch_descriptor(atom)
     smem = utils.SmemAllocator()
     sA, sB = (
         smem.allocate_tensor(plan.types[i], s.outer, 1024, swizzle=s.inner)
@@ -79,10 +83,6 @@ def hopper_gemm_kernel(
             with cute.arch.elect_one():
                 full.init()
     pipeline.pipeline_init_arrive(cluster_shape_mn=plan.config.cluster, is_relaxed=True)
-    if warp == 0:
-        for atom in (atom_a, atom_b, atom_d):
-            if cutlass.const_expr(atom is not None):
-                cpasync.prefetch_descriptor(atom)
     sched = utils.StaticPersistentTileScheduler.create(
         params, cute.arch.block_idx(), cute.arch.grid_dim()
     )
@@ -134,14 +134,25 @@ def operand_parts(
     return atom, coords, into, mask
 
 
+def skewed(step: Any, steps: Any, cluster: Any, plan: Any) -> Any:
+    """Which of some steps along k a cluster loads at one of them."""
+    if not plan.config.skew:
+        return step
+    _, _, clusters = cute.arch.grid_dim()
+    at = step + cluster * steps // clusters
+    return at - cute.where(at >= steps, steps, 0)
+
+
 @cute.jit
 def produce(loads: Any, sched: Any, steps: Any, operands: Any, plan: cutlass.Constexpr[HopperPlan]):
     """Load the tiles of A and B, in the order in which they are multiplied."""
     state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
     work = sched.initial_work_tile_info()
+    _, _, cluster = cute.arch.block_idx()
     while work.is_valid_tile:
         tile = work.tile_idx
-        for k in range(steps):
+        for step in range(steps):
+            k = skewed(step, steps, cluster, plan)
             loads.producer_acquire(state)
             for i in cutlass.range_constexpr(2):
                 atom, coords, into, mask = operands[i]
@@ -151,6 +162,7 @@ def produce(loads: Any, sched: Any, steps: Any, operands: Any, plan: cutlass.Con
                     into[None, state.index],
                     tma_bar_ptr=loads.producer_get_barrier(state),
                     mcast_mask=mask,
+                    cache_policy=plan.policy(i),
                 )
             loads.producer_commit(state)
             state.advance()

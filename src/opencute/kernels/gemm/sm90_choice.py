@@ -7,12 +7,14 @@ In: extents. Out: a configuration, that of the least estimated time::
     hopper_heuristic(16, 8192, 8192, 1, width=16)     # transposed, tiles of 128 x 16, split in 2
 
 The estimate: a block multiplies or loads, whichever takes longer, and memory brings all operands
-once; sharing tiles costs what it takes to write, to tell and to read sums. It is within a sixth of
-what an H200 measured for extents from 16 to 8192.
+once; sharing tiles costs what it takes to write, to tell and to read sums. Where there are few rows
+or columns, loads and memory add up as the sides of a right angle do. It is within a sixth of what
+an H200 measured for extents from 16 to 8192.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -32,6 +34,12 @@ _STEP, _BYTE, _LOAD = 0.69, 1 / 4.2e6, 1 / 90e3
 _TILE, _SPLIT, _STREAM = 1.5, 0.5, 7.0
 _SPLIT_SUMS = 128 * 128  # of a tile, in shared memory besides operands
 _CAUTION = 1.03  # how much must be gained by sharing
+# The same of products of few rows: a byte that a multiprocessor loads, where one block of a cluster
+# loads for all a little less; a byte of memory, and of L2, which holds so many; what a kernel, a
+# cluster that splits tiles and flags in memory cost.
+_FEW, _FEW_LOAD, _FEW_SHARED = 256, 1 / 122e3, 1 / 130e3
+_FEW_BYTE, _FEW_L2, _L2 = 1 / 4.4e6, 1 / 1e7, 36e6
+_FEW_KERNEL, _FEW_SPLIT, _FEW_STREAM, _FEW_SUMS = 2.6, 1.6, 4.6, 1 / 45e3
 
 
 def _active(blocks: int) -> int:
@@ -58,12 +66,23 @@ def _candidates(m: int, n: int, twice: bool, gated: bool) -> Iterator[tuple[Hopp
             continue
         yield replace(config, twice=twice), speed
     small, transposed = (m, True) if m <= n else (n, False)
-    if small > 256 or (transposed and gated):
+    if small > _FEW or (transposed and gated):
         return
     for columns, speed in _NARROW:
         # The narrowest that has all columns, and, of more than one, the widest.
         if columns - 16 < small <= columns or (columns == 128 and small > columns):
-            yield HopperConfig((128, columns), twice=twice, transposed=transposed), speed
+            base = HopperConfig((128, columns), twice=twice, transposed=transposed)
+            yield base, speed
+            if columns <= 64:
+                yield replace(base, tile=(256, columns)), speed
+            if twice and columns > 64:
+                continue
+            if transposed or columns % 32 == 0:  # halves of rows that TMA can store
+                yield replace(base, tile=(64, columns), beside=True), speed
+            for blocks in (1, 2):
+                half = replace(base, tile=(64, columns), pingpong=True, cluster=(blocks, 1))
+                if columns // blocks % 8 == 0:
+                    yield half, speed
     if not twice and small > 128:
         yield HopperConfig((128, 256), transposed=transposed), 1.0
     if not twice and small > 64:
@@ -93,6 +112,9 @@ def hopper_estimate(
     rows, columns = config.tile
     groups = _groups(config, m, n, batch)
     steps = -(-k * width // (8 * _LINE))
+    if min(m, n) <= _FEW:
+        memory = (m + n) * batch * k * width / 8
+        return _few(config, speed, groups, steps, memory, active)
     each = rows * columns
     step = max(_STEP * each / 32768 / speed, (rows + columns) * _LINE * _LOAD)
     clusters = active(config.blocks[0] * config.blocks[1])
@@ -113,6 +135,36 @@ def hopper_estimate(
     memory = (m + n) * batch * k * width / 8 * _BYTE
     # Whoever has less to do keeps the other waiting a little.
     return max(work, memory) + min(work, memory) / 5 + fix
+
+
+def _few(
+    config: HopperConfig, speed: float, groups: int, steps: int, memory: float,
+    active: Callable[[int], int],
+) -> float:  # fmt: skip
+    """The same for few rows, or few columns.
+
+    Args:
+        groups: clusters of tiles, or tiles where a cluster splits them.
+        memory: bytes of the operands.
+    """
+    rows, columns = config.tile
+    clusters = active(config.blocks[0] * config.blocks[1])
+    waves = groups / clusters if config.stream else -(-groups // clusters)
+    load = _FEW_LOAD if config.cluster == (1, 1) else _FEW_SHARED
+    turns = waves * -(-steps // config.split)
+    multiply = turns * _STEP * rows * columns / 32768 / speed
+    load *= turns * (rows + columns) * _LINE
+    # What L2 holds is there from the last time, such as the weights of a small layer.
+    far = min(max((memory - _L2) / _L2, 0.0), 1.0)
+    fix = _FEW_KERNEL + (waves - 1) * _TILE
+    if config.split > 1:
+        fix += _FEW_SPLIT
+    elif config.stream:
+        fix += _FEW_STREAM + 8 * rows * columns * _FEW_SUMS
+    elif config.cluster != (1, 1) and groups < clusters * 3 / 4:
+        load *= 1.4  # they are next to each other, where they share a way to L2
+    memory *= far * _FEW_BYTE + (1 - far) * _FEW_L2
+    return max(multiply, math.hypot(load, memory)) + fix
 
 
 @lru_cache(maxsize=1024)
@@ -164,6 +216,7 @@ def hopper_search_space(m: int, n: int, k: int, batch: int = 1) -> Iterator[Hopp
     small, transposed = (m, True) if m <= n else (n, False)
     few = small <= 256
     shapes = [(128, -(-small // 16) * 16), (128, 128), (256, 128)] if few else []
+    shapes += [(256, shapes[0][1])] if small <= 64 else []
     shapes += [] if few else [(128, 256), (256, 128), (128, 192), (128, 128)]
     for tile in shapes:
         base = HopperConfig(tile, transposed=transposed and few)
@@ -173,6 +226,8 @@ def hopper_search_space(m: int, n: int, k: int, batch: int = 1) -> Iterator[Hopp
             ways += [replace(base, cluster=cluster, stream=s) for s in (False, True)]
         half = replace(base, tile=(64, tile[1]), pingpong=True)
         ways += [replace(half, cluster=c) for c in ((1, 1), (2, 1), (4, 1))]
+        beside = replace(base, tile=(64, tile[1]), beside=True)
+        ways += [beside, replace(beside, split=2)] if few else []
         for way in ways:
             many = way.split > 1 and way.busy(m, n, batch, 1 << 20) > 2 * _PROCESSORS
             large = way.split > 1 and tile[0] * tile[1] > _SPLIT_SUMS

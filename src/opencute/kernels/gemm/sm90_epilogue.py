@@ -144,6 +144,7 @@ class Epilogue:
         mma: Any,
     ) -> None:  # fmt: skip
         self.plan, self.extents, self.full = plan, extents, full
+        self.rank: Any = 0  # of the block, where several finish a tile
         self.group, self.tid = who
         self.out, self.others, self.vectors = matrices
         # What a thread brings there: read before the sums are taken, written when they are.
@@ -182,18 +183,26 @@ class Epilogue:
                 self.peaks[name] = cute.make_rmem_tensor((1,), cutlass.Float32)
                 self.peaks[name][0] = cutlass.Float32(0.0)
 
-    def place(self, tile: Any, part: int, columns_of: int = 1) -> tuple[Any, Any, Any]:
-        """Which part of a matrix belongs to a part of a tile."""
+    def place(self, tile: Any, part: Any) -> tuple[Any, Any, Any]:
+        """Which part of a matrix belongs to a part of this block's of a tile."""
         m, n, batch = tile
+        part = self.number(part)
         config = self.plan.config
-        across = config.tile[1] // self.plan.columns
-        row = m * (config.tile[0] // ROWS) + part // across * config.owners
-        if not config.pingpong:
-            row = row + self.group
-        return row, n * across + part % across, batch
+        across = self.plan.pieces[1] // self.plan.columns
+        row, column = m * (config.tile[0] // ROWS), n * (config.tile[1] // self.plan.columns)
+        down = part // across
+        if config.beside:
+            column = column + self.group * across
+        elif not config.pingpong:
+            down = down * config.owners + self.group
+        return row + down, column + part % across, batch
+
+    def number(self, part: int) -> Any:
+        """Which part of a tile this block's part is."""
+        return part * self.plan.config.split + self.rank
 
     def buffer(self, part: int) -> Any:
-        """Index of this warpgroup's buffer for a part."""
+        """Index of this warpgroup's buffer for a part of its block's."""
         buffers = self.plan.buffers
         return self.group * buffers + part % buffers
 
@@ -252,7 +261,7 @@ class Part:
     Args:
         epilogue: of this thread.
         tile: row, column and batch of the tile.
-        index: which part.
+        index: which part of this block's.
     """
 
     def __init__(self, epilogue: Epilogue, tile: Any, index: int) -> None:
@@ -261,8 +270,12 @@ class Part:
         plan = epilogue.plan
         self._row = row * ROWS + epilogue.row_at
         self._column = column * plan.columns + 2 * epilogue.column_at
-        across = plan.tile[1] // plan.columns
-        self._inside = index % across * plan.columns + 2 * epilogue.column_at  # column of the tile
+        # Column of the tile.
+        wide = plan.pieces[1]
+        self._inside = epilogue.number(index) % (wide // plan.columns) * plan.columns
+        self._inside = self._inside + 2 * epilogue.column_at
+        if plan.config.beside:
+            self._inside = self._inside + epilogue.group * wide
         self._swapped = plan.visitor.swapped
         self._known: dict[tuple[str, str], Any] = {}
         self.stored: set[str] = set()
@@ -431,15 +444,16 @@ def load_parts(
     if cutlass.const_expr(epilogue.full is not None):
         if epilogue.stored_by:
             for part in cutlass.range_constexpr(first, first + count):
-                at = epilogue.buffer(part)
-                epilogue.full.arrive(at)
-                for matrix in epilogue.loads:
-                    cute.copy(
-                        matrix.atom,
-                        matrix.g[(None, *epilogue.place(tile, part))],
-                        matrix.s[None, at],
-                        tma_bar_ptr=epilogue.full.get_barrier(at),
-                    )
+                if epilogue.number(part) < epilogue.plan.parts:
+                    at = epilogue.buffer(part)
+                    epilogue.full.arrive(at)
+                    for matrix in epilogue.loads:
+                        cute.copy(
+                            matrix.atom,
+                            matrix.g[(None, *epilogue.place(tile, part))],
+                            matrix.s[None, at],
+                            tma_bar_ptr=epilogue.full.get_barrier(at),
+                        )
 
 
 @cute.jit
@@ -448,7 +462,7 @@ def start_tile(epilogue: Any, tile: Any, plan: cutlass.Constexpr[Any]):
     if cutlass.const_expr(plan.inplace):
         if epilogue.stored_by:
             cute.arch.cp_async_bulk_wait_group(0, read=True)  # the results of the tile before
-    load_parts(epilogue, tile, 0, min(plan.buffers, plan.parts))
+    load_parts(epilogue, tile, 0, min(plan.buffers, plan.shares))
     for name, brought in epilogue.brought.items():
         vector = epilogue.extra[name]
         for i in cutlass.range_constexpr(cute.size(brought)):
@@ -484,38 +498,51 @@ def finish_tile(acc: Any, epilogue: Any, tile: Any, turn: Any, plan: cutlass.Con
     """The epilogue of a tile.
 
     Args:
-        acc: the sums.
+        acc: the sums of those parts of the tile that this block finishes.
         tile: row, column and batch of the tile.
         turn: how many tiles this warpgroup has done.
     """
-    values = cute.size(epilogue.layout)
-    loaded = turn * (plan.parts // plan.buffers)
     keep_vectors(epilogue)
-    for part in cutlass.range_constexpr(plan.parts):
-        if cutlass.const_expr(epilogue.full is not None):
-            phase = (loaded + part // plan.buffers) & 1
-            epilogue.full.wait(epilogue.buffer(part), phase)
-        held = cute.make_rmem_tensor(epilogue.layout, plan.acc)
-        for i in cutlass.range_constexpr(values):
-            held[i] = acc[part * values + i]
-        seen = Part(epilogue, tile, part)
-        result = visit(plan.visitor, held.load(), seen)
-        if cutlass.const_expr(plan.inplace):
-            cute.arch.sync_warp()  # which has read what it now writes over
-        if cutlass.const_expr(plan.visitor.gated is not None):
-            seen.put_gated(result)
-        else:
-            seen.put(epilogue.out, result)
-        if cutlass.const_expr(plan.direct == 0):
-            cute.arch.fence_proxy("async.shared", space="cta")
-            if cutlass.const_expr(not plan.inplace) and epilogue.stored_by:
-                # The part before has been read, so that all may write the next one after they meet.
-                cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)
-            epilogue.barrier.arrive_and_wait()
-            if epilogue.stored_by:
-                store_part(epilogue, tile, part)
-            if cutlass.const_expr(part + plan.buffers < plan.parts):
-                load_parts(epilogue, tile, part + plan.buffers, 1)
+    if cutlass.const_expr(plan.direct == 0 and plan.whole and not plan.inplace):
+        if epilogue.stored_by:
+            cute.arch.cp_async_bulk_wait_group(0, read=True)  # the results of the tile before
+        epilogue.barrier.arrive_and_wait()
+    for part in cutlass.range_constexpr(plan.shares):
+        if epilogue.number(part) < plan.parts:
+            finish_part(acc, epilogue, tile, part, turn, plan)
+
+
+@cute.jit
+def finish_part(
+    acc: Any, epilogue: Any, tile: Any, part: cutlass.Constexpr[int], turn: Any,
+    plan: cutlass.Constexpr[Any],
+):  # fmt: skip
+    """The epilogue of a part of a tile."""
+    values = cute.size(epilogue.layout)
+    if cutlass.const_expr(epilogue.full is not None):
+        phase = (turn * (plan.shares // plan.buffers) + part // plan.buffers) & 1
+        epilogue.full.wait(epilogue.buffer(part), phase)
+    held = cute.make_rmem_tensor(epilogue.layout, plan.acc)
+    for i in cutlass.range_constexpr(values):
+        held[i] = acc[part * values + i]
+    seen = Part(epilogue, tile, part)
+    result = visit(plan.visitor, held.load(), seen)
+    if cutlass.const_expr(plan.inplace):
+        cute.arch.sync_warp()  # which has read what it now writes over
+    if cutlass.const_expr(plan.visitor.gated is not None):
+        seen.put_gated(result)
+    else:
+        seen.put(epilogue.out, result)
+    if cutlass.const_expr(plan.direct == 0):
+        cute.arch.fence_proxy("async.shared", space="cta")
+        if cutlass.const_expr(not plan.inplace and not plan.whole) and epilogue.stored_by:
+            # The part before has been read, so that all may write the next one after they meet.
+            cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)
+        epilogue.barrier.arrive_and_wait()
+        if epilogue.stored_by:
+            store_part(epilogue, tile, part)
+        if cutlass.const_expr(part + plan.buffers < plan.shares):
+            load_parts(epilogue, tile, part + plan.buffers, 1)
 
 
 @cute.jit

@@ -54,6 +54,12 @@ class HopperConfig:
             most as many as there are steps. One of them reads the sums of the others.
         stream: whether blocks share the steps of the tiles of the last two waves equally: each
             leaves in memory what it has of a tile that another one finishes.
+        promote: bytes that L2 brings at once where a tile needs any of them: 64, 128 or 256.
+        once: whether L2 is told that the matrix with more rows is read once, and the other again.
+        beside: whether each of the two warpgroups has half of a tile's columns rather than of its
+            rows.
+        skew: whether clusters begin at different steps along k, so that not all of them ask for
+            the same part of the smaller matrix at a time.
     """
 
     tile: tuple[int, int]
@@ -66,6 +72,10 @@ class HopperConfig:
     transposed: bool = False
     split: int = 1
     stream: bool = False
+    promote: int = 128
+    once: bool = False
+    beside: bool = False
+    skew: bool = False
 
     @property
     def shared(self) -> bool:
@@ -102,22 +112,24 @@ class HopperConfig:
         """
         whole_numbers(self, "OC2538", tile=2, cluster=2, group=0, most=0, depth=0, split=0)
         m, n = self.tile
-        rows = ROWS * self.owners
+        rows = ROWS * (1 if self.beside else self.owners)
+        most = 144 if self.beside and not self.twice else 128
         blocks = self.cluster[0] * self.cluster[1]
         results = m * n // (128 * self.owners) * (2 if self.twice else 1)
         fits = (
-            m >= rows and m % rows == 0 and n % 16 == 0 and 16 <= n <= 256 and results <= 128
+            m >= rows and m % rows == 0 and n % 16 == 0 and 16 <= n <= 256 and results <= most
             and 1 <= blocks <= 8 and not blocks & (blocks - 1) and self.group >= 1
             and not (m // self.cluster[1]) % 8 and not (n // self.cluster[0]) % 8
-            and 1 <= self.split <= 8 and not (self.shared and self.pingpong)
+            and 1 <= self.split <= 8 and not ((self.shared or self.beside) and self.pingpong)
+            and self.promote in (64, 128, 256)
             and not (self.split > 1 and (self.stream or blocks > 1))
         )  # fmt: skip
         if not fits:
             raise ArgumentError(
                 "no such tiles of a product on Hopper", code="OC2538", found=self,
                 expected=f"rows in multiples of {rows}, columns in multiples of 16 up to 256, at "
-                "most 128 sums for a thread, at most 8 blocks in a cluster; tiles that are shared "
-                "by a split or a stream, not both, and not in turns",
+                "most 128 sums for a thread (144 of half of the columns), at most 8 blocks in a "
+                "cluster; tiles that are shared by a split or a stream, not both, and not in turns",
             )  # fmt: skip
         return self
 
@@ -164,24 +176,42 @@ class HopperPlan:
         return (*self.config.tile, 8 * _LINE // self.types[0].width)
 
     @property
+    def pieces(self) -> tuple[int, int]:
+        """Pieces of 64 rows that a warpgroup has of a tile, and columns of them."""
+        m, n = self.config.tile
+        if self.config.beside:
+            return m // ROWS, n // CONSUMERS
+        return m // (ROWS * self.config.owners), n
+
+    @property
     def columns(self) -> int:
         """Columns of the accumulators that the epilogue takes at a time: a line of shared memory
-        at most, and an even number of parts."""
-        m, n = self.config.tile
+        at most, and as many parts as buffers can serve in turns."""
+        rows, n = self.pieces
         widths = [t.width for t in (self.types[2], *self.aux)]
-        parts = m // (ROWS * self.config.owners)
-        wide = 8 * _LINE // max(widths)
-        if not self.row_major:
-            return max(w for w in range(8, 65, 8) if n % w == 0 and n // w * parts % 2 == 0)
-        while n % wide or n // wide * parts % 2:
-            wide //= 2
-        return wide
+        gated = self.visitor.gated is not None
+        # TMA moves 16 bytes at least.
+        least = max(128 // min(widths), 8) * (2 if gated else 1) if self.row_major else 8
+        wide = 8 * _LINE // max(widths) if self.row_major else 64
+        sizes = [least << i for i in range(8)] if self.row_major else range(least, 65, 8)
+        good = [w for w in sizes if w <= wide and n % w == 0] or [n]
+        split = self.config.split
+        if split > 1:  # the least that a block finishes, and of those the widest parts
+            return min(good, key=lambda w: (-(-rows * (n // w) // split) * w, -w))
+        three = self.config.beside
+        turns = [w for w in good if rows * n // w % 2 == 0 or (three and rows * n // w % 3 == 0)]
+        return max(turns or good)
 
     @property
     def parts(self) -> int:
         """Parts that a warpgroup's tile has in the epilogue."""
-        m, n = self.config.tile
-        return m // (ROWS * self.config.owners) * (n // self.columns)
+        rows, columns = self.pieces
+        return rows * (columns // self.columns)
+
+    @property
+    def shares(self) -> int:
+        """Parts of a tile that a warpgroup finishes: of a tile that is split, each block some."""
+        return -(-self.parts // self.config.split)
 
     @property
     def result_columns(self) -> int:
@@ -191,7 +221,17 @@ class HopperPlan:
     @property
     def buffers(self) -> int:
         """Buffers that each warpgroup has for each matrix of its epilogue."""
-        return self.parts if self.inplace else 2
+        if self.inplace or self.whole:
+            return self.shares
+        return 2 if self.shares % 2 == 0 else 3
+
+    @property
+    def whole(self) -> bool:
+        """Whether there are buffers for all that a block finishes of a tile: few of one that is
+        split, or where no two or three can serve in turns."""
+        split = self.config.split
+        turns = self.parts % split == 0 and (self.shares % 2 == 0 or self.shares % 3 == 0)
+        return not turns or (split > 1 and self.shares <= _MOST_PARTS)
 
     @property
     def inplace(self) -> bool:
@@ -199,7 +239,7 @@ class HopperPlan:
         whole tile: all of it is loaded while sums are taken."""
         alone = [k for k in self.visitor.kinds if k in ("load", "store")] == ["load"]
         same = self.aux == self.types[2:] and self.visitor.gated is None and not self.direct
-        return alone and same and self.parts <= _MOST_PARTS
+        return alone and same and self.shares <= _MOST_PARTS
 
     def operand_bytes(self) -> int:
         """Bytes of a tile of A and of B."""
@@ -239,9 +279,8 @@ class HopperPlan:
 
     @property
     def slot(self) -> int:
-        """Sums in shared memory that other blocks of the cluster read."""
-        m, n = self.config.tile
-        return m * n if self.config.split > 1 else 0
+        """Sums in shared memory that other blocks of the cluster leave there."""
+        return (self.config.split - 1) * self.shares * ROWS * self.columns * CONSUMERS
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -260,8 +299,9 @@ class HopperPlan:
     def tiled_mma(self) -> Any:
         """The instruction, and the warpgroups that repeat it."""
         return operations.make_trivial_tiled_mma(
-            *self.types[:2], self.major(0), self.major(1), self.acc, (self.config.owners, 1, 1),
-            (ROWS, self.tile[1]),
+            *self.types[:2], self.major(0), self.major(1), self.acc,
+            (1, CONSUMERS, 1) if self.config.beside else (self.config.owners, 1, 1),
+            (ROWS, self.pieces[1]),
         )  # fmt: skip
 
     def part_mma(self) -> Any:
@@ -285,6 +325,12 @@ class HopperPlan:
             dtype, kind, (ROWS, columns), self.buffers * CONSUMERS
         )
 
+    def policy(self, which: int) -> Any:
+        """How L2 keeps what is loaded of A or B."""
+        if not self.config.once:
+            return None
+        return "evict_first" if which == (0 if self.config.transposed else 1) else "evict_last"
+
     def operand_atom(self, t: Any, which: int) -> Any:
         """How tiles of A or B are loaded, and the tensor of their coordinates."""
         blocks = self.config.cluster[1 - which]
@@ -292,7 +338,10 @@ class HopperPlan:
             cpasync.CopyBulkTensorTileG2SOp()
         )  # fmt: skip
         layout = cute.slice_(self.operand_smem(which), (None, None, 0))
-        return cpasync.make_tiled_tma_atom(op, t, layout, (self.tile[which], self.tile[2]), blocks)
+        return cpasync.make_tiled_tma_atom(
+            op, t, layout, (self.tile[which], self.tile[2]), blocks,
+            l2_promotion=f"{self.config.promote}b",
+        )  # fmt: skip
 
     def part_atom(self, t: Any, columns: int, loaded: bool) -> Any:
         """How parts of another matrix are loaded or stored."""

@@ -3,8 +3,8 @@
 """Which steps along k of which tiles are a block's, and how its sums get to the block that finishes
 a tile: `share` for Hopper.
 
-Split: the blocks of a cluster share each of the cluster's tiles. The last of them finishes it, and
-reads what the others have left in their shared memory.
+Split: the blocks of a cluster share each of the cluster's tiles. Each of them finishes some parts
+of it, and gets the sums of those from the others in its shared memory.
 
 Stream: the first tiles, between one and two for each cluster, stand in one line, of which each
 cluster takes an equal part, beginning at its end, as `share` explains; then clusters take whole
@@ -25,7 +25,7 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import cute, pipeline
-from opencute.kernels.gemm.sm90_plan import CONSUMERS
+from opencute.kernels.gemm.sm90_plan import CONSUMERS, ROWS
 
 __all__ = ["ClusterSums", "MemorySums", "Work"]
 
@@ -71,6 +71,10 @@ class Work:
     def more(self) -> Any:
         """Whether there is anything left to do."""
         return (self.end > self.begin) | (self.next < self.total)
+
+    def goes_on(self) -> Any:
+        """Whether there is another tile after this one, of a split."""
+        return self.next + self.clusters < self.total
 
     def part(self) -> tuple[Any, Any, Any]:
         """Number of a tile, first of its steps, and how many of them."""
@@ -129,16 +133,23 @@ def _rows(t: Any, index: Any) -> Any:
 class MemorySums:
     """Sums in global memory, and the flags that say they are there.
 
+    A flag is up while it is the call's own number, and whoever has waited for it takes it down: so
+    nobody has to take them down before, and what another call has left there says nothing.
+
     Args:
         sums: (4, 128, vectors, warpgroups of all blocks).
-        flags: (warpgroups of all blocks,).
+        flags: (warpgroups of all blocks,), with anything in them but `tag`.
+        tag: the call's own number, not 0.
         work: of this block.
         barrier: where a warpgroup meets.
         who: index of the warpgroup, and of the thread in it.
     """
 
-    def __init__(self, sums: Any, flags: Any, work: Any, barrier: Any, who: Any) -> None:
-        self.sums, self.flags, self.work, self.barrier = sums, flags, work, barrier
+    def __init__(
+        self, sums: Any, flags: Any, tag: Any, work: Any, barrier: Any, who: Any
+    ) -> None:  # fmt: skip
+        self.sums, self.flags, self.tag = sums, flags, tag
+        self.work, self.barrier = work, barrier
         self.group, self.tid = who
         across, down = work.plan.config.cluster
         self.cells = across * down
@@ -155,9 +166,6 @@ class MemorySums:
         """Add what clusters before this one have left of the same tile, nearest first."""
         _take(self, acc, tile)
 
-    def leave(self) -> None:
-        """Nothing: global memory stays."""
-
 
 @cute.jit
 def _give(sums: cutlass.Constexpr, acc: Any):
@@ -165,7 +173,7 @@ def _give(sums: cutlass.Constexpr, acc: Any):
     write(acc, _rows(sums.sums, at), sums.tid)
     sums.barrier.arrive_and_wait()
     if sums.tid == 0:
-        cute.arch.store(sums.flags.iterator + at, 1, sem="release", scope="gpu")
+        cute.arch.store(sums.flags.iterator + at, sums.tag, sem="release", scope="gpu")
 
 
 @cute.jit
@@ -178,8 +186,9 @@ def _take(sums: cutlass.Constexpr, acc: Any, tile: Any):
         at = sums.index(cluster)
         if sums.tid == 0:
             flag = sums.flags.iterator + at
-            while cute.arch.load(flag, cutlass.Int32, sem="acquire", scope="gpu") == 0:
+            while cute.arch.load(flag, cutlass.Int64, sem="acquire", scope="gpu") != sums.tag:
                 pass
+            cute.arch.store(flag, cutlass.Int64(0), sem="relaxed", scope="gpu")
         sums.barrier.arrive_and_wait()
         add(acc, _rows(sums.sums, at), sums.tid)
 
@@ -205,78 +214,95 @@ def add(acc: Any, others: Any, tid: Any):
 
 
 class ClusterSums:
-    """Sums in the shared memory of a cluster's blocks.
+    """Sums in the shared memory of a cluster's blocks: each gets those that it finishes.
 
     Args:
         smem: the allocator.
         plan: the plan.
         who: index of the warpgroup, and of the thread in it.
-        rank: of the block.
+        work: of this block.
     """
 
-    def __init__(self, smem: Any, plan: Any, who: Any, rank: Any) -> None:
-        self.plan, self.rank = plan, rank
+    def __init__(self, smem: Any, plan: Any, who: Any, work: Any) -> None:
+        self.plan, self.work, self.rank = plan, work, work.rank
         self.group, self.tid = who
-        self.slot = smem.allocate_tensor(plan.acc, sums_layout(plan.sums, CONSUMERS), 16)
+        others = plan.config.split - 1
+        self.values = ROWS * plan.columns // 128  # a thread's of a part
+        self.slot = smem.allocate_tensor(
+            plan.acc, sums_layout(self.values * plan.shares, CONSUMERS * others), 16
+        )
         self.turn = cutlass.Int32(0)
         kind = pipeline.PipelineOp.AsyncThread
-        count = lambda n: pipeline.CooperativeGroup(pipeline.Agent.Thread, n)  # noqa: E731
-        self.ready = pipeline.MbarrierArray(
-            None, CONSUMERS, (kind, count(4 * (plan.config.split - 1)))
-        )
-        self.read = pipeline.MbarrierArray(None, CONSUMERS, (kind, count(4)))
+        arrivals = pipeline.CooperativeGroup(pipeline.Agent.Thread, 4 * others)
+        self.ready = pipeline.MbarrierArray(None, CONSUMERS, (kind, arrivals))
+        self.read = pipeline.MbarrierArray(None, CONSUMERS, (kind, arrivals))
 
     def init(self) -> None:
         """Make the barriers, by one thread."""
         self.ready.init()
         self.read.init()
 
-    def give(self, acc: Any) -> None:
-        """Leave sums for the last block."""
-        _give_near(self, acc)
+    def exchange(self, acc: Any) -> Any:
+        """The sums of what this block finishes, of all blocks, for some of this one's."""
+        mine = cute.make_rmem_tensor((self.values * self.plan.shares,), acc.element_type)
+        _give_near(self, acc, mine)
+        _take_near(self, mine)
         self.turn = self.turn + 1
+        return mine
 
-    def take(self, acc: Any, tile: Any) -> None:
-        """Add what the other blocks have left, in their order."""
-        _take_near(self, acc)
-        self.turn = self.turn + 1
+    def other(self, index: Any) -> Any:
+        """Rank of one of the other blocks."""
+        return index + cute.where(index < self.rank, 0, 1)
 
-    def leave(self) -> None:
-        """A block stays until its sums have been read."""
-        _wait_read(self)
+    def from_block(self, index: Any) -> Any:
+        """Which of a block's slots one of the other blocks, or this warpgroup of it, writes."""
+        return index * CONSUMERS + self.group
 
 
 @cute.jit
-def _wait_read(sums: Any):
-    if sums.rank < sums.plan.config.split - 1:
-        sums.read.wait(sums.group, (sums.turn & 1) ^ 1)
-
-
-@cute.jit
-def _give_near(sums: Any, acc: Any):
+def _give_near(sums: cutlass.Constexpr, acc: Any, mine: Any):
+    """Write what other blocks finish to their shared memory, and tell them."""
+    plan, values = sums.plan, sums.values
+    split = plan.config.split
     sums.read.wait(sums.group, (sums.turn & 1) ^ 1)
-    write(acc, _rows(sums.slot, sums.group), sums.tid)
-    cute.arch.fence_acq_rel_cluster()
-    cute.arch.sync_warp()
-    if cute.arch.lane_idx() == 0:
-        sums.ready.arrive(sums.group, sums.plan.config.split - 1)
-
-
-@cute.jit
-def _take_near(sums: Any, acc: Any):
-    sums.ready.wait(sums.group, sums.turn & 1)
-    cute.arch.fence_acq_rel_cluster()
-    for rank in cutlass.range_constexpr(sums.plan.config.split - 1):
-        far = cute.arch.map_dsmem_ptr(sums.slot.iterator, rank)
-        others = cute.make_tensor(far, sums.slot.layout)
-        add(acc, _rows(others, sums.group), sums.tid)
-    # A release of the block's scope alone would let an arrival overtake the reads: the other block
-    # may then be gone, with its shared memory, before they are served.
+    for rank in cutlass.range_constexpr(split):
+        parts = range(rank, plan.parts, split)
+        own = [acc[part * values + i] for part in parts for i in range(values)]
+        if rank == sums.rank:
+            for i in cutlass.range_constexpr(len(own)):
+                mine[i] = own[i]
+        else:
+            far = cute.make_tensor(
+                cute.arch.map_dsmem_ptr(sums.slot.iterator, rank), sums.slot.layout
+            )
+            into = _rows(far, sums.from_block(sums.rank - cute.where(sums.rank > rank, 1, 0)))
+            held = cute.make_rmem_tensor((_VEC,), acc.element_type)
+            for i in cutlass.range_constexpr(len(own) // _VEC):
+                for j in cutlass.range_constexpr(_VEC):
+                    held[j] = own[i * _VEC + j]
+                cute.autovec_copy(held, into[None, sums.tid, i])
     cute.arch.fence_acq_rel_cluster()
     cute.arch.sync_warp()
     lane = cute.arch.lane_idx()
-    if lane < sums.plan.config.split - 1:
-        sums.read.arrive(sums.group, lane)
+    if lane < split - 1:
+        sums.ready.arrive(sums.group, sums.other(lane))
+
+
+@cute.jit
+def _take_near(sums: cutlass.Constexpr, mine: Any):
+    """Add what other blocks have left, in their order."""
+    split = sums.plan.config.split
+    sums.ready.wait(sums.group, sums.turn & 1)
+    cute.arch.fence_acq_rel_cluster()
+    for i in cutlass.range_constexpr(split - 1):
+        add(mine, _rows(sums.slot, sums.from_block(i)), sums.tid)
+    # Those who have more to give may write again. When there is no more, they may be gone.
+    if sums.work.goes_on():
+        cute.arch.fence_acq_rel_cluster()
+        cute.arch.sync_warp()
+        lane = cute.arch.lane_idx()
+        if lane < split - 1:
+            sums.read.arrive(sums.group, sums.other(lane))
 
 
 def sums_layout(sums: int, groups: Any) -> Any:

@@ -25,6 +25,7 @@ from opencute.kernels.gemm.sm90 import (
     multiply_twice,
     operand_parts,
     prepared,
+    skewed,
 )
 from opencute.kernels.gemm.sm90_epilogue import (
     Epilogue,
@@ -55,6 +56,7 @@ def hopper_shared_kernel(
     columns: cutlass.Int32,
     sums: Any,
     flags: Any,
+    tag: Any,
     plan: cutlass.Constexpr[HopperPlan],
 ):
     """A cluster for some parts of tiles of D."""
@@ -63,6 +65,10 @@ def hopper_shared_kernel(
     warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     config = plan.config
     cluster = cute.make_layout((*config.cluster, 1))
+    if warp == 4 * CONSUMERS:
+        for atom in (atom_a, atom_b, atom_d):
+            if cutlass.const_expr(atom is not None):
+                cpasync.prefetch_descriptor(atom)
     smem = utils.SmemAllocator()
     sA, sB = (
         smem.allocate_tensor(plan.types[i], s.outer, 1024, swizzle=s.inner)
@@ -79,7 +85,7 @@ def hopper_shared_kernel(
     work = Work(params, cute.ceil_div(mA.shape[1], plan.tile[2]), plan)
     near = None
     if cutlass.const_expr(config.split > 1):
-        near = ClusterSums(smem, plan, (group, tid % 128), work.rank)
+        near = ClusterSums(smem, plan, (group, tid % 128), work)
     if warp == 0:
         with cute.arch.elect_one():
             if cutlass.const_expr(full is not None):
@@ -87,11 +93,11 @@ def hopper_shared_kernel(
             if cutlass.const_expr(near is not None):
                 near.init()
     pipeline.pipeline_init_arrive(cluster_shape_mn=config.blocks, is_relaxed=True)
-    if warp == 0:
-        for atom in (atom_a, atom_b, atom_d):
-            if cutlass.const_expr(atom is not None):
-                cpasync.prefetch_descriptor(atom)
-    pipeline.pipeline_init_wait(cluster_shape_mn=config.blocks)
+    if cutlass.const_expr(config.split > 1):
+        # What is loaded is the block's own: that other blocks have begun counts with sums only.
+        cute.arch.sync_threads()
+    else:
+        pipeline.pipeline_init_wait(cluster_shape_mn=config.blocks)
     if group == CONSUMERS:
         cute.arch.setmaxregister_decrease(LOADER_REGISTERS)
         if warp == 4 * CONSUMERS:
@@ -103,14 +109,21 @@ def hopper_shared_kernel(
                 for i, (atom, m, s) in enumerate(((atom_a, mA, sA), (atom_b, mB, sB)))
             )
             produce(loads, work, operands, plan)
+        if cutlass.const_expr(config.split > 1):
+            pipeline.pipeline_init_wait(cluster_shape_mn=config.blocks)
     else:
         cute.arch.setmaxregister_increase(CONSUMER_REGISTERS)
         epilogue = Epilogue(
             plan, (group, tid % 128), matrices, full, extra, (mA.shape[0], columns), part_mma
         )
+        if cutlass.const_expr(config.split > 1):
+            pipeline.pipeline_init_wait(cluster_shape_mn=config.blocks)
+            epilogue.rank = work.rank
         others = near
         if cutlass.const_expr(near is None):
-            others = MemorySums(sums, flags, work, epilogue.barrier, (group, tid % 128))
+            others = MemorySums(
+                sums, flags, tag, work, epilogue.barrier, (group, tid % 128)
+            )  # fmt: skip
         consume(loads, work, (sA, sB), mma, group, epilogue, others, plan)
 
 
@@ -122,15 +135,17 @@ def produce(loads: Any, work: Any, operands: Any, plan: cutlass.Constexpr[Hopper
         number, first, count = work.part()
         tile = work.place(number)
         for step in range(count):
+            k = first + skewed(step, count, work.cluster, plan)
             loads.producer_acquire(state)
             for i in cutlass.range_constexpr(2):
                 atom, coords, into, mask = operands[i]
                 cute.copy(
                     atom,
-                    coords[None, tile[i], first + step, 0 if plan.shared[i] else tile[2]],
+                    coords[None, tile[i], k, 0 if plan.shared[i] else tile[2]],
                     into[None, state.index],
                     tma_bar_ptr=loads.producer_get_barrier(state),
                     mcast_mask=mask,
+                    cache_policy=plan.policy(i),
                 )
             loads.producer_commit(state)
             state.advance()
@@ -153,7 +168,7 @@ def consume(
     while work.more():
         number, first, count = work.part()
         tile = work.place(number)
-        finishes = work.finishes(first, count)
+        finishes = cutlass.const_expr(plan.config.split > 1) or work.finishes(first, count)
         if finishes:
             start_tile(epilogue, tile, plan)
         if cutlass.const_expr(plan.config.twice):
@@ -162,7 +177,10 @@ def consume(
         else:
             total = acc
             multiply(loads, state, count, mma, acc, rA, rB, None, None)
-        if finishes:
+        if cutlass.const_expr(plan.config.split > 1):
+            finish_tile(others.exchange(total), epilogue, tile, turn, plan)
+            turn = turn + 1
+        elif finishes:
             if first > 0:
                 others.take(total, number)
             finish_tile(total, epilogue, tile, turn, plan)
@@ -171,7 +189,6 @@ def consume(
             others.give(total)
         work.advance()
     leave(epilogue)
-    others.leave()
 
 
 @cute.jit
@@ -182,6 +199,7 @@ def hopper_shared_gemm(
     extra: Any,
     sums: Any,
     flags: Any,
+    tag: Any,
     plan: cutlass.Constexpr[HopperPlan],
 ):
     """Launch the kernel.
@@ -189,7 +207,8 @@ def hopper_shared_gemm(
     Args:
         a, b, d, extra: as for `hopper_gemm`.
         sums: with a stream, memory for the sums of all blocks, else None.
-        flags: zeros, one for each warpgroup that multiplies, else None.
+        flags: anything, one of 64 bits for each warpgroup that multiplies, else None.
+        tag: with a stream, a number of 64 bits that is in none of those, else None.
     """
     matrices, mma, params = prepared(a, b, d, extra, plan)
     grid = [*plan.config.blocks, plan.clusters]
@@ -198,7 +217,7 @@ def hopper_shared_gemm(
     if cutlass.const_expr(sums is not None):
         layout = sums_layout(plan.sums, flags.shape[0])
         sums = cute.make_tensor(sums.iterator.align(16), layout)
-    hopper_shared_kernel(*matrices, params, *mma, b.shape[1], sums, flags, plan).launch(
+    hopper_shared_kernel(*matrices, params, *mma, b.shape[1], sums, flags, tag, plan).launch(
         grid=grid, block=[plan.threads, 1, 1], cluster=[*plan.config.blocks, 1],
         min_blocks_per_mp=1,
     )  # fmt: skip

@@ -234,6 +234,7 @@ def make_tiled_tma_atom(
     num_multicast: Any = 1,
     *,
     internal_type: Any = None,
+    l2_promotion: str = "128b",
     loc: Any = None,
     ip: Any = None,
 ) -> TmaInfo:
@@ -249,6 +250,8 @@ def make_tiled_tma_atom(
         cta_tiler: extents of the tile in the first modes of the tensor.
         num_multicast: blocks that share a tile, for the multicast operation.
         internal_type: element type of the tensor map, if it is another one.
+        l2_promotion: bytes that L2 brings at once where a tile needs any of them: "none", "64b",
+            "128b" or "256b".
 
     Raises:
         LayoutError: no tensor map describes such tiles.
@@ -257,12 +260,14 @@ def make_tiled_tma_atom(
     tensor = global_tensor(gmem_tensor)
     tiler = tuple(cta_tiler) if isinstance(cta_tiler, list) else cta_tiler
     to_modes = la.composition(la.make_identity_layout(tensor.layout.shape), tiler)
-    return make_tma_info(op, tensor, smem_layout, to_modes, num_multicast, internal_type)
+    return make_tma_info(
+        op, tensor, smem_layout, to_modes, num_multicast, internal_type, l2_promotion
+    )  # fmt: skip
 
 
 def make_tma_info(
     op: Any, tensor: TracedTensor, smem_layout: Any, to_modes: Layout, num_multicast: Any,
-    internal_type: Any,
+    internal_type: Any, l2_promotion: str = "128b",
 ) -> TmaInfo:  # fmt: skip
     """`make_tiled_tma_atom` for any map from the tile's elements to the tensor's modes."""
     if not isinstance(op, TmaOp):
@@ -287,7 +292,7 @@ def make_tma_info(
     smem, swizzle = shared_layout(smem_layout, la.size(to_modes))
     plan = make_plan(tensor.layout, smem, to_modes, element_bits(element), element_bits(inner))
     try:
-        tile = Tile(word, box_of(plan, count), swizzle=swizzle)
+        tile = Tile(word, box_of(plan, count), swizzle=swizzle, l2=l2_promotion)
     except ArgumentError as e:
         _check_width(inner, plan, swizzle)
         raise LayoutError(
