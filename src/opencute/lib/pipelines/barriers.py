@@ -96,6 +96,11 @@ class MbarrierArray:
         """A pointer to a buffer's barrier."""
         return self.barrier_storage + index
 
+    def _scoped(self) -> dict[str, str]:
+        """The scope for functions of `cute.arch`, where it is not theirs anyhow: kernels put
+        functions of their own in the place of these, which know no scope."""
+        return {"scope": self.scope} if self.scope else {}
+
     def init(self, *, loc: Any = None, ip: Any = None) -> None:
         """Make the barriers; one thread does that."""
         for i in range(self.num_stages):
@@ -114,9 +119,9 @@ class MbarrierArray:
         elif self.op_type is PipelineOp.AsyncLoad:
             cute.arch.cp_async_mbarrier_arrive_noinc(ptr)
         elif dst is None:
-            cute.arch.mbarrier_arrive(ptr, scope=self.scope)
+            cute.arch.mbarrier_arrive(ptr, **self._scoped())
         else:
-            cute.arch.mbarrier_arrive(ptr, dst, scope=self.scope)
+            cute.arch.mbarrier_arrive(ptr, dst, **self._scoped())
 
     def arrive_and_expect_tx(
         self, index: Any, tx_count: Any, *, loc: Any = None, ip: Any = None
@@ -126,11 +131,11 @@ class MbarrierArray:
 
     def wait(self, index: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> None:
         """Wait until the phase of a buffer's barrier is complete."""
-        cute.arch.mbarrier_wait(self.get_barrier(index), phase, scope=self.scope)
+        cute.arch.mbarrier_wait(self.get_barrier(index), phase, **self._scoped())
 
     def try_wait(self, index: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """Whether the phase is complete, as Boolean; may rest for a moment."""
-        return cute.arch.mbarrier_try_wait(self.get_barrier(index), phase, scope=self.scope)
+        return cute.arch.mbarrier_try_wait(self.get_barrier(index), phase, **self._scoped())
 
 
 @cute.jit
