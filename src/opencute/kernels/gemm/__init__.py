@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from opencute.kernels.gemm.anywhere.few import FewConfig
 from opencute.kernels.gemm.config import GemmConfig
+from opencute.kernels.gemm.few import FewConfig
 from opencute.kernels.gemm.gemv import GemvConfig
 from opencute.kernels.gemm.interface import gemm
 from opencute.kernels.gemm.sm90_plan import HopperConfig

@@ -15,14 +15,8 @@ from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements, zeros
 from opencute.kernels.checked import checked
 from opencute.kernels.gemm.activations import ACTIVATIONS
-from opencute.kernels.gemm.anywhere.few import (
-    FewConfig,
-    FewPlan,
-    few_heuristic,
-    few_product,
-    few_room,
-)
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
+from opencute.kernels.gemm.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
 from opencute.kernels.gemm.gemv import GemvConfig, GemvPlan, gemv, gemv_heuristic
 from opencute.kernels.gemm.sm80 import (
     TensorCorePlan,

@@ -22,7 +22,7 @@ from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements
-from opencute.kernels.gemm.anywhere.pad import pad
+from opencute.kernels.gemm.pad import pad
 from opencute.kernels.gemm.sm90 import hopper_gemm
 from opencute.kernels.gemm.sm90_choice import hopper_heuristic
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperConfig, HopperPlan
