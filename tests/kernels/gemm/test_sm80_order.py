@@ -66,7 +66,7 @@ def test_reads_are_early_and_apart(order: Order) -> None:
             and (p.m == read.m if read.what == "A" else p.n - p.n % order.pair == read.n)
         )  # fmt: skip
         assert first - number >= min(order.ahead, per_step // 2)
-    gap = min(order.gap, per_step * order.steps // len(reads))
+    gap = min(order.gap, per_step * order.steps // len(reads)) if order.ahead else 0
     assert all(b[0] - a[0] >= gap for a, b in pairwise(reads))
     assert reads[-1][0] + gap <= reads[0][0] + per_step * order.steps  # the next tile's first one
 
