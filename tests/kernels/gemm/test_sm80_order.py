@@ -32,7 +32,7 @@ def three_trips(order: Order) -> list[tuple[int, Event]]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(orders())
 def test_every_product_finds_what_it_needs(order: Order) -> None:
     held: set[tuple[int, Event]] = set()
@@ -53,7 +53,7 @@ def test_every_product_finds_what_it_needs(order: Order) -> None:
     assert len(products) == len(set(products)) == 3 * order.m * order.n * order.steps
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(orders())
 def test_reads_are_early_and_apart(order: Order) -> None:
     per_step = order.m * order.n
@@ -71,7 +71,7 @@ def test_reads_are_early_and_apart(order: Order) -> None:
     assert reads[-1][0] + gap <= reads[0][0] + per_step * order.steps  # the next tile's first one
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(orders())
 def test_each_copy_is_started_once_and_before_the_wait(order: Order) -> None:
     trip = order.trip()
