@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention for decoding beside torch, and beside the time that its bytes take to copy.
 
-    python benchmarks/decode.py [--only heads,pages,latent] [--search] [--json FILE]
+    python benchmarks/decode.py [--only heads,narrow,pages,latent] [--search] [--json FILE]
 
 Floors: bytes of the cache over the bandwidth of a copy, both ways counted; with a latent cache also
 2 (576 + 512) operations for each key and row over 800 Tflop/s. Calls are CUDA graphs of one call,
@@ -33,8 +33,14 @@ from opencute.kernels.mla import mla_decode  # noqa: E402
 HEADS = (
     (64, 8192, 32, 8, 128), (128, 8192, 32, 8, 128), (16, 8192, 32, 8, 128),
     (1, 131072, 32, 8, 128), (8, 4096, 32, 32, 128), (64, 8192, 64, 8, 64),
-    (32, 8192, 32, 1, 128), (4, 1000, 32, 8, 128),
+    (32, 8192, 32, 1, 128), (4, 1000, 32, 8, 128), (1, 32768, 32, 8, 128), (32, 4096, 32, 8, 256),
 )  # fmt: skip
+NARROW = (
+    (64, 8192, 32, 8, 128),
+    (1, 32768, 32, 8, 128),
+    (8, 8192, 64, 8, 128),
+    (32, 4096, 32, 8, 256),
+)
 SCALE = 192**-0.5
 LATENT = ((128, 8192, 128), (64, 8192, 128), (128, 8192, 64), (128, 8192, 16), (1, 65536, 128))
 
@@ -123,6 +129,39 @@ def heads(options, bandwidth, page=None):
         del q, k, v, views, outs, functions
 
 
+def narrow(options, bandwidth):
+    """Keys and values of e4m3 with a scale, beside torch on what they stand for."""
+    for size in NARROW:
+        b, s, h, hk, d = size
+        q = random(b, 1, h, d)
+        k, v = (random(b, s, hk, d).to(torch.float8_e4m3fn) for _ in range(2))
+        lengths = torch.full((b,), s, dtype=torch.int32, device="cuda")
+        scales = torch.rand(hk, device="cuda") + 0.5
+        wide = k.to(q.dtype) * scales.to(q.dtype)[:, None], v.to(q.dtype)
+        views = [x.transpose(1, 2) for x in (q, *wide)]
+        outs = {
+            "torch": F.scaled_dot_product_attention(*views, enable_gqa=True).transpose(1, 2),
+            "ours": torch.zeros_like(q),
+        }
+        del wide, views
+
+        def ours(config=None, q=q, k=k, v=v, n=lengths, c=scales, out=outs["ours"]):
+            return decode_attention(q, k, v, n, k_scale=c, out=out, config=config)
+
+        functions = {"ours": graphed(ours)}
+        functions["ours"]()
+        torch.cuda.synchronize()
+        work = Work(h // hk, d, s, b * hk, None, multiprocessors(q), 8)
+        smem = utils.get_smem_capacity_in_bytes()
+        print("   ", heuristic(work, smem))
+        yield measure(
+            f"e4m3 {'x'.join(map(str, size))}", functions, outs,
+            2.0 * b * s * hk * d / bandwidth, search_space(work, smem) if options.search else (),
+            ours,
+        )  # fmt: skip
+        del q, k, v, outs, functions
+
+
 def paged(options, bandwidth):
     """The same from pages of 16 and of 64 keys."""
     for page in (16, 64):
@@ -164,7 +203,7 @@ def latent(options, bandwidth):
         del cache, pages, outs, functions
 
 
-PARTS = {"heads": heads, "pages": paged, "latent": latent}
+PARTS = {"heads": heads, "narrow": narrow, "pages": paged, "latent": latent}
 
 
 def main():

@@ -26,7 +26,7 @@ from timing import burst, copy_bandwidth, flushed, graphed  # noqa: E402
 from opencute.base.errors import OpenCuTeError  # noqa: E402 - after the path is set
 from opencute.kernels import cross_entropy as ce  # noqa: E402
 from opencute.kernels import norm, reduce, scan, softmax, transpose  # noqa: E402
-from opencute.kernels.norm.sm90 import ClusterRows  # noqa: E402
+from opencute.kernels.norm.sm90 import ClusterRows, ring_space  # noqa: E402
 from opencute.kernels.row_config import search_space  # noqa: E402
 
 
@@ -197,6 +197,7 @@ def measure(m, n, dtype, bandwidth, search, only):
                     ClusterRows(threads, 16 // x_bytes(dtype), blocks)
                     for threads in (128, 256, 512, 1024) for blocks in (2, 4, 8)
                 ]  # fmt: skip
+                configs += ring_space(n, 16 // x_bytes(dtype), x_bytes(dtype))
             for config in configs:
                 try:
                     fn = graphed(lambda ours=ours, config=config: ours(config))

@@ -31,7 +31,8 @@ pytestmark = pytest.mark.t1
 ARCHITECTURES = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
 PACKAGES = ["cross_entropy", "norm", "reduce", "scan", "softmax", "transpose"]
 NARROW = {
-    "cross_entropy", "reduce_along", "reduce_across", "scan_along", "scan_across", "scan_tiles",
+    "cross_entropy", "reduce_along", "reduce_across", "scan_along", "scan_across",
+    "scan_across_tiles", "scan_tiles",
 }  # fmt: skip
 """Launchers that also read or write single numbers: losses, results, sums of parts."""
 
@@ -65,6 +66,7 @@ def _moves() -> None:
     reduce.argmax(_x(8192, np.float32), 0)
     scan.cumsum(_x(8192), 1)
     scan.cumsum(_x(8192), 0)
+    scan.cumsum(_x(256, m=200), 0)
     scan.cumsum(_x(1 << 17, m=1), 1)
 
 
@@ -84,6 +86,7 @@ UNALIGNED: dict[str, Callable[[], Any]] = {
 
 def _modules() -> list[Any]:
     names = [f"{p}.{m}" for p in PACKAGES for m in ("interface", "sm80")]
+    names.append("scan.sm80_across")
     return [
         importlib.import_module(f"opencute.kernels.{n}") for n in (*names, "norm.sm80_backward")
     ]

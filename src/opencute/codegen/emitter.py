@@ -26,6 +26,9 @@ from opencute.ir.types import Type, VectorType
 __all__ = ["Emitter", "ModuleText", "OpPrinter"]
 
 
+_UNNAMED = 4  # members of a structure
+
+
 class ModuleText:
     """What functions of one module share: declarations, globals, metadata.
 
@@ -41,6 +44,7 @@ class ModuleText:
         self.libraries: dict[str, None] = {}
         """PTX of device functions, as it is."""
         self.attributes: dict[str, int] = {}
+        self.structs: dict[str, str] = {}
         self.functions: list[str] = []
 
     def declare(self, text: str) -> None:
@@ -52,6 +56,14 @@ class ModuleText:
         if text not in self.globals:
             self.globals[text] = f"@{prefix}{len(self.globals)}"
         return self.globals[text]
+
+    def struct(self, types: Sequence[str]) -> str:
+        """A structure of some types. A large one gets a name: it is written for each member that is
+        taken out of it, and LLVM reads that as often."""
+        body = "{ " + ", ".join(types) + " }"
+        if len(types) <= _UNNAMED:
+            return body
+        return self.structs.setdefault(body, f"%s{len(self.structs)}")
 
     def attribute_group(self, text: str) -> str:
         """``#n`` for a list of function attributes."""

@@ -103,6 +103,7 @@ def _assemble(text: ModuleText) -> str:
     lines = ['target triple = "nvptx64-nvidia-cuda"']
     for library in text.libraries:
         lines += [f'module asm "{_escaped(line)}"' for line in library.splitlines()]
+    lines += [f"{name} = type {body}" for body, name in text.structs.items()]
     lines += [f"{name} = {body}" for body, name in text.globals.items()]
     library = libdevice_text(tuple(text.libdevice)) if text.libdevice else ""
     lines.append(library)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from opencute.base.errors import ToolchainError
 from opencute.codegen.emitter import Emitter, OpPrinter
-from opencute.codegen.llvm_types import llvm_type, mangled
-from opencute.ir.attributes import DenseI32Attr, DialectAttr
+from opencute.codegen.llvm_types import constant_text, llvm_type, mangled
+from opencute.ir.attributes import Attribute, DenseAttr, DenseI32Attr, DialectAttr
+from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Op
 from opencute.ir.types import VectorType
 
@@ -54,6 +55,13 @@ def _shuffle(e: Emitter, op: Op) -> None:
     assert isinstance(mask, DenseI32Attr)
     a, b = op.operands
     assert isinstance(a.type, VectorType) and isinstance(b.type, VectorType)
+    known = constant_of(a), constant_of(b)
+    if isinstance(known[0], DenseAttr) and isinstance(known[1], DenseAttr):
+        items = [*_items(known[0]), *_items(known[1])]
+        e.names[op.results[0]] = constant_text(
+            DenseAttr(tuple([items[max(m, 0)] for m in mask.values]), op.results[0].type)
+        )
+        return
     if a in e.parts and b in e.parts and min(mask.values) >= 0:
         both = e.parts[a] + e.parts[b]
         e.parts[op.results[0]] = [both[m] for m in mask.values]
@@ -66,6 +74,12 @@ def _shuffle(e: Emitter, op: Op) -> None:
         values = [m if m < a.type.length else m + shift for m in values]
     lanes = ", ".join("i32 poison" if m < 0 else f"i32 {m}" for m in values)
     e.emit(op.results[0], f"shufflevector {first}, {second}, <{len(values)} x i32> <{lanes}>")
+
+
+def _items(value: DenseAttr) -> tuple[Attribute, ...]:
+    """The elements of a constant vector."""
+    assert isinstance(value.type, VectorType)
+    return value.items * value.type.length if len(value.items) == 1 else value.items
 
 
 def _widen(e: Emitter, value: str, type: VectorType, length: int) -> str:

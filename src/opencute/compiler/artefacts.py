@@ -46,6 +46,7 @@ from opencute.compiler.options import Options
 from opencute.dialects import builtin
 from opencute.dialects.gpu import LaunchFuncOp
 from opencute.ir.attributes import IntAttr
+from opencute.ir.builder import paused_gc
 from opencute.ir.core import Op
 from opencute.ir.parser import parse
 from opencute.ir.passes import PassRecord
@@ -82,6 +83,8 @@ class Artefacts:
 
     Attributes:
         records: what each pass on the kernels did, once they are lowered.
+        text: the module as text, with source lines where the code keeps them, from who has it
+            anyway; the disk cache goes by it.
 
     Raises:
         VerificationError: the module breaks a rule; nothing unverified reaches LLVM.
@@ -95,6 +98,7 @@ class Artefacts:
         self.options = options
         self.records: list[PassRecord] = []
         self.dump_dir: Path | None = None
+        self.text: str | None = None
         self._passed = 0
         self._given: dict[str, str | bytes] = {}
         self._assembly = number_assembly(module)
@@ -170,6 +174,7 @@ class Artefacts:
             data = file.read_bytes()
             self._given = {stage: data if stage == "cubin" else data.decode()}
 
+    @paused_gc()
     def _verify(self) -> None:
         (verify_functions if self._passed else verify)(self.module)
 
@@ -229,6 +234,7 @@ class Artefacts:
     def _until_ptx(self) -> DeviceCode:
         return self._emit()
 
+    @paused_gc()
     def _emit(self) -> DeviceCode:
         ir, ptx = self._given.get("llvm"), self._given.get("ptx")
         if isinstance(ptx, str):
@@ -292,7 +298,8 @@ class Artefacts:
         elif self.replaced or self.dump_dir is not None:
             code = compile_()
         else:
-            code = cached_device_code(self.module, self.target, self.options, compile_)
+            text, self.text = self.text, None
+            code = cached_device_code(self.module, self.target, self.options, compile_, text)
         if not done:
             meanwhile()
         self.__dict__["device"] = code

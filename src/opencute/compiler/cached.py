@@ -55,11 +55,16 @@ def _source_digest() -> str:
 _digest = ""
 
 
-def cache_key(module: Op, target: Target, options: Options) -> str:
-    """The key of a module's machine code: 64 hex digits."""
+def cache_key(module: Op, target: Target, options: Options, text: str | None = None) -> str:
+    """The key of a module's machine code: 64 hex digits.
+
+    Args:
+        module, target, options: what decides about the code.
+        text: the module as text, with locations if the code keeps lines; printed if omitted.
+    """
     ptxas = find_ptxas()
     facts = {
-        "module": print_op(module, locations=options.line_info),
+        "module": print_op(module, locations=options.line_info) if text is None else text,
         "target": target.name,
         "options": {k: v for k, v in vars(options).items() if k not in _KEPT},
         "tools": [str(ptxas.path), str(ptxas.version), str(llvm_version())],
@@ -70,12 +75,13 @@ def cache_key(module: Op, target: Target, options: Options) -> str:
 
 
 def cached_device_code(
-    module: Op, target: Target, options: Options, compile_: Callable[[], DeviceCode]
-) -> DeviceCode:
-    """The machine code of a module, from the cache or from `compile_`."""
+    module: Op, target: Target, options: Options, compile_: Callable[[], DeviceCode],
+    text: str | None = None,
+) -> DeviceCode:  # fmt: skip
+    """The machine code of a module, from the cache or from `compile_`; `text`: see `cache_key`."""
     if not KNOBS.cache_enabled:
         return compile_()
-    key = cache_key(module, target, options)
+    key = cache_key(module, target, options, text)
     found = default_cache().get(key)
     if found is not None:
         COUNTERS.cache_hits += 1

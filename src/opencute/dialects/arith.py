@@ -19,7 +19,7 @@ from opencute.ir.attributes import (
     IntAttr,
     round_float,
 )
-from opencute.ir.builder import build1
+from opencute.ir.builder import build1, known_here
 from opencute.ir.core import Op, OpResult, Value
 from opencute.ir.declare import ANY, BOOL, FLOAT, INT, Trait, attr, op, operand, result
 from opencute.ir.types import (
@@ -231,6 +231,13 @@ for _name in CASTS:
 
 def constant(value: int | float | bool, type: Type) -> OpResult:
     """A constant of a scalar or vector type: integers wrap at the width, floats are rounded."""
+    known = known_here()
+    key = None
+    if known is not None:
+        key = (type, value or str(value))  # -0.0 == 0.0
+        found = known.get(key)
+        if found is not None:
+            return found
     element = element_type(type)
     if isinstance(element, FloatType):
         item: Attribute = FloatAttr(round_float(float(value), element), element)
@@ -238,7 +245,10 @@ def constant(value: int | float | bool, type: Type) -> OpResult:
         item = IntAttr(_wrap(int(value), element), element)
     if isinstance(type, VectorType):
         item = DenseAttr((item,), type)
-    return build1("arith.constant", (), type, {"value": item})
+    made = build1("arith.constant", (), type, {"value": item})
+    if known is not None:
+        known[key] = made
+    return made
 
 
 def constant_of(value: Attribute, type: Type) -> OpResult:

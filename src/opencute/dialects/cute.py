@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from opencute.arch.copies import COPY_ATOMS
@@ -29,7 +29,7 @@ from opencute.ir.attributes import (
     StringAttr,
     quote,
 )
-from opencute.ir.builder import build, build1
+from opencute.ir.builder import build, build1, known_here
 from opencute.ir.core import Op, OpResult, Value
 from opencute.ir.declare import (
     ANY,
@@ -312,7 +312,8 @@ class PtrAddOp(Op):
     def verify(self) -> None:
         src, dst = self.ptr.type, self.out.type
         assert isinstance(src, PtrType) and isinstance(dst, PtrType)
-        if replace(src, align=1) != replace(dst, align=1):
+        before, after = ((t.element, t.space, t.swizzle) for t in (src, dst))
+        if before != after:
             raise VerificationError(
                 "cute.ptr_add: element, space and swizzle stay as they are",
                 code="OC1446", loc=self.loc, expected=src, found=dst,
@@ -536,10 +537,17 @@ class PrintOp(Op):
 
 def ptr_add(ptr: Value, offset: Value, align: int) -> OpResult:
     """`ptr` moved by `offset` elements; `align` is what is known of the result, in bytes."""
+    known = known_here()
+    key = (ptr, offset, align)
+    if known is not None and (found := known.get(key)) is not None:
+        return found
     t = ptr.type
     assert isinstance(t, PtrType)
     type = PtrType(t.element, t.space, align, t.swizzle)
-    return build1("cute.ptr_add", (ptr, offset), type)
+    made = build1("cute.ptr_add", (ptr, offset), type)
+    if known is not None:
+        known[key] = made
+    return made
 
 
 def recast(ptr: Value, type: PtrType) -> OpResult:

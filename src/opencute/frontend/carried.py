@@ -26,7 +26,7 @@ from opencute.base.errors import TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.cute import PtrType
 from opencute.frontend.state.objects import fill, is_mutable, shell, state_of
-from opencute.frontend.state.value_trees import form, leaves, shaped
+from opencute.frontend.state.value_trees import difference, form, leaves, shaped
 from opencute.frontend.unbound import Unbound
 from opencute.ir.core import Value
 from opencute.ir.types import I32, I64, Type, VectorType
@@ -443,9 +443,15 @@ def _is_custom(x: Any) -> bool:
 
 def _custom(objs: tuple[Any, ...], session: Session) -> Plan:
     trees = [o.__extract_mlir_values__() for o in objs if hasattr(o, "__extract_mlir_values__")]
-    if len(trees) != len(objs) or any(form(t) != form(trees[0]) for t in trees):
+    if len(trees) != len(objs):
         raise NoJoin("objects of different structure cannot be joined", expected=_show(objs[0]),
                      found=_show(objs[-1]))  # fmt: skip
+    other = next((t for t in trees if form(t) != form(trees[0])), None)
+    if other is not None:
+        here, there = difference(trees[0], other)
+        name = type(objs[0]).__name__
+        raise NoJoin("objects of different structure cannot be joined",
+                     expected=f"{name}: {here}", found=f"{name}: {there}")  # fmt: skip
     return Custom(objs[0], [v.type for v in leaves(trees[0])], session)
 
 

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -32,7 +33,8 @@ def extract_mlir_values(obj: Any, *, structured: bool = False) -> Any:
 
     Args:
         obj: a number, tensor, pointer, tuple, list, dict, dataclass or class with the protocol.
-        structured: keep tuples, lists and dicts, with values as their leaves.
+        structured: keep tuples, lists and dicts, with values as their leaves; a dataclass is a
+            dict of its fields.
     """
     if structured:
         return _structure(obj)
@@ -53,6 +55,8 @@ def _structure(obj: Any) -> Any:
         return type(obj)(_structure(v) for v in obj)
     if _has_own(obj):
         return cast("Any", obj).__extract_mlir_values__()
+    if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
+        return {f.name: _structure(getattr(obj, f.name)) for f in dataclasses.fields(obj)}
     values = list(plan_for(obj).values(obj))
     return values[0] if len(values) == 1 else values
 

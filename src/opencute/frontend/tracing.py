@@ -46,6 +46,7 @@ from opencute.frontend.locations import (
 )
 from opencute.frontend.misuse import bound as bound_arguments
 from opencute.frontend.state.links import check, clear
+from opencute.frontend.state.stores import forget_globals
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, TypeAttr
 from opencute.ir.builder import insert_at, locating
 from opencute.ir.core import Block, Op, Value
@@ -162,6 +163,7 @@ def trace_host(
         _count_traces(-1)
         _STATE.trace = before
         forget_frames()
+        forget_globals()
     returned.forget_values()
     return module, returned
 

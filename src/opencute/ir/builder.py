@@ -17,6 +17,7 @@ import gc
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from opencute.base.errors import LanguageError
 from opencute.base.location import Location
@@ -31,6 +32,7 @@ __all__ = [
     "current_block",
     "current_loc",
     "insert_at",
+    "known_here",
     "locating",
     "new_block",
     "paused_gc",
@@ -115,6 +117,25 @@ def paused_gc() -> Generator[None]:
 def current_block() -> Block | None:
     """The block that new operations are appended to, None outside of building."""
     return _STATE.block
+
+
+def known_here() -> dict[Any, OpResult] | None:
+    """While tracing: the values without effects that were built in the current block, by what they
+    are. An operation that would be equal to one of them is not built again, which saves its cost
+    in everything that follows. None elsewhere: passes put operations before those that a block
+    has.
+
+    Only the block's own values: those of the blocks around it, which a nested block sees too, are
+    not known to surround it before the operation that has both is built.
+    """
+    state = _STATE
+    block = state.block
+    if state.locate is None or block is None:
+        return None
+    known = block.known
+    if known is None:
+        known = block.known = {}
+    return known
 
 
 def current_loc() -> Location | None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
+from opencute.base.errors import OpenCuTeError
 from opencute.ir.attributes import Attribute
 from opencute.ir.builder import at_loc, insert_at
 from opencute.ir.core import Block, Op, Value
@@ -203,7 +204,28 @@ class Cleaner(Rewriter):
     def block(self, block: Block) -> None:
         before = self._added, self._scope
         self._added, self._scope = [], self._scope + 1
-        super().block(block)
+        ops = block.ops
+        block.ops = kept = []
+        values, first = self.values, self._first
+        with insert_at(block):
+            for op in ops:
+                if op.name in first:
+                    self._visit(op, block)
+                    continue
+                # As `_visit` does with `_clean`, for what builds nothing here.
+                if values and not values.keys().isdisjoint(op.operands):
+                    op.operands = [values.get(v, v) for v in op.operands]
+                answer = self._answer(op)
+                if answer is None:
+                    op.parent = block
+                    kept.append(op)
+                    if op.regions:
+                        self.regions(op)
+                    continue
+                self.replaced += 1
+                made = (answer,) if isinstance(answer, Value) else answer
+                for old, new in zip(op.results, made, strict=True):
+                    self._replace(old, new)
         # What a block computes is known within it only.
         for key in self._added:
             del self._known[key]
@@ -212,14 +234,23 @@ class Cleaner(Rewriter):
     def _clean(self, op: Op, _: Rewriter) -> Replacement:
         rule = self._first.get(op.name)
         answer = rule(op, self) if rule is not None else None
-        if answer is not None:
-            return answer
-        kind = _kind(op)
+        return self._answer(op) if answer is None else answer
+
+    def _answer(self, op: Op) -> Replacement:
+        """What stands for an operation that no rule has an answer for; None: itself."""
+        kind = _KINDS.get(op.name)
+        if kind is None:
+            kind = _kind(op)
+        if kind == _STAYS:
+            return None
         if kind == _CONSTANT:
             return self.constant(op.attributes["value"], op.results[0].type)
         if kind != _MERGES or op.regions or not op.results:
             return None
-        found = fold(op)
+        try:
+            found = fold(op)
+        except OpenCuTeError as e:
+            raise e.at(op.loc) from e.__cause__
         if found is not None:
             return found if isinstance(found, Value) else self.constant(found, op.results[0].type)
         return self._merge(op)

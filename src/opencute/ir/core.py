@@ -11,7 +11,7 @@ which is enough because every definition stands before its uses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from opencute.base.location import Location
 from opencute.ir.attributes import Attribute, StringAttr, SymbolAttr
@@ -186,9 +186,13 @@ class Op:
 
 
 class Block:
-    """Operations that run one after the other; the last one is the terminator."""
+    """Operations that run one after the other; the last one is the terminator.
 
-    __slots__ = ("args", "ops", "parent")
+    Attributes:
+        known: what was built here while tracing and may be used again; see `builder.known_here`.
+    """
+
+    __slots__ = ("args", "known", "ops", "parent")
 
     def __init__(self, arg_types: Sequence[Type] = ()) -> None:
         self.args: list[BlockArgument] = [
@@ -196,6 +200,7 @@ class Block:
         ]
         self.ops: list[Op] = []
         self.parent: Region | None = None
+        self.known: dict[Any, OpResult] | None = None
 
     def add_argument(self, type: Type, hint: str = "") -> BlockArgument:
         """Append an argument."""

@@ -300,11 +300,13 @@ class Declaration:
             self._check(op)
             return
         # Nothing but types, and names and classes of attributes, decides about these.
-        attributes = op.attributes
-        key = (
-            *[v.type for v in op.operands], None, *[r.type for r in op.results], None, *attributes,
-            *map(type, attributes.values()),
-        )  # fmt: skip
+        attributes, results = op.attributes, op.results
+        first = results[0].type if len(results) == 1 else tuple([r.type for r in results])
+        types = tuple([v.type for v in op.operands])
+        if attributes:
+            key = types, first, *attributes, *map(type, attributes.values())
+        else:
+            key = types, first
         if key not in self._accepted:
             self._check(op)
             if len(self._accepted) < _REMEMBERED:

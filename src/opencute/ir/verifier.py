@@ -78,10 +78,9 @@ class _Verifier:
         decl = declaration(op.name)
         if decl is None:
             raise _error(op, "OC1450", "there is no such operation")
-        visible = self.visible
-        for v in op.operands:
-            if v not in visible:
-                raise self.misplaced(op, v)
+        operands = op.operands
+        if operands and not self.visible.issuperset(operands):
+            raise self.misplaced(op, next(v for v in operands if v not in self.visible))
         try:
             decl.check(op)
             if type(op).verify is not Op.verify:
@@ -99,9 +98,10 @@ class _Verifier:
         """Parents, owners and indices."""
         if block is not None and op.parent is not block:
             raise _error(op, "OC1456", "its parent is not the block that it stands in")
-        if op in self.seen:
+        seen = self.seen
+        if op in seen:
             raise _error(op, "OC1456", "stands in the IR twice")
-        self.seen.add(op)
+        seen.add(op)
         for i, r in enumerate(op.results):
             if r.owner is not op or r.index != i:
                 raise _error(op, "OC1456", f"result {i} belongs to another operation")

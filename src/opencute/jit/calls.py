@@ -149,13 +149,17 @@ class Request:
 def runner_for(request: Request) -> Runner:
     """Compiled code for a request; equal modules share it, also those of several threads."""
     module = request.trace()
-    key = runner_key(module, request)
+    text = _text(module, request)
+    key = _key(text, request)
     with _making_lock:
         lock = _making.setdefault(key, threading.Lock())
     with lock:
         runner = _runners.get(key)
         if runner is None:
-            runner = make_runner(artefacts_of(module, request), request.target)
+            artefacts = artefacts_of(module, request)
+            if request.target.kind != "sim":
+                artefacts.text = text
+            runner = make_runner(artefacts, request.target)
             _runners[key] = runner
             runner.artefacts.keep()
     with _making_lock:
@@ -170,9 +174,17 @@ def _returning(request: Request, runner: Runner) -> Runner:
 
 
 def runner_key(module: Any, request: Request) -> tuple[str, RunTarget, Options]:
-    """Equal for requests that the same compiled code serves. The simulator names lines in its
-    messages, and line information does: equal code of two files is not the same there."""
-    text = print_op(module, locations=request.target.kind == "sim" or request.options.line_info)
+    """Equal for requests that the same compiled code serves."""
+    return _key(_text(module, request), request)
+
+
+def _text(module: Any, request: Request) -> str:
+    """What tells one module from another. The simulator names lines in its messages, and line
+    information does: equal code of two files is not the same there."""
+    return print_op(module, locations=request.target.kind == "sim" or request.options.line_info)
+
+
+def _key(text: str, request: Request) -> tuple[str, RunTarget, Options]:
     digest = hashlib.sha256(text.encode()).hexdigest()
     return (digest, request.target, request.options)
 

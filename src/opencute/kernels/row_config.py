@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opencute.base.errors import ArgumentError
+from opencute.base.interned import interned
 from opencute.kernels.arrays import item_bits, vector_elements
 from opencute.kernels.checked import whole_numbers
 from opencute.lib.long_rows import LongRows
@@ -66,7 +67,7 @@ class RowConfig:
         rows = Rows(n, t, self.vec, self.groups)
         most = min(_MAX_ELEMENTS, _BLOCK_NUMBERS // lanes) // numbers
         if rows.reps * self.vec <= most:
-            return rows
+            return interned(rows)
         if t < 32:
             raise ArgumentError(
                 "a row is too long for part of a warp", code="OC2504",
@@ -77,7 +78,9 @@ class RowConfig:
                 "only one row of a block can be read in chunks", code="OC2504", expected="groups 1",
                 found=self,
             )  # fmt: skip
-        return LongRows(n, t, self.vec, max(min(_CHUNK_ELEMENTS, most // 2) // self.vec, 1))
+        return interned(
+            LongRows(n, t, self.vec, max(min(_CHUNK_ELEMENTS, most // 2) // self.vec, 1))
+        )
 
 
 def heuristic(n: int, vec: int, numbers: int = 1) -> RowConfig:

@@ -98,10 +98,11 @@ class Numeric(metaclass=NumericMeta):
         self.div = 1
         self.nonneg = False
         self.is_index = False
-        value = getattr(value, "__opencute_value__", value)
+        if not isinstance(value, Value):
+            value = getattr(value, "__opencute_value__", value)
         if isinstance(value, Value):
             expected = ir_type(self.dtype)
-            if value.type != expected:
+            if value.type is not expected:
                 raise TypeMismatchError(
                     f"{type(self).__name__} cannot hold this SSA value",
                     code="OC1201", expected=expected, found=value.type,
@@ -550,6 +551,8 @@ def class_of(dtype: Any) -> NumericMeta:
 
 def number_in(x: Any) -> Any:
     """The number that an object stands for, such as a member of a struct in memory; else `x`."""
+    if isinstance(x, Numeric) or type(x) is int:
+        return x
     found = getattr(x, "__opencute_value__", x)
     return found if isinstance(found, Numeric) else x
 

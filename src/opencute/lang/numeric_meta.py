@@ -107,14 +107,16 @@ class NumericMeta(type):
         return cls.__name__
 
 
-_IR_FLOATS = {
-    "f64": ir_types.F64, "f32": ir_types.F32, "f16": ir_types.F16, "bf16": ir_types.BF16,
-}  # fmt: skip
+_IR_TYPES: dict[str, ir_types.Type] = {}
 
 
 def ir_type(dtype: DType) -> ir_types.Type:
     """The IR type of an element type; integers are signless there."""
-    if dtype.is_float:
-        known = _IR_FLOATS.get(dtype.name)
-        return known or ir_types.FloatType(dtype.mlir, dtype.width)
-    return ir_types.IntegerType(dtype.width)
+    known = _IR_TYPES.get(dtype.name)
+    if known is None:
+        if dtype.is_float:
+            known = ir_types.FloatType(dtype.mlir, dtype.width)
+        else:
+            known = ir_types.IntegerType(dtype.width)
+        _IR_TYPES[dtype.name] = known
+    return known

@@ -10,9 +10,10 @@ import operator
 from typing import Any
 
 from opencute.base.errors import LayoutError, TypeMismatchError
-from opencute.dialects import cute, interop
+from opencute.dialects import arith, cute, interop
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
+from opencute.ir.types import I32, I64
 from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type, number_in
 from opencute.layout import Swizzle
 from opencute.numeric.literals import check_fits
@@ -162,7 +163,19 @@ class Pointer:
     def accessed(self) -> None:
         """Raise for what stands where a pointer stands and leads to no elements."""
 
+    def moved(self, count: int) -> Pointer:
+        """The pointer `count` elements further, for a count known at compile time."""
+        if count == 0:
+            return self
+        step = abs(count) * element_bits(self._dtype) // 8
+        known = self._ptr.align
+        steps = arith.constant(count, I32 if -(1 << 31) <= count < 1 << 31 else I64)
+        align = max(math.gcd(known, step) if step else known, 1)
+        return Pointer(cute.ptr_add(self.value, steps, align), self._dtype)
+
     def __add__(self, offset: Any) -> Pointer:
+        if type(offset) is int:
+            return self.moved(offset)
         if isinstance(offset, int) and offset == 0:
             return self
         offset = steps = number_in(offset)
@@ -188,8 +201,10 @@ class Pointer:
     def store(self, value: Any) -> None:
         """Write the element pointed to."""
         numeric: Any = self._dtype
-        check_fits(value, numeric.dtype)
-        cute.store(numeric(value).ir_value(), self.value)
+        if type(value) is not numeric:
+            check_fits(value, numeric.dtype)
+            value = numeric(value)
+        cute.store(value.ir_value(), self.value)
 
     def __extract_mlir_values__(self) -> list[Value]:
         return [self.value]

@@ -88,7 +88,7 @@ def _map(f: Any, x: Any) -> Any:
 
 def _clean(c: Any) -> Any:
     """One entry of a coordinate: None and full slices keep a mode, the rest are integers."""
-    if c is None or c is Ellipsis:
+    if c is None or type(c) is int or c is Ellipsis:
         return c
     if isinstance(c, slice):
         if c == slice(None):
@@ -187,12 +187,13 @@ class TracedTensor(Tensor):
         layout: a Layout or ComposedLayout.
     """
 
-    __slots__ = ("iterator", "layout")
+    __slots__ = ("_places", "iterator", "layout")
     __hash__ = object.__hash__
 
     def __init__(self, iterator: Any, layout: Any) -> None:
         self.iterator = iterator
         self.layout = layout
+        self._places: list[int] | None = None
 
     def __bool__(self) -> bool:
         raise LanguageError(
@@ -318,7 +319,22 @@ class TracedTensor(Tensor):
     def _offset(self, crd: Any) -> Any:
         return self.layout(offset_coord(crd, self.layout))
 
+    def _place(self, crd: int) -> Pointer | None:
+        """Where the element of an index known at compile time is; None where that takes more.
+
+        Kernels visit every element of a fragment, many times: all offsets are found at once.
+        """
+        places = self._places
+        if places is None:
+            places = self._places = _static_places(self)
+        if not 0 <= crd < len(places):
+            return None
+        pointer: Pointer = self.iterator
+        return pointer.moved(places[crd])
+
     def __getitem__(self, crd: Any) -> Any:
+        if type(crd) is int and (place := self._place(crd)) is not None:
+            return place.load()
         if _keeps(crd):
             return self._at(crd)
         if is_packed(self.iterator):
@@ -328,7 +344,9 @@ class TracedTensor(Tensor):
 
     def __setitem__(self, crd: Any, value: Any) -> None:
         self._pointer()
-        if _keeps(crd):
+        if type(crd) is int and (place := self._place(crd)) is not None:
+            place.store(_scalar(value, self))
+        elif _keeps(crd):
             self._at(crd).store(value)
         elif is_packed(self.iterator):
             number = _scalar(value, self)
@@ -390,6 +408,20 @@ class TracedTensor(Tensor):
                 hint="slice or tile the tensor so that the extents of what is left are "
                 "compile-time integers",
             )  # fmt: skip
+
+
+_MOST_PLACES = 1 << 12
+
+
+def _static_places(tensor: TracedTensor) -> list[int]:
+    """The offset of each element of a fragment, by its index; [] for tensors of other kinds."""
+    pointer, layout = tensor.iterator, tensor.layout
+    if type(pointer) is not Pointer or type(layout) is not Layout or is_packed(pointer):
+        return []
+    if not is_static(layout) or layout.size() > _MOST_PLACES:
+        return []
+    places = layout.offsets()
+    return places if all(type(p) is int for p in places) else []
 
 
 def _filled(value: Any, target: TracedTensor) -> TensorSSA:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from opencute.base.errors import TypeMismatchError
@@ -120,29 +120,29 @@ class DType:
 
     # ── what kind of thing it is ────────────────────────────────────────────────────────────────
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         """Whether this is a floating-point format."""
         return self.kind == "float"
 
-    @property
+    @cached_property
     def is_integer(self) -> bool:
         """Whether this is a signed or unsigned integer; Boolean is not."""
         return self.kind in ("int", "uint")
 
-    @property
+    @cached_property
     def is_bool(self) -> bool:
         """Whether this is Boolean."""
         return self.kind == "bool"
 
-    @property
+    @cached_property
     def is_subbyte(self) -> bool:
         """Whether several elements share a byte in memory."""
         return self.memory_bits < 8
 
     # ── sizes ───────────────────────────────────────────────────────────────────────────────────
 
-    @property
+    @cached_property
     def memory_bits(self) -> int:
         """Bits that one element of a tensor takes: 8 for Boolean, else `width`."""
         return 8 if self.kind == "bool" else self.width

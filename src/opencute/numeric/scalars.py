@@ -53,6 +53,9 @@ def coerce_scalar(value: Number, t: DType) -> bool | int | float:
         ScalarOverflowError: OC2024 (also an OverflowError), for infinity to an integer.
         TypeMismatchError: OC1608, if the value is not a real number.
     """
+    if type(value) is int and t.is_integer:  # as below, for most numbers
+        bits = value & ((1 << t.width) - 1)
+        return bits - (1 << t.width) if t.signed and bits >> (t.width - 1) else bits
     return decode_scalar(encode_scalar(value, t), t)
 
 

@@ -23,6 +23,7 @@ from opencute.passes.check_atoms import check_atoms
 from opencute.passes.contract_fma import contract_fma
 from opencute.passes.expand import expand
 from opencute.passes.hopper.join_products import join_products
+from opencute.passes.hopper.roll_products import roll_products
 from opencute.passes.integers.wide import wide
 from opencute.passes.loops.fresh import fresh
 from opencute.passes.loops.prefetch import prefetch
@@ -55,6 +56,7 @@ DEVICE: tuple[Pass, ...] = (
     expand,  # operations without an instruction become ones that have one
     simplify,  # what the new operations have in common is computed once
     join_products,  # products of warpgroups on one accumulator become one piece of assembly
+    roll_products,  # those that are seldom run become a loop in it
 )
 
 HOST: tuple[Pass, ...] = (

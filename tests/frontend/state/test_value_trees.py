@@ -13,7 +13,7 @@ import opencute as cutlass
 from opencute import cute
 from opencute.base.errors import OpenCuTeError
 from opencute.cute.runtime import from_dlpack
-from opencute.frontend.state.value_trees import form, leaves, shaped
+from opencute.frontend.state.value_trees import difference, form, leaves, shaped
 
 pytestmark = pytest.mark.t0
 
@@ -82,8 +82,10 @@ def test_a_tree_goes_through_loops_and_branches(n: int) -> None:
 
 
 def test_a_tree_that_grows_is_refused() -> None:
-    with pytest.raises(OpenCuTeError, match="OC1250"):
+    with pytest.raises(OpenCuTeError) as e:
         host(from_dlpack(np.zeros(7, np.float32)), 2, True)
+    assert e.value.code == "OC1250" and e.value.expected == "System: no parts[2]"
+    assert e.value.found == "System: parts[2] is of 2 parts"
 
 
 def test_trees_of_values() -> None:
@@ -102,4 +104,7 @@ def test_trees_of_values() -> None:
     assert list(leaves(tree)) == [a, b, c]
     assert form(tree) == form({"p": [Leaf(b), None], "q": (Leaf(b), {"r": Leaf(a)})})
     assert form(tree) != form({"p": [Leaf(a)], "q": (Leaf(b), {"r": Leaf(c)})})
+    other = {"p": [Leaf(a), None], "q": (Leaf(b), {"r": None})}
+    assert difference(tree, other) == ("q[1].r is t", "q[1].r is None")
+    assert difference(Leaf(a), [Leaf(a)]) == ("it is t", "it is of 1 parts")
     assert shaped(tree, iter("xyz")) == {"p": ["x", None], "q": ("y", {"r": "z"})}

@@ -10,6 +10,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import opencute as cutlass
 from opencute import cute
 from opencute.base.counters import COUNTERS
 from opencute.base.errors import DeviceError, OpenCuTeError
+from opencute.base.interned import interned
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack, make_ptr
 from opencute.integrations.driver_stub import Launch, StubDriver
@@ -46,6 +48,27 @@ def scale(x: cute.Tensor, n: cutlass.Int32, f: cutlass.Float32):
 def stub() -> Iterator[StubDriver]:
     with StubDriver() as driver, KNOBS.override(target="cuda"):
         yield driver
+
+
+@dataclass(frozen=True)
+class Plan:
+    threads: int
+
+
+@cute.jit
+def scale_by_plan(x: cute.Tensor, n: cutlass.Int32, plan: cutlass.Constexpr[Plan]):
+    scale_kernel(x, n, 2.0).launch(grid=(cute.size(x, mode=[0]), 1, 1), block=plan.threads)
+
+
+def test_plans_that_are_one_object_are_seen_natively(stub: StubDriver) -> None:
+    t = torch.zeros(6, 16)
+    for threads in (32, 64, 32):
+        scale_by_plan(t, 3, interned(Plan(threads)))
+    assert natively(scale_by_plan, (t, 3, interned(Plan(32))))
+    assert natively(scale_by_plan, (t, 3, interned(Plan(64))))
+    assert not natively(scale_by_plan, (t, 3, Plan(64)))  # it may be any object: that takes Python
+    (launch,) = launches(stub, lambda: scale_by_plan(t, 3, interned(Plan(64))))
+    assert launch.block == (64, 1, 1)
 
 
 def launches(stub: StubDriver, call: Any) -> list[Launch] | str:

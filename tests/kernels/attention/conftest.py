@@ -98,9 +98,9 @@ def run_backward(module: Any, tiles: int) -> None:
     arrays = (q, k, v, out.astype(q.dtype), g, *(np.empty_like(x) for x in (q, k, v)))
     plan = WarpgroupBackwardPlan(cutlass.Float16, 64, 64, 2, 1, True, None, None, 1)
     module.attention_backward(
-        tuple(from_dlpack(x).mark_layout_dynamic(leading_dim=3) for x in arrays),
+        *(from_dlpack(x).mark_layout_dynamic(leading_dim=3) for x in arrays),
         lse.astype(np.float32), np.empty((tiles, 1, 2, 64), np.float32),
-        np.empty((tiles, 1, 64 * 64), np.float32), None, 0.125, plan,
+        np.empty((tiles, 1, 64 * 64), np.float32), None, None, None, 0, 0, 0.125, plan,
     )  # fmt: skip
     for got, want in zip(arrays[5:], reference.attention_backward(g, q, k, v, 0.125), strict=True):
         np.testing.assert_allclose(got.astype(np.float64), want, atol=2e-3 * abs(want).max())

@@ -36,14 +36,15 @@ def _heads(count: int, head_dim: int) -> tuple[Any, ...]:
 @cache
 def traced(head_dim: int, causal: bool, config: BackwardConfig, varlen: bool) -> Artefacts:
     plan = BackwardPlan(
-        cutlass.BFloat16, head_dim, config.m, config.n, config.warps, config.stages, causal, 1
-    )
+        cutlass.BFloat16, head_dim, config.m, config.n, config.warps, config.stages, None,
+        0 if causal else None, 1,
+    )  # fmt: skip
     logs, stats, sums = (
         np.zeros(s, np.float32)
         for s in ((1, 1, 8), (1, 1, 2, config.m), (1, 1, config.m * plan.depth))
     )
     starts = np.zeros(2, np.int32) if varlen else None
-    args = (_heads(8, head_dim), logs, stats, sums, None, starts, starts, 8, 8, 1.0, plan)
+    args = (*_heads(8, head_dim), logs, stats, sums, None, starts, starts, 8, 8, 1.0, plan)
     with KNOBS.override(target="sim"):
         return cute.compile[cute.GPUArch("sm_80")](attention_backward, *args).artefacts
 

@@ -15,7 +15,6 @@ import pytest
 from opencute.base.errors import ArgumentError
 from opencute.base.knobs import KNOBS
 from opencute.kernels.attention import (
-    BackwardConfig,
     WarpgroupBackwardConfig,
     WarpgroupConfig,
     attention,
@@ -113,8 +112,6 @@ def test_wrong_arguments() -> None:
         (lambda: run(q, config=WarpgroupBackwardConfig(1, 1)), "OC2546"),
         (lambda: run(q, config=WarpgroupBackwardConfig(2, 9)), "OC2521"),
         (lambda: run(wide, config=BRIEF), "OC2548"),
-        (lambda: run(wide, window=(1, 1)), "OC2548"),
-        (lambda: run(q, window=(1, 1), config=BackwardConfig(32, 32, 2, 1)), "OC2548"),
         (lambda: run(q, window=(-1, 1)), "OC2549"),
     ):
         with KNOBS.override(target="sim:sm_90a"), pytest.raises(ArgumentError) as e:

@@ -36,7 +36,7 @@ def compiled(head_dim: int, before: int | None, after: int | None, group: int) -
     stats, sums = (np.zeros((1, group, *s), np.float32) for s in ((2, plan.m), (8192,)))
     with KNOBS.override(target="sim"):
         made = cute.compile[cute.GPUArch("sm_90a")](
-            attention_backward, arrays, logs, stats, sums, None, 1.0, plan
+            attention_backward, *arrays, logs, stats, sums, None, None, None, 0, 0, 1.0, plan
         )
     return made.artefacts, plan
 

@@ -13,7 +13,7 @@ import pytest
 
 import opencute as cutlass
 from opencute import cute
-from opencute.base.errors import ArgumentError, OpenCuTeError
+from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.attention import (
@@ -26,6 +26,7 @@ from opencute.kernels.attention import (
 from opencute.kernels.attention.config import WARPGROUP_HEADS, warpgroup_heuristic
 from opencute.kernels.attention.reference import attention as reference
 from opencute.kernels.attention.reference import varlen
+from opencute.kernels.attention.scales import factors_of
 from opencute.kernels.attention.sm90 import WarpgroupPlan
 from opencute.kernels.attention.sm90_persistent import attention_persistent
 
@@ -62,15 +63,64 @@ def test_simulated(checked: None) -> None:
     np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
 
 
+def scaled(arrays: Any, scales: Any) -> list[Any]:
+    """Arrays (B, S, H, D) times factors (B, H)."""
+    return [x * s[:, None, :, None] for x, s in zip(wide(*arrays), scales, strict=True)]
+
+
+@pytest.mark.t0
+def test_factors_of_heads(checked: None) -> None:
+    # One block works on the tiles of all heads, one after the other.
+    arrays = operands((2, 20, 2, 64), (2, 40, 1, 64), (2, 40, 1, 64))
+    out = np.zeros(arrays[0].shape, np.float16)
+    logs = np.zeros((2, 2, 20), np.float32)
+    factors = [np.array(x, np.float32) for x in ([[[0.5, 1]], [[2, 0.25]]], [[1.0], [0.5]],
+                                                 [[1.0], [2.0]])]  # fmt: skip
+    plan = WarpgroupPlan(
+        cutlass.Float8E4M3FN, 64, 2, 32, 2, None, None, 2, blocks=1, out=cutlass.Float16
+    )
+    tensors = [from_dlpack(x).mark_layout_dynamic(leading_dim=3) for x in (*arrays, out)]
+    attention_persistent(*tensors, logs, None, None, 20, 0.125 * np.log2(np.e), plan, 0.5, *factors)
+    q, k, v = scaled(arrays, (factors[0][:, 0], *factors[1:]))
+    want, want_logs = reference(q, k, v, 0.125)
+    np.testing.assert_allclose(out.astype(np.float64), want / 2, rtol=5e-2, atol=2e-2)
+    np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.t0
+def test_factors_as_arrays() -> None:
+    q = np.zeros((2, 8, 6, 64), np.float16)
+    one = lambda *scales: factors_of(scales, q, 2, 3)  # noqa: E731
+    f32 = lambda *shape: 1 + np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)  # noqa: E731
+    assert one(2, None, np.float32(0.5)) == ((2.0, 1.0, 0.5), (None, None, None))
+    numbers, (of_q, of_k, of_v) = one(f32(6), f32(2, 1), f32(1))
+    assert numbers == (1.0, 1.0, 1.0)
+    assert of_q.tolist() == [[[1, 2], [3, 4], [5, 6]]] * 2  # a head, and two of queries to each
+    assert of_k.tolist() == [[1] * 3, [2] * 3] and of_v.tolist() == [[1] * 3] * 2
+    assert one(f32(2, 3), 1, 1)[1][0].tolist() == [[[1] * 2, [2] * 2, [3] * 2],
+                                                  [[4] * 2, [5] * 2, [6] * 2]]  # fmt: skip
+    for bad, code in (
+        ((f32(4), None, None), "OC2528"), ((None, f32(6), None), "OC2528"),
+        ((None, f32(3, 1), None), "OC2528"), ((None, None, f32(1, 1, 1)), "OC2528"),
+        ((None, f32(3).astype(np.float64), None), "OC2528"),
+        ((None, f32(3) - 1, None), "OC2522"), (("1", None, None), "OC2531"),
+    ):  # fmt: skip
+        with pytest.raises((ArgumentError, ArgumentTypeError)) as e:
+            one(*bad)
+        assert e.value.code == code
+
+
 @pytest.mark.t0
 def test_sequences_end_to_end(checked: None) -> None:
     """Values of neighbours do not matter, even if they are no numbers."""
     q, k, v = operands((70, 1, 64), (90, 1, 64), (90, 1, 64))
     starts = (np.array([0, 30, 30, 70], np.int32), np.array([0, 40, 45, 85], np.int32))
+    factors = np.array([[0.5], [1.0], [0.25]], np.float32)  # of sequences
     k[85:], v[85:] = np.nan, np.nan
     out = np.zeros(q.shape, np.float16)
-    attention_varlen(q, k, v, *starts, 40, 40, out=out, config=CONFIG)
+    attention_varlen(q, k, v, *starts, 40, 40, out=out, v_scale=factors, config=CONFIG)
     q, k, v = wide(q, k, v)
+    v[:40], v[45:] = v[:40] / 2, v[45:] / 4
     want = np.concatenate([x[0][0] for x in varlen(reference, (q,), (k, v), *starts, 0.125)])
     np.testing.assert_allclose(out.astype(np.float64), want, rtol=4e-2, atol=2e-2)
 
@@ -114,7 +164,9 @@ def test_wrong_arguments() -> None:
 
 
 @pytest.mark.t1
-def test_nothing_is_spilled() -> None:
+@pytest.mark.parametrize("of_heads", [False, True])
+def test_nothing_is_spilled(of_heads: bool) -> None:
+    factors = [np.ones((1,) * n, np.float32) if of_heads else None for n in (3, 2, 2)]
     config = warpgroup_heuristic(128, False, True)
     plan = WarpgroupPlan(
         cutlass.Float8E4M3FN, 128, config.groups, config.n, config.stages, None, None, 1,
@@ -126,7 +178,7 @@ def test_nothing_is_spilled() -> None:
     )
     with KNOBS.override(target="sim"):
         made = cute.compile[cute.GPUArch("sm_90a")](
-            attention_persistent, *heads, None, None, None, 8, 1.0, plan, 1.0
+            attention_persistent, *heads, None, None, None, 8, 1.0, plan, 1.0, *factors
         )
     assert made.artefacts.device.report.diagnostics == ()
     (report,) = made.artefacts.device.report.functions
@@ -144,7 +196,15 @@ def test_on_a_gpu(d: int, causal: bool) -> None:
         torch.randn(2, s, h, d, device="cuda").to(torch.float8_e4m3fn)
         for s, h in ((1000, 8), (1100, 2), (1100, 2))
     )
-    out, lse = attention(q, k, v, causal=causal, v_scale=0.5, return_lse=True)
-    want, logs = reference(*(x.cpu().float().numpy() for x in (q, k, v)), d**-0.5, causal=causal)
+    factors = [torch.rand(2, h, device="cuda") + 0.5 for h in (8, 2)]
+    out, lse = attention(
+        q, k, v, causal=causal, q_scale=factors[0], k_scale=factors[1], v_scale=0.5,
+        return_lse=True,
+    )  # fmt: skip
+    arrays = scaled(
+        [x.cpu().float().numpy() for x in (q, k, v)],
+        [*(f.cpu().numpy() for f in factors), np.ones((2, 2), np.float32)],
+    )
+    want, logs = reference(*arrays, d**-0.5, causal=causal)
     np.testing.assert_allclose(out.cpu().float().numpy(), want / 2, rtol=6e-2, atol=3e-2)
     np.testing.assert_allclose(lse.cpu().numpy(), logs, rtol=1e-4, atol=1e-4)

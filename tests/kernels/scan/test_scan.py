@@ -116,6 +116,52 @@ def test_faults_in_looking_back_are_found(checked, random, monkeypatch, planted,
         cumsum(random((1, 24_000), np.float32))
 
 
+@t0
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_tiles_below_each_other_give_the_same_bits_in_any_order(
+    checked, random, close, exclusive
+) -> None:
+    x = random((2, 300, 36), np.float32)  # 5 tiles of each of two blocks side by side
+    first = cumsum(x, 1, exclusive=exclusive)
+    close(first, reference.cumsum(x, 1, exclusive=exclusive), 500)
+    for seed in (1, 2):
+        with KNOBS.override(sim_seed=seed):
+            np.testing.assert_array_equal(cumsum(x, 1, exclusive=exclusive), first)
+
+
+@t0
+def test_infinities_stay_in_their_column(checked) -> None:
+    x = np.zeros((200, 8), np.float16)
+    x[199, 3] = x[70, 5] = np.inf  # the last row, which threads below it repeat
+    want = np.zeros_like(x)
+    want[199, 3] = np.inf
+    want[70:, 5] = np.inf
+    np.testing.assert_array_equal(cumsum(x, 0), want)
+
+
+FAULTS_ACROSS = {
+    "barrier before the ticket is read": ("    cute.arch.sync_threads()\n    outers", "    outers"),
+    "barrier before the parts are read": (
+        "    cute.arch.sync_threads()\n    if thread < how", "    if thread < how"
+    ),
+    "barrier before the start is read": (
+        "    cute.arch.sync_threads()\n    cute.autovec_copy(cute.local",
+        "    cute.autovec_copy(cute.local",
+    ),
+    "order of what a tile leaves": ('sem="relaxed"', 'sem="weak"'),
+}  # fmt: skip
+
+
+@t0
+@pytest.mark.parametrize("fault", FAULTS_ACROSS)
+def test_faults_across_are_found(checked, random, monkeypatch, planted, fault) -> None:
+    module = planted("opencute.kernels.scan.sm80_across", *FAULTS_ACROSS[fault])
+    monkeypatch.setattr(interface, "scan_across_tiles", module.scan_across_tiles)
+    monkeypatch.setattr(interface, "AcrossTiles", module.AcrossTiles)
+    with pytest.raises(OpenCuTeError, match="OC34"):
+        cumsum(random((200, 8), np.float16), 0)
+
+
 @t2
 @pytest.mark.parametrize("shape", [(1000, 333), (64, 64, 640), (1 << 22,), (3, 100_001)])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])

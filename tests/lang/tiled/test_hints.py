@@ -19,6 +19,10 @@ from opencute.base.knobs import KNOBS
 from opencute.cute.nvgpu import CacheEvictionPriority, LoadCacheMode, common, cpasync
 from opencute.cute.runtime import from_dlpack
 
+PLACES = [
+    pytest.param("sim:sm_90a", marks=pytest.mark.t0),
+    pytest.param("cuda", marks=pytest.mark.t2),
+]
 G2R, R2G = cute.nvgpu.CopyG2ROp(), cute.nvgpu.CopyR2GOp()
 FIRST, NONE = CacheEvictionPriority.EVICT_FIRST, CacheEvictionPriority.NO_ALLOCATE
 ORDER, SCOPE = common.MemoryOrder, common.MemoryScope
@@ -78,17 +82,18 @@ def test_what_is_asked_stands_in_the_text(case: int) -> None:
         assert text.count(each) == 2, text
 
 
-@pytest.mark.t0
+@pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("dtype", [cutlass.Float32, cutlass.Float16, cutlass.Int8, cutlass.Boolean])
 @pytest.mark.parametrize("case", range(len(CASES)))
-def test_numbers_do_not_change(case: int, dtype: Any) -> None:
+def test_numbers_do_not_change(where: str, case: int, dtype: Any) -> None:
     load, store, _ = CASES[case]
     src = np.random.default_rng(case).integers(0, 2, (4, 16)).astype(
         {cutlass.Float32: np.float32, cutlass.Float16: np.float16, cutlass.Int8: np.int8,
          cutlass.Boolean: np.bool_}[dtype]
     )  # fmt: skip
     dst = np.zeros_like(src)
-    through(load, store, dtype)(from_dlpack(src), from_dlpack(dst))
+    with KNOBS.override(target=where):
+        through(load, store, dtype)(from_dlpack(src), from_dlpack(dst))
     np.testing.assert_array_equal(dst, src)
 
 

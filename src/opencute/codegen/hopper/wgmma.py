@@ -17,7 +17,7 @@ from opencute.arch.wgmma import WgmmaAtom, wgmma_atom
 from opencute.codegen.emitter import Emitter, OpPrinter
 from opencute.codegen.llvm_types import llvm_type
 from opencute.dialects.hopper.wgmma import WgmmaOp, WgmmaWaitOp
-from opencute.ir.attributes import IntAttr
+from opencute.ir.attributes import DenseI32Attr, IntAttr
 from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Op, Value
 from opencute.ir.types import VectorType
@@ -53,7 +53,7 @@ class _Assembly:
         constraints += [c for c, _, _ in self.inputs] + ["~{memory}"] * memory
         args = [f"{t} {v}" for t, v in self.registers] + [f"{t} {v}" for _, t, v in self.inputs]
         types = [t for t, _ in self.registers]
-        struct = "{ " + ", ".join(types) + " }"
+        struct = e.module.struct(types)
         ret = "void" if n == 0 else types[0] if n == 1 else struct
         group = e.module.attribute_group("convergent nounwind")
         call = f'call {ret} asm sideeffect "{text}", "{",".join(constraints)}"({", ".join(args)})'
@@ -78,6 +78,8 @@ def _wgmma(e: Emitter, op: Op) -> None:
     tail = "".join(f", {m}" for m in _modifiers(op, atom))
     lines: list[str] = []
     each = 3 + atom.sparse
+    turns = op.attributes.get("turns")
+    repeats = turns.values if isinstance(turns, DenseI32Attr) else (1, 0, 0) * len(op.steps)
     known = constant_of(op.steps[2])
     if isinstance(known, IntAttr) and not known.value & 1:
         # Nothing reads what was there. Values put there would be instructions among products that
@@ -98,8 +100,25 @@ def _wgmma(e: Emitter, op: Op) -> None:
             adds = str(known.value & 1)
         else:
             adds = asm.input("b", "i1", e.ref(accumulate))
-        lines.append(f"{atom.instruction} {tile}, {left}, {right}, {adds}{tail};")
+        count, *steps = repeats[first : first + 3] if each == 3 else (1, 0, 0)
+        if count == 1:
+            lines.append(f"{atom.instruction} {tile}, {left}, {right}, {adds}{tail};")
+        else:
+            product = f"{atom.instruction} {tile}, a, b, {adds}{tail};"
+            lines.append(_repeated(product, left, right, count, steps))
     asm.call("\\0A".join(lines), op.results, memory=False)
+
+
+def _repeated(product: str, a: str, b: str, count: int, steps: Sequence[int]) -> str:
+    """A loop around a product of descriptors called a and b. ptxas is told to leave it one: it
+    takes as long for a product that it has copied as for one that it was given."""
+    return "\\0A".join([
+        "{", ".reg .pred more;", ".reg .b32 turn;", ".reg .b64 a, b;",
+        f"mov.b64 a, {a};", f"mov.b64 b, {b};", f"mov.b32 turn, {count};",
+        "AGAIN:", '.pragma \\22nounroll\\22;', product,
+        f"add.s64 a, a, {steps[0]};", f"add.s64 b, b, {steps[1]};", "add.s32 turn, turn, -1;",
+        "setp.ne.s32 more, turn, 0;", "@more bra AGAIN;", "}",
+    ])  # fmt: skip
 
 
 def _modifiers(op: WgmmaOp, atom: WgmmaAtom) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from opencute.base.errors import ArgumentError, VerificationError
 from opencute.dialects.cute import POINTER, LayoutAttr, PtrType, Tile
 from opencute.dialects.ptx import check_word
 from opencute.dialects.tiled import ATOM_TYPES, extents
-from opencute.ir.attributes import Attribute, IntAttr, StringAttr
+from opencute.ir.attributes import Attribute, DenseI32Attr, IntAttr, StringAttr
 from opencute.ir.builder import build, build1
 from opencute.ir.core import Op, OpResult, Value
 from opencute.ir.declare import ANY, BOOL, SCALAR_INT, Trait, attr, op, operand, variadic
@@ -162,6 +162,9 @@ class WgmmaOp(Op):
 
     Each has three operands among `steps`: A (a descriptor, or a vector of registers), the
     descriptor of B, and whether to add to the accumulator; a sparse one has its metadata, too.
+
+    With `turns`, each of them is repeated: three numbers say how often, and what is added to the
+    descriptors of A and B before the next time.
     """
 
     accumulator = operand(ANY)
@@ -170,6 +173,7 @@ class WgmmaOp(Op):
     selector = attr(IntAttr, required=False)
     a_major = attr(StringAttr)
     b_major = attr(StringAttr)
+    turns = attr(DenseI32Attr, required=False)
     out = result_slot(ANY)
 
     def verify(self) -> None:
@@ -189,6 +193,14 @@ class WgmmaOp(Op):
                 loc=self.loc, expected=f"{want}, then {', '.join(map(str, one))} for each step",
                 found=", ".join(str(v.type) for v in self.operands),
             )  # fmt: skip
+        turns = self.attributes.get("turns")
+        if isinstance(turns, DenseI32Attr):
+            simple = not (atom.a_in_registers or atom.sparse)
+            if not simple or len(turns.values) != len(types) or min(turns.values[::3]) < 1:
+                raise VerificationError(
+                    "ptx.wgmma: only products of descriptors are repeated", code="OC1484",
+                    loc=self.loc, expected="a count and two steps for each", found=turns,
+                )  # fmt: skip
 
 
 def _check_registers(op_: Op) -> None:

@@ -28,7 +28,7 @@ import operator
 import types
 import weakref
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from opencute.frontend.state.objects import (
@@ -39,7 +39,7 @@ from opencute.frontend.state.objects import (
     parts_of,
     state_of,
 )
-from opencute.frontend.state.stores import facts_of, is_odd_kind
+from opencute.frontend.state.stores import Globals, facts_of, is_odd_kind
 from opencute.lang.tiled.atoms import MmaAtom
 
 __all__ = ["is_inert", "is_iterator", "keep", "kept_parts", "kept_state", "own_cells", "snapshot"]
@@ -127,13 +127,11 @@ def kept_parts(obj: Any) -> Iterable[Any]:
     if isinstance(obj, types.FunctionType):
         if not is_users(obj):
             return parts_of(obj)
-        names, outside = obj.__code__.co_names, obj.__globals__
-        known = [outside[n] for n in names if n in outside]
-        cells = zip(obj.__code__.co_freevars, obj.__closure__ or (), strict=True)
+        facts, cells = facts_of(obj.__code__), obj.__closure__
         return [
-            *(c for name, c in cells if not name.startswith("__oc")),
+            *(itertools.compress(cells, facts.shared) if cells else ()),
             *(obj.__defaults__ or ()), *(obj.__kwdefaults__ or {}).values(), obj.__dict__,
-            *[x for x in known if _has_state(x)],
+            *_STATEFUL.of(obj, facts.names),
         ]  # fmt: skip
     if _is_special(type(obj)):
         if isinstance(obj, _WRAPPERS):
@@ -179,6 +177,13 @@ def _has_state(obj: Any) -> bool:
     """Whether a global variable stands for something that may change."""
     kind = type(obj)
     return is_users(obj) if kind is types.FunctionType else _kind_has_state(kind)
+
+
+def _stateful(fn: types.FunctionType, names: Sequence[str], values: list[Any]) -> list[Any]:
+    return [x for x in values if x is not None and _has_state(x)]
+
+
+_STATEFUL = Globals(_stateful)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ from typing import Any
 
 from opencute.ir.core import Value
 
-__all__ = ["form", "leaves", "shaped"]
+__all__ = ["difference", "form", "leaves", "shaped"]
 
 
 def _value(x: Any) -> Value:
@@ -50,6 +50,38 @@ def form(tree: Any) -> Any:
     if items is not None:
         return tuple((key, form(item)) for key, item in items)
     return None if tree is None else _value(tree).type
+
+
+def difference(a: Any, b: Any) -> tuple[str, str]:
+    """The first place where the forms of two trees differ, with what each has there."""
+    found = _difference(form(a), form(b), "")
+    return found or ("", "")
+
+
+def _difference(a: Any, b: Any, path: str) -> tuple[str, str] | None:
+    if a == b:
+        return None
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
+        return tuple(f"{path or 'it'} is {_kind(x)}" for x in (a, b))  # type: ignore[return-value]
+    left, right = dict(a), dict(b)
+    for key in dict.fromkeys((*left, *right)):
+        place = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}".lstrip(".")
+        if key not in left or key not in right:
+            return tuple(
+                f"{place} is {_kind(side[key])}" if key in side else f"no {place}"
+                for side in (left, right)
+            )  # type: ignore[return-value]
+        found = _difference(left[key], right[key], place)
+        if found is not None:
+            return found
+    return None
+
+
+def _kind(shape: Any) -> str:
+    if isinstance(shape, tuple):
+        parts: Any = shape
+        return f"of {len(parts)} parts"
+    return "None" if shape is None else str(shape)
 
 
 def shaped(tree: Any, values: Iterator[Value]) -> Any:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opencute.base.counters import LAUNCHES
+from opencute.base.interned import is_interned
 from opencute.dialects.cute import Dyn
 from opencute.frontend.signature import (
     PointerSpec,
@@ -112,8 +113,8 @@ def _static(obj: Any, kept: list[Any]) -> list[int] | None:
     fixed = isinstance(
         obj, str | bytes | float | bool | None | type | enum.Enum | types.FunctionType
     )
-    # An object whose equality is its identity stands for nothing else.
-    if fixed or type(obj).__hash__ is object.__hash__:
+    # An object whose equality is its identity, or that all equal ones are, stands for nothing else.
+    if fixed or type(obj).__hash__ is object.__hash__ or is_interned(obj):
         kept.append(obj)
         return [Kind.SAME, id(obj)]
     return None

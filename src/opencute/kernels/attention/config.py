@@ -22,7 +22,7 @@ from opencute.kernels.checked import whole_numbers
 __all__ = [
     "WARPGROUP_HEADS", "AttentionConfig", "BackwardConfig", "WarpgroupBackwardConfig",
     "WarpgroupConfig", "backward_heuristic", "backward_search_space", "check_scale",
-    "heuristic", "padded", "search_space", "warpgroup_backward_heuristic",
+    "heuristic", "padded", "search_space", "sharing", "warpgroup_backward_heuristic",
     "warpgroup_backward_search_space", "warpgroup_heuristic", "warpgroup_search_space",
 ]  # fmt: skip
 
@@ -164,7 +164,8 @@ class BackwardConfig:
     Args:
         m: queries that are worked on at a time.
         n: keys of a block.
-        warps: warps of a block; each has n / warps keys.
+        warps: warps of a block; each has n / warps keys, or two of them twice as many for heads of
+            more than 128 elements.
         stages: tiles of queries in shared memory: 1 or 2.
     """
 
@@ -177,7 +178,8 @@ class BackwardConfig:
         """Shared memory of a block."""
         line = padded(head_dim) + 8
         operands = line * (2 * self.n + (1 + self.stages) * self.m)
-        return 2 * (operands + self.n * (self.m + 8)) + 8 * self.m * self.stages
+        scores = sharing(padded(head_dim)) * self.n * (self.m + 8)
+        return 2 * (operands + scores) + 8 * self.m * self.stages
 
     def check(self, head_dim: int, smem: int) -> BackwardConfig:
         """The configuration itself, if it is possible.
@@ -191,11 +193,14 @@ class BackwardConfig:
         whole_numbers(self, "OC2520", m=0, n=0, warps=0, stages=0)
         depth = padded(head_dim)
         rows = self.warps * 32 // (8 if depth % 64 == 0 else 4)
+        split = sharing(depth)
         good = (
             self.warps in (1, 2, 4, 8)
+            and self.warps >= split
             and self.stages in (1, 2)
             and not any(x < 16 or x % 16 or x % rows for x in (self.m, self.n))
-            and self.n % (16 * self.warps) == 0
+            and self.m % (16 * split) == 0
+            and self.n % (16 * self.warps // split) == 0
             and self.n // self.warps * depth <= 16 * 128  # dK and dV: 64 registers each
             and self.m // 2 <= 32 * self.warps
             and (self.m // 16) * (depth // 16) % self.warps == 0
@@ -203,9 +208,9 @@ class BackwardConfig:
         if not good:
             raise ArgumentError(
                 "these tiles cannot be shared among these warps", code="OC2520", found=self,
-                expected=f"16 keys, or a multiple, for each of 1, 2, 4 or 8 warps, with at most "
-                f"{16 * 128 // depth} keys for each; multiples of {rows} queries and keys; one or "
-                "two stages",
+                expected=f"{split}, 2, 4 or 8 warps; 16 keys, or a multiple, for each {split} of "
+                f"them, with at most {16 * 128 * split // depth}; multiples of {rows} queries and "
+                "keys; one or two stages",
             )  # fmt: skip
         _check_smem(self.smem_bytes(head_dim), smem)
         return self
@@ -272,6 +277,15 @@ def _check_smem(needed: int, smem: int) -> None:
 def padded(head_dim: int) -> int:
     """Elements of a row in shared memory."""
     return -(-head_dim // 32) * 32
+
+
+def sharing(depth: int) -> int:
+    """Warps that share keys in the derivatives: one could not keep dK and dV of 16 keys.
+
+    Args:
+        depth: elements of a row in shared memory.
+    """
+    return 1 if depth <= 128 else 2
 
 
 def heuristic(head_dim: int, smem: int, varlen: bool = False) -> AttentionConfig:
@@ -385,13 +399,23 @@ def warpgroup_search_space(head_dim: int, smem: int) -> Iterator[WarpgroupConfig
 
 
 def backward_heuristic(head_dim: int, smem: int) -> BackwardConfig:
-    """A good choice for the derivatives, with heads of at most 128 elements.
+    """A good choice for the derivatives.
 
     Eight warps of 16 keys: a tile of queries is read by all of them, so that more queries at a time
-    cost registers and save nothing but barriers.
+    cost registers and save nothing but barriers. With more than 128 elements to a head, dK and dV
+    take twice the room, and a block has half the keys.
     """
+    if padded(head_dim) > 128:
+        for m, stages in ((64, 2), (64, 1), (32, 1)):
+            try:
+                return BackwardConfig(m, 64, 8, stages).check(head_dim, smem)
+            except ArgumentError:
+                continue
+        return BackwardConfig(32, 32, 4, 1)
     for m, stages in ((64, 2), (64, 1), (32, 2), (32, 1)):
         config = BackwardConfig(m, 128, 8, stages)
+        if padded(head_dim) == 96 and stages == 2:
+            continue  # two stages spill a register
         if config.smem_bytes(head_dim) <= smem:
             return config
     return BackwardConfig(64, 64, 4, 1)
@@ -399,9 +423,13 @@ def backward_heuristic(head_dim: int, smem: int) -> BackwardConfig:
 
 def backward_search_space(head_dim: int, smem: int) -> Iterator[BackwardConfig]:
     """All choices for the derivatives that are worth trying, promising ones first."""
+    depth = padded(head_dim)
     for stages in (2, 1):
-        for m, n, warps in ((64, 128, 8), (32, 128, 8), (64, 64, 4), (128, 128, 8), (32, 64, 4)):
-            if (n // warps // 16) * (padded(head_dim) + m) > 208:
+        for m, n, warps in (
+            (64, 128, 8), (64, 64, 8), (32, 128, 8), (32, 64, 8), (64, 64, 4), (128, 128, 8),
+            (32, 64, 4), (32, 32, 4),
+        ):  # fmt: skip
+            if (n // warps // 16) * (depth + m) > 208:
                 continue  # results and scores alone take all registers
             try:
                 yield BackwardConfig(m, n, warps, stages).check(head_dim, smem)

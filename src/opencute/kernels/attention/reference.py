@@ -70,6 +70,7 @@ def attention_backward(
 def varlen(
     function: Callable[..., tuple[Any, ...]], of_queries: tuple[Any, ...], of_keys: tuple[Any, ...],
     starts_q: Any, starts_k: Any, scale: float, *, causal: bool = False,
+    window: tuple[int | None, int | None] = (None, None),
 ) -> list[tuple[Any, ...]]:  # fmt: skip
     """A function of above for each of some sequences that lie end to end.
 
@@ -80,5 +81,5 @@ def varlen(
     for i in range(len(starts_q) - 1):
         at_q, at_k = (slice(s[i], s[i + 1]) for s in (starts_q, starts_k))
         parts = [x[None, at_q] for x in of_queries] + [x[None, at_k] for x in of_keys]
-        out.append(function(*parts, scale, causal=causal))
+        out.append(function(*parts, scale, causal=causal, window=window))
     return out

@@ -6,7 +6,7 @@ A block has some queries of a head and walks over the keys, last ones first, a t
 scores S = Q K^T in registers, their exponentials against the largest score so far, and O += P V.
 With two stages the next tile arrives in shared memory meanwhile; with one, V while S is computed
 and the next K while P V is. Tiles that the causal mask or the end of the keys cuts come first, in a
-loop of their own.
+loop of their own; those that a window cuts at its other end come last, in another.
 
 Floor: 4 B H Sq Sk D operations (half of them when causal) over what `mma.sync` reaches in a loop on
 registers: about 620 Tflop/s on an H200, 890 us for 4x16x4096x128. Reading operands from shared
@@ -40,7 +40,7 @@ from opencute.kernels.attention.parts import (
 
 __all__ = [
     "AttentionPlan", "Pieces", "Softmax", "Walk", "attention_forward", "attention_kernel", "mask",
-    "share", "tiles_seen",
+    "share", "tiles_begin", "tiles_seen",
 ]  # fmt: skip
 
 # Where levels start. Not -inf: a row that sees no key would then subtract infinity from itself.
@@ -51,7 +51,7 @@ Pieces = list[Callable[[], None]]
 cpasync = cute.nvgpu.cpasync
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AttentionPlan(HeadTiles):
     """What is fixed when attention is compiled.
 
@@ -64,6 +64,7 @@ class AttentionPlan(HeadTiles):
         group: heads of queries to one head of keys.
         alike: whether keys and values lie in memory with the same strides.
         stages, ahead: as in `AttentionConfig`.
+        before, after: how many keys before and after its place a query sees; None: all.
     """
 
     dtype: Any
@@ -76,6 +77,13 @@ class AttentionPlan(HeadTiles):
     alike: bool = False
     stages: int = 1
     ahead: int = 3
+    before: int | None = None
+    after: int | None = None
+
+    @property
+    def last(self) -> int | None:
+        """How many keys after its place a query sees; None: all."""
+        return 0 if self.causal and self.after is None else self.after
 
     def stacked(self, rows: int) -> Any:
         """Shared memory (rows, depth, stages)."""
@@ -152,33 +160,42 @@ class Softmax:
 @cute.jit
 def mask(
     scores: Any, coords: Any, first_query: Any, first_key: Any, keys: Any,
-    causal: cutlass.Constexpr,
+    plan: cutlass.Constexpr[AttentionPlan],
 ):  # fmt: skip
     """Scores of keys that a query does not see become -inf.
 
     Args:
         scores, coords: (rows, columns); the coordinates are those in the tile.
-        first_query: what the tile's first query sees: keys up to this one.
+        first_query: place of the tile's first query among the keys.
         first_key: the tile's first key.
         keys: how many there are.
     """
     for r in cutlass.range_constexpr(cute.size(scores, mode=[0])):
         limit = keys - first_key
-        if cutlass.const_expr(causal):
-            limit = cutlass.min(limit, coords[r, 0][0] + (first_query - first_key + 1))
+        place = coords[r, 0][0] + (first_query - first_key)
+        if cutlass.const_expr(plan.last is not None):
+            limit = cutlass.min(limit, place + (plan.last + 1))
         for c in cutlass.range_constexpr(cute.size(scores, mode=[1])):
-            if coords[0, c][1] >= limit:
+            outside = coords[0, c][1] >= limit
+            if cutlass.const_expr(plan.before is not None):
+                outside = outside | (coords[0, c][1] < place - plan.before)
+            if outside:
                 scores[r, c] = -cutlass.Float32.inf
 
 
 class Walk:
-    """What a block needs on its way over the keys: tiles in memory, parts of this thread."""
+    """What a block needs on its way over the keys: tiles in memory, parts of this thread.
+
+    Args:
+        first: the first tile of keys, where the way ends.
+    """
 
     def __init__(
         self, mK: Any, mV: Any, sQ: Any, sK: Any, sV: Any, copies: Any, mma: Any, tid: Any,
-        plan: AttentionPlan,
+        plan: AttentionPlan, first: Any = 0,
     ) -> None:  # fmt: skip
         part = copies.part
+        self.first = first
         self.copies, self.mma, self.plan = copies, mma, plan
         self.mK, self.mV = mK, mV
         self.sK, self.sV = part.partition_D(sK), part.partition_D(sV)
@@ -220,7 +237,7 @@ class Walk:
 
         The tile is whole: only a sequence's last one may not be.
         """
-        return self._pieces(self.mK, self.sK, tile, tile >= 0)
+        return self._pieces(self.mK, self.sK, tile, tile >= self.first)
 
     def pieces_of_V(self, tile: Any, there: Any = None) -> Pieces:
         """The same of V; `there` is None for a tile that there is."""
@@ -310,17 +327,36 @@ def share(count: int, step: int, steps: int) -> int:
 
 
 def tiles_seen(first_query: Any, keys: Any, plan: AttentionPlan) -> tuple[Any, Any]:
-    """How many tiles of keys a block sees, and how many of them whole.
+    """Where the tiles of keys end that a block sees some of, and those that its queries see whole,
+    but for what a window hides at its other end.
 
     Args:
-        first_query: what the block's first query sees: keys up to this one.
+        first_query: place of the block's first query among the keys.
         keys: how many there are.
     """
     tiles, whole = cute.ceil_div(keys, plan.n), keys // plan.n
-    if plan.causal:
-        tiles = cutlass.min(tiles, cutlass.max(first_query + plan.m + plan.n - 1, 0) // plan.n)
-        whole = cutlass.min(whole, cutlass.max(first_query + 1, 0) // plan.n)
+    if plan.last is not None:
+        past = first_query + plan.last
+        tiles = cutlass.min(tiles, cutlass.max(past + plan.m + plan.n - 1, 0) // plan.n)
+        whole = cutlass.min(whole, cutlass.max(past + 1, 0) // plan.n)
     return tiles, whole
+
+
+def tiles_begin(
+    first_query: Any, tiles: Any, whole: Any, plan: AttentionPlan
+) -> tuple[Any, Any, Any]:
+    """Where the tiles of keys begin that a block sees, where those that its queries see whole do,
+    and where these end.
+
+    Args:
+        tiles, whole: what `tiles_seen` gave.
+    """
+    if plan.before is None:
+        return 0, 0, whole
+    start = cutlass.min(cutlass.max(first_query - plan.before, 0) // plan.n, tiles)
+    whole = cutlass.max(whole, start)
+    begin = cutlass.max(first_query + (plan.m - 1) - plan.before + (plan.n - 1), 0) // plan.n
+    return start, cutlass.min(cutlass.max(begin, start), whole), whole
 
 
 @cute.jit
@@ -335,7 +371,7 @@ def visit(
     with_scores: Pieces = []
     with_values: Pieces = []
     if cutlass.const_expr(plan.stages == 2):  # V has arrived as well, and the next tile comes
-        with_scores = walk.pieces_of_K(tile - 1) + walk.pieces_of_V(tile - 1, tile > 0)
+        with_scores = walk.pieces_of_K(tile - 1) + walk.pieces_of_V(tile - 1, tile > walk.first)
     elif cutlass.const_expr(masked):  # V may end within the tile
         walk.load_V(tile)
     else:
@@ -348,7 +384,7 @@ def visit(
         with_values = walk.pieces_of_K(tile - 1)
     rows = by_rows(acc)
     if cutlass.const_expr(masked):
-        mask(rows, walk.coords, first_query, tile * plan.n, keys, plan.causal)
+        mask(rows, walk.coords, first_query, tile * plan.n, keys, plan)
     if softmax.above(rows):
         softmax.raise_to(rows, by_rows(rO))
     walk.add_values(softmax, acc, rO, tile, with_values)
@@ -370,7 +406,7 @@ def attention_kernel(
 ):
     tid, _, _ = cute.arch.thread_idx()
     block, head, batch = cute.arch.block_idx()
-    if cutlass.const_expr(plan.causal):  # the blocks with most keys start first
+    if cutlass.const_expr(plan.last is not None):  # the blocks with most keys start first
         block = cute.arch.grid_dim()[0] - 1 - block
     _, queries = span(mQ, starts_q, batch)
     if cutlass.const_expr(starts_q is not None):
@@ -383,6 +419,7 @@ def attention_kernel(
 
     first_query = block * plan.m + (keys - queries)
     tiles, whole = tiles_seen(first_query, keys, plan)
+    start, begin, whole = tiles_begin(first_query, tiles, whole, plan)
 
     memory = utils.SmemAllocator()
     sQ = memory.allocate_tensor(plan.dtype, plan.smem(plan.m), 1024)
@@ -392,8 +429,8 @@ def attention_kernel(
     load_Q = RowCopy(copy, tile_q, (queries, plan.head_dim), tid)
     load_Q.move(load_Q.part.partition_S(gQ), load_Q.part.partition_D(sQ), block * plan.m)
     copies = RowCopy(copy, tile_k, (keys, plan.head_dim), tid)
-    walk = Walk(keys_of, values_of, sQ, sK, sV, copies, mma, tid, plan)
-    if tiles > 0:
+    walk = Walk(keys_of, values_of, sQ, sK, sV, copies, mma, tid, plan, start)
+    if tiles > start:
         walk.load_K(tiles - 1)
         if cutlass.const_expr(plan.stages == 2):
             walk.load_V(tiles - 1)
@@ -404,8 +441,11 @@ def attention_kernel(
     softmax = Softmax(2 * rO.shape[1], scale_log2)
     for i in range(tiles - whole):
         visit(walk, softmax, rO, tiles - 1 - i, first_query, keys, True)
-    for i in range(whole):
+    for i in range(whole - begin):
         visit(walk, softmax, rO, whole - 1 - i, first_query, keys, False)
+    if cutlass.const_expr(plan.before is not None):
+        for i in range(begin - start):
+            visit(walk, softmax, rO, begin - 1 - i, first_query, keys, True)
     cute.arch.cp_async_wait_group(0)
 
     # Divide by the sums, and write. Where this is was read before, but kept in no register.

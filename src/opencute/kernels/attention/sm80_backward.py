@@ -18,6 +18,9 @@ atomics but S and dP again: 7 products of 2 Sq Sk D operations rather than 5, 40
 kernel is bound by, where the additions are 4 bytes for 2 n operations. Sums in an order that is
 always the same come from turns instead: blocks add to a tile one after the other, first keys first.
 
+With heads of more than 128 elements two warps share 16 keys: each has half of the queries' scores
+and half of the elements of dK and dV, so that P goes through shared memory as dS does.
+
 Floor: 10 B H Sq Sk D operations (half of them when causal) over what `mma.sync` reaches in a loop
 on registers: about 620 Tflop/s on an H200, 2.2 ms for 4x16x4096x128.
 
@@ -33,6 +36,7 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import cute, utils
+from opencute.kernels.attention.config import sharing
 from opencute.kernels.attention.parts import (
     HeadTiles,
     RowCopy,
@@ -46,13 +50,14 @@ from opencute.kernels.attention.parts import (
 
 __all__ = [
     "BackwardPlan", "attention_backward", "backward_kernel", "finish_kernel", "prepare_kernel",
+    "tile_index",
 ]  # fmt: skip
 
 cpasync = cute.nvgpu.cpasync
 LOG2_E = math.log2(math.e)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BackwardPlan(HeadTiles):
     """What is fixed when the derivatives are compiled.
 
@@ -62,7 +67,8 @@ class BackwardPlan(HeadTiles):
         m, n: queries of a tile, and keys of a block.
         warps: warps of a block; each has n / warps keys.
         stages: tiles of Q in shared memory: 1 or 2.
-        causal: whether a query sees no key after its own place, counted from the end.
+        before, after: how many keys before and after its own place, counted from the end, a query
+            sees; None: all.
         group: heads of queries to one head of keys.
         ordered: whether dQ is summed in an order that is always the same.
     """
@@ -73,7 +79,8 @@ class BackwardPlan(HeadTiles):
     n: int
     warps: int
     stages: int
-    causal: bool
+    before: int | None
+    after: int | None
     group: int
     ordered: bool = False
 
@@ -86,6 +93,15 @@ class BackwardPlan(HeadTiles):
     def turns(self) -> int:
         """Parts of a tile of dQ that blocks add to independently."""
         return 1
+
+    @property
+    def split(self) -> int:
+        """Warps that share keys."""
+        return sharing(self.depth)
+
+    def tiled_mma(self) -> Any:
+        """Of scores, dK and dV."""
+        return self.mma_of(self.warps // self.split, self.split)
 
     def sums_of(self, sums: Any, tid: Any) -> Any:
         """A thread's values of a tile of dQ in the workspace, in the order of accumulators."""
@@ -186,18 +202,19 @@ class Walk:
     Args:
         memory: Q, dO, stats, sums and turns in global memory, and where sequences start.
         shared: the tiles in shared memory.
-        place: first tile of queries that sees these keys, tiles that see some of them only, all
-            tiles from the first on, the head of keys, the sequence.
+        place: first tile of queries that sees these keys; how many see some of them only, then all,
+            then again some; the head of keys, the sequence.
+        keys: of the sequence.
     """
 
     def __init__(
-        self, memory: Any, shared: Any, place: Any, mma: Any, mma_dq: Any, tid: Any,
+        self, memory: Any, shared: Any, place: Any, keys: Any, mma: Any, mma_dq: Any, tid: Any,
         plan: BackwardPlan,
     ) -> None:  # fmt: skip
         self.mQ, self.mG, self.mStats, self.mSums, self.mTurns, self.starts = memory
-        sK, sV, sQ, sG, sS, sStats = shared
-        self.first, self.cut, self.tiles, self.head, self.batch = place
-        self.mma, self.mma_dq, self.tid, self.plan = mma, mma_dq, tid, plan
+        sK, sV, sQ, sG, sS, sP, sStats = shared
+        self.first, self.counts, self.head, self.batch = place
+        self.mma, self.mma_dq, self.tid, self.plan, self.keys = mma, mma_dq, tid, plan, keys
         self.start, self.queries = span(self.mQ, self.starts, self.batch)
         copy = plan.tiled_copy(cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL))
         tile = (plan.m, plan.depth)
@@ -220,13 +237,16 @@ class Walk:
         # dV and dK take dO and Q with elements of the head along n, queries along k.
         self.Gt = Operand(transposed(sG), plan, mma, tid, "B", True)
         self.Qt = Operand(transposed(sQ), plan, mma, tid, "B", True)
+        if plan.split > 1:
+            self.sP = thr.partition_C(sP)
+            self.P, self.S = (Operand(s, plan, mma, tid, "A") for s in (sP, sS))
         # dQ takes both operands the other way round from how they lie.
         self.St = Operand(transposed(sS), plan, mma_dq, tid, "A", True)
         self.Kt = Operand(transposed(sK), plan, mma_dq, tid, "B", True)
 
-    def steps(self) -> tuple[Any, Any]:
-        """How many steps there are for tiles that see some keys only, and for the others."""
-        return self.cut * self.plan.group, (self.tiles - self.cut) * self.plan.group
+    def steps(self) -> tuple[Any, ...]:
+        """How many steps there are for each of the counts of tiles."""
+        return tuple(count * self.plan.group for count in self.counts)
 
     def load_Q(self, step: Any, stage: Any) -> None:
         """Start the copy of a tile of Q, and of what belongs to its queries."""
@@ -335,15 +355,18 @@ class Operand:
 
 @cute.jit
 def locate(walk: cutlass.Constexpr, step: Any):
-    """Head and tile of a step: first those tiles of all heads that see some keys only."""
+    """Head and tile of a step: tiles of the first count for all heads, then those of the next."""
     head, among = walk.head, cutlass.Int32(step)
     if cutlass.const_expr(walk.plan.group > 1):
-        count, before = walk.cut, cutlass.Int32(0)
-        if step >= walk.cut * walk.plan.group:
-            among = step - walk.cut * walk.plan.group
-            count, before = walk.tiles - walk.cut, walk.cut
+        group = walk.plan.group
+        count, before = walk.counts[0], cutlass.Int32(0)
+        for i in cutlass.range_constexpr(1, len(walk.counts)):
+            past = before + count
+            if step >= past * group:
+                count, before = cutlass.Int32(walk.counts[i]), past
+        among = step - before * group
         each = among // count
-        head = walk.head * walk.plan.group + each
+        head = walk.head * group + each
         among = among - each * count + before
     return head, walk.first + among
 
@@ -367,7 +390,7 @@ def copy_stats(walk: cutlass.Constexpr, head: Any, tile: Any, stage: Any):
 @cute.jit
 def mask(
     scores: Any, coords: Any, first_key: Any, keys: Any, first_query: Any,
-    causal: cutlass.Constexpr,
+    plan: cutlass.Constexpr[BackwardPlan],
 ):  # fmt: skip
     """Scores of keys that a query does not see become -inf.
 
@@ -375,16 +398,20 @@ def mask(
         scores, coords: (keys, queries) of a thread; the coordinates are those in the tile.
         first_key: the block's first key.
         keys: how many there are.
-        first_query: what the tile's first query sees: keys up to this one.
+        first_query: place of the tile's first query among the keys.
     """
     for r in cutlass.range_constexpr(cute.size(scores, mode=[0])):
         key = first_key + coords[r, 0][0]
-        least = key - first_query  # the tile's first query that sees this key
+        own = key - first_query  # the query whose place this key has
         if key >= keys:
             scores[r, None].fill(-cutlass.Float32.inf)
-        if cutlass.const_expr(causal):
+        if cutlass.const_expr(plan.after is not None):
             for c in cutlass.range_constexpr(cute.size(scores, mode=[1])):
-                if coords[0, c][1] < least:
+                if coords[0, c][1] < own - plan.after:
+                    scores[r, c] = -cutlass.Float32.inf
+        if cutlass.const_expr(plan.before is not None):
+            for c in cutlass.range_constexpr(cute.size(scores, mode=[1])):
+                if coords[0, c][1] > own + plan.before:
                     scores[r, c] = -cutlass.Float32.inf
 
 
@@ -409,7 +436,7 @@ def visit(
     rows = by_rows(weights)
     if cutlass.const_expr(masked):
         offset = keys - walk.queries
-        mask(rows, walk.coords, first_key, keys, query_tile * plan.m + offset, plan.causal)
+        mask(rows, walk.coords, first_key, keys, query_tile * plan.m + offset, plan)
     level = walk.levels(stage)
     slopes = walk.scores(walk.V, walk.G, 0, walk.of_columns(1, stage))
 
@@ -421,17 +448,26 @@ def visit(
     cute.autovec_copy(narrow_slopes, walk.sS)
     narrow = cute.make_fragment_like(weights, plan.dtype)
     narrow.store(weights.load().to(plan.dtype))
-    walk.add_left(rV, narrow, walk.Gt, 0)
-    cute.arch.sync_threads()  # all of dS is there, and nobody reads this dO any more
-    if step + 1 < steps:
-        walk.load_G(step + 1)
-    cute.arch.cp_async_commit_group()
-
-    walk.add_left(rK, narrow_slopes, walk.Qt, stage)
-    if cutlass.const_expr(plan.stages == 1):
-        cute.arch.sync_threads()  # nobody reads this Q any more
+    if cutlass.const_expr(plan.split == 1):
+        walk.add_left(rV, narrow, walk.Gt, 0)
+    else:
+        cute.autovec_copy(narrow, walk.sP)
+    cute.arch.sync_threads()  # all of dS is there, and P or nobody reads this dO
+    if cutlass.const_expr(plan.split == 1):
         if step + 1 < steps:
-            walk.load_Q(step + 1, 0)
+            walk.load_G(step + 1)
+        cute.arch.cp_async_commit_group()
+        walk.add_left(rK, narrow_slopes, walk.Qt, stage)
+    else:
+        add_product(walk.mma, rV, walk.P, walk.Gt)
+        add_product(walk.mma, rK, walk.S, walk.Qt, stage)
+    if cutlass.const_expr(plan.stages == 1 or plan.split > 1):
+        cute.arch.sync_threads()  # nobody reads this Q any more, nor dO
+        if step + 1 < steps:
+            if cutlass.const_expr(plan.split > 1):
+                walk.load_G(step + 1)
+            if cutlass.const_expr(plan.stages == 1):
+                walk.load_Q(step + 1, 0)
         cute.arch.cp_async_commit_group()
     add_to_dq(walk, walk.dq(), head, query_tile)
 
@@ -443,33 +479,63 @@ def add_to_dq(walk: cutlass.Constexpr, acc: Any, head: Any, tile: Any):
     at = walk.workspace(tile)
     sums = walk.mSums[at, head, None].iterator + walk.tid
     if cutlass.const_expr(plan.ordered):
-        take_turn(walk.mTurns[at, head, None].iterator, walk.tid)
+        turn = turn_of(walk, tile)
+        take_turn(walk.mTurns[at, head, None].iterator, turn, walk.tid)
     for v in cutlass.range_constexpr(cute.size(acc)):
         cute.arch.red_add(sums + v * plan.threads, acc[v])
     if cutlass.const_expr(plan.ordered):
-        pass_turn(walk.mTurns[at, head, None].iterator, walk.tid)
+        pass_turn(walk.mTurns[at, head, None].iterator, turn + 1, walk.tid)
+
+
+def turn_of(walk: Walk, tile: Any) -> Any:
+    """How many blocks add to a tile of dQ before this one does."""
+    plan, (block, _, _) = walk.plan, cute.arch.block_idx()
+    if plan.before is None:
+        return block
+    place = tile * plan.m + (walk.keys - walk.queries)
+    return block - cutlass.max(place - plan.before, 0) // plan.n
 
 
 @cute.jit
-def take_turn(turn: Any, tid: Any):
+def take_turn(turn: Any, number: Any, tid: Any):
     """Wait until the blocks of all keys before this one's have added to a tile.
 
     Blocks start in this order, so that one that waits is waited for by later ones only.
     """
-    block, _, _ = cute.arch.block_idx()
     if tid == 0:
-        while cute.arch.load(turn, cutlass.Int32, sem="acquire", scope="gpu") != block:
+        while cute.arch.load(turn, cutlass.Int32, sem="acquire", scope="gpu") != number:
             pass
     cute.arch.sync_threads()
 
 
 @cute.jit
-def pass_turn(turn: Any, tid: Any):
+def pass_turn(turn: Any, number: Any, tid: Any):
     """Let the block of the keys after these add."""
-    block, _, _ = cute.arch.block_idx()
     cute.arch.sync_threads()
     if tid == 0:
-        cute.arch.store(turn, block + 1, sem="release", scope="gpu")
+        cute.arch.store(turn, number, sem="release", scope="gpu")
+
+
+def tiles_of_queries(
+    first_key: Any, queries: Any, keys: Any, plan: BackwardPlan
+) -> tuple[Any, tuple[Any, ...]]:
+    """The first tile of queries that sees some key of a block; how many of those from there on see
+    some of its keys only, how many then all, and, in windows, how many then again some."""
+    end = cutlass.Int32(cute.ceil_div(queries, plan.m))
+    own = first_key - (keys - queries)  # the query whose place the block's first key has
+    first, whole, cut = cutlass.Int32(0), cutlass.Int32(0), end
+    if plan.before is not None:
+        past = cutlass.max(own + (plan.n + plan.before + plan.m - 1), 0) // plan.m
+        end = cutlass.min(end, past)
+        cut = cutlass.min(cutlass.max(own + (plan.before + 1), 0) // plan.m, end)
+    if plan.after is not None:
+        least = own - plan.after
+        first = cutlass.min(cutlass.max(least, 0) // plan.m, end)
+        whole = cutlass.min(cutlass.max(least + (plan.n + plan.m - 2), 0) // plan.m, end)
+    whole = cute.where(first_key + plan.n > keys, end, whole)
+    cut = cutlass.max(cut, whole)
+    counts = (whole - first, cut - whole)
+    return first, counts if plan.before is None else (*counts, end - cut)
 
 
 @cute.kernel
@@ -500,14 +566,7 @@ def backward_kernel(
             return
     _, queries = span(mQ, starts_q, batch)
 
-    # Which tiles of queries see these keys, and how many of them not all.
-    end, first, cut = cute.ceil_div(queries, plan.m), cutlass.Int32(0), cutlass.Int32(0)
-    if cutlass.const_expr(plan.causal):
-        query = first_key - (keys - queries)  # the first one that sees a key
-        first = cutlass.min(cutlass.max(query, 0) // plan.m, end)
-        cut = cutlass.min(cutlass.max(query + plan.n + plan.m - 2, 0) // plan.m, end) - first
-    if first_key + plan.n > keys:
-        cut = end - first
+    first, counts = tiles_of_queries(first_key, queries, keys, plan)
 
     memory = utils.SmemAllocator()
     sK = memory.allocate_tensor(plan.dtype, plan.smem(plan.n), 1024)
@@ -515,19 +574,25 @@ def backward_kernel(
     sQ = memory.allocate_tensor(plan.dtype, plan.queries_smem(), 128)
     sG = memory.allocate_tensor(plan.dtype, plan.smem(plan.m), 128)
     sS = memory.allocate_tensor(plan.dtype, plan.scores_smem(), 128)
+    sP = None
+    if cutlass.const_expr(plan.split > 1):
+        sP = memory.allocate_tensor(plan.dtype, plan.scores_smem(), 128)
     sStats = memory.allocate_tensor(
         cutlass.Float32, cute.make_layout((plan.m, 2, plan.stages)), 128
     )
     walk = Walk(
-        (mQ, mG, mStats, mSums, mTurns, starts_q), (sK, sV, sQ, sG, sS, sStats),
-        (first, cut, end - first, head, batch), mma, mma_dq, tid, plan,
+        (mQ, mG, mStats, mSums, mTurns, starts_q), (sK, sV, sQ, sG, sS, sP, sStats),
+        (first, counts, head, batch), keys, mma, mma_dq, tid, plan,
     )  # fmt: skip
     copies = RowCopy(walk.copies.copy, (plan.n, plan.depth), (keys, plan.head_dim), tid)
     for g, s in ((keys_of, sK), (values_of, sV)):
         tile = copies.part.partition_S(tile_from(g, first_key, (plan.n, plan.depth)))
         copies.move(tile, copies.part.partition_D(s), first_key)
-    partly, wholly = walk.steps()
-    steps = partly + wholly
+    each = walk.steps()
+    partly, wholly = each[0], each[0] + each[1]
+    steps = wholly
+    if cutlass.const_expr(plan.before is not None):
+        steps = wholly + each[2]
     if steps > 0:
         walk.load_Q(0, 0)
         walk.load_G(0)
@@ -539,8 +604,11 @@ def backward_kernel(
     rV.fill(0.0)
     for i in range(partly):
         visit(walk, rK, rV, i, steps, first_key, keys, scale_log2, True)
-    for i in range(partly, steps):
+    for i in range(partly, wholly):
         visit(walk, rK, rV, i, steps, first_key, keys, scale_log2, False)
+    if cutlass.const_expr(plan.before is not None):
+        for i in range(wholly, steps):
+            visit(walk, rK, rV, i, steps, first_key, keys, scale_log2, True)
     cute.arch.cp_async_wait_group(0)
 
     rK.store(rK.load() * scale)
@@ -578,7 +646,14 @@ def finish_kernel(
 
 @cute.jit
 def attention_backward(
-    arrays: Any,
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    out: cute.Tensor,
+    grad: cute.Tensor,
+    dq: cute.Tensor,
+    dk: cute.Tensor,
+    dv: cute.Tensor,
     logs: cute.Tensor,
     stats: cute.Tensor,
     sums: cute.Tensor,
@@ -593,15 +668,17 @@ def attention_backward(
     """Launch the kernels.
 
     Args:
-        arrays: q, k, v, out, grad, dq, dk, dv: (B, Sq, H, D) and (B, Sk, Hk, D). Rows start at
-            multiples of 16 bytes.
+        q, out, grad, dq: (B, Sq, H, D); k, v, dk, dv: (B, Sk, Hk, D). Rows start at multiples of
+            16 bytes.
         logs: (B, H, Sq) in f32, from the forward pass.
         stats, sums: (T, H, 2, m) and (T, H, m * depth) in f32: room for T tiles of queries.
         turns: (T, H, 1) in i32 where `plan.ordered`, else None.
         starts_q, starts_k, longest_q, longest_k: as for `attention_forward`.
         scale: of scores.
     """
-    mQ, mK, mV, mO, mG, mDq, mDk, mDv = (as_heads(t, plan.head_dim) for t in arrays)
+    mQ, mK, mV, mO, mG, mDq, mDk, mDv = (
+        as_heads(t, plan.head_dim) for t in (q, k, v, out, grad, dq, dk, dv)
+    )
     mma, mma_dq = plan.tiled_mma(), plan.mma_dq()
     over_q = [cute.ceil_div(mQ.shape[0], plan.m), mQ.shape[2], mQ.shape[3]]
     over_k = [cute.ceil_div(mK.shape[0], plan.n), mK.shape[2], mK.shape[3]]

@@ -34,7 +34,7 @@ STORES = 5  # the first of those before stores
 cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WarpgroupPlan:
     """What is fixed when attention is compiled.
 
@@ -185,15 +185,33 @@ def produce(
 
 class Rows:
     """What is known of a thread's two rows: the level that scores are compared with, the sum of
-    weights, and by how much the last tile changed the level."""
+    weights, and by how much the last tile changed the level.
 
-    def __init__(self, scale: Any, plan: WarpgroupPlan) -> None:
-        self.scale, self.slack, self.lift = scale, plan.slack, plan.lift
+    Args:
+        scale: what scores are multiplied with before 2 is raised to them.
+        varies: whether that differs from one tile of queries to the next: see `take_scale`.
+    """
+
+    def __init__(self, scale: Any, plan: WarpgroupPlan, varies: bool = False) -> None:
+        self.slack, self.lift = plan.slack, plan.lift
+        self.fixed, self.held = scale, None
+        if varies:
+            self.held = cute.make_rmem_tensor(1, cutlass.Float32)
         self.level = cute.make_rmem_tensor(2, cutlass.Float32)  # scaled
         self.total = cute.make_rmem_tensor(2, cutlass.Float32)
         self.factor = cute.make_rmem_tensor(2, cutlass.Float32)
         self.level.fill(LOWEST)
         self.total.fill(0.0)
+
+    @property
+    def scale(self) -> Any:
+        """What scores are multiplied with."""
+        return self.fixed if self.held is None else self.held[0]
+
+    def take_scale(self, scale: Any) -> None:
+        """Go on with another scale."""
+        if self.held is not None:
+            self.held[0] = scale
 
     def weigh(self, acc: Any) -> None:
         """Scores become weights, and are summed."""

@@ -14,6 +14,9 @@ through shared memory as well, for dQ, of which each warpgroup makes one half fr
 half is added to the workspace in f32 by TMA, or by its threads: that spares shared memory a way
 there and back. The kernels before and after are those of `sm80`.
 
+Where sequences lie end to end, TMA brings rows of the next one with a sequence's last: those are
+cleared in shared memory, and rows of dK and dV that are a neighbour's are not stored.
+
 Tensor cores have something to do throughout: dO V^T runs beside the exponentials, dV beside dS, and
 dK and the scores of the next tile while dQ is stored.
 
@@ -32,8 +35,13 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import cute, pipeline, utils
-from opencute.kernels.attention.parts import as_heads
-from opencute.kernels.attention.sm80_backward import LOG2_E, finish_kernel, prepare_kernel
+from opencute.kernels.attention.parts import as_heads, sequence, span
+from opencute.kernels.attention.sm80_backward import (
+    LOG2_E,
+    finish_kernel,
+    prepare_kernel,
+    tile_index,
+)
 from opencute.kernels.attention.sm90 import GROUP
 from opencute.kernels.attention.sm90_backward_plan import (
     GROUPS,
@@ -53,7 +61,7 @@ cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
 
 @cute.jit
 def produce(
-    loads: Any, parts: Any, stats: Any, head: Any, batch: Any, reach: Any,
+    loads: Any, parts: Any, stats: Any, head: Any, reach: Any,
     plan: cutlass.Constexpr[WarpgroupBackwardPlan],
 ):  # fmt: skip
     """Load K and V once, and tiles of Q and dO with what belongs to their queries.
@@ -72,17 +80,17 @@ def produce(
             handle = once[i].acquire_and_advance()
             cute.copy(parts[i][0], parts[i][1], parts[i][2], tma_bar_ptr=handle.barrier)
             handle.commit()
-        for step in range(count * plan.group):
-            served, tile = locate(step, head, first, count, plan)
-            at = batch * reach.all_tiles() + tile
+        served, tile = head * plan.group, first
+        for _ in range(count * plan.group):
             for i in cutlass.range_constexpr(2):
                 handle = (queries, grads)[i].acquire_and_advance()
                 atom, g, s = parts[2 + i]
                 cute.copy(
                     atom, g[None, tile, served], s[None, handle.index], tma_bar_ptr=handle.barrier
                 )
-                load_stats(stats, at, served, i, handle)
+                load_stats(stats, reach.base + tile, served, i, handle)
                 handle.commit()
+            served, tile = onward((served, tile), first, count, plan)
 
 
 @cute.jit
@@ -95,13 +103,14 @@ def load_stats(stats: Any, at: Any, head: Any, which: cutlass.Constexpr[int], ha
         cute.copy(run, source, stats[1 + which][None, handle.index], mbar_ptr=handle.barrier)
 
 
-@cute.jit
-def locate(step: Any, head: Any, first: Any, count: Any, plan: cutlass.Constexpr[Any]):
-    """Head and tile of queries of a step."""
-    if cutlass.const_expr(plan.group == 1):
-        return head, first + step
-    which = step // count
-    return head * plan.group + which, first + (step - which * count)
+def onward(place: Any, first: Any, count: Any, plan: WarpgroupBackwardPlan) -> tuple[Any, Any]:
+    """Head and tile of queries behind those of `place`; carried along, as a division by `count`
+    takes registers that there are not."""
+    served, tile = place
+    if plan.group == 1:
+        return served, tile + 1
+    wraps = tile + 1 == first + count
+    return cute.where(wraps, served + 1, served), cute.where(wraps, first, tile + 1)
 
 
 class Sums:
@@ -111,12 +120,12 @@ class Sums:
         reduce: the atom, coordinates in the workspace, shared memory, or for atomics the workspace.
         turns: (T, H, parts), or None.
         heads: of queries, in the workspace.
-        batch, block: this block's.
+        block: this block.
     """
 
-    def __init__(self, reduce: Any, turns: Any, heads: Any, batch: Any, block: Any) -> None:
+    def __init__(self, reduce: Any, turns: Any, heads: Any, block: Any) -> None:
         self.atom, self.coords, self.shared = reduce
-        self.turns, self.heads, self.batch, self.block = turns, heads, batch, block
+        self.turns, self.heads, self.block = turns, heads, block
 
 
 @cute.jit
@@ -124,8 +133,7 @@ def add_by_threads(
     worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], head: Any, tile: Any
 ):
     """Add the warpgroup's half of dQ to the workspace from registers."""
-    at = sums.batch * worker.reach.all_tiles() + tile
-    target = worker.plan.sums_of(sums.shared[at, head, None], worker.tid)
+    target = worker.plan.sums_of(sums.shared[worker.reach.base + tile, head, None], worker.tid)
     for v in cutlass.range_constexpr(cute.size(target)):
         cute.arch.red_add(target.iterator + v * GROUP, worker.rQ[v])
 
@@ -141,7 +149,7 @@ def add_to_dq(
     cute.arch.fence_proxy("async.shared", space="cta")
     cute.arch.barrier(barrier_id=EACH + worker.which, number_of_threads=GROUP)
     if worker.stores():
-        at = sums.batch * worker.reach.all_tiles() + tile
+        at = worker.reach.base + tile
         shape = (plan.piece // LINE, LINE)
         place = ((at * sums.heads + head) * GROUPS + worker.which, 0)
         from_smem, to_gmem = cpasync.tma_partition(
@@ -183,9 +191,32 @@ def pass_turn(turn: Any, number: Any):
 
 
 @cute.jit
+def clear(
+    worker: cutlass.Constexpr[Worker], which: cutlass.Constexpr[int], stage: Any, valid: Any,
+    rows: cutlass.Constexpr[int],
+):  # fmt: skip
+    """Rows behind a sequence's become 0: their weights are, but they may be no numbers.
+
+    Args:
+        which: K, V, Q or dO.
+        valid: rows of the sequence.
+        rows: of the tile.
+    """
+    plan = worker.plan
+    if valid < rows:
+        zeros = cute.make_rmem_tensor(8, plan.dtype)
+        zeros.fill(0.0)
+        across = plan.head_dim // 8
+        for at in range(valid * across + worker.tid, rows * across, plan.threads):
+            cute.autovec_copy(zeros, worker.piece(which, at // across, at % across, stage))
+        cute.arch.fence_proxy("async.shared", space="cta")
+        worker.meet()
+
+
+@cute.jit
 def visit(
     worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], loads: Any, states: Any,
-    step: Any, place: Any, scale_log2: Any, last: cutlass.Constexpr[bool],
+    step: Any, place: Any, after: Any, scale_log2: Any, last: cutlass.Constexpr[bool],
 ):  # fmt: skip
     """One tile of queries, whose scores are there; those of the next one are made as well.
 
@@ -196,13 +227,17 @@ def visit(
         loads: pipelines of Q and dO.
         states: of them, of this tile's buffers.
         place: head and tile of queries.
+        after: the next tile of queries.
         last: whether no tile follows.
     """
     plan = worker.plan
     queries, grads = loads
     of_q, of_g = states
     head, tile = place
+    worker.renew()
     grads.consumer_wait(of_g)
+    if cutlass.const_expr(plan.ragged):
+        clear(worker, 3, of_g.index, worker.reach.queries_left(tile), plan.m)
     worker.describe()
     warpgroup.fence()
     worker.start_slopes(of_g.index)
@@ -234,6 +269,8 @@ def visit(
     grads.consumer_release(of_g)
     if cutlass.const_expr(not last):
         queries.consumer_wait(following)
+        if cutlass.const_expr(plan.ragged):
+            clear(worker, 2, following.index, worker.reach.queries_left(after), plan.m)
         warpgroup.fence()
         worker.start_scores(following.index)
     if cutlass.const_expr(plan.atomics):
@@ -259,32 +296,48 @@ def consume(
         kind = pipeline.PipelineUserType.Consumer
         of_q = pipeline.make_pipeline_state(kind, plan.stages)
         of_g = pipeline.make_pipeline_state(kind, plan.grads)
+        served, tile = head * plan.group, first
         loads[0].make_consumer().wait()
         loads[2].consumer_wait(of_q)
+        if cutlass.const_expr(plan.ragged):
+            clear(worker, 0, 0, worker.reach.keys_left, plan.n)
+            clear(worker, 2, of_q.index, worker.reach.queries_left(tile), plan.m)
         warpgroup.fence()
         worker.start_scores(of_q.index)
         loads[1].make_consumer().wait()
+        if cutlass.const_expr(plan.ragged):
+            clear(worker, 1, 0, worker.reach.keys_left, plan.n)
         warpgroup.wait_group(0)
         for step in range(steps - 1):
-            place = locate(step, head, first, count, plan)
-            visit(worker, sums, loads[2:], (of_q, of_g), step, place, scale_log2, False)
+            place, (served, tile) = (served, tile), onward((served, tile), first, count, plan)
+            visit(worker, sums, loads[2:], (of_q, of_g), step, place, tile, scale_log2, False)
             of_q.advance()
             of_g.advance()
-        place = locate(steps - 1, head, first, count, plan)
-        visit(worker, sums, loads[2:], (of_q, of_g), steps - 1, place, scale_log2, True)
+        place = (served, tile)
+        visit(worker, sums, loads[2:], (of_q, of_g), steps - 1, place, None, scale_log2, True)
 
 
 @cute.jit
-def finish(worker: cutlass.Constexpr[Worker], stores: Any, scale: Any):
-    """Store dK and dV.
+def store_rows(worker: cutlass.Constexpr[Worker], into: Any):
+    """Store dK and dV of a sequence's last keys, behind which those of another begin.
 
     Args:
-        stores: for each an atom, shared memory and coordinates.
+        into: for each the matrix (keys, elements) of the sequence.
     """
-    worker.rK.store(worker.rK.load() * scale)
-    worker.meet()  # nobody reads K and V any more
-    for i in cutlass.range_constexpr(2):
-        worker.put_results((worker.rK, worker.rV)[i], worker.sKV[i])
+    plan, reach = worker.plan, worker.reach
+    across = plan.head_dim // 8
+    for at in range(worker.tid, reach.keys_left * across, plan.threads):
+        row, column = at // across, at % across
+        for i in cutlass.range_constexpr(2):
+            held = cute.make_rmem_tensor(8, plan.dtype)
+            cute.autovec_copy(worker.piece(i, row, column, 0), held)
+            line = into[i][reach.first_key + row, None].iterator + cute.assume(8 * column, divby=8)
+            cute.autovec_copy(held, cute.make_tensor(line.align(16), cute.make_layout(8)))
+
+
+@cute.jit
+def store_tiles(worker: cutlass.Constexpr[Worker], stores: Any):
+    """Store dK and dV by TMA; arguments as for `finish`."""
     cute.arch.fence_proxy("async.shared", space="cta")
     worker.meet()
     if worker.stores():
@@ -293,7 +346,39 @@ def finish(worker: cutlass.Constexpr[Worker], stores: Any, scale: Any):
                 atom, s, g = stores[i]
                 cute.copy(atom, s, g)
         cute.arch.cp_async_bulk_commit_group()
+
+
+@cute.jit
+def finish(worker: cutlass.Constexpr[Worker], stores: Any, into: Any, scale: Any):
+    """Store dK and dV.
+
+    Args:
+        stores: for each an atom, shared memory and coordinates.
+        into: as for `store_rows`, or None where each batch has its own keys.
+    """
+    worker.renew()
+    worker.rK.store(worker.rK.load() * scale)
+    worker.meet()  # nobody reads K and V any more
+    for i in cutlass.range_constexpr(2):
+        worker.put_results((worker.rK, worker.rV)[i], i)
+    if cutlass.const_expr(not worker.plan.ragged):
+        store_tiles(worker, stores)
+    elif worker.reach.keys_left >= worker.plan.n:
+        store_tiles(worker, stores)
+    else:
+        worker.meet()
+        store_rows(worker, into)
+    if worker.stores():
         cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+
+def rows_of(tensor: Any, head: Any, batch: Any, first: Any, plan: WarpgroupBackwardPlan) -> Any:
+    """Coordinates (rows, elements) of a head of a sequence that starts at row `first`; `head` None:
+    (rows, elements, heads)."""
+    if not plan.ragged:
+        return tensor[None, None, head, batch]
+    offset = (first, 0) if head is not None else (first, 0, 0)
+    return cute.domain_offset(offset, tensor[None, None, head, 0])
 
 
 def partition(atom: Any, smem: Any, tiles: Any) -> tuple[Any, Any, Any]:
@@ -311,6 +396,8 @@ def backward_kernel(
     mStats: cute.Tensor,
     mSums: Any,
     mTurns: Any,
+    results: Any,
+    starts: Any,
     scale: cutlass.Float32,
     scale_log2: cutlass.Float32,
     mmas: Any,
@@ -319,6 +406,14 @@ def backward_kernel(
     tid, _, _ = cute.arch.thread_idx()
     block, head, batch = cute.arch.block_idx()
     group = cute.arch.make_warp_uniform(tid // GROUP)
+    mQ, mK, mV, mG, mDk, mDv, tSums = coords
+    first_q, queries = span(mQ, starts[0], batch)
+    first_k, keys = span(mK, starts[1], batch)
+    if cutlass.const_expr(plan.ragged):
+        if block * plan.n >= keys:  # the grid is made for the longest sequence
+            return
+    base = tile_index(0, batch, first_q, queries, starts[0], plan.m)
+    reach = Reach(block * plan.n, queries, keys, base, plan)
 
     memory = utils.SmemAllocator()
     shared = [
@@ -348,61 +443,80 @@ def backward_kernel(
     cute.arch.mbarrier_init_fence()
     cute.arch.sync_threads()
 
-    mQ, mK, mV, mG, mDk, mDv, tSums = coords
-    reach = Reach(block * plan.n, mQ.shape[0], mK.shape[0], plan)
     tile_k = (plan.n, plan.head_dim)
     if group == GROUPS:
         cute.arch.setmaxregister_decrease(REGISTERS[0])
         if cute.arch.make_warp_uniform(cute.arch.warp_idx()) == plan.warps:
             tiles = [
-                cute.local_tile(m[None, None, head, batch], tile_k, (block, 0)) for m in (mK, mV)
+                cute.local_tile(rows_of(m, head, batch, first_k, plan), tile_k, (block, 0))
+                for m in (mK, mV)
             ]
             tiles += [
                 cute.local_tile(
-                    m[None, None, None, batch], (plan.m, plan.head_dim), (None, 0, None)
+                    rows_of(m, None, batch, first_q, plan), (plan.m, plan.head_dim),
+                    (None, 0, None),
                 )
                 for m in (mQ, mG)
-            ]
+            ]  # fmt: skip
             once = [s[None, None, 0] for s in shared[:2]]
             parts = tuple(
                 partition(a, s, t)
                 for a, s, t in zip(atoms[:4], (*once, *shared[2:4]), tiles, strict=True)
             )
-            produce(loads, parts, (mStats, levels, deltas), head, batch, reach, plan)
+            produce(loads, parts, (mStats, levels, deltas), head, reach, plan)
     else:
         cute.arch.setmaxregister_increase(REGISTERS[1])
         worker = Worker(mmas, (*shared, levels, deltas), tid, reach, plan)
-        sums = Sums((atoms[6], tSums, sSums), mTurns, mStats.shape[1], batch, block)
+        sums = Sums((atoms[6], tSums, sSums), mTurns, mStats.shape[1], block)
         consume(worker, sums, loads, head, scale_log2)
         stores = []
         for a, s, m in zip(atoms[4:6], shared[:2], (mDk, mDv), strict=True):
-            tile = cute.local_tile(m[None, None, head, batch], tile_k, (block, 0))
+            tile = cute.local_tile(rows_of(m, head, batch, first_k, plan), tile_k, (block, 0))
             atom, g, smem = partition(a, s[None, None, 0], tile)
             stores.append((atom, smem, g))
-        finish(worker, stores, scale)
+        into = None
+        if cutlass.const_expr(plan.ragged):
+            into = tuple(sequence(m, starts[1], head, batch) for m in results)
+        finish(worker, stores, into, scale)
 
 
 @cute.jit
 def attention_backward(
-    arrays: Any,
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    out: cute.Tensor,
+    grad: cute.Tensor,
+    dq: cute.Tensor,
+    dk: cute.Tensor,
+    dv: cute.Tensor,
     logs: cute.Tensor,
     stats: cute.Tensor,
     sums: cute.Tensor,
     turns: Any,
+    starts_q: Any,
+    starts_k: Any,
+    longest_q: cutlass.Int32,
+    longest_k: cutlass.Int32,
     scale: cutlass.Float32,
     plan: cutlass.Constexpr[WarpgroupBackwardPlan],
 ):
     """Launch the kernels.
 
     Args:
-        arrays: q, k, v, out, grad, dq, dk, dv: (B, Sq, H, D) and (B, Sk, Hk, D). Rows start at
-            multiples of 16 bytes.
+        q, out, grad, dq: (B, Sq, H, D); k, v, dk, dv: (B, Sk, Hk, D). Rows start at multiples of
+            16 bytes.
         logs: (B, H, Sq) in f32, from the forward pass.
         stats, sums: (T, H, 2, m) and (T, H, m * D) in f32: room for T tiles of queries.
         turns: (T, H, 2) in i32 where `plan.ordered`, else None.
+        starts_q, starts_k: where sequences start along Sq and Sk, and where the last one ends, of
+            i32, where `plan.ragged`; else None. With them B is 1.
+        longest_q, longest_k: lengths of the longest sequences; not used without `starts_q`.
         scale: of scores.
     """
-    mQ, mK, mV, mO, mG, mDq, mDk, mDv = (as_heads(t, plan.head_dim) for t in arrays)
+    mQ, mK, mV, mO, mG, mDq, mDk, mDv = (
+        as_heads(t, plan.head_dim) for t in (q, k, v, out, grad, dq, dk, dv)
+    )
     load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
     sK, _, sQ, sG, _ = (cute.slice_(s, (None, None, 0)) for s in plan.layouts())
     of_keys, of_queries = (plan.n, plan.head_dim), (plan.m, plan.head_dim)
@@ -422,13 +536,19 @@ def attention_backward(
     mmas = plan.products()
     over_q = [cute.ceil_div(mQ.shape[0], plan.m), mQ.shape[2], mQ.shape[3]]
     over_k = [cute.ceil_div(mK.shape[0], plan.n), mK.shape[2], mK.shape[3]]
+    if cutlass.const_expr(plan.ragged):
+        over_q = [cute.ceil_div(longest_q, plan.m), mQ.shape[2], starts_q.shape[0] - 1]
+        over_k = [cute.ceil_div(longest_k, plan.n), mK.shape[2], starts_k.shape[0] - 1]
     threads = [plan.threads, 1, 1]
-    prepare_kernel(mO, mG, logs, stats, sums, turns, None, plan).launch(grid=over_q, block=threads)
+    prepare_kernel(mO, mG, logs, stats, sums, turns, starts_q, plan).launch(
+        grid=over_q, block=threads
+    )
     order = (1, 2, 0, 3, 4, 5, 6)  # K, V, Q, dO, dK, dV, dQ
     backward_kernel(
         tuple(made[i][0] for i in order), tuple(t for _, t in made), stats,
-        sums if plan.atomics else None, turns, scale, scale * LOG2_E, mmas, plan,
+        sums if plan.atomics else None, turns, (mDk, mDv) if plan.ragged else None,
+        (starts_q, starts_k), scale, scale * LOG2_E, mmas, plan,
     ).launch(
         grid=over_k, block=[plan.threads + GROUP, 1, 1], min_blocks_per_mp=1
     )  # fmt: skip
-    finish_kernel(sums, mDq, None, scale, mmas[2], plan).launch(grid=over_q, block=threads)
+    finish_kernel(sums, mDq, starts_q, scale, mmas[2], plan).launch(grid=over_q, block=threads)

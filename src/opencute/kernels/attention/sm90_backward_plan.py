@@ -6,7 +6,7 @@ In: types, tiles and windows. Out: what the kernel and its launcher ask for::
 
     plan = WarpgroupBackwardPlan(Float16, 128, 64, 2, 2, True, None, 0, 1)
     plan.n                     # 128 keys of a block
-    first, count = Reach(first_key, queries, keys, plan).tiles()
+    first, count = Reach(first_key, queries, keys, 0, plan).tiles()
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LINE = 128  # values of dQ in a row of the workspace, as TMA sees it
 warpgroup = cute.nvgpu.warpgroup
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WarpgroupBackwardPlan(HeadTiles):
     """What is fixed when the derivatives are compiled.
 
@@ -44,6 +44,7 @@ class WarpgroupBackwardPlan(HeadTiles):
         group: heads of queries to one head of keys.
         ordered: whether dQ is summed in an order that is always the same.
         atomics: whether threads add to dQ, rather than TMA; not with `ordered`.
+        ragged: whether sequences lie end to end.
         warps: warps that compute, and those of the kernels before and after.
     """
 
@@ -58,6 +59,7 @@ class WarpgroupBackwardPlan(HeadTiles):
     group: int
     ordered: bool = False
     atomics: bool = False
+    ragged: bool = False
     warps: int = 4 * GROUPS
 
     @property
@@ -149,11 +151,13 @@ class Reach:
     Args:
         first_key: the block's first key.
         queries, keys: how many there are.
+        base: where the workspace has the sequence's first tile of queries.
     """
 
     first_key: Any
     queries: Any
     keys: Any
+    base: Any
     plan: WarpgroupBackwardPlan
 
     @property
@@ -161,14 +165,19 @@ class Reach:
         """Place of the first query among the keys, counted from the end."""
         return self.keys - self.queries
 
-    def all_tiles(self) -> Any:
-        """How many tiles of queries there are."""
-        return cute.ceil_div(self.queries, self.plan.m)
+    @property
+    def keys_left(self) -> Any:
+        """Keys of the block; more where it has all of them."""
+        return self.keys - self.first_key
+
+    def queries_left(self, tile: Any) -> Any:
+        """Queries of a tile; more where it has all of them."""
+        return self.queries - tile * self.plan.m
 
     def tiles(self) -> tuple[Any, Any]:
         """The first tile of queries that sees some key of the block, and how many do."""
         plan = self.plan
-        first, end = cutlass.Int32(0), cutlass.Int32(self.all_tiles())
+        first, end = cutlass.Int32(0), cutlass.Int32(cute.ceil_div(self.queries, plan.m))
         if plan.before is not None:
             past = self.first_key + (plan.n + plan.before) - self.offset
             end = cutlass.min(end, cute.ceil_div(cutlass.max(past, 0), plan.m))

@@ -42,7 +42,6 @@ class Worker:
         *_, self.levels, self.deltas = shared
         self.reach, self.plan, self.tid = reach, plan, tid
         self.which = cute.arch.make_warp_uniform(tid // GROUP)
-        self.corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
         self.mma_s, self.mma_k, self.mma_q = mmas
         self.shared = shared[:5]
         self.describe()
@@ -56,18 +55,28 @@ class Worker:
 
         store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), plan.dtype)
         self.copy_s, self.copy_k = (cute.make_tiled_copy_C(store, m) for m in mmas[:2])
-        self.sS = self.copy_s.get_slice(tid).partition_D(shared[4])
-        of_keys = self.copy_k.get_slice(tid)
-        self.sKV = tuple(of_keys.partition_D(x[None, None, 0]) for x in shared[:2])
+
+    @property
+    def corner(self) -> tuple[Any, Any]:
+        """Row and column of the thread's first score."""
+        return self.tid // 32 * 16 + self.tid % 32 // 4, self.tid % 4 * 2
+
+    def renew(self) -> None:
+        """Ask anew which thread this is.
+
+        A number that came from another thread, here this one, is not known to stay the same in a
+        loop. So each round finds its places in shared memory anew, with a few additions, and none
+        of them lives across the others in registers that there are not.
+        """
+        self.tid = cute.arch.shuffle_sync_bfly(cute.arch.thread_idx()[0], 0)
 
     def describe(self) -> None:
-        """Make the descriptors of operands, of which only the first of each is kept.
-
-        A number that came from another thread is not known to stay the same in a loop. So each
-        round makes them anew, with a few additions, and none of them lives across the others in
-        registers that there are not.
-        """
-        sK, sV, sQ, sG, sS = self.shared
+        """Make the descriptors of operands, of which only the first of each is kept, anew in each
+        round for the same reason."""
+        nothing = cute.arch.make_warp_uniform(cutlass.Int32(0))
+        sK, sV, sQ, sG, sS = (
+            cute.make_tensor((s.iterator + nothing).align(1024), s.layout) for s in self.shared
+        )
         which = cute.arch.make_warp_uniform(self.tid // GROUP)
         s, k, q = (mma.get_slice(which * GROUP) for mma in (self.mma_s, self.mma_k, self.mma_q))
         self.K = self.mma_s.make_fragment_A(s.partition_A(sK))[None, None, None, 0]
@@ -157,14 +166,22 @@ class Worker:
         """dS to shared memory, where products of all warpgroups will read it."""
         part = self.copy_s.get_slice(self.tid)
         held = cute.make_tensor(self.slopes.iterator, self.rS.layout)
-        cute.copy(self.copy_s, part.retile(held), self.sS[None, None, None, buffer])
+        to = part.partition_D(self.shared[4])
+        cute.copy(self.copy_s, part.retile(held), to[None, None, None, buffer])
         cute.arch.fence_proxy("async.shared", space="cta")
 
-    def put_results(self, acc: Any, to: Any) -> None:
-        """dK or dV to shared memory, where TMA will read it."""
+    def put_results(self, acc: Any, which: int) -> None:
+        """dK (0) or dV to shared memory, where TMA will read it."""
         held = cute.make_rmem_tensor(acc.layout, self.plan.dtype)
         held.store(acc.load().to(self.plan.dtype))
-        cute.copy(self.copy_k, self.copy_k.get_slice(self.tid).retile(held), to)
+        part = self.copy_k.get_slice(self.tid)
+        to = part.partition_D(self.shared[which][None, None, 0])
+        cute.copy(self.copy_k, part.retile(held), to)
+
+    def piece(self, which: int, row: Any, column: Any, stage: Any) -> Any:
+        """Eight elements of a row of K, V, Q or dO in shared memory."""
+        part = cute.local_tile(self.shared[which], (1, 8, 1), (row, column, stage))
+        return cute.make_tensor(part.iterator, cute.make_layout(8))
 
     def meet(self) -> None:
         """Wait for all threads that compute."""

@@ -13,6 +13,7 @@ results are stored by rows.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import opencute as cutlass
@@ -36,6 +37,43 @@ __all__ = ["attention_kernel", "attention_persistent"]
 L2_BYTES = 32 << 20  # of the L2 cache, for keys and values
 
 cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What scores and results are multiplied with.
+
+    Args:
+        scores, result: for all heads.
+        of_q, of_k, of_v: further factors in memory: (batches, heads of keys, queries' heads to
+            each) of queries', (batches, heads of keys) of the others, or None.
+        group: heads of queries to one head of keys.
+    """
+
+    scores: Any
+    result: Any
+    of_q: Any
+    of_k: Any
+    of_v: Any
+    group: int
+
+    @property
+    def varies(self) -> bool:
+        """Whether scores of different heads have different factors."""
+        return self.of_q is not None or self.of_k is not None
+
+    def of_scores(self, head: Any, batch: Any) -> Any:
+        """The scale of a head's scores."""
+        served, scale = head // self.group, self.scores
+        if self.of_q is not None:
+            scale = scale * self.of_q[batch, served, head % self.group]
+        return scale if self.of_k is None else scale * self.of_k[batch, served]
+
+    def of_result(self, head: Any, batch: Any) -> Any:
+        """That of its result."""
+        return (
+            self.result if self.of_v is None else self.result * self.of_v[batch, head // self.group]
+        )
 
 
 class Queries:
@@ -142,7 +180,7 @@ def clear(sV: Any, stage: Any, valid: Any, which: Any, tid: Any, plan: cutlass.C
 @cute.jit
 def consume(
     worker: cutlass.Constexpr[Any], rows: cutlass.Constexpr[Any], loads: Any, order: Any,
-    out: Any, sV: Any, corner: Any, tid: Any,
+    scales: cutlass.Constexpr[Scales], out: Any, sV: Any, corner: Any, tid: Any,
 ):  # fmt: skip
     """O of all tiles of a warpgroup."""
     plan = worker.plan
@@ -151,6 +189,7 @@ def consume(
     tile, head, batch = order.tile(0)
     places = order.places(tile, batch)
     start, count = places.tiles()
+    rows.take_scale(scales.of_scores(head, batch))
     worker.rO.fill(0.0)
     queries.wait()
     key = keys.wait_and_advance()
@@ -212,6 +251,7 @@ def consume(
                 queries.release()
             mask(worker.rS, start + count - 1, first, corner, places.keys, plan)
             known = rows.begin()
+            rows.take_scale(scales.of_scores(head, batch))
             rows.weigh(worker.rS)
             following = values.wait_and_advance()
             warpgroup.wait_group(0)
@@ -220,7 +260,7 @@ def consume(
             if cutlass.const_expr(order.ragged and not plan.narrow):
                 left = places.keys - (start + count - 1) * plan.n
                 clear(sV, value.index, left, worker.which, tid, plan)
-            finish(worker, known, out, before, order, corner)
+            finish(worker, known, scales, out, before, order, corner)
             worker.rO.fill(0.0)
             warpgroup.fence()
             worker.keep()
@@ -231,7 +271,7 @@ def consume(
         worker.next_turn()
     warpgroup.wait_group(0)
     value.release()
-    finish(worker, rows.begin(), out, (tile, head, batch), order, corner)
+    finish(worker, rows.begin(), scales, out, (tile, head, batch), order, corner)
 
 
 def trade(words: list[Any], lane: Any) -> list[Any]:
@@ -249,14 +289,15 @@ def trade(words: list[Any], lane: Any) -> list[Any]:
 
 @cute.jit
 def finish(
-    worker: cutlass.Constexpr[Any], known: Any, into: Any, at: Any, order: Any, corner: Any,
+    worker: cutlass.Constexpr[Any], known: Any, scales: cutlass.Constexpr[Scales], into: Any,
+    at: Any, order: Any, corner: Any,
 ):  # fmt: skip
     """Divide by the sums, and store.
 
     Args:
         known: levels and sums of the thread's rows.
         into: the result (queries, elements, heads, batches); logarithms (batches, heads, queries),
-            or None; what the result is multiplied with.
+            or None.
         at: tile, head and batch.
     """
     plan = worker.plan
@@ -264,7 +305,8 @@ def finish(
     begin, queries, _, _ = order.span(sequence)
     batch = 0 if order.ragged else sequence
     levels, totals = known
-    mO, mLogs, gain = into
+    mO, mLogs = into
+    gain = scales.of_result(head, sequence)
     out = by_rows(worker.rO)
     first = (tile * plan.groups + worker.which) * ROWS + corner[0]
     for r in cutlass.range_constexpr(2):
@@ -313,8 +355,7 @@ def attention_kernel(
     mV: cute.Tensor,
     mO: cute.Tensor,
     mLogs: Any,
-    scale_log2: cutlass.Float32,
-    gain: Any,
+    factors: Any,
     numbers: Any,
     starts: Any,
     mmas: Any,
@@ -370,9 +411,9 @@ def attention_kernel(
         corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
         more: Any = order.count() > 0 if order.ragged else True
         if more:
-            consume(
-                worker, Rows(scale_log2, plan), ready, order, (mO, mLogs, gain), sV, corner, tid
-            )
+            scales = Scales(*factors, plan.group)
+            rows = Rows(scales.scores, plan, scales.varies)
+            consume(worker, rows, ready, order, scales, (mO, mLogs), sV, corner, tid)
 
 
 @cute.jit
@@ -388,6 +429,9 @@ def attention_persistent(
     scale_log2: cutlass.Float32,
     plan: cutlass.Constexpr[WarpgroupPlan],
     gain: cutlass.Float32 = 1.0,
+    q_scales: Any = None,
+    k_scales: Any = None,
+    v_scales: Any = None,
 ):
     """Launch the kernel.
 
@@ -397,6 +441,7 @@ def attention_persistent(
         starts_q, starts_k: where those start along Sq and Sk, and where the last one ends; or None.
         longest: queries of the longest sequence; without `starts_q` it is not used.
         gain: what the result is multiplied with; only for operands of eight bits.
+        q_scales, k_scales, v_scales: as for `Scales`, in f32; only for operands of eight bits.
     """
     vector = 128 // plan.dtype.width
     mQ, mK, mV = (as_heads(t, plan.head_dim, vector) for t in (q, k, v))
@@ -425,8 +470,9 @@ def attention_persistent(
     starts = (starts_q, starts_k)
     order = Order(*numbers, (queries, mK.shape[0]), starts, plan)
     attention_kernel(
-        tuple(atom for atom, _ in made), *(t for _, t in made), mO, logs, scale_log2,
-        gain if plan.narrow else 1.0, numbers, starts, plan.products(), plan,
+        tuple(atom for atom, _ in made), *(t for _, t in made), mO, logs,
+        (scale_log2, gain if plan.narrow else 1.0, q_scales, k_scales, v_scales), numbers, starts,
+        plan.products(), plan,
     ).launch(
         grid=[order.grid(), 1, 1], block=[GROUP * (plan.groups + 1), 1, 1], min_blocks_per_mp=1
     )  # fmt: skip

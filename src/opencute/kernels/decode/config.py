@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from opencute.base.errors import ArgumentError
 from opencute.kernels.checked import whole_numbers
@@ -150,6 +151,7 @@ def good_splits(
     return min(range(1, max(1, min(keys // least, 256)) + 1), key=cost)
 
 
+@lru_cache(maxsize=256)
 def heuristic(work: Work, smem: int) -> DecodeConfig:
     """A good choice.
 

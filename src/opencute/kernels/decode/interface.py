@@ -15,6 +15,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import utils
 from opencute.base.errors import ArgumentError
+from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
@@ -204,10 +205,10 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     config.check(call.work.head_dim, call.work.page, smem, call.work.bits)
     q, heads = call.q, int(call.k.shape[2])
     batch, queries, all_heads, head_dim = (int(x) for x in q.shape)
-    plan = DecodePlan(
+    plan = interned(DecodePlan(
         call.dtype, head_dim, replace(config, splits=1), queries, all_heads // heads, call.causal,
         call.work.page, call.cache,
-    )  # fmt: skip
+    ))  # fmt: skip
     parts = part_logs = None
     if config.splits > 1:
         parts = empty(q, (config.splits, batch, queries, all_heads, head_dim), "float32")

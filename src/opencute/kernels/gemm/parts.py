@@ -11,15 +11,17 @@ In: matrices of a batch, as tensors (rows, columns, batch). Out: what a thread b
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import opencute as cutlass
 from opencute import cute
 
 __all__ = [
-    "TileLoad", "as_matrices", "as_matrix", "block_of", "combine", "copy_atom", "copy_where",
-    "fill_stages", "gmem_copy", "grid_of", "k_tiles_of", "next_tiles", "operand_loads", "place_of",
-    "row_inside", "spread_bias",
+    "Ring", "TileLoad", "as_matrices", "as_matrix", "block_of", "combine", "copy_atom",
+    "copy_where", "fill_stages", "gmem_copy", "grid_of", "k_tiles_of", "operand_loads", "place_of",
+    "row_inside", "spread_bias", "start_of", "tile_at",
 ]  # fmt: skip
 
 cpasync = cute.nvgpu.cpasync
@@ -101,7 +103,7 @@ def gmem_copy(
 ) -> Any:
     """A tiled copy of a tile of global memory: neighbouring threads take neighbouring vectors."""
     atom = copy_atom(dtype, vec) if atom is None else atom
-    along = min(tile[1 if row_major else 0] // vec, threads)
+    along = math.gcd(tile[1 if row_major else 0] // vec, threads)
     across = threads // along
     if row_major:
         where = cute.make_layout((across, along), stride=(along, 1))
@@ -110,7 +112,27 @@ def gmem_copy(
     return cute.make_tiled_copy_tv(atom, where, cute.make_layout((vec, 1)))
 
 
-def k_tiles_of(m: Any, tile: tuple[int, int], at: tuple[Any, Any], even: bool) -> tuple[Any, Any]:
+def start_of(index: Any, tile: int, extent: Any, vec: int) -> Any:
+    """Where a tile starts that is moved back if it would end after the last row or column."""
+    return cute.assume(cutlass.min(index * tile, extent - tile), divby=math.gcd(vec, tile))
+
+
+def tile_at(t: Any, at: tuple[Any, Any, Any], plan: Any) -> Any:
+    """The tile of a tensor (rows, columns) that is a block's."""
+    bm, bn, _ = at
+    tile = plan.tile[:2]
+    if not plan.overlap:
+        return cute.local_tile(t, tile, (bm, bn))
+    start = [start_of(at[i], tile[i], t.shape[i], plan.vec[2] if i else 1) for i in (0, 1)]
+    moved = cute.domain_offset((start[0], start[1]), t)
+    if not isinstance(moved.iterator, tuple):
+        moved = cute.make_tensor(moved.iterator.align(t.iterator.alignment), moved.layout)
+    return cute.local_tile(moved, tile, (0, 0))
+
+
+def k_tiles_of(
+    m: Any, tile: tuple[int, int], at: tuple[Any, Any], even: bool, start: Any = None
+) -> tuple[Any, Any]:
     """The tiles along k of a block's rows, and the coordinates of their elements.
 
     Where k is no multiple of the tile, it is the first tile that is not whole: its missing
@@ -119,6 +141,9 @@ def k_tiles_of(m: Any, tile: tuple[int, int], at: tuple[Any, Any], even: bool) -
     row, batch = at
     one = m[None, None, batch]
     aligned = one.iterator.alignment
+    if start is not None:
+        one, row = cute.domain_offset((start, 0), one), 0
+        one = cute.make_tensor(one.iterator.align(aligned), one.layout)
     g = cute.local_tile(one, tile, (row, None))
     c = cute.local_tile(cute.make_identity_tensor(one.shape), tile, (row, None))
     if not even:
@@ -152,6 +177,7 @@ class TileLoad:
         m, k = (cute.size(self.s, mode=[i]) for i in (1, 2))
         # Addresses of many copies do not fit in registers: a loop computes them.
         self.looped = m * k > MOST_COPIES
+        self.count = 1 if self.looped else m * k  # pieces
         self.c = None if even else part.partition_S(c)
         if not even and not self.looped:
             coords = self.c
@@ -191,6 +217,19 @@ class TileLoad:
             None if self.even else self.inside,
         )
 
+    def pieces(self, k: Any, stage: Any, there: Any) -> list[Callable[[], None]]:
+        """`tile` in pieces that may be started apart; nothing is read unless `there`."""
+        if self.looped:
+            return [lambda: tiles_where([self], k, stage, there)]
+        m, columns = (cute.size(self.s, mode=[i]) for i in (1, 2))
+
+        def piece(i: int, j: int) -> None:
+            pred = cute.make_rmem_tensor((1,), cutlass.Boolean)
+            pred[0] = there if self.even else there & self.inside[0, i, 0]
+            cute.copy(self.copy, self.g[None, i, j, k], self.s[None, i, j, stage], pred=pred)
+
+        return [lambda i=i, j=j: piece(i, j) for j in range(columns) for i in range(m)]
+
 
 def operand_loads(
     matrices: tuple[Any, Any], at: Any, smem: tuple[Any, Any], dtype: Any, tid: Any, plan: Any
@@ -205,9 +244,13 @@ def operand_loads(
     """
     tiles = [(plan.tile[i], plan.tile[2]) for i in (0, 1)]
     parts = [
-        k_tiles_of(m, tile, (at[i], at[2]), plan.even)
+        k_tiles_of(
+            m, tile, (at[i], at[2]), plan.even,
+            start_of(at[i], tile[0], m.shape[0], 1 if plan.k_major[i] else plan.vec[i])
+            if plan.overlap else None,
+        )
         for i, (m, tile) in enumerate(zip(matrices, tiles, strict=True))
-    ]
+    ]  # fmt: skip
     copies = [
         gmem_copy(dtype, plan.vec[i], tiles[i], plan.k_major[i], plan.threads) for i in (0, 1)
     ]
@@ -250,18 +293,24 @@ def copy_where(copy: Any, g: Any, s: Any, pred: Any) -> None:
         cute.copy(copy, g, s, pred=pred)
 
 
-def row_inside(where: Any, i: Any, m: Any, even: bool) -> Any:
-    """Which of a thread's vectors in a row of copies are inside of a matrix; None if all are.
+def row_inside(where: Any, i: Any, m: Any, at: Any, plan: Any) -> Any:
+    """Which of a thread's vectors in a row of copies are a block's own; None if all are.
 
     Args:
         where: coordinates of the vectors, (values, rows, columns).
+        m: the matrix; what is not inside of it is nobody's.
+        at: the block's tile; what is before it, in a tile that was moved back, is another's.
     """
-    if even:
+    if plan.even and not plan.overlap:
         return None
     columns = cute.size(where, mode=[2])
     pred = cute.make_rmem_tensor((1, columns), cutlass.Boolean)
     for j in range(columns):
-        pred[0, j] = cute.elem_less(where[0, i, j], (m.shape[0], m.shape[1]))
+        if plan.overlap:
+            before = (at[0] * plan.tile[0] - 1, at[1] * plan.tile[1] - 1)
+            pred[0, j] = cute.elem_less(before, where[0, i, j])
+        else:
+            pred[0, j] = cute.elem_less(where[0, i, j], (m.shape[0], m.shape[1]))
     return pred
 
 
@@ -303,6 +352,65 @@ def combine(values: Any, plan: Any, alpha: Any, c: Any, beta: Any, bias: Any, re
     return values
 
 
+class Ring:
+    """The stages of shared memory that tiles travel through, and where a block is in it.
+
+    Args:
+        stages: how many.
+    """
+
+    def __init__(self, stages: int) -> None:
+        self.stages = stages
+        self.stage = cutlass.Int32(0)  # that is read
+        self.write = cutlass.Int32(stages - 1)  # that is written
+
+    def pieces(
+        self, loads: Any, first: Any, k_tile: Any, count: Any, whole: bool, *, apart: bool
+    ) -> list[Callable[[], None]]:
+        """The copies of the tile that comes when all others there have been used.
+
+        Args:
+            loads, first, count, whole: as in `fill_stages`.
+            k_tile: how many tiles have been used.
+            apart: whether they are to be started one by one, rather than all at once as a group.
+        """
+        after = k_tile + (self.stages - 1)
+        tile, there, stage = after if whole else first + after, after < count, self.write
+        if apart:
+            return [p for load in loads for p in load.pieces(tile, stage, there)]
+
+        def group() -> None:
+            tiles_where(loads, tile, stage, there)
+            cute.arch.cp_async_commit_group()
+
+        return [group]
+
+    def wait(self) -> None:
+        """The oldest tile that has been started is there, for all threads."""
+        cute.arch.cp_async_wait_group(self.stages - 2)
+        cute.arch.sync_threads()
+
+    def turn(self, *, commit: bool) -> None:
+        """Go on to the next tile, when it has arrived and nobody reads the one before any more.
+
+        Args:
+            commit: whether copies have been started one by one, and are a group now.
+        """
+        if commit:
+            cute.arch.cp_async_commit_group()
+        next_stage(self)
+        self.wait()
+
+
+@cute.jit
+def next_stage(ring: cutlass.Constexpr):
+    """The stage that has been read is written next, and the one behind it is read."""
+    ring.write = ring.stage
+    ring.stage = ring.stage + 1
+    if ring.stage == ring.stages:
+        ring.stage = cutlass.Int32(0)
+
+
 @cute.jit
 def fill_stages(
     loads: cutlass.Constexpr, first: Any, count: Any, stages: cutlass.Constexpr[int],
@@ -330,13 +438,8 @@ def fill_stages(
 
 
 @cute.jit
-def next_tiles(
-    loads: cutlass.Constexpr, first: Any, k_tile: Any, count: Any, stage: Any,
-    stages: cutlass.Constexpr[int], whole: cutlass.Constexpr[bool],
-):  # fmt: skip
-    """Start the copies of the tiles that are needed when all others there have been used."""
-    if k_tile + (stages - 1) < count:
-        after = k_tile + (stages - 1)
+def tiles_where(loads: cutlass.Constexpr, k: Any, stage: Any, there: Any):
+    """Start the copies of tile `k` to a stage if there is such a tile."""
+    if there:
         for load in loads:
-            load.tile(after if whole else first + after, stage)
-    cute.arch.cp_async_commit_group()
+            load.tile(k, stage)

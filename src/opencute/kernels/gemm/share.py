@@ -2,20 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products whose steps are shared among blocks: split-K and stream-K, which are one thing.
 
-All steps along k of all tiles stand in one line, tile after tile; each block takes an equal part of
-it. With as many blocks as multiprocessors that is stream-K; with s blocks for each tile, split-K.
+All steps along k of some tiles stand in one line, tile after tile; each block takes an equal part
+of it. With as many blocks as multiprocessors that is stream-K; with s for each tile, split-K.
+Where there are many tiles, each block does whole ones besides, so that no more than two for each
+block are shared: neighbouring blocks do neighbouring tiles then, and read the same operands.
 
-A block goes through its part from the end. What it comes to first is a tile that it does not reach
-the end of: it leaves those sums in memory and raises its flag. What it comes to last is a tile that
-blocks before it have begun: their sums are there by now, or will be soon, as each block leaves them
-first. So a block waits for blocks before it only, which start no later, and sums are added in an
-order that depends on the shapes only::
+A block goes through its part from the end, and does its whole tiles after that. What it comes to
+first is a tile that it does not reach the end of: it leaves those sums in memory and raises its
+flag. What it comes to last is a tile that blocks before it have begun: their sums are there by now,
+or will be soon, as each block leaves them first. So a block waits for blocks before it only, which
+start no later, and sums are added in an order that depends on the shapes only::
 
     share = Share(mA, mD, mSums, mFlags, plan)
-    while end > share.begin:
-        tile, first, count = share.part(end)    # of its steps, first .. first + count
+    for i in range(share.items):
+        tile, first, count = share.item(i)      # of its steps, first .. first + count
         ...
-        end = end - count
 
 Source: Osama, Merrill, Cecka, Garland, Owens, "Stream-K: Work-centric Parallel Decomposition for
 Dense Matrix-Matrix Multiplication on the GPU", 2023.
@@ -33,7 +34,7 @@ __all__ = ["Share", "give", "take"]
 
 
 class Share:
-    """A block's part of all steps.
+    """A block's part of all steps, and its whole tiles.
 
     Args:
         a, d: matrices (rows, columns, batch).
@@ -47,23 +48,39 @@ class Share:
         self.k_tiles = cute.ceil_div(a.shape[1], plan.tile[2])
         tiles_m, tiles_n = (cute.ceil_div(d.shape[i], plan.tile[i]) for i in (0, 1))
         self.tiles = tiles_m * tiles_n  # of a matrix
-        steps = self.tiles * d.shape[2] * self.k_tiles
         self.block, _, _ = cute.arch.block_idx()
-        blocks, _, _ = cute.arch.grid_dim()
-        self.each = steps // blocks
-        self.more = steps - self.each * blocks  # blocks that have one more
+        self.blocks, _, _ = cute.arch.grid_dim()
+        all_tiles = self.tiles * d.shape[2]
+        self.waves = cutlass.max(all_tiles // self.blocks - 1, 0)
+        self.shared = all_tiles - self.waves * self.blocks
+        steps = self.shared * self.k_tiles
+        self.each = steps // self.blocks
+        self.more = steps - self.each * self.blocks  # blocks that have one more
         self.begin, self.end = self.begin_of(self.block), self.begin_of(self.block + 1)
+        self.last = (self.end - 1) // self.k_tiles
+        # None where there are fewer steps than blocks.
+        self.parts = (self.last + 1 - self.begin // self.k_tiles) * cutlass.min(
+            self.end - self.begin, 1
+        )
+
+    @property
+    def items(self) -> Any:
+        """What a block has to do: parts of tiles that it shares, and whole ones."""
+        return self.parts + self.waves
 
     def begin_of(self, block: Any) -> Any:
-        """The first step of a block."""
+        """The first of the shared steps of a block."""
         return block * self.each + cutlass.min(block, self.more)
 
-    def part(self, end: Any) -> tuple[Any, Any, Any]:
-        """The last tile before a step, and which of its steps are this block's."""
-        tile = (end - 1) // self.k_tiles
+    def item(self, i: Any) -> tuple[Any, Any, Any]:
+        """A tile, and which of its steps are this block's: the first one, and how many."""
+        whole = cutlass.max(cutlass.min(i + 1 - self.parts, 1), 0)  # 1 or 0
+        own = self.shared + self.block + (i - self.parts) * self.blocks
+        tile = (1 - whole) * (self.last - i) + whole * own
         start = tile * self.k_tiles
-        first = cutlass.max(self.begin - start, 0)
-        return tile, first, end - start - first
+        first = cutlass.max(self.begin - start, 0)  # whole tiles come after those that are shared
+        stop = cutlass.min(self.end - start + whole * (start + self.k_tiles), self.k_tiles)
+        return tile, first, stop - first
 
     def place(self, tile: Any) -> tuple[Any, Any, Any]:
         """Row, column and matrix of a tile."""

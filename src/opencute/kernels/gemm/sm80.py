@@ -20,6 +20,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, utils
 from opencute.kernels.gemm.parts import (
+    Ring,
     as_matrices,
     block_of,
     combine,
@@ -28,12 +29,13 @@ from opencute.kernels.gemm.parts import (
     fill_stages,
     gmem_copy,
     grid_of,
-    next_tiles,
     operand_loads,
     row_inside,
     spread_bias,
+    tile_at,
 )
 from opencute.kernels.gemm.share import Share, give, take
+from opencute.kernels.gemm.sm80_order import Event, Order
 
 __all__ = [
     "TensorCorePlan", "gemm_kernel", "shared_gemm_kernel", "shared_tensor_core_gemm",
@@ -75,6 +77,19 @@ class TensorCorePlan:
     bias_axis: int = 1
     activation: Callable[[Any], Any] | None = None
     rounded: bool = True
+    ahead: int = 0
+    gap: int = 0
+    turning: bool = True
+    together: int = 1
+    level: int = 3
+    overlap: bool = False
+
+    def order(self, rD: Any, rA: Any, copies: int) -> Order:
+        """What a warp does with a tile, in order."""
+        m, n, steps = (cute.size(t, mode=[i]) for t, i in ((rD, 1), (rD, 2), (rA, 2)))
+        return Order(
+            m, n, steps, copies, self.ahead, self.gap, self.turning, self.together
+        )  # fmt: skip
 
     @property
     def threads(self) -> int:
@@ -190,9 +205,8 @@ def shared_gemm_kernel(
     tid, _, _ = cute.arch.thread_idx()
     memory = utils.SmemAllocator().allocate(plan.smem_bytes(mD.element_type), 1024)
     share = Share(mA, mD, mSums, mFlags, plan)
-    end = share.end
-    while end > share.begin:
-        tile, first, count = share.part(end)
+    for i in range(share.items):
+        tile, first, count = share.item(i)
         at = share.place(tile)
         cute.arch.sync_threads()  # nobody needs the shared memory of the part before
         rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False)
@@ -201,7 +215,6 @@ def shared_gemm_kernel(
         else:
             take(share, rD, tile, first, tid)
             finish(rD, mC, mBias, mR, mD, alpha, beta, at, memory, mma, tid, plan)
-        end = end - count
 
 
 @cute.jit
@@ -238,34 +251,36 @@ def multiply(
     from_A, from_B = thr_A.partition_S(sA), thr_B.partition_S(sB)
     into_A, into_B = thr_A.retile(rA), thr_B.retile(rB)
 
-    # Registers of the first step of k.
-    cute.arch.cp_async_wait_group(plan.stages - 2)
-    cute.arch.sync_threads()
-    cute.copy(read_A, from_A[None, None, 0, 0], into_A[None, None, 0])
-    cute.copy(read_B, from_B[None, None, 0, 0], into_B[None, None, 0])
+    def held(event: Event) -> Any:
+        return (rA if event.what == "A" else rB)[None, event.m + event.n, event.step]
 
-    read = cutlass.Int32(0)
-    write = cutlass.Int32(plan.stages - 1)
-    steps = cute.size(rA, mode=[2])
+    def read(event: Event, stage: Any) -> None:
+        copy, source, into, i = read_A, from_A, into_A, event.m
+        if event.what == "B":
+            copy, source, into, i = read_B, from_B, into_B, event.n // order.pair
+        cute.copy(copy, source[None, i, event.step, stage], into[None, i, event.step])
+
+    order = plan.order(rD, rA, sum(load.count for load in loads) if plan.ahead else 1)
+    ring = Ring(plan.stages)
+    ring.wait()
+    for event in order.before():
+        read(event, 0)
     for k_tile in range(count):
-        for step in cutlass.range_constexpr(steps):
-            if cutlass.const_expr(step == steps - 1):
-                # The next tile has arrived, and nobody reads the one before this any more.
-                write = read
-                read = read + 1
-                if read == plan.stages:
-                    read = cutlass.Int32(0)
-                cute.arch.cp_async_wait_group(plan.stages - 2)
-                cute.arch.sync_threads()
-            after = (step + 1) % steps
-            cute.copy(read_A, from_A[None, None, after, read], into_A[None, None, after])
-            cute.copy(read_B, from_B[None, None, after, read], into_B[None, None, after])
-            if cutlass.const_expr(step == 0):
-                next_tiles(loads, first, k_tile, count, write, plan.stages, whole)
-            if cutlass.const_expr(plan.dtype is cutlass.TFloat32 and plan.rounded):
-                round_to_tf32(rA[None, None, step])
-                round_to_tf32(rB[None, None, step])
-            cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
+        pieces = ring.pieces(loads, first, k_tile, count, whole, apart=plan.ahead > 0)
+        for event in order.trip():
+            if cutlass.const_expr(event.what == "wait"):
+                ring.turn(commit=plan.ahead > 0)
+            elif cutlass.const_expr(event.what == "copy"):
+                pieces[event.m]()
+            elif cutlass.const_expr(event.what == "mma"):
+                if cutlass.const_expr(plan.dtype is cutlass.TFloat32 and plan.rounded):
+                    for fragment in order.new_needs(event):
+                        round_to_tf32(held(fragment))
+                acc = rD[None, event.m, event.n]
+                a, b = rA[None, event.m, event.step], rB[None, event.n, event.step]
+                cute.gemm(mma, acc, a, b, acc)
+            else:
+                read(event, ring.stage)
     cute.arch.cp_async_wait_group(0)
     return rD
 
@@ -300,9 +315,8 @@ def epilogue(
     its accumulators, and leaves its results in their place. Instructions are done row by row, so
     that few registers are needed besides the accumulators.
     """
-    bm, bn, batch = at
-    tile, out = plan.tile[:2], mD.element_type
-    coords = cute.local_tile(cute.make_identity_tensor((mD.shape[0], mD.shape[1])), tile, (bm, bn))
+    out = mD.element_type
+    coords = tile_at(cute.make_identity_tensor((mD.shape[0], mD.shape[1])), at, plan)
     piece = cute.make_copy_atom(
         cute.nvgpu.CopyUniversalOp(), out, num_bits_per_copy=plan.vec[2] * out.width
     )
@@ -335,26 +349,26 @@ def epilogue(
         cute.autovec_copy(done, mine[None, i, None])
 
     cute.arch.sync_threads()
-    gD = cute.local_tile(mD[None, None, batch], tile, (bm, bn))
+    gD = tile_at(mD[None, None, at[2]], at, plan)
     from_smem, to_gmem, where = thr.partition_S(sD), thr.partition_D(gD), thr.partition_S(coords)
     if cutlass.const_expr(plan.vec[2] > 1):
         for i in cutlass.range_constexpr(cute.size(to_gmem, mode=[1])):
-            store_row(store, from_smem, to_gmem, where, i, mD, plan)
+            store_row(store, from_smem, to_gmem, where, i, mD, at, plan)
     else:
         for i in cutlass.range(cute.size(to_gmem, mode=[1]), unroll=1):
-            store_row(store, from_smem, to_gmem, where, i, mD, plan)
+            store_row(store, from_smem, to_gmem, where, i, mD, at, plan)
 
 
-def store_row(copy: Any, s: Any, g: Any, where: Any, i: Any, m: Any, plan: Any) -> None:
+def store_row(copy: Any, s: Any, g: Any, where: Any, i: Any, m: Any, at: Any, plan: Any) -> None:
     """A thread's part of a row of copies, from shared to global memory."""
     row = cute.make_fragment_like(s[None, i, None])
     cute.autovec_copy(s[None, i, None], row)
-    copy_where(copy, row, g[None, i, None], row_inside(where, i, m, plan.even))
+    copy_where(copy, row, g[None, i, None], row_inside(where, i, m, at, plan))
 
 
-def fetch_row(copy: Any, g: Any, s: Any, where: Any, i: Any, m: Any, plan: Any) -> None:
+def fetch_row(copy: Any, g: Any, s: Any, where: Any, i: Any, m: Any, at: Any, plan: Any) -> None:
     """A thread's part of a row of copies, from global to shared memory."""
-    copy_where(copy, g[None, i, None], s[None, i, None], row_inside(where, i, m, plan.even))
+    copy_where(copy, g[None, i, None], s[None, i, None], row_inside(where, i, m, at, plan))
 
 
 def addends(mC: Any, mBias: Any, mine: Any, whose: Any, acc: Any, i: int, plan: Any) -> Any:
@@ -378,18 +392,17 @@ def fetch(
     m: Any, sD: Any, at: Any, coords: Any, tid: Any, plan: cutlass.Constexpr[TensorCorePlan]
 ):  # fmt: skip
     """Bring a tile of another matrix to the shared memory of the results."""
-    bm, bn, batch = at
     out = m.element_type
     copy = plan.result_copy(out, copy_atom(out, plan.vec[2]))
     thr = copy.get_slice(tid)
-    g = cute.local_tile(m[None, None, batch], plan.tile[:2], (bm, bn))
+    g = tile_at(m[None, None, at[2]], at, plan)
     from_gmem, to_smem, where = (thr.partition_S(g), thr.partition_D(sD), thr.partition_S(coords))
     if cutlass.const_expr(plan.vec[2] > 1):
         for i in cutlass.range_constexpr(cute.size(to_smem, mode=[1])):
-            fetch_row(copy, from_gmem, to_smem, where, i, m, plan)
+            fetch_row(copy, from_gmem, to_smem, where, i, m, at, plan)
     else:  # the addresses of single elements do not all fit in registers
         for i in cutlass.range(cute.size(to_smem, mode=[1]), unroll=1):
-            fetch_row(copy, from_gmem, to_smem, where, i, m, plan)
+            fetch_row(copy, from_gmem, to_smem, where, i, m, at, plan)
     cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()
@@ -416,7 +429,7 @@ def tensor_core_gemm(
     """
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan, plan.dtype)
     gemm_kernel(mA, mB, mC, bias, mR, mD, alpha, beta, plan.tiled_mma(), plan).launch(
-        grid=grid_of(mD, plan.tile[:2]), block=[plan.threads, 1, 1]
+        grid=grid_of(mD, plan.tile[:2]), block=[plan.threads, 1, 1], opt_level=plan.level
     )
 
 
@@ -443,4 +456,4 @@ def shared_tensor_core_gemm(
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan, plan.dtype)
     shared_gemm_kernel(
         mA, mB, mC, bias, mR, mD, alpha, beta, sums, flags, plan.tiled_mma(), plan
-    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1])
+    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level)

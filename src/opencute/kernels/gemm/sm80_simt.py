@@ -19,12 +19,12 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, utils
 from opencute.kernels.gemm.parts import (
+    Ring,
     as_matrices,
     block_of,
     combine,
     fill_stages,
     grid_of,
-    next_tiles,
     operand_loads,
     spread_bias,
 )
@@ -57,6 +57,8 @@ class SimtPlan:
     bias_axis: int = 1
     activation: Callable[[Any], Any] | None = None
     interleaved: bool = True
+    level: int = 3
+    overlap: bool = False
 
     @property
     def threads(self) -> int:
@@ -137,9 +139,8 @@ def shared_sgemm_kernel(
     tid, _, _ = cute.arch.thread_idx()
     memory = operands_smem(plan)
     share = Share(mA, mD, mSums, mFlags, plan)
-    end = share.end
-    while end > share.begin:
-        tile, first, count = share.part(end)
+    for i in range(share.items):
+        tile, first, count = share.item(i)
         at = share.place(tile)
         cute.arch.sync_threads()  # nobody needs the shared memory of the part before
         rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False)
@@ -148,7 +149,6 @@ def shared_sgemm_kernel(
         else:
             take(share, rD, tile, first, tid)
             epilogue(rD, mC, mBias, mR, mD, alpha, beta, at, mma.get_slice(tid), plan)
-        end = end - count
 
 
 def operands_smem(plan: SimtPlan) -> tuple[Any, Any]:
@@ -177,34 +177,27 @@ def multiply(
     rD = mma.make_fragment_C(mma.partition_shape_C(plan.tile[:2]))
     rD.fill(0.0)
 
-    # Registers of the first step of k.
-    cute.arch.cp_async_wait_group(plan.stages - 2)
-    cute.arch.sync_threads()
-    cute.autovec_copy(from_A[None, None, 0, 0], rA[None, None, 0])
-    cute.autovec_copy(from_B[None, None, 0, 0], rB[None, None, 0])
-
-    read = cutlass.Int32(0)
-    write = cutlass.Int32(plan.stages - 1)
+    ring = Ring(plan.stages)
+    ring.wait()
+    read_step(from_A, from_B, rA, rB, 0, 0)
     steps = cute.size(rA, mode=[2])
     for k_tile in range(count):
+        (copies,) = ring.pieces(loads, first, k_tile, count, whole, apart=False)
         for step in cutlass.range_constexpr(steps):
             if cutlass.const_expr(step == steps - 1):
-                # The next tile has arrived, and nobody reads the one before this any more.
-                write = read
-                read = read + 1
-                if read == plan.stages:
-                    read = cutlass.Int32(0)
-                cute.arch.cp_async_wait_group(plan.stages - 2)
-                cute.arch.sync_threads()
-            after = (step + 1) % steps
-            cute.autovec_copy(from_A[None, None, after, read], rA[None, None, after])
-            cute.autovec_copy(from_B[None, None, after, read], rB[None, None, after])
+                ring.turn(commit=False)
+            read_step(from_A, from_B, rA, rB, (step + 1) % steps, ring.stage)
             if cutlass.const_expr(step == 0):
-                next_tiles(loads, first, k_tile, count, write, plan.stages, whole)
+                copies()
             cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
-
     cute.arch.cp_async_wait_group(0)
     return rD
+
+
+def read_step(from_A: Any, from_B: Any, rA: Any, rB: Any, step: int, stage: Any) -> None:
+    """Read a thread's parts of a step of k from shared memory."""
+    cute.autovec_copy(from_A[None, None, step, stage], rA[None, None, step])
+    cute.autovec_copy(from_B[None, None, step, stage], rB[None, None, step])
 
 
 @cute.jit
@@ -293,7 +286,7 @@ def sgemm(
     """Launch the kernel; arguments as for `tensor_core_gemm`, all of f32."""
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan)
     sgemm_kernel(mA, mB, mC, bias, mR, mD, alpha, beta, plan.tiled_mma(), plan).launch(
-        grid=grid_of(mD, plan.tile[:2]), block=[plan.threads, 1, 1]
+        grid=grid_of(mD, plan.tile[:2]), block=[plan.threads, 1, 1], opt_level=plan.level
     )
 
 
@@ -315,4 +308,4 @@ def shared_sgemm(
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan)
     shared_sgemm_kernel(
         mA, mB, mC, bias, mR, mD, alpha, beta, sums, flags, plan.tiled_mma(), plan
-    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1])
+    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level)

@@ -13,6 +13,7 @@ from typing import Any
 
 from opencute import utils
 from opencute.base.errors import ArgumentError
+from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import (
     as_rows,
@@ -194,7 +195,7 @@ def _ring(
             expected=f"at least {least} stages, and parts of rows that start at multiples of 16 "
             "bytes",
         )  # fmt: skip
-    return RingPlan(rows, config.blocks, config.stages, config.beside, centred)
+    return interned(RingPlan(rows, config.blocks, config.stages, config.beside, centred))
 
 
 def _cluster_backward_choice(n: int, vec: int, loaded: tuple[Any, ...]) -> ClusterRows | None:

@@ -10,12 +10,14 @@ Floor: as for `sm80`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import opencute as cutlass
 from opencute import cute
 from opencute.base.errors import ArgumentError
+from opencute.base.interned import interned
 from opencute.kernels.arrays import item_bits, vector_elements
 from opencute.kernels.checked import whole_numbers
 from opencute.kernels.norm.sm80 import early
@@ -28,6 +30,7 @@ __all__ = [
     "cluster_choice",
     "cluster_norm",
     "ring_choice",
+    "ring_space",
     "whole_parts",
 ]
 
@@ -75,7 +78,7 @@ class ClusterRows:
                 f"these blocks cannot share rows of {n} elements", code="OC2503", found=self,
                 expected=f"parts of whole vectors, at most {_EACH} elements for a thread",
             )  # fmt: skip
-        return Rows(n // self.blocks, self.threads, self.vec)
+        return interned(Rows(n // self.blocks, self.threads, self.vec))
 
 
 def cluster_choice(n: int, vec: int) -> ClusterRows | None:
@@ -141,6 +144,26 @@ def cluster_backward_choice(n: int, vec: int, loaded: tuple[Any, ...]) -> Cluste
     stage = part * sum(item_bits(a) for a in loaded) // 8
     stages = min(_SMEM // beside // stage, 6)
     return ClusterRows(threads, vec, blocks, stages, beside) if stages >= 4 else None
+
+
+def ring_space(n: int, vec: int, size: int, *, derived: bool = False) -> Iterator[ClusterRows]:
+    """Choices of clusters that stay that are worth trying.
+
+    Args:
+        n: elements of a row.
+        vec: elements that are moved at once, 16 bytes of them.
+        size: bytes that bulk copies load for an element.
+        derived: for derivatives.
+    """
+    for blocks in (b for b in (1, 2, 4, 8) if n % (b * vec) == 0):
+        part = n // blocks
+        least = -(-part // (_DERIVED if derived else 32))
+        for threads in dict.fromkeys((32 * -(-least // 32), 512, 1024)):
+            for stages in (4, 5, 6) if derived else (1, 2, 3):
+                for beside in (1, 2, 3, 4):
+                    fits = beside * stages * part * size <= _SMEM and beside * threads <= 1536
+                    if fits and least <= threads <= 1024 and part >= threads * vec:
+                        yield ClusterRows(threads, vec, blocks, stages, beside)
 
 
 @cute.kernel

@@ -14,7 +14,7 @@ from opencute.kernels.norm.interface import (
     rms_norm,
     rms_norm_backward,
 )
-from opencute.kernels.norm.sm90 import ClusterRows
+from opencute.kernels.norm.sm90 import ClusterRows, ring_space
 from opencute.kernels.tuning.operators import Case
 from opencute.kernels.tuning.rows import on_rows, vectors
 
@@ -43,11 +43,20 @@ def _space(case: Case) -> Iterator[Any]:
             except ArgumentError:
                 continue
             yield config
+    if case.hopper:
+        yield from ring_space(case["n"], widest, 16 // widest)
+
+
+def _backward_space(case: Case) -> Iterator[Any]:
+    yield from vectors(case)
+    if case.hopper:
+        widest = 16 // (4 if case.dtype == "f32" else 2)
+        yield from ring_space(case["n"], widest, 16 // widest * 2, derived=True)
 
 
 OPERATORS = (
     on_rows("layer_norm", layer_norm, 2, lambda case: _arguments(case, True), _space),
     on_rows("rms_norm", rms_norm, 2, lambda case: _arguments(case, False), _space),
-    on_rows("layer_norm_backward", layer_norm_backward, 3, _backward_arguments),
-    on_rows("rms_norm_backward", rms_norm_backward, 3, _backward_arguments),
+    on_rows("layer_norm_backward", layer_norm_backward, 3, _backward_arguments, _backward_space),
+    on_rows("rms_norm_backward", rms_norm_backward, 3, _backward_arguments, _backward_space),
 )

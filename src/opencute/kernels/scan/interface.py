@@ -13,7 +13,6 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 from opencute.kernels.arrays import (
-    empty,
     empty_like,
     floating,
     item_bits,
@@ -22,12 +21,11 @@ from opencute.kernels.arrays import (
     strides,
     vector_elements,
     viewed,
+    zeros,
 )
 from opencute.kernels.checked import checked
-from opencute.kernels.reduce.operation import SUM
-from opencute.kernels.reduce.sm80 import Across as SumAcross
-from opencute.kernels.reduce.sm80 import reduce_across
 from opencute.kernels.scan.sm80 import Across, Along, scan_across, scan_along, scan_tiles
+from opencute.kernels.scan.sm80_across import AcrossTiles, scan_across_tiles
 
 __all__ = ["cumsum"]
 
@@ -76,15 +74,6 @@ def _vec(x: Any, out: Any) -> int:
     return vector_elements(int(x.shape[-1]), max(item_bits(x), item_bits(out)), x, out)
 
 
-def _parts(blocks: int, units: int, least: int, x: Any) -> tuple[int, int]:
-    """How many blocks share an axis, and units of each: more only where blocks are too few, as
-    elements are read twice then."""
-    wanted = -(-2 * multiprocessors(x) // blocks)
-    parts = min(wanted, units // least, 65535) if wanted > 2 else 1
-    span = -(-units // max(parts, 1))
-    return -(-units // span), span
-
-
 def _scan_along(x: Any, out: Any, exclusive: bool) -> None:
     vec = _vec(x, out)
     rows, vectors = int(x.shape[0]), int(x.shape[1]) // vec
@@ -94,8 +83,7 @@ def _scan_along(x: Any, out: Any, exclusive: bool) -> None:
     how = Along(warps, vec, 4 if vectors > warps * 32 * 2 else 2 if vectors > warps * 32 else 1)
     tiles = -(-vectors // how.vectors)
     if tiles > 4 and rows < multiprocessors(x):  # rows alone are too few to fill the device
-        state = empty(x, (rows, tiles + 1), "int64")
-        state[...] = 0
+        state = zeros(x, (rows, tiles + 1), "int64")
         scan_tiles(x, state, out, how, exclusive)
     else:
         scan_along(x, out, how, exclusive)
@@ -105,11 +93,13 @@ def _scan_across(x: Any, out: Any, exclusive: bool) -> None:
     vec = _vec(x, out)
     outer, n, inner = (int(s) for s in x.shape)
     vectors = inner // vec
-    how = Across(32 * min(-(-vectors // 32), 4), vec)
-    parts, span = _parts(outer * -(-vectors // how.threads), n, 64, x)
-    start = None
-    if parts > 1:
-        sums = empty(x, (outer, parts, inner), "float32")
-        reduce_across((x,), (sums,), parts, span, None, SUM, SumAcross(32, 8, vec))
-        start = cumsum(sums, 1, exclusive=True)
-    scan_across(x, start, out, parts, span, how, exclusive)
+    how, shared = Across(32 * min(-(-vectors // 32), 4), vec), AcrossTiles(vec)
+    blocks, tiles = outer * -(-vectors // 32), -(-n // shared.rows)
+    # Blocks that go down all rows are too few to fill the device.
+    few = outer * -(-vectors // how.threads) < 2 * multiprocessors(x)
+    if few and tiles > 1 and blocks * tiles < 1 << 31:
+        state = zeros(x, (blocks, tiles * shared.columns), "int64")
+        ticket = zeros(x, (1,), "int32")
+        scan_across_tiles(x, state, ticket, out, tiles, shared, exclusive)
+    else:
+        scan_across(x, out, how, exclusive)

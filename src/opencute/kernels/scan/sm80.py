@@ -7,10 +7,9 @@ A block goes through the axis in order and carries the sum along. Where rows are
 block has a tile of one: it leaves the tile's sum, looks back at what the tiles before it have left,
 and leaves the sum up to its own end, so that all is read once. What it finds it adds from the left,
 so that the result does not depend on who was first. Across rows, several blocks share an axis in
-two passes: each begins with the sum of the parts before its own.
+`sm80_across`.
 
-Floor: bytes of argument and result over the bandwidth; half as much again with several parts
-across rows.
+Floor: bytes of argument and result over the bandwidth.
 
 Source of looking back: Merrill, Garland, "Single-pass Parallel Prefix Scan with Decoupled
 Look-back", 2016.
@@ -25,7 +24,16 @@ import opencute as cutlass
 from opencute import cute
 from opencute.lib.smem_allocator import SmemAllocator
 
-__all__ = ["Across", "Along", "scan_across", "scan_along", "scan_tiles"]
+__all__ = [
+    "OF_TILE",
+    "UP_TO_END",
+    "Across",
+    "Along",
+    "scan_across",
+    "scan_along",
+    "scan_tiles",
+    "word_of",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -170,7 +178,8 @@ def _along(
 OF_TILE, UP_TO_END = 1, 2
 
 
-def _word(number: Any, kind: int) -> Any:
+def word_of(number: Any, kind: int) -> Any:
+    """A number and what it is, as one word."""
     bits = cutlass.Uint64(number.bitcast(cutlass.Uint32))
     return (bits | (kind << 32)).bitcast(cutlass.Int64)
 
@@ -184,7 +193,7 @@ def _look_back(words: Any, tile: Any, own: Any, lane: Any):
     """
     if lane == 0:
         kind = OF_TILE
-        cute.arch.store(words + tile, _word(own, kind), sem="relaxed", scope="gpu")
+        cute.arch.store(words + tile, word_of(own, kind), sem="relaxed", scope="gpu")
     at = tile - 1 - lane
     wanted = cutlass.Int32(OF_TILE)
     if lane == 31:
@@ -202,7 +211,7 @@ def _look_back(words: Any, tile: Any, own: Any, lane: Any):
     for i in range(nearest):
         before = before + cute.arch.shuffle_sync(number, nearest - 1 - i)
     if lane == 0:
-        word = _word(before + own, UP_TO_END)
+        word = word_of(before + own, UP_TO_END)
         cute.arch.store(words + tile, word, sem="relaxed", scope="gpu")
     return before
 
@@ -238,11 +247,11 @@ def _along_tiles(
 
 @cute.kernel
 def _across(
-    gX: cute.Tensor, gStart: Any, gOut: cute.Tensor, span: cutlass.Int32,
-    how: cutlass.Constexpr[Across], exclusive: cutlass.Constexpr[bool],
+    gX: cute.Tensor, gOut: cute.Tensor, how: cutlass.Constexpr[Across],
+    exclusive: cutlass.Constexpr[bool],
 ):  # fmt: skip
     thread, _, _ = cute.arch.thread_idx()
-    block, part, _ = cute.arch.block_idx()
+    block, _, _ = cute.arch.block_idx()
     _, rows, inner = gX.shape
     vectors = inner // how.vec
     wide = cute.ceil_div(vectors, how.threads)
@@ -261,15 +270,10 @@ def _across(
         )
         carry = cute.make_rmem_tensor((how.vec,), cutlass.Float32)
         carry.fill(0.0)
-        if cutlass.const_expr(gStart is not None):
-            for v in cutlass.range_constexpr(how.vec):
-                carry[v] = gStart[outer, part, column * how.vec + v]
-        begin = part * span
-        end = cutlass.min(begin + span, rows)
-        whole = begin + (end - begin) // how.reps * how.reps
-        for first in range(begin, whole, how.reps):
+        whole = rows // how.reps * how.reps
+        for first in range(0, whole, how.reps):
             _rows(tiles, out, carry, first, how.reps, exclusive)
-        for row in range(whole, end):
+        for row in range(whole, rows):
             _rows(tiles, out, carry, row, 1, exclusive)
 
 
@@ -328,15 +332,12 @@ def scan_tiles(
 
 @cute.jit
 def scan_across(
-    x: cute.Tensor, start: Any, out: cute.Tensor, parts: cutlass.Int32, span: cutlass.Int32,
-    how: cutlass.Constexpr[Across], exclusive: cutlass.Constexpr[bool],
+    x: cute.Tensor, out: cute.Tensor, how: cutlass.Constexpr[Across],
+    exclusive: cutlass.Constexpr[bool],
 ):  # fmt: skip
     """Launch the kernel on (outer, n, inner).
 
     Args:
-        start: the sum before each part, (outer, parts, inner) of f32, or None.
-        parts: blocks that share the axis.
-        span: rows of a part.
         exclusive: whether an element's own value is left out of its sum.
     """
     known = []
@@ -346,8 +347,8 @@ def scan_across(
             cute.make_tensor(t.iterator, cute.make_layout(t.shape, stride=(outer, row, 1)))
         )
     wide = cute.ceil_div(x.shape[2] // how.vec, how.threads)
-    _across(known[0], start, known[1], span, how, exclusive).launch(
-        grid=[x.shape[0] * wide, parts, 1],
+    _across(known[0], known[1], how, exclusive).launch(
+        grid=[x.shape[0] * wide, 1, 1],
         block=[how.threads, 1, 1],
         min_blocks_per_mp=1,  # or ptxas spills to make room for more
     )

@@ -83,6 +83,9 @@ class MbarrierArray:
         self.op_type, self.cg = agent
         self.arrive_count = self.cg.size
         self.tx_count = tx_count
+        self.scope = ""
+        """Whose accesses arriving and waiting orders, "" the block's. Blocks that let each other's
+        copies refill tiles need no more; who writes another block's memory does."""
         if isinstance(tx_count, int) and not 0 <= tx_count <= MAX_ARRIVALS:
             raise ArgumentError(
                 "a phase of a barrier cannot wait for so many bytes", code="OC2189",
@@ -111,9 +114,9 @@ class MbarrierArray:
         elif self.op_type is PipelineOp.AsyncLoad:
             cute.arch.cp_async_mbarrier_arrive_noinc(ptr)
         elif dst is None:
-            cute.arch.mbarrier_arrive(ptr)
+            cute.arch.mbarrier_arrive(ptr, scope=self.scope)
         else:
-            cute.arch.mbarrier_arrive(ptr, dst)
+            cute.arch.mbarrier_arrive(ptr, dst, scope=self.scope)
 
     def arrive_and_expect_tx(
         self, index: Any, tx_count: Any, *, loc: Any = None, ip: Any = None
@@ -123,11 +126,11 @@ class MbarrierArray:
 
     def wait(self, index: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> None:
         """Wait until the phase of a buffer's barrier is complete."""
-        cute.arch.mbarrier_wait(self.get_barrier(index), phase)
+        cute.arch.mbarrier_wait(self.get_barrier(index), phase, scope=self.scope)
 
     def try_wait(self, index: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """Whether the phase is complete, as Boolean; may rest for a moment."""
-        return cute.arch.mbarrier_try_wait(self.get_barrier(index), phase)
+        return cute.arch.mbarrier_try_wait(self.get_barrier(index), phase, scope=self.scope)
 
 
 @cute.jit
