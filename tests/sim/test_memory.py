@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from opencute.base.errors import ArgumentError
 from opencute.sim import Buffer
+from opencute.sim.access import mark
 from opencute.sim.memory import AddressTable
 
 pytestmark = pytest.mark.t0
@@ -76,3 +77,18 @@ def test_a_view_inside_of_another_array() -> None:
     assert table.find(1024) is inner
     assert table.find(1090) is outer
     assert table.find(1100) is None
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 24, 32, 128])
+@pytest.mark.parametrize("grain", [1, 2, 8, 16])
+@pytest.mark.parametrize("clean", [False, True])
+def test_runs_are_marked_in_pieces_as_large_as_they_lie(width: int, grain: int, clean: bool):
+    rng = np.random.default_rng(width)
+    places = rng.integers(0, (1000 - width) // grain + 1, (3, 5)) * grain
+    written = np.full(1000, not clean)
+    want = written.copy()
+    want[places[..., None] + np.arange(width)] = clean
+    mark(written, places, width, clean)
+    np.testing.assert_array_equal(written, want)
+    mark(written, places[:0], width, not clean)
+    np.testing.assert_array_equal(written, want)

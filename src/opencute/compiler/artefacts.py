@@ -46,6 +46,7 @@ from opencute.compiler.options import Options
 from opencute.dialects import builtin
 from opencute.dialects.gpu import LaunchFuncOp
 from opencute.ir.attributes import IntAttr
+from opencute.ir.builder import paused_gc
 from opencute.ir.core import Op
 from opencute.ir.parser import parse
 from opencute.ir.passes import PassRecord
@@ -173,6 +174,7 @@ class Artefacts:
             data = file.read_bytes()
             self._given = {stage: data if stage == "cubin" else data.decode()}
 
+    @paused_gc()
     def _verify(self) -> None:
         (verify_functions if self._passed else verify)(self.module)
 
@@ -232,6 +234,7 @@ class Artefacts:
     def _until_ptx(self) -> DeviceCode:
         return self._emit()
 
+    @paused_gc()
     def _emit(self) -> DeviceCode:
         ir, ptx = self._given.get("llvm"), self._given.get("ptx")
         if isinstance(ptx, str):

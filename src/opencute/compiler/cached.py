@@ -78,7 +78,7 @@ def cached_device_code(
     module: Op, target: Target, options: Options, compile_: Callable[[], DeviceCode],
     text: str | None = None,
 ) -> DeviceCode:  # fmt: skip
-    """The machine code of a module, from the cache or from `compile_`; `text` as for `cache_key`."""
+    """The machine code of a module, from the cache or from `compile_`; `text`: see `cache_key`."""
     if not KNOBS.cache_enabled:
         return compile_()
     key = cache_key(module, target, options, text)

@@ -40,7 +40,7 @@ from opencute.sim.sync.shared import SharedBuffer
 from opencute.sim.taint import Taint, report
 from opencute.sim.values import Array, dtype_of, scalar_of
 
-__all__ = ["Access"]
+__all__ = ["Access", "mark"]
 
 _MANY = 1024  # runs that are worth a look at whether they are one piece
 _ITEM = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
@@ -375,12 +375,8 @@ class Access:
         written = buffer.written
         if written is None:
             return
-        low = int(np.bitwise_or.reduce(offsets, axis=None)) if offsets.size else 0
-        if clean is True and _is_item(self.width, low):
-            item = _ITEM[self.width]
-            ones = np.ones(self.width, np.bool_).view(item)[0]
-            whole = written[: written.size & -self.width].view(item)
-            whole[offsets >> (self.width.bit_length() - 1)] = ones
+        if type(clean) is bool:
+            mark(written, offsets, self.width, clean)
             return
         written[offsets[..., None] + np.arange(self.width)] = clean
 
@@ -437,7 +433,7 @@ class Access:
         for watcher in lanes.run.watchers:
             watcher(lanes, self, "begin", buffer, places, mask)
         bad = places if mask is None else places[mask]
-        buffer.written[bad[..., None] + np.arange(self.width)] = False
+        mark(buffer.written, bad, self.width, False)
         buffer.arena.spoilt += 1
 
     # ------------------------------------------------------------------ atomics
@@ -595,6 +591,18 @@ class Access:
         every = np.broadcast_to(places[..., None] + np.arange(self.width), mask.shape)
         buffer.written[every[mask]] = False
         buffer.arena.spoilt += 1
+
+
+def mark(written: Array, places: Array, width: int, clean: bool) -> None:
+    """Set what is known of the bytes of runs of a width that begin at some places."""
+    low = int(np.bitwise_or.reduce(places, axis=None)) if places.size else 0
+    grain = min((low | width) & -(low | width), 16)
+    item, count = _ITEM[grain], width // grain
+    index = places >> (grain.bit_length() - 1)
+    if count > 1:
+        index = index[..., None] + np.arange(count)
+    whole = written[: written.size // grain * grain].view(item)
+    whole[index] = np.full(grain, clean).view(item)[0]
 
 
 def _is_item(width: int, low: int) -> bool:

@@ -48,9 +48,9 @@ CASES: list[tuple[Any, HopperConfig, tuple[int, int, int]]] = [
     (np.float16, PAIR, (136, 16, 136)),  # two tiles, one after the other
     (np.float16, replace(PAIR, split=8), (72, 16, 72)),  # more blocks than steps
     (np.float16, PAIR, (9, 37, 71)),  # nothing that TMA reads or writes
-    (np.float16, HopperConfig((64, 32), split=2, beside=True, most=1, skew=True), (136, 40, 136)),
+    (np.float16, HopperConfig((64, 32), split=2, beside=True, most=1), (136, 40, 136)),
     (np.float16, HopperConfig((192, 32), beside=True), (200, 40, 72)),
-    (np.float16, HopperConfig((64, 16), (2, 1), True, skew=True), (200, 16, 200)),
+    (np.float16, HopperConfig((64, 16), (2, 1), True, once=2, promote=256), (200, 16, 200)),
     (np.float16, LINE, (264, 16, 72)),
     (np.float16, replace(LINE, cluster=(2, 1)), (520, 16, 136)),
     (np.float16, replace(LINE, most=3), (72, 16, 264)),  # three blocks for one tile
@@ -205,9 +205,9 @@ def test_no_spills(config: HopperConfig, chain: bool) -> None:
     [None, HopperConfig((128, 32), transposed=True, split=2), HopperConfig((128, 64), split=3),
      HopperConfig((128, 128), stream=True), HopperConfig((128, 256), (2, 1), stream=True),
      HopperConfig((256, 128), transposed=True, split=8),
-     HopperConfig((64, 64), transposed=True, split=2, beside=True, skew=True),
+     HopperConfig((64, 64), transposed=True, split=2, beside=True),
      HopperConfig((192, 192), (2, 1), beside=True, promote=256),
-     HopperConfig((64, 32), (2, 1), True, transposed=True, skew=True, once=True)],
+     HopperConfig((64, 32), (2, 1), True, transposed=True, once=1)],
     ids=str,
 )  # fmt: skip
 def test_on_a_gpu(config: HopperConfig | None) -> None:

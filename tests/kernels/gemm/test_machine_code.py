@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -34,15 +35,16 @@ KINDS: dict[str, Any] = {
 }
 
 
-def config_for(kind: str, arch: str, narrow: bool = False) -> GemmConfig:
+def config_for(kind: str, arch: str, narrow: bool = False, k: int = 4096) -> GemmConfig:
     bits = 8 * np.dtype(KINDS[kind][2]).itemsize
-    return heuristic(Problem(4096, 4096, 4096, 1, kind, bits, narrow), target(arch).max_smem)
+    return heuristic(Problem(4096, 4096, k, 1, kind, bits, narrow), target(arch).max_smem)
 
 
 @cache
 def compiled(
     kind: str, arch: str, *, even: bool = True, k_major: tuple[bool, bool] = (True, False),
     config: GemmConfig | None = None, epilogue: bool = False, vec: int | None = None,
+    overlap: bool = False,
 ) -> Any:  # fmt: skip
     dtype, memory, result, most, _ = KINDS[kind]
     vec = most if vec is None else vec
@@ -61,7 +63,7 @@ def compiled(
     bias = np.zeros(256, result) if epilogue else None
     common: Any = {
         "tile": config.tile, "warps": config.warps, "stages": config.stages, "group": 8,
-        "k_major": k_major, "even": even, "scaled": epilogue,
+        "k_major": k_major, "even": even, "scaled": epilogue, "level": config.level,
     }  # fmt: skip
     if dtype is None:
         vecs = tuple(1 if major else vec for major in k_major)
@@ -69,7 +71,10 @@ def compiled(
     else:
         out_vec = min(vec, 16 // np.dtype(result).itemsize)
         launch = tensor_core_gemm
-        plan = TensorCorePlan(dtype=dtype, vec=(vec, vec, out_vec), **common)
+        order = {name: getattr(config, name) for name in ("ahead", "gap", "turning", "together")}
+        plan = TensorCorePlan(
+            dtype=dtype, vec=(vec, vec, out_vec), overlap=overlap, **order, **common
+        )  # fmt: skip
     added = out if epilogue else None
     with KNOBS.override(target=f"sim:{arch}"):
         cute.compile(launch, *args, added, bias, added, out, 1.0, 0.0, plan)
@@ -99,7 +104,7 @@ RAGGED = [("f32", 4, False), ("f16", 8, False), ("f16", 1, True), ("tf32", 4, Tr
 @pytest.mark.parametrize("case", RAGGED, ids=str)
 def test_ragged_products_with_a_whole_epilogue_have_no_spills(case: tuple[str, int, bool]) -> None:
     kind, vec, narrow = case
-    config = config_for(kind, "sm_90a", narrow)
+    config = config_for(kind, "sm_90a", narrow, 4104)
     code = compiled(
         kind, "sm_90a", even=False, epilogue=True, k_major=(True, kind == "i8"), config=config,
         vec=vec,
@@ -115,9 +120,74 @@ def disassembler() -> None:
         pytest.skip("no disassembler")
 
 
+WRITTEN = GemmConfig((192, 256, 64), (2, 4), 3, ahead=6, gap=4, turning=False, together=2)
+
+
+@pytest.mark.parametrize("k_major", [(True, True), (False, False)], ids=str)
+@pytest.mark.parametrize("epilogue", [False, True])
+def test_the_largest_tiles_have_no_spills(k_major: tuple[bool, bool], epilogue: bool) -> None:
+    check_budget(
+        compiled(
+            "f16", "sm_90a", k_major=k_major, config=WRITTEN, epilogue=epilogue, overlap=epilogue
+        ),
+        256,
+    )  # fmt: skip
+
+
+def main_loop(sass: Any, opcode: str) -> list[str]:
+    """The instructions of the loop that has most of a kind."""
+    lines: list[str] = []
+    labels: dict[str, int] = {}
+    loops: list[list[str]] = []
+    for line in sass.text.splitlines():
+        if found := re.match(r"\s*(\.L_x_\d+):", line):
+            labels[found[1]] = len(lines)
+        elif found := re.search(r"/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+ +)?([A-Z][^;]*);", line):
+            lines.append(found[2])
+            back = re.match(r"BRA.*`\((\.L_x_\d+)\)", found[2])
+            if back and labels.get(back[1], len(lines)) < len(lines):
+                loops.append(lines[labels[back[1]] :])
+    return max(loops, key=lambda body: sum(line.startswith(opcode) for line in body))
+
+
+def registers(text: str, count: int) -> set[int]:
+    """The registers of an operand that starts with the named one."""
+    found = re.match(r" *R(\d+)", text)
+    return set(range(int(found[1]), int(found[1]) + count)) if found else set()
+
+
+def distances(body: list[str]) -> list[int]:
+    """Products between a read of a fragment and the first product that needs it."""
+    made: dict[int, int] = {}  # register to the number of products before it was read
+    found: list[int] = []
+    products = 0
+    for line in body * 2:  # a loop's fragments may be read in the turn before
+        opcode, _, operands = line.partition(" ")
+        args = operands.split(",")
+        if opcode.startswith("LDSM"):
+            made |= dict.fromkeys(registers(args[0], 4), products)
+        elif opcode.startswith("HMMA"):
+            used = registers(args[1], 4) | registers(args[2], 2)
+            found += [products - made.pop(r) for r in used if r in made]
+            products += 1
+    return found
+
+
 @pytest.mark.usefixtures("disassembler")
-def test_the_instructions_of_the_tensor_core_kernel() -> None:
-    sass = read_sass(compiled("f16", "sm_90a").cubin)
+def test_the_instructions_of_the_largest_tiles() -> None:
+    sass = read_sass(compiled("f16", "sm_90a", config=WRITTEN).cubin)
+    body = main_loop(sass, "HMMA")
+    count = {op: sum(x.startswith(op) for x in body) for op in ("HMMA", "LDSM", "LDGSTS", "BAR")}
+    assert count == {"HMMA": 192, "LDSM": 40, "LDGSTS": 14, "BAR": 1}
+    assert len(body) < 400  # two for each product, with all that is not counted above
+    assert min(distances(body)) >= 3  # no product waits for what was just read
+    assert not sass.local_memory
+
+
+@pytest.mark.usefixtures("disassembler")
+def test_the_instructions_of_smaller_tiles() -> None:
+    config = GemmConfig((256, 128, 64), (4, 2), 3)
+    sass = read_sass(compiled("f16", "sm_90a", config=config).cubin)
     assert not sass.local_memory
     assert sass.count("HMMA.16816.F32") == 128  # of one trip of the loop: a warp has 64x64x64
     assert sass.count("LDSM") == 32 + 8  # eight for each step of k, one step ahead of the loop
@@ -127,9 +197,21 @@ def test_the_instructions_of_the_tensor_core_kernel() -> None:
 
 @pytest.mark.usefixtures("disassembler")
 def test_the_instructions_of_the_fma_kernel() -> None:
-    config = GemmConfig((128, 128, 8), (4, 2), 4)
+    config = GemmConfig((128, 128, 8), (4, 2), 4, level=1)
     sass = read_sass(compiled("f32", "sm_90a", config=config).cubin)
     assert not sass.local_memory
     assert sass.count("FFMA") == 8 * 64
     assert sass.count("LDS.128") == 9 * 4
     assert sass.count("STG.E.128") == 16
+
+
+@pytest.mark.usefixtures("disassembler")
+def test_most_instructions_of_the_fma_kernel_are_fma() -> None:
+    config = GemmConfig((128, 256, 8), (4, 2), 4, interleaved=False, level=1)
+    body = main_loop(read_sass(compiled("f32", "sm_90a", config=config).cubin), "FFMA")
+    assert sum(x.startswith("FFMA") for x in body) == 1024
+    assert len(body) < 1024 / 0.9
+    # What is read for the next tile has most of a step to arrive.
+    barrier = next(i for i, x in enumerate(body) if x.startswith("BAR"))
+    last = max(i for i, x in enumerate(body) if x.startswith("LDS.128"))
+    assert barrier < last < len(body) - 64

@@ -121,9 +121,11 @@ def test_a_barrier_between_tiles_is_needed(checked: None, planted: Any, monkeypa
 def test_when_steps_are_shared() -> None:
     few = heuristic(Problem(128, 128, 16384, 1, "f16", 16), 232448)
     assert few.split > 8 and few.blocks(Problem(128, 128, 16384, 1, "f16", 16)) <= 132
-    for m, n, k in ((4096, 4096, 4096), (128, 128, 64), (2048, 2048, 8192)):
+    for m, n, k in ((4096, 4096, 4100), (128, 128, 64), (2048, 2048, 8192)):
         problem = Problem(m, n, k, 1, "f16", 16)
         assert heuristic(problem, 232448).blocks(problem) == 0
+    # A last wave of tiles would leave most multiprocessors without work.
+    assert heuristic(Problem(8192, 8192, 8192, 1, "f16", 16), 232448).stream == 132
     found = list(search_space(Problem(256, 256, 8192, 1, "f16", 16), 232448))
     assert {c.split for c in found} >= {1, 2, 4, 8} and any(c.stream for c in found)
     with pytest.raises(ArgumentError, match="OC2536"):

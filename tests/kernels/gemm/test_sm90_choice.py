@@ -27,9 +27,10 @@ def active(blocks: int) -> int:
     return {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}[blocks]
 
 
-def plan_of(config: HopperConfig, dtype: type, out: type) -> HopperPlan:
+def plan_of(config: HopperConfig, dtype: type, out: type, added: int = 0) -> HopperPlan:
+    visitor = visitors.chain(*[visitors.add(None)] * added).plan(config.transposed)
     return HopperPlan(
-        config.check(), (dtype, dtype, out), (True, True), visitors.chain().plan(), (),
+        config.check(), (dtype, dtype, out), (True, True), visitor, (out,) * added,
         (False, False), active(1), SMEM, not config.transposed,
     )  # fmt: skip
 
@@ -44,8 +45,9 @@ def test_choices_are_possible(twice: bool, gated: bool) -> None:
         )
         assert not (config.transposed and gated)
         for out in (cutlass.Float16, cutlass.Float32, cutlass.Int8):
-            plan = plan_of(config, dtype, out)
-            assert plan.stages >= 2 and plan.shares % min(plan.shares, plan.buffers) == 0
+            for added in (0, 1, 2):
+                plan = plan_of(config, dtype, out, added)
+                assert plan.stages >= 2 and plan.shares % min(plan.shares, plan.buffers) == 0
 
 
 @pytest.mark.parametrize("shape", [(16, 4096, 4096), (100, 8192, 8192), (3072, 3072, 4096)])

@@ -176,6 +176,21 @@ def test_tails_hold_the_block_until_buffers_are_released() -> None:
     assert run(with_states, 1, 4).tolist() == [[31 - lane % 32 for lane in range(64)]]
 
 
+def test_kernels_bring_a_wait_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A published kernel puts a function in the library's place that takes nothing but these."""
+    waits, arch = [], cute.arch
+    original = arch.mbarrier_wait
+
+    def wait(mbar_ptr: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> None:
+        waits.append(phase)
+        original(mbar_ptr, phase)
+
+    monkeypatch.setattr(arch, "mbarrier_wait", wait)
+    want = [[n * 100 + 31 - lane % 32 for lane in range(64)] for n in range(5)]
+    assert run(with_sides, 5, 3).tolist() == want
+    assert waits
+
+
 # ---------------------------------------------------------------- what is checked while tracing
 def create(**changed: Any) -> None:
     given: dict[str, Any] = {

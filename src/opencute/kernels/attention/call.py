@@ -79,15 +79,15 @@ class Call:
                 "only e4m3 has scales", code="OC2525", expected="three of float8_e4m3fn",
                 found=str(q.dtype), hint="omit q_scale, k_scale and v_scale",
             )  # fmt: skip
-        batches = int(q.shape[0]) if lengths is None else int(lengths.starts_q.shape[0]) - 1
-        (of_q, of_k, gain), arrays = factors_of(scales, q, batches, int(k.shape[-2]))
-        scale *= of_q * of_k
-        check_scale(scale)
         if lengths is not None:
             _check_lengths(lengths, int(q.shape[0]), int(k.shape[0]))
             for side, t, longest in (("q", q, lengths.longest_q), ("k", k, lengths.longest_k)):
                 starts = lengths.starts_q if side == "q" else lengths.starts_k
                 _check_starts(side, starts, int(t.shape[0]), longest)
+        batches = int(q.shape[0]) if lengths is None else int(lengths.starts_q.shape[0]) - 1
+        (of_q, of_k, gain), arrays = factors_of(scales, q, batches, int(k.shape[-2]))
+        scale *= of_q * of_k
+        check_scale(scale)
         window = window_of(window, int(q.shape[-3]), int(k.shape[-3]))
         return cls(q, k, v, lengths, dtype, causal, scale, window, gain, arrays)
 

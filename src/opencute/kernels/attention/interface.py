@@ -26,7 +26,6 @@ from opencute.kernels.arrays import (
     item_bits,
     strides,
     vector_elements,
-    zeros,
 )
 from opencute.kernels.attention import autograd
 from opencute.kernels.attention.call import Call, Lengths, class_of, fits, refuse_narrow
@@ -41,6 +40,7 @@ from opencute.kernels.attention.config import (
     warpgroup_backward_heuristic,
     warpgroup_heuristic,
 )
+from opencute.kernels.attention.outside import clear_outside
 from opencute.kernels.attention.sm80 import AttentionPlan, attention_forward
 from opencute.kernels.attention.sm80_backward import BackwardPlan
 from opencute.kernels.attention.sm80_backward import attention_backward as launch_backward
@@ -145,7 +145,7 @@ def attention_varlen(
         cu_seqlens_q, cu_seqlens_k: arrays (sequences + 1,) of i32: where each sequence starts, and
             where the last one ends.
         max_seqlen_q, max_seqlen_k: lengths of the longest sequence, or more; with less, what is
-            behind is not computed. Both lengths and starts are checked where the host can read the
+            behind may be 0. Both lengths and starts are checked where the host can read the
             latter, as in the simulator.
         causal, window, scale, return_lse, out, config, q_scale, k_scale, v_scale: as for
             `attention`; the causal rule and the window hold for each sequence on its own.
@@ -246,21 +246,17 @@ def _attention(call: Call, return_lse: bool, out: Any, config: Any) -> Any:
 
 
 def _result(call: Call, out: Any) -> Any:
-    """The array for the result: the given one, or a new one.
-
-    Of sequences end to end, the new one is of zeros: some rows may belong to none.
-    """
-    new = empty if call.lengths is None else zeros
+    """The array for the result: the given one, or a new one."""
     if out is not None:
         apart("out", out)
     if call.dtype.width != 8:
-        out = new(call.q, tuple(call.q.shape), call.q.dtype) if out is None else out
+        out = empty_like(call.q) if out is None else out
         fits("out", out, call.q)
         return out
     if out is None:
         import ml_dtypes
 
-        out = new(
+        out = empty(
             call.q, tuple(call.q.shape),
             "bfloat16" if hasattr(call.q, "new_empty") else ml_dtypes.bfloat16,
         )  # fmt: skip
@@ -275,18 +271,22 @@ def _result(call: Call, out: Any) -> Any:
 
 def _forward(call: Call, lse: bool, out: Any = None, config: Any = None) -> tuple[Any, Any]:
     q, k = call.whole(call.q), call.whole(call.k)
-    out = _result(call, out)
+    new, out = out is None, _result(call, out)
     batch, queries, heads, _ = (int(x) for x in q.shape)
     logs = empty(q, (batch, heads, queries), "float32") if lse else None
     if logs is not None and call.lengths is not None:
         logs[...] = -math.inf  # rows that belong to no sequence
     if 0 not in q.shape and not (call.lengths is not None and call.lengths.none()):
+        if new and call.lengths is not None:
+            clear_outside(_rows(out), None, None, call.lengths.starts_q, None, *call.longest())
         if 0 in k.shape:
             out[...] = 0
             if logs is not None:
                 logs[...] = -math.inf
         else:
             _launch(call, call.whole(out), logs, config)
+    elif new:
+        out[...] = 0
     return out, logs if logs is None or call.lengths is None else logs[0]
 
 
@@ -390,11 +390,9 @@ def _backward(
             "lse does not fit q", code="OC2523", expected=shape, found=tuple(lse.shape)
         )
     grads = tuple(empty_like(t) for t in (call.q, call.k, call.v))
-    nothing = 0 in q.shape or 0 in k.shape
-    if nothing or call.lengths is not None:  # rows may belong to no sequence
+    if 0 in q.shape or 0 in k.shape or (call.lengths is not None and call.lengths.none()):
         for t in grads:
             t[...] = 0
-    if nothing or (call.lengths is not None and call.lengths.none()):
         return grads
     arch = run_target().arch
     smem = utils.get_smem_capacity_in_bytes(arch)
@@ -408,6 +406,8 @@ def _backward(
     if isinstance(config, WarpgroupBackwardConfig) and deterministic:
         config = replace(config, atomics=False)
     config.check(head_dim, smem)
+    if call.lengths is not None:
+        clear_outside(*(_rows(t) for t in grads), *call.starts(), *call.longest())
     _launch_backward(call, (call.q, call.k, call.v, out, grad), grads, lse, deterministic, config)
     return grads
 
@@ -455,6 +455,11 @@ def _tensor(name: str, array: Any) -> Any:
             hint="pass a contiguous copy",
         )  # fmt: skip
     return _marked(array)
+
+
+def _rows(array: Any) -> Any:
+    """A new array (rows, heads, elements)."""
+    return from_dlpack(array).mark_layout_dynamic(leading_dim=2)
 
 
 def _marked(array: Any) -> Any:

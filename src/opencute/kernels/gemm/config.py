@@ -19,6 +19,7 @@ __all__ = ["GemmConfig", "Problem", "heuristic", "search_space"]
 
 _BITS = {"f32": 32, "tf32": 32, "f16": 16, "bf16": 16, "i8": 8}
 _MOST = 128  # results of a thread, in registers
+_MOST_WRITTEN = 192  # where the order of instructions is written, so that few fragments are held
 _PROCESSORS = 132  # multiprocessors that the heuristic fills
 # A thread writes and reads 4 bytes for each result: at 32 bytes per cycle that takes as long as so
 # many steps of depth 1, on tensor cores and with plain fma.
@@ -36,6 +37,7 @@ class Problem:
         out_bits: bits of an element of the result.
         narrow: whether registers are scarce: some matrix is moved by single elements, or by less
             than 32 bits at once, or there is more to do besides the sums.
+        bits: of each matrix that are moved at once, at least.
     """
 
     m: int
@@ -45,6 +47,7 @@ class Problem:
     kind: str
     out_bits: int
     narrow: bool = False
+    bits: int = 128
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,10 @@ class GemmConfig:
         rounded: tf32 only: whether f32 is rounded to nearest, which takes two instructions for
             each element. Otherwise tensor cores cut off the low 13 bits, which makes results
             smaller by about 0.07 %.
-        ahead, gap: tensor cores only: products between a read of shared memory and the first one
-            that needs it, and between two reads, at least.
-        turning: tensor cores only: whether every other row of products goes backwards.
-        level: tensor cores only: ptxas's level, which keeps that order at 1.
+        ahead, gap, turning, together: tensor cores only: the order of instructions, see
+            `sm80_order.Order`. With `ahead` 0, ptxas finds it, and there are at most 128 results
+            of a thread; otherwise f16 and bf16 may have 192.
+        level: of ptxas.
         split: blocks for each tile, which share its steps along k.
         stream: blocks that share the steps of all tiles equally, or 0; then `split` is 1. There
             should be no more than the device has room for at once.
@@ -114,13 +117,21 @@ class GemmConfig:
         else:
             units = (16 * warps_m, 16 * warps_n, 512 // _BITS[kind])
             vectors = min(m * k * _BITS[kind], n * k * _BITS[kind], m * n * out_bits) // 128
+        written = self.ahead > 0 and kind in ("f16", "bf16")
+        odd = (1, 3) if written else (1,)  # what is left of a tile's extents without powers of two
         fits = (
             self.stages >= 2
             and self.group >= 1
             and threads <= 1024
+            and all(x and x // (x & -x) in odd for x in (m, n))
+            and all(x and not x & (x - 1) for x in (k, warps_m, warps_n))
             and not any(t % u for t, u in zip(self.tile, units, strict=True))
-            and m * n // threads <= (_MOST if kind == "f32" else 192)
+            and m * n // threads <= (_MOST_WRITTEN if written else _MOST)
             and vectors >= threads
+            and self.ahead >= 0
+            and self.gap >= 0
+            and self.together >= 1
+            and self.level in range(4)
             and self.split >= 1
             and self.stream >= 0
             and (self.split == 1 or self.stream == 0)
@@ -129,8 +140,8 @@ class GemmConfig:
             raise ArgumentError(
                 "these tiles cannot be shared among these warps", code="OC2536", found=self,
                 expected=f"powers of two; a tile of multiples of {units}, with at most {_MOST} "
-                "results and at least one vector of 16 bytes of each matrix for a thread; a split "
-                "or a stream, not both",
+                f"results ({_MOST_WRITTEN} where f16 is read ahead) and at least one vector of 16 "
+                "bytes of each matrix for a thread; a split or a stream, not both",
             )  # fmt: skip
         if self.smem_bytes(kind, out_bits) > smem:
             raise ArgumentError(
@@ -141,14 +152,17 @@ class GemmConfig:
 
 
 _SIMT = (  # configuration, and how fast it is when there is enough to do
-    (GemmConfig((128, 256, 8), (4, 2), 4, interleaved=False), 1.03),
-    (GemmConfig((256, 128, 8), (4, 2), 4), 1.0),
-    (GemmConfig((128, 128, 8), (4, 2), 4), 0.95),
-    (GemmConfig((128, 64, 8), (4, 1), 4), 0.85),
-    (GemmConfig((64, 64, 16), (2, 1), 3), 0.75),
-    (GemmConfig((32, 64, 16), (2, 2), 3), 0.45),
+    # ptxas's level 1 reads shared memory a whole step ahead; level 3 later, 4 to 9 % slower.
+    (GemmConfig((128, 256, 8), (4, 2), 4, interleaved=False, level=1), 1.03),
+    (GemmConfig((256, 128, 8), (4, 2), 4, level=1), 1.0),
+    (GemmConfig((128, 128, 8), (4, 2), 4, level=1), 0.95),
+    (GemmConfig((128, 64, 8), (4, 1), 4, level=1), 0.85),
+    (GemmConfig((64, 64, 16), (2, 1), 3, level=1), 0.75),
+    (GemmConfig((32, 64, 16), (2, 2), 3, level=1), 0.45),
 )
 _TENSOR = (  # the depth is in units of 64 bytes, for all widths
+    # Warps with 96x64 results read 17 % less from shared memory than those with 64x64.
+    (GemmConfig((192, 256, 2), (2, 4), 3, ahead=6, gap=4, turning=False, together=2), 1.13),
     # Whole lines of memory, and half as many barriers: half of all instructions are mma.
     (GemmConfig((256, 128, 2), (4, 2), 3), 1.05),
     (GemmConfig((128, 256, 2), (2, 4), 3), 1.05),
@@ -167,8 +181,8 @@ def heuristic(problem: Problem, smem: int) -> GemmConfig:
     """A good choice: the least work for the busiest multiprocessor.
 
     Where tiles are for less than half of the multiprocessors, blocks share their steps if that is
-    less: leaving and taking sums counts as `_FIX` steps of depth 1 then. So do those of f32 where
-    the last wave of tiles would leave some without work.
+    less: leaving and taking sums counts as `_FIX` steps of depth 1 then. So do those of f32, and
+    of the largest tiles of f16, where the last wave of tiles would leave some without work.
 
     Args:
         problem: what is multiplied.
@@ -186,11 +200,14 @@ def heuristic(problem: Problem, smem: int) -> GemmConfig:
                 continue
         if config.smem_bytes(problem.kind, problem.out_bits) > smem:
             continue
+        if config.ahead and not _written(problem, config):
+            continue
         tiles = -(-problem.m // m) * -(-problem.n // n) * problem.batch
         cost = -(-tiles // _PROCESSORS) * m * n / speed * problem.k
         if cost < least:
             best, least = config, cost
-        if problem.kind == "f32" and tiles > _PROCESSORS and tiles % _PROCESSORS:
+        shares = problem.kind == "f32" or config.ahead
+        if shares and tiles > _PROCESSORS and tiles % _PROCESSORS:
             # All blocks do the same, where a last wave would leave some without work.
             cost = (tiles / _PROCESSORS * problem.k + fix * _CAUTION) * m * n / speed
             if cost < least:
@@ -204,6 +221,19 @@ def heuristic(problem: Problem, smem: int) -> GemmConfig:
     return best
 
 
+def _written(problem: Problem, config: GemmConfig) -> bool:
+    """Whether a configuration whose order is written is good for a problem: it has no registers
+    for conditions."""
+    m, n, k = config.tile
+    return (
+        problem.kind in ("f16", "bf16")
+        and problem.bits == 128
+        and problem.m >= m
+        and problem.n >= n
+        and problem.k % k == 0
+    )
+
+
 def search_space(problem: Problem, smem: int) -> Iterator[GemmConfig]:
     """All choices that are worth trying, promising ones first."""
     if problem.kind == "f32":
@@ -215,9 +245,9 @@ def search_space(problem: Problem, smem: int) -> Iterator[GemmConfig]:
     else:
         unit = 512 // _BITS[problem.kind]
         shapes = [
-            ((256, 128), (4, 2)), ((128, 256), (2, 4)), ((128, 128), (2, 2)), ((128, 128), (2, 4)),
-            ((128, 64), (2, 2)), ((64, 128), (2, 2)), ((64, 64), (2, 2)), ((256, 64), (4, 1)),
-            ((64, 256), (1, 4)), ((128, 128), (4, 2)), ((16, 64), (1, 4)),
+            ((192, 256), (2, 4)), ((256, 128), (4, 2)), ((128, 256), (2, 4)), ((128, 128), (2, 2)),
+            ((128, 128), (2, 4)), ((128, 64), (2, 2)), ((64, 128), (2, 2)), ((64, 64), (2, 2)),
+            ((256, 64), (4, 1)), ((64, 256), (1, 4)), ((128, 128), (4, 2)), ((16, 64), (1, 4)),
         ]  # fmt: skip
         depths, options = (unit, 2 * unit), (True,)
     for group in (8, 4, 16):
@@ -226,9 +256,15 @@ def search_space(problem: Problem, smem: int) -> Iterator[GemmConfig]:
                 for stages in (3, 4, 5, 8):
                     for interleaved in options:
                         config = GemmConfig((*tile, depth), warps, stages, group, interleaved)
+                        if problem.kind == "f32":
+                            config = replace(config, level=1)
+                        if tile[0] % 3 == 0:
+                            config = replace(config, ahead=6, gap=4, turning=False, together=2)
                         try:
                             config.check(problem.kind, problem.out_bits, smem)
                         except ArgumentError:
+                            continue
+                        if config.ahead and not _written(problem, config):
                             continue
                         yield config
                         if group == 8:

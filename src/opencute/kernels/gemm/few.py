@@ -161,11 +161,12 @@ def few_room(k: int) -> int:
 
 
 def few_heuristic(few: int, rows: int, batch: int) -> FewConfig:
-    """A good choice: as few groups as fill the device once."""
+    """A good choice: as few groups as fill the device once, up to four."""
     tiles, groups = -(-few // 16), 1
-    while groups < 8 // tiles and -(-rows // (8 * groups)) * batch > _PROCESSORS:
+    while groups < 4 and -(-rows // (8 * groups)) * batch > _PROCESSORS:
         groups *= 2
-    return FewConfig(groups, 8, min(8 // tiles, 16 // groups))
+    warps = 16 if tiles == 1 else 8
+    return FewConfig(groups, warps, min(64 // (warps * tiles), 128 // (warps * groups)))
 
 
 def few_search_space(few: int) -> Iterator[FewConfig]:

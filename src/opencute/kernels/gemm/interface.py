@@ -26,6 +26,7 @@ from opencute.kernels.gemm.sm80 import (
 from opencute.kernels.gemm.sm80_simt import SimtPlan, sgemm, shared_sgemm
 from opencute.kernels.gemm.sm90_interface import (
     choice,
+    for_tma,
     have_hopper,
     on_hopper,
     pad_time,
@@ -47,10 +48,13 @@ _CLASSES = {
     "i8": cutlass.Int8,
 }  # fmt: skip
 _FEW = 40  # blocks that work, below which sharing by clusters is not enough
-_FEW_ROWS = 64  # at most, of a product with a matrix whose rows begin anywhere
-# Microseconds that a product is faster by for each million operations, of 16 bits, where single
-# elements are all that the other kernel can load.
-_GAIN = 1 / 250 - 1 / 700
+_FAR = 72e6  # bytes of which L2 holds next to nothing from the last time
+# Rows of a product with a matrix whose rows begin anywhere: at most, and where Hopper's kernels are
+# not faster, copies included.
+_FEW_ROWS, _FEWER_ROWS = 64, 32
+# Microseconds of a million operations, of 16 bits, and of a byte: of kernels that load single
+# elements, and of Hopper's.
+_SINGLE, _WHOLE = (1 / 250, 1 / 1e5), (1 / 700, 1 / 4e6)
 _RESULTS = ("float16", "bfloat16", "float32", "int32")
 _NARROW = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2")  # results of Hopper's kernels too
 
@@ -188,6 +192,8 @@ def _few(
     anywhere = min(_vector(t, True) for t in (few, wide)) < 8
     if not good or (config is None and not anywhere):
         return False
+    if config is None and int(few.shape[1]) > _FEWER_ROWS and have_hopper():
+        return False
     if config is not None and not isinstance(config, FewConfig):
         return False
     batch, rows = int(call.d.shape[0]), int(few.shape[1])
@@ -234,6 +240,11 @@ def _gemv(
         )  # fmt: skip
     if not good or (config is not None and not isinstance(config, GemvConfig)):
         return False
+    # TMA asks for more of a large matrix at a time than threads do.
+    size = int(sides[0].shape[0] * sides[0].shape[1] * sides[0].shape[2]) * item_bits(sides[0]) / 8
+    if config is None and size > _FAR and kind in ("f16", "bf16") and have_hopper():
+        if all(map(for_tma, sides)):
+            return False
     matrix, vector = sides[0], sides[1][:, 0]
     k = int(matrix.shape[2])
     vec = vector_elements(k, item_bits(matrix), matrix, vector)
@@ -276,7 +287,10 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
                 reason = "there are few tiles"
         # What TMA cannot read is copied, if that is less than what it gains.
         work = 2e-6 * problem.m * problem.n * problem.k * problem.batch
-        if not forced and pad_time(call.a, call.b) > work * _GAIN:
+        size = sum(int(t.shape[0] * t.shape[1] * t.shape[2]) * item_bits(t) / 8
+                   for t in (call.a, call.b))  # fmt: skip
+        single, whole = (max(work * w, size * s) for w, s in (_SINGLE, _WHOLE))
+        if not forced and pad_time(call.a, call.b) + whole > single:
             reason = "copies of operands take too long"
     if reason and forced:
         raise refuse(reason)
@@ -408,7 +422,9 @@ class _Call:
         if kind == "tf32" and (self.c is not None or self.residual is not None):
             # Rounding, checks and an addend leave too few registers for the largest tiles.
             narrow = narrow or bool(m % 256 or n % 256 or k % 32)
-        return Problem(int(m), int(n), int(k), int(batch), kind, item_bits(self.d), narrow)
+        return Problem(
+            int(m), int(n), int(k), int(batch), kind, item_bits(self.d), narrow, min(128, *bits)
+        )  # fmt: skip
 
     def matrices(self) -> list[Any]:
         """What is read and written."""
@@ -428,8 +444,11 @@ class _Call:
         even = not any(e % t for e, t in zip(extents, config.tile, strict=True))
         vec, results = self.vectors()[:2], self.vectors()[2:]
         # Tiles at the end are moved back rather than cut, if there is room.
-        overlap = not even and kind != "f32" and extents[2] % config.tile[2] == 0 and all(
-            e >= t for e, t in zip(extents[:2], config.tile, strict=False)
+        overlap = (
+            not even
+            and kind != "f32"
+            and extents[2] % config.tile[2] == 0
+            and all(e >= t for e, t in zip(extents[:2], config.tile, strict=False))
         )
         even = even or overlap
         common: dict[str, Any] = {
@@ -440,9 +459,10 @@ class _Call:
         if kind == "f32":
             vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]
             return SimtPlan(
-                vec=(vec[0], vec[1], min(results)), interleaved=config.interleaved,
+                vec=(vec[0], vec[1], min(results)),
+                interleaved=config.interleaved,
                 level=config.level,
-                **common
+                **common,
             )
         return TensorCorePlan(
             dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,

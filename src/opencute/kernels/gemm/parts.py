@@ -20,8 +20,8 @@ from opencute import cute
 
 __all__ = [
     "Ring", "TileLoad", "as_matrices", "as_matrix", "block_of", "combine", "copy_atom",
-    "copy_where", "fill_stages", "gmem_copy", "grid_of", "k_tiles_of", "operand_loads", "place_of", "row_inside",
-    "spread_bias", "start_of", "tile_at",
+    "copy_where", "fill_stages", "gmem_copy", "grid_of", "k_tiles_of", "operand_loads", "place_of",
+    "row_inside", "spread_bias", "start_of", "tile_at",
 ]  # fmt: skip
 
 cpasync = cute.nvgpu.cpasync
@@ -372,23 +372,32 @@ class Ring:
         Args:
             loads, first, count, whole: as in `fill_stages`.
             k_tile: how many tiles have been used.
-            apart: whether they are to be started one by one, rather than all at once.
+            apart: whether they are to be started one by one, rather than all at once as a group.
         """
         after = k_tile + (self.stages - 1)
         tile, there, stage = after if whole else first + after, after < count, self.write
         if apart:
             return [p for load in loads for p in load.pieces(tile, stage, there)]
-        return [lambda: tiles_where(loads, tile, stage, there)]
+
+        def group() -> None:
+            tiles_where(loads, tile, stage, there)
+            cute.arch.cp_async_commit_group()
+
+        return [group]
 
     def wait(self) -> None:
         """The oldest tile that has been started is there, for all threads."""
         cute.arch.cp_async_wait_group(self.stages - 2)
         cute.arch.sync_threads()
 
-    def turn(self) -> None:
-        """All copies have been started: go on to the next tile, when it has arrived and nobody
-        reads the one before any more."""
-        cute.arch.cp_async_commit_group()
+    def turn(self, *, commit: bool) -> None:
+        """Go on to the next tile, when it has arrived and nobody reads the one before any more.
+
+        Args:
+            commit: whether copies have been started one by one, and are a group now.
+        """
+        if commit:
+            cute.arch.cp_async_commit_group()
         next_stage(self)
         self.wait()
 

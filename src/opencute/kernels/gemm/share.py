@@ -2,20 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products whose steps are shared among blocks: split-K and stream-K, which are one thing.
 
-All steps along k of all tiles stand in one line, tile after tile; each block takes an equal part of
-it. With as many blocks as multiprocessors that is stream-K; with s blocks for each tile, split-K.
+All steps along k of some tiles stand in one line, tile after tile; each block takes an equal part
+of it. With as many blocks as multiprocessors that is stream-K; with s for each tile, split-K.
+Where there are many tiles, each block does whole ones besides, so that no more than two for each
+block are shared: neighbouring blocks do neighbouring tiles then, and read the same operands.
 
-A block goes through its part from the end. What it comes to first is a tile that it does not reach
-the end of: it leaves those sums in memory and raises its flag. What it comes to last is a tile that
-blocks before it have begun: their sums are there by now, or will be soon, as each block leaves them
-first. So a block waits for blocks before it only, which start no later, and sums are added in an
-order that depends on the shapes only::
+A block goes through its part from the end, and does its whole tiles after that. What it comes to
+first is a tile that it does not reach the end of: it leaves those sums in memory and raises its
+flag. What it comes to last is a tile that blocks before it have begun: their sums are there by now,
+or will be soon, as each block leaves them first. So a block waits for blocks before it only, which
+start no later, and sums are added in an order that depends on the shapes only::
 
     share = Share(mA, mD, mSums, mFlags, plan)
-    while end > share.begin:
-        tile, first, count = share.part(end)    # of its steps, first .. first + count
+    for i in range(share.items):
+        tile, first, count = share.item(i)      # of its steps, first .. first + count
         ...
-        end = end - count
 
 Source: Osama, Merrill, Cecka, Garland, Owens, "Stream-K: Work-centric Parallel Decomposition for
 Dense Matrix-Matrix Multiplication on the GPU", 2023.
@@ -33,7 +34,7 @@ __all__ = ["Share", "give", "take"]
 
 
 class Share:
-    """A block's part of all steps.
+    """A block's part of all steps, and its whole tiles.
 
     Args:
         a, d: matrices (rows, columns, batch).
@@ -74,11 +75,11 @@ class Share:
     def item(self, i: Any) -> tuple[Any, Any, Any]:
         """A tile, and which of its steps are this block's: the first one, and how many."""
         whole = cutlass.max(cutlass.min(i + 1 - self.parts, 1), 0)  # 1 or 0
-        after = self.shared + self.block + (i - self.parts) * self.blocks
-        tile = self.last - i + whole * (after - self.last + i)
+        own = self.shared + self.block + (i - self.parts) * self.blocks
+        tile = (1 - whole) * (self.last - i) + whole * own
         start = tile * self.k_tiles
-        first = cutlass.max(self.begin - start, 0)  # 0 for whole ones, which come after the shared
-        stop = cutlass.min(self.end + whole * tile * self.k_tiles + whole * self.k_tiles - start, self.k_tiles)
+        first = cutlass.max(self.begin - start, 0)  # whole tiles come after those that are shared
+        stop = cutlass.min(self.end - start + whole * (start + self.k_tiles), self.k_tiles)
         return tile, first, stop - first
 
     def place(self, tile: Any) -> tuple[Any, Any, Any]:

@@ -255,12 +255,10 @@ def multiply(
         return (rA if event.what == "A" else rB)[None, event.m + event.n, event.step]
 
     def read(event: Event, stage: Any) -> None:
-        if event.what == "A":
-            part = (event.m, event.step)
-            cute.copy(read_A, from_A[None, *part, stage], into_A[None, *part])
-        else:
-            part = (event.n // order.pair, event.step)
-            cute.copy(read_B, from_B[None, *part, stage], into_B[None, *part])
+        copy, source, into, i = read_A, from_A, into_A, event.m
+        if event.what == "B":
+            copy, source, into, i = read_B, from_B, into_B, event.n // order.pair
+        cute.copy(copy, source[None, i, event.step, stage], into[None, i, event.step])
 
     order = plan.order(rD, rA, sum(load.count for load in loads) if plan.ahead else 1)
     ring = Ring(plan.stages)
@@ -271,7 +269,7 @@ def multiply(
         pieces = ring.pieces(loads, first, k_tile, count, whole, apart=plan.ahead > 0)
         for event in order.trip():
             if cutlass.const_expr(event.what == "wait"):
-                ring.turn()
+                ring.turn(commit=plan.ahead > 0)
             elif cutlass.const_expr(event.what == "copy"):
                 pieces[event.m]()
             elif cutlass.const_expr(event.what == "mma"):
@@ -458,6 +456,4 @@ def shared_tensor_core_gemm(
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan, plan.dtype)
     shared_gemm_kernel(
         mA, mB, mC, bias, mR, mD, alpha, beta, sums, flags, plan.tiled_mma(), plan
-    ).launch(
-        grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level
-    )
+    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level)

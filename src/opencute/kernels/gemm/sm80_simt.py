@@ -177,28 +177,19 @@ def multiply(
     rD = mma.make_fragment_C(mma.partition_shape_C(plan.tile[:2]))
     rD.fill(0.0)
 
-    # Registers of the first step of k; nothing has been read for the last one of a tile before.
-    steps = cute.size(rA, mode=[2])
-    last = steps - 1
     ring = Ring(plan.stages)
     ring.wait()
     read_step(from_A, from_B, rA, rB, 0, 0)
-    rA[None, None, last].fill(0.0)
-    rB[None, None, last].fill(0.0)
+    steps = cute.size(rA, mode=[2])
     for k_tile in range(count):
-        # The last step of the tile before stands first, so that what has just been read has its
-        # time to arrive: ptxas moves no products from one turn to another.
-        pieces = ring.pieces(loads, first, k_tile, count, whole, apart=True)
-        cute.gemm(mma, rD, rA[None, None, last], rB[None, None, last], rD)
-        for step in cutlass.range_constexpr(last):
-            read_step(from_A, from_B, rA, rB, step + 1, ring.stage)
-            start, stop = (len(pieces) * (step + i) // last for i in (0, 1))
-            for i in cutlass.range_constexpr(start, stop):
-                pieces[i]()
+        (copies,) = ring.pieces(loads, first, k_tile, count, whole, apart=False)
+        for step in cutlass.range_constexpr(steps):
+            if cutlass.const_expr(step == steps - 1):
+                ring.turn(commit=False)
+            read_step(from_A, from_B, rA, rB, (step + 1) % steps, ring.stage)
+            if cutlass.const_expr(step == 0):
+                copies()
             cute.gemm(mma, rD, rA[None, None, step], rB[None, None, step], rD)
-        ring.turn()
-        read_step(from_A, from_B, rA, rB, 0, ring.stage)
-    cute.gemm(mma, rD, rA[None, None, last], rB[None, None, last], rD)
     cute.arch.cp_async_wait_group(0)
     return rD
 
@@ -317,6 +308,4 @@ def shared_sgemm(
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan)
     shared_sgemm_kernel(
         mA, mB, mC, bias, mR, mD, alpha, beta, sums, flags, plan.tiled_mma(), plan
-    ).launch(
-        grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level
-    )
+    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level)

@@ -29,7 +29,7 @@ from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperPlan
 
 __all__ = [
     "CONSUMER_REGISTERS", "LOADER_REGISTERS", "group_of", "hopper_gemm", "hopper_gemm_kernel",
-    "multiply", "multiply_twice", "operand_parts", "prepared", "skewed",
+    "multiply", "multiply_twice", "operand_parts", "prepared",
 ]  # fmt: skip
 
 LOADER_REGISTERS, CONSUMER_REGISTERS = 40, 232
@@ -134,25 +134,14 @@ def operand_parts(
     return atom, coords, into, mask
 
 
-def skewed(step: Any, steps: Any, cluster: Any, plan: Any) -> Any:
-    """Which of some steps along k a cluster loads at one of them."""
-    if not plan.config.skew:
-        return step
-    _, _, clusters = cute.arch.grid_dim()
-    at = step + cluster * steps // clusters
-    return at - cute.where(at >= steps, steps, 0)
-
-
 @cute.jit
 def produce(loads: Any, sched: Any, steps: Any, operands: Any, plan: cutlass.Constexpr[HopperPlan]):
     """Load the tiles of A and B, in the order in which they are multiplied."""
     state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
     work = sched.initial_work_tile_info()
-    _, _, cluster = cute.arch.block_idx()
     while work.is_valid_tile:
         tile = work.tile_idx
-        for step in range(steps):
-            k = skewed(step, steps, cluster, plan)
+        for k in range(steps):
             loads.producer_acquire(state)
             for i in cutlass.range_constexpr(2):
                 atom, coords, into, mask = operands[i]

@@ -25,13 +25,14 @@ from opencute.kernels.gemm.sm90_plan import HopperConfig
 __all__ = ["hopper_estimate", "hopper_heuristic", "hopper_search_space"]
 
 _PROCESSORS = 132
+_ALIGNED = 256  # bytes that matter at most
 _LINE = 128  # bytes of a step along k, for elements of every width
 # Of an H200, in microseconds: a step of a tile of 128 x 256 at full speed; a byte of all memory; a
 # byte that a multiprocessor loads.
 _STEP, _BYTE, _LOAD = 0.69, 1 / 4.2e6, 1 / 90e3
-# What a tile costs beside its steps; what blocks cost that share one, by a cluster and by memory
-# (whose flags are zeroed by a kernel before).
-_TILE, _SPLIT, _STREAM = 1.5, 0.5, 7.0
+# What a tile costs beside its steps; what blocks cost that share one, by a cluster and by memory.
+# A row of a tile that is in two lines of memory, for whoever asks for it.
+_TILE, _SPLIT, _STREAM, _CROSS = 1.5, 0.5, 5.0, 2.56e-3
 _SPLIT_SUMS = 128 * 128  # of a tile, in shared memory besides operands
 _CAUTION = 1.03  # how much must be gained by sharing
 # The same of products of few rows: a byte that a multiprocessor loads, where one block of a cluster
@@ -50,6 +51,7 @@ _CHOICES = (
     (HopperConfig((128, 256), (2, 1)), 1.0), (HopperConfig((256, 128), (1, 2)), 1.0),
     (HopperConfig((256, 128), (2, 1)), 0.99), (HopperConfig((128, 256), (1, 2)), 0.99),
     (HopperConfig((128, 256)), 0.97), (HopperConfig((256, 128)), 0.97),
+    (HopperConfig((192, 192), (2, 1), beside=True), 1.0),
     (HopperConfig((128, 192), (2, 1)), 0.98), (HopperConfig((128, 192)), 0.95),
     (HopperConfig((128, 128), (2, 1)), 0.9), (HopperConfig((128, 128)), 0.88),
     (HopperConfig((64, 256), pingpong=True), 0.85), (HopperConfig((64, 128), pingpong=True), 0.75),
@@ -98,7 +100,7 @@ def _groups(config: HopperConfig, m: int, n: int, batch: int) -> int:
 
 def hopper_estimate(
     config: HopperConfig, speed: float, m: int, n: int, k: int, batch: int, *, width: int = 16,
-    active: Callable[[int], int] = _active,
+    lines: tuple[int, int] = (_ALIGNED, _ALIGNED), active: Callable[[int], int] = _active,
 ) -> float:  # fmt: skip
     """Microseconds that a product takes.
 
@@ -107,6 +109,7 @@ def hopper_estimate(
         speed: how fast they are when there is enough to do, at most 1.
         m, n, k, batch: extents.
         width: bits of an element of the operands.
+        lines: bytes that the places of rows of A, and of B, are multiples of, at most 256.
         active: how many clusters of so many blocks run at a time.
     """
     rows, columns = config.tile
@@ -114,9 +117,10 @@ def hopper_estimate(
     steps = -(-k * width // (8 * _LINE))
     if min(m, n) <= _FEW:
         memory = (m + n) * batch * k * width / 8
-        return _few(config, speed, groups, steps, memory, active)
+        return _few(config, speed, groups, steps, memory, _crossed(config, lines), active)
     each = rows * columns
     step = max(_STEP * each / 32768 / speed, (rows + columns) * _LINE * _LOAD)
+    step = max(step, _crossed(config, lines))
     clusters = active(config.blocks[0] * config.blocks[1])
     if config.pingpong:
         step, clusters = 2 * step, 2 * clusters  # two tiles at a time
@@ -137,8 +141,15 @@ def hopper_estimate(
     return max(work, memory) + min(work, memory) / 5 + fix
 
 
+def _crossed(config: HopperConfig, lines: tuple[int, int]) -> float:
+    """Microseconds that a block's requests for a step take, of rows that are in two lines."""
+    sizes = [size / config.cluster[1 - i] for i, size in enumerate(config.tile)]
+    order = lines[::-1] if config.transposed else lines
+    return _CROSS * sum(s for s, at in zip(sizes, order, strict=True) if at < _LINE)
+
+
 def _few(
-    config: HopperConfig, speed: float, groups: int, steps: int, memory: float,
+    config: HopperConfig, speed: float, groups: int, steps: int, memory: float, crossed: float,
     active: Callable[[int], int],
 ) -> float:  # fmt: skip
     """The same for few rows, or few columns.
@@ -146,6 +157,7 @@ def _few(
     Args:
         groups: clusters of tiles, or tiles where a cluster splits them.
         memory: bytes of the operands.
+        crossed: what `_crossed` is.
     """
     rows, columns = config.tile
     clusters = active(config.blocks[0] * config.blocks[1])
@@ -153,7 +165,7 @@ def _few(
     load = _FEW_LOAD if config.cluster == (1, 1) else _FEW_SHARED
     turns = waves * -(-steps // config.split)
     multiply = turns * _STEP * rows * columns / 32768 / speed
-    load *= turns * (rows + columns) * _LINE
+    load = turns * max((rows + columns) * _LINE * load, crossed)
     # What L2 holds is there from the last time, such as the weights of a small layer.
     far = min(max((memory - _L2) / _L2, 0.0), 1.0)
     fix = _FEW_KERNEL + (waves - 1) * _TILE
@@ -170,7 +182,8 @@ def _few(
 @lru_cache(maxsize=1024)
 def hopper_heuristic(
     m: int, n: int, k: int, batch: int, *, width: int = 16, twice: bool = False,
-    gated: bool = False, active: Callable[[int], int] = _active,
+    gated: bool = False, lines: tuple[int, int] = (_ALIGNED, _ALIGNED),
+    active: Callable[[int], int] = _active,
 ) -> HopperConfig:  # fmt: skip
     """A good choice.
 
@@ -179,16 +192,23 @@ def hopper_heuristic(
         width: bits of an element of the operands.
         twice: see `HopperConfig`.
         gated: whether pairs of columns become one, which the transposed product cannot do.
+        lines: as for `hopper_estimate`.
         active: how many clusters of so many blocks run at a time.
     """
     best, least = None, float("inf")
     for config, speed in _candidates(m, n, twice, gated):
         for choice in _shared(config, m, n, k * width // (8 * _LINE), batch, active):
-            cost = hopper_estimate(choice, speed, m, n, k, batch, width=width, active=active)
+            cost = hopper_estimate(
+                choice, speed, m, n, k, batch, width=width, lines=lines, active=active
+            )
             cost *= _CAUTION if choice.shared else 1.0
             if cost < least:
                 best, least = choice, cost
     assert best is not None  # the smallest is for everything
+    memory = (m + n) * batch * k * width / 8
+    if 32 < min(m, n) <= _FEW and memory > _L2 and min(lines) == _ALIGNED:
+        first = best.transposed or n < m  # whether A of what is done is the large one
+        return replace(best, promote=256, once=1 if first else 2)
     return best
 
 
@@ -197,7 +217,7 @@ def _shared(
 ) -> Iterator[HopperConfig]:
     """A configuration, and ways to share its tiles."""
     yield config
-    if config.pingpong:
+    if config.pingpong or config.tile == (192, 192):
         return
     groups, clusters = _groups(config, m, n, batch), active(config.cluster[0] * config.cluster[1])
     if groups % clusters and clusters // 8 <= groups < 8 * clusters and steps >= 8:

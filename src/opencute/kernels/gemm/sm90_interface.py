@@ -10,6 +10,7 @@ In: matrices (batch, rows, columns), a visitor. Out: the product, in the last of
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import count
 from os import urandom
@@ -110,8 +111,19 @@ def choice(a: Any, b: Any, d: Any, visitor: Visitor, kind: str) -> HopperConfig:
     """A good configuration for what `on_hopper` takes."""
     return hopper_heuristic(
         int(a.shape[1]), int(b.shape[1]), int(a.shape[2]), int(d.shape[0]), width=item_bits(a),
-        twice=kind == "f8", gated=visitor.gated is not None, active=_active,
+        twice=kind == "f8", gated=visitor.gated is not None, lines=(_lines(a), _lines(b)),
+        active=_active,
     )  # fmt: skip
+
+
+def _lines(array: Any) -> int:
+    """Bytes that the places of rows, of what TMA will read, are multiples of, at most 256."""
+    if not for_tma(array):
+        return 128  # as `padded` makes them
+    size, at = item_bits(array) // 8, address(array)
+    lead = 2 if row_major(array) else 1
+    steps = zip(array.shape, strides(array), strict=True)
+    return math.gcd(256, at, *(s * size for i, (n, s) in enumerate(steps) if i != lead and n > 1))
 
 
 def _plan(
@@ -142,6 +154,11 @@ def _direct(d: Any, matrices: list[Any], rows: bool) -> int:
     return min(2, *(vector_elements(int(t.shape[2]), item_bits(t), t) for t in every))
 
 
+def address(array: Any) -> int:
+    """Where an array begins."""
+    return int(array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data)
+
+
 def for_tma(array: Any, lead: int | None = None) -> bool:
     """Whether TMA can move (batch, rows, columns): strides and address in 16 bytes.
 
@@ -149,8 +166,7 @@ def for_tma(array: Any, lead: int | None = None) -> bool:
         lead: the mode along which elements are neighbours, the stride of which is none of TMA's;
             None: the last one if it can be.
     """
-    size = item_bits(array) // 8
-    at = array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
+    size, at = item_bits(array) // 8, address(array)
     lead = lead or (2 if row_major(array) else 1)
     steps = zip(array.shape, strides(array), strict=True)
     return at % 16 == 0 and not any(

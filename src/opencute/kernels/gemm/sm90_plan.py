@@ -55,11 +55,10 @@ class HopperConfig:
         stream: whether blocks share the steps of the tiles of the last two waves equally: each
             leaves in memory what it has of a tile that another one finishes.
         promote: bytes that L2 brings at once where a tile needs any of them: 64, 128 or 256.
-        once: whether L2 is told that the matrix with more rows is read once, and the other again.
+        once: 1 or 2 where A, or B, of the product that is done is read once, which L2 is told, so
+            that it keeps the other.
         beside: whether each of the two warpgroups has half of a tile's columns rather than of its
             rows.
-        skew: whether clusters begin at different steps along k, so that not all of them ask for
-            the same part of the smaller matrix at a time.
     """
 
     tile: tuple[int, int]
@@ -73,9 +72,8 @@ class HopperConfig:
     split: int = 1
     stream: bool = False
     promote: int = 128
-    once: bool = False
+    once: int = 0
     beside: bool = False
-    skew: bool = False
 
     @property
     def shared(self) -> bool:
@@ -110,7 +108,9 @@ class HopperConfig:
         Raises:
             ArgumentError: it is not.
         """
-        whole_numbers(self, "OC2538", tile=2, cluster=2, group=0, most=0, depth=0, split=0)
+        whole_numbers(
+            self, "OC2538", tile=2, cluster=2, group=0, most=0, depth=0, split=0, promote=0, once=0
+        )
         m, n = self.tile
         rows = ROWS * (1 if self.beside else self.owners)
         most = 144 if self.beside and not self.twice else 128
@@ -121,7 +121,7 @@ class HopperConfig:
             and 1 <= blocks <= 8 and not blocks & (blocks - 1) and self.group >= 1
             and not (m // self.cluster[1]) % 8 and not (n // self.cluster[0]) % 8
             and 1 <= self.split <= 8 and not ((self.shared or self.beside) and self.pingpong)
-            and self.promote in (64, 128, 256)
+            and self.promote in (64, 128, 256) and self.once in (0, 1, 2)
             and not (self.split > 1 and (self.stream or blocks > 1))
         )  # fmt: skip
         if not fits:
@@ -129,7 +129,8 @@ class HopperConfig:
                 "no such tiles of a product on Hopper", code="OC2538", found=self,
                 expected=f"rows in multiples of {rows}, columns in multiples of 16 up to 256, at "
                 "most 128 sums for a thread (144 of half of the columns), at most 8 blocks in a "
-                "cluster; tiles that are shared by a split or a stream, not both, and not in turns",
+                "cluster; tiles that are shared by a split or a stream, not both, and not in "
+                "turns; 64, 128 or 256 bytes for L2",
             )  # fmt: skip
         return self
 
@@ -192,8 +193,8 @@ class HopperPlan:
         gated = self.visitor.gated is not None
         # TMA moves 16 bytes at least.
         least = max(128 // min(widths), 8) * (2 if gated else 1) if self.row_major else 8
-        wide = 8 * _LINE // max(widths) if self.row_major else 64
-        sizes = [least << i for i in range(8)] if self.row_major else range(least, 65, 8)
+        wide = 8 * _LINE // max(max(widths), 8 if self.row_major else 16)
+        sizes = [least << i for i in range(8)] if self.row_major else range(least, wide + 1, 8)
         good = [w for w in sizes if w <= wide and n % w == 0] or [n]
         split = self.config.split
         if split > 1:  # the least that a block finishes, and of those the widest parts
@@ -327,9 +328,8 @@ class HopperPlan:
 
     def policy(self, which: int) -> Any:
         """How L2 keeps what is loaded of A or B."""
-        if not self.config.once:
-            return None
-        return "evict_first" if which == (0 if self.config.transposed else 1) else "evict_last"
+        once = self.config.once
+        return None if once == 0 else "evict_first" if which == once - 1 else "evict_last"
 
     def operand_atom(self, t: Any, which: int) -> Any:
         """How tiles of A or B are loaded, and the tensor of their coordinates."""

@@ -25,7 +25,6 @@ from opencute.kernels.gemm.sm90 import (
     multiply_twice,
     operand_parts,
     prepared,
-    skewed,
 )
 from opencute.kernels.gemm.sm90_epilogue import (
     Epilogue,
@@ -135,13 +134,12 @@ def produce(loads: Any, work: Any, operands: Any, plan: cutlass.Constexpr[Hopper
         number, first, count = work.part()
         tile = work.place(number)
         for step in range(count):
-            k = first + skewed(step, count, work.cluster, plan)
             loads.producer_acquire(state)
             for i in cutlass.range_constexpr(2):
                 atom, coords, into, mask = operands[i]
                 cute.copy(
                     atom,
-                    coords[None, tile[i], k, 0 if plan.shared[i] else tile[2]],
+                    coords[None, tile[i], first + step, 0 if plan.shared[i] else tile[2]],
                     into[None, state.index],
                     tma_bar_ptr=loads.producer_get_barrier(state),
                     mcast_mask=mask,

@@ -101,18 +101,21 @@ def mbarrier_init_fence(*, loc: Any = None, ip: Any = None) -> None:
 
 def mbarrier_arrive(
     mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, arrive_count: Any = 1, *,
-    loc: Any = None, ip: Any = None,
+    scope: str = "", loc: Any = None, ip: Any = None,
 ) -> None:  # fmt: skip
-    """Arrive at a barrier.
+    """Arrive at a barrier. What this thread did before is over for those of its block who wait;
+    those of other blocks may let copies refill what it has read.
 
     Args:
         mbar_ptr: the barrier.
         peer_cta_rank_in_cluster: the block of the cluster whose barrier is meant; the own if not
             given.
         arrive_count: arrivals that this one counts for.
+        scope: "cluster": it is over for all of the cluster, which costs a fence.
     """
     place = barrier_place(mbar_ptr, "mbarrier_arrive", peer_cta_rank_in_cluster)
-    ops.mbarrier_arrive("arrive", place, _number("mbarrier_arrive", arrive_count))
+    count = _number("mbarrier_arrive", arrive_count)
+    ops.mbarrier_arrive("arrive", place, count, **_words("release", scope))
 
 
 def mbarrier_arrive_and_expect_tx(
@@ -141,21 +144,46 @@ def mbarrier_expect_tx(
     ops.mbarrier_tx("expect_tx", place, _number(what, bytes, 0))
 
 
-def mbarrier_wait(mbar_ptr: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """Wait until the phase of a parity (0 or 1) is complete."""
-    ops.mbarrier_wait(barrier_place(mbar_ptr, "mbarrier_wait"), word(phase))
+def _words(sem: str, scope: str) -> dict[str, str]:
+    """An order for a scope, nothing for PTX's default."""
+    if scope not in ops.MBARRIER_SCOPES:
+        raise ArgumentError(
+            "an mbarrier orders accesses of no such scope", code="OC2222", found=scope,
+            expected=", ".join(s for s in ops.MBARRIER_SCOPES if s),
+        )  # fmt: skip
+    return {"sem": sem, "scope": scope} if scope else {}
 
 
-def mbarrier_try_wait(mbar_ptr: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """Whether the phase of a parity is complete, after a short rest; a Boolean."""
+def mbarrier_wait(
+    mbar_ptr: Any, phase: Any, *, scope: str = "", loc: Any = None, ip: Any = None
+) -> None:
+    """Wait until the phase of a parity (0 or 1) is complete.
+
+    Args:
+        mbar_ptr: the barrier.
+        phase: the parity.
+        scope: "cluster": what threads of other blocks did, and released for the cluster, may be
+            read then; else what those of the own block did.
+    """
+    place = barrier_place(mbar_ptr, "mbarrier_wait")
+    ops.mbarrier_wait(place, word(phase), **_words("acquire", scope))
+
+
+def mbarrier_try_wait(
+    mbar_ptr: Any, phase: Any, *, scope: str = "", loc: Any = None, ip: Any = None
+) -> Any:
+    """Whether the phase of a parity is complete, after a short rest, a Boolean; see
+    `mbarrier_wait`."""
     place = barrier_place(mbar_ptr, "mbarrier_try_wait")
-    return Boolean(ops.mbarrier_try_wait(place, word(phase)))
+    return Boolean(ops.mbarrier_try_wait(place, word(phase), **_words("acquire", scope)))
 
 
-def mbarrier_test_wait(mbar_ptr: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """Whether the phase of a parity is complete now; a Boolean."""
+def mbarrier_test_wait(
+    mbar_ptr: Any, phase: Any, *, scope: str = "", loc: Any = None, ip: Any = None
+) -> Any:
+    """Whether the phase of a parity is complete now, a Boolean; see `mbarrier_wait`."""
     place = barrier_place(mbar_ptr, "mbarrier_test_wait")
-    return Boolean(ops.mbarrier_test_wait(place, word(phase)))
+    return Boolean(ops.mbarrier_test_wait(place, word(phase), **_words("acquire", scope)))
 
 
 def mbarrier_conditional_try_wait(

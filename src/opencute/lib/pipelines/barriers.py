@@ -83,6 +83,9 @@ class MbarrierArray:
         self.op_type, self.cg = agent
         self.arrive_count = self.cg.size
         self.tx_count = tx_count
+        self.scope = ""
+        """Whose accesses arriving and waiting orders, "" the block's. Blocks that let each other's
+        copies refill tiles need no more; who writes another block's memory does."""
         if isinstance(tx_count, int) and not 0 <= tx_count <= MAX_ARRIVALS:
             raise ArgumentError(
                 "a phase of a barrier cannot wait for so many bytes", code="OC2189",
@@ -92,6 +95,11 @@ class MbarrierArray:
     def get_barrier(self, index: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """A pointer to a buffer's barrier."""
         return self.barrier_storage + index
+
+    def _scoped(self) -> dict[str, str]:
+        """The scope for functions of `cute.arch`, where it is not theirs anyhow: kernels put
+        functions of their own in the place of these, which know no scope."""
+        return {"scope": self.scope} if self.scope else {}
 
     def init(self, *, loc: Any = None, ip: Any = None) -> None:
         """Make the barriers; one thread does that."""
@@ -111,9 +119,9 @@ class MbarrierArray:
         elif self.op_type is PipelineOp.AsyncLoad:
             cute.arch.cp_async_mbarrier_arrive_noinc(ptr)
         elif dst is None:
-            cute.arch.mbarrier_arrive(ptr)
+            cute.arch.mbarrier_arrive(ptr, **self._scoped())
         else:
-            cute.arch.mbarrier_arrive(ptr, dst)
+            cute.arch.mbarrier_arrive(ptr, dst, **self._scoped())
 
     def arrive_and_expect_tx(
         self, index: Any, tx_count: Any, *, loc: Any = None, ip: Any = None
@@ -123,11 +131,11 @@ class MbarrierArray:
 
     def wait(self, index: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> None:
         """Wait until the phase of a buffer's barrier is complete."""
-        cute.arch.mbarrier_wait(self.get_barrier(index), phase)
+        cute.arch.mbarrier_wait(self.get_barrier(index), phase, **self._scoped())
 
     def try_wait(self, index: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """Whether the phase is complete, as Boolean; may rest for a moment."""
-        return cute.arch.mbarrier_try_wait(self.get_barrier(index), phase)
+        return cute.arch.mbarrier_try_wait(self.get_barrier(index), phase, **self._scoped())
 
 
 @cute.jit

@@ -145,6 +145,8 @@ class PipelineAsync:
             barrier_storage, num_stages, (PipelineOp.AsyncThread, producer_group),
             (PipelineOp.AsyncThread, consumer_group),
         )  # fmt: skip
+        if remote:
+            full.scope = empty.scope = "cluster"
         pipe = PipelineAsync(full, empty, full.num_stages, producer_mask, consumer_mask)
         return begin(pipe, (2,) if remote else None, defer_sync)
 

@@ -18,6 +18,7 @@ only those know of it who have waited for it::
 
 from __future__ import annotations
 
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -76,8 +77,8 @@ class Flight:
             mine = shadow.writer[pieces] & WHO == self.agent
             shadow.writer[pieces[mine]] = (now << TIME) + FOREIGN + self.agent
         elif shadow.columns:
-            column = shadow.column(self.agent)
-            column.words[pieces] = now << 8
+            column = shadow.extra[self.agent]
+            column.words[column.at(pieces)] = now << 8
             column.flying, column.latest = column.flying - 1, now
         if self.arena is not None:
             blocks = self.pieces // (self.arena.stride >> self.shift)
@@ -116,19 +117,23 @@ class _AgentCheck(AccessCheck):
         self.kind = SEEN if verb == "read" else FREED
         self.shadow = checker.shadow(buffer)
         self.pieces = self.shadow.pieces(np.asarray(places).reshape(-1), width).reshape(-1)
-        self.slots = np.full(self.pieces.size, slot)
         self.first = self.clocks.first_block * self.clocks.threads
         self.time = self.clocks.now << TIME
         self.floor = self._least_floor()
         self.away = None
-        if self.shadow.columns:
-            away = self._home() != slot // self.clocks.threads
-            self.away = away if away.any() else None
+
+    @cached_property
+    def slots(self) -> Array:  # type: ignore[override]
+        """Who touches the pieces: the thread that starts the unit."""
+        return np.full(self.pieces.size, self.slot)
 
     def check(self) -> None:
         """Compare it with accesses of threads and other units."""
         if self.pieces.size == 0:
             return
+        if self.shadow.columns and self.verb != "read":
+            away = self._home() != self.slot // self.clocks.threads
+            self.away = away if away.any() else None
         self._against_writers()
         if self.verb == "read":
             return
@@ -144,21 +149,49 @@ class _AgentCheck(AccessCheck):
             shadow.writer[self.pieces] = PENDING + FOREIGN + self.agent
             shadow.write_op[self.pieces] = number
         elif shadow.columns:
-            column = shadow.column(self.agent)
+            column = shadow.column(self.agent, self._one_home(), self.clocks.blocks)
             column.flying += 1
-            column.words[self.pieces] = READING
-            column.op[self.pieces] = number
+            at = column.at(self.pieces)
+            column.words[at] = READING
+            column.op[at] = number
         else:
             self._remember_readers()
 
+    def _one_home(self) -> int:
+        """The block whose memory it is about, -1: several."""
+        if self.clocks.blocks == 1 or not self.pieces.size:
+            return 0
+        stride = self.buffer.arena.stride >> self.shadow.shift
+        first, last = (int(p) // stride for p in (self.pieces.min(), self.pieces.max()))
+        return first if first == last else -1
+
     def _against_writers(self) -> None:
-        every = self.pieces, self.slots
         before = self.shadow.writer.take(self.pieces)
         few = _first_of_each(before)
-        if few is not None:  # what follows depends on nothing but the word and who asks
-            self.pieces, self.slots, before = self.pieces[few], self.slots[: few.size], before[few]
+        if few is None:
+            self._against_words(before)
+            return
+        before = before[few]  # what follows depends on nothing but the word and who asks
+        if self._known_units(before.tolist()):
+            return
+        every = self.pieces, self.slots
+        self.pieces, self.slots = self.pieces[few], self.slots[: few.size]
         self._against_words(before)
         self.pieces, self.slots = every
+
+    def _known_units(self, words: list[int]) -> bool:
+        """Whether all that was written there came from units that the thread has waited for."""
+        clocks = self.clocks
+        row = clocks.rows[clocks.row[self.slot]]
+        return all(
+            w == 0
+            or (
+                w & WHO >= AGENTS
+                and w < PENDING
+                and row.knows(clocks, w & WHO, self.kind) >= w >> TIME
+            )
+            for w in words
+        )
 
     def _against_words(self, before: Array) -> None:
         if self.agent in self.checker.sources and self._same_again(before):

@@ -24,15 +24,15 @@ import numpy as np
 
 from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import LIKELY, Times, as_kind
-from opencute.sim.sync.fences import merge
+from opencute.sim.sync.clocks import AGENT, AGENTS, Times, key
 from opencute.sim.sync.group import WARP
 from opencute.sim.values import Array
 
 __all__ = ["CORE", "know_products", "take_off"]
 
+_PARTY = 128  # threads of a warpgroup
 CORE = 16  # bytes of a row of a core matrix
-_GROUPS = 8  # that wait_group tells apart
+_GROUPS = 4  # of one warp that are told apart while they are under way
 
 
 def take_off(
@@ -55,11 +55,13 @@ def take_off(
         RaceError: something is not ordered, or not fenced.
     """
     checker, run = lanes.run.checker, lanes.run
-    out: list[Any] = []
+    threads, out = checker.clocks.threads, []
     for w, own in enumerate(slots):
-        agent = checker.agent(
-            ("product", int(own[0]), int(groups[w]) % _GROUPS), "a product of a warpgroup"
-        )
+        first, name = int(own[0]), "a product of a warpgroup"
+        group = int(groups[w]) % _GROUPS
+        agent = checker.agent(("product", first, group), name)
+        party = first - first % threads % _PARTY
+        checker.parties[agent] = checker.agent(("whole product", party, group), name)
         whole, unique = run.group.arena.whole, _joined([each[w] for each in cores])
         out.append(checker.async_read(op, run, own[:1], whole, unique, CORE, agent))
     return out
@@ -76,12 +78,14 @@ def know_products(lanes: Lanes, reads: Sequence[tuple[int, Any]]) -> None:
     slots = lanes.slot.ravel()
     warps = slots - slots % clocks.threads % WARP
     times = [(slot, flight.land()) for slot, flight in reads]
-    likely: Times = {}
-    for _, known in times:
-        merge(likely, as_kind(known, LIKELY))
+    parties = lanes.run.checker.parties
+    whole: Times = {}
+    for _, flight in reads:
+        name = key(AGENT, parties[flight.agent] - AGENTS)
+        whole[name] = max(whole.get(name, 0), *flight.land().values())
     for warp in np.unique(warps).tolist():
         own = [known for slot, known in times if slot == warp]
-        clocks.learn(slots[warps == warp], [*own, likely])
+        clocks.learn(slots[warps == warp], [*own, whole])
 
 
 def _joined(parts: list[Array]) -> Array:

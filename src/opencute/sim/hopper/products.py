@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from opencute.ir.core import Op
+from opencute.sim.hopper.product_reads import know_products
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.sync.group import Group
@@ -121,7 +122,7 @@ class Products:
 
     def start(self, product: Any, lanes: Lanes, operands: Operands) -> Array:
         """Lanes start a product, which ``product.perform(lanes, [operands, ...])`` carries out, and
-        ``product.leave(lanes, operands, reads)`` when they have waited; returns its numbers."""
+        ``product.leave(lanes, operands)`` when they have waited; returns its numbers."""
         slot = lanes.slot
         self.started[slot] += 1
         numbers = self.started[slot]
@@ -188,12 +189,17 @@ class Products:
         _perform(todo)
         self._split(lambda one: one.groups < limit[one.lanes.slot])
         left: list[_Started] = []
+        known: dict[int, tuple[Lanes, list[Any]]] = {}
         for one in self.flying:
             if (one.groups < limit[one.lanes.slot]).all():
-                one.product.leave(one.lanes, one.operands, self._reads_of(one))
+                one.product.leave(one.lanes, one.operands)
+                known.setdefault(id(one.lanes), (one.lanes, []))[1].extend(self._reads_of(one))
             else:
                 left.append(one)
         self.flying = left
+        for lanes, reads in known.values():
+            if reads:
+                know_products(lanes, reads)
         if not left:
             self.reads.clear()
 

@@ -104,6 +104,9 @@ class Trailing:
         """Whether some thread of a block knows of a use."""
         clocks, threads = self.checker.clocks, self.group.threads
         slots = block * threads + np.arange(threads)
+        if who >= AGENTS:
+            rows = np.unique(clocks.row[slots]).tolist()
+            return any(clocks.rows[i].knows(clocks, who, kind) >= time for i in rows)
         known = clocks.knows(slots, np.full(threads, who), np.full(threads, time), kind)
         return bool(known.any())
 

@@ -32,7 +32,7 @@ from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.hopper.parties import parties_of
-from opencute.sim.hopper.product_reads import CORE, know_products, take_off
+from opencute.sim.hopper.product_reads import CORE, take_off
 from opencute.sim.hopper.products import Operands, products_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
@@ -371,13 +371,11 @@ class _Product:
             if guard is not None:
                 guard.busy = False
 
-    def leave(self, lanes: Lanes, operands: Operands, reads: Sequence[Any]) -> None:
-        """Lanes have waited for a product, which has read what it reads (`reads`, if known)."""
+    def leave(self, lanes: Lanes, operands: Operands) -> None:
+        """Lanes have waited for a product."""
         for pointer, _, _ in self._fragments(operands.d, operands.a):
             if pointer.buffer.guard is not None:
                 pointer.buffer.guard.end(_offset(pointer), lanes)
-        if reads:
-            know_products(lanes, reads)
 
     def _multiply(self, lanes: Lanes, products: Sequence[Operands]) -> None:
         op, (um, un, _) = self.op, self.uses

@@ -20,7 +20,7 @@ import numpy as np
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, LIKELY, OVER, SEEN
+from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, OVER, SEEN
 from opencute.sim.sync.group import WARP
 from opencute.sim.sync.shadow import (
     EVERYBODY,
@@ -296,45 +296,71 @@ class AccessCheck:
 
     def _against_extra(self) -> None:
         """Readers that are no threads of the block: those of other blocks, and agents."""
-        clocks = self.clocks
-        each = np.unique(self.slots)
+        parts: dict[int, tuple[Any, Array]] = {}
         for column in self.shadow.extra.values():
-            if column.who >= AGENTS and not column.flying and self._all_know(each, column):
+            part = parts.get(column.block)
+            if part is None:
+                part = parts[column.block] = self._part(column.block)
+            at, each = part
+            if each.size == 0 or (
+                column.who >= AGENTS and not column.flying and self._all_know(each, column)
+            ):
                 continue
-            words = column.words.take(self.pieces)
-            at = np.flatnonzero(words)
-            if self.strength:
-                at = at[(words[at] >> 6) & 3 == 0]
-            if at.size == 0:
-                continue
-            words = words[at]
-            time, lane = words >> 8, words & 63
-            whole = (lane == _SEVERAL) & (column.who < AGENTS)
-            who = column.who + np.where(whole, 0, lane)
-            kind = self.kind if column.who >= AGENTS else min(self.kind, OVER)
-            ok = (words < READING) & clocks.knows(self.slots[at], who, time, kind)
-            ok |= ~whole & (who == self.slots[at] + self.first)
-            for i in range(1, WARP if whole.any() else 1):
-                ok &= ~whole | clocks.knows(self.slots[at], who + i, time, kind)
-            bad = at[~ok]
-            if bad.size:
-                i, op = int(bad[0]), self.checker.ops[column.op[self.pieces[bad[0]]]]
-                if column.who >= AGENTS:
-                    sure = (words[~ok] < READING) & clocks.knows(
-                        self.slots[bad], who[~ok], time[~ok], LIKELY
-                    )
-                    if sure.all():
-                        self._others_waited(i, op)
-                        continue
-                    self._still_read(int(bad[~sure][0]), column.who, op)
-                self._race(i, int(who[~ok][0]), "read", op)
+            self._against_column(column, at)
+
+    def _part(self, block: int) -> tuple[Any, Array]:
+        """What of the access is in one block's memory, and by whom; -1: all of it."""
+        if block < 0 or self.clocks.blocks == 1:
+            return slice(None), np.unique(self.slots)
+        home = self.slots // self.clocks.threads if self.away is None else self._home()
+        at = np.flatnonzero(home == block)
+        return at, np.unique(self.slots[at])
+
+    def _against_column(self, column: Column, part: Any) -> None:
+        clocks, pieces, slots = self.clocks, self.pieces[part], self.slots[part]
+        words = column.words.take(column.at(pieces))
+        at = np.flatnonzero(words)
+        if self.strength:
+            at = at[(words[at] >> 6) & 3 == 0]
+        if at.size == 0:
+            return
+        words, pieces, slots = words[at], pieces[at], slots[at]
+        time, lane = words >> 8, words & 63
+        whole = (lane == _SEVERAL) & (column.who < AGENTS)
+        who = column.who + np.where(whole, 0, lane)
+        kind = self.kind if column.who >= AGENTS else min(self.kind, OVER)
+        ok = (words < READING) & clocks.knows(slots, who, time, kind)
+        ok |= ~whole & (who == slots + self.first)
+        for i in range(1, WARP if whole.any() else 1):
+            ok &= ~whole | clocks.knows(slots, who + i, time, kind)
+        if ok.all():
+            return
+        bad = np.flatnonzero(~ok)
+        first = int(bad[0])
+        party = self.checker.parties.get(column.who, 0)
+        likely = party > 0
+        if likely:
+            of = np.full(bad.size, party)
+            sure = (words[bad] < READING) & clocks.knows(slots[bad], of, time[bad], self.kind)
+            likely = bool(sure.all())
+            first = first if likely else int(bad[~sure][0])
+        i = int(np.arange(self.pieces.size)[part][at[first]])
+        op = self.checker.ops[column.op[column.at(pieces)[first]]]
+        if likely:
+            self._others_waited(i, op)
+        elif column.who >= AGENTS:
+            self._still_read(i, column.who, op)
+        else:
+            self._race(i, int(who[first]), "read", op)
 
     def _all_know(self, slots: Array, column: Column) -> bool:
         """Whether threads know all that a unit has read."""
-        clocks = self.clocks
-        rows = np.unique(clocks.row[slots]).tolist()
-        known = (clocks.rows[i].knows(clocks, column.who, self.kind) for i in rows)
-        return all(time >= column.latest for time in known)
+        aware = column.known_by(self.clocks.floor.size, self.kind)
+        if aware[slots].all():
+            return True
+        known = self.clocks.all_know(slots, column.who, column.latest, self.kind)
+        aware[slots] |= known
+        return known
 
     def _against_readers_of_shared(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
@@ -519,8 +545,8 @@ class AccessCheck:
                 return (
                     "threads of a cluster are ordered by cluster_arrive() and cluster_wait(), or "
                     "by an mbarrier, whose arrivals and waits are for the own block where they do "
-                    "not say otherwise: fence_acq_rel_cluster() before the arrival, and after the "
-                    "wait where it is read, is of the cluster's scope"
+                    'not say otherwise: scope="cluster" for both, or fence_acq_rel_cluster() '
+                    "before the arrival and after the wait, is of the cluster's scope"
                 )
             return (
                 "threads of different blocks are ordered by a release (or a fence and an atomic "

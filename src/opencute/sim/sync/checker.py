@@ -57,6 +57,8 @@ class Checker:
         self.messages = Messages(self.clocks, self.fences)
         self.mbarriers = BarrierOrder(self)
         self.agents = AgentNumbers()
+        self.parties: dict[int, int] = {}
+        """For a warp's part of a product, the number of the whole one."""
         self.sources: dict[int, Any] = {}
         """Where what units write last comes from, by their numbers: published kernels let each warp
         store one tile."""

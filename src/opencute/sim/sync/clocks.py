@@ -17,7 +17,6 @@ Scopes make knowledge of other blocks better or worse, which is kept apart by it
 - `FREED`: what they did to their own memory, and what they have waited for, is over as far as units
   that write there are concerned: an arrival of the block's scope at another block's mbarrier. PTX
   promises nothing then; published kernels let each other refill tiles that way.
-- `LIKELY`: what the other warps' parts of a product have read, once one warp has waited for it.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -35,16 +34,17 @@ from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
 __all__ = [
-    "AGENT", "AGENTS", "BLOCK", "ELECTIONS", "FREED", "LIKELY", "OVER", "SEEN", "THREAD", "WARPS",
+    "AGENT", "AGENTS", "BLOCK", "ELECTIONS", "FREED", "OVER", "SEEN", "THREAD", "WARPS",
     "Clocks", "Row", "Times", "as_kind", "key",
 ]  # fmt: skip
 
 Times = dict[int, int]
 BLOCK, WARPS, THREAD, AGENT = 0, 1, 2, 3
-SEEN, OVER, FREED, LIKELY = 0, 1, 2, 3
+SEEN, OVER, FREED = 0, 1, 2
 _KIND = 2  # where the kind begins in a key
 _NUMBER = 4
 _MANY_ROWS = 4096
+_WHO = (1 << 32) - 1
 AGENTS = 1 << 28
 """Hardware units that act on their own have numbers from here on, where threads have theirs."""
 ELECTIONS = 1 << 27
@@ -76,26 +76,36 @@ class Row:
         times: by `key`.
     """
 
-    def __init__(self, times: Times) -> None:
+    def __init__(self, times: Times, kinds: int = SEEN) -> None:
         self.times = times
-        self.kinds = {k >> _KIND & 3 for k in times}
+        self.kinds = kinds
+        """The weakest kind of knowledge here."""
         self._dense: dict[int, tuple[Any, Array]] = {}
 
     def merged(self, others: Iterable[Times]) -> Row:
         """A row that knows what this one and others know."""
-        times = self.times
+        get, kinds = self.times.get, self.kinds
         out: Times | None = None
         for other in others:
             for k, t in other.items():
-                if t > (times if out is None else out).get(k, 0):
+                if t > get(k, 0):
+                    kind = k >> _KIND & 3
+                    if kind:  # of no use where it is known better
+                        strong = k & ~(3 << _KIND)
+                        if get(strong, 0) >= t or (kind == FREED and (
+                            get(strong | OVER << _KIND, 0) >= t
+                        )):  # fmt: skip
+                            continue
+                        kinds = max(kinds, kind)
                     if out is None:
-                        out = dict(times)
+                        out = dict(self.times)
+                        get = out.get
                     out[k] = t
-        return self if out is None else Row(out)
+        return self if out is None else Row(out, kinds)
 
     def weakest(self, kind: int) -> int:
-        """The weakest kind of knowledge here that is as good as `kind`."""
-        return max((k for k in self.kinds if k <= kind), default=SEEN)
+        """The weakest kind of knowledge here that is as good as `kind`, or a better one."""
+        return min(self.kinds, kind)
 
     def dense(self, clocks: Clocks, kind: int = SEEN) -> Array:
         """For each thread that runs now, the time up to which it is known."""
@@ -127,26 +137,25 @@ class Row:
 
     def knows(self, clocks: Clocks, thread: int, kind: int = SEEN) -> int:
         """The time up to which any thread of the launch, or an agent, is known."""
-        names: tuple[tuple[int, int], ...]
         if thread >= AGENTS:
-            names = ((AGENT, thread - AGENTS),)
+            names = ((thread - AGENTS) << _NUMBER | AGENT,)
         else:
             block, inner = divmod(thread, clocks.threads)
             warp = block * clocks.warps + inner // WARP
-            names = ((BLOCK, block), (WARPS, warp), (THREAD, thread))
-        get = self.times.get
-        known = max(get(key(*name), 0) for name in names)
-        for weak in range(1, self.weakest(kind) + 1):
-            known = max(known, *(get(key(*name, weak), 0) for name in names))
+            names = key(BLOCK, block), key(WARPS, warp), key(THREAD, thread)
+        get, known = self.times.get, 0
+        for weak in range(self.weakest(kind) + 1):
+            for name in names:
+                known = max(known, get(name | weak << _KIND, 0))
         return known
 
-    def known(self, clocks: Clocks, threads: Array, kind: int = SEEN) -> Array:
-        """As `knows`, for many, of which most are the same ones."""
-        first = int(threads[0])
-        if threads.size == 1 or (threads == first).all():
-            return np.full(threads.size, self.knows(clocks, first, kind))
-        names, inverse = np.unique(threads, return_inverse=True)
-        return np.array([self.knows(clocks, t, kind) for t in names.tolist()], np.int64)[inverse]
+
+def _different(rows: Array) -> list[int]:
+    """The numbers of some rows, each once, in order."""
+    first = rows[0]
+    if (rows == first).all():
+        return [int(first)]
+    return np.flatnonzero(np.bincount(rows)).tolist()
 
 
 NOTHING = Row({})
@@ -294,22 +303,45 @@ class Clocks:
         rest = np.flatnonzero(~out)
         if rest.size == 0:
             return out
-        rows = self.row[slots[rest]]
-        first_row = int(rows[0])
-        alike = bool((rows == first_row).all())
-        for i in (first_row,) if alike else np.unique(rows).tolist():
-            if i == 0:
-                continue
-            at = rest if alike else rest[rows == i]
-            row, within = self.rows[i], inside[at]
-            known = np.zeros(at.size, np.int64)
-            if within.any():
-                known[within] = row.dense(self, kind)[other[at[within]]]
-            far = np.flatnonzero(~within)
-            if far.size:
-                known[far] = row.known(self, threads[at[far]], kind)
-            out[at] = times[at] <= known
+        rows, within = self.row[slots[rest]], inside[rest]
+        near = within.any()
+        if near:
+            self._know_threads(out, rest[within], rows[within], other, times, kind)
+        if not near or not within.all():
+            at, rows = (rest, rows) if not near else (rest[~within], rows[~within])
+            out[at] = times[at] <= self._known_far(rows, threads[at], kind)
         return out
+
+    def _know_threads(
+        self, out: Array, at: Array, rows: Array, other: Array, times: Array, kind: int
+    ) -> None:
+        """As `knows`, of threads that run now, by rows only."""
+        ids = _different(rows)
+        for i in ids:
+            if i:
+                mine = at if len(ids) == 1 else at[rows == i]
+                out[mine] = times[mine] <= self.rows[i].dense(self, kind)[other[mine]]
+
+    def _known_far(self, rows: Array, threads: Array, kind: int) -> Array:
+        """The times up to which rows know units, and threads that ran before."""
+        first = threads[0]
+        if (threads == first).all():
+            ids = _different(rows)
+            known = [self.rows[i].knows(self, int(first), kind) for i in ids]
+            if len(ids) == 1:
+                return np.full(rows.size, known[0], np.int64)
+            table = np.zeros(ids[-1] + 1, np.int64)
+            table[ids] = known
+            return table[rows]
+        pairs, inverse = np.unique(rows.astype(np.int64) << 32 | threads, return_inverse=True)
+        known = [self.rows[p >> 32].knows(self, p & _WHO, kind) for p in pairs.tolist()]
+        return np.array(known, np.int64)[inverse]
+
+    def all_know(self, slots: Array, thread: int, time: int, kind: int) -> bool:
+        """Whether threads all know what a unit did up to a time."""
+        return all(
+            self.rows[i].knows(self, thread, kind) >= time for i in _different(self.row[slots])
+        )
 
     def knows_block(self, slot: int, block: int, time: int, kind: int = SEEN) -> bool:
         """Whether a thread knows what all threads of a block did up to a time."""

@@ -18,7 +18,7 @@ from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
 from opencute.ir.declare import declaration_of
 from opencute.sim import faults
-from opencute.sim.access import Access
+from opencute.sim.access import Access, mark
 from opencute.sim.hopper.dsmem import block_of_rank, cluster_buffer
 from opencute.sim.hopper.mbarriers import mbarriers_of
 from opencute.sim.hopper.places import Places
@@ -57,7 +57,7 @@ class Target:
         mbarriers_of(self.lanes.run.group).named(self.op, self.lanes, self.bars)
         places = access.places(self.lanes, self.place)
         arena = self.lanes.run.group.arena
-        arena.written[places.reshape(-1, 1) + np.arange(access.width)] = False
+        mark(arena.written, places, access.width, False)
         arena.spoilt += 1
         keys = self.bars.ravel().tolist()
         self.flights = traffic.start("write", self.lanes, arena.whole, places, access.width, keys)
