@@ -9,13 +9,15 @@ when causal), over 800 Tflop/s: 1.72 ms for 4x16x4096x128. Ours are CUDA graphs 
 kernels before and after included; torch's are calls of `torch.autograd.grad`, whose host time
 hides behind the kernels of a burst. Functions are interleaved; medians of bursts. "mma.sync" is our
 kernel for every architecture. Sizes are batch x heads x length x head; with a fifth number, heads
-of keys. Errors are the largest of the three gradients', over the largest element, against cuDNN's,
-or else flash's.
+of keys. "end to end" is the same batch as sequences that lie end to end; "calls" are calls from
+Python, not graphs, and "host" what one costs before it is queued. Errors are the largest of the
+three gradients', over the largest element, against cuDNN's, or else flash's.
 """
 
 import argparse
 import json
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -27,7 +29,11 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
 from timing import burst, graphed  # noqa: E402 - after the path is set
 
-from opencute.kernels.attention import attention, attention_backward  # noqa: E402
+from opencute.kernels.attention import (  # noqa: E402
+    attention,
+    attention_backward,
+    attention_varlen_backward,
+)
 from opencute.kernels.attention.config import (  # noqa: E402
     backward_heuristic,
     warpgroup_backward_search_space,
@@ -62,6 +68,34 @@ def ours(arrays, causal, **options):
         got[:] = attention_backward(*arrays, causal=causal, **options)
 
     return graphed(call), got
+
+
+def end_to_end(arrays, causal):
+    """The same for the batch as sequences that lie end to end."""
+    g, q, k, v, out, lse = arrays
+    batch, s, _, _ = q.shape
+    starts = torch.arange(batch + 1, device="cuda", dtype=torch.int32) * s
+    flat = [x.flatten(0, 1) for x in (g, q, k, v, out)]
+    logs = lse.transpose(0, 1).flatten(1).contiguous()
+    got = []
+
+    def call():
+        found = attention_varlen_backward(*flat, logs, starts, starts, s, s, causal=causal)
+        got[:] = (x.unflatten(0, (batch, s)) for x in found)
+
+    return graphed(call), got
+
+
+def host_time(arrays, causal, calls=20):
+    """Microseconds of the host for a call, whose kernels are queued and not waited for."""
+    attention_backward(*arrays, causal=causal)
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(calls):
+        attention_backward(*arrays, causal=causal)
+    taken = (time.perf_counter() - start) / calls * 1e6
+    torch.cuda.synchronize()
+    return taken
 
 
 def choices(head, search):
@@ -99,6 +133,13 @@ def measure(size, dtype, causal, search):
         except Exception as e:  # what one configuration cannot do says nothing of the others
             said[name] = f"{type(e).__name__}: {str(e).splitlines()[0]}"
             functions.pop(name, None)
+    if not search:
+        arrays = (g, q, k, v, out, lse)
+        functions["calls"] = lambda: attention_backward(*arrays, causal=causal)
+        results["calls"] = functions["calls"]()
+        functions["end to end"], results["end to end"] = end_to_end(arrays, causal)
+        functions["end to end"]()
+        row["host_us"] = host_time(arrays, causal)
     want = results[next(iter(results))]
     row["errors"] = {name: relative_error(results[name], want) for name in functions}
     row["ok"] = all(e < BOUND[dtype] for e in row["errors"].values()) and "ours" in functions
@@ -107,7 +148,7 @@ def measure(size, dtype, causal, search):
     first = row["us"][next(iter(functions))]
     print(
         f"{row['size']:18} {row['dtype']:8} {'causal' if causal else 'full':6} ok={row['ok']} "
-        f"floor {work / 8e8:7.1f} us",
+        f"floor {work / 8e8:7.1f} us, host {row.get('host_us', 0.0):.0f} us",
         *(
             f"{n} {us:7.1f} us {work / us / 1e6:4.0f} Tflop/s ({us / first:.3f})"
             + ("" if row["errors"][n] < BOUND[dtype] else f" WRONG {row['errors'][n]:.2g}")

@@ -31,7 +31,7 @@ from opencute.kernels.attention.config import (  # noqa: E402
     warpgroup_search_space,
 )
 from opencute.kernels.gemm import HopperConfig, gemm  # noqa: E402
-from opencute.kernels.gemm.gemv import gemv_search_space  # noqa: E402
+from opencute.kernels.gemm.rows.gemv import gemv_search_space  # noqa: E402
 from opencute.kernels.gemm.sm90_choice import (  # noqa: E402
     hopper_heuristic,
     hopper_search_space,

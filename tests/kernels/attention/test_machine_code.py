@@ -66,9 +66,40 @@ def test_derivatives_have_no_spills(arch: str, causal: bool) -> None:
     no_spills(compiled(128, causal, arch))
 
 
-@pytest.mark.parametrize(("head_dim", "arch"), [(64, "sm_90a"), (96, "sm_80"), (32, "sm_86")])
+@pytest.mark.parametrize(
+    ("head_dim", "arch"),
+    [
+        (64, "sm_90a"),
+        (96, "sm_90a"),
+        (32, "sm_86"),
+        (192, "sm_86"),
+        (256, "sm_80"),
+        (256, "sm_90a"),
+    ],
+)
 def test_derivatives_of_other_heads_have_no_spills(head_dim: int, arch: str) -> None:
     no_spills(compiled(head_dim, True, arch))
+
+
+def test_windows_have_no_spills() -> None:
+    config = backward_heuristic(128, target("sm_80").max_smem)
+    plan = BackwardPlan(
+        cutlass.BFloat16, 128, config.m, config.n, config.warps, config.stages, 200, 100, 1
+    )
+    logs, stats, sums = (
+        np.zeros(s, np.float32) for s in ((1, 1, 8), (1, 1, 2, 64), (1, 1, 64 * 128))
+    )
+    args = (*_heads(8, 128), logs, stats, sums, None, None, None, 8, 8, 1.0, plan)
+    forward = heuristic(128, target("sm_80").max_smem)
+    plan_forward = AttentionPlan(
+        cutlass.BFloat16, 128, forward.m, forward.n, forward.warps, False, 1, True,
+        forward.stages, forward.ahead, 200, 100,
+    )  # fmt: skip
+    with KNOBS.override(target="sim"):
+        compiler = cute.compile[cute.GPUArch("sm_80")]
+        no_spills(compiler(attention_backward, *args).artefacts)
+        arrays = (*_heads(4, 128), logs, None, None, 8, 1.0, plan_forward)
+        no_spills(compiler(attention_forward, *arrays).artefacts)
 
 
 def test_sequences_end_to_end_have_no_spills() -> None:

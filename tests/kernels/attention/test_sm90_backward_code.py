@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import ml_dtypes
@@ -43,8 +44,8 @@ def compiled(head_dim: int, before: int | None, after: int | None, group: int) -
 
 @pytest.mark.parametrize(
     ("head_dim", "before", "after", "group"),
-    [(128, None, None, 1), (128, None, 0, 4), (64, 500, 0, 1)],
-    ids=["whole", "grouped", "window"],
+    [(128, None, None, 1), (128, None, 0, 4), (64, 500, 0, 1), (64, 200, 100, 4)],
+    ids=["whole", "grouped", "window", "grouped window"],
 )
 def test_products_run_beside_the_rest(head_dim: int, before: Any, after: Any, group: int) -> None:
     made, plan = compiled(head_dim, before, after, group)
@@ -60,10 +61,13 @@ def test_products_run_beside_the_rest(head_dim: int, before: Any, after: Any, gr
     text = [x for x in read_sass(made.cubin).instructions if x.strip()]
     names = [x.split()[x.startswith("@")].split(".") for x in text]
     at = [i for i, x in enumerate(names) if x[0] == "HGMMA"]
-    scores, rest = head_dim // 16, 2 * plan.m // 16 + plan.n // 16
-    # Scores before the loop; in it slopes, dV, dQ, dK and the next scores; behind it all but those.
-    assert len(at) == scores + (2 * scores + rest) + (scores + rest)
-    loop = names[at[scores - 1] : at[3 * scores + rest - 1]]
+    # In the loop are slopes, dV, dQ, dK and the next scores; products outside may be loops of one.
+    scores, queries, keys = head_dim // 16, plan.m // 16, plan.n // 16
+    wanted = [scores, queries, keys, queries, scores]
+    ends = [i for i in at if "gsb0" in text[i]]
+    sizes = [sum(a < i <= b for i in at) for a, b in itertools.pairwise([0, *ends])]
+    first = next(i for i in range(len(sizes)) if sizes[i : i + 5] == wanted)
+    loop = names[ends[first - 1] + 1 : ends[first + 4] + 1]
     count = {n: sum(x[0] == n for x in loop) for n in ("STSM", "STL", "LDL")}
     weights = plan.m // 2
     assert count == {"STSM": weights // 8, "STL": 0, "LDL": 0}

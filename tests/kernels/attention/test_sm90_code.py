@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import ml_dtypes
@@ -73,9 +74,11 @@ def test_products_run_beside_the_rest(head_dim: int, before: Any, after: Any, st
     text = list(read_sass(made.cubin).instructions)
     at = [i for i, x in enumerate(text) if "HGMMA" in x]
     first, second = head_dim // 16, plan.n // 16
-    # Before the loop, in it, behind it; blocks that stay begin the next tile with both.
-    assert len(at) == (3 if stay else 2) * (first + second)
-    loop = text[at[first] : at[2 * first + second]]
+    # In the loop are the next scores and O += P V; products outside may be loops of one.
+    ends = [at.index(i) + 1 for i in at if "gsb0" in text[i]]
+    sizes = [b - a for a, b in itertools.pairwise([0, *ends])]
+    begin = next(i for i in range(len(sizes)) if sizes[i : i + 2] == [first, second])
+    loop = text[at[ends[begin] - first] : at[ends[begin + 1]]]
     names = [x.split()[x.startswith("@")].split(".") for x in loop if x.strip()]
     count = {n: sum(x[0] == n for x in names) for n in ("MOV", "MUFU", "F2FP", "STL", "LDL")}
     scores = plan.n // 2

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -27,12 +28,12 @@ pytestmark = pytest.mark.t1
 @cache
 def compiled(
     arch: str, rows: int, queries: int, page: int | None, bulk: bool, size: int,
-    narrow: bool = False,
+    narrow: bool = False, pairs: int = 32,
 ) -> Artefacts:  # fmt: skip
     """The kernels for `rows` rows of `size` elements, with splits."""
-    work = Work(rows, size, 4096, 32, page, 132, 8 if narrow else 16)
+    work = Work(rows, size, 4096, pairs, page, 132, 8 if narrow else 16)
     config = heuristic(work, target(arch).max_smem)
-    assert config.splits > 1
+    config = replace(config, splits=max(config.splits, 2))
     stored = cutlass.Float8E4M3FN if narrow else None
     plan = DecodePlan(
         cutlass.BFloat16, size, config, queries, rows // queries, True, page, stored
@@ -80,6 +81,14 @@ def test_bulk_loads_have_no_spills(
     arch: str, rows: int, queries: int, page: int | None, size: int
 ) -> None:
     no_spills(compiled(arch, rows, queries, page, True, size))
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "pairs"), [(4, 128, 512), (4, 256, 4), (4, 256, 512), (64, 128, 32)]
+)
+def test_narrow_keys_have_no_spills(rows: int, size: int, pairs: int) -> None:
+    """At the choices for few and for many sequences."""
+    no_spills(compiled("sm_90a", rows, 1, None, True, size, True, pairs))
 
 
 def no_spills(made: Artefacts) -> None:

@@ -89,6 +89,7 @@ def cluster_kernel(dst: cute.Tensor, fault: cutlass.Constexpr):
     """Each block adds its number at all others' memory and tells them through their barriers."""
     tidx, _, _ = cute.arch.thread_idx()
     rank, size = cute.arch.block_idx_in_cluster(), cute.arch.cluster_size()
+    scope = cutlass.const_expr("" if fault == "scope" else "cluster")
     bar = cute.arch.alloc_smem(cutlass.Int64, 1)
     values = cute.make_tensor(cute.arch.alloc_smem(cutlass.Int32, 8), cute.make_layout(8))
     if tidx == 0:
@@ -100,9 +101,9 @@ def cluster_kernel(dst: cute.Tensor, fault: cutlass.Constexpr):
         far = cute.arch.map_dsmem_ptr(values.iterator, tidx)
         (far + rank).store(rank + 100)
         if cutlass.const_expr(fault != "arrive"):
-            cute.arch.mbarrier_arrive(bar, tidx)
+            cute.arch.mbarrier_arrive(bar, tidx, scope=scope)
     if cutlass.const_expr(fault != "wait"):
-        cute.arch.mbarrier_wait(bar, 0)
+        cute.arch.mbarrier_wait(bar, 0, scope=scope)
     if tidx < size:
         dst[cute.arch.block_idx()[0] * size + tidx] = values[tidx]
     if cutlass.const_expr(fault == "late") and tidx == 0:
@@ -122,7 +123,12 @@ def test_a_cluster_that_exchanges_numbers() -> None:
 
 
 def test_a_cluster_with_a_fault() -> None:
-    for fault, error in (("arrive", DeadlockError), ("wait", RaceError), ("late", RaceError)):
+    for fault, error in (
+        ("arrive", DeadlockError),
+        ("wait", RaceError),
+        ("scope", RaceError),
+        ("late", RaceError),
+    ):
         with pytest.raises(error):
             cluster_host(from_dlpack(np.zeros(32, np.int32)), fault)
 
@@ -243,7 +249,7 @@ def test_machine_code(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     code = compiled(stages_host, src, src, "", 4, target=target)
     assert "mbarrier.try_wait.parity.shared::cta.b64" in code.__ptx__
     dst = from_dlpack(np.zeros(32, np.int32))
-    code = compiled(cluster_host, dst, "", target=target)
+    code = compiled(cluster_host, dst, "scope", target=target)
     ptx, sass = code.__ptx__, code.__sass__
     assert "mbarrier.arrive.shared::cluster.b64 _, [" in ptx and "mapa.shared::cluster.u32" in ptx
     assert "griddepcontrol.launch_dependents" in ptx and ".reqnctapercluster 4" in ptx

@@ -406,7 +406,8 @@ def backward_heuristic(head_dim: int, smem: int) -> BackwardConfig:
     take twice the room, and a block has half the keys.
     """
     if padded(head_dim) > 128:
-        for m, stages in ((64, 2), (64, 1), (32, 1)):
+        # With 256 elements a second tile of queries takes registers that there are not.
+        for m, stages in ((64, 2 if padded(head_dim) <= 192 else 1), (64, 1), (32, 1)):
             try:
                 return BackwardConfig(m, 64, 8, stages).check(head_dim, smem)
             except ArgumentError:

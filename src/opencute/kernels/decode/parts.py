@@ -83,7 +83,8 @@ class DecodePlan:
     def beside(self) -> int:
         """Blocks of a multiprocessor that there should be registers for; 0: as it comes."""
         threads = self.threads * self.config.groups
-        return 2 if self.cache is not None and threads == 256 and self.config.n == 16 else 0
+        small = self.config.n == 16 and self.depth <= 128  # what of a tile and of results is held
+        return 2 if self.cache is not None and threads == 256 and small else 0
 
     @property
     def tight(self) -> bool:

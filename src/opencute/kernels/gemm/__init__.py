@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from opencute.kernels.gemm.config import GemmConfig
-from opencute.kernels.gemm.few import FewConfig
-from opencute.kernels.gemm.gemv import GemvConfig
 from opencute.kernels.gemm.interface import gemm
+from opencute.kernels.gemm.rows.few import FewConfig
+from opencute.kernels.gemm.rows.gemv import GemvConfig
 from opencute.kernels.gemm.sm90_plan import HopperConfig
 from opencute.kernels.gemm.visitors import Visitor
 

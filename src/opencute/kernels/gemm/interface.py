@@ -16,8 +16,8 @@ from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector
 from opencute.kernels.checked import checked
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
-from opencute.kernels.gemm.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
-from opencute.kernels.gemm.gemv import GemvConfig, GemvPlan, gemv, gemv_heuristic
+from opencute.kernels.gemm.rows.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
+from opencute.kernels.gemm.rows.gemv import GemvConfig, GemvPlan, gemv, gemv_heuristic
 from opencute.kernels.gemm.sm80 import (
     TensorCorePlan,
     shared_tensor_core_gemm,

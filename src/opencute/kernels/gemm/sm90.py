@@ -321,6 +321,7 @@ def hopper_gemm(
         d: (batch, M, N), row-major; half as many columns where the visitor is gated.
         extra: the visitor's operands: vectors, numbers, matrices as d.
     """
+    extra = extra or ()
     matrices, mma, params = prepared(a, b, d, extra, plan)
     grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, plan.clusters)
     hopper_gemm_kernel(*matrices, params, *mma, b.shape[1], plan).launch(

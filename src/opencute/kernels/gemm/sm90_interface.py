@@ -19,6 +19,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import utils
 from opencute.base.errors import ArgumentError
+from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements
@@ -84,13 +85,14 @@ def on_hopper(
     shared = [int(d.shape[0]) > 1 and strides(t)[0] == 0 for t in (a, b)]
     a, b = (t[:1] if one else t for t, one in zip((a, b), shared, strict=True))
     a, b = (t if for_tma(t) else padded(t) for t in (a, b))
-    plan = replace(
+    plan = interned(replace(
         _plan(config, (a, b, d), visitor.plan(swapped), kind),
         aux=tuple(map(type_of, moved)), shared=(shared[0], shared[1]),
         direct=_direct(d, moved, not config.transposed),
-    )  # fmt: skip
+    ))  # fmt: skip
     lead = 2 if plan.row_major else 1
-    extra = tuple(_operand(kind, value, lead) for kind, value in operands)
+    # A tuple is read in Python at each call, None natively.
+    extra = tuple(_operand(kind, value, lead) for kind, value in operands) or None
     tensors = [
         _tensor(t, 2 if major else 1) for t, major in zip((a, b), plan.k_major, strict=True)
     ] + [_tensor(d, lead)]  # fmt: skip
@@ -194,8 +196,9 @@ def pad_time(a: Any, b: Any) -> float:
 
 
 def _active(blocks: int) -> int:
-    """Clusters of so many blocks that run at a time."""
-    return int(utils.HardwareInfo().get_max_active_clusters(blocks))
+    """Clusters of so many blocks that run at a time, one at least: part of a device may have no
+    room for some, and choices divide by it."""
+    return max(1, int(utils.HardwareInfo().get_max_active_clusters(blocks)))
 
 
 def _operand(kind: str, value: Any, leading: int) -> Any:

@@ -208,6 +208,7 @@ def hopper_shared_gemm(
         flags: anything, one of 64 bits for each warpgroup that multiplies, else None.
         tag: with a stream, a number of 64 bits that is in none of those, else None.
     """
+    extra = extra or ()
     matrices, mma, params = prepared(a, b, d, extra, plan)
     grid = [*plan.config.blocks, plan.clusters]
     if cutlass.const_expr(plan.config.split > 1):

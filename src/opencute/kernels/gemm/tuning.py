@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from opencute.kernels.gemm.config import search_space
-from opencute.kernels.gemm.gemv import gemv_search_space
 from opencute.kernels.gemm.interface import gemm, problem_of
+from opencute.kernels.gemm.rows.gemv import gemv_search_space
 from opencute.kernels.gemm.sm90_choice import hopper_search_space
 from opencute.kernels.tuning.operators import DTYPES, Case, Operator
 

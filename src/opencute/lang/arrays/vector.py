@@ -64,7 +64,7 @@ class Vector(TensorSSA):
         extents = self.shape if is_tuple(self.shape) else (self.shape,)
         if len(picks) != len(extents):
             raise LayoutError(
-                "a slice has an entry for each dimension", code="OC1351", expected=len(extents),
+                "a slice has an entry for each dimension", code="OC1354", expected=len(extents),
                 found=len(picks),
             )  # fmt: skip
         places = [
@@ -73,7 +73,7 @@ class Vector(TensorSSA):
         ]
         kept = [len(place) for p, place in zip(picks, places, strict=True) if isinstance(p, slice)]
         if 0 in kept:
-            raise LayoutError("a slice has no elements", code="OC1351", found=crd)
+            raise LayoutError("a slice has no elements", code="OC1354", found=crd)
         layout = make_layout(self.shape)
         index = [0]
         for k, place in enumerate(places):

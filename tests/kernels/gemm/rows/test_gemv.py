@@ -16,7 +16,7 @@ from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 from opencute.jit.calls import compiled_artefacts
 from opencute.kernels.gemm import GemvConfig, gemm, reference
-from opencute.kernels.gemm.gemv import GemvPlan, gemv, gemv_heuristic, gemv_search_space
+from opencute.kernels.gemm.rows.gemv import GemvPlan, gemv, gemv_heuristic, gemv_search_space
 
 t0, t1, t2 = pytest.mark.t0, pytest.mark.t1, pytest.mark.t2
 

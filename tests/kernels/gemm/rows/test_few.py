@@ -17,7 +17,7 @@ from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 from opencute.jit.calls import compiled_artefacts
 from opencute.kernels.gemm import FewConfig, gemm, reference
-from opencute.kernels.gemm.few import FewPlan, few_heuristic, few_product, few_search_space
+from opencute.kernels.gemm.rows.few import FewPlan, few_heuristic, few_product, few_search_space
 
 t0, t1, t2 = pytest.mark.t0, pytest.mark.t1, pytest.mark.t2
 SMALL = FewConfig(1, 4, 1)

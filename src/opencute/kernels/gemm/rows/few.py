@@ -23,8 +23,8 @@ from opencute import cute
 from opencute.base.errors import ArgumentError
 from opencute.cute.nvgpu import warp
 from opencute.kernels.checked import whole_numbers
-from opencute.kernels.gemm.gemv import applied
 from opencute.kernels.gemm.pad import elements, load_around, moved, place
+from opencute.kernels.gemm.rows.gemv import applied
 from opencute.lib.smem_allocator import SmemAllocator
 
 __all__ = [
