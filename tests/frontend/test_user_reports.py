@@ -331,3 +331,15 @@ def test_a_run_time_flag_that_is_true_or_false() -> None:
         return out
 
     assert run(f) == [110, 110, 110, 11001, 11001, 11001]
+
+
+def test_two_run_time_flags_are_one_where_their_values_are() -> None:
+    def f(i):
+        flag, other, out = i > 2, i > 1, 0
+        if flag is other:
+            out = out + 1
+        if (flag is True) is not other:
+            out = out + 10
+        return out
+
+    assert run(f) == [1, 1, 10, 1, 1, 1]

@@ -129,7 +129,8 @@ def truth(x: Any) -> Any:
 def same(a: Any, b: Any) -> Any:
     """`a is b`, an error where one of them is a variable that not every path binds.
 
-    A flag stands for True or False, so that it is one of them if it has its value.
+    A flag stands for True or False, so that it is one of them if it has its value, and two flags
+    are one object if they have the same.
     """
     for x in (a, b):
         if isinstance(x, Unbound):
@@ -137,6 +138,8 @@ def same(a: Any, b: Any) -> Any:
     for flag, literal in ((a, b), (b, a)):
         if type(literal) is bool and isinstance(flag, Boolean):
             return truth(flag) if literal else not_(flag)
+    if isinstance(a, Boolean) and isinstance(b, Boolean):
+        return truth(a == b)
     return a is b
 
 

@@ -106,10 +106,18 @@ def test_wrong_types_and_scales() -> None:
         ((q, k, k), {"v_scale": np.ones(2, np.float64)}, "OC2573"),
         ((q, k, k), {"k_scale": float("nan")}, "OC2573"),
         ((q, k, k), {"k_scale": "one"}, "OC2573"),
+        ((q, k, k), {"v_scale": 1e39}, "OC2573"),
+        ((q, k, k), {"k_scale": 0.0}, "OC2522"),
+        ((q, k, k), {"k_scale": -1}, "OC2522"),
+        ((q, k, k), {"k_scale": np.float64(1e30)}, "OC2522"),
+        ((q, k, k), {"k_scale": np.array([1, -1], np.float32)}, "OC2522"),
+        ((q, k, k), {"k_scale": np.array([np.nan], np.float32)}, "OC2522"),
     ]
     for arrays, options, code in wrong:
         with pytest.raises(ArgumentError, match=code):
             decode_attention(*arrays, **options)
+    for number in (np.float64(2.0), np.int64(2)):  # numbers, as Python's are
+        assert not decode_attention(q, k, k, k_scale=number, v_scale=number).any()
 
 
 @t0

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import opencute as cutlass
@@ -86,7 +87,8 @@ def decode_attention(
             f32: where they reach 2**n, weights are right to a factor of 1 + 2**(n - 24), and those
             of 2**24 and more are best avoided.
         k_scale, v_scale: what keys and values of e4m3 are multiplied with: a number, or an array of
-            f32 with one for each head of them, or one for all; 1 when omitted.
+            f32 with one for each head of them, or one for all; 1 when omitted. The bounds of `scale`
+            hold for its product with `k_scale`; elements on a GPU are not looked at.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
@@ -177,7 +179,13 @@ def _scales(call: _Call, k_scale: Any, v_scale: Any) -> dict[str, Any]:
                 hint="scale the queries, or the result",
             )  # fmt: skip
         shape = tuple(int(n) for n in getattr(given, "shape", ()))
-        if hasattr(given, "dtype") and hasattr(given, "reshape"):
+        if isinstance(given, Real) and abs(given) < 2.0**127:
+            if name == "k_scale":
+                check_scale(call.scale * float(given))
+                changed["scale"] = call.scale * float(given)
+            else:
+                changed["v_scale"] = float(given)
+        elif hasattr(given, "dtype") and hasattr(given, "reshape") and not isinstance(given, Real):
             kind = str(given.dtype).rpartition(".")[2]
             if kind != "float32" or shape not in ((), (1,), (heads,)):
                 raise ArgumentError(
@@ -185,11 +193,10 @@ def _scales(call: _Call, k_scale: Any, v_scale: Any) -> dict[str, Any]:
                     expected=f"a number, or f32 of the shape (1,) or ({heads},)",
                     found=f"{kind} of the shape {shape}",
                 )  # fmt: skip
+            values = host_values(given) if name == "k_scale" else None
+            for value in () if values is None else values.reshape(-1).tolist():
+                check_scale(call.scale * value)
             changed[name[0] + "_scales"] = given.reshape(-1)
-        elif isinstance(given, int | float) and math.isfinite(given):
-            changed["scale" if name == "k_scale" else "v_scale"] = (
-                call.scale * given if name == "k_scale" else float(given)
-            )
         else:
             raise ArgumentError(
                 f"{name} is no scale", code="OC2573", found=repr(given),
