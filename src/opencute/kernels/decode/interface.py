@@ -87,8 +87,8 @@ def decode_attention(
             f32: where they reach 2**n, weights are right to a factor of 1 + 2**(n - 24), and those
             of 2**24 and more are best avoided.
         k_scale, v_scale: what keys and values of e4m3 are multiplied with: a number, or an array of
-            f32 with one for each head of them, or one for all; 1 when omitted. The bounds of `scale`
-            hold for its product with `k_scale`; elements on a GPU are not looked at.
+            f32 with one for each head of them, or one for all; 1 when omitted. The bounds of
+            `scale` hold for its product with `k_scale`; elements on a GPU are not looked at.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
