@@ -47,7 +47,7 @@ def parsed(name: str, words: Sequence[str]) -> tuple[dict[str, int], tuple[str, 
                 f"{name} has no option {word!r}", code="OC2406", expected=", ".join(known)
             )
         value = value if equals else left.pop(0) if left else ""
-        if not value.isdigit():
+        if not (value.isascii() and value.isdigit()):
             raise ArgumentError(f"{word} takes a number", code="OC2406", found=value or "nothing")
         sizes[key] = int(value)
     return sizes, tuple(flags)

@@ -238,3 +238,16 @@ def test_on_a_gpu(n: int, name: str) -> None:
     y, h = norm.rms_norm(x, w, residual=r, prenorm=True)
     check(h, x.double() + r)
     check(y, F.rms_norm(x.double() + r, (n,), w.double(), 1e-6))
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize("step", [0, 2, -1])
+def test_weights_whose_elements_are_not_neighbours(step: int) -> None:
+    rng = np.random.default_rng(0)
+    x, room = (rng.standard_normal(s).astype(np.float32) for s in ((4, 64), 128))
+    w = np.broadcast_to(room[:1], (64,)) if step == 0 else room[::step][:64]
+    np.testing.assert_array_equal(norm.layer_norm(x, w, w), norm.layer_norm(x, w.copy(), w.copy()))
+    np.testing.assert_array_equal(norm.rms_norm(x, w), norm.rms_norm(x, w.copy()))
+    for backward in (norm.layer_norm_backward, norm.rms_norm_backward):
+        for got, want in zip(backward(x, x, w), backward(x, x, w.copy()), strict=True):
+            np.testing.assert_array_equal(got, want)

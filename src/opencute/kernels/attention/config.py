@@ -257,6 +257,7 @@ class WarpgroupBackwardConfig:
         Raises:
             ArgumentError: what does not fit.
         """
+        whole_numbers(self, "OC2546", stages=0, grads=0)
         if head_dim not in (64, 128) or self.stages < 2 or self.grads < 1:
             raise ArgumentError(
                 "warpgroups cannot share these tiles", code="OC2546", found=self,

@@ -22,6 +22,7 @@ from opencute.kernels.arrays import (
     floating,
     multiprocessors,
     same_shape,
+    strides,
 )
 from opencute.kernels.checked import checked
 from opencute.kernels.norm.sm80 import norm
@@ -132,6 +133,7 @@ def _norm(
     same_shape(x=x, residual=residual, out=out)
     floating(x=x, weight=weight, bias=bias, residual=residual, out=out)
     n = _columns(x, weight=weight, bias=bias)
+    weight, bias = _dense(weight), _dense(bias)
     total = x if prenorm and residual is None else empty_like(x) if prenorm else None
     if 0 not in x.shape:
         rows, into = as_rows("x", x), as_rows("out", out, written=True)
@@ -212,6 +214,7 @@ def _backward(
     same_shape(x=x, grad=grad, prenorm_grad=prenorm_grad)
     floating(x=x, grad=grad, weight=weight, prenorm_grad=prenorm_grad)
     n = _columns(x, weight=weight)
+    weight = _dense(weight)
     like = x if weight is None else weight
     dx = empty_like(x)
     wanted = (weight is not None, bias)
@@ -254,6 +257,13 @@ def _backward_choice(n: int, vec: int) -> RowConfig:
     if n <= 512 * each:
         return RowConfig(32 * -(-n // (each * 32)), vec)
     return RowConfig(256, vec)  # in chunks; more threads would have too few registers
+
+
+def _dense(vector: Any) -> Any:
+    """A vector whose elements are neighbours, as kernels read it: itself, or a copy."""
+    if vector is None or int(vector.shape[0]) < 2 or strides(vector)[0] == 1:
+        return vector
+    return vector.contiguous() if hasattr(vector, "contiguous") else vector.copy()
 
 
 def _columns(x: Any, **vectors: Any) -> int:
