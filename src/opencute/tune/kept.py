@@ -37,10 +37,20 @@ def _table(*, again: bool = False) -> dict[str, Any]:
         blobs = default_cache().get(_KEY)
         try:
             found = json.loads((blobs or {})[_BLOB])
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, RecursionError):
             found = {}
-        _loaded = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        records = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        _loaded = {k: v for k, v in records.items() if _is_record(v)}
     return _loaded
+
+
+def _is_record(value: Any) -> bool:
+    """Whether it is what `remember` writes; a damaged file is as good as none."""
+    if not isinstance(value, dict):
+        return False
+    found = cast("dict[str, Any]", value)
+    numbers = all(type(found.get(k)) in (int, float) for k in ("us", "default_us"))
+    return numbers and isinstance(found.get("type"), str) and isinstance(found.get("fields"), dict)
 
 
 def anything_kept() -> bool:
