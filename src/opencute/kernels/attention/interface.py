@@ -10,13 +10,13 @@ out = attention_varlen(q, k, v, starts, starts, longest, longest)  # sequences e
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import replace
 from typing import Any
 
 from opencute import utils
 from opencute.base.errors import ArgumentError
+from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
@@ -310,11 +310,11 @@ def _launch(call: Call, out: Any, logs: Any, config: Any) -> None:
         _launch_warpgroups(call, tensors, out, logs, scale, config)
         return
     config.check(head_dim, smem)
-    plan = _planned(
-        AttentionPlan, call.dtype, head_dim, config.m, config.n, config.warps, call.causal,
+    plan = interned(AttentionPlan(
+        call.dtype, head_dim, config.m, config.n, config.warps, call.causal,
         call.group, strides(arrays["k"]) == strides(arrays["v"]), config.stages, config.ahead,
         *call.reach(),
-    )  # fmt: skip
+    ))  # fmt: skip
     attention_forward(*tensors, logs, *call.starts(), call.longest()[0], scale, plan)
 
 
@@ -337,10 +337,10 @@ def _launch_warpgroups(
     call: Call, tensors: list[Any], out: Any, logs: Any, scale: float, config: WarpgroupConfig
 ) -> None:
     blocks = utils.HardwareInfo().get_device_multiprocessor_count() if config.persistent else 0
-    plan = _planned(
-        WarpgroupPlan, call.dtype, int(call.q.shape[-1]), config.groups, config.n, config.stages,
+    plan = interned(WarpgroupPlan(
+        call.dtype, int(call.q.shape[-1]), config.groups, config.n, config.stages,
         *call.reach(), call.group, config.queries, blocks, config.slack, class_of(out),
-    )  # fmt: skip
+    ))  # fmt: skip
     if not config.persistent:
         launch_warpgroups(*tensors, logs, scale, plan)
         return
@@ -350,12 +350,6 @@ def _launch_warpgroups(
                     call.of_heads)  # fmt: skip
         more = (call.gain, *of_heads)
     attention_persistent(*tensors, logs, *call.starts(), call.longest()[0], scale, plan, *more)
-
-
-@functools.lru_cache(256)
-def _planned(kind: Any, *args: Any) -> Any:
-    """A plan: the same object for the same choices, by which native code knows a call again."""
-    return kind(*args)
 
 
 def _no_warpgroups(arch: str, call: Call, *arrays: Any) -> str:
@@ -421,17 +415,17 @@ def _launch_backward(
     heads, head_dim = int(q.shape[2]), int(q.shape[3])
     if isinstance(config, WarpgroupBackwardConfig):
         launch: Any = launch_warpgroups_back
-        plan = _planned(
-            WarpgroupBackwardPlan, call.dtype, head_dim, config.queries(head_dim), config.stages,
+        plan = interned(WarpgroupBackwardPlan(
+            call.dtype, head_dim, config.queries(head_dim), config.stages,
             config.grads, config.early, *call.reach(), call.group, deterministic, config.atomics,
             call.lengths is not None,
-        )  # fmt: skip
+        ))  # fmt: skip
     else:
         launch = launch_backward
-        plan = _planned(
-            BackwardPlan, call.dtype, head_dim, config.m, config.n, config.warps, config.stages,
+        plan = interned(BackwardPlan(
+            call.dtype, head_dim, config.m, config.n, config.warps, config.stages,
             *call.reach(), call.group, deterministic,
-        )  # fmt: skip
+        ))  # fmt: skip
     tiles = call.tiles(plan.m)
     stats = empty(q, (tiles, heads, 2, plan.m), "float32")
     sums = empty(q, (tiles, heads, plan.m * plan.depth), "float32")

@@ -51,7 +51,7 @@ Pieces = list[Callable[[], None]]
 cpasync = cute.nvgpu.cpasync
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class AttentionPlan(HeadTiles):
     """What is fixed when attention is compiled.
 

@@ -57,7 +57,7 @@ cpasync = cute.nvgpu.cpasync
 LOG2_E = math.log2(math.e)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class BackwardPlan(HeadTiles):
     """What is fixed when the derivatives are compiled.
 

@@ -34,7 +34,7 @@ STORES = 5  # the first of those before stores
 cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class WarpgroupPlan:
     """What is fixed when attention is compiled.
 

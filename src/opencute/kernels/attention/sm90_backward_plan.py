@@ -28,7 +28,7 @@ LINE = 128  # values of dQ in a row of the workspace, as TMA sees it
 warpgroup = cute.nvgpu.warpgroup
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class WarpgroupBackwardPlan(HeadTiles):
     """What is fixed when the derivatives are compiled.
 
