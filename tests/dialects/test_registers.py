@@ -18,7 +18,7 @@ from opencute import cute
 pytestmark = pytest.mark.t0
 
 SIZE = 4
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 _program: list[tuple[Any, ...]] = []
 
 
@@ -45,6 +45,16 @@ def _turns(a: Any, b: Any, i: cutlass.Constexpr, j: cutlass.Constexpr, n: Any) -
         a[i] = a[i] + b[j]
         a, b = b, a
     return a, b
+
+
+@cute.jit
+def _inside(chosen: Any, t: Any, i: cutlass.Constexpr, v: Any, n: Any) -> None:
+    """A branch in which one of two tensors, from before it, may be either of them."""
+    if n > 0:
+        t[i] = v
+        chosen[i] = chosen[i] + 1
+        t[i] = t[i] + chosen[i]
+        chosen[i] = t[i] + 1
 
 
 @cute.kernel
@@ -74,6 +84,8 @@ def _kernel(out: cute.Tensor, n: cutlass.Int32) -> None:
             _branch(t, i, v, n)
         elif cutlass.const_expr(name == "either"):
             _either(t, other, n)[i] = acc + v
+        elif cutlass.const_expr(name == "inside"):
+            _inside(_either(t, other, n), t, i, v, n)
         else:
             a, b = _turns(t, other, i, v % SIZE, n)
     out[0] = acc
@@ -109,6 +121,13 @@ def _by_hand(n: int) -> list[int]:
             t[i] = v if n > 1 else t[i]
         elif name == "either":
             (other if n > 1 else t)[i] = acc + v
+        elif name == "inside":
+            if n > 0:
+                chosen = other if n > 1 else t
+                t[i] = v
+                chosen[i] += 1
+                t[i] += chosen[i]
+                chosen[i] = t[i] + 1
         else:
             a, b = t, other
             for _ in range(n):
@@ -120,7 +139,9 @@ def _by_hand(n: int) -> list[int]:
     return wrapped.astype(np.uint32).view(np.int32).tolist()
 
 
-NAMES = ("set", "at", "get", "got", "all", "fill", "bytes", "if", "either", "turns")
+NAMES = (
+    "set", "at", "get", "got", "all", "fill", "bytes", "if", "either", "inside", "turns",
+)  # fmt: skip
 STEP = st.tuples(st.sampled_from(NAMES), st.booleans(), st.integers(0, 3), st.integers(0, 99))
 
 
@@ -128,6 +149,15 @@ STEP = st.tuples(st.sampled_from(NAMES), st.booleans(), st.integers(0, 3), st.in
 @given(program=st.lists(STEP, min_size=1, max_size=8), n=st.integers(0, 3))
 def test_programs(program: list[tuple[Any, ...]], n: int) -> None:
     _program[:] = program
+    out = np.zeros(1 + 2 * SIZE, np.int32)
+    _run(out, n)
+    assert out.tolist() == _by_hand(n)
+
+
+@pytest.mark.parametrize("n", range(4))
+@pytest.mark.parametrize("name", NAMES)
+def test_each_step(name: str, n: int) -> None:
+    _program[:] = [("set", True, 1, 3), (name, True, 1, 7), ("get", True, 1, 0), (name, False, 1, 9)]
     out = np.zeros(1 + 2 * SIZE, np.int32)
     _run(out, n)
     assert out.tolist() == _by_hand(n)
@@ -158,6 +188,9 @@ def test_what_may_be_another_element_is_loaded_and_stored() -> None:
     # It is read: what is stored before stays.
     read = counts([("got", True, 0, 0), ("set", True, 0, 1)])
     assert (read["cute.load"], read["cute.store"]) == (1, stores + 1)
+    # So it is as part of a tile of which not all is known.
+    tile = counts([("at", True, 0, 5), ("set", True, 0, 1), ("all", True, 0, 0), ("set", True, 0, 2)])
+    assert (tile["cute.tile_load"], tile["cute.store"]) == (1, stores + 3)
     # A branch that stores; one of two tensors.
     assert counts([("if", True, 0, 5)])["cute.load"] == 2 * SIZE
     assert counts([("either", True, 0, 5)])["cute.load"] == 2 * SIZE
