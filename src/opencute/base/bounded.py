@@ -43,6 +43,14 @@ class Recent(OrderedDict[K, V], Generic[K, V]):
             self.move_to_end(key)
             return self[key]
 
+    def setdefault(self, key: K, default: V | None = None) -> V:  # type: ignore[override]
+        """The value of a key, which is the given one if there is none yet."""
+        with self._guard:
+            if key not in self:
+                self[key] = default  # type: ignore[assignment]
+            self.move_to_end(key)
+            return self[key]
+
     def __setitem__(self, key: K, value: V) -> None:
         if not hasattr(self, "_guard"):  # while the base class starts up
             super().__setitem__(key, value)

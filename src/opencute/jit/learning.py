@@ -25,7 +25,7 @@ from opencute.lang.external import ExternalTensor, make_native
 if TYPE_CHECKING:
     from opencute.jit.calls import Request
 
-__all__ = ["learn_call"]
+__all__ = ["environment_words", "learn_call"]
 
 
 def learn_call(
@@ -69,11 +69,11 @@ def _version(
     if arguments is None or guarded is None:
         return None
     checks, keep = guarded
-    words, places = _environment_words()
+    words, places = environment_words()
     return prepared.native(arguments, (*words, *checks), (keep, places, guard))
 
 
-def _environment_words() -> tuple[list[int], list[Any]]:
+def environment_words() -> tuple[list[int], list[Any]]:
     """That calls still go where this one went, with the same default options."""
     words: list[int] = []
     keep: list[Any] = []

@@ -24,6 +24,7 @@ from typing import Any
 from opencute.base.errors import OpenCuTeError
 from opencute.base.knobs import KNOBS
 from opencute.base.native_function import native_function, native_method
+from opencute.jit.entry.again import again_function
 from opencute.jit.entry.arguments import call_functions
 from opencute.jit.entry.fast_call import fast_call_function
 from opencute.jit.entry.tensors import tensor_functions
@@ -103,7 +104,7 @@ def _text() -> str:
         "declare i64 @llvm.cttz.i64(i64, i1)",
         f"@state = global [{State.size()} x i64] zeroinitializer",
     ]
-    lines += [tensor_functions(), call_functions(), fast_call_function()]
+    lines += [tensor_functions(), call_functions(), fast_call_function(), again_function()]
     return "\n".join(lines)
 
 

@@ -22,6 +22,7 @@ from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
+from opencute.jit.recording import fresh
 from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements
 from opencute.kernels.gemm.pad import pad
 from opencute.kernels.gemm.sm90 import hopper_gemm
@@ -105,7 +106,7 @@ def on_hopper(
         groups = plan.clusters * cells * CONSUMERS
         like = "int32" if plan.acc is cutlass.Int32 else "float32"
         sums, flags = empty(a, (groups, 128 * plan.sums), like), empty(a, (groups,), "int64")
-        tag = cutlass.Int64(next(_TAGS))
+        tag = cutlass.Int64(fresh(_TAGS))
     hopper_shared_gemm(*tensors, extra, sums, flags, tag, plan)
 
 

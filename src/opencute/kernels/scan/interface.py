@@ -24,6 +24,7 @@ from opencute.kernels.arrays import (
     zeros,
 )
 from opencute.kernels.checked import checked
+from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.scan.sm80 import Across, Along, scan_across, scan_along, scan_tiles
 from opencute.kernels.scan.sm80_across import AcrossTiles, scan_across_tiles
 
@@ -31,6 +32,7 @@ __all__ = ["cumsum"]
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
 def cumsum(x: Any, axis: int = -1, *, exclusive: bool = False, out: Any = None) -> Any:
     """The sums of an array's elements up to each of them, along an axis.
 
