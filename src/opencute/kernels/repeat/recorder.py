@@ -243,12 +243,14 @@ def _mode() -> Any:
             super().__init__()
             self.recorder = recorder
 
-        def __torch_dispatch__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            kwargs = kwargs or {}
-            result = func(*args, **kwargs)
-            self.recorder.operation(func, args, kwargs, result)
-            return result
+    def dispatch(
+        self: Operations, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        self.recorder.operation(func, args, kwargs, result)
+        return result
 
+    # A class that is made with it imports torch's compiler, which takes seconds.
+    Operations.__torch_dispatch__ = dispatch  # pyright: ignore[reportAttributeAccessIssue]
     return Operations
