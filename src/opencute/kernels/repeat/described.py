@@ -38,7 +38,8 @@ def described(
     """The key of a call, its tensors, and their addresses; None: calls like it are not told apart.
 
     Tensors are torch's. Those that want gradients, and those with one element in the host's memory,
-    which may be numbers, have no key.
+    which may be numbers, have no key. A configuration may hold what has no hash: then the key has
+    none.
     """
     torch: Any = sys.modules.get("torch")
     if torch is None:
@@ -62,13 +63,16 @@ def _describe(
 ) -> None:
     kind = type(value)
     if kind is torch.Tensor or kind is torch.nn.Parameter:
-        grad = value.requires_grad
-        if (grad and torch.is_grad_enabled()) or value.is_neg():
+        grad, cuda, at = value.requires_grad, value.is_cuda, value.data_ptr()
+        if grad and torch.is_grad_enabled():
             raise _Unknown
-        if not value.is_cuda and value.numel() < 2:
+        if not cuda and not (value.is_cpu and value.numel() > 1):
             raise _Unknown
-        at = value.data_ptr()
-        key.append((value.shape, value.stride(), value.dtype, value.device, at % ALIGNED, grad))
+        # Negated views are imaginary parts, which begin in the middle of an element.
+        if at % 16 and value.is_neg():
+            raise _Unknown
+        place = value.get_device()
+        key.append((value.shape, value.stride(), value.dtype, place, at % ALIGNED, grad))
         tensors.append(value)
         addresses.append(at)
     elif kind in _PLAIN:
@@ -91,9 +95,5 @@ def _describe(
         fixed = getattr(kind, "__dataclass_params__", None)
         if fixed is None or not fixed.frozen or not fixed.eq:
             raise _Unknown
-        try:
-            hash(value)
-        except TypeError:
-            raise _Unknown from None
         key.append(kind)
         key.append(value)

@@ -48,7 +48,10 @@ def repeated(fn: F) -> F:
         if found is None:
             return fn(*args, **kwargs)
         key, tensors, addresses = found
-        tapes = kinds.get(key)
+        try:
+            tapes = kinds.get(key)
+        except TypeError:  # something has no hash
+            return fn(*args, **kwargs)
         if isinstance(tapes, str):
             return fn(*args, **kwargs)
         for tape in tapes or ():

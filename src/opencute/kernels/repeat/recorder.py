@@ -29,6 +29,7 @@ from opencute.kernels.repeat.tape import (
     Made,
     Number,
     Operation,
+    Part,
     Step,
     Tape,
     Viewed,
@@ -40,6 +41,7 @@ _EMPTY = frozenset({"empty", "new_empty", "empty_like", "empty_strided", "new_em
 _ZEROS = frozenset({"zeros", "new_zeros", "zeros_like"})
 # Done twice they give the same: a tape that is given up halfway is no harm.
 _REPEATED = frozenset({"clone", "_to_copy", "copy_", "fill_", "zero_"})
+_APART = 512  # bytes of which multiples begin pieces of new memory, as torch's do on a GPU
 
 
 class Recorder:
@@ -194,7 +196,7 @@ class Recorder:
             return None
         checks = merged(launches)
         steps: list[Step] = []
-        for step in self._steps:
+        for step in self._together(returned):
             if not isinstance(step, tuple):
                 steps.append(step)
                 continue
@@ -205,6 +207,32 @@ class Recorder:
             steps.append(Launched(launch))
             checks = ()  # once for all
         return Tape(steps, returned, sorted(self._aliases))
+
+    def _together(self, returned: Any) -> list[Any]:
+        """The steps; new memory that only kernels see, and nothing is in at first, is one piece."""
+        seen = _seen(returned)
+        for step in self._steps:
+            if isinstance(step, Operation):
+                seen |= _seen((*step.args, *step.kwargs.values()))
+        number, size, first = self._given, 0, -1
+        steps: list[Any] = []
+        where = 0
+        for step in self._steps:
+            adds = not isinstance(step, tuple) and step.adds
+            alone = not isinstance(step, Made) or number in seen or step.make.__name__ != "empty"
+            if alone or step.shape == ():
+                steps.append(step)
+            elif first < 0:
+                first, where, size = number, len(steps), step.bytes()
+                steps.append(step)
+            else:
+                size += -size % _APART
+                steps.append(Part(first, size))
+                size += step.bytes()
+            number += adds
+        if first >= 0 and any(isinstance(s, Part) for s in steps):
+            steps[where] = steps[where].larger(size)
+        return steps
 
     def _returned(self, result: Any) -> Any:
         if isinstance(result, tuple):
@@ -218,6 +246,14 @@ class Recorder:
         if result is not None and not isinstance(result, bool | int | float):
             self.once_only("a result that is no tensor")
         return result
+
+
+def _seen(what: Any) -> set[int]:
+    """The numbers of the things of which something is a part."""
+    if isinstance(what, tuple):
+        parts: Any = what
+        return {n for part in parts for n in _seen(part)}
+    return {what.thing} if isinstance(what, Viewed) else set()
 
 
 def _bytes(tensor: Any) -> int:

@@ -12,12 +12,14 @@ is a number that each call has for itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 __all__ = [
-    "MADE", "MISSED", "Alias", "Launched", "Made", "Number", "Operation", "Step", "Tape", "Viewed",
+    "MADE", "MISSED", "Alias", "Launched", "Made", "Number", "Operation", "Part", "Step", "Tape",
+    "Viewed",
 ]  # fmt: skip
 
 MADE = 64
@@ -66,7 +68,13 @@ class Viewed:
 
 
 class Step:
-    """Something that is done; it may add things with their addresses."""
+    """Something that is done.
+
+    Attributes:
+        adds: whether it adds a thing with its address.
+    """
+
+    adds = True
 
     def do(self, things: list[Any], addresses: list[int]) -> bool:
         """Do it; False: it cannot be done as it was."""
@@ -86,6 +94,7 @@ class Made(Step):
     ) -> None:
         self.make, self.shape, self.dtype, self.device = make, shape, dtype, device
         self.low = at % MADE
+        self.at = at
 
     def do(self, things: list[Any], addresses: list[int]) -> bool:
         made = self.make(self.shape, dtype=self.dtype, device=self.device)
@@ -93,6 +102,33 @@ class Made(Step):
         things.append(made)
         addresses.append(at)
         return at % MADE == self.low
+
+    def bytes(self) -> int:
+        """How many there are."""
+        return math.prod(self.shape) * int(self.dtype.itemsize)
+
+    def larger(self, size: int) -> Made:
+        """So many bytes instead."""
+        import torch
+
+        return Made(self.make, (size,), torch.uint8, self.device, self.at)
+
+
+class Part(Step):
+    """Part of memory that was made: nothing but kernels sees it.
+
+    Args:
+        thing: the number of the memory.
+        start: bytes from its beginning.
+    """
+
+    def __init__(self, thing: int, start: int) -> None:
+        self.thing, self.start = thing, start
+
+    def do(self, things: list[Any], addresses: list[int]) -> bool:
+        things.append(None)
+        addresses.append(addresses[self.thing] + self.start)
+        return True
 
 
 class Number(Step):
@@ -120,6 +156,7 @@ class Operation(Step):
         self, operation: Any, args: Sequence[Any], kwargs: dict[str, Any], low: int | None
     ) -> None:
         self.operation, self.args, self.kwargs, self.low = operation, args, kwargs, low
+        self.adds = low is not None
 
     def do(self, things: list[Any], addresses: list[int]) -> bool:
         args = [a.of(things) if isinstance(a, Viewed) else a for a in self.args]
@@ -134,6 +171,8 @@ class Operation(Step):
 
 class Launched(Step):
     """Kernels that a jit function launched: a function of addresses."""
+
+    adds = False
 
     def __init__(self, launch: Callable[..., Any]) -> None:
         self.launch = launch
