@@ -21,7 +21,7 @@ from opencute.base.native_function import native_function
 from opencute.jit.entry import code
 from opencute.jit.entry.again import Again
 from opencute.jit.guards import Guard
-from opencute.jit.learning import environment_words
+from opencute.jit.learning import environment_words, guard_words
 from opencute.lang.external import ExternalPointer, ExternalTensor
 
 __all__ = ["Launch", "merged"]
@@ -57,7 +57,7 @@ class Launch:
             elif type(value) is int:
                 self.numbers[slot] = value
         self.checks: tuple[int, ...] | None = None
-        found = guard.native()
+        found = guard_words(guard)
         if found is not None:
             words, places = environment_words()
             self.checks = (*words, *found[0])
@@ -102,6 +102,8 @@ class _Kept:
 
 def merged(launches: Sequence[Launch]) -> tuple[int, ...]:
     """The checks of several launches, each once."""
+    if len(launches) == 1:
+        return launches[0].checks or ()
     found: dict[tuple[int, ...], None] = {}
     for launch in launches:
         words = launch.checks or ()

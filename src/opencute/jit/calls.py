@@ -245,9 +245,9 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     values = request.values(request.arguments)
     run = runner.prepare(values)
     native = runner.reusable and request.target.kind == "cuda"
-    if native and not kwargs and version is not None:
-        learn_call(fn, args, request, run, version.guard)
     watcher = WATCHER.get()
+    if native and not kwargs and version is not None:
+        learn_call(fn, args, request, run, version.guard, watcher is not None)
     if watcher is not None:
         watcher.launched(run if native else None, values, version and version.guard)
     result = run()

@@ -66,6 +66,7 @@ class Guard:
 
     def __init__(self, checks: list[PlaceCheck | PatchCheck]) -> None:
         self.checks = tuple(checks)
+        self.words: Any = None  # for native code, as they were when it was last asked for
 
     def holds(self) -> bool:
         """Whether nothing has changed."""

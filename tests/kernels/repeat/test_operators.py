@@ -103,8 +103,9 @@ def launched(stub: StubDriver, call: Callable[[], Any]) -> tuple[Any, list[Any]]
 
 def compared(stub: StubDriver, make: Callable[[], tuple[tuple[Any, ...], dict[str, Any]]]) -> Any:
     """Launches of a call that is made again, which are those of the plain function."""
-    args, kwargs = make()
-    operator(*args, **kwargs)
+    for _ in range(2):
+        args, kwargs = make()
+        operator(*args, **kwargs)
     count = len(entered)
     args, kwargs = make()
     again = launched(stub, lambda: operator(*args, **kwargs))
@@ -130,9 +131,10 @@ def test_launches_of_new_tensors(stub: StubDriver, how: str) -> None:
 @pytest.mark.parametrize("how", ["workspace", "copies", "fresh", "views"])
 def test_what_is_made_is_made_again(stub: StubDriver, how: str) -> None:
     x, other = rows(), rows()
+    operator(x, how=how)
     first, before = launched(stub, lambda: operator(x, how=how))
     second, after = launched(stub, lambda: operator(other, how=how))
-    assert entered == [how], why_not(operator)
+    assert entered == [how, how], why_not(operator)
     results = [r if isinstance(r, tuple) else (r,) for r in (first, second)]
     assert results[1][0].data_ptr() not in (results[0][0].data_ptr(), other.data_ptr())
     assert [r.shape for r in results[0]] == [r.shape for r in results[1]]
@@ -149,7 +151,8 @@ def test_what_is_made_is_made_again(stub: StubDriver, how: str) -> None:
 def test_operations_of_torch_are_done_again(stub: StubDriver) -> None:
     operator(rows(), number=3.0, how="copies")
     out = zeroed(4)
-    operator(rows(), number=3.0, out=out, how="copies")
+    for _ in range(2):
+        operator(rows(), number=3.0, out=out, how="copies")
     count = len(entered)
     fill(out, 0.0)
     operator(rows(), number=3.0, out=out, how="copies")
@@ -164,7 +167,7 @@ def test_overlapping_tensors(stub: StubDriver) -> None:
     same = lambda: (both[:, :8],) * 2  # noqa: E731
     for make in (same, halves, apart, same, apart, halves):
         x, y = make()
-        for _ in range(2):
+        for _ in range(3):
             call = partial(operator, x, y[0], out=zeroed(4))
             got = launched(stub, call)[1]
             assert got == launched(stub, partial(plain, *call.args, **call.keywords))[1], make
@@ -177,35 +180,34 @@ def test_overlapping_tensors(stub: StubDriver) -> None:
 
 def test_what_changes_is_seen(stub: StubDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     x = rows()
-    for _ in range(2):
+    for _ in range(3):
         operator(x)
     compilations = COUNTERS.compilations
-    assert len(entered) == 1
+    assert len(entered) == 2
     monkeypatch.setitem(globals(), "FACTOR", 3.0)
     operator(x)
-    assert len(entered) == 2 and COUNTERS.compilations == compilations + 1
+    assert len(entered) == 3 and COUNTERS.compilations == compilations + 1
     operator(x)
-    assert len(entered) == 2
+    assert len(entered) == 3
     with KNOBS.override(line_info=not KNOBS.line_info):
         operator(x)
-    assert len(entered) == 3
+    assert len(entered) == 4
 
 
 def test_errors_and_calls_of_other_kinds(stub: StubDriver) -> None:
-    for _ in range(2):
+    for _ in range(3):
         operator(rows())
         with pytest.raises(ArgumentError, match="too many rows"):
             operator(rows(101))
         with pytest.raises(AttributeError):
             operator(None)
-    assert entered.count("") == 5
+    assert entered.count("") == 8  # two of the first, and each that fails
     entered.clear()
     strided = zeroed(8, 16)[:, ::2]
     for x in (strided, rows().double(), zeroed(9, 9)[1:, 1:]):
-        operator(x, number=1.0)
-        operator(x, number=1.0)
-        operator(x, number=2.0)
-    assert len(entered) == 6
+        for number in (1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 1.0):
+            operator(x, number=number)
+    assert len(entered) == 12
 
 
 def test_what_cannot_be_told_from_the_arguments(stub: StubDriver) -> None:
@@ -217,7 +219,7 @@ def test_what_cannot_be_told_from_the_arguments(stub: StubDriver) -> None:
         assert any(why in reason for reason in why_not(operator))
     other = rows()[0]
     stray = repeated(lambda x, out: work(x[1], other, out, None, twice))
-    for _ in range(2):
+    for _ in range(3):
         stray(x, zeroed(4))
     assert why_not(stray) == ["memory that is not an argument's"]
 
@@ -228,13 +230,14 @@ def test_the_simulator_runs_operators_themselves() -> None:
     with KNOBS.override(target="sim"):
         x = rows()
         fill(x, 3.0)
-        assert [operator(x)[0].item() for _ in range(2)] == [6.0, 6.0]
-    assert len(entered) == 2 and why_not(operator) == []
+        assert [operator(x)[0].item() for _ in range(3)] == [6.0] * 3
+    assert len(entered) == 3 and why_not(operator) == []
 
 
 def test_operators_in_operators_are_parts_of_them(stub: StubDriver) -> None:
     outer = repeated(lambda x: (operator(x), operator(x, how="twice")))
     x = rows()
+    outer(x)
     outer(x)
     entered.clear()
     result, launches = launched(stub, lambda: outer(x))
@@ -243,7 +246,8 @@ def test_operators_in_operators_are_parts_of_them(stub: StubDriver) -> None:
 
 
 def test_several_threads(stub: StubDriver) -> None:
-    operator(rows())
+    for _ in range(2):
+        operator(rows(), out=zeroed(4))
     before, failed = stub.count, []
 
     def run() -> None:
@@ -259,3 +263,30 @@ def test_several_threads(stub: StubDriver) -> None:
     for t in threads:
         t.join()
     assert not failed and stub.count == before + 200
+    assert len(entered) == 2
+
+
+def test_extents_that_never_come_again_leave_those_that_do(stub: StubDriver) -> None:
+    for _ in range(2):
+        operator(rows())
+    for n in range(300):
+        operator(rows(), number=float(n))
+    entered.clear()
+    operator(rows())
+    assert not entered
+
+
+def test_workspaces_are_one_piece_of_memory(stub: StubDriver) -> None:
+    def several(x: Any) -> Any:
+        parts = [empty(x, (n,), "float32") for n in (5, 300, 8, 1)]
+        for part in parts:
+            work(x[1], part, x, None, twice)
+        return parts[3]
+
+    fn, x = repeated(several), rows()
+    for _ in range(2):
+        fn(x)
+    launches = launched(stub, lambda: fn(x))[1]
+    places = [launch.values[2] for launch in launches]
+    assert [place - places[0] for place in places] == [0, 512, 2048, places[3] - places[0]]
+    assert not 0 <= places[3] - places[0] < 2048 + 512, "what is returned has its own"

@@ -41,6 +41,7 @@ __all__ = ["Entry", "load"]
 
 _FUNCTIONS = {
     "PyBool_Type": "", "PyDict_Type": "", "PyFloat_Type": "", "PyLong_Type": "",
+    "PyTuple_Type": "",
     "PyBytes_AsString": "ptr (ptr)", "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
     "PyCell_Get": "ptr (ptr)", "PyDict_GetItemWithError": "ptr (ptr, ptr)",
     "PyErr_Clear": "void ()", "PyErr_Occurred": "ptr ()", "PyEval_RestoreThread": "void (ptr)",
@@ -181,9 +182,13 @@ class Entry:
 
     def holds(self, checks: Sequence[int]) -> bool:
         """Whether guards hold, given in the words of `Guard.native`."""
-        prototype = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
         words = (ctypes.c_int64 * max(len(checks), 1))(*checks)
-        return bool(prototype(self.function("holds"))(ctypes.addressof(words), len(checks) // 4))
+        return bool(self._holds(ctypes.addressof(words), len(checks) // 4))
+
+    @functools.cached_property
+    def _holds(self) -> Any:
+        prototype = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
+        return prototype(self.function("holds"))
 
     def _set(self, word: State, value: Any) -> None:
         """A number, or a borrowed pointer to an object that is kept here."""

@@ -92,7 +92,6 @@ def on_hopper(
         direct=_direct(d, moved, not config.transposed),
     ))  # fmt: skip
     lead = 2 if plan.row_major else 1
-    # A tuple is read in Python at each call, None natively.
     extra = tuple(_operand(kind, value, lead) for kind, value in operands) or None
     tensors = [
         _tensor(t, 2 if major else 1) for t, major in zip((a, b), plan.k_major, strict=True)

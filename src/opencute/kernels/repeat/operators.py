@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators whose calls are made again without their Python.
 
-In: an operator. Out: the operator; its first call with arguments of a kind is recorded, later ones
+In: an operator. Out: the operator; its second call with arguments of a kind is recorded, later ones
 get memory and launch, which takes some microseconds::
 
     @tuned("softmax", "x")
@@ -38,7 +38,8 @@ _every: list[Recent[Any, Any]] = []
 def repeated(fn: F) -> F:
     """Decorate an operator."""
     kinds: Recent[Any, tuple[Tape, ...] | str] = Recent(_KINDS)
-    _every.append(kinds)
+    seen: Recent[Any, bool] = Recent(_KINDS)  # once; many a call's extents never come again
+    _every.extend((kinds, seen))
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -51,6 +52,9 @@ def repeated(fn: F) -> F:
         try:
             tapes = kinds.get(key)
         except TypeError:  # something has no hash
+            return fn(*args, **kwargs)
+        if tapes is None and not seen.get(key):
+            seen[key] = True
             return fn(*args, **kwargs)
         if isinstance(tapes, str):
             return fn(*args, **kwargs)

@@ -124,13 +124,14 @@ class Recorder:
             self.once_only(f"torch's {func}")
 
     def _made(self, name: str, result: Any) -> None:
-        import torch
-
         if not result.is_contiguous():
             self.once_only("new memory that is not contiguous")
-        make = torch.zeros if name in _ZEROS else torch.empty
-        step = Made(make, tuple(result.shape), result.dtype, result.device, result.data_ptr())
-        self._steps.append(step)
+        self._steps.append(
+            Made(
+                tuple(result.shape), result.dtype, result.device, result.data_ptr(),
+                zero=name in _ZEROS,
+            )
+        )  # fmt: skip
         self._add(result)
 
     def _operation(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
@@ -214,24 +215,24 @@ class Recorder:
         for step in self._steps:
             if isinstance(step, Operation):
                 seen |= _seen((*step.args, *step.kwargs.values()))
-        number, size, first = self._given, 0, -1
         steps: list[Any] = []
-        where = 0
+        pieces: list[Made] = []
+        number, first, where, size = self._given, 0, 0, 0
         for step in self._steps:
-            adds = not isinstance(step, tuple) and step.adds
-            alone = not isinstance(step, Made) or number in seen or step.make.__name__ != "empty"
-            if alone or step.shape == ():
-                steps.append(step)
-            elif first < 0:
-                first, where, size = number, len(steps), step.bytes()
-                steps.append(step)
-            else:
+            if isinstance(step, Made) and number not in seen and not step.zero:
                 size += -size % _APART
-                steps.append(Part(first, size))
+                if pieces:
+                    steps.append(Part(first, size))
+                else:
+                    first, where = number, len(steps)
+                    steps.append(step)
+                pieces.append(step)
                 size += step.bytes()
-            number += adds
-        if first >= 0 and any(isinstance(s, Part) for s in steps):
-            steps[where] = steps[where].larger(size)
+            else:
+                steps.append(step)
+            number += not isinstance(step, tuple) and step.adds
+        if len(pieces) > 1:
+            steps[where] = pieces[0].larger(size)
         return steps
 
     def _returned(self, result: Any) -> Any:

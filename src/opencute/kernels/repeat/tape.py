@@ -13,6 +13,7 @@ is a number that each call has for itself.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -85,16 +86,18 @@ class Made(Step):
     """Memory: a contiguous tensor.
 
     Args:
-        make: ``torch.empty`` or ``torch.zeros``.
+        shape, dtype, device: of the tensor.
         at: where it began, of which only the alignment counts.
+        zero: whether there are zeros in it.
     """
 
     def __init__(
-        self, make: Callable[..., Any], shape: tuple[int, ...], dtype: Any, device: Any, at: int
+        self, shape: tuple[int, ...], dtype: Any, device: Any, at: int, *, zero: bool = False
     ) -> None:
-        self.make, self.shape, self.dtype, self.device = make, shape, dtype, device
+        torch: Any = sys.modules["torch"]
+        self.shape, self.dtype, self.device, self.zero = shape, dtype, device, zero
         self.low = at % MADE
-        self.at = at
+        self.make = torch.zeros if zero else torch.empty
 
     def do(self, things: list[Any], addresses: list[int]) -> bool:
         made = self.make(self.shape, dtype=self.dtype, device=self.device)
@@ -109,9 +112,8 @@ class Made(Step):
 
     def larger(self, size: int) -> Made:
         """So many bytes instead."""
-        import torch
-
-        return Made(self.make, (size,), torch.uint8, self.device, self.at)
+        torch: Any = sys.modules["torch"]
+        return Made((size,), torch.uint8, self.device, self.low)
 
 
 class Part(Step):
