@@ -30,6 +30,7 @@ from opencute.lib.smem_allocator import SmemAllocator
 __all__ = ["AcrossTiles", "scan_across_tiles"]
 
 _LANES = 32
+_SEEN = 8  # tiles that a tile looks back at
 
 
 @dataclass(frozen=True)
@@ -66,25 +67,26 @@ class AcrossTiles:
 def _look_back(words: Any, tile: Any, own: Any, apart: cutlass.Constexpr[int]):
     """The sum of a column above a tile; leaves that up to the tile's end for those below.
 
+    All of the `_SEEN` tiles above are read at once. The farthest has to know the sum up to its end,
+    which it does sooner or later, as tiles are given out in order; nearer ones may know it too.
+
     Args:
         words: what the first tile leaves of this column; those of the next are `apart` further.
         own: the tile's sum.
     """
-    before = cutlass.Float32(0.0)
     if tile > 0:
         cute.arch.store(words + tile * apart, word_of(own, OF_TILE), sem="relaxed", scope="gpu")
-        at = tile - 1
-        found = cute.arch.load(words + at * apart, cutlass.Int64, sem="relaxed", scope="gpu")
-        while cutlass.Int32(found >> 32) != UP_TO_END:
-            if found != 0:
-                at = at - 1
-            found = cute.arch.load(words + at * apart, cutlass.Int64, sem="relaxed", scope="gpu")
-        before = cutlass.Int32(found).bitcast(cutlass.Float32)
-        for i in range(at + 1, tile):
-            # It may have come further since.
-            found = cute.arch.load(words + i * apart, cutlass.Int64, sem="relaxed", scope="gpu")
-            number = cutlass.Int32(found).bitcast(cutlass.Float32)
-            if cutlass.Int32(found >> 32) != UP_TO_END:
+    places = [words + cutlass.max(tile - 1 - i, 0) * apart for i in range(_SEEN)]
+    found = [cute.arch.load(p, cutlass.Int64, sem="relaxed", scope="gpu") for p in places]
+    before = cutlass.Float32(0.0)
+    for i in cutlass.range_constexpr(_SEEN - 1, -1, -1):
+        if tile > i:
+            word = found[i]
+            wanted = cutlass.const_expr(UP_TO_END if i == _SEEN - 1 else OF_TILE)
+            while cutlass.Int32(word >> 32) < wanted:
+                word = cute.arch.load(places[i], cutlass.Int64, sem="relaxed", scope="gpu")
+            number = cutlass.Int32(word).bitcast(cutlass.Float32)
+            if cutlass.Int32(word >> 32) != UP_TO_END:
                 number = before + number
             before = number
     cute.arch.store(
