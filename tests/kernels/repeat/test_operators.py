@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -21,6 +23,7 @@ from opencute.integrations.driver_stub import StubDriver
 from opencute.jit.recording import fresh, once_only
 from opencute.kernels.arrays import empty, fill, zeros
 from opencute.kernels.repeat.operators import forget_calls, repeated, why_not
+from opencute.runtime import driver
 
 pytestmark = pytest.mark.t1
 torch: Any = pytest.importorskip("torch")
@@ -290,3 +293,33 @@ def test_workspaces_are_one_piece_of_memory(stub: StubDriver) -> None:
     places = [launch.values[2] for launch in launches]
     assert [place - places[0] for place in places] == [0, 512, 2048, places[3] - places[0]]
     assert not 0 <= places[3] - places[0] < 2048 + 512, "what is returned has its own"
+
+
+def test_nothing_of_a_call_is_kept(stub: StubDriver) -> None:
+    refs: list[Any] = []
+    for how in ("", "workspace", "copies", "views"):
+        for _ in range(3):
+            tensors = (rows(), rows()[0])
+            result = operator(*tensors, how=how)
+            parts = result if isinstance(result, tuple) else (result,)
+            refs += [weakref.ref(t) for t in (*tensors, *parts)]
+    del tensors, result, parts
+    gc.collect()
+    assert not [r for r in refs if r() is not None]
+
+
+def test_the_first_launch_of_a_thread(stub: StubDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have no context; what was recorded is good all the same."""
+    for _ in range(3):
+        operator(rows())
+    count, status, known = len(entered), stub.status, driver.ensure_context
+
+    def ensure() -> int:
+        stub.status = status
+        return known()
+
+    stub.status = 201  # CUDA_ERROR_INVALID_CONTEXT
+    monkeypatch.setattr(driver, "ensure_context", ensure)
+    operator(rows())
+    operator(rows())
+    assert len(entered) == count and stub.status == status

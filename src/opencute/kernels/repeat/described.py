@@ -15,10 +15,13 @@ configurations.
 from __future__ import annotations
 
 import enum
+import functools
 import math
 import sys
 import types
 from typing import Any
+
+from opencute.runtime import device
 
 __all__ = ["ALIGNED", "described"]
 
@@ -38,8 +41,8 @@ def described(
     """The key of a call, its tensors, and their addresses; None: calls like it are not told apart.
 
     Tensors are torch's. Those that want gradients, and those with one element in the host's memory,
-    which may be numbers, have no key. A configuration may hold what has no hash: then the key has
-    none.
+    which may be numbers, have no key; nor have calls for a GPU that is not the current one. Where a
+    configuration holds what has no hash, the key has none.
     """
     torch: Any = sys.modules.get("torch")
     if torch is None:
@@ -55,7 +58,18 @@ def described(
             _describe(value, torch, key, tensors, addresses)
     except (_Unknown, RuntimeError, NotImplementedError, AttributeError):
         return None  # torch says so of tensors without memory
-    return (tuple(key), tensors, addresses) if tensors else None
+    if not tensors or _on_another_device(torch, tensors[0]):
+        return None
+    return tuple(key), tensors, addresses
+
+
+def _on_another_device(torch: Any, tensor: Any) -> bool:
+    """Whether a tensor is on a GPU that is not the current one: Python switches for each launch."""
+    place = tensor.get_device()
+    return place >= 0 and _devices() > 1 and place != torch.cuda.current_device()
+
+
+_devices = functools.cache(device.count)
 
 
 def _describe(

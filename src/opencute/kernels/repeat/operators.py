@@ -27,6 +27,7 @@ from opencute.jit.recording import RECORDING, WATCHER
 from opencute.kernels.repeat.described import described
 from opencute.kernels.repeat.recorder import Recorder
 from opencute.kernels.repeat.tape import MISSED, Tape
+from opencute.runtime import driver
 
 __all__ = ["forget_calls", "repeated", "why_not"]
 
@@ -61,6 +62,9 @@ def repeated(fn: F) -> F:
         for tape in tapes or ():
             if tape.fits(addresses):
                 result = tape.play([*tensors], [*addresses])
+                if result is MISSED:  # perhaps the first launch of a thread
+                    driver.ensure_context()
+                    result = tape.play([*tensors], [*addresses])
                 if result is not MISSED:
                     return result
                 tapes = tuple(t for t in tapes or () if t is not tape)
