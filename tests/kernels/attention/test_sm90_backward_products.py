@@ -26,7 +26,7 @@ FAULTS = [
     ("no group of products", "        cute.gemm(mma, acc, a, b, acc)\n"
      "        warpgroup.commit_group()\n", "        cute.gemm(mma, acc, a, b, acc)\n", 1, "worker",
      "OC3040"),
-    ("no proxy fence of dS", "    " + FENCE, "", 1, "worker", "OC3406"),
+    ("no proxy fence of dS", "buffer])\n    " + FENCE, "buffer])\n", 1, "worker", "OC3406"),
     ("no barrier for dS", "    worker.meet()  # all of dS is there\n", "", 1, "", "OC3401"),
     ("dQ is still read", "        cute.arch.cp_async_bulk_wait_group(0, read=True)  # the last",
      "        pass  # the last", 2, "", "OC3403"),

@@ -248,7 +248,7 @@ class WarpgroupBackwardConfig:
         tiles = 2 * head_dim * (2 * n + (self.stages + self.grads) * m)
         # Twice the slopes, a tile of the gradient of queries in f32, what each query has.
         sums = 0 if self.atomics or head_dim > 128 else 4 * m * head_dim
-        return tiles + 4 * n * m + sums + 4 * m * (self.stages + self.grads) + 256
+        return tiles + 4 * n * m + sums + 8 * m * self.stages + 256
 
     def check(self, head_dim: int, smem: int) -> WarpgroupBackwardConfig:
         """The configuration itself, if it is possible.

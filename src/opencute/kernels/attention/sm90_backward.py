@@ -52,7 +52,7 @@ from opencute.kernels.attention.sm90_backward_plan import (
 )
 from opencute.kernels.attention.sm90_backward_sums import Sums, add_by_threads, add_to_dq
 from opencute.kernels.attention.sm90_backward_wide import visit_keys, visit_values
-from opencute.kernels.attention.sm90_backward_worker import Worker, clear, mask
+from opencute.kernels.attention.sm90_backward_worker import STATS, Worker, clear, mask
 
 __all__ = ["attention_backward", "backward_kernel"]
 
@@ -71,7 +71,7 @@ def produce(
     Args:
         loads: pipelines of K, V, Q and dO; that of V and its parts are None for a kernel without.
         parts: of each an atom, coordinates and shared memory.
-        stats: levels and -delta of queries in memory, and where they go to.
+        stats: levels and -delta of queries in memory, and where both go to, (2 m, stages).
         head: of keys.
     """
     first, count = reach.tiles()
@@ -84,27 +84,39 @@ def produce(
                 cute.copy(parts[i][0], parts[i][1], parts[i][2], tma_bar_ptr=handle.barrier)
                 handle.commit()
         served, tile = head * plan.group, first
-        for _ in range(count * plan.group):
+        for step in range(count * plan.group):
+            if step >= plan.stages:
+                free_stats(step % plan.stages, plan)
             for i in cutlass.range_constexpr(2):
                 handle = (queries, grads)[i].acquire_and_advance()
                 atom, g, s = parts[2 + i]
                 cute.copy(
                     atom, g[None, tile, served], s[None, handle.index], tma_bar_ptr=handle.barrier
                 )
-                if cutlass.const_expr(i == 0 or plan.only != "values"):
-                    load_stats(stats, reach.base + tile, served, i, handle)
+                if cutlass.const_expr(i == 0):
+                    load_stats(stats, reach.base + tile, served, handle)
                 handle.commit()
             served, tile = onward((served, tile), first, count, plan)
+        for stage in cutlass.range_constexpr(plan.stages):
+            if stage < count * plan.group:
+                free_stats(stage, plan)
+
+
+def free_stats(stage: Any, plan: WarpgroupBackwardPlan) -> None:
+    """Wait until all threads that compute have read levels and -delta of a stage."""
+    cute.arch.barrier(barrier_id=STATS + stage, number_of_threads=plan.threads + 32)
 
 
 @cute.jit
-def load_stats(stats: Any, at: Any, head: Any, which: cutlass.Constexpr[int], handle: Any):
-    """Start the copy of levels (0) or -delta (1) of a tile."""
+def load_stats(stats: Any, at: Any, head: Any, handle: Any):
+    """Start the copy of levels and -delta of a tile."""
     run = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float32)
-    source = stats[0][at, head, which, None]
-    source = cute.make_tensor(source.iterator.align(16), stats[1 + which].layout[0])
+    source = stats[0][at, head, None, None].iterator.align(16)
     with cute.arch.elect_one():
-        cute.copy(run, source, stats[1 + which][None, handle.index], mbar_ptr=handle.barrier)
+        cute.copy(
+            run, cute.make_tensor(source, stats[1].layout[0]), stats[1][None, handle.index],
+            mbar_ptr=handle.barrier,
+        )  # fmt: skip
 
 
 def onward(place: Any, first: Any, count: Any, plan: WarpgroupBackwardPlan) -> tuple[Any, Any]:
@@ -154,7 +166,7 @@ def visit(
         warpgroup.wait_group(1)
     else:
         warpgroup.wait_group(0)
-    worker.slope(of_g.index)
+    worker.slope(of_q.index)
     worker.narrowed(worker.rG, worker.slopes)
     worker.put_slopes(step % 2)
     if worker.stores():
@@ -222,18 +234,18 @@ def consume(
         work(worker, sums, loads[2:], (of_q, of_g), steps - 1, place, None, scale_log2, True)
 
 
+@cute.jit
 def work(
-    worker: Worker, sums: Sums, loads: Any, states: Any, step: Any, place: Any, after: Any,
-    scale_log2: Any, last: bool,
-) -> None:  # fmt: skip
+    worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], loads: Any, states: Any,
+    step: Any, place: Any, after: Any, scale_log2: Any, last: cutlass.Constexpr[bool],
+):  # fmt: skip
     """What a kernel does with a tile of queries; arguments as for `visit`."""
-    rest = (place, after, scale_log2, last)
-    if worker.plan.only == "values":
-        visit_values(worker, loads, states, *rest)
-    elif worker.plan.only == "keys":
-        visit_keys(worker, sums, loads, states, step, *rest)
+    if cutlass.const_expr(worker.plan.only == "values"):
+        visit_values(worker, loads, states, place, after, scale_log2, last)
+    elif cutlass.const_expr(worker.plan.only == "keys"):
+        visit_keys(worker, sums, loads, states, step, place, after, scale_log2, last)
     else:
-        visit(worker, sums, loads, states, step, *rest)
+        visit(worker, sums, loads, states, step, place, after, scale_log2, last)
 
 
 @cute.jit
@@ -348,9 +360,8 @@ def backward_kernel(
     if cutlass.const_expr(tSums is not None):
         sums_layout = cute.append(plan.sums_layout(), cute.make_layout(GROUPS, stride=plan.piece))
         sSums = memory.allocate_tensor(cutlass.Float32, sums_layout, 128)
-    levels, deltas = (
-        memory.allocate_tensor(cutlass.Float32, cute.make_layout((plan.m, stages)), 128)
-        for stages in (plan.stages, plan.grads)
+    stats = memory.allocate_tensor(
+        cutlass.Float32, cute.make_layout((2 * plan.m, plan.stages)), 128
     )
     threads = pipeline.Agent.Thread
     loads = tuple(
@@ -371,8 +382,9 @@ def backward_kernel(
         cute.arch.setmaxregister_decrease(REGISTERS[0])
         if cute.arch.make_warp_uniform(cute.arch.warp_idx()) == plan.warps:
             tiles = [
-                None if m is None else
-                cute.local_tile(rows_of(m, head, batch, first_k, plan), tile_k, (block, 0))
+                None
+                if m is None
+                else cute.local_tile(rows_of(m, head, batch, first_k, plan), tile_k, (block, 0))
                 for m in (mK, mV)
             ]
             tiles += [
@@ -387,10 +399,10 @@ def backward_kernel(
                 None if a is None else partition(a, s, t)
                 for a, s, t in zip(atoms[:4], (*once, *shared[2:4]), tiles, strict=True)
             )
-            produce(loads, parts, (mStats, levels, deltas), head, reach, plan)
+            produce(loads, parts, (mStats, stats), head, reach, plan)
     else:
         cute.arch.setmaxregister_increase(REGISTERS[1])
-        worker = Worker(mmas, (*shared, levels, deltas), tid, reach, plan)
+        worker = Worker(mmas, (*shared, stats), tid, reach, plan)
         sums = Sums((atoms[6], tSums, sSums), mTurns, mStats.shape[1], block)
         consume(worker, sums, loads, head, scale_log2)
         stores = []

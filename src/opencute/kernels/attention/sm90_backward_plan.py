@@ -141,11 +141,9 @@ class WarpgroupBackwardPlan(HeadTiles):
         )  # fmt: skip
 
     def bytes_of_tiles(self) -> tuple[int | None, ...]:
-        """What arrives at a time of K, V, Q and dO, with what each query has; None: nothing."""
-        keys, tile = 2 * self.head_dim * self.n, self.m * (2 * self.head_dim + 4)
-        if self.only == "values":
-            return keys, None, tile, tile - 4 * self.m
-        return keys, keys, tile, tile
+        """What arrives at a time of K, V, Q with what each query has, and dO; None: nothing."""
+        keys, tile = 2 * self.head_dim * self.n, 2 * self.m * self.head_dim
+        return keys, None if self.only == "values" else keys, tile + 8 * self.m, tile
 
     def sums_layout(self) -> Any:
         """A warpgroup's part of dQ, as TMA sees it."""

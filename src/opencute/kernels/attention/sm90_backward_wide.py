@@ -30,9 +30,7 @@ warpgroup = cute.nvgpu.warpgroup
 
 
 @cute.jit
-def start_next(
-    worker: cutlass.Constexpr[Worker], queries: Any, following: Any, after: Any
-):
+def start_next(worker: cutlass.Constexpr[Worker], queries: Any, following: Any, after: Any):
     """Start the scores of the next tile of queries; arguments as for `visit_keys`."""
     queries.consumer_wait(following)
     if cutlass.const_expr(worker.plan.ragged):
@@ -63,6 +61,7 @@ def visit_values(
     worker.renew()
     worker.describe()
     worker.weigh(of_q.index, scale_log2)
+    worker.has_read(of_q.index)
     queries.consumer_release(of_q)
     if cutlass.const_expr(not last):
         following = of_q.clone()
@@ -106,7 +105,7 @@ def visit_keys(
     worker.weigh(of_q.index, scale_log2)
     mask(worker, tile)
     warpgroup.wait_group(0)
-    worker.slope(of_g.index)
+    worker.slope(of_q.index)
     grads.consumer_release(of_g)
     worker.narrowed(worker.rG, worker.slopes)
     worker.put_slopes(step % 2)

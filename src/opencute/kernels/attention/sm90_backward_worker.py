@@ -19,9 +19,10 @@ from opencute import cute
 from opencute.kernels.attention.sm90 import GROUP, ROWS, by_rows
 from opencute.kernels.attention.sm90_backward_plan import Reach, WarpgroupBackwardPlan
 
-__all__ = ["Worker", "clear", "mask"]
+__all__ = ["STATS", "Worker", "clear", "mask"]
 
 ALL = 1  # the named barrier of all threads that compute
+STATS = 4  # the first of those where levels and -delta of a stage have been read
 PART = 16  # columns of scores that are worked on at a time
 
 warp, warpgroup = cute.nvgpu.warp, cute.nvgpu.warpgroup
@@ -32,14 +33,18 @@ class Worker:
 
     Args:
         mmas: of the plan.
-        shared: K, V, Q, dO, dS, levels and -delta in shared memory; None for what there is not.
+        shared: K, V, Q, dO, dS, and of queries levels and -delta, (2 m, stages), in shared memory;
+            None for what there is not.
         tid: index among all threads that compute.
     """
 
     def __init__(
         self, mmas: Any, shared: Any, tid: Any, reach: Reach, plan: WarpgroupBackwardPlan
     ) -> None:
-        *_, self.levels, self.deltas = shared
+        of_stats = cute.make_layout((plan.m, plan.stages), stride=(1, 2 * plan.m))
+        self.levels, self.deltas = (
+            cute.make_tensor(shared[5].iterator + i * plan.m, of_stats) for i in range(2)
+        )
         self.reach, self.plan, self.tid = reach, plan, tid
         self.which = cute.arch.make_warp_uniform(tid // GROUP)
         self.mma_s, self.mma_k, self.mma_q = mmas
@@ -173,6 +178,15 @@ class Worker:
             slopes, weights = self.columns(self.rG, part), self.columns(self.rP, part)
             for r in range(2):
                 slopes[r, None] = (slopes[r, None].load() + minus) * weights[r, None].load()
+        self.has_read(stage)
+
+    def has_read(self, stage: Any) -> None:
+        """Say that this warp has read levels and -delta of a stage.
+
+        An mbarrier at which one thread arrives for a warp would do, but racecheck then misses what
+        orders the others' reading.
+        """
+        cute.arch.barrier_arrive(barrier_id=STATS + stage, number_of_threads=self.plan.threads + 32)
 
     def put_slopes(self, buffer: Any) -> None:
         """dS to shared memory, where products of all warpgroups will read it."""
