@@ -420,8 +420,8 @@ def backward_heuristic(head_dim: int, smem: int) -> BackwardConfig:
         return BackwardConfig(32, 32, 4, 1)
     for m, stages in ((64, 2), (64, 1), (32, 2), (32, 1)):
         config = BackwardConfig(m, 128, 8, stages)
-        if padded(head_dim) == 96 and stages == 2:
-            continue  # two stages spill a register
+        if 64 < head_dim < 88 and stages == 2:
+            continue  # two stages, 6 % faster with 96 elements, spill a register of these
         if config.smem_bytes(head_dim) <= smem:
             return config
     return BackwardConfig(64, 64, 4, 1)
