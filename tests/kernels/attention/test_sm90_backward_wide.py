@@ -55,7 +55,16 @@ def test_what_is_left_out_is_reported(
 def test_nothing_is_spilled(head_dim: int) -> None:
     config = warpgroup_backward_heuristic(head_dim)
     plan = WarpgroupBackwardPlan(
-        cutlass.BFloat16, head_dim, 64, config.stages, config.grads, True, None, 0, 1
+        cutlass.BFloat16,
+        head_dim,
+        64,
+        config.stages,
+        config.grads,
+        True,
+        None,
+        0,
+        1,
+        atomics=config.atomics,
     )
     x = np.zeros((1, 8, 1, head_dim), ml_dtypes.bfloat16)
     arrays: list[Any] = [from_dlpack(x).mark_layout_dynamic(leading_dim=3) for _ in range(8)]

@@ -446,6 +446,8 @@ def backward_search_space(head_dim: int, smem: int) -> Iterator[BackwardConfig]:
 def warpgroup_backward_heuristic(head_dim: int) -> WarpgroupBackwardConfig:
     """A good choice for the derivatives with warpgroups; tiles have the same bytes for heads of 64
     and of 128 elements, and of 256 elements one of each is what fits."""
+    if head_dim == 96:
+        return WarpgroupBackwardConfig(3, 2, atomics=True)
     return WarpgroupBackwardConfig(1, 1) if head_dim == 256 else WarpgroupBackwardConfig(2, 2)
 
 
