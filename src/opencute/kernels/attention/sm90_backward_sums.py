@@ -54,9 +54,9 @@ def add_by_threads(
     target, held = plan.sums_of(sums.shared[at, head, None], worker.tid), worker.rQ[part]
     count = cute.size(held)
     if cutlass.const_expr(plan.ordered):
-        turn = sums.turns[at, head, None].iterator + worker.which
         if cutlass.const_expr(part == 0):
             if worker.stores():
+                turn = sums.turns[at, head, None].iterator + worker.which
                 take_turn(turn, worker.reach.turn(tile, sums.block))
             together(worker)
     for v in cutlass.range_constexpr(count):
@@ -64,6 +64,7 @@ def add_by_threads(
     if cutlass.const_expr(plan.ordered and part == plan.rounds - 1):
         together(worker)
         if worker.stores():
+            turn = sums.turns[at, head, None].iterator + worker.which
             pass_turn(turn, worker.reach.turn(tile, sums.block) + 1)
 
 
