@@ -7,3 +7,7 @@
 - `tape`: that again, for other arrays of the same description.
 - `operators`: the decorator of operators.
 """
+
+from __future__ import annotations
+
+__all__: list[str] = []
