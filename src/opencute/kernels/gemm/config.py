@@ -70,6 +70,11 @@ class GemmConfig:
         split: blocks for each tile, which share its steps along k.
         stream: blocks that share the steps of all tiles equally, or 0; then `split` is 1. There
             should be no more than the device has room for at once.
+        pieces: with a stream, into how many pieces along k the tiles of the last wave are cut,
+            which are shared then; 0: as many as there are steps, and one wave more.
+        apart: with a stream, in how many parts results go through shared memory of their own, so
+            that the next tile is loaded meanwhile; 0: they take the place of the operands.
+            Tensor cores only.
     """
 
     tile: tuple[int, int, int]
@@ -85,6 +90,8 @@ class GemmConfig:
     level: int = 3
     split: int = 1
     stream: int = 0
+    pieces: int = 0
+    apart: int = 0
 
     def blocks(self, problem: Problem) -> int:
         """Blocks that share steps; 0 where each tile has a block of its own."""
@@ -98,7 +105,10 @@ class GemmConfig:
         m, n, k = self.tile
         if kind == "f32":
             return (m + n + 8) * k * self.stages * 4
-        return max((m + n) * k * self.stages * _BITS[kind], m * n * out_bits) // 8
+        operands, results = (m + n) * k * self.stages * _BITS[kind], m * n * out_bits
+        if self.apart:
+            return (operands + results // self.apart) // 8
+        return max(operands, results) // 8
 
     def check(self, kind: str, out_bits: int, smem: int) -> GemmConfig:
         """The configuration itself, if it is possible.
@@ -109,7 +119,9 @@ class GemmConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(self, "OC2536", tile=3, warps=2, stages=0, group=0, split=0, stream=0)
+        whole_numbers(
+            self, "OC2536", tile=3, warps=2, stages=0, group=0, split=0, stream=0, pieces=0, apart=0
+        )
         (m, n, k), (warps_m, warps_n) = self.tile, self.warps
         threads = 32 * warps_m * warps_n
         if kind == "f32":
@@ -135,6 +147,10 @@ class GemmConfig:
             and self.split >= 1
             and self.stream >= 0
             and (self.split == 1 or self.stream == 0)
+            and self.pieces >= 0
+            and self.apart >= 0
+            and (self.stream > 0 or not (self.pieces or self.apart))
+            and not (self.apart and (kind == "f32" or m // (16 * warps_m) % self.apart))
         )
         if not fits:
             raise ArgumentError(

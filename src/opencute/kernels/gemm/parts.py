@@ -423,7 +423,10 @@ def fill_stages(
         first, count: which tiles there are for this block.
         whole: whether that is all of them.
     """
-    if cutlass.const_expr(whole) or first == 0:
+    if cutlass.const_expr(all(load.even for load in loads)):  # the first tile is as all others
+        for load in loads:
+            load.tile(0 if whole else first, 0)
+    elif cutlass.const_expr(whole) or first == 0:
         for load in loads:
             load.first()
     else:
