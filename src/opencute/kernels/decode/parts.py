@@ -48,6 +48,7 @@ class DecodePlan:
         causal: whether each query but the last one sees one key less than the next.
         page: keys of a page, or None.
         cache: type of keys and values: Float8E4M3FN, or None: that of queries.
+        slots: threads along splits that put them together, of `combine.slots_for`.
     """
 
     dtype: Any
@@ -58,6 +59,7 @@ class DecodePlan:
     causal: bool
     page: int | None
     cache: Any = None
+    slots: int = 1
 
     @property
     def stored(self) -> Any:
