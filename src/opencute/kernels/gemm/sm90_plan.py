@@ -113,7 +113,10 @@ class HopperConfig:
         )
         m, n = self.tile
         rows = ROWS * (1 if self.beside else self.owners)
-        most = 144 if self.beside and not self.twice else 128
+        # Half of them are those of a step, where sums are taken twice.
+        most = (128 if self.pingpong or self.beside else 192) if self.twice else (
+            144 if self.beside else 128
+        )  # fmt: skip
         blocks = self.cluster[0] * self.cluster[1]
         results = m * n // (128 * self.owners) * (2 if self.twice else 1)
         fits = (
