@@ -121,9 +121,7 @@ def weight_of(log: Any, level: Any) -> Any:
 
 
 @cute.jit
-def some(
-    parts: Any, logs: Any, at: Any, slot: Any, slots: cutlass.Constexpr[int]
-) -> Any:
+def some(parts: Any, logs: Any, at: Any, slot: Any, slots: cutlass.Constexpr[int]) -> Any:
     """A level, the sum of weights relative to it, and of weighted vectors, of some splits.
 
     Args:

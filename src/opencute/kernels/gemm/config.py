@@ -75,6 +75,8 @@ class GemmConfig:
         apart: with a stream, in how many parts results go through shared memory of their own, so
             that the next tile is loaded meanwhile; 0: they take the place of the operands.
             Tensor cores only.
+        walks: with `ahead`, and tiles that are whole or moved back: whether a thread holds one
+            address of an operand, and goes from copy to copy, rather than one for each.
     """
 
     tile: tuple[int, int, int]
@@ -92,6 +94,7 @@ class GemmConfig:
     stream: int = 0
     pieces: int = 0
     apart: int = 0
+    walks: bool = False
 
     def blocks(self, problem: Problem) -> int:
         """Blocks that share steps; 0 where each tile has a block of its own."""

@@ -468,7 +468,8 @@ class _Call:
         return TensorCorePlan(
             dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
             ahead=config.ahead, gap=config.gap, turning=config.turning, together=config.together,
-            level=config.level, overlap=overlap, apart=config.apart, **common,
+            level=config.level, overlap=overlap, apart=config.apart,
+            walks=config.walks and config.ahead > 0 and even, **common,
         )  # fmt: skip
 
 
