@@ -25,6 +25,9 @@ __all__ = ["combine", "slots_for"]
 VEC = 4
 AHEAD = 4  # reads of splits that a thread has on their way; twice as many where there are more
 LOWEST = -1e30  # below all logarithms
+# Of the L1, in percent: as much shared memory as the kernel before has. A multiprocessor that divides
+# the two in another way has to be empty first.
+CARVEOUT = 100
 THREADS, MOST = 128, 1024  # of a block: about so many; at most
 
 
@@ -201,6 +204,7 @@ def combine(
         grid=[cute.ceil_div(heads, rows), queries, batches],
         block=[across * slots * rows, 1, 1],
         use_pdl=dependent,
+        preferred_smem_carveout=CARVEOUT,
         min_blocks_per_mp=1,  # or ptxas saves registers, and reads one after the other
     )
 
