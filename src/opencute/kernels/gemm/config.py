@@ -72,6 +72,8 @@ class GemmConfig:
             should be no more than the device has room for at once.
         pieces: with a stream, into how many pieces along k the tiles of the last wave are cut,
             which are shared then; 0: as many as there are steps, and one wave more.
+        stays: with a stream, whether the blocks that share go on with whole tiles, rather than
+            others.
         apart: with a stream, in how many parts results go through shared memory of their own, so
             that the next tile is loaded meanwhile; 0: they take the place of the operands.
             Tensor cores only.
@@ -93,6 +95,7 @@ class GemmConfig:
     split: int = 1
     stream: int = 0
     pieces: int = 0
+    stays: bool = True
     apart: int = 0
     walks: bool = False
 

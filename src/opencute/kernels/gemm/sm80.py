@@ -35,7 +35,7 @@ from opencute.kernels.gemm.parts import (
     spread_bias,
     tile_at,
 )
-from opencute.kernels.gemm.share import Share, give, take
+from opencute.kernels.gemm.share import Share, give, grid_for, take
 from opencute.kernels.gemm.sm80_order import Event, Order
 
 __all__ = [
@@ -64,7 +64,7 @@ class TensorCorePlan:
         bias_axis: 1 where the bias belongs to columns of D, 0 where to rows.
         activation: a function on vectors of Float32, or None.
         rounded: TFloat32 only: whether f32 is rounded to nearest rather than cut off.
-        pieces, walks: as in `GemmConfig`.
+        pieces, stays, walks: as in `GemmConfig`.
         apart: in how many parts results go through shared memory of their own, so that the
             operands of the next tile are loaded meanwhile; 0: all at once through that of operands.
     """
@@ -88,6 +88,7 @@ class TensorCorePlan:
     level: int = 3
     overlap: bool = False
     pieces: int = 0
+    stays: bool = True
     apart: int = 0
     walks: bool = False
 
@@ -517,4 +518,6 @@ def shared_tensor_core_gemm(
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan, plan.dtype)
     shared_gemm_kernel(
         mA, mB, mC, bias, mR, mD, alpha, beta, sums, flags, plan.tiled_mma(), plan
-    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level)
+    ).launch(
+        grid=grid_for(mD, flags.shape[0], plan), block=[plan.threads, 1, 1], opt_level=plan.level
+    )  # fmt: skip
