@@ -17,7 +17,9 @@ from functools import lru_cache
 from opencute.base.errors import ArgumentError
 from opencute.kernels.checked import whole_numbers
 
-__all__ = ["DecodeConfig", "Work", "depth_of", "good_splits", "heuristic", "search_space"]
+__all__ = [
+    "DecodeConfig", "Work", "depth_of", "good_splits", "heuristic", "search_space", "step_over",
+]  # fmt: skip
 
 ROWS = 16  # of an instruction, and of a warp
 BESIDE = 2  # blocks of a multiprocessor
@@ -99,7 +101,7 @@ class DecodeConfig:
             and 2 <= self.stages <= 16
             and 1 <= self.splits <= 1024
             # The results of all groups take the place of the tiles.
-            and self.n * self.stages * depth * bits >= 16 * self.rows * (depth + 8)
+            and self.n * self.stages * depth * bits >= 16 * self.rows * (depth + step_over(bits))
             # Each thread of a group has 16 bytes of a tile to copy.
             and self.n * depth * bits >= 32 * self.warps * 128
         )
@@ -120,6 +122,11 @@ class DecodeConfig:
                 expected=f"at most {smem} bytes", found=self.smem_bytes(head_dim, bits),
             )  # fmt: skip
         return self
+
+
+def step_over(bits: int) -> int:
+    """Elements between rows of results in shared memory, for keys of so many bits."""
+    return 16 if bits == 8 else 8
 
 
 def depth_of(head_dim: int) -> int:
@@ -188,7 +195,7 @@ def _tiles(work: Work, warps: int, smem: int, alone: bool) -> DecodeConfig:
     while n * line < size and n < 64 and (work.page or 64) % (2 * n) == 0:
         n *= 2
     stages = 2
-    while n * stages * depth * work.bits < 16 * ROWS * warps * (depth + 8):
+    while n * stages * depth * work.bits < 16 * ROWS * warps * (depth + step_over(work.bits)):
         stages += 1  # the results take the place of the tiles
     groups = max((many if alone else min(many, 1024 // line)) // warps, 1)
 
