@@ -190,7 +190,7 @@ def _tiles(work: Work, warps: int, smem: int, alone: bool) -> DecodeConfig:
     # More warps for elements of eight bits: a byte takes twice as many instructions.
     many, size = (8, 4096 if alone else 2048) if work.bits == 8 else (4, 4096)
     if alone and warps > 1:
-        many = 8  # as many as two blocks have
+        many, size = 8, 8192  # as many as two blocks have; their barriers cost as much as a tile
     n = 16
     while n * line < size and n < 64 and (work.page or 64) % (2 * n) == 0:
         n *= 2

@@ -64,8 +64,10 @@ _NARROW = ((128, 0.85), (112, 0.85), (96, 0.85), (80, 0.8), (64, 0.75), (48, 0.7
 def _candidates(m: int, n: int, twice: bool, gated: bool) -> Iterator[tuple[HopperConfig, float]]:
     """Tiles, and how fast they are when there is enough to do."""
     for config, speed in _CHOICES:
-        if twice and config.tile[0] * config.tile[1] > 128 * 128 // (2 if config.pingpong else 1):
+        if twice and config.tile[0] * config.tile[1] > (128 * 64 if config.pingpong else 128 * 192):
             continue
+        if twice and config.tile == (128, 192):
+            speed -= 0.04  # more is added up at a time while nothing is multiplied
         yield replace(config, twice=twice), speed
     small, transposed = (m, True) if m <= n else (n, False)
     if small > _FEW or (transposed and gated):
