@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel that puts results of splits together, for as many splits as threads are arranged for."""
+"""The kernel that puts results of splits together, with each arrangement of threads."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.t0
 
 
 def run(launch: Any, target: str) -> None:
-    """Four tiles for each of two groups of two warps, with room for three, the last one cut; 30 rows
-    of 32."""
+    """Four tiles for each of two groups of two warps, with room for three, the last one cut; 30
+    rows of 32."""
     rng = np.random.default_rng(0)
     shapes = ((1, 1, 30, 64), (1, 128, 1, 64), (1, 128, 1, 64))
     q, k, v = (rng.standard_normal(s).astype(np.float16) for s in shapes)

@@ -25,8 +25,8 @@ __all__ = ["combine", "slots_for"]
 VEC = 4
 AHEAD = 4  # reads of splits that a thread has on their way; twice as many where there are more
 LOWEST = -1e30  # below all logarithms
-# Of the L1, in percent: as much shared memory as the kernel before has. A multiprocessor that divides
-# the two in another way has to be empty first.
+# Of the L1, in percent: as much shared memory as the kernel before has. A multiprocessor that
+# divides the two in another way has to be empty first.
 CARVEOUT = 100
 THREADS, MOST = 128, 1024  # of a block: about so many; at most
 
