@@ -179,7 +179,26 @@ def heuristic(work: Work, smem: int) -> DecodeConfig:
         splits = max(1, min(work.processors // blocks, work.keys // least))
     else:
         splits = good_splits(blocks, work.keys, least, BESIDE * work.processors, BESIDE)
-    return replace(config, splits=splits)
+    config = replace(config, splits=splits)
+    if alone and warps == 1 and depth_of(work.head_dim) == 128:
+        return _short(config, work, smem)
+    return config
+
+
+def _short(config: DecodeConfig, work: Work, smem: int) -> DecodeConfig:
+    """Other groups for blocks of few keys, each of which has a multiprocessor: what they do one
+    after the other counts then, the tiles of a group and the results of all groups."""
+    keys = work.keys // config.splits
+    if work.bits == 8 and keys <= 256:
+        other = replace(config, groups=4, n=16, stages=3)
+    elif work.bits == 16 and 256 < keys <= 1024:
+        other = replace(config, groups=8, n=16, stages=2)
+    else:
+        return config
+    try:
+        return other.check(work.head_dim, work.page, smem, work.bits)
+    except ArgumentError:  # less shared memory than on Hopper
+        return config
 
 
 def _tiles(work: Work, warps: int, smem: int, alone: bool) -> DecodeConfig:

@@ -72,13 +72,6 @@ class GemmConfig:
             should be no more than the device has room for at once.
         pieces: with a stream, into how many pieces along k the tiles of the last wave are cut,
             which are shared then; 0: as many as there are steps, and one wave more.
-        stays: with a stream, whether the blocks that share go on with whole tiles, rather than
-            others.
-        apart: with a stream, in how many parts results go through shared memory of their own, so
-            that the next tile is loaded meanwhile; 0: they take the place of the operands.
-            Tensor cores only.
-        walks: with `ahead`, and tiles that are whole or moved back: whether a thread holds one
-            address of an operand, and goes from copy to copy, rather than one for each.
     """
 
     tile: tuple[int, int, int]
@@ -95,9 +88,6 @@ class GemmConfig:
     split: int = 1
     stream: int = 0
     pieces: int = 0
-    stays: bool = True
-    apart: int = 0
-    walks: bool = False
 
     def blocks(self, problem: Problem) -> int:
         """Blocks that share steps; 0 where each tile has a block of its own."""
@@ -111,10 +101,7 @@ class GemmConfig:
         m, n, k = self.tile
         if kind == "f32":
             return (m + n + 8) * k * self.stages * 4
-        operands, results = (m + n) * k * self.stages * _BITS[kind], m * n * out_bits
-        if self.apart:
-            return (operands + results // self.apart) // 8
-        return max(operands, results) // 8
+        return max((m + n) * k * self.stages * _BITS[kind], m * n * out_bits) // 8
 
     def check(self, kind: str, out_bits: int, smem: int) -> GemmConfig:
         """The configuration itself, if it is possible.
@@ -126,7 +113,7 @@ class GemmConfig:
             ArgumentError: what does not fit.
         """
         whole_numbers(
-            self, "OC2536", tile=3, warps=2, stages=0, group=0, split=0, stream=0, pieces=0, apart=0
+            self, "OC2536", tile=3, warps=2, stages=0, group=0, split=0, stream=0, pieces=0
         )
         (m, n, k), (warps_m, warps_n) = self.tile, self.warps
         threads = 32 * warps_m * warps_n
@@ -154,9 +141,7 @@ class GemmConfig:
             and self.stream >= 0
             and (self.split == 1 or self.stream == 0)
             and self.pieces >= 0
-            and self.apart >= 0
-            and (self.stream > 0 or not (self.pieces or self.apart))
-            and not (self.apart and (kind == "f32" or m // (16 * warps_m) % self.apart))
+            and (self.stream > 0 or self.pieces == 0)
         )
         if not fits:
             raise ArgumentError(
@@ -233,7 +218,8 @@ def heuristic(problem: Problem, smem: int) -> GemmConfig:
             # All blocks do the same, where a last wave would leave some without work.
             cost = (tiles / _PROCESSORS * problem.k + fix * _CAUTION) * m * n / speed
             if cost < least:
-                best, least = replace(config, stream=_PROCESSORS), cost
+                pieces = _pieces(tiles % _PROCESSORS) if config.ahead else 0
+                best, least = replace(config, stream=_PROCESSORS, pieces=pieces), cost
         if tiles * 2 <= _PROCESSORS and problem.k >= 2 * k:
             split = min(_PROCESSORS // tiles, problem.k // (2 * k))
             cost = m * n / speed * (problem.k / max(split, 1) + fix * _CAUTION)
@@ -241,6 +227,12 @@ def heuristic(problem: Problem, smem: int) -> GemmConfig:
                 best, least = replace(config, split=split), cost * _CAUTION
     assert best is not None  # the smallest fits everywhere
     return best
+
+
+def _pieces(tiles: int) -> int:
+    """Into how many pieces the tiles of a last wave are best cut: so that all blocks have as many,
+    with few pieces, as those of a number read the same operands at a time."""
+    return min(range(1, 9), key=lambda n: -(-tiles * n // _PROCESSORS) / n + n / 50)
 
 
 def _written(problem: Problem, config: GemmConfig) -> bool:

@@ -455,7 +455,7 @@ class _Call:
             "tile": config.tile, "warps": config.warps, "stages": config.stages,
             "group": config.group, "k_major": self.k_major, "even": even, "scaled": scaled,
             "bias_axis": 0 if self.swapped else 1, "activation": activation,
-            "stays": config.stays, "pieces": min(config.pieces, -(-problem.k // config.tile[2])),
+            "pieces": min(config.pieces, -(-problem.k // config.tile[2])),
         }  # fmt: skip
         if kind == "f32":
             vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]
@@ -468,8 +468,7 @@ class _Call:
         return TensorCorePlan(
             dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
             ahead=config.ahead, gap=config.gap, turning=config.turning, together=config.together,
-            level=config.level, overlap=overlap, apart=config.apart,
-            walks=config.walks and config.ahead > 0 and even, **common,
+            level=config.level, overlap=overlap, **common,
         )  # fmt: skip
 
 

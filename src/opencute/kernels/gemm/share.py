@@ -32,7 +32,7 @@ import opencute as cutlass
 from opencute import cute
 from opencute.kernels.gemm.parts import place_of
 
-__all__ = ["Share", "give", "grid_for", "take"]
+__all__ = ["Share", "give", "take"]
 
 
 class Share:
@@ -42,7 +42,7 @@ class Share:
         a, d: matrices (rows, columns, batch).
         sums: what a block leaves, (blocks, tile_m * tile_n).
         flags: whether it has, (blocks,).
-        plan: has `tile`, `group`, `pieces`, `stays` and `threads`.
+        plan: has `tile`, `group`, `pieces` and `threads`.
     """
 
     def __init__(self, a: Any, d: Any, sums: Any, flags: Any, plan: Any) -> None:
@@ -51,13 +51,11 @@ class Share:
         tiles_m, tiles_n = (cute.ceil_div(d.shape[i], plan.tile[i]) for i in (0, 1))
         self.tiles = tiles_m * tiles_n  # of a matrix
         self.block, _, _ = cute.arch.block_idx()
-        self.blocks = flags.shape[0]
+        self.blocks, _, _ = cute.arch.grid_dim()
         all_tiles = self.tiles * d.shape[2]
         self.pieces = plan.pieces
-        self.waves = waves_of(all_tiles, self.blocks, plan)
+        self.waves = cutlass.max(all_tiles // self.blocks - (0 if self.pieces else 1), 0)
         self.shared = all_tiles - self.waves * self.blocks
-        if not plan.stays:  # those after the ones that share have a tile each
-            self.waves = cutlass.max(cutlass.min(self.block + 1 - self.blocks, 1), 0)
         # In pieces where tiles are cut into some, else in steps.
         self.all = self.shared * (self.pieces or self.k_tiles)
         self.each = self.all // self.blocks
@@ -87,9 +85,7 @@ class Share:
     def item(self, i: Any) -> tuple[Any, Any, Any]:
         """A tile, and which of its steps are this block's: the first one, and how many."""
         whole = cutlass.max(cutlass.min(i + 1 - self.parts, 1), 0)  # 1 or 0
-        own = self.shared + self.block - self.blocks
-        if self.plan.stays:
-            own = own + (i - self.parts + 1) * self.blocks
+        own = self.shared + self.block + (i - self.parts) * self.blocks
         tile = (1 - whole) * (self.last - i) + whole * own
         start = tile * self.k_tiles
         first = cutlass.max(self.begin - start, 0)  # whole tiles come after those that are shared
@@ -105,20 +101,6 @@ class Share:
     def sums_of(self, block: Any, tid: Any) -> Any:
         """What a thread of a block leaves: neighbouring threads next to each other."""
         return self.sums[block, None].iterator + tid
-
-
-def waves_of(tiles: Any, blocks: Any, plan: Any) -> Any:
-    """Tiles for each block that are not shared."""
-    return cutlass.max(tiles // blocks - (0 if plan.pieces else 1), 0)
-
-
-def grid_for(d: Any, blocks: Any, plan: Any) -> list[Any]:
-    """Blocks of a launch: those that share tiles, and one for each other tile, if they do not go on
-    with those."""
-    if plan.stays:
-        return [blocks, 1, 1]
-    tiles_m, tiles_n = (cute.ceil_div(d.shape[i], plan.tile[i]) for i in (0, 1))
-    return [blocks * (1 + waves_of(tiles_m * tiles_n * d.shape[2], blocks, plan)), 1, 1]
 
 
 @cute.jit

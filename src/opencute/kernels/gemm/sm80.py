@@ -35,7 +35,7 @@ from opencute.kernels.gemm.parts import (
     spread_bias,
     tile_at,
 )
-from opencute.kernels.gemm.share import Share, give, grid_for, take
+from opencute.kernels.gemm.share import Share, give, take
 from opencute.kernels.gemm.sm80_order import Event, Order
 
 __all__ = [
@@ -64,9 +64,7 @@ class TensorCorePlan:
         bias_axis: 1 where the bias belongs to columns of D, 0 where to rows.
         activation: a function on vectors of Float32, or None.
         rounded: TFloat32 only: whether f32 is rounded to nearest rather than cut off.
-        pieces, stays, walks: as in `GemmConfig`.
-        apart: in how many parts results go through shared memory of their own, so that the
-            operands of the next tile are loaded meanwhile; 0: all at once through that of operands.
+        pieces: as in `GemmConfig`.
     """
 
     dtype: Any
@@ -88,9 +86,12 @@ class TensorCorePlan:
     level: int = 3
     overlap: bool = False
     pieces: int = 0
-    stays: bool = True
-    apart: int = 0
-    walks: bool = False
+
+    @property
+    def walks(self) -> bool:
+        """Whether a thread holds one address of an operand, and goes from copy to copy, rather than
+        one for each: fewer registers wait for copies to read them."""
+        return self.ahead > 0 and self.even
 
     def order(self, rD: Any, rA: Any, copies: int) -> Order:
         """What a warp does with a tile, in order."""
@@ -113,16 +114,10 @@ class TensorCorePlan:
         """Shared memory of an operand: 0 is A, 1 is B."""
         return self.tile[which] * self.tile[2] * self.stages * self.dtype.width // 8
 
-    @property
-    def results(self) -> tuple[int, int]:
-        """Rows and columns of results that are in shared memory at a time."""
-        return self.tile[0] // max(self.apart, 1), self.tile[1]
-
     def smem_bytes(self, out: Any) -> int:
         """Shared memory of a block, whose results have type `out`."""
-        m, n = self.results
-        d, operands = m * n * out.width // 8, self.operand_bytes(0) + self.operand_bytes(1)
-        return operands + d if self.apart else max(operands, d)
+        d = self.tile[0] * self.tile[1] * out.width // 8
+        return max(self.operand_bytes(0) + self.operand_bytes(1), d)
 
     def tiled_mma(self) -> Any:
         """The instruction, and the warps that repeat it."""
@@ -172,11 +167,11 @@ class TensorCorePlan:
             bits = (line // chunk).bit_length() - 1
             swizzle = cute.make_swizzle(bits, chunk.bit_length() - 1, 3)
         atom = cute.make_composed_layout(swizzle, 0, cute.make_layout((8, line), stride=(line, 1)))
-        return cute.tile_to_shape(atom, self.results, (0, 1))
+        return cute.tile_to_shape(atom, self.tile[:2], (0, 1))
 
     def result_copy(self, out: Any, atom: Any) -> Any:
         """Moves a tile of D, or of what is added to it."""
-        return gmem_copy(out, self.vec[2], self.results, True, self.threads, atom)
+        return gmem_copy(out, self.vec[2], self.tile[:2], True, self.threads, atom)
 
 
 @cute.kernel
@@ -219,45 +214,16 @@ def shared_gemm_kernel(
     tid, _, _ = cute.arch.thread_idx()
     memory = utils.SmemAllocator().allocate(plan.smem_bytes(mD.element_type), 1024)
     share = Share(mA, mD, mSums, mFlags, plan)
-    if cutlass.const_expr(plan.apart):
-        start(mA, mB, share, 0, memory, tid, plan)
     for i in range(share.items):
         tile, first, count = share.item(i)
         at = share.place(tile)
-        if cutlass.const_expr(not plan.apart):
-            cute.arch.sync_threads()  # nobody needs the shared memory of the part before
+        cute.arch.sync_threads()  # nobody needs the shared memory of the part before
         rD = multiply(mA, mB, at, first, count, memory, mma, tid, plan, False)
-        if cutlass.const_expr(plan.apart):
-            cute.arch.sync_threads()  # nobody reads the operands any more
-            start(mA, mB, share, i + 1, memory, tid, plan)
         if first + count < share.k_tiles:
             give(share, rD, tid)
         else:
             take(share, rD, tile, first, tid)
             finish(rD, mC, mBias, mR, mD, alpha, beta, at, memory, mma, tid, plan)
-
-
-@cute.jit
-def start(
-    mA: Any, mB: Any, share: cutlass.Constexpr[Share], i: Any, memory: Any, tid: Any,
-    plan: cutlass.Constexpr[TensorCorePlan],
-):  # fmt: skip
-    """Start the first copies of what a block has to do as number `i`, if there is such a thing."""
-    if i < share.items:
-        tile, first, count = share.item(i)
-        smem = operands_smem(memory, plan)
-        loads, _ = operand_loads((mA, mB), share.place(tile), smem, plan.dtype, tid, plan)
-        fill_stages(loads, first, count, plan.stages, False)
-
-
-def operands_smem(memory: Any, plan: TensorCorePlan) -> tuple[Any, Any]:
-    """The shared memory of A and of B."""
-    at = (memory, memory + plan.operand_bytes(0))
-    a, b = (
-        cute.make_tensor(cute.recast_ptr(at[i], dtype=plan.dtype), plan.operand_smem(i))
-        for i in (0, 1)
-    )
-    return a, b
 
 
 @cute.jit
@@ -273,12 +239,15 @@ def multiply(
         memory: shared memory of the block.
         whole: whether all of them are; `first` and `count` do not matter then.
     """
-    sA, sB = operands_smem(memory, plan)
+    # The epilogue reuses the memory of the operands.
+    sA = cute.make_tensor(cute.recast_ptr(memory, dtype=plan.dtype), plan.operand_smem(0))
+    sB = cute.make_tensor(
+        cute.recast_ptr(memory + plan.operand_bytes(0), dtype=plan.dtype), plan.operand_smem(1)
+    )
     loads, k_tiles = operand_loads((mA, mB), at, (sA, sB), plan.dtype, tid, plan)
     if cutlass.const_expr(whole):
         count = k_tiles
-    if cutlass.const_expr(not plan.apart):  # or they have been started
-        fill_stages(loads, first, count, plan.stages, whole)
+    fill_stages(loads, first, count, plan.stages, whole)
 
     thr_mma = mma.get_slice(tid)
     rA = mma.make_fragment_A(thr_mma.partition_A(sA)[None, None, None, 0])
@@ -339,19 +308,12 @@ def finish(
     rD: Any, mC: Any, mBias: Any, mR: Any, mD: Any, alpha: Any, beta: Any, at: Any, memory: Any,
     mma: Any, tid: Any, plan: cutlass.Constexpr[TensorCorePlan],
 ):  # fmt: skip
-    """The epilogue of a tile, in the shared memory of its operands or in memory of its own."""
-    own = plan.operand_bytes(0) + plan.operand_bytes(1) if plan.apart else 0
+    """The epilogue of a tile, in the shared memory of its operands."""
+    cute.arch.sync_threads()
     sD = cute.make_tensor(
-        cute.recast_ptr(memory + own, dtype=mD.element_type), plan.result_smem(mD.element_type)
+        cute.recast_ptr(memory, dtype=mD.element_type), plan.result_smem(mD.element_type)
     )
-    rows = cute.size(rD, mode=[1]) // max(plan.apart, 1)
-    for part in cutlass.range_constexpr(max(plan.apart, 1)):
-        cute.arch.sync_threads()  # nobody needs that memory any more
-        some = cute.make_tensor(
-            rD[None, part * rows, None].iterator,
-            cute.make_layout((rD.shape[0], rows, rD.shape[2]), stride=rD.stride),
-        )
-        epilogue(some, sD, mC, mBias, mR, mD, alpha, beta, at, part, mma.get_slice(tid), tid, plan)
+    epilogue(rD, sD, mC, mBias, mR, mD, alpha, beta, at, mma.get_slice(tid), tid, plan)
 
 
 def round_to_tf32(held: Any) -> None:
@@ -363,16 +325,16 @@ def round_to_tf32(held: Any) -> None:
 @cute.jit
 def epilogue(
     rD: Any, sD: Any, mC: Any, mBias: Any, mR: Any, mD: Any, alpha: Any, beta: Any, at: Any,
-    part: cutlass.Constexpr[int], thr_mma: Any, tid: Any, plan: cutlass.Constexpr[TensorCorePlan],
+    thr_mma: Any, tid: Any, plan: cutlass.Constexpr[TensorCorePlan],
 ):  # fmt: skip
-    """D = activation(alpha acc + beta C + bias) + R, of a part of a tile.
+    """D = activation(alpha acc + beta C + bias) + R, of one tile.
 
     C and R come through the shared memory of the results, where each thread finds what belongs to
     its accumulators, and leaves its results in their place. Instructions are done row by row, so
     that few registers are needed besides the accumulators.
     """
     out = mD.element_type
-    coords = part_at(cute.make_identity_tensor((mD.shape[0], mD.shape[1])), at, part, plan)
+    coords = tile_at(cute.make_identity_tensor((mD.shape[0], mD.shape[1])), at, plan)
     piece = cute.make_copy_atom(
         cute.nvgpu.CopyUniversalOp(), out, num_bits_per_copy=plan.vec[2] * out.width
     )
@@ -382,7 +344,7 @@ def epilogue(
     whose = thr_mma.partition_C(coords)
     rows = cute.size(rD, mode=[1])
     if cutlass.const_expr(mC is not None):
-        fetch(mC, sD, at, part, coords, tid, plan)
+        fetch(mC, sD, at, coords, tid, plan)
     held = rD
     if cutlass.const_expr(mR is not None):
         held = cute.make_rmem_tensor(rD.layout, cutlass.Float32)
@@ -392,7 +354,7 @@ def epilogue(
             value = combine(acc.load(), plan, alpha, c, beta, bias, None)
             held[None, i, None].store(value.to(cutlass.Float32))
         cute.arch.sync_threads()
-        fetch(mR, sD, at, part, coords, tid, plan)
+        fetch(mR, sD, at, coords, tid, plan)
     for i in cutlass.range_constexpr(rows):
         acc = held[None, i, None]
         if cutlass.const_expr(mR is not None):
@@ -405,7 +367,7 @@ def epilogue(
         cute.autovec_copy(done, mine[None, i, None])
 
     cute.arch.sync_threads()
-    gD = part_at(mD[None, None, at[2]], at, part, plan)
+    gD = tile_at(mD[None, None, at[2]], at, plan)
     from_smem, to_gmem, where = thr.partition_S(sD), thr.partition_D(gD), thr.partition_S(coords)
     if cutlass.const_expr(plan.vec[2] > 1):
         for i in cutlass.range_constexpr(cute.size(to_gmem, mode=[1])):
@@ -413,11 +375,6 @@ def epilogue(
     else:
         for i in cutlass.range(cute.size(to_gmem, mode=[1]), unroll=1):
             store_row(store, from_smem, to_gmem, where, i, mD, at, plan)
-
-
-def part_at(t: Any, at: Any, part: int, plan: TensorCorePlan) -> Any:
-    """A part of a block's tile, as many rows as results have shared memory for."""
-    return cute.local_tile(tile_at(t, at, plan), plan.results, (part, 0))
 
 
 def store_row(copy: Any, s: Any, g: Any, where: Any, i: Any, m: Any, at: Any, plan: Any) -> None:
@@ -450,14 +407,13 @@ def read_piece(piece: Any, like: Any) -> Any:
 
 @cute.jit
 def fetch(
-    m: Any, sD: Any, at: Any, part: cutlass.Constexpr[int], coords: Any, tid: Any,
-    plan: cutlass.Constexpr[TensorCorePlan],
+    m: Any, sD: Any, at: Any, coords: Any, tid: Any, plan: cutlass.Constexpr[TensorCorePlan]
 ):  # fmt: skip
-    """Bring a part of a tile of another matrix to the shared memory of the results."""
+    """Bring a tile of another matrix to the shared memory of the results."""
     out = m.element_type
     copy = plan.result_copy(out, copy_atom(out, plan.vec[2]))
     thr = copy.get_slice(tid)
-    g = part_at(m[None, None, at[2]], at, part, plan)
+    g = tile_at(m[None, None, at[2]], at, plan)
     from_gmem, to_smem, where = (thr.partition_S(g), thr.partition_D(sD), thr.partition_S(coords))
     if cutlass.const_expr(plan.vec[2] > 1):
         for i in cutlass.range_constexpr(cute.size(to_smem, mode=[1])):
@@ -518,6 +474,4 @@ def shared_tensor_core_gemm(
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan, plan.dtype)
     shared_gemm_kernel(
         mA, mB, mC, bias, mR, mD, alpha, beta, sums, flags, plan.tiled_mma(), plan
-    ).launch(
-        grid=grid_for(mD, flags.shape[0], plan), block=[plan.threads, 1, 1], opt_level=plan.level
-    )  # fmt: skip
+    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level)

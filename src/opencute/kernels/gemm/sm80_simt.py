@@ -28,7 +28,7 @@ from opencute.kernels.gemm.parts import (
     operand_loads,
     spread_bias,
 )
-from opencute.kernels.gemm.share import Share, give, grid_for, take
+from opencute.kernels.gemm.share import Share, give, take
 
 __all__ = ["SimtPlan", "sgemm", "sgemm_kernel", "shared_sgemm", "shared_sgemm_kernel"]
 
@@ -43,7 +43,7 @@ class SimtPlan:
             along columns; each has squares of 4x4 elements.
         interleaved: whether the first eight threads of a warp are two along rows and four along
             columns, rather than eight along columns.
-        stages, group, k_major, vec, even, scaled, bias_axis, activation, pieces, stays: as in
+        stages, group, k_major, vec, even, scaled, bias_axis, activation, pieces: as in
             `TensorCorePlan`.
     """
 
@@ -61,7 +61,6 @@ class SimtPlan:
     level: int = 3
     overlap: bool = False
     pieces: int = 0
-    stays: bool = True
 
     @property
     def threads(self) -> int:
@@ -311,6 +310,4 @@ def shared_sgemm(
     mA, mB, mC, mR, mD = as_matrices(a, b, c, residual, d, plan)
     shared_sgemm_kernel(
         mA, mB, mC, bias, mR, mD, alpha, beta, sums, flags, plan.tiled_mma(), plan
-    ).launch(
-        grid=grid_for(mD, flags.shape[0], plan), block=[plan.threads, 1, 1], opt_level=plan.level
-    )  # fmt: skip
+    ).launch(grid=[flags.shape[0], 1, 1], block=[plan.threads, 1, 1], opt_level=plan.level)
