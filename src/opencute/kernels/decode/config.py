@@ -174,21 +174,19 @@ def heuristic(work: Work, smem: int) -> DecodeConfig:
     alone = work.pairs * -(-work.rows // (ROWS * warps)) <= work.processors
     config = _tiles(work, warps, smem, alone)
     blocks = work.pairs * -(-work.rows // config.rows)
+    if alone and warps == 1 and depth_of(work.head_dim) == 128:
+        config = _short(config, work, work.keys // max(work.processors // blocks, 1), smem)
     least = 2 * config.n * config.groups
     if alone and blocks <= work.processors:
         splits = max(1, min(work.processors // blocks, work.keys // least))
     else:
         splits = good_splits(blocks, work.keys, least, BESIDE * work.processors, BESIDE)
-    config = replace(config, splits=splits)
-    if alone and warps == 1 and depth_of(work.head_dim) == 128:
-        return _short(config, work, smem)
-    return config
+    return replace(config, splits=splits)
 
 
-def _short(config: DecodeConfig, work: Work, smem: int) -> DecodeConfig:
+def _short(config: DecodeConfig, work: Work, keys: int, smem: int) -> DecodeConfig:
     """Other groups for blocks of few keys, each of which has a multiprocessor: what they do one
     after the other counts then, the tiles of a group and the results of all groups."""
-    keys = work.keys // config.splits
     if work.bits == 8 and keys <= 256:
         other = replace(config, groups=4, n=16, stages=3)
     elif work.bits == 16 and 256 < keys <= 1024:
