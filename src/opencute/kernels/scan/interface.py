@@ -100,7 +100,8 @@ def _across_tiles(x: Any, outer: int, inner: int, most: int) -> AcrossTiles:
     vec = min(most, 8 // bytes_each)
     while vec * bytes_each > 4 and outer * -(-inner // (32 * vec)) < 16:
         vec //= 2
-    return interned(AcrossTiles(vec, reps=min(128 // bytes_each // vec, 32)))
+    few = outer * -(-inner // (32 * vec)) <= 16
+    return interned(AcrossTiles(vec, 8, min(128 // bytes_each // vec, 32), 16 if few else 8))
 
 
 def _scan_across(x: Any, out: Any, exclusive: bool) -> None:
