@@ -66,7 +66,8 @@ def combine_kernel(
     heads = gOut.shape[2]
     head = cutlass.min(block * rows + own, heads - 1)  # one row twice rather than a branch
     memory = utils.SmemAllocator()
-    sSums = sStats = None
+    sSums: Any = None
+    sStats: Any = None
     if cutlass.const_expr(slots > 1):
         sSums = memory.allocate_tensor(
             cutlass.Float32, cute.make_layout((VEC, across, slots, rows)), 16
