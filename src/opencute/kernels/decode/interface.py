@@ -32,6 +32,7 @@ from opencute.kernels.arrays import (
 )
 from opencute.kernels.attention.config import check_scale
 from opencute.kernels.checked import checked
+from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.config import DecodeConfig, Work, heuristic
 from opencute.kernels.decode.parts import DecodePlan
 from opencute.kernels.decode.sm80 import decode_forward
@@ -217,7 +218,7 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     batch, queries, all_heads, head_dim = (int(x) for x in q.shape)
     plan = interned(DecodePlan(
         call.dtype, head_dim, replace(config, splits=1), queries, all_heads // heads, call.causal,
-        call.work.page, call.cache,
+        call.work.page, call.cache, slots_for(config.splits, head_dim),
     ))  # fmt: skip
     parts = part_logs = None
     if config.splits > 1:

@@ -458,6 +458,7 @@ class _Call:
             "tile": config.tile, "warps": config.warps, "stages": config.stages,
             "group": config.group, "k_major": self.k_major, "even": even, "scaled": scaled,
             "bias_axis": 0 if self.swapped else 1, "activation": activation,
+            "pieces": min(config.pieces, -(-problem.k // config.tile[2])),
         }  # fmt: skip
         if kind == "f32":
             vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]

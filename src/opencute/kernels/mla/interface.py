@@ -18,6 +18,7 @@ from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import empty, fill, multiprocessors, strides
 from opencute.kernels.attention.config import check_scale
 from opencute.kernels.checked import checked
+from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.interface import CLASSES, check_cache, check_values, result, rows
 from opencute.kernels.mla.config import KEYS, LATENT, ROPE, MlaConfig, heuristic
 from opencute.kernels.mla.sm90 import MlaPlan, mla_forward
@@ -106,7 +107,10 @@ def mla_decode(
             if config is None:
                 config = heuristic(queries * heads, keys, batch, multiprocessors(q_nope))
             config.check(queries * heads)
-            plan = interned(MlaPlan(dtype, replace(config, splits=1), queries, heads, causal, page))
+            plan = interned(MlaPlan(
+                dtype, replace(config, splits=1), queries, heads, causal, page,
+                slots_for(config.splits, LATENT),
+            ))  # fmt: skip
             arrays = {"q_nope": q_nope, "q_rope": q_rope, "cache": cache, "out": out}
             _launch(plan, config.splits, arrays, logs, seqlens_k, block_table, float(scale))
     return (out, logs) if return_lse else out
