@@ -30,7 +30,7 @@ from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
 from opencute.jit.learning import learn_call
-from opencute.jit.recording import RECORDING
+from opencute.jit.recording import RECORDING, WATCHER
 from opencute.jit.runners import ReturningRunner, Runner, make_runner
 from opencute.lang.pointers import AddressSpace
 
@@ -255,10 +255,14 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
             version = fn.versions[key] = _Version(runner, guard)
     else:
         runner = version.runner
-    run = runner.prepare(request.values(request.arguments))
-    native = runner.reusable and request.target.kind == "cuda" and not kwargs
-    if native and version is not None:
-        learn_call(fn, args, request, run, version.guard)
+    values = request.values(request.arguments)
+    run = runner.prepare(values)
+    native = runner.reusable and request.target.kind == "cuda"
+    watcher = WATCHER.get()
+    if native and not kwargs and version is not None:
+        learn_call(fn, args, request, run, version.guard, watcher is not None)
+    if watcher is not None:
+        watcher.launched(run if native else None, values, version and version.guard)
     result = run()
     return result if isinstance(runner, ReturningRunner) else None
 

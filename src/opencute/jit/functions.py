@@ -176,6 +176,7 @@ class JitFunction(_Decorated):
         self.retraced_because = ""
         self.fast: Any = None  # native code in front of calls, once there is code for a GPU
         self.in_python: set[Any] = set()  # kinds of calls that native code cannot make
+        self.learnt: dict[Any, Any] = {}  # those that it can, with their guards
 
     def __call__(self, *args: Any, no_cache: bool = False, **kwargs: Any) -> Any:
         trace = current_trace()

@@ -7,9 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 from opencute.base.errors import ArgumentError
+from opencute.jit.recording import once_only
 
 __all__ = [
-    "apart", "as_rows", "empty", "empty_like", "floating", "host_values", "item_bits",
+    "apart", "as_rows", "empty", "empty_like", "fill", "floating", "host_values", "item_bits",
     "multiprocessors", "row_major", "same_shape", "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
@@ -57,6 +58,11 @@ def zeros(array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return np.zeros(shape, dtype=dtype)
 
 
+def fill(array: Any, value: float) -> None:
+    """Make a number of each element."""
+    (array.fill_ if hasattr(array, "fill_") else array.fill)(value)
+
+
 def floating(**arrays: Any) -> None:
     """Check that arrays are of f16, bf16 or f32; None is left out.
 
@@ -77,7 +83,10 @@ def host_values(array: Any) -> Any:
     Those of a device are not looked at: whoever reads them waits for all kernels before.
     """
     if hasattr(array, "data_ptr"):
-        return array.detach().numpy() if array.device.type == "cpu" else None
+        if array.device.type != "cpu":
+            return None
+        once_only("it reads elements of an array")
+        return array.detach().numpy()
     return array if hasattr(array, "ctypes") else None
 
 

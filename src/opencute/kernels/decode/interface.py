@@ -23,6 +23,7 @@ from opencute.kernels.arrays import (
     apart,
     empty,
     empty_like,
+    fill,
     host_values,
     item_bits,
     multiprocessors,
@@ -31,10 +32,12 @@ from opencute.kernels.arrays import (
 )
 from opencute.kernels.attention.config import check_scale
 from opencute.kernels.checked import checked
+from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.config import DecodeConfig, Work, heuristic
 from opencute.kernels.decode.parts import DecodePlan
 from opencute.kernels.decode.sm80 import decode_forward
 from opencute.kernels.decode.sm90 import decode_forward as launch_bulk
+from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
 __all__ = [
@@ -56,6 +59,7 @@ MOST_QUERIES = 16
 @checked(
     arrays="q k_cache v_cache", optional="seqlens_k block_table out", numbers="scale",
 )  # fmt: skip
+@repeated
 def decode_attention(
     q: Any,
     k_cache: Any,
@@ -118,9 +122,9 @@ def decode_attention(
     logs = empty(q, (batch, heads, queries), "float32") if return_lse else None
     if 0 not in q.shape:
         if call.work.keys == 0 or 0 in k_cache.shape:
-            out[...] = 0
+            fill(out, 0)
             if logs is not None:
-                logs[...] = -math.inf
+                fill(logs, -math.inf)
         else:
             _launch(call, out, logs, config)
     return (out, logs) if return_lse else out
@@ -214,7 +218,7 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     batch, queries, all_heads, head_dim = (int(x) for x in q.shape)
     plan = interned(DecodePlan(
         call.dtype, head_dim, replace(config, splits=1), queries, all_heads // heads, call.causal,
-        call.work.page, call.cache,
+        call.work.page, call.cache, slots_for(config.splits, head_dim),
     ))  # fmt: skip
     parts = part_logs = None
     if config.splits > 1:
