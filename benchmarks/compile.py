@@ -10,7 +10,8 @@ are for sm_90a, others for sm_80 unless --arch says so. Each compiles without th
 best of the repeats. Times are processor time, of ptxas that of its process, and wall time in
 brackets. ``whole`` is the wall time from Python source to machine code and host function as
 `cute.compile` goes about it: ptxas starts up meanwhile, and while it assembles, the module is
-verified and printed and the host function made. No GPU is needed; ``--profile 25`` prints where the time goes instead.
+verified and printed and the host function made. No GPU is needed; ``--profile 25`` prints where the
+time goes instead.
 """
 
 from __future__ import annotations

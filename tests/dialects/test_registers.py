@@ -157,7 +157,12 @@ def test_programs(program: list[tuple[Any, ...]], n: int) -> None:
 @pytest.mark.parametrize("n", range(4))
 @pytest.mark.parametrize("name", NAMES)
 def test_each_step(name: str, n: int) -> None:
-    _program[:] = [("set", True, 1, 3), (name, True, 1, 7), ("get", True, 1, 0), (name, False, 1, 9)]
+    _program[:] = [
+        ("set", True, 1, 3),
+        (name, True, 1, 7),
+        ("get", True, 1, 0),
+        (name, False, 1, 9),
+    ]
     out = np.zeros(1 + 2 * SIZE, np.int32)
     _run(out, n)
     assert out.tolist() == _by_hand(n)
@@ -189,7 +194,9 @@ def test_what_may_be_another_element_is_loaded_and_stored() -> None:
     read = counts([("got", True, 0, 0), ("set", True, 0, 1)])
     assert (read["cute.load"], read["cute.store"]) == (1, stores + 1)
     # So it is as part of a tile of which not all is known.
-    tile = counts([("at", True, 0, 5), ("set", True, 0, 1), ("all", True, 0, 0), ("set", True, 0, 2)])
+    tile = counts(
+        [("at", True, 0, 5), ("set", True, 0, 1), ("all", True, 0, 0), ("set", True, 0, 2)]
+    )
     assert (tile["cute.tile_load"], tile["cute.store"]) == (1, stores + 3)
     # A branch that stores; one of two tensors.
     assert counts([("if", True, 0, 5)])["cute.load"] == 2 * SIZE

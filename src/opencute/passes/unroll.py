@@ -20,7 +20,8 @@ Why: registers have no addresses. A fragment that is indexed by a variable would
 memory.
 
 Cost: one walk, in which the copies are cleaned at once, so that bounds of inner loops are known
-when it comes to them; what is not copied is left alone. What it makes of a function is capped at `MAX_SIZE` instructions.
+when it comes to them; what is not copied is left alone. What it makes of a function is capped at
+`MAX_SIZE` instructions.
 """
 
 from __future__ import annotations

@@ -151,7 +151,9 @@ class DiskCache:
         path = self._path(start.ljust(64, "0"))
         if path is not None:
             with contextlib.suppress(OSError):
-                if any(n.startswith(start) and n.endswith(_SUFFIX) for n in os.listdir(path.parent)):
+                if any(
+                    n.startswith(start) and n.endswith(_SUFFIX) for n in os.listdir(path.parent)
+                ):
                     return True
         self._misses += 1
         return False
