@@ -26,6 +26,7 @@ from collections.abc import Iterable
 from opencute.arch.target import Target
 from opencute.dialects import arith, math
 from opencute.ir.builder import at_loc, insert_at
+from opencute.ir.cleanup import erase_dead
 from opencute.ir.core import Block, Op, Value
 from opencute.ir.types import BF16, F16, F32, F64, element_type
 
@@ -62,6 +63,8 @@ def contract_fma(function: Op, target: Target) -> None:
     if instead or gone:
         changed = {op.parent: None for op in (*instead, *gone)}
         _replace((b for b in changed if b is not None), instead, gone)
+    # What nobody uses would be what later equal operations are merged into, far from their use.
+    erase_dead(function)
 
 
 def _contracted(op: Op, product: Op, place: int) -> list[Op]:
