@@ -56,8 +56,8 @@ class Array:
             strides = tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
             layout = make_layout(sizes, stride=strides)
         else:
-            size: Any = shape
-            layout = make_layout(size[0] if isinstance(size, tuple | list) else size)
+            extent: Any = shape
+            layout = make_layout(extent[0] if isinstance(extent, tuple | list) else extent)
         if not isinstance(source, type):
             pointer = pointer_of(source, "Array")
             return make_tensor(
