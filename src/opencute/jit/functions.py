@@ -238,7 +238,8 @@ def _decorate(kind: type[_Decorated], fn: Any, on: bool) -> Any:
     if fn is None:
         return lambda f: _decorate(kind, f, on)
     if isinstance(fn, staticmethod | classmethod):  # either order of the two decorators
-        return type(fn)(kind(fn.__func__, on))
+        bound: Any = type(fn)
+        return bound(kind(fn.__func__, on))
     return kind(fn, on)
 
 

@@ -175,7 +175,7 @@ def _side(count: Any) -> int | None:
     """One side of a window; TypeError: it is no whole number."""
     if count is None or (isinstance(count, float) and count == math.inf):
         return None
-    if isinstance(count, bool):
+    if isinstance(count, bool | float):
         raise TypeError(count)
     return operator.index(count)
 

@@ -183,7 +183,7 @@ def _scales(call: _Call, k_scale: Any, v_scale: Any) -> dict[str, Any]:
                 hint="scale the queries, or the result",
             )  # fmt: skip
         shape = tuple(int(n) for n in getattr(given, "shape", ()))
-        if isinstance(given, Real) and abs(given) < 2.0**127:
+        if isinstance(given, Real) and abs(float(given)) < 2.0**127:
             if name == "k_scale":
                 check_scale(call.scale * float(given))
                 changed["scale"] = call.scale * float(given)

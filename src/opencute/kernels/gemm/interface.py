@@ -122,7 +122,8 @@ def gemm(
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
     if activation is not None and not callable(activation):
-        if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        asked: Any = activation
+        if not isinstance(asked, str) or asked not in ACTIVATIONS:
             raise ArgumentError(
                 "there is no such activation", code="OC2512", found=activation,
                 expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",

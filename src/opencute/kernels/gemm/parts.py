@@ -179,7 +179,7 @@ class TileLoad:
         self.looped = m * k > MOST_COPIES
         self.each = m * k  # copies of a thread
         self.count = 1 if self.looped else m * k  # pieces
-        self.c = None if even else part.partition_S(c)
+        self.c: Any = None if even else part.partition_S(c)
         if not even and not self.looped:
             coords = self.c
             self.inside = cute.make_rmem_tensor(
