@@ -70,9 +70,7 @@ _WRAPPERS = (
 # Where the objects of torch.nn.Module keep what their attributes are.
 _BEHIND = ("_parameters", "_buffers", "_modules")
 # What reads whatever it is told to, or another thing each time.
-_READERS: frozenset[Any] = frozenset(
-    {eval, exec, globals, __import__, open, input, sys._getframe}
-)
+_READERS: frozenset[Any] = frozenset({eval, exec, globals, __import__, open, input, sys._getframe})
 _PLAIN_METACLASSES = (type, enum.EnumMeta, abc.ABCMeta)
 # Reading attributes by names that the code does not show.
 _BY_NAME = frozenset({"getattr", "vars", "__dict__", "hasattr", "fields", "asdict", "astuple"})
