@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opencute.base.errors import ArgumentError
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 
 __all__ = [
     "WARPGROUP_HEADS", "AttentionConfig", "BackwardConfig", "WarpgroupBackwardConfig",
@@ -83,8 +83,8 @@ class AttentionConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(self, "OC2520", m=0, n=0, warps=0, stages=0, ahead=0)
-        even = self.warps >= 1 and self.m % (16 * self.warps) == 0
+        typed_fields(self, "OC2520")
+        even = self.warps >= 1 and self.m > 0 and self.m % (16 * self.warps) == 0
         if not even or self.n < 16 or self.n % 16 or self.stages not in (1, 2) or self.ahead < 1:
             raise ArgumentError(
                 "these tiles cannot be shared among these warps", code="OC2520", found=self,
@@ -138,7 +138,7 @@ class WarpgroupConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(self, "OC2546", groups=0, n=0, stages=0, queries=0)
+        typed_fields(self, "OC2546")
         # A thread has the result and the scores in f32, and the weights.
         kept = head_dim // 2 + self.n // 2 + self.n * bits // 64
         room = ({2: 208, 3: 132} if bits == 16 else {2: 184, 3: 124}).get(self.groups, 0)
@@ -190,7 +190,7 @@ class BackwardConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(self, "OC2520", m=0, n=0, warps=0, stages=0)
+        typed_fields(self, "OC2520")
         depth = padded(head_dim)
         rows = self.warps * 32 // (8 if depth % 64 == 0 else 4)
         split = sharing(depth)
@@ -257,7 +257,7 @@ class WarpgroupBackwardConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(self, "OC2546", stages=0, grads=0)
+        typed_fields(self, "OC2546")
         if head_dim not in (64, 128) or self.stages < 2 or self.grads < 1:
             raise ArgumentError(
                 "warpgroups cannot share these tiles", code="OC2546", found=self,
