@@ -11,7 +11,8 @@ another kind, the error names that::
     softmax([1.0, 2.0])         # ArgumentTypeError: softmax: x is no array
 
 Arguments are only looked at after a failure, so that calls which work pay nothing; but for
-`config`, which has a type that its annotation names: another might be taken for none at all.
+`config`, which has a type that its annotation names (another might be taken for none at all), and
+NumPy's arrays: those that run backwards through memory are copied, as kernels cannot read them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
+from opencute.kernels.arrays import forwards
 
 __all__ = ["checked", "typed_fields"]
 
@@ -46,8 +48,21 @@ def checked(
     """
 
     def decorate(fn: F) -> F:
+        import numpy as np
+
+        given = inspect.signature(fn).parameters
+        # A result is named `out`, but where an operator reads what another one has made.
+        inputs = {*arrays.split(), *optional.split()} - ({"out"} & {*optional.split()})
+        read = [i for i, name in enumerate(given) if name in inputs]
+
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
+            for i in read:
+                if i < len(args) and isinstance(args[i], np.ndarray):
+                    args = (*args[:i], forwards(args[i]), *args[i + 1 :])
+            for name, value in kwargs.items():
+                if isinstance(value, np.ndarray) and name in inputs:
+                    kwargs[name] = forwards(value)
             if (config := kwargs.get("config")) is not None:
                 _config(fn, config)
             try:
