@@ -119,8 +119,10 @@ def test_metadata_that_says_nothing(word: int) -> None:
 
 
 @cute.kernel
-def written_by_some(name: cutlass.Constexpr, threads: cutlass.Constexpr, gA: cute.Tensor,
-                    gB: cute.Tensor, gC: cute.Tensor, gE: cute.Tensor, gD: cute.Tensor) -> None:  # fmt: skip
+def written_by_some(
+    name: cutlass.Constexpr, threads: cutlass.Constexpr, gA: cute.Tensor, gB: cute.Tensor,
+    gC: cute.Tensor, gE: cute.Tensor, gD: cute.Tensor,
+) -> None:  # fmt: skip
     """Metadata goes through shared memory, where only some threads write theirs."""
     lane, _, _ = cute.arch.thread_idx()
     words = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Int32, cute.make_layout(32))
