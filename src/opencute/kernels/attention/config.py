@@ -21,34 +21,12 @@ from opencute.kernels.checked import typed_fields
 
 __all__ = [
     "WARPGROUP_HEADS", "AttentionConfig", "BackwardConfig", "WarpgroupBackwardConfig",
-    "WarpgroupConfig", "backward_heuristic", "backward_search_space", "check_scale",
+    "WarpgroupConfig", "backward_heuristic", "backward_search_space",
     "heuristic", "padded", "search_space", "sharing", "warpgroup_backward_heuristic",
     "warpgroup_backward_search_space", "warpgroup_heuristic", "warpgroup_search_space",
 ]  # fmt: skip
 
 WARPGROUP_HEADS = (64, 96, 128, 192, 256)  # elements of heads that warpgroups take
-LEAST_SCALE, MOST_SCALE = 2.0**-126, 2.0**20
-
-
-def check_scale(scale: float) -> None:
-    """Check the scale of the scores.
-
-    Weights are 2 to the power of ``score * c - level``, one instruction whose `level`, the largest
-    score times `c`, is a rounded f32. So a weight is wrong by a factor of 2 where scaled scores
-    reach 2**24: with the largest scale that is allowed, at scores of 16. A scale that is no normal
-    f32 would be 0, and 0 times the -inf of a hidden key NaN.
-
-    Raises:
-        ArgumentError: it is not positive, or too small or large for f32.
-    """
-    if not scale > 0.0:
-        raise ArgumentError("the scale is not positive", code="OC2522", found=scale)
-    if not LEAST_SCALE <= scale <= MOST_SCALE:
-        raise ArgumentError(
-            "the scale is too small or too large for f32", code="OC2522",
-            expected="from 2**-126 to 2**20", found=scale,
-            hint="for the value of the key with the largest score, a smaller scale is enough",
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import empty, multiprocessors, strides
-from opencute.kernels.attention.config import check_scale
 from opencute.kernels.checked import checked
 from opencute.kernels.decode.interface import CLASSES, check_cache, check_values, result, rows
 from opencute.kernels.mla.config import KEYS, LATENT, ROPE, MlaConfig, heuristic
 from opencute.kernels.mla.sm90 import MlaPlan, mla_forward
+from opencute.kernels.scales import check_scale
 from opencute.kernels.tuned import tuned
 
 __all__ = ["mla_decode"]
