@@ -141,10 +141,16 @@ FAULTS: dict[str, tuple[HopperConfig, str, str, str]] = {
         PAIR, "    sums.read.wait(sums.group, (sums.turn & 1) ^ 1)\n", "", "OC3401",
     ),
     "meeting before sums are told": (
-        PAIR, "    cute.arch.sync_warp()\n    lane", "    lane", "OC3401",
+        PAIR, "    cute.arch.sync_warp()\n    cute.arch.fence_acq_rel_cluster()  # of",
+        "    cute.arch.fence_acq_rel_cluster()  # of", "OC3401",
     ),
     "meeting before a slot is free": (
-        PAIR, "        cute.arch.sync_warp()\n        lane", "        lane", "OC3401",
+        PAIR, "        cute.arch.sync_warp()\n        cute.arch.fence_acq_rel_cluster()\n",
+        "        cute.arch.fence_acq_rel_cluster()\n", "OC3401",
+    ),
+    "fence before the warp meets": (
+        PAIR, "        cute.arch.sync_warp()\n        cute.arch.fence_acq_rel_cluster()\n",
+        "        cute.arch.fence_acq_rel_cluster()\n        cute.arch.sync_warp()\n", "OC3401",
     ),
     "telling of a free slot": (
         PAIR, "            sums.read.arrive(sums.group, sums.other(lane))\n", "            pass\n",

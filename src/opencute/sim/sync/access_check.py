@@ -592,7 +592,16 @@ class AccessCheck:
         )  # fmt: skip
 
     def _others_waited(self, i: int, op: Op) -> None:
-        """A warp's part of a product has ended, as only another warp has waited for."""
+        """A warp's part of a product has ended, as only another warp has waited for.
+
+        Why this only warns (PTX ISA, "wgmma.commit_group", "wgmma.wait_group"): a wait is for what
+        the executing threads have committed, and a group takes what the executing warp has started,
+        so that a warp is sure of its own part only; but there is one group for a warpgroup, and one
+        instruction for its four warps, so that the whole of it may be meant. Published libraries
+        let one thread of a warpgroup free a tile after its own wait, and GPUs show no difference.
+        A kernel without the warning is right by either reading: each warp arrives, or the
+        warpgroup meets before one thread does.
+        """
         told = (id(self.access.op), id(op))
         if told in self.checker.told:
             return
