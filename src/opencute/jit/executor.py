@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from opencute.base.errors import ArgumentError
 from opencute.base.suggest import did_you_mean
+from opencute.base.tracebacks import hidden
 from opencute.frontend.locations import place_error
 from opencute.frontend.misuse import bound as bound_arguments
 from opencute.jit.entry.versions import describe
@@ -119,10 +120,8 @@ class Executor:
                 return None
             return run()
         except Exception as e:
-            placed = place_error(e)
-            if placed is not e:
-                raise placed from None
-            raise
+            __tracebackhide__ = hidden()
+            raise place_error(e)  # noqa: B904 - mostly the same error; frames of ours are cut off
 
     def _remember(self, args: tuple[Any, ...], run: Callable[[], None]) -> None:
         """Keep a call whose arguments cannot change what they stand for."""

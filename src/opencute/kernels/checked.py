@@ -24,6 +24,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
+from opencute.base.tracebacks import cut, hidden
 
 __all__ = ["checked", "whole_numbers"]
 
@@ -50,8 +51,9 @@ def checked(
                 _config(fn, config)
             try:
                 return fn(*args, **kwargs)
-            except OpenCuTeError:
-                raise
+            except OpenCuTeError as e:
+                __tracebackhide__ = hidden()
+                raise cut(e)  # noqa: B904 - the same error
             except _FAILURES as e:
                 _explain(fn, args, kwargs, _kinds(arrays, optional, integers, numbers), e)
 
