@@ -312,13 +312,18 @@ def doctor(as_json: bool) -> None:
 @main.command()
 @click.argument("code", metavar="CODE")
 def error(code: str) -> None:
-    """Say what an error code means, and what to change."""
-    from opencute.tools import error_pages
+    """Say what an error code means and what to change, with a program that causes it.
 
-    entry = error_pages.catalogue().get(code.upper())
-    if entry is None:
-        raise click.UsageError(f"no error has the code {code!r}; codes look like OC1114")
-    click.echo(error_pages.page(entry, []), nl=False)
+    CODE is what stands in brackets, such as OC1221, or its number alone.
+    """
+    from opencute.base.errors import ArgumentError
+    from opencute.tools import error_command
+
+    try:
+        text = error_command.explained(code)
+    except ArgumentError as e:
+        raise click.UsageError(". ".join(filter(None, (e.message, e.hint)))) from None
+    click.echo(text, nl=False)
 
 
 @main.group()
