@@ -17,6 +17,7 @@ from opencute.base.tracebacks import hidden
 from opencute.frontend.locations import place_error
 from opencute.frontend.misuse import bound as bound_arguments
 from opencute.jit.entry.versions import describe
+from opencute.jit.runners import ReturningRunner
 from opencute.lang.external import ExternalPointer, ExternalTensor, make_native
 from opencute.lang.numbers import Numeric
 
@@ -118,7 +119,8 @@ class Executor:
                     self._learn(args, request, run)
                 run()
                 return None
-            return run()
+            result = run()
+            return result if isinstance(runner, ReturningRunner) else None
         except Exception as e:
             __tracebackhide__ = hidden()
             raise place_error(e)  # noqa: B904 - mostly the same error; frames of ours are cut off

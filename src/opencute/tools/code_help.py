@@ -117,7 +117,7 @@ REMEDIES: dict[str, str] = {
     "OC1374": "pass a tile with its modes: cute.local_tile(...) before partition_A/_B/_C",
     "OC1606": "use a numeric class of cutlass",
     "OC1615": "write a positive Python int",
-    "OC2020": "name one of rn, rz, rm, rp, rna",
+    "OC2020": "name one of rne, rna, rtz, rd, ru",
     "OC2101": "16, 32, 64, ... bytes; the address has to be a multiple of it",
     "OC2111": "give at least 1; an empty problem needs no launch",
     "OC2130": "look at the signature of the function; Constexpr arguments may be left out of "
