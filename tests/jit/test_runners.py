@@ -39,3 +39,65 @@ def test_counts_outlive_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
             cute.compile(fill, x, n)(x)
             gc.collect()
             assert simulated().accesses["write", "gmem", 2] == before + 32 * n
+
+
+@cute.kernel
+def _read(x: cute.Tensor, y: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    y[i] = x[i]
+
+
+@cute.jit
+def read(x: cute.Tensor, y: cute.Tensor):
+    _read(x, y).launch(grid=1, block=32)
+
+
+def at(phase: int, n: int = 32) -> np.ndarray[Any, Any]:
+    """An array whose address is `phase` past a multiple of 256, as an allocation of its own."""
+    memory = np.zeros(4 * n + 512, np.uint8)
+    address = memory.__array_interface__["data"][0]
+    begin = -address % 256 + phase
+    return np.frombuffer(memoryview(memory)[begin : begin + 4 * n], np.float32)
+
+
+def sectors(x: Any) -> int:
+    y = np.zeros(32, np.float32)
+    with KNOBS.override(target="sim", sim_profile=True):
+        before = simulated().sectors["read", "gmem"]
+        read(x, y)
+        return simulated().sectors["read", "gmem"] - before
+
+
+@pytest.mark.parametrize("phase", [0, 4, 16, 20, 240])
+def test_counts_do_not_depend_on_addresses(phase: int) -> None:
+    """128 bytes are four sectors, wherever the host's allocator put the array."""
+    assert sectors(at(phase)) == 4
+
+
+def test_views_are_counted_as_parts_of_their_array() -> None:
+    x = at(16, 64)
+    assert sectors(x[8:40]) == 4
+    assert sectors(x[4:36]) == 5  # begins in the middle of a sector
+
+
+def test_views_of_torch_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.zeros(68)
+    assert sectors(x[:32]) == 4 and sectors(x[4:36]) == 5
+
+
+def test_counts_of_bare_pointers() -> None:
+    @cute.jit
+    def host(p: cute.Pointer, y: cute.Tensor):
+        _read(cute.make_tensor(p, cute.make_layout(32)), y).launch(grid=1, block=32)
+
+    for phase, want in ((0, 4), (16, 4), (240, 4), (4, 5)):
+        x, y = at(phase), np.zeros(32, np.float32)
+        p = cute.runtime.make_ptr(
+            cutlass.Float32, x.__array_interface__["data"][0], cute.AddressSpace.gmem,
+            assumed_align=4,
+        )  # fmt: skip
+        with KNOBS.override(target="sim", sim_profile=True):
+            before = simulated().sectors["read", "gmem"]
+            host(p, y)
+            assert simulated().sectors["read", "gmem"] - before == want

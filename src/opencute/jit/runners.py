@@ -127,6 +127,7 @@ def use_memory_marks(marks: MemoryMarks | None) -> None:
     _marks[:] = [] if marks is None else [marks]
 
 
+_HOST_ALIGNMENT = 16  # of what C allocates; a pointer that is not so points into an array
 _simulators: weakref.WeakSet[Simulator] = weakref.WeakSet()
 _ended = RunReport()
 
@@ -213,6 +214,8 @@ def _buffer(t: ExternalTensor, address: int) -> Any:
         read_only=t.array.read_only,
         initialised=not (_knows_marks(t) and _marks[0].is_uninitialized(t.owner)),
     )  # fmt: skip
+    # Allocators of GPUs begin at multiples of 256 bytes, which counts of sectors may take for 0.
+    buffer.counted = t.data_ptr + start - t.array.allocation
     return buffer.pointer(-start)
 
 
@@ -230,6 +233,7 @@ def _window(p: ExternalPointer) -> Any:
             buffer = Buffer.from_address(
                 p.address, end - p.address, name, owner=p, read_only="w" not in rights
             )
+            buffer.counted = p.address % _HOST_ALIGNMENT  # taken for the begin of an allocation
             return buffer.pointer(0)
     return p.address
 

@@ -53,9 +53,23 @@ class Buffer:
         read_only: whether a store to it is a fault.
         initialised: whether its bytes count as written.
         owner: kept alive as long as the buffer.
+
+    Attributes:
+        counted: its address as far as sectors are counted: that in memory which a GPU's allocator
+            gave, so that counts do not depend on where the host's put the array.
     """
 
-    __slots__ = ("_views", "base", "name", "owner", "raw", "read_only", "size", "written")
+    __slots__ = (
+        "_views",
+        "base",
+        "counted",
+        "name",
+        "owner",
+        "raw",
+        "read_only",
+        "size",
+        "written",
+    )
     space = "gmem"
 
     def __init__(
@@ -70,6 +84,7 @@ class Buffer:
     ) -> None:
         self.raw = raw
         self.base = base
+        self.counted = base
         self.size = raw.size
         self.name = name
         self.read_only = read_only

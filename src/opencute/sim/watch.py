@@ -80,7 +80,7 @@ class Transactions:
             if buffer.space == "smem":
                 self._banks(line, verb, instruction, lane, place % buffer.arena.stride, wide)
             else:
-                self._sectors(line, verb, buffer.space, instruction, buffer.base + place)
+                self._sectors(line, verb, buffer.space, instruction, buffer.counted + place)
 
     def _sectors(
         self, line: Any, verb: str, space: str, instruction: Array, address: Array
