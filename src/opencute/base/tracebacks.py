@@ -27,7 +27,6 @@ from typing import Any
 
 from opencute import base
 from opencute.base.errors import OpenCuTeError
-from opencute.base.knobs import KNOBS
 
 __all__ = [
     "KERNELS",
@@ -54,6 +53,8 @@ def is_ours(filename: str) -> bool:
 
 def hidden() -> bool:
     """What `__tracebackhide__` is in a function of ours that users call."""
+    from opencute.base.knobs import KNOBS  # not at import: `python -m opencute.base.knobs` works
+
     return not KNOBS.full_traceback
 
 
@@ -96,7 +97,7 @@ def users_only(error: BaseException) -> BaseException:
     """The error, and those that led to it, with the user's frames only."""
     seen: set[int] = set()
     e: BaseException | None = error
-    while e is not None and id(e) not in seen and not KNOBS.full_traceback:
+    while e is not None and id(e) not in seen and hidden():
         seen.add(id(e))
         if _is_meant_for_users(e):
             e.__traceback__ = users_frames(e.__traceback__)

@@ -15,7 +15,9 @@ from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.targets import RunTarget
 from opencute.ir.core import Op
 from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.lang.pointers import element_bits
 from opencute.sim import Buffer, RunReport, Simulator
+from opencute.sim.memory import TensorModes
 
 if TYPE_CHECKING:
     from opencute.jit.host_copies import HostCopies
@@ -216,6 +218,9 @@ def _buffer(t: ExternalTensor, address: int) -> Any:
     )  # fmt: skip
     # Allocators of GPUs begin at multiples of 256 bytes, which counts of sectors may take for 0.
     buffer.counted = t.data_ptr + start - t.array.allocation
+    buffer.tensor = TensorModes(
+        tuple(t.shape), tuple(t.stride), element_bits(t.element_type), -start
+    )
     return buffer.pointer(-start)
 
 

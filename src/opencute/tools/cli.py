@@ -171,8 +171,9 @@ def check(seeds: int, counters: bool, file: Path, args: tuple[str, ...]) -> None
     """Run FILE in the simulator and look for races, early reads and barriers that not all reach.
 
     FILE is a script, a notebook, or a kernel file, whose kernel_fn(*get_inputs()) is called; what
-    follows it, or a -- after it, are arguments of its own. It runs once for each of several orders of its threads; a fault is an error on its line. What is
-    found does not depend on the order in which the simulator happens to run threads.
+    follows it, or a -- after it, are arguments of its own. It runs once for each of several orders
+    of its threads; a fault is an error on its line. What is found does not depend on the order in
+    which the simulator happens to run threads.
     """
     from opencute.tools import check as tool
 
