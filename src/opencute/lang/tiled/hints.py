@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from opencute.arch.hints import AccessHints
+from opencute.arch.hints import AccessHints, prefetch_bytes
 from opencute.arch.tma import CACHE_HINTS
 from opencute.base.errors import ArgumentError, TypeMismatchError
 
@@ -27,14 +27,6 @@ HINTS = (
 
 def _word(x: Any) -> str:
     return "" if x is None else str(getattr(x, "value", x)).lower()
-
-
-def _bytes(size: Any) -> int:
-    """128, "128", "size_128b" or an enumeration's member of such a value."""
-    size = getattr(size, "value", size)
-    if size is None or isinstance(size, int):
-        return size or 0
-    return int("".join(c for c in str(size) if c.isdigit()) or 0)
 
 
 def hints_of(
@@ -61,7 +53,7 @@ def hints_of(
     evict = _word(l1c_evict_priority)
     # Normal is what an access without a word is.
     evict = "" if evict in ("none", "evict_normal") else evict
-    return AccessHints(order, scope, evict, _bytes(l2_prefetch_size), invariant)
+    return AccessHints(order, scope, evict, prefetch_bytes(l2_prefetch_size), invariant)
 
 
 def with_policy(hints: AccessHints, policy: Any) -> AccessHints:
