@@ -14,6 +14,7 @@ import opencute as cutlass
 from opencute import cute
 from opencute.base.bounded import Recent
 from opencute.base.knobs import KNOBS
+from opencute.cute.runtime import from_dlpack
 from opencute.jit import calls
 from opencute.jit.runners import simulated
 
@@ -101,3 +102,40 @@ def test_counts_of_bare_pointers() -> None:
             before = simulated().sectors["read", "gmem"]
             host(p, y)
             assert simulated().sectors["read", "gmem"] - before == want
+
+
+@cute.kernel
+def _masked(x: cute.Tensor, y: cute.Tensor, n: cutlass.Int32):
+    i, _, _ = cute.arch.thread_idx()
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.Float32)
+    got = cute.make_rmem_tensor(8, cutlass.Float32)
+    got.fill(-1.0)
+    inside = cute.make_rmem_tensor(8, cutlass.Boolean)
+    for k in cutlass.range_constexpr(8):
+        inside[k] = 8 * i + k < n
+    cute.copy(atom, x[i, None], got, pred=inside)
+    cute.autovec_copy(got, y[i, None])
+
+
+@cute.jit
+def masked(x: cute.Tensor, y: cute.Tensor, n: cutlass.Int32):
+    _masked(x, y, n).launch(grid=1, block=32)
+
+
+@pytest.mark.parametrize(("n", "want"), [(256, {16: 64}), (96, {16: 24}), (99, {16: 24, 4: 3})])
+@pytest.mark.parametrize("shift", [0, 1])
+def test_a_predicate_for_each_element_leaves_accesses_wide(
+    n: int, want: dict[int, int], shift: int
+) -> None:
+    """As in machine code: where all elements of a thread are inside, and the addresses aligned."""
+    x = at(0, 260)[shift : shift + 256]
+    x[:] = np.arange(256)
+    y = np.zeros((32, 8), np.float32)
+    with KNOBS.override(target="sim", sim_profile=True):
+        before = simulated().accesses.copy()
+        masked(from_dlpack(x.reshape(32, 8)), from_dlpack(y), n)
+        seen = simulated().accesses - before
+    expected = np.where(np.arange(256) < n, np.arange(256), -1).reshape(32, 8)
+    np.testing.assert_array_equal(y, expected)
+    reads = {key[2]: k for key, k in seen.items() if key[:2] == ("read", "gmem")}
+    assert reads == (want if not shift else {4: n})

@@ -13,8 +13,8 @@ Python, and sees what it was given by name::
     gemm(a, b, epilogue=Visitor(finish, scale=row(s), bias=column(v), before=store(p),
                                 residual=load(r)))
 
-A function of the sums alone, ``fn(x)``, is an epilogue by itself: ``gemm(a, b, epilogue=gelu)``, and
-so is one of the sums and the tile that needs no operands. Common pieces need no function::
+A function of the sums alone is an epilogue by itself: ``gemm(a, b, epilogue=gelu)``, and
+so is one of sums and tile without operands. Common pieces need no function::
 
     gemm(a, b, epilogue=chain(scale_rows(s), add_columns(v), apply(gelu), keep(p), add(r)))
 
