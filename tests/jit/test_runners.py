@@ -139,3 +139,30 @@ def test_a_predicate_for_each_element_leaves_accesses_wide(
     np.testing.assert_array_equal(y, expected)
     reads = {key[2]: k for key, k in seen.items() if key[:2] == ("read", "gmem")}
     assert reads == (want if not shift else {4: n})
+
+
+@cute.kernel
+def _turned(x: cute.Tensor, y: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    mine = cute.flat_divide(y, (2, 4))[None, None, i // 4, i % 4]  # two rows, four columns
+    held = cute.make_rmem_tensor((2, 4), cutlass.Float32)  # whose columns are contiguous
+    held.fill(1.0)
+    cute.autovec_copy(held, mine)
+
+
+@cute.jit
+def turned(x: cute.Tensor, y: cute.Tensor):
+    _turned(x, y).launch(grid=1, block=32)
+
+
+def test_accesses_are_joined_as_machine_code_joins_them() -> None:
+    """In the order of memory, not in that of the tile's modes."""
+    y = np.zeros((16, 16), np.float32)
+    with KNOBS.override(target="sim", sim_profile=True):
+        before = simulated()
+        counts = before.sectors["write", "gmem"], dict(before.by_line)
+        turned(y, y)
+        after = simulated()
+    assert y.all() and after.sectors["write", "gmem"] - counts[0] == 32
+    (line,) = (r for k, r in after.by_line.items() if k not in counts[1] and r.verb == "write")
+    assert (line.width, line.instructions, line.waste) == (16, 2, 1.0)
