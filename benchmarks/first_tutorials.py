@@ -4,9 +4,9 @@
 
     python benchmarks/first_tutorials.py [--size 4096]
 
-Needs a GPU. Prints the tables of docs/tutorials/first_kernel.md and sgemm.md, line by line: calls are
-CUDA graphs of one call, medians of bursts, functions interleaved, beside torch on the same data or the
-time that a copy of as many bytes takes. Results are compared first.
+Needs a GPU. Prints a table for each of docs/tutorials/first_kernel.md and sgemm.md, line by line:
+calls are CUDA graphs of one call, medians of bursts, functions interleaved, beside torch on the same
+data, or beside the time that a copy of as many bytes takes. Results are compared first.
 """
 
 import argparse
