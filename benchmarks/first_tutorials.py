@@ -5,7 +5,7 @@
     python benchmarks/first_tutorials.py [--size 4096]
 
 Needs a GPU. Prints a table for each of docs/tutorials/first_kernel.md and sgemm.md, line by line:
-calls are CUDA graphs of one call, medians of bursts, functions interleaved, beside torch on the same
+calls are CUDA graphs, medians of bursts, functions interleaved, beside torch on the same
 data, or beside the time that a copy of as many bytes takes. Results are compared first.
 """
 

@@ -37,8 +37,9 @@ def add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     threads = cute.make_layout((16, 8), stride=(8, 1))  # 16 rows of eight threads ...
     values = cute.make_layout((1, 4), stride=(4, 1))  # ... with four elements each
     copy = cute.make_tiled_copy_tv(atom, threads, values)
-    rows, columns = (cute.ceil_div(n, t) for n, t in zip(c.shape, (16, 32)))
-    add_kernel(a, b, c, copy).launch(grid=(rows, columns, 1), block=128)
+    m, n = c.shape
+    grid = (cute.ceil_div(m, 16), cute.ceil_div(n, 32), 1)
+    add_kernel(a, b, c, copy).launch(grid=grid, block=128)
 
 
 def kernel_fn(a, b):

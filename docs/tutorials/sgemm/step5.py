@@ -55,7 +55,7 @@ def gemm_kernel(
         if s < tiles:
             cute.copy(copy, tAg[None, None, None, s], tAs[None, None, None, s])
             cute.copy(copy, tBg[None, None, None, s], tBs[None, None, None, s])
-        cute.arch.cp_async_commit_group()  # a group for each tile, also for those that are not there
+        cute.arch.cp_async_commit_group()  # a group for each tile, also for those past the end
     for kt in range(tiles):
         cute.arch.cp_async_wait_group(stages - 2)  # tile kt has come, as far as this thread asked
         cute.arch.sync_threads()  # ... and what the others asked; all have read tile kt - 1
