@@ -111,14 +111,9 @@ def gemm(
     kind = _kind(a, b, tf32)
     result = shape
     if epilogue is not None:
-        _alone(
-            alpha=None if alpha == 1.0 else alpha, c=c, bias=bias, activation=activation,
-            residual=residual,
-        )  # fmt: skip
-        if not isinstance(epilogue, Visitor) and takes(epilogue) == 1:
-            epilogue, activation = None, epilogue  # which every processor has
-        else:
-            epilogue = _visitor(epilogue, shape)
+        given = {"alpha": None if alpha == 1.0 else alpha, "c": c, "bias": bias}
+        _alone(given | {"activation": activation, "residual": residual})
+        epilogue, activation = _visitor(epilogue, shape)
     if epilogue is not None and epilogue.gated is not None:
         result = (*shape[:-1], shape[-1] // 2)
     if out is None:
@@ -307,7 +302,7 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     return True
 
 
-def _alone(**others: Any) -> None:
+def _alone(others: dict[str, Any]) -> None:
     """Raise if an epilogue is not all there is to do."""
     given = [name for name, value in others.items() if value is not None]
     if given:
@@ -317,8 +312,9 @@ def _alone(**others: Any) -> None:
         )  # fmt: skip
 
 
-def _visitor(epilogue: Any, shape: tuple[int, ...]) -> Visitor:
-    """The visitor that is asked for; raise if it is none, or its matrices do not fit."""
+def _visitor(epilogue: Any, shape: tuple[int, ...]) -> tuple[Visitor | None, Any]:
+    """The visitor that is asked for, or, of a function of the sums alone, an activation, which every
+    processor has; raise if it is neither, or its matrices do not fit."""
     if not isinstance(epilogue, Visitor):
         if not callable(epilogue):
             raise ArgumentTypeError(
@@ -326,6 +322,8 @@ def _visitor(epilogue: Any, shape: tuple[int, ...]) -> Visitor:
                 found=repr(epilogue)[:80],
                 expected="a function of the sums, Visitor(fn, ...), or visitors.chain(...)",
             )  # fmt: skip
+        if takes(epilogue) == 1:
+            return None, epilogue
         epilogue = Visitor(epilogue)
     wanted = {"row": shape[-2:-1], "column": shape[-1:], "amax": (1,), "load": shape,
               "store": shape}  # fmt: skip
@@ -350,7 +348,7 @@ def _visitor(epilogue: Any, shape: tuple[int, ...]) -> Visitor:
         raise ArgumentError(
             "gates and what they gate are pairs of columns", code="OC2540", found=shape[-1]
         )
-    return epilogue
+    return epilogue, None
 
 
 def _placed(epilogue: Visitor, call: _Call) -> Visitor:
