@@ -313,7 +313,7 @@ def _alone(others: dict[str, Any]) -> None:
 
 
 def _visitor(epilogue: Any, shape: tuple[int, ...]) -> tuple[Visitor | None, Any]:
-    """The visitor that is asked for, or, of a function of the sums alone, an activation, which every
+    """The visitor that is asked for, or, of a function of sums alone, an activation, which every
     processor has; raise if it is neither, or its matrices do not fit."""
     if not isinstance(epilogue, Visitor):
         if not callable(epilogue):
