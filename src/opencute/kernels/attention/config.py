@@ -7,7 +7,7 @@ In: the size of a head. Out: a frozen configuration::
     heuristic(128, 232448)              # AttentionConfig(m=128, n=64, warps=4, stages=2, ahead=3)
     warpgroup_heuristic(128, True)      # WarpgroupConfig(2, 128, 2, queries=2, slack=8.0)
     backward_heuristic(128, 232448)     # BackwardConfig(m=64, n=128, warps=8, stages=2)
-    warpgroup_backward_heuristic()      # WarpgroupBackwardConfig(stages=2, grads=2)
+    warpgroup_backward_heuristic(128)   # WarpgroupBackwardConfig(stages=2, grads=2)
 """
 
 from __future__ import annotations
@@ -220,11 +220,13 @@ class BackwardConfig:
 class WarpgroupBackwardConfig:
     """Choices of the derivatives of attention with warpgroups, on sm_90a.
 
-    A block has 128 keys, a tile 64 queries of heads of 128 elements, or 128 of 64: more do not fit
-    into registers, and fewer would leave half of an instruction's rows empty.
+    A block has 128 keys, a tile 64 queries, or 128 of heads of 64 elements: more do not fit into
+    registers, and fewer would leave half of an instruction's rows empty. Heads of more than 128
+    elements take two kernels, of which that of the values has two stages and two tiles of
+    gradients at least; threads add there.
 
     Args:
-        stages: tiles of queries in shared memory, 2 or more.
+        stages: tiles of queries in shared memory, 2 or more; 1 or more for more than 128 elements.
         grads: tiles of gradients of the result in shared memory.
         early: whether the product for the gradient of values starts before the slopes are made.
         atomics: whether threads add to the gradient of queries, rather than TMA from shared memory;
@@ -238,15 +240,15 @@ class WarpgroupBackwardConfig:
 
     def queries(self, head_dim: int) -> int:
         """Queries of a tile."""
-        return 8192 // head_dim
+        return 128 if head_dim == 64 else 64
 
     def smem_bytes(self, head_dim: int) -> int:
         """Shared memory of a block."""
         m, n = self.queries(head_dim), 128
         tiles = 2 * head_dim * (2 * n + (self.stages + self.grads) * m)
         # Twice the slopes, a tile of the gradient of queries in f32, what each query has.
-        sums = 0 if self.atomics else 4 * m * head_dim
-        return tiles + 4 * n * m + sums + 4 * m * (self.stages + self.grads) + 256
+        sums = 0 if self.atomics or head_dim > 128 else 4 * m * head_dim
+        return tiles + 4 * n * m + sums + 8 * m * self.stages + 256
 
     def check(self, head_dim: int, smem: int) -> WarpgroupBackwardConfig:
         """The configuration itself, if it is possible.
@@ -258,10 +260,12 @@ class WarpgroupBackwardConfig:
             ArgumentError: what does not fit.
         """
         whole_numbers(self, "OC2546", stages=0, grads=0)
-        if head_dim not in (64, 128) or self.stages < 2 or self.grads < 1:
+        least = 1 if head_dim > 128 else 2
+        if head_dim not in WARPGROUP_HEADS or self.stages < least or self.grads < 1:
             raise ArgumentError(
                 "warpgroups cannot share these tiles", code="OC2546", found=self,
-                expected="heads of 64 or 128 elements; two stages, one of gradients at least",
+                expected=f"heads of {WARPGROUP_HEADS} elements; two stages, or one for more than "
+                "128 elements, and one of gradients at least",
             )  # fmt: skip
         _check_smem(self.smem_bytes(head_dim), smem)
         return self
@@ -416,8 +420,8 @@ def backward_heuristic(head_dim: int, smem: int) -> BackwardConfig:
         return BackwardConfig(32, 32, 4, 1)
     for m, stages in ((64, 2), (64, 1), (32, 2), (32, 1)):
         config = BackwardConfig(m, 128, 8, stages)
-        if padded(head_dim) == 96 and stages == 2:
-            continue  # two stages spill a register
+        if 64 < head_dim < 88 and stages == 2:
+            continue  # two stages, 6 % faster with 96 elements, spill a register of these
         if config.smem_bytes(head_dim) <= smem:
             return config
     return BackwardConfig(64, 64, 4, 1)
@@ -439,17 +443,21 @@ def backward_search_space(head_dim: int, smem: int) -> Iterator[BackwardConfig]:
                 continue
 
 
-def warpgroup_backward_heuristic() -> WarpgroupBackwardConfig:
+def warpgroup_backward_heuristic(head_dim: int) -> WarpgroupBackwardConfig:
     """A good choice for the derivatives with warpgroups; tiles have the same bytes for heads of 64
-    and of 128 elements."""
-    return WarpgroupBackwardConfig(2, 2)
+    and of 128 elements, and of 256 elements one of each is what fits."""
+    if head_dim == 96:
+        return WarpgroupBackwardConfig(3, 2, atomics=True)
+    return WarpgroupBackwardConfig(1, 1) if head_dim == 256 else WarpgroupBackwardConfig(2, 2)
 
 
 def warpgroup_backward_search_space(head_dim: int, smem: int) -> Iterator[WarpgroupBackwardConfig]:
     """All choices for the derivatives with warpgroups that are worth trying, promising ones
     first."""
     for early, atomics in ((True, False), (True, True), (False, False)):
-        for stages, grads in ((2, 2), (3, 2), (2, 1), (3, 3)):
+        if head_dim > 128 and (not early or atomics):
+            continue  # these say nothing there
+        for stages, grads in ((2, 2), (3, 2), (2, 1), (3, 3), (1, 1), (1, 2)):
             try:
                 config = WarpgroupBackwardConfig(stages, grads, early, atomics)
                 yield config.check(head_dim, smem)

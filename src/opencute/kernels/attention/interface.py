@@ -328,8 +328,8 @@ def _check_warpgroups(call: Call, wanted: bool, why: str, config: Any) -> None:
     if (wanted and why) or (call.dtype.width == 8 and not wanted):
         raise ArgumentError(
             "no attention with warpgroups here, and e4m3 needs them", code="OC2548",
-            expected="sm_90a, heads of 64, 96, 128, 192 or 256 elements (64 or 128 for gradients), "
-            "and no array that repeats elements", found=why or config,
+            expected="sm_90a, heads of 64, 96, 128, 192 or 256 elements, and no array that repeats "
+            "elements", found=why or config,
         )  # fmt: skip
 
 
@@ -392,10 +392,9 @@ def _backward(
     smem = utils.get_smem_capacity_in_bytes(arch)
     # Gradients are new: they lie in memory as warpgroups want them.
     why = _no_warpgroups(arch, call, q, k, call.whole(call.v), call.whole(grad))
-    if head_dim not in (64, 128):
-        why = why or f"gradients of heads of {head_dim} elements"
     if config is None:
-        config = backward_heuristic(head_dim, smem) if why else warpgroup_backward_heuristic()
+        config = (backward_heuristic(head_dim, smem) if why else
+                  warpgroup_backward_heuristic(head_dim))  # fmt: skip
     _check_warpgroups(call, isinstance(config, WarpgroupBackwardConfig), why, config)
     if isinstance(config, WarpgroupBackwardConfig) and deterministic:
         config = replace(config, atomics=False)

@@ -42,6 +42,7 @@ KEPT = LATENT // STEP - 1  # steps of the queries in registers: all of 184 that 
 REGISTERS = (184, 160)  # of a thread that makes weights, and of one that adds values
 WARPS = 2 * GROUP // 32  # of those that add values
 WEIGHTS = 1  # the named barrier of the first warpgroup
+READ = 2  # the first of those where all threads have read factors of a stage
 
 cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
 
@@ -359,6 +360,8 @@ def weigh(
         rows.weights(scores)
         p = cute.make_rmem_tensor(acc.layout, plan.dtype)
         p.store(acc.load().to(plan.dtype))
+        if i >= stages:
+            cute.arch.barrier(barrier_id=READ + stage, number_of_threads=3 * GROUP)
         if tid % 4 == 0:
             for r in cutlass.range_constexpr(2):
                 sFactors[corner + 8 * r, stage] = rows.factor[r]
@@ -388,12 +391,9 @@ def last_factors(
         sLast: (64,), in the place of a tile's factors.
         mLogs: (H, Sq), or None.
     """
-    if share.count > 0:  # nobody reads factors any more
-        stage, turn = (
-            (share.count - 1) % plan.config.stages,
-            (share.count - 1) // plan.config.stages,
-        )
-        cute.arch.mbarrier_wait(barriers.free + stage, turn % 2)
+    for stage in cutlass.range_constexpr(plan.config.stages):
+        if stage < share.count:  # nobody reads factors any more
+            cute.arch.barrier(barrier_id=READ + stage, number_of_threads=3 * GROUP)
     corner = tid // 32 * 16 + tid % 32 // 4
     for r in cutlass.range_constexpr(2):
         total = cute.arch.warp_reduction(rows.total[r], lambda a, b: a + b, threads_in_group=4)
@@ -431,6 +431,7 @@ def add_values(
         cute.arch.mbarrier_wait(barriers.loaded + stage, phase)
         cute.arch.mbarrier_wait(barriers.ready + stage, phase)
         factor = [sFactors[corner, stage], sFactors[corner + 8, stage]]
+        cute.arch.barrier_arrive(barrier_id=READ + stage, number_of_threads=3 * GROUP)
         if cute.arch.vote_any_sync((factor[0] != 1.0) | (factor[1] != 1.0)):
             for r in cutlass.range_constexpr(2):
                 rows[r, None] = rows[r, None].load() * factor[r]
@@ -440,7 +441,6 @@ def add_values(
         cute.gemm(mma, rO, rP[at], rV[at], rO)
         warpgroup.commit_group()
         warpgroup.wait_group(0)
-        cute.arch.sync_warp()  # all of the warp have read factors
         with cute.arch.elect_one():
             for block in cutlass.range_constexpr(cluster):
                 peer = None if cluster == 1 else block
