@@ -26,6 +26,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
+from opencute.base.tracebacks import cut, hidden
 from opencute.kernels.arrays import forwards
 
 __all__ = ["checked", "typed_fields"]
@@ -67,8 +68,9 @@ def checked(
                 _config(fn, config)
             try:
                 return fn(*args, **kwargs)
-            except OpenCuTeError:
-                raise
+            except OpenCuTeError as e:
+                __tracebackhide__ = hidden()
+                raise cut(e)  # noqa: B904 - the same error
             except _FAILURES as e:
                 _explain(fn, args, kwargs, _kinds(arrays, optional, integers, numbers), e)
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
+from opencute.sim.faults import byte_name
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, OVER, SEEN
 from opencute.sim.sync.group import WARP
@@ -514,12 +515,14 @@ class AccessCheck:
         self._race(i, who, "read", self._last_reader(i))
 
     # ------------------------------------------------------------------ reports
-    def _where(self, i: int) -> tuple[str, int, str]:
+    def _where(self, i: int) -> tuple[str, str, str]:
+        """Who, at which byte, of what."""
         place = int(self.pieces[i]) << self.shadow.shift
         name = self.buffer.name
         if self.shadow.columns:
             name, place = self.buffer.arena.name_of(place)
-        return self._name(int(self.slots[i]) + self.first), place, name
+        me = self._name(int(self.slots[i]) + self.first)
+        return me, byte_name(self.buffer, place), name
 
     def _name(self, thread: int) -> str:
         if thread >= AGENTS:
