@@ -20,7 +20,7 @@ from abc import ABCMeta
 from typing import TYPE_CHECKING, Any
 
 from opencute.base.errors import LanguageError, LayoutError, TypeMismatchError
-from opencute.dialects import cute
+from opencute.dialects import cute, registers
 from opencute.dialects.cute import Dyn, LayoutAttr
 from opencute.dialects.smem import BASE_ALIGN, SmemAllocOp
 from opencute.ir.attributes import IntAttr
@@ -388,6 +388,11 @@ class TracedTensor(Tensor):
                 hint="leave it out under const_expr(cute.size(tensor) > 0)",
             )  # fmt: skip
         pointer, layout = addressed(self, "load")
+        if pointer.memspace == AddressSpace.rmem:
+            places = _static_places(self)
+            known = registers.elements(pointer.value, places) if places else None
+            if known is not None:
+                return TensorSSA(known, self.layout.shape, pointer.dtype)
         attr, dyns = layout_operands(layout)
         return TensorSSA(
             cute.tile_load(pointer.value, attr, dyns), self.layout.shape, pointer.dtype
