@@ -66,54 +66,93 @@ class _Element:
         self.run, self.width, self.need = 1, access.size, access.size
 
 
-def _rows(lanes: Lanes, buffer: RowBuffer, dtype: np.dtype[Any]) -> Array:
-    """The rows of these lanes as (P or 1, Q or 1, items); not to be written to."""
+def _grid(lanes: Lanes, buffer: RowBuffer, dtype: np.dtype[Any]) -> Array:
+    """All rows as (blocks or 1, threads or 1, items); not to be written to."""
     value = buffer.value
-    if value is not None:
-        if value.dtype != dtype:
-            value = np.ascontiguousarray(value).view(dtype)
-        if lanes.whole or value.shape[:2] == (1, 1):
-            return value
-        full = np.broadcast_to(value, (*buffer.lanes, value.shape[2]))
-        part = _part(lanes, buffer)
-        if part is not None:
-            return full[part]
-        return full.reshape(-1, full.shape[2])[lanes.slot]
-    rows = buffer.items(dtype)
-    if lanes.whole:
-        return rows.reshape(*buffer.lanes, -1)
-    part = _part(lanes, buffer)
-    return rows[lanes.slot] if part is None else rows.reshape(*buffer.lanes, -1)[part]
+    if value is None:
+        return buffer.items(dtype).reshape(*buffer.lanes, -1)
+    return value if value.dtype == dtype else np.ascontiguousarray(value).view(dtype)
 
 
-def _part(lanes: Lanes, buffer: RowBuffer) -> tuple[slice, slice] | None:
-    """The lanes as ranges of blocks and threads, if that is what they are."""
-    part = lanes.cache.get("part")
-    if part is None:
-        slot, each = lanes.slot, buffer.lanes[1]
-        block, thread = divmod(int(slot[0, 0]), each)
-        P, Q = lanes.P, lanes.Q
-        steps = np.arange(P)[:, None] * each + np.arange(Q)
-        ranges = thread + Q <= each and bool((slot == slot[0, 0] + steps).all())
-        part = (slice(block, block + P), slice(thread, thread + Q)) if ranges else ()
-        lanes.cache["part"] = part
-    return part or None
+Cut = tuple[Any, Any, int, int]
+"""Blocks and threads, each a slice or their numbers (not both), and how many there are."""
 
 
-def _select(rows: Array, index: Array, *, own: bool) -> Array:
-    """Items of each row; a copy unless the rows are a value of their own."""
-    if index.ndim == 1:
-        n = index.size
-        first = int(index[0]) if n else 0
-        if n and (n == 1 or _in_order(index)):
-            part = rows[:, :, first : first + n]
-            return part if own else part.copy()
-        return rows[:, :, index]
-    if rows.shape[:2] != index.shape[:2]:
-        grid = np.broadcast_shapes(rows.shape[:2], index.shape[:2])
-        rows = np.broadcast_to(rows, (*grid, rows.shape[2]))
-        index = np.broadcast_to(index, (*grid, index.shape[2]))
-    return np.take_along_axis(rows, index, axis=2)
+def _cut(lanes: Lanes, buffer: RowBuffer) -> Cut | None:
+    """The lanes as some threads of some blocks, in order, if that is what they are."""
+    cut = lanes.cache.get("cut")
+    if cut is None:
+        cut = lanes.cache["cut"] = _find_cut(lanes.slot.reshape(-1), buffer.lanes[1])
+    return cut or None
+
+
+def _find_cut(slots: Array, each: int) -> Any:
+    blocks = slots // each
+    Q = int(np.argmax(blocks != blocks[0])) or slots.size
+    if slots.size % Q:
+        return ()
+    P, blocks, threads = slots.size // Q, blocks[::Q], slots[:Q] % each
+    if (slots.reshape(P, Q) != (blocks * each)[:, None] + threads).any():
+        return ()
+    b, t = _progression(blocks), _progression(threads)
+    return (b, t, P, Q) if type(b) is slice or type(t) is slice else ()
+
+
+def _progression(numbers: Array) -> Any:
+    """Numbers as a slice, if they are evenly spaced and grow."""
+    first, n = int(numbers[0]), numbers.size
+    step = int(numbers[1]) - first if n > 1 else 1
+    if step > 0 and (n <= 2 or (numbers[1:] - numbers[:-1] == step).all()):
+        return slice(first, first + (n - 1) * step + 1, step)
+    return numbers
+
+
+def _columns(index: Array) -> Any:
+    """Element indices that all lanes share, as a slice if they follow each other."""
+    n = index.size
+    if n and (n == 1 or _in_order(index)):
+        return slice(int(index[0]), int(index[0]) + n)
+    return index
+
+
+def _select(lanes: Lanes, buffer: RowBuffer, grid: Array, index: Array) -> Array:
+    """Items of each lane's row; a copy unless they are those of a value."""
+    if index.ndim > 1:
+        return _each(lanes, buffer, grid, index)
+    part = grid[:, :, _columns(index)]
+    if lanes.whole or grid.shape[:2] == (1, 1):
+        return _owned(part, buffer, grid)
+    cut = _cut(lanes, buffer)
+    if cut is None:
+        full = np.broadcast_to(part, (*buffer.lanes, part.shape[2]))
+        block, thread = np.divmod(lanes.slot, buffer.lanes[1])
+        return full[block, thread]
+    blocks, threads, P, Q = cut
+    blocks = slice(None) if part.shape[0] == 1 else blocks
+    threads = slice(None) if part.shape[1] == 1 else threads
+    part = part[blocks, threads]
+    if (P, Q) != (lanes.P, lanes.Q):
+        part = np.broadcast_to(part, (P, Q, part.shape[2])).reshape(lanes.P, lanes.Q, -1)
+    return _owned(part, buffer, grid)
+
+
+def _owned(part: Array, buffer: RowBuffer, grid: Array) -> Array:
+    """Items that later writes leave alone; values are never written to."""
+    alone = buffer.value is not None or not np.may_share_memory(part, grid)
+    return part if alone else part.copy()
+
+
+def _each(lanes: Lanes, buffer: RowBuffer, grid: Array, index: Array) -> Array:
+    """As `_select`, where lanes read different items."""
+    if lanes.whole or grid.shape[:2] == (1, 1):
+        shape = np.broadcast_shapes(grid.shape[:2], index.shape[:2])
+        rows = np.broadcast_to(grid, (*shape, grid.shape[2]))
+        return np.take_along_axis(
+            rows, np.broadcast_to(index, (*shape, index.shape[2])), axis=2
+        )
+    full = np.broadcast_to(grid, (*buffer.lanes, grid.shape[2]))
+    block, thread = np.divmod(lanes.slot, buffer.lanes[1])
+    return full[block[..., None], thread[..., None], index]
 
 
 def read(access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: Any) -> Any:
@@ -121,8 +160,7 @@ def read(access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: Any)
     index = _checked(access, lanes, buffer, offset, starts, "read")
     if buffer.guard is not None:
         buffer.guard.touch(access, lanes, index, "read")
-    own = buffer.value is not None or not (lanes.whole or _part(lanes, buffer))
-    out = _select(_rows(lanes, buffer, access.dtype), index, own=own)
+    out = _select(lanes, buffer, _grid(lanes, buffer, access.dtype), index)
     return out if access.vector else out[:, :, 0]
 
 
@@ -133,8 +171,7 @@ def read_where(
     index = _checked(access, lanes, buffer, offset, starts, "read", mask)
     if buffer.guard is not None:
         buffer.guard.touch(access, lanes, index, "read")
-    own = not (lanes.whole or _part(lanes, buffer))
-    return _select(_rows(lanes, buffer, access.dtype), index, own=own)
+    return _select(lanes, buffer, _grid(lanes, buffer, access.dtype), index)
 
 
 def _covers(buffer: RowBuffer, index: Array, size: int) -> bool:
@@ -195,21 +232,36 @@ def write(
 def _store(lanes: Lanes, buffer: RowBuffer, index: Array, value: Array, dtype: Any) -> None:
     rows = buffer.items(dtype)
     if index.ndim == 1:
-        part = None if lanes.whole else _part(lanes, buffer)
-        if lanes.whole or part is not None:
-            grid = rows.reshape(*buffer.lanes, -1)
-            if part is not None:
-                grid = grid[part]
-            n = index.size
-            if n and (n == 1 or _in_order(index)):
-                first = int(index[0])
-                grid[:, :, first : first + n] = value
-            else:
-                grid[:, :, index] = value
-        else:
-            rows[lanes.slot[..., None], index] = value
-        return
+        if lanes.whole:
+            _put(rows.reshape(*buffer.lanes, -1), slice(None), _columns(index), value)
+            return
+        cut = _cut(lanes, buffer)
+        if cut is not None:
+            value = _shaped(value, cut, lanes)
+            _put(rows.reshape(*buffer.lanes, -1), cut, _columns(index), value)
+            return
     rows[lanes.slot[..., None], index] = value
+
+
+def _shaped(value: Array, cut: Cut, lanes: Lanes) -> Array:
+    """A value of lanes in the shape of their blocks and threads."""
+    if cut[2:] == (lanes.P, lanes.Q) or value.shape[:2] == (1, 1):
+        return value
+    full = np.broadcast_to(value, (lanes.P, lanes.Q, value.shape[2]))
+    return full.reshape(cut[2], cut[3], -1)
+
+
+def _put(grid: Array, cut: Any, columns: Any, value: Any) -> None:
+    """Write to some lanes and items of (blocks, threads, items)."""
+    if type(cut) is slice:
+        grid[:, :, columns] = value
+        return
+    blocks, threads = cut[:2]
+    if type(columns) is slice or (type(blocks) is slice and type(threads) is slice):
+        grid[blocks, threads, columns] = value
+        return
+    for i, column in enumerate(columns.tolist()):
+        grid[blocks, threads, column] = value[..., i if value.shape[2] > 1 else 0]
 
 
 def write_where(
@@ -265,11 +317,13 @@ def _set_written(access: Any, lanes: Lanes, buffer: RowBuffer, index: Array, cle
         written = _own_written(buffer)
         if clean is not True:
             clean = np.repeat(clean, access.size, axis=2)
-        part = _part(lanes, buffer)
-        if part is not None and places.ndim == 1:
-            inner = places.size and _in_order(places)
-            where = slice(places[0], places[-1] + 1) if inner else places
-            written[part][:, :, where] = clean
+        cut = None if lanes.whole or places.ndim > 1 else _cut(lanes, buffer)
+        if cut is not None:
+            if clean is not True:
+                clean = _shaped(clean, cut, lanes)
+            else:
+                clean = np.ones((1, 1, 1), np.bool_)
+            _put(written, cut, _columns(places), clean)
         else:
             flat = written.reshape(-1, buffer.size)
             flat[lanes.slot[..., None], places] = clean
@@ -285,13 +339,8 @@ def garbage(access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: A
     assert written is not None
     places = _places(access, offset, starts)
     index = (places[..., None] + np.arange(access.size)).reshape(*places.shape[:-1], -1)
-    if written.shape[:2] == (1, 1) or lanes.whole:
-        rows = written
-    else:
-        part = _part(lanes, buffer)
-        rows = written.reshape(-1, buffer.size)[lanes.slot] if part is None else written[part]
     index = np.clip(index, 0, buffer.size - 1)
-    got = _select(rows, index, own=True)
+    got = _select(lanes, buffer, written, index)
     return np.invert(got.reshape(*got.shape[:2], -1, access.size).all(axis=-1))
 
 
