@@ -26,6 +26,7 @@ from opencute.dialects.ptx_matrix import LdMatrixOp, MmaOp, StMatrixOp
 from opencute.dialects.tiled import GemmOp, extents
 from opencute.ir.core import Op
 from opencute.layout import Layout
+from opencute.sim.fused.products import outer as fused_outer
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.numbers.bulk import to_f32
@@ -483,12 +484,7 @@ class _Gemm:
     def _single(self, lanes: Lanes, values: Any, garbage: Any) -> tuple[Array, Taint | None]:
         m, n, k = self.uses
         a, b, c = values
-        acc = c.reshape(*c.shape[:2], n, m)
-        left = a.reshape(*a.shape[:2], k, 1, m)
-        right = b.reshape(*b.shape[:2], k, n, 1)
-        for step in range(k):
-            acc = exact_fma(left[:, :, step], right[:, :, step], acc, c.dtype)
-        out = acc.reshape(*acc.shape[:2], m * n)
+        out = _outer(lanes, (a, b, c), self.uses)
         found = [g for g in garbage if g is not None]
         if not found:
             return out, None
@@ -503,6 +499,23 @@ class _Gemm:
             g = np.broadcast_to(garbage[2].mask, (*garbage[2].mask.shape[:2], m * n))
             mask = mask | g.reshape(*g.shape[:2], n, m)
         return out, Taint(mask.reshape(*mask.shape[:2], m * n), found[0].origin)
+
+
+def _outer(lanes: Lanes, values: tuple[Array, ...], uses: tuple[int, int, int]) -> Array:
+    """Products of one thread, of vectors of m and of n elements, k times."""
+    (m, n, k), (a, b, c) = uses, values
+    if c.dtype == np.float32:
+        sizes = (k, m), (k, n), (n, m)
+        tiles = [lanes.full(v).reshape(lanes.n, *s) for v, s in zip(values, sizes, strict=True)]
+        out = fused_outer(*tiles)
+        if out is not None:
+            return out.reshape(lanes.P, lanes.Q, m * n)
+    acc = c.reshape(*c.shape[:2], n, m)
+    left = a.reshape(*a.shape[:2], k, 1, m)
+    right = b.reshape(*b.shape[:2], k, n, 1)
+    for step in range(k):
+        acc = exact_fma(left[:, :, step], right[:, :, step], acc, c.dtype)
+    return np.ascontiguousarray(acc).reshape(*acc.shape[:2], m * n)
 
 
 # ---------------------------------------------------------------------- one instruction
