@@ -50,6 +50,7 @@ __all__ = ["Operand"]
 
 _WARPS = 4
 _REMEMBERED = 64  # sets of descriptors that an operand keeps the places of
+_REMEMBERED_PARTS = 4096  # what single warps read of an operand
 _ROWS = ROWS // _WARPS
 _WIDTHS = {mode: width for width, mode in SWIZZLES.items()}
 
@@ -105,13 +106,11 @@ class _Places:
         places: of its elements, not to be written to.
         first: the least of them.
         last: the greatest.
-        cores: of the rows of core matrices, once anybody asked.
     """
 
     places: Array
     first: int
     last: int
-    cores: Array | None = None
 
 
 class Operand:
@@ -143,6 +142,7 @@ class Operand:
         units = (tile.fixed[:, None] + np.arange(tile.run)).reshape(-1)
         self.units = units.reshape(self.steps, self.uses).T  # (uses, steps)
         self.known: dict[Any, _Places] = {}
+        self.parts: dict[Any, Array] = {}
 
     def read(
         self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None
@@ -187,20 +187,26 @@ class Operand:
     def cores(
         self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None
     ) -> list[Array]:  # fmt: skip
-        """For each warp, the rows of core matrices that it reads: places in the arena, sorted.
+        """For each warp, the rows of core matrices that it reads: places in the arena, sorted; one
+        array for the same places.
 
         Raises:
             SimulationError: they are not in shared memory.
         """
-        out: list[Array] = []
         arena = lanes.run.group.arena
-        for w, block in enumerate(blocks.tolist()):
-            mine = low[w : w + 1], None if rows is None else rows[w : w + 1]
-            self.places(lanes, blocks[w : w + 1] * 0, *mine)
-            known = self._known(*mine)
-            if known.cores is None:
-                known.cores = np.unique(known.places // CORE) * CORE
-            out.append(known.cores + block * arena.stride)
+        lows = low[:, 0].tolist()
+        firsts = [None] * len(lows) if rows is None else rows.tolist()
+        out: list[Array] = []
+        for w, name in enumerate(zip(lows, firsts, blocks.tolist(), strict=True)):
+            key = (*name, arena.size, arena.stride)
+            part = self.parts.get(key)
+            if part is None:
+                if len(self.parts) >= _REMEMBERED_PARTS:
+                    self.parts.clear()
+                mine = low[w : w + 1], None if rows is None else rows[w : w + 1]
+                places = self.places(lanes, blocks[w : w + 1], *mine)
+                part = self.parts[key] = np.unique(places // CORE) * CORE
+            out.append(part)
         return out
 
     def _known(self, low: Array, rows: Array | None) -> _Places:

@@ -20,7 +20,7 @@ import numpy as np
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, OVER, SEEN
+from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, OVER, SEEN, distinct
 from opencute.sim.sync.group import WARP
 from opencute.sim.sync.shadow import (
     EVERYBODY,
@@ -282,7 +282,7 @@ class AccessCheck:
         shadow, clocks = self.shadow, self.clocks
         warps = self.slots // clocks.threads * clocks.warps + self.slots % clocks.threads // WARP
         number = self.checker.number(self.access.op)
-        for warp in np.unique(warps).tolist():
+        for warp in distinct(warps):
             mine = warps == warp
             block, inner = divmod(warp, clocks.warps)
             base = block * clocks.threads + inner * WARP
@@ -296,25 +296,23 @@ class AccessCheck:
 
     def _against_extra(self) -> None:
         """Readers that are no threads of the block: those of other blocks, and agents."""
-        parts: dict[int, tuple[Any, Array]] = {}
-        for column in self.shadow.extra.values():
-            part = parts.get(column.block)
-            if part is None:
-                part = parts[column.block] = self._part(column.block)
-            at, each = part
-            if each.size == 0 or (
-                column.who >= AGENTS and not column.flying and self._all_know(each, column)
-            ):
+        for block, columns in self.shadow.by_block.items():
+            at, each = self._part(block)
+            if not each.size:
                 continue
-            self._against_column(column, at)
+            pieces, shift = self.pieces[at], self.shadow.shift
+            reach = int(pieces.min()) << shift, (int(pieces.max()) + 1) << shift
+            for column in list(columns.values()):
+                if not (column.who >= AGENTS and self._over(reach, each, column)):
+                    self._against_column(column, at)
 
     def _part(self, block: int) -> tuple[Any, Array]:
         """What of the access is in one block's memory, and by whom; -1: all of it."""
         if block < 0 or self.clocks.blocks == 1:
-            return slice(None), np.unique(self.slots)
+            return slice(None), np.array(distinct(self.slots))
         home = self.slots // self.clocks.threads if self.away is None else self._home()
         at = np.flatnonzero(home == block)
-        return at, np.unique(self.slots[at])
+        return at, np.array(distinct(self.slots[at]), np.int64)
 
     def _against_column(self, column: Column, part: Any) -> None:
         clocks, pieces, slots = self.clocks, self.pieces[part], self.slots[part]
@@ -352,6 +350,16 @@ class AccessCheck:
             self._still_read(i, column.who, op)
         else:
             self._race(i, int(who[first]), "read", op)
+
+    def _over(self, reach: tuple[int, int], slots: Array, column: Column) -> bool:
+        """Whether threads are known to know all that a unit has read of some bytes."""
+        if not column.flying and self._all_know(slots, column):
+            return True
+        words = column.untouched(*reach)
+        return words is not None and all(
+            w < READING and self.clocks.all_know(slots, column.who, w >> 8, self.kind)
+            for w in words
+        )
 
     def _all_know(self, slots: Array, column: Column) -> bool:
         """Whether threads know all that a unit has read."""
@@ -436,7 +444,7 @@ class AccessCheck:
         if self.blocks is None or self.clocks.blocks == 1:
             block = self.slots if self.clocks.blocks > 1 else self.slots[:1]
             self.blocks = (block + self.first) // self.clocks.threads
-        shadow.blocks.update(np.unique(self.blocks).tolist())
+        shadow.blocks.update(distinct(np.ravel(self.blocks)))
 
     def _remember_beside(self, before: Array, mine: Array) -> None:
         """Readers of what others have read before, or read now."""

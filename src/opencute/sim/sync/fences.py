@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import BLOCK, OVER, THREAD, WARPS, Clocks, Times, as_kind, key
+from opencute.sim.sync.clocks import BLOCK, OVER, THREAD, WARPS, Clocks, Times, as_kind, distinct, key
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
@@ -35,6 +35,9 @@ def reach(scope: str, default: int = EVERYBODY) -> int:
 
 def merge(into: Times, times: Times) -> None:
     """Add what is known to something known."""
+    if not into:
+        into.update(times)
+        return
     for k, t in times.items():
         if t > into.get(k, 0):
             into[k] = t
@@ -83,7 +86,7 @@ class Fences:
         out: Times = {}
         if not self.any[far]:
             return out
-        for block in np.unique(slots // self.clocks.threads).tolist():
+        for block in distinct(slots // self.clocks.threads):
             mine = slots[slots // self.clocks.threads == block]
             mine = mine[self.times[far, mine] > 0]
             if mine.size:
@@ -97,13 +100,13 @@ class Fences:
         times = self.times[far, start : start + threads]
         inner = np.arange(threads)
         known = times <= clocks.floor[slots].max()
-        for warp in np.unique(slots % threads // WARP).tolist():
+        for warp in distinct(slots % threads // WARP):
             near = clocks.near[slots[slots % threads // WARP == warp]].max()
             known |= (inner // WARP == warp) & (times <= near)
         known[slots - start] = True
         times = np.where(known, times, 0)
         number = clocks.first_block + block
-        for warp in np.unique(inner[times > 0] // WARP).tolist():
+        for warp in distinct(inner[times > 0] // WARP):
             each = times[warp * WARP : (warp + 1) * WARP]
             if each.min():
                 merge(out, {key(WARPS, number * warps + warp): int(each.min())})
