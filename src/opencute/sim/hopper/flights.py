@@ -32,7 +32,7 @@ from opencute.sim.sync.clocks import AGENT, AGENTS, FREED, SEEN, Clocks, key
 from opencute.sim.sync.shadow import FOREIGN, PENDING, READING, TIME, WHO, first_of_each
 from opencute.sim.values import Array
 
-__all__ = ["Flight", "check_read", "known_words", "start"]
+__all__ = ["Flight", "check_read", "known_words", "read_at_once", "start"]
 
 
 class Flight:
@@ -121,6 +121,20 @@ def check_read(
         RaceError: something is not ordered, or not fenced.
     """
     _AgentCheck(checker, "read", op, run, slot, buffer, places, width, agent).check()
+
+
+def read_at_once(
+    checker: Checker, op: Op, lanes: Any, buffer: Any, places: Array, mask: Any, width: int,
+    agent: int,
+) -> Flight | None:  # fmt: skip
+    """Lanes start one unit that reads global memory, for each of them; None: somebody has written
+    there, so each of them has to be checked."""
+    shadow = checker.shadow(buffer)
+    access = SimpleNamespace(op=op, width=width, order=None)
+    check = AccessCheck(checker, lanes, access, "read", buffer, places, mask, shadow, 0)
+    if not check.read_unwritten():
+        return None
+    return Flight(checker, agent, "read", shadow, check.pieces[:0], op, lanes.run, buffer)
 
 
 class _AgentCheck(AccessCheck):

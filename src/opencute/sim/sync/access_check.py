@@ -145,6 +145,14 @@ class AccessCheck:
             self._against_extra()
         self._remember_writers()
 
+    def read_unwritten(self) -> bool:
+        """Remember a read of global memory, if nobody has written there; tells whether."""
+        if self.pieces.size:
+            if self._words(self.shadow.writer).any():
+                return False
+            self._remember_readers()
+        return True
+
     # ------------------------------------------------------------------ writers
     def _mine(self) -> Array:
         mine = self.slots + (self.first + self.time + (self.strength << STRENGTH))
@@ -364,6 +372,12 @@ class AccessCheck:
     def _all_know(self, slots: Array, column: Column) -> bool:
         """Whether threads know all that a unit has read."""
         aware = column.known_by(self.clocks.floor.size, self.kind)
+        if slots.size == 1:
+            slot, clocks = int(slots[0]), self.clocks
+            if not aware[slot]:
+                row = clocks.rows[clocks.row[slot]]
+                aware[slot] = row.knows(clocks, column.who, self.kind) >= column.latest
+            return bool(aware[slot])
         if aware[slots].all():
             return True
         known = self.clocks.all_know(slots, column.who, column.latest, self.kind)
