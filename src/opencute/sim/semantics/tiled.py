@@ -31,6 +31,7 @@ from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.numbers.bulk import to_f32
 from opencute.sim.numbers.exact import fma as exact_fma
+from opencute.sim.numbers.words import WORDS, together
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.tile_access import TileAccess, tile_pointer
 from opencute.sim.sync.async_copies import copies_of
@@ -371,18 +372,35 @@ def _to_registers(layout: Layout, shape: tuple[int, int], uses: tuple[int, int])
     return (row * (second * shape[1]) + column).reshape(WARP, -1)
 
 
+@lru_cache(maxsize=512)
+def _words_from(make: Any, layout: Layout, shape: tuple[int, int], uses: tuple[int, int],
+                grain: int) -> tuple[int, Array]:  # fmt: skip
+    """What `make` gives, as words of up to so many elements that stay together."""
+    index = make(layout, shape, uses)
+    grain = together(index, grain)
+    return grain, np.ascontiguousarray(index[..., ::grain] // grain)
+
+
+def _taken(values: Array, make: Any, *tile: Any) -> Array:
+    """For each warp the elements that `make` names, several at once where they stay together."""
+    flat, dtype = values.reshape(values.shape[0], -1), values.dtype
+    grain, index = _words_from(make, *tile, max(8 // dtype.itemsize, 1))
+    if grain == 1:
+        return flat.take(index, axis=1)
+    words = np.ascontiguousarray(flat).view(WORDS[dtype.itemsize * grain])
+    return words.take(index, axis=1).view(dtype)
+
+
 def matrix_of(rows: Array, layout: Layout, shape: tuple[int, int], uses: tuple[int, int]) -> Array:
     """Registers as matrices: (warps, uses[0] * shape[0], uses[1] * shape[1])."""
-    flat = rows.reshape(rows.shape[0], -1)
-    return flat.take(_from_registers(layout, shape, uses), axis=1)
+    return _taken(rows, _from_registers, layout, shape, uses)
 
 
 def registers_of(
     matrix: Array, layout: Layout, shape: tuple[int, int], uses: tuple[int, int]
 ) -> Array:
     """The inverse of `matrix_of`: (warps, 32, values)."""
-    flat = matrix.reshape(matrix.shape[0], -1)
-    return flat.take(_to_registers(layout, shape, uses), axis=1)
+    return _taken(matrix, _to_registers, layout, shape, uses)
 
 
 def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, int]) -> Array:
@@ -390,8 +408,8 @@ def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, 
     m, n, k = atom.mnk
     um, un, uk = uses
     _, ta, tb, tc = atom.types
-    left = matrix_of(numbers_of(a, ta), atom.a, (m, k), (um, uk))
-    right = matrix_of(numbers_of(b, tb), atom.b, (n, k), (un, uk)).swapaxes(1, 2)
+    left = numbers_of(matrix_of(a, atom.a, (m, k), (um, uk)), ta)
+    right = numbers_of(matrix_of(b, atom.b, (n, k), (un, uk)), tb).swapaxes(1, 2)
     if tc == "f16":  # each instruction rounds
         out = sum_of_products(left, right, matrix_of(c, atom.c, (m, n), (um, un)), tc, k)
         return registers_of(out, atom.c, (m, n), (um, un))
