@@ -188,7 +188,7 @@ class _AgentCheck(AccessCheck):
         """It is under way."""
         shadow, number = self.shadow, self.checker.number(self.access.op)
         if self.verb == "write":
-            shadow.foreign = True
+            shadow.foreign = shadow.has_writers = True
             shadow.writer[self.pieces] = PENDING + FOREIGN + self.agent
             shadow.write_op[self.pieces] = number
         elif shadow.columns:

@@ -192,6 +192,8 @@ class Shadow:
         # Of shared memory: time << 32 | operation.
         self.last_read = np.zeros(n, np.int64 if columns else np.int32)
         self.reader = np.zeros((max(columns, 1), n), np.int64)
+        self.touched = self.has_writers = self.has_readers = False
+        """Whether anybody has used the memory, written there, read there (not as a unit)."""
         self.blocks: set[int] = set()
         self.foreign = False
         self.extra: dict[int, Column] = {}
@@ -217,13 +219,17 @@ class Shadow:
         at = first_of_each(words)
         return None if at is None else words[at].tolist()
 
+    def fit(self, places: Array, width: int) -> None:
+        """See that runs of `width` bytes are whole pieces."""
+        low = int(np.bitwise_or.reduce(places, axis=None)) | width if places.size else width
+        if low & ((1 << self.shift) - 1):
+            self._refine(low & -low)
+        self.touched = True
+
     def pieces(self, places: Array, width: int) -> Array:
         """Numbers of the pieces that runs of `width` bytes touch, on a further axis."""
+        self.fit(places, width)
         grain = 1 << self.shift
-        low = int(np.bitwise_or.reduce(places, axis=None)) | width if places.size else width
-        if low & (grain - 1):
-            self._refine(low & -low)
-            grain = 1 << self.shift
         first = places >> self.shift
         count = width // grain
         return first[..., None] if count == 1 else first[..., None] + np.arange(count)
@@ -232,7 +238,12 @@ class Shadow:
         """Cut the pieces smaller."""
         factor = (1 << self.shift) // grain
         for name in ("writer", "write_op", "last_read", "reader"):
-            setattr(self, name, np.repeat(getattr(self, name), factor, axis=-1))
+            words = getattr(self, name)
+            if self.touched:
+                words = np.repeat(words, factor, axis=-1)
+            else:
+                words = np.zeros((*words.shape[:-1], words.shape[-1] * factor), words.dtype)
+            setattr(self, name, words)
         for column in self.extra.values():
             column.refine(factor)
         self.shift = grain.bit_length() - 1
