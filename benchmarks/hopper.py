@@ -138,14 +138,17 @@ def products(options):
 
 
 def narrow(options):
-    """Products of e4m3, into 16 bits."""
+    """Products of e4m3, into 16 bits: of normal numbers, and of those of published examples."""
     one = torch.ones((), device="cuda")
-    for size in (4096, 8192):
+    for size, data in ((4096, "normal"), (8192, "normal"), (8192, "integers")):
         a, b = (x.to(torch.float8_e4m3fn) for x in matrices(size, size, size, torch.float32))
+        if data == "integers":  # of -2 to 2: less power, a higher clock
+            a, b = (torch.randint_like(x.float(), -2, 3).to(x.dtype) for x in (a, b.T))
+            b = b.T
         like = torch.empty(size, size, device="cuda", dtype=torch.bfloat16)
         for fast in (True, False):
             yield compare(
-                f"gemm e4m3 {size} {'one' if fast else 'two'} accumulators",
+                f"gemm e4m3 {size} {data} {'one' if fast else 'two'} accumulators",
                 lambda o, a=a, b=b, f=fast: torch._scaled_mm(
                     a, b, one, one, out_dtype=o.dtype, use_fast_accum=f, out=o
                 ),

@@ -1,9 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""A pointer argument may promise less than the compiled function counts on, if its address keeps
-that anyway."""
+"""Bare addresses: a pointer argument may promise less than the compiled function counts on, if its
+address keeps that anyway; the memory behind it may lie in several mappings."""
 
 from __future__ import annotations
+
+import mmap
+import sys
 
 import numpy as np
 import pytest
@@ -41,3 +44,17 @@ def test_what_an_address_keeps_counts():
         with pytest.raises(ArgumentError) as e:
             compiled(x, odd, 3)
         assert e.value.code == "OC2131"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/maps and MADV_DONTDUMP")
+def test_memory_goes_on_in_the_next_mapping():
+    """The system splits an array's mapping where pages are treated differently."""
+    pages = mmap.mmap(-1, 4 * mmap.PAGESIZE)
+    pages.madvise(mmap.MADV_DONTDUMP, 2 * mmap.PAGESIZE)  # from here on
+    data = np.frombuffer(pages, np.float32)
+    middle = data.size // 2
+    with KNOBS.override(target="sim"):
+        x = from_dlpack(np.zeros(4, np.float32))
+        p = make_ptr(cutlass.Float32, data.ctypes.data + 4 * middle - 8, cute.AddressSpace.gmem)
+        host(x, p, 7)
+    assert data[middle - 3 : middle + 3].tolist() == [0, 7, 7, 7, 7, 0]

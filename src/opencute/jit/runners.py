@@ -220,18 +220,27 @@ def _window(p: ExternalPointer) -> Any:
     """What a bare address points to: the memory that the system has mapped from there on.
 
     Nobody says how long the caller's array is, so that only accesses outside of the mapping are
-    found, and never crash the process.
+    found, and never crash the process. An array may lie in several mappings, each of which goes on
+    where the one before ends: the system splits them where pages are of different kinds.
     """
+    end = None
+    writable = False
     for line in _mappings():
         span, rights = line.split()[:2]
-        first, end = (int(part, 16) for part in span.split("-"))
-        if first <= p.address < end and rights.startswith("r"):
-            name = f"the memory at {p.address:#x}"
-            buffer = Buffer.from_address(
-                p.address, end - p.address, name, owner=p, read_only="w" not in rights
-            )
-            return buffer.pointer(0)
-    return p.address
+        first, last = (int(part, 16) for part in span.split("-"))
+        if end is None:
+            if first <= p.address < last and rights.startswith("r"):
+                end, writable = last, "w" in rights
+        elif first == end and rights.startswith("r") and ("w" in rights) == writable:
+            end = last
+        else:
+            break
+    if end is None:
+        return p.address
+    name = f"the memory at {p.address:#x}"
+    return Buffer.from_address(
+        p.address, end - p.address, name, owner=p, read_only=not writable
+    ).pointer(0)
 
 
 def _mappings() -> list[str]:

@@ -33,6 +33,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> None:
         (np.float16, 512, ClusterRows(32, 8, 2, 2)),
         (ml_dtypes.bfloat16, 1056, ClusterRows(32, 8, 4, 1)),  # parts of 264: a warp has some less
         (np.float32, 400, ClusterRows(64, 4, 2, 3)),  # parts of 200: a warp has none of the last
+        (np.float16, 1000, ClusterRows(64, 8, 1, 2)),  # a block by itself
     ],
 )
 def test_forward(checked, clusters, random, close, dtype: Any, n: int, config: Any) -> None:

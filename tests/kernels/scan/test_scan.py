@@ -121,7 +121,7 @@ def test_faults_in_looking_back_are_found(checked, random, monkeypatch, planted,
 def test_tiles_below_each_other_give_the_same_bits_in_any_order(
     checked, random, close, exclusive
 ) -> None:
-    x = random((2, 300, 36), np.float32)  # 5 tiles of each of two blocks side by side
+    x = random((2, 600, 36), np.float32)  # 3 tiles of each of two blocks side by side
     first = cumsum(x, 1, exclusive=exclusive)
     close(first, reference.cumsum(x, 1, exclusive=exclusive), 500)
     for seed in (1, 2):
@@ -131,10 +131,10 @@ def test_tiles_below_each_other_give_the_same_bits_in_any_order(
 
 @t0
 def test_infinities_stay_in_their_column(checked) -> None:
-    x = np.zeros((200, 8), np.float16)
-    x[199, 3] = x[70, 5] = np.inf  # the last row, which threads below it repeat
+    x = np.zeros((600, 8), np.float16)
+    x[599, 3] = x[70, 5] = np.inf  # the last row, which threads below it repeat
     want = np.zeros_like(x)
-    want[199, 3] = np.inf
+    want[599, 3] = np.inf
     want[70:, 5] = np.inf
     np.testing.assert_array_equal(cumsum(x, 0), want)
 
@@ -159,7 +159,7 @@ def test_faults_across_are_found(checked, random, monkeypatch, planted, fault) -
     monkeypatch.setattr(interface, "scan_across_tiles", module.scan_across_tiles)
     monkeypatch.setattr(interface, "AcrossTiles", module.AcrossTiles)
     with pytest.raises(OpenCuTeError, match="OC34"):
-        cumsum(random((200, 8), np.float16), 0)
+        cumsum(random((600, 8), np.float16), 0)
 
 
 @t2

@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from opencute.base.errors import ArgumentError
+from opencute.base.interned import interned
 from opencute.kernels.arrays import (
     empty_like,
     floating,
@@ -89,12 +90,26 @@ def _scan_along(x: Any, out: Any, exclusive: bool) -> None:
         scan_along(x, out, how, exclusive)
 
 
+def _across_tiles(x: Any, outer: int, inner: int, most: int) -> AcrossTiles:
+    """Tiles of 16 to 32 KiB, narrow and long where few of them are side by side.
+
+    Args:
+        most: elements that a thread may move at once.
+    """
+    bytes_each = item_bits(x) // 8
+    vec = min(most, 8 // bytes_each)
+    while vec * bytes_each > 4 and outer * -(-inner // (32 * vec)) < 16:
+        vec //= 2
+    few = outer * -(-inner // (32 * vec)) <= 16
+    return interned(AcrossTiles(vec, 8, min(128 // bytes_each // vec, 32), 16 if few else 8))
+
+
 def _scan_across(x: Any, out: Any, exclusive: bool) -> None:
     vec = _vec(x, out)
     outer, n, inner = (int(s) for s in x.shape)
     vectors = inner // vec
-    how, shared = Across(32 * min(-(-vectors // 32), 4), vec), AcrossTiles(vec)
-    blocks, tiles = outer * -(-vectors // 32), -(-n // shared.rows)
+    how, shared = Across(32 * min(-(-vectors // 32), 4), vec), _across_tiles(x, outer, inner, vec)
+    blocks, tiles = outer * -(-inner // shared.columns), -(-n // shared.rows)
     # Blocks that go down all rows are too few to fill the device.
     few = outer * -(-vectors // how.threads) < 2 * multiprocessors(x)
     if few and tiles > 1 and blocks * tiles < 1 << 31:

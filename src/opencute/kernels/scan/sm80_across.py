@@ -40,11 +40,13 @@ class AcrossTiles:
         vec: neighbouring elements that a thread moves at once; divides the rows, at most `warps`.
         warps: warps of a block, one below the other.
         reps: rows of a thread.
+        seen: tiles above that a tile looks back at, at once.
     """
 
     vec: int
     warps: int = 8
     reps: int = 8
+    seen: int = 8
 
     @property
     def threads(self) -> int:
@@ -63,8 +65,14 @@ class AcrossTiles:
 
 
 @cute.jit
-def _look_back(words: Any, tile: Any, own: Any, apart: cutlass.Constexpr[int]):
+def _look_back(
+    words: Any, tile: Any, own: Any, apart: cutlass.Constexpr[int], seen: cutlass.Constexpr[int]
+):
     """The sum of a column above a tile; leaves that up to the tile's end for those below.
+
+    All of the `seen` tiles above are read at once, until one of them knows the sum up to its end
+    and those between at least their own. The farthest does sooner or later, as tiles are given out
+    in order.
 
     Args:
         words: what the first tile leaves of this column; those of the next are `apart` further.
@@ -73,24 +81,34 @@ def _look_back(words: Any, tile: Any, own: Any, apart: cutlass.Constexpr[int]):
     before = cutlass.Float32(0.0)
     if tile > 0:
         cute.arch.store(words + tile * apart, word_of(own, OF_TILE), sem="relaxed", scope="gpu")
-        at = tile - 1
-        found = cute.arch.load(words + at * apart, cutlass.Int64, sem="relaxed", scope="gpu")
-        while cutlass.Int32(found >> 32) != UP_TO_END:
-            if found != 0:
-                at = at - 1
-            found = cute.arch.load(words + at * apart, cutlass.Int64, sem="relaxed", scope="gpu")
-        before = cutlass.Int32(found).bitcast(cutlass.Float32)
-        for i in range(at + 1, tile):
-            # It may have come further since.
-            found = cute.arch.load(words + i * apart, cutlass.Int64, sem="relaxed", scope="gpu")
-            number = cutlass.Int32(found).bitcast(cutlass.Float32)
-            if cutlass.Int32(found >> 32) != UP_TO_END:
+        found = _read(words, tile, apart, seen)
+        while not _known(found):
+            found = _read(words, tile, apart, seen)
+        for i in cutlass.range_constexpr(seen - 1, -1, -1):
+            # A farther one that is not there yet is behind one that knows the sum up to its end.
+            number = cutlass.Int32(found[i]).bitcast(cutlass.Float32)
+            if cutlass.Int32(found[i] >> 32) != UP_TO_END:
                 number = before + number
             before = number
     cute.arch.store(
         words + tile * apart, word_of(before + own, UP_TO_END), sem="relaxed", scope="gpu"
     )
     return before
+
+
+def _read(words: Any, tile: Any, apart: int, seen: int) -> tuple[Any, ...]:
+    """What the tiles above have left, nearest first; the first tile again where there are fewer."""
+    places = (words + cutlass.max(tile - 1 - i, 0) * apart for i in range(seen))
+    return tuple(cute.arch.load(p, cutlass.Int64, sem="relaxed", scope="gpu") for p in places)
+
+
+def _known(found: tuple[Any, ...]) -> Any:
+    """Whether a tile knows the sum up to its end, and those before it in `found` their own."""
+    known = cutlass.Boolean(False)
+    for word in reversed(found):
+        kind = cutlass.Int32(word >> 32)
+        known = (kind == UP_TO_END) | (known & (kind != 0))
+    return known
 
 
 def _columns(t: Any, outer: Any, column: Any, how: AcrossTiles) -> Any:
@@ -146,7 +164,8 @@ def _across_tiles(
         total = cutlass.Float32(0.0)
         for w in cutlass.range_constexpr(how.warps):
             total = total + parts[thread, w]
-        start[thread] = _look_back(gState[block, None].iterator + thread, tile, total, how.columns)
+        words = gState[block, None].iterator + thread
+        start[thread] = _look_back(words, tile, total, how.columns, how.seen)
     cute.arch.sync_threads()
     cute.autovec_copy(cute.local_tile(start, (how.vec,), (lane,)), carry)
     for w in range(warp):

@@ -3,7 +3,8 @@
 """Numbers that the warps of a cluster tell each other, again and again, without its barrier.
 
 Each warp writes its numbers to all blocks, asynchronously; they count their bytes on an mbarrier of
-the block that they come to. Nobody waits for anything but that::
+the block that they come to (of a block without others, its warps count). Nobody waits for anything
+but that::
 
     exchange = Exchange(warps=8, blocks=4, numbers=2)
     exchange.begin()                       # one thread, once; the blocks meet afterwards
@@ -66,7 +67,7 @@ class Exchange:
     def begin(self) -> None:
         """Make the barriers; for one thread, which executes a fence for them afterwards."""
         for i in range(self.sets):
-            cute.arch.mbarrier_init(self.bars + i, 1)
+            cute.arch.mbarrier_init(self.bars + i, self.warps if self.blocks == 1 else 1)
 
     def tell(self, turn: Any, values: tuple[Any, ...], rank: Any, thread: Any) -> None:
         """Send a warp's numbers, the same in all of its lanes, to all blocks.
@@ -97,15 +98,19 @@ class Exchange:
 def _tell(
     exchange: cutlass.Constexpr[Exchange], at: Any, values: Any, rank: Any, thread: Any
 ) -> None:
-    size = 4 * exchange.numbers * exchange.warps * exchange.blocks
-    bar = exchange.bars + at
-    if thread == 0:
+    bar, lane = exchange.bars + at, thread % 32
+    if thread == 0 and exchange.blocks > 1:
+        size = 4 * exchange.numbers * exchange.warps * exchange.blocks
         cute.arch.mbarrier_arrive_and_expect_tx(bar, size)
     cute.arch.sync_warp()  # what any lane has read, it has read before its warp tells
-    lane = thread % 32
     if lane < exchange.blocks:
-        place = exchange.slots[None, thread // 32 * exchange.blocks + rank, at].iterator
-        store_async(place, values, bar, lane)
+        place = exchange.slots[None, thread // 32 * exchange.blocks + rank, at]
+        if cutlass.const_expr(exchange.blocks == 1):
+            for i, value in enumerate(values):
+                place[i] = value
+            cute.arch.mbarrier_arrive(bar)
+        else:
+            store_async(place.iterator, values, bar, lane)
 
 
 @cute.jit
