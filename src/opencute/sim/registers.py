@@ -151,7 +151,7 @@ def _grid(buffer: RowBuffer, dtype: np.dtype[Any]) -> Array:
 def _touch(buffer: RowBuffer, access: Any, lanes: Lanes, where: Pattern | Array, verb: str) -> None:
     """Ask the guard of registers that asynchronous units use."""
     if buffer.guard is not None:
-        index = where.index if type(where) is Pattern else where
+        index = where.index if isinstance(where, Pattern) else where
         buffer.guard.touch(access, lanes, index, verb)
 
 
@@ -190,7 +190,7 @@ def _progression(numbers: Array) -> Any:
 
 def _select(lanes: Lanes, buffer: RowBuffer, grid: Array, where: Pattern | Array) -> Array:
     """Items of each lane's row; a copy unless they are those of a value."""
-    if type(where) is not Pattern:
+    if not isinstance(where, Pattern):
         return _each(lanes, buffer, grid, where)
     if lanes.whole or grid.shape[:2] == (1, 1):
         return _owned(where.take(grid), buffer, grid)
@@ -245,7 +245,7 @@ def read_where(
 
 
 def _covers(buffer: RowBuffer, where: Pattern | Array) -> bool:
-    if type(where) is not Pattern or where.span is None:
+    if not isinstance(where, Pattern) or where.span is None:
         return False
     return where.low == 0 and where.high == buffer.size
 
@@ -292,7 +292,7 @@ def _store(
     lanes: Lanes, buffer: RowBuffer, where: Pattern | Array, value: Array, dtype: Any
 ) -> None:
     rows = buffer.items(dtype)
-    if type(where) is not Pattern:
+    if not isinstance(where, Pattern):
         rows[lanes.slot[..., None], where] = value
         return
     cut = _ALL if lanes.whole else _cut(lanes, buffer)
@@ -338,7 +338,7 @@ def write_where(
     """As `write`, for the lanes x runs in `mask`."""
     where = _checked(access, lanes, buffer, offset, starts, "write", mask)
     _touch(buffer, access, lanes, where, "write")
-    index = where.index if type(where) is Pattern else where
+    index = where.index if isinstance(where, Pattern) else where
     each = np.broadcast_to(
         np.repeat(mask, access.run, axis=2), (lanes.P, lanes.Q, mask.shape[2] * access.run)
     )
@@ -376,7 +376,7 @@ def _set_written(
     """Mark elements as written (`clean` may be an array over lanes and elements)."""
     _merged(buffer)
     written = buffer.written
-    if type(where) is not Pattern:
+    if not isinstance(where, Pattern):
         places = ((where << access.shift)[..., None] + np.arange(access.size)).reshape(
             *where.shape[:-1], -1
         )
@@ -430,11 +430,11 @@ def spoil(
 ) -> None:
     """Mark what a value with a taint was written to."""
     pattern = _pattern(access, offset, starts)
-    where = _places(access, offset, starts) >> access.shift if pattern is None else pattern
-    if type(where) is not Pattern and where.ndim == 1:
+    where: Pattern | Array = pattern or _places(access, offset, starts) >> access.shift
+    if not isinstance(where, Pattern) and where.ndim == 1:
         where = Pattern(where, access.size)
     mask = taint.mask if taint.mask.ndim == 3 else taint.mask[..., None]
-    count = where.n if type(where) is Pattern else where.shape[-1]
+    count = where.n if isinstance(where, Pattern) else where.shape[-1]
     clean = np.broadcast_to(~mask, (lanes.P, lanes.Q, count))
     if buffer.written is None:
         buffer.written, buffer.done = np.ones((1, 1, buffer.size), np.bool_), None

@@ -215,7 +215,9 @@ _COUNT = """
   %total = load i64, ptr %acc
   ret i64 %total
 """
-_LOOK = _WRITER + """
+_LOOK = (
+    _WRITER
+    + """
   %lptr = getelementptr inbounds i64, ptr %read, i64 %piece
   %lr = load i64, ptr %lptr
   %x0 = load i64, ptr %last
@@ -223,8 +225,13 @@ _LOOK = _WRITER + """
   store i64 %x1, ptr %last
   br label %next
 """
+)
 # Another lane's word of this time, where this operation has read last: both have.
-_MARK = _WARP + "---\n" + _WRITER + """
+_MARK = (
+    _WARP
+    + "---\n"
+    + _WRITER
+    + """
   %lptr = getelementptr inbounds i64, ptr %read, i64 %piece
   %before = load i64, ptr %lptr
   store i64 %stamp, ptr %lptr
@@ -242,18 +249,26 @@ _MARK = _WARP + "---\n" + _WRITER + """
   store i64 %new, ptr %rptr
   br label %next
 """
+)
 _ME = """
   %me = add i64 %slot, %first
   %mine = add i64 %me, %word
 """
-_CLAIM = _ME + "---\n" + """
+_CLAIM = (
+    _ME
+    + "---\n"
+    + """
   %wptr = getelementptr inbounds i64, ptr %writer, i64 %piece
   store i64 %mine, ptr %wptr
   %iptr = getelementptr inbounds i32, ptr %ops, i64 %piece
   store i32 %op, ptr %iptr
   br label %next
 """
-_LOST = _ME + "---\n" + """
+)
+_LOST = (
+    _ME
+    + "---\n"
+    + """
   %wptr = getelementptr inbounds i64, ptr %writer, i64 %piece
   %found = load i64, ptr %wptr
   %differs = icmp ne i64 %found, %mine
@@ -263,6 +278,7 @@ _LOST = _ME + "---\n" + """
   store i64 %a1, ptr %acc
   br label %next
 """
+)
 # A word is time << 33 | level << 31 | strength << 29 | who.
 _READER = """
   %level0 = lshr i64 %b, 31
@@ -293,7 +309,10 @@ _BLOCK = """
   %fptr = getelementptr inbounds i64, ptr %floors, i64 %slot
   %floor = load i64, ptr %fptr
 """
-_STRANGE = _BLOCK + "---\n" + """
+_STRANGE = (
+    _BLOCK
+    + "---\n"
+    + """
   %wptr = getelementptr inbounds i64, ptr %writer, i64 %piece
   %w = load i64, ptr %wptr
   %none = icmp eq i64 %w, 0
@@ -312,19 +331,26 @@ look:
   %nobody = icmp eq i64 %b, 0
   br i1 %nobody, label %next, label %somebody
 somebody:
-""" + _READER.format(own="next", else_="bad") + """
+"""
+    + _READER.format(own="next", else_="bad")
+    + """
 bad:
   %a0 = load i64, ptr %acc
   %a1 = add i64 %a0, 1
   store i64 %a1, ptr %acc
   br label %next
 """
-_BESIDE = _BLOCK + """
+)
+_BESIDE = (
+    _BLOCK
+    + """
   %s0 = shl i64 %strength, 29
   %m0 = add i64 %me, %time
   %mine = add i64 %m0, %s0
   %wideblock = or i64 %block, 2147483648
-""" + "---\n" + """
+"""
+    + "---\n"
+    + """
   %iptr = getelementptr inbounds i32, ptr %read, i64 %piece
   store i32 %op, ptr %iptr
   %rptr = getelementptr inbounds i64, ptr %reader, i64 %piece
@@ -332,7 +358,9 @@ _BESIDE = _BLOCK + """
   %nobody = icmp eq i64 %b, 0
   br i1 %nobody, label %set, label %somebody
 somebody:
-""" + _READER.format(own="set", else_="wide") + """
+"""
+    + _READER.format(own="set", else_="wide")
+    + """
 set:
   store i64 %mine, ptr %rptr
   br label %next
@@ -347,6 +375,7 @@ wide:
   store i64 %v1, ptr %rptr
   br label %next
 """
+)
 _PTR = "ptr noalias %"
 _TEXT = "\n".join((
     "declare i64 @llvm.smax.i64(i64, i64)",

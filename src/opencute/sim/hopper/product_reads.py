@@ -19,8 +19,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from opencute.ir.core import Op
 from opencute.sim.hopper.flights import check_read, known_words
 from opencute.sim.lanes import Lanes

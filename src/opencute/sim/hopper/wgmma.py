@@ -118,9 +118,7 @@ class _Places:
         """How to read elements of a size there."""
         if self._words is None:
             index = self.places // size
-            along, across = (
-                together(x, 16 // size) for x in (index, index.swapaxes(1, 2))
-            )
+            along, across = (together(x, 16 // size) for x in (index, index.swapaxes(1, 2)))
             turned = across > along
             index, grain = index.swapaxes(1, 2) if turned else index, max(along, across)
             words = np.ascontiguousarray(index[..., ::grain] // grain)

@@ -13,7 +13,6 @@ an error that names both lines, if nothing orders the two; the shadow with this 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -163,18 +162,20 @@ class AccessCheck:
 
     def _walked(self) -> bool:
         """Let native loops do it, as far as no more than a look at each word is needed."""
-        lanes, shadow, shared = self.lanes, self.shadow, self.shadow.columns > 0
+        shadow, shared = self.shadow, self.shadow.columns > 0
         if self.verb == "update" or (not shared and self.strength):
             return False
         if self.verb == "read" and not shared and self.clocks.row.any():
             return False  # readers may know each other in more ways
         if self.lanes.n * self.offsets.shape[2] * (self.access.width >> shadow.shift) < FEWEST:
             return False
-        offsets, who = self.offsets, self._who()
+        offsets, (slots, inner, blocks) = self.offsets, self._who()
         if self.mask is not None:
             offsets = np.broadcast_to(offsets, self.shape)[self.mask]
-            who = [np.broadcast_to(x[..., None], self.shape)[self.mask] for x in who]
-        walk = Walk(offsets, *who, self.access.width, shadow.shift)
+            slots, inner, blocks = (
+                np.broadcast_to(x[..., None], self.shape)[self.mask] for x in (slots, inner, blocks)
+            )
+        walk = Walk(offsets, slots, inner, blocks, self.access.width, shadow.shift)
         if not walk.worth:
             return False
         if self.verb == "read":
@@ -208,7 +209,7 @@ class AccessCheck:
         if shadow.extra:
             self._against_extra()
 
-    def _who(self) -> Sequence[Array]:
+    def _who(self) -> tuple[Array, Array, Array]:
         """Of the lanes: their numbers, those within their blocks, and the blocks' in the launch."""
         known = self.lanes.cache.get("who")
         if known is None:

@@ -18,7 +18,17 @@ from __future__ import annotations
 import numpy as np
 
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import BLOCK, OVER, THREAD, WARPS, Clocks, Times, as_kind, distinct, key
+from opencute.sim.sync.clocks import (
+    BLOCK,
+    OVER,
+    THREAD,
+    WARPS,
+    Clocks,
+    Times,
+    as_kind,
+    distinct,
+    key,
+)
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
