@@ -94,9 +94,9 @@ def take_off(
         parts = [each[w] for each in cores]
         four = tuple(p for each in cores for p in each[w - w % 4 : w - w % 4 + 4])
         name = tuple(map(id, four))  # those of a warpgroup, as a rule, read what one unit wrote
-        found = words.get(name, ())
-        if found == ():
-            found = words[name] = shadow.few_writers(name, four, CORE)
+        if name not in words:
+            words[name] = shadow.few_writers(name, four, CORE)
+        found = words[name]
         if found is None or not known_words(clocks, first, found):
             for part in parts:
                 check_read(checker, op, run, first, whole, part, CORE, agent)
