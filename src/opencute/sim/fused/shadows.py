@@ -400,6 +400,6 @@ LOOPS = Compiled(
         "claim": _WALK + "ppiii", "lost": _WALK + "pii", "strange": _WALK + "pppiipi",
         "beside": _WALK + "pppiipiii",
     },
-    patience=1 << 21,
+    patience=1 << 22,
 )  # fmt: skip
 """The native functions."""
