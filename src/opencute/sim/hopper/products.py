@@ -207,9 +207,10 @@ class Products:
         """What the warpgroups of its lanes, of one or more blocks, have read for it."""
         if not self.reads:
             return []
-        pairs = np.stack([self.party(one.lanes).ravel(), one.numbers.ravel()], axis=1)
-        each = np.unique(pairs, axis=0).tolist()
-        return [f for party, number in each for f in self.reads.get((party, number), ())]
+        words = self.party(one.lanes).ravel() << 32 | one.numbers.ravel()
+        words = words[np.append(True, words[1:] != words[:-1])]  # threads come in order
+        names = [(word >> 32, word & 0xFFFFFFFF) for word in sorted(set(words.tolist()))]
+        return [f for name in names for f in self.reads.get(name, ())]
 
     def _split(self, chosen: Callable[[_Started], Array]) -> None:
         """Cut what is chosen for some of its lanes only."""
