@@ -113,7 +113,11 @@ def _clean(c: Any) -> Any:
     if isinstance(c, slice):
         if c == slice(None):
             return None
-        raise LayoutError("only full slices select a mode", code="OC1354", found=c)
+        raise LayoutError(
+            "only full slices select a mode", code="OC1354", found=c,
+            hint="a part is a tile: cute.local_tile(x, (4,), (i,)) has elements 4 i to 4 i + 3; "
+            "cute.domain_offset((i,), x) begins at any element",
+        )  # fmt: skip
     c = number_in(c)
     if isinstance(c, Numeric):
         if c.dtype.is_float:

@@ -681,7 +681,8 @@ class AccessCheck:
 
     def _hint(self, mine: int, who: int) -> str:
         threads = self.clocks.threads
-        if who < 0 or mine // threads != who // threads:
+        alone = self.lanes.run.grid == (1, 1, 1)  # whoever it is, it is in the same block
+        if (who < 0 and not alone) or (who >= 0 and mine // threads != who // threads):
             if self.shadow.columns:
                 return (
                     "threads of a cluster are ordered by cluster_arrive() and cluster_wait(), or "
@@ -693,7 +694,7 @@ class AccessCheck:
                 "threads of different blocks are ordered by a release (or a fence and an atomic "
                 "store) that the other one acquires, or by another launch"
             )
-        if mine % threads // WARP == who % threads // WARP:
+        if who >= 0 and mine % threads // WARP == who % threads // WARP:
             return "the threads are in one warp: sync_warp() or a barrier between the accesses"
         return (
             "the threads are in one block: a barrier, such as sync_threads(), between the accesses"
