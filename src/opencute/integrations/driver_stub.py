@@ -15,6 +15,7 @@ measure what the host side of a call costs.
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import functools
 import itertools
@@ -168,7 +169,7 @@ class StubDriver:
     # ---- in place
     def __enter__(self) -> StubDriver:
         state = (driver._functions, driver._primary, driver._initialized)  # pyright: ignore
-        self._before = [type(s)(s) for s in state]
+        self._before = [copy.copy(s) for s in state]
         for s in state:
             s.clear()
         driver._functions.update(_functions())  # pyright: ignore

@@ -14,6 +14,7 @@ from typing import Any
 from opencute.base.bounded import Recent
 from opencute.base.counters import COUNTERS
 from opencute.base.errors import LanguageError
+from opencute.base.tracebacks import hidden
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.cached import pack, unpack
 from opencute.compiler.options import Options, default_options, parse_options
@@ -318,10 +319,8 @@ class CompileCallable:
             request = Request(fn, args, kwargs, parse_options(options, self.typed))
             return executor_for(request, runner_for(request))
         except Exception as e:
-            placed = place_error(e)
-            if placed is not e:
-                raise placed from None
-            raise
+            __tracebackhide__ = hidden()
+            raise place_error(e)  # noqa: B904 - mostly the same error; frames of ours are cut off
 
 
 def executor_for(request: Request, runner: Runner) -> Executor:

@@ -10,8 +10,9 @@ from opencute.base.errors import ArgumentError
 from opencute.jit.recording import once_only
 
 __all__ = [
-    "apart", "as_rows", "empty", "empty_like", "fill", "floating", "host_values", "item_bits",
-    "multiprocessors", "row_major", "same_shape", "strides", "vector_elements", "viewed", "zeros",
+    "apart", "as_rows", "contiguous", "empty", "empty_like", "fill", "floating", "forwards",
+    "host_values", "item_bits", "multiprocessors", "permuted", "row_major", "same_shape",
+    "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -75,6 +76,27 @@ def floating(**arrays: Any) -> None:
                 f"{name} has a type that this operator does not take", code="OC2507",
                 expected=", ".join(_FLOATS), found=str(array.dtype),
             )  # fmt: skip
+
+
+def forwards(array: Any) -> Any:
+    """A NumPy array, or a copy of one that runs backwards through memory."""
+    if any(s < 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+        return array.copy()
+    return array
+
+
+def permuted(array: Any, axes: tuple[int, ...]) -> Any:
+    """A view of an array with its axes in another order."""
+    return array.permute(axes) if hasattr(array, "permute") else array.transpose(axes)
+
+
+def contiguous(array: Any) -> Any:
+    """An array in the order of its axes: itself, or a copy."""
+    if hasattr(array, "contiguous"):
+        return array.contiguous()
+    import numpy as np
+
+    return np.ascontiguousarray(array)
 
 
 def host_values(array: Any) -> Any:

@@ -54,6 +54,8 @@ def same(got: Any, want: Any) -> None:
         ("f16", 130, 130, 100, None, {"stream": 5}),  # parts of several tiles
         ("f16", 130, 130, 160, None, {"stream": 4, "pieces": 3}),
         ("bf16", 136, 128, 160, None, {"stream": 4, "pieces": 9, "ahead": 4}),
+        ("f16", 33, 65, 129, None, {"split": 2}),  # copies of single elements
+        ("bf16", 33, 65, 129, None, {"stream": 3}),
         ("bf16", 64, 64, 128, 3, {"stream": 4}),
         ("tf32", 64, 64, 64, None, {"split": 2}),
         ("i8", 64, 64, 256, None, {"split": 2}),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from opencute.base.errors import ArgumentError
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 
 __all__ = [
     "DecodeConfig", "Work", "depth_of", "good_splits", "heuristic", "search_space", "step_over",
@@ -91,7 +91,7 @@ class DecodeConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(self, "OC2560", warps=0, groups=0, n=0, stages=0, splits=0)
+        typed_fields(self, "OC2560")
         depth = depth_of(head_dim)
         good = (
             self.warps in (1, 2, 4)

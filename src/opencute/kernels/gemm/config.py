@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from opencute.base.errors import ArgumentError
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 
 __all__ = ["GemmConfig", "Problem", "heuristic", "search_space"]
 
@@ -112,9 +112,7 @@ class GemmConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(
-            self, "OC2536", tile=3, warps=2, stages=0, group=0, split=0, stream=0, pieces=0
-        )
+        typed_fields(self, "OC2536")
         (m, n, k), (warps_m, warps_n) = self.tile, self.warps
         threads = 32 * warps_m * warps_n
         if kind == "f32":

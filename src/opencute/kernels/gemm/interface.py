@@ -35,7 +35,7 @@ from opencute.kernels.gemm.sm90_interface import (
     why_not,
 )
 from opencute.kernels.gemm.sm90_plan import HopperConfig
-from opencute.kernels.gemm.visitors import Operand, Visitor, usual
+from opencute.kernels.gemm.visitors import Operand, Visitor, takes, usual
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
@@ -76,7 +76,7 @@ def gemm(
     residual: Any = None,
     out: Any = None,
     tf32: bool = False,
-    epilogue: Visitor | None = None,
+    epilogue: Visitor | Callable[..., Any] | None = None,
     config: GemmConfig | HopperConfig | GemvConfig | FewConfig | None = None,
 ) -> Any:
     """``activation(alpha * a @ b + beta * c + bias) + residual``.
@@ -92,8 +92,8 @@ def gemm(
             f32 where 8-bit floats are multiplied. On Hopper it may be of 8 bits: what does not
             fit becomes the nearest number that does.
         tf32: whether f32 is multiplied on tensor cores, rounded to 10 bits of mantissa.
-        epilogue: on Hopper, what becomes of the sums, instead of all but `a`, `b` and `out`: see
-            `visitors`.
+        epilogue: what becomes of the sums, instead of all but `a`, `b` and `out`: a function on
+            vectors of Float32, or, on Hopper, ``fn(x, tile)`` or a `Visitor`: see `visitors`.
         config: how the work is shared; a good choice when omitted. A `HopperConfig` asks for the
             kernel with TMA and `wgmma`, a `GemmConfig` for those of every processor, a
             `GemvConfig` for that of a matrix and a vector, a `FewConfig` for that of few rows
@@ -114,15 +114,18 @@ def gemm(
     kind = _kind(a, b, tf32)
     result = shape
     if epilogue is not None:
-        _alone(epilogue, shape, c=c, bias=bias, activation=activation, residual=residual)
-        if epilogue.gated is not None:
-            result = (*shape[:-1], shape[-1] // 2)
+        given = {"alpha": None if alpha == 1.0 else alpha, "c": c, "bias": bias}
+        _alone(given | {"activation": activation, "residual": residual})
+        epilogue, activation = _visitor(epilogue, shape)
+    if epilogue is not None and epilogue.gated is not None:
+        result = (*shape[:-1], shape[-1] // 2)
     if out is None:
         names = {"i8": "int32", "f8": "float32"}
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
     if activation is not None and not callable(activation):
-        if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        asked: Any = activation
+        if not isinstance(asked, str) or asked not in ACTIVATIONS:
             raise ArgumentError(
                 "there is no such activation", code="OC2512", found=activation,
                 expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
@@ -303,20 +306,29 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     return True
 
 
-def _alone(epilogue: Any, shape: tuple[int, ...], **others: Any) -> None:
-    """Raise if it is no visitor, not all there is to do, or its matrices do not fit."""
-    if not isinstance(epilogue, Visitor):
-        raise ArgumentTypeError(
-            "gemm: epilogue is no Visitor", code="OC2531", found=repr(epilogue)[:80],
-            expected="Visitor(fn, ...), or visitors.chain(...)",
-            hint="visitors.chain(visitors.apply(fn))" if callable(epilogue) else None,
-        )  # fmt: skip
+def _alone(others: dict[str, Any]) -> None:
+    """Raise if an epilogue is not all there is to do."""
     given = [name for name, value in others.items() if value is not None]
     if given:
         raise ArgumentError(
             "an epilogue is instead of other things that are done to the sums", code="OC2540",
             found=", ".join(given), hint="pieces such as visitors.add(c) do the same",
         )  # fmt: skip
+
+
+def _visitor(epilogue: Any, shape: tuple[int, ...]) -> tuple[Visitor | None, Any]:
+    """The visitor that is asked for, or, of a function of sums alone, an activation, which every
+    processor has; raise if it is neither, or its matrices do not fit."""
+    if not isinstance(epilogue, Visitor):
+        if not callable(epilogue):
+            raise ArgumentTypeError(
+                "gemm: epilogue is no function and no Visitor", code="OC2531",
+                found=repr(epilogue)[:80],
+                expected="a function of the sums, Visitor(fn, ...), or visitors.chain(...)",
+            )  # fmt: skip
+        if takes(epilogue) == 1:
+            return None, epilogue
+        epilogue = Visitor(epilogue)
     wanted = {"row": shape[-2:-1], "column": shape[-1:], "amax": (1,), "load": shape,
               "store": shape}  # fmt: skip
     for name, operand in epilogue.operands.items():
@@ -340,6 +352,7 @@ def _alone(epilogue: Any, shape: tuple[int, ...], **others: Any) -> None:
         raise ArgumentError(
             "gates and what they gate are pairs of columns", code="OC2540", found=shape[-1]
         )
+    return epilogue, None
 
 
 def _placed(epilogue: Visitor, call: _Call) -> Visitor:

@@ -179,7 +179,7 @@ class TileLoad:
         self.looped = m * k > MOST_COPIES
         self.each = m * k  # copies of a thread
         self.count = 1 if self.looped else m * k  # pieces
-        self.c = None if even else part.partition_S(c)
+        self.c: Any = None if even else part.partition_S(c)
         if not even and not self.looped:
             coords = self.c
             self.inside = cute.make_rmem_tensor(
@@ -193,6 +193,11 @@ class TileLoad:
                 for j in range(k):
                     at = coords[0, i, j, 0]
                     self.inside_first[0, i, j] = cute.elem_less((at[0], -1), (rows, at[1]))
+
+    def clear(self, stage: Any) -> None:
+        """Make a stage's elements zero, where copies leave those that do not exist as they are."""
+        if self.zero:
+            self.s[None, None, None, stage].fill(0)
 
     def first(self) -> None:
         """Start the copy of tile 0 to stage 0; elements that do not exist become zero."""
@@ -464,6 +469,10 @@ def fill_stages(
         first, count: which tiles there are for this block.
         whole: whether that is all of them.
     """
+    # Sums of rows that do not exist are not stored, but left for other blocks: they are numbers.
+    for stage in range(0 if whole else stages):
+        for load in loads:
+            load.clear(stage)
     if cutlass.const_expr(all(load.even for load in loads)):  # the first tile is as all others
         for load in loads:
             load.tile(0 if whole else first, 0)

@@ -18,7 +18,7 @@ import opencute as cutlass
 from opencute import cute, utils
 from opencute.base.errors import ArgumentError
 from opencute.cute.nvgpu import cpasync, warpgroup
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 from opencute.kernels.gemm.visitors import VisitorPlan
 from opencute.lib.hopper import operations, smem_layouts
 
@@ -108,9 +108,7 @@ class HopperConfig:
         Raises:
             ArgumentError: it is not.
         """
-        whole_numbers(
-            self, "OC2538", tile=2, cluster=2, group=0, most=0, depth=0, split=0, promote=0, once=0
-        )
+        typed_fields(self, "OC2538")
         m, n = self.tile
         rows = ROWS * (1 if self.beside else self.owners)
         # Half of them are those of a step, where sums are taken twice.
@@ -121,7 +119,8 @@ class HopperConfig:
         results = m * n // (128 * self.owners) * (2 if self.twice else 1)
         fits = (
             m >= rows and m % rows == 0 and n % 16 == 0 and 16 <= n <= 256 and results <= most
-            and 1 <= blocks <= 8 and not blocks & (blocks - 1) and self.group >= 1
+            and self.group >= 1
+            and min(self.cluster) >= 1 and blocks <= 8 and not blocks & (blocks - 1)
             and not (m // self.cluster[1]) % 8 and not (n // self.cluster[0]) % 8
             and 1 <= self.split <= 8 and not ((self.shared or self.beside) and self.pingpong)
             and self.promote in (64, 128, 256) and self.once in (0, 1, 2)

@@ -16,13 +16,13 @@ from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import empty, fill, multiprocessors, strides
-from opencute.kernels.attention.config import check_scale
 from opencute.kernels.checked import checked
 from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.interface import CLASSES, check_cache, check_values, result, rows
 from opencute.kernels.mla.config import KEYS, LATENT, ROPE, MlaConfig, heuristic
 from opencute.kernels.mla.sm90 import MlaPlan, mla_forward
 from opencute.kernels.repeat.operators import repeated
+from opencute.kernels.scales import check_scale
 from opencute.kernels.tuned import tuned
 
 __all__ = ["mla_decode"]

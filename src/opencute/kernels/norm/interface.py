@@ -148,7 +148,8 @@ def _norm(
         config = config or _choice(n, centred, loaded, into, kept, weight, bias)
         arrays = (rows, added, weight, bias, kept, into, float(eps))
         if isinstance(config, ClusterRows) and config.stages:
-            ring_norm(*arrays, _shares(config, rows), _ring(config, n, centred, loaded, 1))
+            plan = _ring(config, n, centred, loaded, 1)
+            ring_norm(*arrays, _shares(config, rows), plan)
         elif isinstance(config, ClusterRows):
             cluster_norm(*arrays, config.part(n), config.blocks, centred)
         else:

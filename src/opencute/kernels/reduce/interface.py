@@ -14,6 +14,7 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 from opencute.kernels.arrays import (
+    contiguous,
     empty,
     fill,
     floating,
@@ -146,12 +147,12 @@ def _launch(
             found=(outer, n, inner),
         )  # fmt: skip
     if inner > 1 and strides(sources[0])[2] != 1:
-        sources = tuple(_contiguous(s) for s in sources)
+        sources = tuple(contiguous(s) for s in sources)
     bits = builtins.max(item_bits(s) for s in sources)
     if inner == 1:
         sources = tuple(viewed("x", s, (outer, n)) for s in sources)
         if n > 1 and strides(sources[0])[1] != 1:
-            sources = tuple(_contiguous(s) for s in sources)
+            sources = tuple(contiguous(s) for s in sources)
         vec = vector_elements(n, bits, *sources)
         how: Any = _along(n // vec, vec)
         run, blocks, units, least = reduce_along, -(-outer // how.groups), n // vec, how.threads
@@ -185,11 +186,3 @@ def _across(vectors: int, vec: int) -> Across:
     while columns < 32 and columns < vectors:
         columns *= 2
     return Across(columns, 256 // columns, vec)
-
-
-def _contiguous(array: Any) -> Any:
-    if hasattr(array, "contiguous"):
-        return array.contiguous()
-    import numpy as np
-
-    return np.ascontiguousarray(array)
