@@ -21,6 +21,7 @@ from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.options import Options
 from opencute.cute.runtime import from_dlpack
 from opencute.ir.parser import parse
+from opencute.ir.types import IntegerType
 from opencute.jit import calls
 from opencute.passes.pipelines import CUTE, DEVICE
 
@@ -128,6 +129,22 @@ def test_the_verifier_runs_between_passes(monkeypatch: pytest.MonkeyPatch):
     assert e.value.hint == "in pass cut"
     with KNOBS.override(verify_passes=True):
         assert made().ptx == made().ptx
+
+
+@pytest.mark.parametrize("break_it", ["types", "operand"])
+def test_a_module_that_is_verified_later_is_refused_all_the_same(break_it: str):
+    module = made().module.clone({})
+    op = next(o for o in module.walk() if o.name == "arith.addi")
+    if break_it == "types":  # which passes and LLVM might let through
+        op.results[0].type = IntegerType(64)
+    else:  # which the passes do not get over
+        op.operands = op.operands[:1]
+    with KNOBS.override(cache_enabled=False):
+        later = Artefacts("add_n", module, "sm_90a", Options(), later=True)
+        with pytest.raises(VerificationError):
+            later.make_device(lambda: None)
+    with pytest.raises(VerificationError):
+        Artefacts("add_n", module, "sm_90a", Options())
 
 
 @pytest.mark.parametrize("name", FILES[:-1])

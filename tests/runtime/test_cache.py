@@ -59,6 +59,15 @@ def test_missing_entries_and_counts(cache):
     assert stat.size == entry_file(cache, key(1)).stat().st_size
 
 
+def test_the_first_digits_tell_what_is_missing(cache):
+    assert not cache.has_any(key(1)[:16])  # no directory yet
+    cache.put(key(1), {"a": b"1"})
+    assert cache.has_any(key(1)[:16]) and cache.has_any(key(1)[:2])
+    assert not cache.has_any(key(1)[:15] + ("1" if key(1)[15] == "0" else "0"))
+    assert not DiskCache(None).has_any(key(1)[:16])
+    assert cache.stat().misses >= 1
+
+
 def test_listing_and_clearing(cache):
     assert cache.ls() == []
     for n in range(3):

@@ -80,7 +80,8 @@ class Artefacts:
         module: the traced module; it is not changed.
         arch: architecture of the kernels.
         options: compile options.
-        later: verify the module while the assembler works, not at once.
+        later: verify the module while the assembler works, not at once; with assembly of the
+            user's, that comes first all the same.
 
     Attributes:
         records: what each pass on the kernels did, once they are lowered.
@@ -110,7 +111,7 @@ class Artefacts:
         self._assembly = number_assembly(module)
         if KNOBS.dump_dir is not None or KNOBS.dump_override is not None:
             self._dump_and_override(KNOBS.dump_dir, KNOBS.dump_override)
-        if not later or self.replaced:
+        if not later or self.replaced or self._assembly:  # LLVM may die of what is wrong with that
             self._verify()
 
     # ---------------------------------------------------------------- dumps
