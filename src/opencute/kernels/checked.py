@@ -26,7 +26,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
-from opencute.kernels.arrays import forwards
+from opencute.kernels.arrays import apart, forwards, share_memory
 
 __all__ = ["checked", "typed_fields"]
 
@@ -36,7 +36,12 @@ _FAILURES = (AttributeError, TypeError, ValueError, RuntimeError)
 
 
 def checked(
-    *, arrays: str = "", optional: str = "", integers: str = "", numbers: str = ""
+    *,
+    arrays: str = "",
+    optional: str = "",
+    integers: str = "",
+    numbers: str = "",
+    inplace: str = "",
 ) -> Callable[[F], F]:
     """Decorate an operator.
 
@@ -45,15 +50,17 @@ def checked(
         optional: names of those that are arrays or None.
         integers: of those that are whole numbers, or None where that is the default.
         numbers: of those that are real numbers, or None where that is the default.
+        inplace: names of the arrays that `out` may be. Other arrays do not share memory with it.
     """
 
     def decorate(fn: F) -> F:
         import numpy as np
 
-        given = inspect.signature(fn).parameters
+        names = [*inspect.signature(fn).parameters]
         # A result is named `out`, but where an operator reads what another one has made.
-        inputs = {*arrays.split(), *optional.split()} - ({"out"} & {*optional.split()})
-        read = [i for i, name in enumerate(given) if name in inputs]
+        result = "out" in optional.split()
+        inputs = [n for n in (*arrays.split(), *optional.split()) if not (result and n == "out")]
+        read = [i for i, name in enumerate(names) if name in inputs]
 
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -63,6 +70,9 @@ def checked(
             for name, value in kwargs.items():
                 if isinstance(value, np.ndarray) and name in inputs:
                     kwargs[name] = forwards(value)
+            if result and kwargs.get("out") is not None:
+                given = {**dict(zip(names, args, strict=False)), **kwargs}
+                _result(given.pop("out"), {n: given.get(n) for n in inputs}, inplace.split())
             if (config := kwargs.get("config")) is not None:
                 _config(fn, config)
             try:
@@ -75,6 +85,28 @@ def checked(
         return call  # pyright: ignore[reportReturnType]
 
     return decorate
+
+
+def _result(out: Any, inputs: dict[str, Any], same: list[str]) -> None:
+    """Refuse a result whose elements share memory with each other, or with what is read.
+
+    Raises:
+        ArgumentError: they do.
+    """
+    try:
+        apart("out", out)
+        shared = {n: share_memory(out, a) for n, a in inputs.items() if a is not None}
+    except OpenCuTeError:
+        raise
+    except _FAILURES:
+        return  # these are no arrays: the operator says so
+    for name, answer in shared.items():
+        if answer or (answer is None and name not in same):
+            raise ArgumentError(
+                f"out shares memory with {name}, which is read while out is written",
+                code="OC2542", expected=f"other memory, or all of {' or '.join(same)}" if same
+                else "other memory",
+            )  # fmt: skip
 
 
 @functools.cache

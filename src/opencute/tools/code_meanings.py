@@ -98,7 +98,6 @@ MEANINGS: dict[str, str] = {
     "OC2507": "an operator does not take elements of this type",
     "OC2511": "tiles do not fit in shared memory",
     "OC2517": "a product has no matrices of this type besides its operands",
-    "OC2522": "scores cannot be scaled by this",
     "OC2523": "an array does not fit the queries",
     "OC2525": "there is no attention of these types",
     "OC2530": "an operand is no array",

@@ -58,7 +58,7 @@ __all__ = [
 
 
 @tuned("attention", "q k causal window")
-@checked(arrays="q k v", optional="out", numbers="scale")
+@checked(arrays="q k v", optional="out", numbers="scale", inplace="q")
 def attention(
     q: Any,
     k: Any,
@@ -117,6 +117,7 @@ def attention(
     optional="out",
     integers="max_seqlen_q max_seqlen_k",
     numbers="scale",
+    inplace="q",
 )
 def attention_varlen(
     q: Any,

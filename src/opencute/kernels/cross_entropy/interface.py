@@ -53,7 +53,7 @@ def cross_entropy(
 
 
 @tuned("cross_entropy_backward", "logits")
-@checked(arrays="grad logits target lse", optional="out", integers="ignore_index")
+@checked(arrays="grad logits target lse", optional="out", integers="ignore_index", inplace="logits")
 def cross_entropy_backward(
     grad: Any, logits: Any, target: Any, lse: Any, *, ignore_index: int = -100, out: Any = None,
     config: RowConfig | None = None,

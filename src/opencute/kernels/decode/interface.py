@@ -60,6 +60,7 @@ MOST_QUERIES = 16
 @tuned("decode_attention", "q k_cache block_table causal")
 @checked(
     arrays="q k_cache v_cache", optional="seqlens_k block_table out", numbers="scale",
+    inplace="q",
 )  # fmt: skip
 def decode_attention(
     q: Any,

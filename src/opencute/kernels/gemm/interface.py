@@ -60,7 +60,7 @@ _NARROW = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2")  # results of Hopper
 
 
 @tuned("gemm", "a b out tf32")
-@checked(arrays="a b", optional="c bias residual out", numbers="alpha beta")
+@checked(arrays="a b", optional="c bias residual out", numbers="alpha beta", inplace="c residual")
 def gemm(
     a: Any,
     b: Any,

@@ -24,7 +24,7 @@ _CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
 
 
 @tuned("hstu_attention", "q k bias causal")
-@checked(arrays="q k v", optional="bias out", numbers="scale divisor")
+@checked(arrays="q k v", optional="bias out", numbers="scale divisor", inplace="q")
 def hstu_attention(
     q: Any,
     k: Any,

@@ -28,7 +28,10 @@ MOST_QUERIES = 16
 
 
 @tuned("mla_decode", "q_nope cache block_table causal")
-@checked(arrays="q_nope q_rope cache", optional="seqlens_k block_table out", numbers="scale")
+@checked(
+    arrays="q_nope q_rope cache", optional="seqlens_k block_table out", numbers="scale",
+    inplace="q_nope",
+)  # fmt: skip
 def mla_decode(
     q_nope: Any,
     q_rope: Any,

@@ -45,7 +45,7 @@ __all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 
 
 @tuned("layer_norm", "x residual")
-@checked(arrays="x", optional="weight bias residual out", numbers="eps")
+@checked(arrays="x", optional="weight bias residual out", numbers="eps", inplace="x residual")
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *, residual: Any = None,
     prenorm: bool = False, out: Any = None, config: RowConfig | ClusterRows | None = None,
@@ -75,7 +75,7 @@ def layer_norm(
 
 
 @tuned("rms_norm", "x residual")
-@checked(arrays="x", optional="weight residual out", numbers="eps")
+@checked(arrays="x", optional="weight residual out", numbers="eps", inplace="x residual")
 def rms_norm(
     x: Any, weight: Any = None, eps: float = 1e-6, *, residual: Any = None, prenorm: bool = False,
     out: Any = None, config: RowConfig | ClusterRows | None = None,

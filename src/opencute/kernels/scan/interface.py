@@ -34,7 +34,7 @@ from opencute.kernels.scan.sm80_across import AcrossTiles, scan_across_tiles
 __all__ = ["cumsum"]
 
 
-@checked(arrays="x", optional="out", integers="axis")
+@checked(arrays="x", optional="out", integers="axis", inplace="x")
 def cumsum(x: Any, axis: int = -1, *, exclusive: bool = False, out: Any = None) -> Any:
     """The sums of an array's elements up to each of them, along an axis.
 
@@ -85,8 +85,9 @@ def _scan(x: Any, out: Any, at: int, exclusive: bool) -> None:
         split = split[:2]
     source, into = viewed("x", x, split), viewed("out", out, split, written=True)
     if not row_major(into):
+        name = "out, as its axes lie in memory,"
         raise ArgumentError(
-            "no axis of out is contiguous", code="OC2501", expected="stride 1",
+            f"the last axis of {name} is not contiguous", code="OC2501", expected="stride 1",
             found=f"strides {strides(out)}", hint="pass a contiguous array",
         )  # fmt: skip
     source = source if row_major(source) else contiguous(source)

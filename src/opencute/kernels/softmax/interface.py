@@ -16,7 +16,7 @@ __all__ = ["softmax", "softmax_backward"]
 
 
 @tuned("softmax", "x")
-@checked(arrays="x", optional="out")
+@checked(arrays="x", optional="out", inplace="x")
 def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     """``exp(x) / sum(exp(x))`` over the last axis, without overflow.
 
@@ -45,7 +45,7 @@ def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
 
 
 @tuned("softmax_backward", "grad")
-@checked(arrays="grad y", optional="out")
+@checked(arrays="grad y", optional="out", inplace="grad y")
 def softmax_backward(grad: Any, y: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     """The gradient of what went into `softmax`: ``y * (grad - sum(grad * y))``.
 
