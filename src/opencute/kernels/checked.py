@@ -95,7 +95,12 @@ def _result(out: Any, inputs: dict[str, Any], same: list[str]) -> None:
     """
     try:
         apart("out", out)
-        shared = {n: share_memory(out, a) for n, a in inputs.items() if a is not None}
+        shared = {
+            n: share_memory(out, a)
+            for n, a in inputs.items()
+            # One of another shape is wrong for that.
+            if a is not None and (n not in same or tuple(a.shape) == tuple(out.shape))
+        }
     except OpenCuTeError:
         raise
     except _FAILURES:
