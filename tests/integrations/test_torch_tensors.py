@@ -116,8 +116,19 @@ def test_memory_at_an_address() -> None:
 
 
 def test_on_the_simulated_device() -> None:
+    from opencute.integrations import torch_sim
     from opencute.integrations.torch_sim import simulated_cuda
+    from opencute.jit import runners
 
+    before = runners._marks[:]
+    runners.use_memory_marks(torch_sim)
+    try:
+        _convert_there(simulated_cuda)
+    finally:
+        runners.use_memory_marks(before[0] if before else None)
+
+
+def _convert_there(simulated_cuda: Any) -> None:
     with simulated_cuda():
         drawn = ct.matrix(1, 8, 8, False, cutlass.Float8E4M3FN)
         tensor, memory = ct.cute_tensor_like(drawn, cutlass.Float8E4M3FN, True, assumed_align=16)

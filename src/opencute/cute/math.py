@@ -63,4 +63,9 @@ __getattr__, __dir__, __all__ = lazy_names(
             )
         },
     },
+    {
+        "clamp": "cute.math.min(cute.math.max(x, low), high)",
+        "maximum": "cute.math.max",
+        "minimum": "cute.math.min",
+    },
 )

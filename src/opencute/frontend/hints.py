@@ -63,7 +63,10 @@ def hint_for(found: str, tb: types.TracebackType) -> str | None:
             "use a register tensor (cute.make_rmem_tensor)"
         )
     if found == "float()":
-        return "Python's math functions need numbers: use those of cute.math"
+        return (
+            "Python's math functions and NumPy's arrays need numbers: use functions of cute.math, "
+            "and a register tensor (cute.make_rmem_tensor)"
+        )
     if found != "bool()":
         return None
     if code.co_name in _COMPREHENSIONS or _is_comprehension(line):

@@ -24,6 +24,7 @@ from opencute.base.errors import (
     UnknownNameError,
 )
 from opencute.base.suggest import did_you_mean
+from opencute.lang import numbers
 
 __all__ = ["bound", "explained"]
 
@@ -35,7 +36,13 @@ _OTHER = re.compile(
 # What users know these classes as.
 _SHOWN = {"TracedTensor": "Tensor", "ExternalTensor": "Tensor", "_Decorated": "function"}
 # What arrays of other libraries call it, and how it is written here.
+_TURNED = (
+    "another layout of the same memory: cute.make_tensor(x.iterator, cute.make_layout(shape, "
+    "stride=strides)); cute.select(x.layout, [1, 0]) exchanges two modes"
+)
 _ELSEWHERE = {
+    **dict.fromkeys(("T", "permute", "reshape", "transpose", "view"), _TURNED),
+    "item": "write x[0]",
     "astype": "write x.to(dtype)", "dim": "write cute.rank(x)", "len": "write cute.size(x)",
     "max": "write x.reduce(cute.ReductionOp.MAX, init, 0)",
     "min": "write x.reduce(cute.ReductionOp.MIN, init, 0)",
@@ -43,6 +50,26 @@ _ELSEWHERE = {
     "prod": "write x.reduce(cute.ReductionOp.MUL, init, 0)", "size": "write cute.size(x)",
     "sum": "write x.reduce(cute.ReductionOp.ADD, init, 0)",
 }  # fmt: skip
+_VALUES = (
+    "work with its values: x[i] of an element, x.load() of a tile of static shape; results go to "
+    "memory by y[i] = v and y.store(v)"
+)
+# What Python says, in which groups classes stand; what is said instead.
+_TENSORS = (
+    (r"unsupported operand type\(s\) for (?P<op>\S+): '(\w+)' and '(\w+)'",
+     "has no operator {op}", _VALUES),
+    (r"bad operand type for unary (?P<op>\S+): '(\w+)'",
+     "has no operator {op}", _VALUES),
+    (r"'(?P<op>\S+)' not supported between instances of '(\w+)' and '(\w+)'",
+     "cannot be compared by {op}", _VALUES),
+    (r"object of type '(\w+)' has no len\(\)", "has no len()",
+     "write cute.size(x), cute.size(x, mode=[0]) or x.shape[0]"),
+    (r"'(\w+)' object is not callable", "cannot be called",
+     "elements are x[i, j]; layouts are called: x.layout((i, j)) is an offset"),
+)  # fmt: skip
+_UFUNC = re.compile(
+    r"operand '(\w+)' does not support ufuncs|loop of ufunc .* of type (\w+) which has no callable"
+)
 _HIDDEN = ("loc", "ip", "self", "cls")
 
 
@@ -53,8 +80,36 @@ def explained(error: BaseException, frame: types.FrameType) -> OpenCuTeError | N
     if isinstance(error, AttributeError):
         return _attribute(error)
     if isinstance(error, TypeError) and error.args:
-        return _call(str(error.args[0]), frame)
+        said = str(error.args[0])
+        return _of_tensors(said) or _of_numpy(said) or _call(said, frame)
     return None
+
+
+def _of_tensors(said: str) -> TypeMismatchError | None:
+    """Where Python finds no operator or function for a tensor, which is memory and no value."""
+    for pattern, text, hint in _TENSORS:
+        found = re.match(pattern, said)
+        if found is not None and "TracedTensor" in found.groups():
+            if found.groupdict().get("op") == "@":
+                hint = "a product is cute.gemm(mma, d, a, b, c) of fragments, or kernels.gemm"
+            what = text.format(**found.groupdict())
+            return TypeMismatchError(
+                f"a tensor is memory, not a value: it {what}", code="OC1286", hint=hint
+            )
+    return None
+
+
+def _of_numpy(said: str) -> TypeMismatchError | None:
+    """Where a function of NumPy gets what has no value while tracing."""
+    found = _UFUNC.search(said)
+    name = (found[1] or found[2]) if found is not None else ""
+    if not name or not (name in ("TracedTensor", "TensorSSA") or hasattr(numbers, name)):
+        return None
+    return TypeMismatchError(
+        "NumPy's functions do not take what is computed when the kernel runs", code="OC1287",
+        found=f"a {_SHOWN.get(name, name)}",
+        hint="use those of cute.math, such as cute.math.exp(x), and cute.where(c, a, b)",
+    )  # fmt: skip
 
 
 def bound(
@@ -110,6 +165,11 @@ def _attribute(error: AttributeError) -> OpenCuTeError | None:
     obj, name = error.obj, error.name
     if obj is None or not name:
         return None
+    if isinstance(obj, tuple) and name in ("x", "y", "z") and len(_listed(obj)) == 3:
+        return UnknownNameError(
+            f"a tuple has no attribute {name!r}", name, code="OC1143",
+            hint="write x, y, z = cute.arch.thread_idx(), or thread_idx()[0]",
+        )  # fmt: skip
     cls: Any = obj if isinstance(obj, type) else type(obj)
     if not _is_ours(getattr(cls, "__module__", None)):
         return None
@@ -122,6 +182,11 @@ def _attribute(error: AttributeError) -> OpenCuTeError | None:
     return UnknownNameError(
         f"{what} has no attribute {name!r}", name, code="OC1143", hint=hint or None
     )
+
+
+def _listed(obj: Any) -> list[Any]:
+    """The items of a tuple that are numbers of compiled code."""
+    return [x for x in obj if isinstance(x, numbers.Numeric)]
 
 
 def _call(message: str, frame: types.FrameType) -> OpenCuTeError | None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import abc
 import builtins
+import dataclasses
 import enum
 import functools
 import gc
@@ -86,6 +87,7 @@ class Guard:
 
     def __init__(self, checks: list[_Check]) -> None:
         self.checks = tuple(checks)
+        self.words: Any = None  # for native code, as they were when it was last asked for
 
     def holds(self) -> bool:
         """Whether nothing has changed."""
@@ -218,8 +220,25 @@ class _Collector:
             self.same(place, where)
             if not _is_fixed(value):
                 raise Untracked(f"{where}, which holds an object of type {type(value).__name__}")
+            self._fields(value, where)
         else:
             self._data(place, value, where)
+
+    def _fields(self, value: Any, where: str) -> None:
+        """Guard functions of the user that an object of ours holds, such as a plan."""
+        if isinstance(value, tuple):
+            parts: Any = value
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            if not self._first_time(value):
+                return
+            parts = [getattr(value, f.name) for f in dataclasses.fields(value)]
+        else:
+            code = (types.FunctionType, functools.partial, JitFunction, KernelFunction)
+            if isinstance(value, code) and not _is_stable(value):
+                self.value(Fixed(value), value, where)
+            return
+        for part in parts:
+            self._fields(part, where)
 
     def _data(self, place: Place, value: Any, where: str) -> None:
         try:

@@ -7,9 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 from opencute.base.errors import ArgumentError
+from opencute.jit.recording import once_only
 
 __all__ = [
-    "apart", "as_rows", "contiguous", "empty", "empty_like", "floating", "forwards",
+    "apart", "as_rows", "contiguous", "empty", "empty_like", "fill", "floating", "forwards",
     "host_values", "item_bits", "multiprocessors", "permuted", "row_major", "same_shape",
     "share_memory",    "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
@@ -56,6 +57,11 @@ def zeros(array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     import numpy as np
 
     return np.zeros(shape, dtype=dtype)
+
+
+def fill(array: Any, value: float) -> None:
+    """Make a number of each element."""
+    (array.fill_ if hasattr(array, "fill_") else array.fill)(value)
 
 
 def floating(**arrays: Any) -> None:
@@ -148,7 +154,10 @@ def host_values(array: Any) -> Any:
     Those of a device are not looked at: whoever reads them waits for all kernels before.
     """
     if hasattr(array, "data_ptr"):
-        return array.detach().numpy() if array.device.type == "cpu" else None
+        if array.device.type != "cpu":
+            return None
+        once_only("it reads elements of an array")
+        return array.detach().numpy()
     return array if hasattr(array, "ctypes") else None
 
 

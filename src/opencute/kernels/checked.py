@@ -26,9 +26,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
+from opencute.base.tracebacks import cut, hidden
 from opencute.kernels.arrays import apart, forwards, share_memory
 
-__all__ = ["checked", "typed_fields"]
+__all__ = ["checked", "separate", "typed_fields"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MOST = 1 << 31
@@ -50,7 +51,6 @@ def checked(
         optional: names of those that are arrays or None.
         integers: of those that are whole numbers, or None where that is the default.
         numbers: of those that are real numbers, or None where that is the default.
-        inplace: names of the arrays that `out` may be. Other arrays do not share memory with it.
     """
 
     def decorate(fn: F) -> F:
@@ -70,17 +70,40 @@ def checked(
             for name, value in kwargs.items():
                 if isinstance(value, np.ndarray) and name in inputs:
                     kwargs[name] = forwards(value)
-            if result and kwargs.get("out") is not None:
-                given = {**dict(zip(names, args, strict=False)), **kwargs}
-                _result(given.pop("out"), {n: given.get(n) for n in inputs}, inplace.split())
             if (config := kwargs.get("config")) is not None:
                 _config(fn, config)
             try:
                 return fn(*args, **kwargs)
-            except OpenCuTeError:
-                raise
+            except OpenCuTeError as e:
+                __tracebackhide__ = hidden()
+                raise cut(e)  # noqa: B904 - the same error
             except _FAILURES as e:
                 _explain(fn, args, kwargs, _kinds(arrays, optional, integers, numbers), e)
+
+        return call  # pyright: ignore[reportReturnType]
+
+    return decorate
+
+
+def separate(*, inplace: str = "") -> Callable[[F], F]:
+    """Decorate an operator whose `out` shares no memory with what it reads.
+
+    It stands below `repeated`: calls that are made again overlap as those before.
+
+    Args:
+        inplace: names of the arrays that `out` may be.
+    """
+
+    def decorate(fn: F) -> F:
+        names, same = [*inspect.signature(fn).parameters], inplace.split()
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = {**dict(zip(names, args, strict=False)), **kwargs}
+            out = given.pop("out", None)
+            if out is not None:
+                _result(out, {n: a for n, a in given.items() if hasattr(a, "shape")}, same)
+            return fn(*args, **kwargs)
 
         return call  # pyright: ignore[reportReturnType]
 
@@ -99,7 +122,7 @@ def _result(out: Any, inputs: dict[str, Any], same: list[str]) -> None:
             n: share_memory(out, a)
             for n, a in inputs.items()
             # One of another shape is wrong for that.
-            if a is not None and (n not in same or tuple(a.shape) == tuple(out.shape))
+            if hasattr(a, "dtype") and (n not in same or tuple(a.shape) == tuple(out.shape))
         }
     except OpenCuTeError:
         raise

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from abc import ABCMeta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opencute.base.errors import LanguageError, LayoutError, TypeMismatchError
-from opencute.dialects import cute
+from opencute.dialects import cute, registers
 from opencute.dialects.cute import Dyn, LayoutAttr
 from opencute.dialects.smem import BASE_ALIGN, SmemAllocOp
 from opencute.ir.attributes import IntAttr
@@ -78,6 +78,26 @@ class Tensor(metaclass=ABCMeta):  # noqa: B024 - a marker that outside classes r
 
     __slots__ = ()
 
+    if TYPE_CHECKING:  # what kernels ask of their parameters; each kind of tensor has its own
+        shape: Any
+        stride: Any
+        layout: Any
+        iterator: Any
+        element_type: Any
+        memspace: Any
+        leading_dim: Any
+        type: Any
+
+        def __getitem__(self, crd: Any, /) -> Any: ...
+
+        def __setitem__(self, crd: Any, value: Any, /) -> None: ...
+
+        def load(self) -> TensorSSA: ...
+
+        def store(self, data: Any, /) -> None: ...
+
+        def fill(self, value: Any, /) -> None: ...
+
 
 def _map(f: Any, x: Any) -> Any:
     if is_tuple(x):
@@ -93,7 +113,11 @@ def _clean(c: Any) -> Any:
     if isinstance(c, slice):
         if c == slice(None):
             return None
-        raise LayoutError("only full slices select a mode", code="OC1354", found=c)
+        raise LayoutError(
+            "only full slices select a mode", code="OC1354", found=c,
+            hint="a part is a tile: cute.local_tile(x, (4,), (i,)) has elements 4 i to 4 i + 3; "
+            "cute.domain_offset((i,), x) begins at any element",
+        )  # fmt: skip
     c = number_in(c)
     if isinstance(c, Numeric):
         if c.dtype.is_float:
@@ -368,6 +392,11 @@ class TracedTensor(Tensor):
                 hint="leave it out under const_expr(cute.size(tensor) > 0)",
             )  # fmt: skip
         pointer, layout = addressed(self, "load")
+        if pointer.memspace == AddressSpace.rmem:
+            places = _static_places(self)
+            known = registers.elements(pointer.value, places) if places else None
+            if known is not None:
+                return TensorSSA(known, self.layout.shape, pointer.dtype)
         attr, dyns = layout_operands(layout)
         return TensorSSA(
             cute.tile_load(pointer.value, attr, dyns), self.layout.shape, pointer.dtype
@@ -466,7 +495,7 @@ def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:
     Raises:
         LayoutError: a composed layout that is no swizzle of shared memory.
     """
-    pointer, layout = tensor._pointer(), tensor.layout
+    pointer, layout = tensor._pointer(), tensor.layout  # pyright: ignore[reportPrivateUsage]
     pointer.accessed()
     if not isinstance(layout, ComposedLayout):
         return pointer, layout

@@ -53,7 +53,11 @@ def plain_coord(crd: Any) -> Any:
     if isinstance(crd, slice):
         if crd == slice(None):
             return None
-        raise LayoutError("only full slices select a mode", code="OC1354", found=crd)
+        raise LayoutError(
+            "only full slices select a mode", code="OC1354", found=crd,
+            hint="a part is a tile: cute.local_tile(x, (4,), (i,)) has elements 4 i to 4 i + 3; "
+            "cute.domain_offset((i,), x) begins at any element",
+        )  # fmt: skip
     if isinstance(crd, Numeric) and crd.is_dynamic:
         raise TypeMismatchError(
             "a vector in registers is indexed by compile-time integers", code="OC1222",

@@ -184,7 +184,8 @@ def test_what_no_instruction_says() -> None:
 
     universal, async_ = cute.nvgpu.CopyUniversalOp(), cpasync.CopyG2SOp()
     matrix = cute.nvgpu.warp.LdMatrix8x8x16bOp(False, 4)
-    assert made(universal, l2_prefetch_size=96) == "OC2918"
+    for size in (96, "abc", "12b8", True, -64, 1.5, LoadCacheMode.ALWAYS):
+        assert made(universal, l2_prefetch_size=size) == "OC2918"
     assert made(universal, l1c_evict_priority="evict_last_use") == "OC2918"
     assert made(universal, memory_order="seq_cst") == "OC2918"
     assert made(universal, memory_order="volatile", l1c_evict_priority=NONE) == "OC2918"
@@ -199,6 +200,10 @@ def test_what_no_instruction_says() -> None:
     assert made(async_, num_bits_per_copy=128, memory_order="relaxed") == "OC2241"
     assert made(matrix, invariant=True) == "OC2241"
     assert made(cpasync.CopyBulkG2SOp(), num_bits_per_copy=128, invariant=True) == "OC2241"
+    sizes = ("128", "size_128b", "SIZE_128B", cute.nvgpu.L2PrefetchSize.SIZE_128B)
+    for size in sizes:
+        atom = cute.make_copy_atom(universal, cutlass.Float16, l2_prefetch_size=size)
+        assert atom == cute.make_copy_atom(universal, cutlass.Float16, l2_prefetch_size=128)
     # Hints that say what is so without them are nobody's fault.
     same = cute.make_copy_atom(matrix, cutlass.Float16, l1c_evict_priority="evict_normal",
                                memory_order="weak", l2_prefetch_size=0)  # fmt: skip

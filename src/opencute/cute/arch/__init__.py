@@ -99,4 +99,26 @@ _TABLE = {
     },
 }  # fmt: skip
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, _TABLE)
+# What CUDA C++ and others call it.
+_RENAMED = {
+    "atomicAdd": "cute.arch.atomic_add",
+    "atomicCAS": "cute.arch.atomic_cas",
+    "atomicExch": "cute.arch.atomic_exch",
+    "atomicMax": "cute.arch.atomic_max",
+    "ballot": "cute.arch.vote_ballot_sync",
+    "barrier_sync": "cute.arch.sync_threads, or cute.arch.barrier for some of the threads",
+    "shfl": "cute.arch.shuffle_sync",
+    "shfl_down": "cute.arch.shuffle_sync_down",
+    "shfl_down_sync": "cute.arch.shuffle_sync_down",
+    "shfl_sync": "cute.arch.shuffle_sync",
+    "shfl_up": "cute.arch.shuffle_sync_up",
+    "shfl_up_sync": "cute.arch.shuffle_sync_up",
+    "shfl_xor": "cute.arch.shuffle_sync_bfly",
+    "shfl_xor_sync": "cute.arch.shuffle_sync_bfly",
+    "syncthreads": "cute.arch.sync_threads",
+    "syncwarp": "cute.arch.sync_warp",
+    "warp_max": "cute.arch.warp_reduction_max",
+    "warp_sum": "cute.arch.warp_reduction_sum",
+}
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _TABLE, _RENAMED)

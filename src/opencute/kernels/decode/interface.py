@@ -22,17 +22,20 @@ from opencute.kernels.arrays import (
     apart,
     empty,
     empty_like,
+    fill,
     host_values,
     item_bits,
     multiprocessors,
     strides,
     vector_elements,
 )
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
+from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.config import DecodeConfig, Work, heuristic
 from opencute.kernels.decode.parts import DecodePlan
 from opencute.kernels.decode.sm80 import decode_forward
 from opencute.kernels.decode.sm90 import decode_forward as launch_bulk
+from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.scales import (
     check_elements,
     check_products,
@@ -60,8 +63,9 @@ MOST_QUERIES = 16
 @tuned("decode_attention", "q k_cache block_table causal")
 @checked(
     arrays="q k_cache v_cache", optional="seqlens_k block_table out", numbers="scale",
-    inplace="q",
 )  # fmt: skip
+@repeated
+@separate(inplace="q")
 def decode_attention(
     q: Any,
     k_cache: Any,
@@ -124,9 +128,9 @@ def decode_attention(
     logs = empty(q, (batch, heads, queries), "float32") if return_lse else None
     if 0 not in q.shape:
         if call.work.keys == 0 or 0 in k_cache.shape:
-            out[...] = 0
+            fill(out, 0)
             if logs is not None:
-                logs[...] = -math.inf
+                fill(logs, -math.inf)
         else:
             _launch(call, out, logs, config)
     return (out, logs) if return_lse else out
@@ -201,7 +205,7 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     batch, queries, all_heads, head_dim = (int(x) for x in q.shape)
     plan = interned(DecodePlan(
         call.dtype, head_dim, replace(config, splits=1), queries, all_heads // heads, call.causal,
-        call.work.page, call.cache,
+        call.work.page, call.cache, slots_for(config.splits, head_dim),
     ))  # fmt: skip
     parts = part_logs = None
     if config.splits > 1:

@@ -111,7 +111,10 @@ class HopperConfig:
         typed_fields(self, "OC2538")
         m, n = self.tile
         rows = ROWS * (1 if self.beside else self.owners)
-        most = 144 if self.beside and not self.twice else 128
+        # Half of them are those of a step, where sums are taken twice.
+        most = (128 if self.pingpong or self.beside else 192) if self.twice else (
+            144 if self.beside else 128
+        )  # fmt: skip
         blocks = self.cluster[0] * self.cluster[1]
         results = m * n // (128 * self.owners) * (2 if self.twice else 1)
         fits = (
@@ -127,9 +130,9 @@ class HopperConfig:
             raise ArgumentError(
                 "no such tiles of a product on Hopper", code="OC2538", found=self,
                 expected=f"rows in multiples of {rows}, columns in multiples of 16 up to 256, at "
-                "most 128 sums for a thread (144 of half of the columns), at most 8 blocks in a "
-                "cluster; tiles that are shared by a split or a stream, not both, and not in "
-                "turns; 64, 128 or 256 bytes for L2",
+                "most 128 sums for a thread (144 of half of the columns, 192 with those of a "
+                "step), at most 8 blocks in a cluster; tiles that are shared by a split or a "
+                "stream, not both, and not in turns; 64, 128 or 256 bytes for L2",
             )  # fmt: skip
         return self
 

@@ -24,7 +24,7 @@ from opencute.kernels.arrays import (
     same_shape,
     strides,
 )
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.norm.sm80 import norm
 from opencute.kernels.norm.sm80_backward import norm_backward
 from opencute.kernels.norm.sm90 import (
@@ -38,6 +38,7 @@ from opencute.kernels.norm.sm90 import (
 from opencute.kernels.norm.sm90_backward import ring_backward
 from opencute.kernels.norm.sm90_ring import RingPlan, ring_norm
 from opencute.kernels.reduce.interface import sum as reduce_sum
+from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.row_config import RowConfig, choose, heuristic, vector_of
 from opencute.kernels.tuned import tuned
 
@@ -45,7 +46,9 @@ __all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 
 
 @tuned("layer_norm", "x residual")
-@checked(arrays="x", optional="weight bias residual out", numbers="eps", inplace="x residual")
+@checked(arrays="x", optional="weight bias residual out", numbers="eps")
+@repeated
+@separate(inplace="x residual")
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *, residual: Any = None,
     prenorm: bool = False, out: Any = None, config: RowConfig | ClusterRows | None = None,
@@ -75,7 +78,9 @@ def layer_norm(
 
 
 @tuned("rms_norm", "x residual")
-@checked(arrays="x", optional="weight residual out", numbers="eps", inplace="x residual")
+@checked(arrays="x", optional="weight residual out", numbers="eps")
+@repeated
+@separate(inplace="x residual")
 def rms_norm(
     x: Any, weight: Any = None, eps: float = 1e-6, *, residual: Any = None, prenorm: bool = False,
     out: Any = None, config: RowConfig | ClusterRows | None = None,
@@ -91,6 +96,7 @@ def rms_norm(
 
 @tuned("layer_norm_backward", "x")
 @checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
+@repeated
 def layer_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-5, *, bias: bool = True,
     prenorm_grad: Any = None, config: RowConfig | ClusterRows | None = None,
@@ -114,6 +120,7 @@ def layer_norm_backward(
 
 @tuned("rms_norm_backward", "x")
 @checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
+@repeated
 def rms_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-6, *, prenorm_grad: Any = None,
     config: RowConfig | ClusterRows | None = None,

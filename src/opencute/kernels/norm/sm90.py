@@ -207,7 +207,8 @@ def _norm(
     cute.arch.cluster_wait()
     tell(slots, rank, thread, total, squares, blocks)
     cute.arch.cluster_arrive()
-    weight, bias = None, None
+    weight: Any = None
+    bias: Any = None
     soon = cutlass.const_expr(early(rows, gW, gB))
     if cutlass.const_expr(soon):
         weight, bias = both(gW, gB, rows, rank, thread)

@@ -16,6 +16,7 @@ from opencute.base.errors import ArgumentError
 from opencute.kernels.arrays import (
     contiguous,
     empty,
+    fill,
     floating,
     item_bits,
     multiprocessors,
@@ -23,14 +24,17 @@ from opencute.kernels.arrays import (
     vector_elements,
     viewed,
 )
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.reduce.operation import ARGMAX, ARGMIN, MAX, MIN, SUM, Operation
 from opencute.kernels.reduce.sm80 import Across, Along, reduce_across, reduce_along
+from opencute.kernels.repeat.operators import repeated
 
 __all__ = ["argmax", "argmin", "max", "mean", "min", "sum"]
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
+@separate()
 def sum(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The sum over an axis.
 
@@ -51,12 +55,16 @@ def sum(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = N
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
+@separate()
 def mean(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The mean over an axis; NaN of an empty one. Otherwise as `sum`."""
     return _reduce(SUM, x, axis, keepdims, out, empty_value=math.nan, scaled=True)
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
+@separate()
 def max(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The greatest value over an axis; NaN if there is one. An empty axis is an error. Otherwise
     as `sum`."""
@@ -64,6 +72,8 @@ def max(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = N
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
+@separate()
 def min(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The least value over an axis; NaN if there is one. An empty axis is an error. Otherwise as
     `sum`."""
@@ -71,12 +81,16 @@ def min(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = N
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
+@separate()
 def argmax(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """Where `max` is, in i64: the first of equal ones; the first NaN if there is one."""
     return _reduce(ARGMAX, x, axis, keepdims, out)
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
+@separate()
 def argmin(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """Where `min` is, in i64: the first of equal ones; the first NaN if there is one."""
     return _reduce(ARGMIN, x, axis, keepdims, out)
@@ -112,7 +126,7 @@ def _reduce(
     if n == 0:
         if empty_value is None:
             raise ArgumentError(f"{op.name} of nothing", code="OC2510", found=shape)
-        (out.fill_ if hasattr(out, "fill_") else out.fill)(empty_value)
+        fill(out, empty_value)
     elif outer and inner:
         into = viewed("out", out, (outer, 1, inner), written=True)
         scale = 1.0 / n if scaled else None

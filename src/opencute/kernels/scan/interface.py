@@ -27,14 +27,17 @@ from opencute.kernels.arrays import (
     viewed,
     zeros,
 )
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
+from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.scan.sm80 import Across, Along, scan_across, scan_along, scan_tiles
 from opencute.kernels.scan.sm80_across import AcrossTiles, scan_across_tiles
 
 __all__ = ["cumsum"]
 
 
-@checked(arrays="x", optional="out", integers="axis", inplace="x")
+@checked(arrays="x", optional="out", integers="axis")
+@repeated
+@separate(inplace="x")
 def cumsum(x: Any, axis: int = -1, *, exclusive: bool = False, out: Any = None) -> Any:
     """The sums of an array's elements up to each of them, along an axis.
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import enum
 import operator
-import re
 from dataclasses import replace
 from typing import Any
 
-from opencute.arch.hints import MASK_64, PREFETCHES, SCOPES, AccessHints
+from opencute.arch.hints import MASK_64, SCOPES, AccessHints, prefetch_bytes
 from opencute.arch.tma import CACHE_HINTS
 from opencute.base.errors import ArgumentError, TypeMismatchError
 from opencute.lang.numbers import Numeric
@@ -28,25 +27,9 @@ HINTS = (
 )  # fmt: skip
 """The keywords."""
 
-_SIZE = re.compile(r"(?:size_)?(\d+)b?")
-_SIZES = (0, *PREFETCHES)
-
 
 def _word(x: Any) -> str:
     return "" if x is None else str(getattr(x, "value", x)).lower()
-
-
-def _bytes(size: Any) -> int:
-    """128, "128", "size_128b" or an enumeration's member of such a value."""
-    word = getattr(size, "value", size)
-    if word is None:
-        return 0
-    found = _SIZE.fullmatch(word.lower()) if isinstance(word, str) else None
-    if found:
-        word = int(found[1])
-    if type(word) is not int or word not in _SIZES:
-        raise _wrong("no such L2 prefetch", size, "64, 128 or 256 bytes, or 0 for none")
-    return word
 
 
 def _wrong(what: str, found: Any, expected: str) -> ArgumentError:
@@ -84,7 +67,7 @@ def hints_of(
     evict = _word(l1c_evict_priority)
     # Normal is what an access without a word is.
     evict = "" if evict in ("none", "evict_normal") else evict
-    return AccessHints(order, scope, evict, _bytes(l2_prefetch_size), invariant)
+    return AccessHints(order, scope, evict, prefetch_bytes(l2_prefetch_size), invariant)
 
 
 def with_policy(hints: AccessHints, policy: Any) -> AccessHints:

@@ -59,12 +59,14 @@ class TileAccess:
             op, type.element, vector=True, run=self.run, align=align, widest=widest,
             swizzle=type.swizzle,
         )  # fmt: skip
+        self.access.joined = 0 if exact else min(type.align, widest)
         self.single = self.tile.length == self.run
         inner = np.arange(0, self.tile.run, self.run, dtype=np.int64)
         self._inner = inner
         self._fixed: Any = None
         if self.tile.fixed is not None and not self.single:
-            self._fixed = self._spread(self.tile.fixed)
+            self._fixed = self._spread(self.tile.fixed).copy()
+            self._fixed.flags.writeable = False  # accesses remember what they know of it
 
     def _spread(self, starts: Any) -> Any:
         """Byte offsets of the runs of an access, from the starts of the tile's runs."""

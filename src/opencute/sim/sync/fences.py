@@ -22,7 +22,17 @@ from __future__ import annotations
 import numpy as np
 
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import BLOCK, OVER, THREAD, WARPS, Clocks, Times, as_kind, key
+from opencute.sim.sync.clocks import (
+    BLOCK,
+    OVER,
+    THREAD,
+    WARPS,
+    Clocks,
+    Times,
+    as_kind,
+    distinct,
+    key,
+)
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
@@ -40,6 +50,9 @@ def reach(scope: str, default: int = EVERYBODY) -> int:
 
 def merge(into: Times, times: Times) -> None:
     """Add what is known to something known."""
+    if not into:
+        into.update(times)
+        return
     for k, t in times.items():
         if t > into.get(k, 0):
             into[k] = t
@@ -90,7 +103,7 @@ class Fences:
         out: Times = {}
         if not self.any[far]:
             return out
-        for block in np.unique(slots // self.clocks.threads).tolist():
+        for block in distinct(slots // self.clocks.threads):
             mine = slots[slots // self.clocks.threads == block]
             inner = np.arange(self.clocks.threads)
             own = np.isin(inner, mine - block * self.clocks.threads)
@@ -104,7 +117,7 @@ class Fences:
         clocks, threads = self.clocks, self.clocks.threads
         times = self.times[far + _STRONG, block * threads : (block + 1) * threads]
         known = times <= clocks.floor[slots].max()
-        for warp in np.unique(slots % threads // WARP).tolist():
+        for warp in distinct(slots % threads // WARP):
             near = clocks.near[slots[slots % threads // WARP == warp]].max()
             known |= (np.arange(threads) // WARP == warp) & (times <= near)
         return known
@@ -117,7 +130,7 @@ class Fences:
         if not times.any():
             return
         number = clocks.first_block + block
-        for warp in np.unique(inner[times > 0] // WARP).tolist():
+        for warp in distinct(inner[times > 0] // WARP):
             each = times[warp * WARP : (warp + 1) * WARP]
             if each.min():
                 merge(out, {key(WARPS, number * warps + warp): int(each.min())})
