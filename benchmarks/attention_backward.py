@@ -165,7 +165,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument(
         "--sizes",
-        default="4x16x4096x128,4x16x4096x64,1x16x16384x128,16x16x1024x128,4x32x4096x128x8",
+        default="4x16x4096x128,4x16x4096x64,1x16x16384x128,16x16x1024x128,4x32x4096x128x8,"
+        "4x16x4096x96,4x16x4096x192,2x16x4096x256",
     )
     parser.add_argument("--dtypes", default="bfloat16,float16")
     parser.add_argument("--search", action="store_true")

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from opencute.base.lazy import lazy_names
+from opencute.base.tracebacks import install as _trim_tracebacks
 
 __version__ = "0.1.0"
 
@@ -64,3 +65,5 @@ _TABLE = {
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _TABLE)
+
+_trim_tracebacks()

@@ -82,7 +82,7 @@ def hopper() -> None:
 
 
 def attentions() -> None:
-    for head in (64, 128):
+    for head in (64, 128, 192):
         q, k, v = random(1, 300, 4, head), random(1, 260, 2, head), random(1, 260, 2, head)
         out, lse = attention(q, k, v, causal=True, return_lse=True)
         attention_backward(random(1, 300, 4, head), q, k, v, out, lse, causal=True)

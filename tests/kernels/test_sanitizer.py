@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -18,11 +17,6 @@ HERE = Path(__file__).parent
 FILE = HERE / "sanitized.py"
 # Known to the tool only where CUDA C++ names them: barriers of each block.
 BARRIERS = ("--num-cuda-barriers", "64")
-# In these a warp meets, and one of its threads arrives at an mbarrier for all of them. The tool
-# (2025.3) orders after the arrival what that thread read, and not what the others did; its trace of
-# synchronisation shows the warp's meeting, the arrival and the wait before the write it reports.
-ONE_ARRIVES_FOR_ALL = ("backward_kernel", "mla_kernel")
-HAZARD = re.compile(r"Potential (\w+) hazard detected.*\n.* at (\w+?)_\d+\+")
 
 
 def watched(tool: str, name: str, *options: str) -> subprocess.CompletedProcess[str]:
@@ -54,11 +48,7 @@ def test_shipped_kernels_access_memory_rightly(name: str) -> None:
 def test_shipped_kernels_have_no_races(name: str) -> None:
     done = watched("racecheck", name, "--racecheck-report", "hazard", "--print-limit", "100000")
     assert f"done {name}" in done.stdout
-    found = HAZARD.findall(done.stdout)
-    assert len(found) == done.stdout.count("hazard detected")
-    real = {x for x in found if x[0] != "WAR" or x[1] not in ONE_ARRIVES_FOR_ALL}
-    assert not real, done.stdout[-4000:] + done.stderr[-2000:]
-    assert found or done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from opencute.base.errors import ArgumentError
 from opencute.sim import Buffer
 from opencute.sim.access import mark
-from opencute.sim.memory import AddressTable
+from opencute.sim.memory import AddressTable, TensorModes
 
 pytestmark = pytest.mark.t0
 
@@ -92,3 +92,32 @@ def test_runs_are_marked_in_pieces_as_large_as_they_lie(width: int, grain: int, 
     np.testing.assert_array_equal(written, want)
     mark(written, places[:0], width, not clean)
     np.testing.assert_array_equal(written, want)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides"), [((5, 3), (3, 1)), ((5, 3), (1, 5)), ((4, 2, 3), (3, 12, 1)),
+                           ((1, 7), (9, 1)), ((3, 4), (8, 1)), ((6,), (2,)), ((2, 3), (0, 1))]
+)  # fmt: skip
+def test_coordinates_of_bytes(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    modes = TensorModes(shape, strides, 32, 8)
+    for at in np.ndindex(*shape):
+        offset = 8 + 4 * sum(i * s for i, s in zip(at, strides, strict=True))
+        want = tuple(0 if s == 0 else i for i, s in zip(at, strides, strict=True))
+        assert modes.coordinate(offset + 3) == want
+        assert modes.past(want) == str(want)
+
+
+def test_coordinates_outside_go_on_along_the_largest_stride() -> None:
+    modes = TensorModes((40, 8), (8, 1), 32)
+    assert modes.coordinate(4 * 323) == (40, 3)
+    assert modes.past((40, 3)) == "(40, 3): mode 0 has no 40"
+    assert modes.coordinate(-4) == (-1, 7) and modes.past((-1, 7)) == "(-1, 7): mode 0 has no -1"
+    columns = TensorModes((40, 8), (1, 40), 16)
+    assert columns.coordinate(2 * 321) == (1, 8)
+    assert columns.bounds() == "a coordinate in (40, 8): 0 <= i < 40, 0 <= j < 8"
+
+
+def test_bytes_between_rows_have_no_coordinate() -> None:
+    assert TensorModes((3, 4), (8, 1), 32).coordinate(4 * 5) is None
+    assert TensorModes((3,), (2,), 32).coordinate(4) is None
+    assert TensorModes((2, 4), (4, 1), 4).coordinate(3) == (1, 2)  # two elements in a byte

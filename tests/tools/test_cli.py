@@ -114,6 +114,33 @@ def test_start_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("command", [["run"], ["check", "--seeds", "1"], ["profile", "--simulate"]])
+@pytest.mark.parametrize(
+    ("words", "own"),
+    [
+        (["--", "--m", "3"], ["--m", "3"]),
+        (["--m", "3"], ["--m", "3"]),
+        (["--", "--", "x"], ["--", "x"]),
+        (["x", "--", "y"], ["x", "--", "y"]),
+        (["--"], []),
+    ],
+)
+def test_arguments_of_a_script(
+    command: list[str], words: list[str], own: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the script and its arguments a -- may stand, as in show and explain."""
+    seen: list[list[str]] = []
+
+    def noted(path: Path, arguments: list[str], **options: Any) -> int:
+        seen.append(arguments)
+        return 0
+
+    monkeypatch.setattr("opencute.tools.run.run_file", noted)
+    monkeypatch.setattr("opencute.tools.check.run_file", noted)
+    invoke(*command, __file__, *words)
+    assert seen == [own]
+
+
 @pytest.mark.parametrize("name", ["verify_kernel", "benchmark_kernel"])
 def test_scripts_are_the_commands(name: str, right: Path, tmp_path: Path) -> None:
     script = ROOT / "scripts" / f"{name}.py"

@@ -12,7 +12,7 @@ from opencute.base.errors import ArgumentError, MissingPieceError
 from opencute.base.knobs import KNOBS
 from opencute.runtime import device, driver
 
-__all__ = ["DEFAULT_SIMULATED", "RunTarget", "run_target"]
+__all__ = ["DEFAULT_SIMULATED", "RunTarget", "run_target", "tell_simulated"]
 
 DEFAULT_SIMULATED = "sm_90a"
 
@@ -33,7 +33,8 @@ class RunTarget:
 _told = False
 
 
-def _tell() -> None:
+def tell_simulated() -> None:
+    """Say once in a process that there is no GPU, and what happens instead."""
     global _told
     if not _told:
         _told = True
@@ -86,5 +87,5 @@ def run_target(gpu_arch: str = "") -> RunTarget:
             hint="unset OPENCUTE_TARGET to run in the simulator; 'opencute doctor' says what is "
             "missing",
         )  # fmt: skip
-    _tell()
+    tell_simulated()
     return RunTarget("sim", arch or DEFAULT_SIMULATED)

@@ -6,18 +6,14 @@ from __future__ import annotations
 
 import ast
 import collections
-import contextlib
-import functools
 import inspect
-import os
 import sys
 import types
 from typing import Any
 
-from opencute import base
 from opencute.base.errors import LanguageError, OpenCuTeError
-from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
+from opencute.base.tracebacks import KERNELS, cut, hidden, is_ours, users_frames
 from opencute.frontend.hints import hint_for
 from opencute.frontend.misuse import explained
 
@@ -25,11 +21,6 @@ __all__ = [
     "forget_frames", "here", "is_internal", "is_traced", "place_error", "traced", "without_end",
 ]  # fmt: skip
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(base.__file__))) + os.sep
-_KERNELS = _PACKAGE + "kernels" + os.sep  # which have lines to point at, where no user's do
-# functools calls the getter of a cached property; contextlib what a `with` statement enters; the
-# simulator runs functions that it writes.
-_SKIPPED = (_PACKAGE, "<frozen", "<simulated ", functools.__file__, contextlib.__file__)
 # By the identity of code objects, which are kept alive: those of two files can be equal.
 _ours: dict[int, tuple[types.CodeType, bool]] = {}
 # Of these, the package's but for its kernels and for where traces begin: most frames are of them.
@@ -58,8 +49,8 @@ def is_internal(code: types.CodeType) -> bool:
             _passed.clear()
             forget_frames()
             _locations.clear()  # its keys are identities of what is forgotten
-        found = _ours[id(code)] = (code, code.co_filename.startswith(_SKIPPED))
-        if found[1] and code is not _TRACED and not code.co_filename.startswith(_KERNELS):
+        found = _ours[id(code)] = (code, is_ours(code.co_filename))
+        if found[1] and code is not _TRACED and not code.co_filename.startswith(KERNELS):
             _passed.add(id(code))
     return found[1]
 
@@ -92,7 +83,7 @@ def here() -> Location | None:
                 break
             if id(frame) in _alone:
                 return _in_kernel(kernel or frame)
-            if kernel is None and code.co_filename.startswith(_KERNELS):
+            if kernel is None and code.co_filename.startswith(KERNELS):
                 kernel = frame
         frame = frame.f_back
     return None if kernel is None else _in_kernel(kernel)
@@ -199,7 +190,7 @@ def place_error(error: BaseException) -> BaseException:
             frames.append(tb)
         tb = tb.tb_next
     if not frames:
-        return error
+        return cut(error) if isinstance(error, OpenCuTeError) else error
     inner = frames[-1]
     if inner.tb_next is None:
         better = explained(error, inner.tb_frame)
@@ -222,12 +213,8 @@ def place_error(error: BaseException) -> BaseException:
             found = "a range" if error.code == "OC1112" else str(error.found)
             error.hint = hint_for(found, inner) or error.hint
         error.at(Location(code.co_filename, inner.tb_lineno, col, end, name))
-    if KNOBS.full_traceback:
-        return error
-    chain: types.TracebackType | None = None
-    for t in reversed(frames):
-        chain = types.TracebackType(chain, t.tb_frame, t.tb_lasti, t.tb_lineno)
-    error.__traceback__ = chain
+    if hidden():
+        error.__traceback__ = users_frames(error.__traceback__)
     return error
 
 

@@ -264,7 +264,13 @@ def _check_annotation(obj: Any, annotation: Any, name: str) -> None:
         raise TypeMismatchError(
             f"argument {name!r} does not fit its annotation", code="OC1256",
             expected=getattr(wants, "__name__", wants), found=f"{type(obj).__name__}: {obj!r:.60}",
+            hint="a tensor is made of an array: numpy.asarray(x), or from_dlpack(x) of it"
+            if isinstance(obj, list | tuple | int | float) and _is_tensor(wants) else None,
         )  # fmt: skip
+
+
+def _is_tensor(wants: Any) -> bool:
+    return getattr(wants, "__name__", "") == "Tensor"
 
 
 def _fits(obj: Any, wants: Any) -> bool:

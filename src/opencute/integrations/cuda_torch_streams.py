@@ -7,6 +7,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from opencute.integrations.torch_helpers import installed_torch
+
 __all__ = ["current_stream", "default_stream"]
 
 
@@ -21,8 +23,7 @@ def default_stream() -> Any:
 
 
 def _torch() -> Any:
-    import torch
-
+    torch = installed_torch()
     return torch.cuda
 
 

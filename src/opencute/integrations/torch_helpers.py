@@ -6,10 +6,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from opencute.base.errors import TypeMismatchError
+from opencute.base.errors import MissingPieceError, TypeMismatchError
 from opencute.lang.numbers import NumericMeta
 
-__all__ = ["dtype", "get_leading_dim"]
+__all__ = ["dtype", "get_leading_dim", "installed_torch"]
+
+
+def installed_torch() -> Any:
+    """The module `torch`.
+
+    Raises:
+        MissingPieceError: it is not installed.
+    """
+    try:
+        import torch
+    except ModuleNotFoundError as e:
+        if e.name != "torch":
+            raise
+        raise MissingPieceError(
+            "cutlass.torch makes and describes torch tensors, and torch is not installed",
+            code="OC5106", hint="python -m pip install torch; kernels take NumPy arrays without, "
+            "as they are or through from_dlpack(array)",
+        ) from None  # fmt: skip
+    return torch
 
 
 def dtype(ty: NumericMeta) -> Any:
@@ -18,8 +37,7 @@ def dtype(ty: NumericMeta) -> Any:
     Raises:
         TypeMismatchError: torch has no such type.
     """
-    import torch
-
+    torch = installed_torch()
     names = {"i1": "bool", "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "tf32": "float32"}
     found = getattr(torch, names.get(ty.dtype.name, ty.dtype.numpy_name), None)
     if not isinstance(found, torch.dtype):

@@ -27,6 +27,7 @@ from typing import Any
 from opencute.base.errors import ArgumentError, TypeMismatchError
 from opencute.integrations import torch_sim
 from opencute.integrations.torch_helpers import dtype as torch_dtype
+from opencute.integrations.torch_helpers import installed_torch
 from opencute.lang.external import ExternalTensor, from_dlpack
 from opencute.lang.numbers import NumericMeta, TFloat32
 from opencute.lib.convert import convert
@@ -118,8 +119,7 @@ def create_and_permute_torch_tensor(
         ArgumentError: OC2233, the order is no permutation.
         TypeMismatchError: OC1610, a config of another kind of filling, or no such kind.
     """
-    import torch
-
+    torch = installed_torch()
     config = _config_for(init_type, init_config)
     sizes = tuple(int(n) for n in shape)
     order = tuple(range(len(sizes))) if permute_order is None else tuple(permute_order)
@@ -198,8 +198,7 @@ def matrix(
 
 
 def _kept_as(cls: NumericMeta) -> Any:
-    import torch
-
+    torch = installed_torch()
     narrow = cls.dtype.is_float and cls.width <= 8
     if narrow or cls is TFloat32:
         return torch.float32
@@ -208,8 +207,7 @@ def _kept_as(cls: NumericMeta) -> Any:
 
 def _storage(cls: NumericMeta) -> Any:
     """The torch dtype that memory for a numeric class is allocated with."""
-    import torch
-
+    torch = installed_torch()
     bytes_ = cls.width < 8 if not cls.dtype.is_float else cls.width <= 8
     return torch.uint8 if bytes_ and not cls.dtype.is_bool else _kept_as(cls)
 
@@ -233,8 +231,7 @@ def cute_tensor_like(
         type, or of bytes for types of at most 8 bits. Elements of less than 8 bits fill the front
         of it.
     """
-    import torch
-
+    torch = installed_torch()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     memory = torch.empty_strided(
         tuple(data_ref.shape), tuple(data_ref.stride()), dtype=_storage(cutlass_dtype),
@@ -281,8 +278,7 @@ def convert_cute_tensor(
     Returns:
         The tensor.
     """
-    import torch
-
+    torch = installed_torch()
     kind, ordinal = cute_tensor.array.device[:2]
     numbers = f32_torch_tensor.detach()
     if numbers.dtype not in (torch.float64, torch.int64):
@@ -317,8 +313,7 @@ def as_tensor(pointer: int, shape: Sequence[int], torch_type: Any) -> Any:
     Raises:
         ArgumentError: OC2234, a null pointer or a negative extent.
     """
-    import torch
-
+    torch = installed_torch()
     sizes = tuple(int(n) for n in shape)
     address = int(pointer)
     if address <= 0 or any(n < 0 for n in sizes):

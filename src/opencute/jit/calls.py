@@ -14,6 +14,7 @@ from typing import Any
 from opencute.base.bounded import Recent
 from opencute.base.counters import COUNTERS
 from opencute.base.errors import LanguageError
+from opencute.base.tracebacks import hidden
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.cached import pack, unpack
 from opencute.compiler.options import Options, default_options, parse_options
@@ -30,7 +31,7 @@ from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
 from opencute.jit.learning import learn_call
-from opencute.jit.recording import RECORDING
+from opencute.jit.recording import RECORDING, WATCHER
 from opencute.jit.runners import ReturningRunner, Runner, make_runner
 from opencute.lang.pointers import AddressSpace
 
@@ -242,10 +243,14 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
             version = fn.versions[key] = _Version(runner, guard)
     else:
         runner = version.runner
-    run = runner.prepare(request.values(request.arguments))
-    native = runner.reusable and request.target.kind == "cuda" and not kwargs
-    if native and version is not None:
-        learn_call(fn, args, request, run, version.guard)
+    values = request.values(request.arguments)
+    run = runner.prepare(values)
+    native = runner.reusable and request.target.kind == "cuda"
+    watcher = WATCHER.get()
+    if native and not kwargs and version is not None:
+        learn_call(fn, args, request, run, version.guard, watcher is not None)
+    if watcher is not None:
+        watcher.launched(run if native else None, values, version and version.guard)
     result = run()
     return result if isinstance(runner, ReturningRunner) else None
 
@@ -301,10 +306,8 @@ class CompileCallable:
             request = Request(fn, args, kwargs, parse_options(options, self.typed))
             return executor_for(request, runner_for(request))
         except Exception as e:
-            placed = place_error(e)
-            if placed is not e:
-                raise placed from None
-            raise
+            __tracebackhide__ = hidden()
+            raise place_error(e)  # noqa: B904 - mostly the same error; frames of ours are cut off
 
 
 def executor_for(request: Request, runner: Runner) -> Executor:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from opencute.base.errors import ArgumentError
 from opencute.base.suggest import did_you_mean
+from opencute.base.tracebacks import hidden
 from opencute.frontend.locations import place_error
 from opencute.frontend.misuse import bound as bound_arguments
 from opencute.jit.entry.versions import describe
+from opencute.jit.runners import ReturningRunner
 from opencute.lang.external import ExternalPointer, ExternalTensor, make_native
 from opencute.lang.numbers import Numeric
 
@@ -117,12 +119,11 @@ class Executor:
                     self._learn(args, request, run)
                 run()
                 return None
-            return run()
+            result = run()
+            return result if isinstance(runner, ReturningRunner) else None
         except Exception as e:
-            placed = place_error(e)
-            if placed is not e:
-                raise placed from None
-            raise
+            __tracebackhide__ = hidden()
+            raise place_error(e)  # noqa: B904 - mostly the same error; frames of ours are cut off
 
     def _remember(self, args: tuple[Any, ...], run: Callable[[], None]) -> None:
         """Keep a call whose arguments cannot change what they stand for."""

@@ -14,6 +14,7 @@ from typing import Any
 from opencute.base.errors import ArgumentError, ArgumentTypeError, LanguageError
 from opencute.base.location import Location
 from opencute.base.suggest import did_you_mean
+from opencute.base.tracebacks import hidden
 from opencute.frontend.locations import place_error
 from opencute.frontend.misuse import bound as bound_arguments
 from opencute.frontend.rewrite import rewritten
@@ -176,6 +177,7 @@ class JitFunction(_Decorated):
         self.retraced_because = ""
         self.fast: Any = None  # native code in front of calls, once there is code for a GPU
         self.in_python: set[Any] = set()  # kinds of calls that native code cannot make
+        self.learnt: dict[Any, Any] = {}  # those that it can, with their guards
 
     def __call__(self, *args: Any, no_cache: bool = False, **kwargs: Any) -> Any:
         trace = current_trace()
@@ -192,10 +194,8 @@ class JitFunction(_Decorated):
         try:
             return call_jit(self, args, kwargs)
         except Exception as e:
-            placed = place_error(e)
-            if placed is not e:
-                raise placed from None
-            raise
+            __tracebackhide__ = hidden()
+            raise place_error(e)  # noqa: B904 - mostly the same error; frames of ours are cut off
 
     def __repr__(self) -> str:
         return f"<jit function {self.fn.__qualname__}>"
@@ -237,7 +237,8 @@ def _decorate(kind: type[_Decorated], fn: Any, on: bool) -> Any:
     if fn is None:
         return lambda f: _decorate(kind, f, on)
     if isinstance(fn, staticmethod | classmethod):  # either order of the two decorators
-        return type(fn)(kind(fn.__func__, on))
+        bound: Any = type(fn)
+        return bound(kind(fn.__func__, on))
     return kind(fn, on)
 
 

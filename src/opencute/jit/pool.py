@@ -27,6 +27,7 @@ from opencute.base import errors
 from opencute.base.errors import ArgumentTypeError, CompileError, OpenCuTeError
 from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
+from opencute.base.tracebacks import hidden
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.cached import cache_key, unpack
 from opencute.compiler.options import parse_options
@@ -190,9 +191,8 @@ def compile_many(
             placed = cast("Exception", place_error(e))
             _note(placed, f"while compiling item {index} of {getattr(fn, 'symbol', fn)}")
             if not return_errors:
-                if placed is not e:
-                    raise placed from None
-                raise
+                __tracebackhide__ = hidden()
+                raise placed  # noqa: B904 - mostly the same error; frames of ours are cut off
             made.append(placed)
     _compile(made, processes or os.cpu_count() or 1, tell, worker or _Process)
     out: list[Any] = []

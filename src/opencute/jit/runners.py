@@ -15,7 +15,9 @@ from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.targets import RunTarget
 from opencute.ir.core import Op
 from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.lang.pointers import element_bits
 from opencute.sim import Buffer, RunReport, Simulator
+from opencute.sim.memory import TensorModes
 
 if TYPE_CHECKING:
     from opencute.jit.host_copies import HostCopies
@@ -127,6 +129,7 @@ def use_memory_marks(marks: MemoryMarks | None) -> None:
     _marks[:] = [] if marks is None else [marks]
 
 
+_HOST_ALIGNMENT = 16  # of what C allocates; a pointer that is not so points into an array
 _simulators: weakref.WeakSet[Simulator] = weakref.WeakSet()
 _ended = RunReport()
 
@@ -187,8 +190,9 @@ class SimRunner:
 
     def _argument(self, value: Any, copies: HostCopies | None) -> Any:
         if isinstance(value, ExternalTensor):
-            on_gpu = copies is not None and _on_a_gpu(value)
-            return _buffer(value, copies.address(value) if on_gpu else value.data_ptr)
+            if copies is not None and _on_a_gpu(value):
+                return _buffer(value, copies.address(value))
+            return _buffer(value, value.data_ptr)
         if isinstance(value, ExternalPointer):
             return _window(value)
         return value
@@ -213,6 +217,11 @@ def _buffer(t: ExternalTensor, address: int) -> Any:
         read_only=t.array.read_only,
         initialised=not (_knows_marks(t) and _marks[0].is_uninitialized(t.owner)),
     )  # fmt: skip
+    # Allocators of GPUs begin at multiples of 256 bytes, which counts of sectors may take for 0.
+    buffer.counted = t.data_ptr + start - t.array.allocation
+    buffer.tensor = TensorModes(
+        tuple(t.shape), tuple(t.stride), element_bits(t.element_type), -start
+    )
     return buffer.pointer(-start)
 
 
@@ -238,9 +247,9 @@ def _window(p: ExternalPointer) -> Any:
     if end is None:
         return p.address
     name = f"the memory at {p.address:#x}"
-    return Buffer.from_address(
-        p.address, end - p.address, name, owner=p, read_only=not writable
-    ).pointer(0)
+    buffer = Buffer.from_address(p.address, end - p.address, name, owner=p, read_only=not writable)
+    buffer.counted = p.address % _HOST_ALIGNMENT  # taken for the begin of an allocation
+    return buffer.pointer(0)
 
 
 def _mappings() -> list[str]:

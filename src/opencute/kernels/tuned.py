@@ -50,6 +50,7 @@ def tuned(name: str, parameters: str) -> Callable[[F], F]:
                         return fn(*args, **{**kwargs, "config": found})
                     except OpenCuTeError:
                         pass  # a bucket's configuration need not fit all of its problems
+            __tracebackhide__ = True  # it only passes errors on
             return fn(*args, **kwargs)
 
         marked: Any = call

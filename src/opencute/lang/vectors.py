@@ -109,7 +109,8 @@ class TensorSSA:
     def __bool__(self) -> bool:
         raise TypeMismatchError(
             "a vector has no single truth value", code="OC1221", found=str(self),
-            hint="combine its elements with .reduce(...), cute.any_ or cute.all_",
+            hint="choose element by element with cute.where(x > 0, a, b); one answer for all of "
+            "them is cute.any_(...), cute.all_(...) or x.reduce(...)",
         )  # fmt: skip
 
     # ---- shape

@@ -85,6 +85,7 @@ def _not_an_array(obj: object) -> ArgumentError:
         code="OC2010",
         expected="an object with __dlpack__, __cuda_array_interface__ or __array_interface__",
         found=repr(obj)[:80],
+        hint="numpy.asarray(x) makes one of it" if isinstance(obj, (list, tuple)) else None,
     )
 
 

@@ -132,6 +132,20 @@ class ExternalArray:
         return self.address + low, self.address + high
 
     @property
+    def allocation(self) -> int:
+        """Address of the first byte of the memory that the array is a part of, if that is known;
+        else of the array itself."""
+        owner = self.owner
+        if isinstance(owner, np.ndarray):
+            whole = cast("NDArray[Any]", owner)
+            while isinstance(whole.base, np.ndarray):
+                whole = whole.base
+            return int(whole.__array_interface__["data"][0])
+        if self.framework == "torch" and isinstance(owner, tuple):
+            return int(cast("Any", owner)[1].data_ptr())
+        return self.span[0]
+
+    @property
     def __array_interface__(self) -> dict[str, Any]:
         if not self.is_cpu:
             raise ArgumentError(

@@ -134,6 +134,8 @@ class Access:
         """Memory order and scope, of accesses that have one."""
         self.written: Any = None
         """What a write that watchers are being told of writes: runs, elements on the last axis."""
+        self.joined = 0
+        """Bytes of the widest access that machine code makes of runs next to each other."""
 
     # ------------------------------------------------------------------ reading
     def read(self, lanes: Lanes, ptr: SimPointer, starts: Any = None) -> Any:

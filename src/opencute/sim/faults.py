@@ -17,7 +17,9 @@ from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.values import Array
 
-__all__ = ["located", "misaligned", "not_shared", "out_of_bounds", "read_only"]
+__all__ = [
+    "byte_name", "coordinate", "located", "misaligned", "not_shared", "out_of_bounds", "read_only",
+]  # fmt: skip
 
 
 def _first(lanes: Lanes, offsets: Array, where: Any, bad: Any) -> tuple[str, int, int]:
@@ -50,14 +52,30 @@ def out_of_bounds(
     what = (
         f"element {index}" if access.run == 1 else f"elements {index} to {index + access.run - 1}"
     )
+    at = coordinate(buffer, offset if not 0 <= index < items else items * size)
     raise OutOfBoundsError(
-        f"{verb} outside of {buffer.name!r}: {what} of {items} "
+        f"{verb} outside of {buffer.name!r}: {'' if at is None else f'{at}, '}{what} of {items} "
         f"({access.dtype}, byte offset {offset} of {buffer.size}), {name}{_others(count)}",
         code="OC3101",
         loc=access.op.loc,
-        expected=f"0 <= element < {items}",
-        found=index,
+        expected=f"0 <= element < {items}" if at is None else buffer.tensor.bounds(),
+        found=index if at is None else buffer.tensor.past(at),
     )
+
+
+def coordinate(buffer: Any, offset: int) -> tuple[int, ...] | None:
+    """The coordinate of a byte in the tensor that a buffer holds; None for vectors, whose elements
+    are their coordinates, and where no tensor is known."""
+    tensor = getattr(buffer, "tensor", None)
+    if tensor is None or (len(tensor.shape) < 2 and tensor.strides in ((), (1,))):
+        return None
+    return tensor.coordinate(offset)
+
+
+def byte_name(buffer: Any, place: int) -> str:
+    """A byte of a buffer, with the coordinate of its element."""
+    at = coordinate(buffer, place)
+    return str(place) if at is None else f"{place} (element {at})"
 
 
 def misaligned(

@@ -27,7 +27,7 @@ import numpy as np
 from opencute.base.errors import ArgumentError
 from opencute.sim.values import Array
 
-__all__ = ["RAW", "AddressTable", "Buffer", "RowBuffer", "SimPointer"]
+__all__ = ["RAW", "AddressTable", "Buffer", "RowBuffer", "SimPointer", "TensorModes"]
 
 
 class _Bytes:
@@ -43,6 +43,60 @@ class _Bytes:
         }
 
 
+def _letter(mode: int) -> str:
+    """What an index is called: i, j, k, ..."""
+    return "ijklmn"[mode] if mode < 6 else f"i{mode}"
+
+
+@dataclass(frozen=True)
+class TensorModes:
+    """How a tensor's elements lie in the memory that they span.
+
+    Args:
+        shape: its extents.
+        strides: in elements.
+        bits: of an element.
+        begin: of the coordinate 0, in bytes.
+
+    Example:
+        >>> modes = TensorModes((40, 8), (8, 1), 32)
+        >>> modes.coordinate(1292), modes.past((40, 3))
+        ((40, 3), '(40, 3): mode 0 has no 40')
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    bits: int
+    begin: int = 0
+
+    def coordinate(self, offset: int) -> tuple[int, ...] | None:
+        """The coordinate that a byte belongs to; outside of the tensor the mode with the largest
+        stride goes on. None where there is none or several."""
+        left = (offset - self.begin) * 8 // self.bits
+        found = [0] * len(self.shape)
+        order = sorted(range(len(self.shape)), key=lambda m: (-self.strides[m], self.shape[m]))
+        for m in order:
+            if self.strides[m] > 0 and self.shape[m] > 1:
+                found[m], left = divmod(left, self.strides[m])
+        inner = [m for m in order if self.strides[m] > 0 and self.shape[m] > 1][1:]
+        if left or any(found[m] >= self.shape[m] for m in inner):
+            return None
+        return tuple(found)
+
+    def past(self, at: tuple[int, ...]) -> str:
+        """A coordinate, and which of its indices leaves its extent."""
+        for m, (i, n) in enumerate(zip(at, self.shape, strict=True)):
+            if not 0 <= i < n:
+                return f"{at}: mode {m} has no {i}"
+        return str(at)
+
+    def bounds(self) -> str:
+        """What coordinates are in the tensor."""
+        return f"a coordinate in {self.shape}: " + ", ".join(
+            f"0 <= {_letter(m)} < {n}" for m, n in enumerate(self.shape)
+        )
+
+
 class Buffer:
     """A piece of global memory: one array of the caller.
 
@@ -53,9 +107,17 @@ class Buffer:
         read_only: whether a store to it is a fault.
         initialised: whether its bytes count as written.
         owner: kept alive as long as the buffer.
+
+    Attributes:
+        counted: its address as far as sectors are counted: that in memory which a GPU's allocator
+            gave, so that counts do not depend on where the host's put the array.
+        tensor: how a tensor lies in it, for messages.
     """
 
-    __slots__ = ("_views", "base", "name", "owner", "raw", "read_only", "size", "written")
+    __slots__ = (
+        "_views", "base", "counted", "name", "owner", "raw", "read_only", "size", "tensor",
+        "written",
+    )  # fmt: skip
     space = "gmem"
 
     def __init__(
@@ -70,6 +132,8 @@ class Buffer:
     ) -> None:
         self.raw = raw
         self.base = base
+        self.counted = base
+        self.tensor: TensorModes | None = None
         self.size = raw.size
         self.name = name
         self.read_only = read_only

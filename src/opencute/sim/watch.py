@@ -47,6 +47,33 @@ def _spread(lanes: Lanes, offsets: Array, mask: Any) -> tuple[Array, Array, Arra
     return who.ravel(), which.ravel(), where.ravel()
 
 
+def _joined(access: Any, offsets: Array) -> dict[int, list[int]] | None:
+    """The accesses that machine code makes of the runs of a tile: by their width, the runs that
+    they begin with. It joins what lies side by side, whatever the order of the tile's modes, as far
+    as the pointer's promised alignment goes. None where runs stay as they are."""
+    width = access.width
+    if access.joined <= width or offsets.ndim != 3 or offsets.shape[2] < 2 or width & (width - 1):
+        return None
+    first = offsets[:1, :1]
+    places = (first - first[..., :1])[0, 0]
+    if ((offsets - offsets[..., :1]) != places).any():
+        return None
+    order = np.argsort(places, kind="stable")
+    found: dict[int, list[int]] = {}
+    at = 0
+    while at < order.size:
+        begin, many = int(places[order[at]]), access.joined // width
+        while many > 1 and not (
+            begin % (many * width) == 0
+            and at + many <= order.size
+            and (places[order[at : at + many]] == begin + width * np.arange(many)).all()
+        ):
+            many //= 2
+        found.setdefault(many * width, []).append(int(order[at]))
+        at += many
+    return found if max(found) > width else None
+
+
 class Transactions:
     """Counts what the instructions of a warp ask of memory, in all and for each source line.
 
@@ -64,23 +91,34 @@ class Transactions:
         """Count one access."""
         if verb == "begin" or lanes.run.host:
             return
+        joined = _joined(access, offsets) if mask is None else None
+        if joined is None:
+            self._count(lanes, access, verb, buffer, offsets, mask, access.width, access.need)
+            return
+        for width, runs in joined.items():
+            self._count(lanes, access, verb, buffer, offsets[..., runs], None, width, width)
+
+    def _count(
+        self, lanes: Lanes, access: Any, verb: str, buffer: Any, offsets: Array, mask: Any,
+        width: int, need: int,
+    ) -> None:  # fmt: skip
         who, which, where = _spread(lanes, offsets, mask)
         if who.size == 0:
             return
         threads = lanes.run.threads
         lane = who % threads % 32
         warp = who // threads * -(-threads // 32) + who % threads // 32
-        wide = min(access.width, access.need)
+        wide = min(width, need)
         instruction = warp * int(which.max(initial=0) + 1) + which
         line = self.report.line(access.op, verb, buffer.space, wide)
-        for piece in range(access.width // wide):
+        for piece in range(width // wide):
             place = where + piece * wide
             line.instructions += np.unique(instruction).size
             line.bytes += place.size * wide
             if buffer.space == "smem":
                 self._banks(line, verb, instruction, lane, place % buffer.arena.stride, wide)
             else:
-                self._sectors(line, verb, buffer.space, instruction, buffer.base + place)
+                self._sectors(line, verb, buffer.space, instruction, buffer.counted + place)
 
     def _sectors(
         self, line: Any, verb: str, space: str, instruction: Array, address: Array

@@ -135,12 +135,18 @@ def benchmark(
     )
 
 
+def _its_own(args: tuple[str, ...]) -> list[str]:
+    """The arguments of a script; a `--` between its name and them is not one of them."""
+    return list(args[1:] if args[:1] == ("--",) else args)
+
+
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
 @click.argument("words", metavar="FILE [ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def run(module: str | None, words: tuple[str, ...]) -> None:
     """Run a script or a notebook; with no GPU, in the simulator.
 
+    What follows FILE is its own; a -- between them may be there and is left out.
     A kernel file, which only defines kernel_fn and get_inputs, is run by `verify` and `check`.
     """
     from opencute.tools.run import run_file, run_module
@@ -150,7 +156,7 @@ def run(module: str | None, words: tuple[str, ...]) -> None:
     if not words:
         raise click.UsageError("name the file to run, or a module after -m")
     _must_exist(Path(words[0]))
-    raise SystemExit(run_file(Path(words[0]), list(words[1:])))
+    raise SystemExit(run_file(Path(words[0]), _its_own(words[1:])))
 
 
 _FORWARDED = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -164,14 +170,15 @@ _FORWARDED = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 def check(seeds: int, counters: bool, file: Path, args: tuple[str, ...]) -> None:
     """Run FILE in the simulator and look for races, early reads and barriers that not all reach.
 
-    FILE is a script, a notebook, or a kernel file, whose kernel_fn(*get_inputs()) is called. It
-    runs once for each of several orders of its threads; a fault is an error on its line. What is
-    found does not depend on the order in which the simulator happens to run threads.
+    FILE is a script, a notebook, or a kernel file, whose kernel_fn(*get_inputs()) is called; what
+    follows it, or a -- after it, are arguments of its own. It runs once for each of several orders
+    of its threads; a fault is an error on its line. What is found does not depend on the order in
+    which the simulator happens to run threads.
     """
     from opencute.tools import check as tool
 
     _must_exist(file)
-    raise SystemExit(tool.check(file, list(args), seeds=seeds, show=counters))
+    raise SystemExit(tool.check(file, _its_own(args), seeds=seeds, show=counters))
 
 
 @main.command(context_settings=_FORWARDED)
@@ -181,13 +188,14 @@ def check(seeds: int, counters: bool, file: Path, args: tuple[str, ...]) -> None
 def profile(simulate: bool, file: Path, args: tuple[str, ...]) -> None:
     """Run FILE and show what each line asks of memory: sectors, bank conflicts, waits.
 
-    FILE is a script, a notebook, or a kernel file, whose kernel_fn(*get_inputs()) is called.
+    FILE is a script, a notebook, or a kernel file, whose kernel_fn(*get_inputs()) is called; what
+    follows it, or a -- after it, are arguments of its own.
     """
     from opencute.tools import check as tool
 
     assert simulate
     _must_exist(file)
-    raise SystemExit(tool.profile(file, list(args)))
+    raise SystemExit(tool.profile(file, _its_own(args)))
 
 
 _arch = click.option(
@@ -312,13 +320,18 @@ def doctor(as_json: bool) -> None:
 @main.command()
 @click.argument("code", metavar="CODE")
 def error(code: str) -> None:
-    """Say what an error code means, and what to change."""
-    from opencute.tools import error_pages
+    """Say what an error code means and what to change, with a program that causes it.
 
-    entry = error_pages.catalogue().get(code.upper())
-    if entry is None:
-        raise click.UsageError(f"no error has the code {code!r}; codes look like OC1114")
-    click.echo(error_pages.page(entry, []), nl=False)
+    CODE is what stands in brackets, such as OC1221, or its number alone.
+    """
+    from opencute.base.errors import ArgumentError
+    from opencute.tools import error_command
+
+    try:
+        text = error_command.explained(code)
+    except ArgumentError as e:
+        raise click.UsageError(". ".join(filter(None, (e.message, e.hint)))) from None
+    click.echo(text, nl=False)
 
 
 @main.group()

@@ -9,7 +9,7 @@ give (``NAME.py`` beside ``NAME.txt``). Out: one entry for each code::
     entry.messages[0]        # "const_expr needs a value known at compile time"
 
 ``python -m opencute.tools.error_pages`` prints all of it as Markdown; ``docs/reference/errors.md``
-is a copy that a test keeps fresh. `opencute error OC1114` prints one entry.
+is a copy that a test keeps fresh; the examples that `opencute error OC1114` shows are written too.
 """
 
 from __future__ import annotations
@@ -197,14 +197,14 @@ def examples(folder: Path) -> dict[str, list[Example]]:
 
 def page(entry: Entry, shown: list[Example]) -> str:
     """One code as Markdown."""
-    from opencute.tools.code_meanings import MEANINGS
+    from opencute.tools.code_help import meaning_of, remedy_of
 
     lines = [f"## {entry.code}", "", f"`{entry.kind}`" if entry.kind else ""]
-    if entry.code in MEANINGS:
-        lines[-1] += f": {MEANINGS[entry.code]}"
+    if meaning_of(entry) != entry.messages[0]:
+        lines[-1] += f": {meaning_of(entry)}"
     lines += ["", *(f"- {m}" for m in entry.messages)]
     for title, texts in (
-        ("Expected", entry.expected), ("Found", entry.found), ("What to change", entry.hints)
+        ("Expected", entry.expected), ("Found", entry.found), ("What to change", remedy_of(entry))
     ):  # fmt: skip
         if texts:
             lines += ["", f"{title}: " + "; or: ".join(texts)]
@@ -222,4 +222,8 @@ def markdown(folder: Path | None = None) -> str:
 
 if __name__ == "__main__":
     corpus = Path(__file__).parents[3] / "tests" / "diagnostics" / "corpus"
+    if corpus.is_dir():
+        from opencute.tools.error_command import write_examples
+
+        write_examples(corpus)
     sys.stdout.write(markdown(corpus if corpus.is_dir() else None))

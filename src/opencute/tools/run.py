@@ -12,14 +12,16 @@ from __future__ import annotations
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any, cast
 
 from opencute.base.counters import COUNTERS
 from opencute.base.knobs import KNOBS
+from opencute.base.tracebacks import users_only
+from opencute.compiler.targets import tell_simulated
 from opencute.integrations import environment
 from opencute.tools.notebook import NotebookError, run_notebook
 
@@ -37,14 +39,6 @@ def _main_module(path: Path) -> ModuleType:
 def _run_script(path: Path, namespace: dict[str, Any]) -> None:
     code = compile(path.read_bytes(), str(path), "exec")
     exec(code, namespace)
-
-
-def _users_frames(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback from the first frame that is not of this package."""
-    own = str(Path(__file__).parent)
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(own):
-        trace = trace.tb_next
-    return trace
 
 
 def _status(code: object) -> int:
@@ -66,10 +60,7 @@ def _guarded(run: Callable[[], object]) -> int:
         print(f"opencute: {error}", file=sys.stderr)
         return 2
     except Exception as error:
-        trace = error.__traceback__
-        if not KNOBS.full_traceback:
-            trace = _users_frames(trace)
-        traceback.print_exception(type(error), error, trace)
+        traceback.print_exception(users_only(error))
         return 1
     return 0
 
@@ -82,7 +73,7 @@ def prepare(folder: Path) -> None:
     """
     if environment.uses_simulator():
         if not KNOBS.target:
-            print("opencute: no GPU found, kernels run in the simulator (sm_90a)", file=sys.stderr)
+            tell_simulated()
         environment.prepare()
     sys.path[0] = str(folder.resolve())
     environment.own_cutlass_first()
@@ -139,7 +130,7 @@ def run_file(path: Path, arguments: list[str], *, call_kernel_fn: bool = False) 
 
 
 @contextmanager
-def apart() -> Iterator[None]:
+def apart() -> Generator[None, None, None]:
     """Give this process its own `__main__`, path and arguments back after a script has run."""
     kept = sys.modules["__main__"], list(sys.path), sys.argv
     try:

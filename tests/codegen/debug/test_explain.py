@@ -124,3 +124,13 @@ def test_disassembly_is_read() -> None:
     first, load = parse_lined(text)
     assert (first.kernel, first.places) == ("k_0", ())
     assert load.opcode == "LDG.E.128" and load.places == (("h.py", 9), ("k.py", 15))
+
+
+def test_instructions_that_never_happen_are_left_out() -> None:
+    """ptxas puts some before asynchronous copies."""
+    text = """.text.k:
+        /*0010*/              @!PT LDS RZ, [RZ] ;
+        /*0020*/                   LDGSTS.E.BYPASS.128 [R60], desc[UR4][R64.64] ;
+        /*0030*/              @!P0 LDS R1, [R2] ;
+"""
+    assert [i.opcode for i in parse_lined(text)] == ["LDGSTS.E.BYPASS.128", "LDS"]

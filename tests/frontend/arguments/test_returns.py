@@ -67,6 +67,27 @@ def test_compiled_functions_return_too() -> None:
     assert compiled(-7, 4.0) == expected(-7, 4.0)
 
 
+@cute.kernel
+def _store(t: cute.Tensor, x: cutlass.Int32):
+    t[0] = x
+
+
+@cute.jit
+def storing(t: cute.Tensor, x: cutlass.Int32):
+    _store(t, x).launch(grid=1, block=1)
+
+
+@pytest.mark.parametrize("as_keyword", [False, True])
+def test_functions_that_return_nothing_give_none(as_keyword: bool) -> None:
+    """In the simulator as on a GPU, also where a call is not remembered."""
+    t = np.zeros(1, np.int32)
+    compiled = cute.compile(storing, t, 1)
+    for run in (storing, compiled, compiled):
+        assert (run(t, x=3) if as_keyword else run(t, 3)) is None
+    assert t[0] == 3
+    assert cute.compile(several, 1, 1.0)(x=7, y=0.5) == expected(7, 0.5)
+
+
 def native(compiled: Any, *values: int) -> list[int]:
     """Run the host function of a compiled function as this CPU's code; the bits of its results."""
     code = compiled.artefacts.host

@@ -89,21 +89,25 @@ def narrow_report_of(
     return report
 
 
-def run_backward(module: Any, tiles: int) -> None:
+def run_backward(module: Any, tiles: int, d: int) -> None:
     """The derivatives by the kernels of a module: a block of keys, some tiles of 64 queries."""
     rng = np.random.default_rng(0)
-    q, g = (rng.standard_normal((1, 64 * tiles, 1, 64)).astype(np.float16) for _ in range(2))
-    k, v = (rng.standard_normal((1, 128, 1, 64)).astype(np.float16) for _ in range(2))
+    q, g = (rng.standard_normal((1, 64 * tiles, 1, d)).astype(np.float16) for _ in range(2))
+    k, v = (rng.standard_normal((1, 128, 1, d)).astype(np.float16) for _ in range(2))
     out, lse = reference.attention(q, k, v, 0.125)
     arrays = (q, k, v, out.astype(q.dtype), g, *(np.empty_like(x) for x in (q, k, v)))
-    plan = WarpgroupBackwardPlan(cutlass.Float16, 64, 64, 2, 1, True, None, None, 1)
+    stages = 1 if d > 128 else 2
+    plan = WarpgroupBackwardPlan(cutlass.Float16, d, 64, stages, 1, True, None, None, 1)
     module.attention_backward(
         *(from_dlpack(x).mark_layout_dynamic(leading_dim=3) for x in arrays),
         lse.astype(np.float32), np.empty((tiles, 1, 2, 64), np.float32),
-        np.empty((tiles, 1, 64 * 64), np.float32), None, None, None, 0, 0, 0.125, plan,
+        np.empty((tiles, 1, 64 * d), np.float32), None, None, None, 0, 0, 0.125, plan,
     )  # fmt: skip
     for got, want in zip(arrays[5:], reference.attention_backward(g, q, k, v, 0.125), strict=True):
         np.testing.assert_allclose(got.astype(np.float64), want, atol=2e-3 * abs(want).max())
+
+
+FROM = {"worker": ["Worker"], "sums": ["add_to_dq"], "wide": ["visit_keys", "visit_values"]}
 
 
 @pytest.fixture
@@ -112,19 +116,22 @@ def backward_report_of(
 ) -> Callable[..., OpenCuTeError | None]:
     """What the checking simulator reports of the derivatives with another text, or None.
 
-    Called with the text, the other one, how many tiles of queries there are, and whether the text
-    is the worker's.
+    Called with the text, the other one, how many tiles of queries there are, what the text is of
+    (nothing: the kernel itself), and how many elements heads have.
     """
 
-    def report(text: str, other: str, tiles: int, worker: bool = False) -> OpenCuTeError | None:
+    def report(
+        text: str, other: str, tiles: int, of: str = "", d: int = 64
+    ) -> OpenCuTeError | None:
         module: Any = sm90_backward
-        if worker:
-            name = "opencute.kernels.attention.sm90_backward_worker"
-            monkeypatch.setattr(module, "Worker", planted(name, text, other, 1).Worker)
+        if of:
+            changed: Any = planted(f"opencute.kernels.attention.sm90_backward_{of}", text, other, 1)
+            for name in FROM[of]:
+                monkeypatch.setattr(module, name, getattr(changed, name))
         else:
             module = planted("opencute.kernels.attention.sm90_backward", text, other, 1)
         try:
-            run_backward(module, tiles)
+            run_backward(module, tiles, d)
         except OpenCuTeError as e:
             return e
         return None

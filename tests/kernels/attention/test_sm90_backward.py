@@ -27,6 +27,7 @@ from opencute.kernels.attention.config import (
 )
 
 BRIEF = WarpgroupBackwardConfig(2, 1)
+ONE = WarpgroupBackwardConfig(1, 1)
 LATE = WarpgroupBackwardConfig(2, 2, early=False, atomics=True)
 
 
@@ -56,6 +57,9 @@ CASES = [
     ((40, 140), (1, 1), 64, (None, 0), LATE, ml_dtypes.bfloat16, False),  # keys that some see
     ((150, 40), (1, 1), 64, (5, 2), None, np.float16, False),  # queries that see no key
     ((20, 260), (1, 1), 64, (150, 0), BRIEF, np.float16, True),  # a block of keys unseen
+    ((70, 40), (1, 1), 96, (None, 0), None, np.float16, False),  # half a tile of dQ is 48 columns
+    ((70, 40), (2, 1), 192, (None, 0), ONE, np.float16, True),  # dV on its own; added in order
+    ((70, 20), (1, 1), 256, (30, 2), None, ml_dtypes.bfloat16, False),  # dQ in two rounds
 ]
 
 
@@ -105,7 +109,7 @@ def test_torch_gets_gradients_in_a_window() -> None:
 
 @pytest.mark.t0
 def test_wrong_arguments() -> None:
-    q, wide = (np.zeros((1, 16, 1, d), np.float16) for d in (64, 96))
+    q, wide = (np.zeros((1, 16, 1, d), np.float16) for d in (64, 80))
     lse = np.zeros((1, 1, 16), np.float32)
     run = lambda x, **o: attention_backward(x, x, x, x, x, lse, **o)  # noqa: E731
     for bad, code in (
@@ -123,11 +127,12 @@ def test_wrong_arguments() -> None:
 
 
 @pytest.mark.t0
-@pytest.mark.parametrize("head_dim", [64, 128])
+@pytest.mark.parametrize("head_dim", [64, 96, 128, 192, 256])
 def test_choices_are_possible(head_dim: int) -> None:
     room = 227 * 1024
-    assert warpgroup_backward_heuristic().check(head_dim, room)
-    assert len(list(warpgroup_backward_search_space(head_dim, room))) >= 6
+    assert warpgroup_backward_heuristic(head_dim).check(head_dim, room)
+    found = list(warpgroup_backward_search_space(head_dim, room))
+    assert len(found) >= {192: 4, 256: 1}.get(head_dim, 6)
 
 
 @pytest.mark.t2
@@ -137,7 +142,8 @@ def test_choices_are_possible(head_dim: int) -> None:
 @pytest.mark.parametrize(
     ("b", "sq", "sk", "h", "hk", "d"),
     [(2, 2048, 2048, 8, 8, 128), (1, 1000, 1500, 8, 2, 64), (1, 100, 700, 4, 4, 128),
-     (3, 1111, 515, 4, 1, 64)],
+     (3, 1111, 515, 4, 1, 64), (1, 1000, 1500, 4, 2, 96), (2, 700, 515, 4, 2, 192),
+     (1, 515, 1300, 4, 4, 256)],
 )  # fmt: skip
 def test_on_a_gpu(
     b: int, sq: int, sk: int, h: int, hk: int, d: int, window: Any, dtype: str, deterministic: bool

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.t1
 
 
 def compiled(head_dim: int, before: int | None, after: int | None, group: int) -> Any:
-    config = warpgroup_backward_heuristic()
+    config = warpgroup_backward_heuristic(head_dim)
     plan = WarpgroupBackwardPlan(
         cutlass.BFloat16, head_dim, config.queries(head_dim), config.stages, config.grads,
         config.early, before, after, group,

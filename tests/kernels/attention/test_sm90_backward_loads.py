@@ -26,7 +26,8 @@ FAULTS = [
     ("dO is released too early",
      "    warpgroup.wait_group(1)  # dV and dQ are there\n    grads.consumer_release(of_g)\n",
      "    grads.consumer_release(of_g)\n    warpgroup.wait_group(1)\n", 2, "OC3403"),
-    ("too few bytes", "plan.m * (2 * plan.head_dim + 4)", "plan.m * 2 * plan.head_dim", 1,
+    ("too few bytes", "plan.bytes_of_tiles(), strict",
+     "(*plan.bytes_of_tiles()[:2], *plan.bytes_of_tiles()[3:] * 2), strict", 1,
      "OC3402"),
     ("barriers are not ready", "    cute.arch.sync_threads()\n", "", 1, "OC3404"),
 ]  # fmt: skip

@@ -25,6 +25,7 @@ from opencute.kernels.attention import (
     attention_varlen_backward,
     interface,
     reference,
+    sm90_backward,
 )
 from opencute.kernels.attention.config import warpgroup_backward_heuristic
 from opencute.kernels.attention.sm90_backward import attention_backward as launch
@@ -74,6 +75,7 @@ CASES = [
     # starts, heads, d, window, config, dtype, in order
     (STARTS, (1, 1), 64, (None, 0), None, ml_dtypes.bfloat16, True),
     (((0, 70, 90), (0, 40, 60)), (2, 1), 128, (9, 4), LATE, np.float16, False),
+    (((0, 70, 90), (0, 40, 60)), (1, 1), 192, (None, 0), None, np.float16, False),
 ]
 
 
@@ -112,8 +114,12 @@ FAULTS = [
 def test_what_is_left_out_is_reported(
     checked: None, random: Any, planted: Any, monkeypatch: Any, text: str, other: str, code: str
 ) -> None:
-    module = planted("opencute.kernels.attention.sm90_backward", text, other, 1)
-    monkeypatch.setattr(interface, "launch_warpgroups_back", module.attention_backward)
+    if "clear" in text or "store" in text:
+        module = planted("opencute.kernels.attention.sm90_backward", text, other, 1)
+        monkeypatch.setattr(interface, "launch_warpgroups_back", module.attention_backward)
+    else:
+        module = planted("opencute.kernels.attention.sm90_backward_worker", text, other, 1)
+        monkeypatch.setattr(sm90_backward, "clear", module.clear)
     starts = ((0, 70), (0, 40))
     arrays = operands(random, starts, (1, 1), 128, np.float16)
     try:
@@ -127,7 +133,7 @@ def test_what_is_left_out_is_reported(
 @pytest.mark.t1
 def test_code() -> None:
     head_dim, after = 64, 0  # of all, the one with the fewest registers left
-    config = warpgroup_backward_heuristic()
+    config = warpgroup_backward_heuristic(head_dim)
     plan = WarpgroupBackwardPlan(
         cutlass.BFloat16, head_dim, config.queries(head_dim), config.stages, config.grads,
         config.early, None, after, 1, ragged=True,
@@ -146,7 +152,7 @@ def test_code() -> None:
 
 
 @pytest.mark.t2
-@pytest.mark.parametrize("d", [64, 128])
+@pytest.mark.parametrize("d", [64, 96, 128, 192, 256])
 @pytest.mark.parametrize("window", [None, (None, 0), (200, 100)])
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_on_a_gpu(d: int, window: Any, deterministic: bool) -> None:

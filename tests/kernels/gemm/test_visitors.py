@@ -73,6 +73,36 @@ def test_a_function_of_the_user() -> None:
     same(got, np.where(x > 2, x + bias, other))
 
 
+def test_functions_are_epilogues() -> None:
+    """Of the sums alone, as activations are, and of sums and tile; also where kernels of every
+    processor run."""
+    a, b = numbers((64, 32)), numbers((32, 48))
+    want = reference.gemm(a, b)
+    config = HopperConfig((128, 48))
+    same(gemm(a, b, epilogue=half, config=config), want * 0.5)
+    same(gemm(a, b, epilogue=lambda x, tile: tile.floats(x) * 0.5, config=config), want * 0.5)
+    same(gemm(a, b, epilogue=Visitor(half), config=config), want * 0.5)
+    same(gemm(a, b, epilogue=Visitor(lambda x, scale=0.5: x * scale), config=config), want * 0.5)
+    with KNOBS.override(target="sim:sm_80"):
+        same(gemm(a, b, epilogue=half), want * 0.5)
+    bytes_a, bytes_b = a.astype(np.int8), b.astype(np.int8)
+    got = gemm(bytes_a, bytes_b, epilogue=Visitor(half), out=np.zeros((64, 48), np.float32))
+    same(got, want * 0.5)
+    assert Visitor(half).plan() == Visitor(half).plan()
+
+
+def test_functions_of_other_arguments() -> None:
+    column = visitors.column(numbers((N,)))
+    with pytest.raises(ArgumentTypeError, match="reads them from the tile") as e:
+        Visitor(half, bias=column)
+    assert "tile.column('bias')" in str(e.value)
+    for fn in (lambda: 0, lambda x, tile, more: x, lambda *, x: x):
+        with pytest.raises(ArgumentTypeError, match="takes the sums, or the sums and the tile"):
+            Visitor(fn)
+    Visitor(lambda *both: both[0], bias=column)
+    Visitor(lambda x, tile=None: x, bias=column)
+
+
 def test_gates_are_even_columns() -> None:
     a, b, bias = numbers((72, 64)), numbers((64, 144)), numbers((144,))
     epilogue = visitors.chain(visitors.add_columns(bias), gated=half)
@@ -95,6 +125,9 @@ def test_what_does_not_fit() -> None:
         gemm(a, b, epilogue=visitors.chain(visitors.add_columns(numbers((M,)))))
     with pytest.raises(ArgumentError, match="instead of other things"):
         gemm(a, b, bias=numbers((N,)), epilogue=visitors.chain())
+    for other in ({"alpha": 2.0}, {"activation": "relu"}):
+        with pytest.raises(ArgumentError, match="instead of other things"):
+            gemm(a, b, epilogue=half, **other)
     with pytest.raises(ArgumentError, match="no operand"):
         Visitor(lambda x, tile: x, bias=numbers((N,)))
     with pytest.raises(ArgumentError, match="stored row by row"):
@@ -140,9 +173,9 @@ def test_operands_are_read_as_they_were_declared() -> None:
 
 def test_what_is_no_visitor_and_no_piece() -> None:
     a, b, s = numbers((64, 64)), numbers((64, 64)), numbers((64,))
-    for epilogue in (half, "relu"):
-        with pytest.raises(ArgumentTypeError, match="no Visitor"):
-            gemm(a, b, epilogue=epilogue)  # type: ignore[arg-type]
+    for epilogue in (s, "relu"):
+        with pytest.raises(ArgumentTypeError, match="no function and no Visitor"):
+            gemm(a, b, epilogue=epilogue)
     for piece in (s, [visitors.scale(1.0)], half):
         with pytest.raises(ArgumentTypeError, match="piece 0 of the chain"):
             visitors.chain(piece)  # type: ignore[arg-type]

@@ -21,11 +21,11 @@ pytestmark = pytest.mark.t0
 
 
 def run(launch: Any, cluster: int) -> None:
-    """Three tiles through two stages, the last one cut; or one tile for two blocks of a cluster."""
+    """Three tiles through two stages, the last one cut."""
     rng, heads = np.random.default_rng(0), 64 * cluster
     q_nope, q_rope, cache = (
         rng.standard_normal(s).astype(np.float16)
-        for s in ((1, 1, heads, 512), (1, 1, heads, 64), (1, 170 if cluster == 1 else 10, 576))
+        for s in ((1, 1, heads, 512), (1, 1, heads, 64), (1, 140, 576))
     )
     tensors = [
         from_dlpack(x).mark_layout_dynamic(leading_dim=x.ndim - 1)
@@ -44,9 +44,9 @@ FREED = f"""        with cute.arch.elect_one():
                 peer = None if cluster == 1 else block
                 {ARRIVE}
 """
-LAST = """        warpgroup.wait_group(0)
-        cute.arch.sync_warp()  # all of the warp have read factors
-"""
+LAST = "        warpgroup.wait_group(0)\n"
+READ = "        cute.arch.barrier_arrive(barrier_id=READ + stage, number_of_threads=3 * GROUP)\n"
+FACTOR = "        factor = [sFactors[corner, stage], sFactors[corner + 8, stage]]\n"
 FAULTS = [
     # what is wrong, blocks of a cluster, the text, what stands there instead, the report
     ("no wait for weights", 1, WAIT, "", "OC3401"),
@@ -54,6 +54,7 @@ FAULTS = [
     ("no fence of weights", 1, f"        {PROXY}\n", "", "OC3406"),
     ("no place is free", 1, ARRIVE, "pass", "OC3501"),
     ("free too early", 1, LAST + FREED, FREED + LAST, "OC3403"),
+    ("factors are read too late", 1, FACTOR + READ, READ + FACTOR, "OC3401"),
     ("no fence of queries", 1, f"    {PROXY}\n    cute", "    cute", "OC3406"),
     ("only one block is told", 2, "range_constexpr(cluster)", "range_constexpr(1)", "OC3501"),
 ]  # fmt: skip

@@ -67,7 +67,7 @@ def parse_lined(text: str) -> list[LinedInstruction]:
         elif code:
             fresh = True
             body = " ".join(code[1].split())
-            if not body.startswith("NOP"):
+            if not body.startswith(("NOP", "@!PT ")):  # the latter never happens
                 out.append(LinedInstruction(kernel, body, places))
     return out
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""The derivatives of attention with warpgroups: sm_90a, heads of 64 and 128 elements.
+"""The derivatives of attention with warpgroups: sm_90a, heads of 64 to 256 elements.
 
 With weights P = exp(scale Q K^T - lse) and delta = rowsum(dO * O)::
 
@@ -23,7 +23,8 @@ dK and the scores of the next tile while dQ is stored.
 Floor: 10 B H Sq Sk D operations (half of them when causal) at what wgmma reaches on an H200 at its
 clock under load, about 800 Tflop/s: 1.72 ms for 4x16x4096x128. With 64 queries to a tile three of
 the five products read as many bytes of shared memory as a SM can deliver in their time, and the way
-of dQ through it comes on top: 15 % more.
+of dQ through it comes on top: 15 % more. Heads of more than 128 elements take two kernels, whose
+work on a tile is in `sm90_backward_wide`.
 
 Source: Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
 Low-precision", 2024.
@@ -49,11 +50,12 @@ from opencute.kernels.attention.sm90_backward_plan import (
     Reach,
     WarpgroupBackwardPlan,
 )
-from opencute.kernels.attention.sm90_backward_worker import Worker, mask
+from opencute.kernels.attention.sm90_backward_sums import Sums, add_by_threads, add_to_dq
+from opencute.kernels.attention.sm90_backward_wide import visit_keys, visit_values
+from opencute.kernels.attention.sm90_backward_worker import STATS, Worker, clear, mask
 
 __all__ = ["attention_backward", "backward_kernel"]
 
-EACH = 2  # the first of those of one warpgroup
 REGISTERS = (24, 240)  # of a thread that loads, and of one that computes
 
 cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
@@ -67,40 +69,54 @@ def produce(
     """Load K and V once, and tiles of Q and dO with what belongs to their queries.
 
     Args:
-        loads: pipelines of K, V, Q and dO.
+        loads: pipelines of K, V, Q and dO; that of V and its parts are None for a kernel without.
         parts: of each an atom, coordinates and shared memory.
-        stats: levels and -delta of queries in memory, and where they go to.
+        stats: levels and -delta of queries in memory, and where both go to, (2 m, stages).
         head: of keys.
     """
     first, count = reach.tiles()
-    once = (loads[0].make_producer(), loads[1].make_producer())
+    once = [None if load is None else load.make_producer() for load in loads[:2]]
     queries, grads = loads[2].make_producer(), loads[3].make_producer()
     if count > 0:
         for i in cutlass.range_constexpr(2):
-            handle = once[i].acquire_and_advance()
-            cute.copy(parts[i][0], parts[i][1], parts[i][2], tma_bar_ptr=handle.barrier)
-            handle.commit()
+            if cutlass.const_expr(once[i] is not None):
+                handle = once[i].acquire_and_advance()
+                cute.copy(parts[i][0], parts[i][1], parts[i][2], tma_bar_ptr=handle.barrier)
+                handle.commit()
         served, tile = head * plan.group, first
-        for _ in range(count * plan.group):
+        for step in range(count * plan.group):
+            if step >= plan.stages:
+                free_stats(step % plan.stages, plan)
             for i in cutlass.range_constexpr(2):
                 handle = (queries, grads)[i].acquire_and_advance()
                 atom, g, s = parts[2 + i]
                 cute.copy(
                     atom, g[None, tile, served], s[None, handle.index], tma_bar_ptr=handle.barrier
                 )
-                load_stats(stats, reach.base + tile, served, i, handle)
+                if cutlass.const_expr(i == 0):
+                    load_stats(stats, reach.base + tile, served, handle)
                 handle.commit()
             served, tile = onward((served, tile), first, count, plan)
+        for stage in cutlass.range_constexpr(plan.stages):
+            if stage < count * plan.group:
+                free_stats(stage, plan)
+
+
+def free_stats(stage: Any, plan: WarpgroupBackwardPlan) -> None:
+    """Wait until all threads that compute have read levels and -delta of a stage."""
+    cute.arch.barrier(barrier_id=STATS + stage, number_of_threads=plan.threads + 32)
 
 
 @cute.jit
-def load_stats(stats: Any, at: Any, head: Any, which: cutlass.Constexpr[int], handle: Any):
-    """Start the copy of levels (0) or -delta (1) of a tile."""
+def load_stats(stats: Any, at: Any, head: Any, handle: Any):
+    """Start the copy of levels and -delta of a tile."""
     run = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float32)
-    source = stats[0][at, head, which, None]
-    source = cute.make_tensor(source.iterator.align(16), stats[1 + which].layout[0])
+    source = stats[0][at, head, None, None].iterator.align(16)
     with cute.arch.elect_one():
-        cute.copy(run, source, stats[1 + which][None, handle.index], mbar_ptr=handle.barrier)
+        cute.copy(
+            run, cute.make_tensor(source, stats[1].layout[0]), stats[1][None, handle.index],
+            mbar_ptr=handle.barrier,
+        )  # fmt: skip
 
 
 def onward(place: Any, first: Any, count: Any, plan: WarpgroupBackwardPlan) -> tuple[Any, Any]:
@@ -111,106 +127,6 @@ def onward(place: Any, first: Any, count: Any, plan: WarpgroupBackwardPlan) -> t
         return served, tile + 1
     wraps = tile + 1 == first + count
     return cute.where(wraps, served + 1, served), cute.where(wraps, first, tile + 1)
-
-
-class Sums:
-    """Where a warpgroup's halves of dQ go.
-
-    Args:
-        reduce: the atom, coordinates in the workspace, shared memory, or for atomics the workspace.
-        turns: (T, H, parts), or None.
-        heads: of queries, in the workspace.
-        block: this block.
-    """
-
-    def __init__(self, reduce: Any, turns: Any, heads: Any, block: Any) -> None:
-        self.atom, self.coords, self.shared = reduce
-        self.turns, self.heads, self.block = turns, heads, block
-
-
-@cute.jit
-def add_by_threads(
-    worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], head: Any, tile: Any
-):
-    """Add the warpgroup's half of dQ to the workspace from registers."""
-    target = worker.plan.sums_of(sums.shared[worker.reach.base + tile, head, None], worker.tid)
-    for v in cutlass.range_constexpr(cute.size(target)):
-        cute.arch.red_add(target.iterator + v * GROUP, worker.rQ[v])
-
-
-@cute.jit
-def add_to_dq(
-    worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], head: Any, tile: Any
-):
-    """Bring the warpgroup's half of dQ to shared memory, and let TMA add it to the workspace."""
-    plan = worker.plan
-    mine = plan.sums_of(sums.shared, worker.tid)
-    cute.autovec_copy(cute.make_tensor(worker.rQ.iterator, cute.make_layout(mine.shape)), mine)
-    cute.arch.fence_proxy("async.shared", space="cta")
-    cute.arch.barrier(barrier_id=EACH + worker.which, number_of_threads=GROUP)
-    if worker.stores():
-        at = worker.reach.base + tile
-        shape = (plan.piece // LINE, LINE)
-        place = ((at * sums.heads + head) * GROUPS + worker.which, 0)
-        from_smem, to_gmem = cpasync.tma_partition(
-            sums.atom, 0, cute.make_layout(1),
-            cute.group_modes(sums.shared[None, None, worker.which], 0, 2),
-            cute.group_modes(cute.local_tile(sums.coords, shape, place), 0, 2),
-        )  # fmt: skip
-        if cutlass.const_expr(plan.ordered):
-            turn = sums.turns[at, head, None].iterator + worker.which
-            mine_now = worker.reach.turn(tile, sums.block)
-            take_turn(turn, mine_now)
-            cute.copy(sums.atom, from_smem, to_gmem)
-            cute.arch.cp_async_bulk_commit_group()
-            cute.arch.cp_async_bulk_wait_group(0)
-            pass_turn(turn, mine_now + 1)
-        else:
-            cute.copy(sums.atom, from_smem, to_gmem)
-            cute.arch.cp_async_bulk_commit_group()
-
-
-@cute.jit
-def take_turn(turn: Any, number: Any):
-    """Wait, as a warp, until the blocks of all keys before this one's have added to a tile.
-
-    Blocks start in this order, so that one that waits is waited for by later ones only.
-    """
-    if cute.arch.lane_idx() == 0:
-        while cute.arch.load(turn, cutlass.Int32, sem="acquire", scope="gpu") != number:
-            pass
-    cute.arch.sync_warp()
-
-
-@cute.jit
-def pass_turn(turn: Any, number: Any):
-    """Let the block of the keys after these add."""
-    cute.arch.sync_warp()
-    if cute.arch.lane_idx() == 0:
-        cute.arch.store(turn, number, sem="release", scope="gpu")
-
-
-@cute.jit
-def clear(
-    worker: cutlass.Constexpr[Worker], which: cutlass.Constexpr[int], stage: Any, valid: Any,
-    rows: cutlass.Constexpr[int],
-):  # fmt: skip
-    """Rows behind a sequence's become 0: their weights are, but they may be no numbers.
-
-    Args:
-        which: K, V, Q or dO.
-        valid: rows of the sequence.
-        rows: of the tile.
-    """
-    plan = worker.plan
-    if valid < rows:
-        zeros = cute.make_rmem_tensor(8, plan.dtype)
-        zeros.fill(0.0)
-        across = plan.head_dim // 8
-        for at in range(valid * across + worker.tid, rows * across, plan.threads):
-            cute.autovec_copy(zeros, worker.piece(which, at // across, at % across, stage))
-        cute.arch.fence_proxy("async.shared", space="cta")
-        worker.meet()
 
 
 @cute.jit
@@ -250,7 +166,7 @@ def visit(
         warpgroup.wait_group(1)
     else:
         warpgroup.wait_group(0)
-    worker.slope(of_g.index)
+    worker.slope(of_q.index)
     worker.narrowed(worker.rG, worker.slopes)
     worker.put_slopes(step % 2)
     if worker.stores():
@@ -304,17 +220,32 @@ def consume(
             clear(worker, 2, of_q.index, worker.reach.queries_left(tile), plan.m)
         warpgroup.fence()
         worker.start_scores(of_q.index)
-        loads[1].make_consumer().wait()
-        if cutlass.const_expr(plan.ragged):
-            clear(worker, 1, 0, worker.reach.keys_left, plan.n)
+        if cutlass.const_expr(loads[1] is not None):
+            loads[1].make_consumer().wait()
+            if cutlass.const_expr(plan.ragged):
+                clear(worker, 1, 0, worker.reach.keys_left, plan.n)
         warpgroup.wait_group(0)
         for step in range(steps - 1):
             place, (served, tile) = (served, tile), onward((served, tile), first, count, plan)
-            visit(worker, sums, loads[2:], (of_q, of_g), step, place, tile, scale_log2, False)
+            work(worker, sums, loads[2:], (of_q, of_g), step, place, tile, scale_log2, False)
             of_q.advance()
             of_g.advance()
         place = (served, tile)
-        visit(worker, sums, loads[2:], (of_q, of_g), steps - 1, place, None, scale_log2, True)
+        work(worker, sums, loads[2:], (of_q, of_g), steps - 1, place, None, scale_log2, True)
+
+
+@cute.jit
+def work(
+    worker: cutlass.Constexpr[Worker], sums: cutlass.Constexpr[Sums], loads: Any, states: Any,
+    step: Any, place: Any, after: Any, scale_log2: Any, last: cutlass.Constexpr[bool],
+):  # fmt: skip
+    """What a kernel does with a tile of queries; arguments as for `visit`."""
+    if cutlass.const_expr(worker.plan.only == "values"):
+        visit_values(worker, loads, states, place, after, scale_log2, last)
+    elif cutlass.const_expr(worker.plan.only == "keys"):
+        visit_keys(worker, sums, loads, states, step, place, after, scale_log2, last)
+    else:
+        visit(worker, sums, loads, states, step, place, after, scale_log2, last)
 
 
 @cute.jit
@@ -328,7 +259,7 @@ def store_rows(worker: cutlass.Constexpr[Worker], into: Any):
     across = plan.head_dim // 8
     for at in range(worker.tid, reach.keys_left * across, plan.threads):
         row, column = at // across, at % across
-        for i in cutlass.range_constexpr(2):
+        for i in cutlass.range_constexpr(len(into)):
             held = cute.make_rmem_tensor(8, plan.dtype)
             cute.autovec_copy(worker.piece(i, row, column, 0), held)
             line = into[i][reach.first_key + row, None].iterator + cute.assume(8 * column, divby=8)
@@ -341,7 +272,7 @@ def store_tiles(worker: cutlass.Constexpr[Worker], stores: Any):
     cute.arch.fence_proxy("async.shared", space="cta")
     worker.meet()
     if worker.stores():
-        for i in cutlass.range_constexpr(2):
+        for i in cutlass.range_constexpr(len(stores)):
             if worker.which == i:
                 atom, s, g = stores[i]
                 cute.copy(atom, s, g)
@@ -357,10 +288,14 @@ def finish(worker: cutlass.Constexpr[Worker], stores: Any, into: Any, scale: Any
         into: as for `store_rows`, or None where each batch has its own keys.
     """
     worker.renew()
-    worker.rK.store(worker.rK.load() * scale)
+    results = (worker.rK, worker.rV)
+    if cutlass.const_expr(worker.plan.only == "values"):
+        results = (worker.rV,)
+    else:
+        worker.rK.store(worker.rK.load() * scale)
     worker.meet()  # nobody reads K and V any more
-    for i in cutlass.range_constexpr(2):
-        worker.put_results((worker.rK, worker.rV)[i], i)
+    for i in cutlass.range_constexpr(len(stores)):
+        worker.put_results(results[i], i)
     if cutlass.const_expr(not worker.plan.ragged):
         store_tiles(worker, stores)
     elif worker.reach.keys_left >= worker.plan.n:
@@ -406,7 +341,7 @@ def backward_kernel(
     tid, _, _ = cute.arch.thread_idx()
     block, head, batch = cute.arch.block_idx()
     group = cute.arch.make_warp_uniform(tid // GROUP)
-    mQ, mK, mV, mG, mDk, mDv, tSums = coords
+    mK, mV, mQ, mG, mDk, mDv, tSums = coords
     first_q, queries = span(mQ, starts[0], batch)
     first_k, keys = span(mK, starts[1], batch)
     if cutlass.const_expr(plan.ragged):
@@ -417,27 +352,26 @@ def backward_kernel(
 
     memory = utils.SmemAllocator()
     shared = [
-        memory.allocate_tensor(plan.dtype, s.outer, 1024, swizzle=s.inner) for s in plan.layouts()
-    ]
+        None if s is None else
+        memory.allocate_tensor(plan.dtype, s.outer, 1024, swizzle=s.inner)
+        for s in plan.layouts()
+    ]  # fmt: skip
     sSums = mSums
-    if cutlass.const_expr(not plan.atomics):
+    if cutlass.const_expr(tSums is not None):
         sums_layout = cute.append(plan.sums_layout(), cute.make_layout(GROUPS, stride=plan.piece))
         sSums = memory.allocate_tensor(cutlass.Float32, sums_layout, 128)
-    levels, deltas = (
-        memory.allocate_tensor(cutlass.Float32, cute.make_layout((plan.m, stages)), 128)
-        for stages in (plan.stages, plan.grads)
+    stats = memory.allocate_tensor(
+        cutlass.Float32, cute.make_layout((2 * plan.m, plan.stages)), 128
     )
     threads = pipeline.Agent.Thread
-    tile_bytes = plan.m * (2 * plan.head_dim + 4)
     loads = tuple(
-        pipeline.PipelineTmaAsync.create(
+        None if count is None else pipeline.PipelineTmaAsync.create(
             num_stages=stages, producer_group=pipeline.CooperativeGroup(threads, 1),
             consumer_group=pipeline.CooperativeGroup(threads, plan.warps),
             tx_count=count, defer_sync=True,
         )
-        for stages, count in (
-            (1, 2 * plan.head_dim * plan.n), (1, 2 * plan.head_dim * plan.n),
-            (plan.stages, tile_bytes), (plan.grads, tile_bytes),
+        for stages, count in zip(
+            (1, 1, plan.stages, plan.grads), plan.bytes_of_tiles(), strict=True
         )
     )  # fmt: skip
     cute.arch.mbarrier_init_fence()
@@ -448,7 +382,9 @@ def backward_kernel(
         cute.arch.setmaxregister_decrease(REGISTERS[0])
         if cute.arch.make_warp_uniform(cute.arch.warp_idx()) == plan.warps:
             tiles = [
-                cute.local_tile(rows_of(m, head, batch, first_k, plan), tile_k, (block, 0))
+                None
+                if m is None
+                else cute.local_tile(rows_of(m, head, batch, first_k, plan), tile_k, (block, 0))
                 for m in (mK, mV)
             ]
             tiles += [
@@ -458,25 +394,26 @@ def backward_kernel(
                 )
                 for m in (mQ, mG)
             ]  # fmt: skip
-            once = [s[None, None, 0] for s in shared[:2]]
+            once = [None if s is None else s[None, None, 0] for s in shared[:2]]
             parts = tuple(
-                partition(a, s, t)
+                None if a is None else partition(a, s, t)
                 for a, s, t in zip(atoms[:4], (*once, *shared[2:4]), tiles, strict=True)
             )
-            produce(loads, parts, (mStats, levels, deltas), head, reach, plan)
+            produce(loads, parts, (mStats, stats), head, reach, plan)
     else:
         cute.arch.setmaxregister_increase(REGISTERS[1])
-        worker = Worker(mmas, (*shared, levels, deltas), tid, reach, plan)
+        worker = Worker(mmas, (*shared, stats), tid, reach, plan)
         sums = Sums((atoms[6], tSums, sSums), mTurns, mStats.shape[1], block)
         consume(worker, sums, loads, head, scale_log2)
         stores = []
-        for a, s, m in zip(atoms[4:6], shared[:2], (mDk, mDv), strict=True):
+        made = [(a, m) for a, m in zip(atoms[4:6], (mDk, mDv), strict=True) if a is not None]
+        for (a, m), s in zip(made, shared, strict=False):
             tile = cute.local_tile(rows_of(m, head, batch, first_k, plan), tile_k, (block, 0))
             atom, g, smem = partition(a, s[None, None, 0], tile)
             stores.append((atom, smem, g))
         into = None
         if cutlass.const_expr(plan.ragged):
-            into = tuple(sequence(m, starts[1], head, batch) for m in results)
+            into = tuple(sequence(m, starts[1], head, batch) for m in results if m is not None)
         finish(worker, stores, into, scale)
 
 
@@ -517,22 +454,8 @@ def attention_backward(
     mQ, mK, mV, mO, mG, mDq, mDk, mDv = (
         as_heads(t, plan.head_dim) for t in (q, k, v, out, grad, dq, dk, dv)
     )
-    load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
-    sK, _, sQ, sG, _ = (cute.slice_(s, (None, None, 0)) for s in plan.layouts())
-    of_keys, of_queries = (plan.n, plan.head_dim), (plan.m, plan.head_dim)
-    lines = sums.shape[0] * sums.shape[1] * (plan.m * plan.head_dim // LINE)
-    workspace = cute.make_tensor(
-        sums.iterator.align(16), cute.make_layout((lines, LINE), stride=(LINE, 1))
-    )
-    made = [
-        cpasync.make_tiled_tma_atom(op, t, s, tile)
-        for op, t, s, tile in (
-            (load, mQ, sQ, of_queries), (load, mK, sK, of_keys), (load, mV, sK, of_keys),
-            (load, mG, sG, of_queries), (store, mDk, sK, of_keys), (store, mDv, sK, of_keys),
-            (cpasync.CopyReduceBulkTensorTileS2GOp(), workspace, plan.sums_layout(),
-             (plan.piece // LINE, LINE)),
-        )
-    ]  # fmt: skip
+    if cutlass.const_expr(plan.wide):
+        plan = plan.of("keys")
     mmas = plan.products()
     over_q = [cute.ceil_div(mQ.shape[0], plan.m), mQ.shape[2], mQ.shape[3]]
     over_k = [cute.ceil_div(mK.shape[0], plan.n), mK.shape[2], mK.shape[3]]
@@ -543,12 +466,60 @@ def attention_backward(
     prepare_kernel(mO, mG, logs, stats, sums, turns, starts_q, plan).launch(
         grid=over_q, block=threads
     )
-    order = (1, 2, 0, 3, 4, 5, 6)  # K, V, Q, dO, dK, dV, dQ
-    backward_kernel(
-        tuple(made[i][0] for i in order), tuple(t for _, t in made), stats,
-        sums if plan.atomics else None, turns, (mDk, mDv) if plan.ragged else None,
-        (starts_q, starts_k), scale, scale * LOG2_E, mmas, plan,
-    ).launch(
-        grid=over_k, block=[plan.threads + GROUP, 1, 1], min_blocks_per_mp=1
-    )  # fmt: skip
+    arrays = (mK, mV, mQ, mG, mDk, mDv)
+    starts = (starts_q, starts_k)
+    if cutlass.const_expr(plan.wide):
+        launch(arrays, stats, sums, turns, starts, scale, over_k, plan.of("values"))
+    launch(arrays, stats, sums, turns, starts, scale, over_k, plan)
     finish_kernel(sums, mDq, starts_q, scale, mmas[2], plan).launch(grid=over_q, block=threads)
+
+
+def launch(
+    arrays: tuple[Any, ...], stats: Any, sums: Any, turns: Any, starts: Any, scale: Any, grid: Any,
+    plan: WarpgroupBackwardPlan,
+) -> None:  # fmt: skip
+    """Launch the kernel of a plan.
+
+    Args:
+        arrays: K, V, Q, dO, dK and dV, as of `as_heads`.
+        stats, sums, turns, scale: as for `attention_backward`.
+        starts: of queries and of keys.
+        grid: blocks.
+    """
+    load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
+    sK, sV, sQ, sG, _ = (
+        None if s is None else cute.slice_(s, (None, None, 0)) for s in plan.layouts()
+    )
+    keys, values = plan.only != "values", plan.only != "keys"
+    of_keys, of_queries = (plan.n, plan.head_dim), (plan.m, plan.head_dim)
+    smem = (sK, sV, sQ, sG, sK if keys else None, (sV if keys else sK) if values else None)
+    made: list[tuple[Any, Any]] = [
+        (None, None) if s is None else cpasync.make_tiled_tma_atom(op, t, s, tile)
+        for op, t, s, tile in zip(
+            (load,) * 4 + (store,) * 2, arrays, smem,
+            (of_keys, of_keys, of_queries, of_queries, of_keys, of_keys), strict=True,
+        )
+    ]  # fmt: skip
+    workspace = None
+    if keys and not plan.atomics:
+        lines = sums.shape[0] * sums.shape[1] * (plan.m * plan.head_dim // LINE)
+        workspace = cute.make_tensor(
+            sums.iterator.align(16), cute.make_layout((lines, LINE), stride=(LINE, 1))
+        )
+        made.append(cpasync.make_tiled_tma_atom(
+            cpasync.CopyReduceBulkTensorTileS2GOp(), workspace, plan.sums_layout(),
+            (plan.piece // LINE, LINE),
+        ))  # fmt: skip
+    else:
+        made.append((None, None))
+    results = None
+    if plan.ragged:
+        results = tuple(t if s is not None else None for t, s in zip(arrays[4:], smem[4:],
+                                                                     strict=True))  # fmt: skip
+    backward_kernel(
+        tuple(a for a, _ in made), tuple(t for _, t in made), stats,
+        sums if keys and plan.atomics else None, turns, results,
+        starts, scale, scale * LOG2_E, plan.products(), plan,
+    ).launch(
+        grid=grid, block=[plan.threads + GROUP, 1, 1], min_blocks_per_mp=1
+    )  # fmt: skip

@@ -11,7 +11,7 @@ In: types, tiles and windows. Out: what the kernel and its launcher ask for::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import opencute as cutlass
@@ -20,7 +20,7 @@ from opencute.kernels.attention.parts import HeadTiles
 from opencute.kernels.attention.sm90 import GROUP, ROWS
 from opencute.utils import hopper_helpers
 
-__all__ = ["GROUPS", "Reach", "WarpgroupBackwardPlan"]
+__all__ = ["GROUPS", "LINE", "Reach", "WarpgroupBackwardPlan"]
 
 GROUPS = 2  # warpgroups that compute; each has 64 keys, and half of dQ
 LINE = 128  # values of dQ in a row of the workspace, as TMA sees it
@@ -34,7 +34,7 @@ class WarpgroupBackwardPlan(HeadTiles):
 
     Args:
         dtype: Float16 or BFloat16.
-        head_dim: elements of a head, 64 or 128.
+        head_dim: elements of a head: 64, 96, 128, 192 or 256.
         m: queries of a tile.
         stages: tiles of Q in shared memory, at least 2.
         grads: tiles of dO in shared memory.
@@ -43,8 +43,10 @@ class WarpgroupBackwardPlan(HeadTiles):
             sees; None: all.
         group: heads of queries to one head of keys.
         ordered: whether dQ is summed in an order that is always the same.
-        atomics: whether threads add to dQ, rather than TMA; not with `ordered`.
+        atomics: whether threads add to dQ, rather than TMA; not with `ordered` where one kernel
+            makes all.
         ragged: whether sequences lie end to end.
+        only: "" where one kernel makes all; "keys": dK and dQ; "values": dV.
         warps: warps that compute, and those of the kernels before and after.
     """
 
@@ -60,6 +62,7 @@ class WarpgroupBackwardPlan(HeadTiles):
     ordered: bool = False
     atomics: bool = False
     ragged: bool = False
+    only: str = ""
     warps: int = 4 * GROUPS
 
     @property
@@ -78,6 +81,33 @@ class WarpgroupBackwardPlan(HeadTiles):
         return GROUPS
 
     @property
+    def wide(self) -> bool:
+        """Whether dK and dV take a kernel each: together they exceed the registers."""
+        return self.head_dim > 128
+
+    def of(self, only: str) -> WarpgroupBackwardPlan:
+        """The plan of the kernel that makes a part."""
+        stages, grads = self.stages, self.grads
+        if only == "values":
+            stages, grads = max(stages, 2), max(grads, 2)  # no V and no dS: there is room
+        return replace(self, only=only, stages=stages, grads=grads, atomics=True)
+
+    @property
+    def rounds(self) -> int:
+        """Products that dQ of a tile is made by, one after the other, for want of registers."""
+        return 2 if self.head_dim > 192 else 1
+
+    @property
+    def along(self) -> tuple[int, int]:
+        """Warpgroups along rows and columns of dQ."""
+        return (GROUPS, 1) if self.m == ROWS * GROUPS else (1, GROUPS)
+
+    @property
+    def of_dq(self) -> int:
+        """Columns of dQ that a warpgroup makes at a time."""
+        return self.head_dim // self.along[1] // self.rounds
+
+    @property
     def piece(self) -> int:
         """Values of a tile of dQ that a warpgroup has."""
         return self.m * self.head_dim // GROUPS
@@ -88,14 +118,32 @@ class WarpgroupBackwardPlan(HeadTiles):
             utils.LayoutEnum.ROW_MAJOR, (rows, 0, columns), self.dtype, stages
         )
 
+    def smem_of_keys(self) -> Any:
+        """Shared memory of K: the elements that lie together divide those that a warpgroup makes of
+        dQ, whose products start at such pieces."""
+        if self.only == "values":
+            return self.smem_of(self.n, self.head_dim, 1)
+        kind = hopper_helpers.get_smem_layout_atom(
+            utils.LayoutEnum.ROW_MAJOR, self.dtype, self.of_dq
+        )
+        atom = warpgroup.make_smem_layout_atom(kind, self.dtype)
+        return cute.tile_to_shape(atom, (self.n, self.head_dim, 1), (0, 1, 2))
+
     def layouts(self) -> tuple[Any, ...]:
-        """Shared memory of K, V, Q and dO (rows, depth, stages), and of dS (keys, queries, 2)."""
+        """Shared memory of K, V, Q and dO (rows, depth, stages), and of dS (keys, queries, 2); None
+        for what a kernel has not."""
         d = self.head_dim
+        all_of = self.only != "values"
         return (
-            self.smem_of(self.n, d, 1), self.smem_of(self.n, d, 1),
+            self.smem_of_keys(), self.smem_of(self.n, d, 1) if all_of else None,
             self.smem_of(self.m, d, self.stages), self.smem_of(self.m, d, self.grads),
-            self.smem_of(self.n, self.m, 2),
+            self.smem_of(self.n, self.m, 2) if all_of else None,
         )  # fmt: skip
+
+    def bytes_of_tiles(self) -> tuple[int | None, ...]:
+        """What arrives at a time of K, V, Q with what each query has, and dO; None: nothing."""
+        keys, tile = 2 * self.head_dim * self.n, 2 * self.m * self.head_dim
+        return keys, None if self.only == "values" else keys, tile + 8 * self.m, tile
 
     def sums_layout(self) -> Any:
         """A warpgroup's part of dQ, as TMA sees it."""
@@ -136,11 +184,10 @@ class WarpgroupBackwardPlan(HeadTiles):
     def products(self) -> tuple[Any, Any, Any]:
         """Of scores and slopes (keys, queries); of dK and dV, with A in registers; of dQ."""
         source, d = warpgroup.OperandSource, self.head_dim
-        along = (GROUPS, 1) if self.m == ROWS * GROUPS else (1, GROUPS)
         return (
             self.product((GROUPS, 1), self.m, "KK", source.SMEM),
             self.product((GROUPS, 1), d, "KM", source.RMEM),
-            self.product(along, d // along[1], "MM", source.SMEM),
+            self.product(self.along, self.of_dq, "MM", source.SMEM),
         )
 
 

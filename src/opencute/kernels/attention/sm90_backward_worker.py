@@ -19,9 +19,10 @@ from opencute import cute
 from opencute.kernels.attention.sm90 import GROUP, ROWS, by_rows
 from opencute.kernels.attention.sm90_backward_plan import Reach, WarpgroupBackwardPlan
 
-__all__ = ["Worker", "mask"]
+__all__ = ["STATS", "Worker", "clear", "mask"]
 
 ALL = 1  # the named barrier of all threads that compute
+STATS = 4  # the first of those where levels and -delta of a stage have been read
 PART = 16  # columns of scores that are worked on at a time
 
 warp, warpgroup = cute.nvgpu.warp, cute.nvgpu.warpgroup
@@ -32,14 +33,18 @@ class Worker:
 
     Args:
         mmas: of the plan.
-        shared: K, V, Q, dO, dS, levels and -delta in shared memory.
+        shared: K, V, Q, dO, dS, and of queries levels and -delta, (2 m, stages), in shared memory;
+            None for what there is not.
         tid: index among all threads that compute.
     """
 
     def __init__(
         self, mmas: Any, shared: Any, tid: Any, reach: Reach, plan: WarpgroupBackwardPlan
     ) -> None:
-        *_, self.levels, self.deltas = shared
+        of_stats = cute.make_layout((plan.m, plan.stages), stride=(1, 2 * plan.m))
+        self.levels, self.deltas = (
+            cute.make_tensor(shared[5].iterator + i * plan.m, of_stats) for i in range(2)
+        )
         self.reach, self.plan, self.tid = reach, plan, tid
         self.which = cute.arch.make_warp_uniform(tid // GROUP)
         self.mma_s, self.mma_k, self.mma_q = mmas
@@ -48,7 +53,10 @@ class Worker:
 
         self.rK, self.rV = (self.results(self.mma_k, plan.n, plan.head_dim) for _ in range(2))
         self.rS, self.rG = (self.results(self.mma_s, plan.n, plan.m) for _ in range(2))
-        self.rQ = self.results(self.mma_q, plan.m, plan.head_dim)
+        self.rQ = [
+            self.results(self.mma_q, plan.m, plan.head_dim // plan.rounds)
+            for _ in range(plan.rounds)
+        ]
         self.rP = cute.make_rmem_tensor(self.rS.layout, cutlass.Float32)
         count = ROWS * plan.m // GROUP
         self.weights, self.slopes = (cute.make_rmem_tensor(count, plan.dtype) for _ in range(2))
@@ -75,18 +83,26 @@ class Worker:
         round for the same reason."""
         nothing = cute.arch.make_warp_uniform(cutlass.Int32(0))
         sK, sV, sQ, sG, sS = (
-            cute.make_tensor((s.iterator + nothing).align(1024), s.layout) for s in self.shared
+            s if s is None else cute.make_tensor((s.iterator + nothing).align(1024), s.layout)
+            for s in self.shared
         )
         which = cute.arch.make_warp_uniform(self.tid // GROUP)
         s, k, q = (mma.get_slice(which * GROUP) for mma in (self.mma_s, self.mma_k, self.mma_q))
         self.K = self.mma_s.make_fragment_A(s.partition_A(sK))[None, None, None, 0]
-        self.V = self.mma_s.make_fragment_A(s.partition_A(sV))[None, None, None, 0]
         self.Q = self.mma_s.make_fragment_B(s.partition_B(sQ))
-        self.G = self.mma_s.make_fragment_B(s.partition_B(sG))
         self.Qt = self.mma_k.make_fragment_B(k.partition_B(transposed(sQ)))
         self.Gt = self.mma_k.make_fragment_B(k.partition_B(transposed(sG)))
+        if sV is None:
+            return
+        self.V = self.mma_s.make_fragment_A(s.partition_A(sV))[None, None, None, 0]
+        self.G = self.mma_s.make_fragment_B(s.partition_B(sG))
         self.St = self.mma_q.make_fragment_A(q.partition_A(transposed(sS)))
-        self.Kt = self.mma_q.make_fragment_B(q.partition_B(transposed(sK)))[None, None, None, 0]
+        columns = (self.plan.head_dim // self.plan.rounds, self.plan.n, 1)
+        parts = [
+            q.partition_B(cute.local_tile(transposed(sK), columns, (i, 0, 0)))
+            for i in range(self.plan.rounds)
+        ]
+        self.Kt = [self.mma_q.make_fragment_B(p)[None, None, None, 0] for p in parts]
 
     def results(self, mma: Any, rows: int, columns: int) -> Any:
         """Accumulators."""
@@ -116,9 +132,10 @@ class Worker:
         """dK += dS^T Q."""
         self.multiply(self.mma_k, self.rK, self.left(self.slopes), self.Qt[None, None, None, stage])
 
-    def start_dq(self, buffer: Any) -> None:
-        """dS K."""
-        self.multiply(self.mma_q, self.rQ, self.St[None, None, None, buffer], self.Kt, False)
+    def start_dq(self, buffer: Any, part: int = 0) -> None:
+        """dS K, or a part of its columns."""
+        slopes = self.St[None, None, None, buffer]
+        self.multiply(self.mma_q, self.rQ[part], slopes, self.Kt[part], False)
 
     def left(self, narrow: Any) -> Any:
         """Scores as a left operand: neighbours along n are what an instruction takes along k."""
@@ -161,6 +178,15 @@ class Worker:
             slopes, weights = self.columns(self.rG, part), self.columns(self.rP, part)
             for r in range(2):
                 slopes[r, None] = (slopes[r, None].load() + minus) * weights[r, None].load()
+        self.has_read(stage)
+
+    def has_read(self, stage: Any) -> None:
+        """Say that this warp has read levels and -delta of a stage.
+
+        An mbarrier at which one thread arrives for a warp would do, but racecheck then misses what
+        orders the others' reading.
+        """
+        cute.arch.barrier_arrive(barrier_id=STATS + stage, number_of_threads=self.plan.threads + 32)
 
     def put_slopes(self, buffer: Any) -> None:
         """dS to shared memory, where products of all warpgroups will read it."""
@@ -195,6 +221,29 @@ class Worker:
 def transposed(s: Any) -> Any:
     """Tiles in shared memory (rows, columns, stages) with rows and columns exchanged."""
     return cute.make_tensor(s.iterator, cute.select(s.layout, [1, 0, 2]))
+
+
+@cute.jit
+def clear(
+    worker: cutlass.Constexpr[Worker], which: cutlass.Constexpr[int], stage: Any, valid: Any,
+    rows: cutlass.Constexpr[int],
+):  # fmt: skip
+    """Rows behind a sequence's become 0: their weights are, but they may be no numbers.
+
+    Args:
+        which: K, V, Q or dO.
+        valid: rows of the sequence.
+        rows: of the tile.
+    """
+    plan = worker.plan
+    if valid < rows:
+        zeros = cute.make_rmem_tensor(8, plan.dtype)
+        zeros.fill(0.0)
+        across = plan.head_dim // 8
+        for at in range(valid * across + worker.tid, rows * across, plan.threads):
+            cute.autovec_copy(zeros, worker.piece(which, at // across, at % across, stage))
+        cute.arch.fence_proxy("async.shared", space="cta")
+        worker.meet()
 
 
 @cute.jit

@@ -19,7 +19,6 @@ from opencute.kernels.tuning.operators import Case, Operator
 __all__ = ["OPERATORS"]
 
 _WARPGROUPS = (64, 96, 128, 192, 256)
-_BACKWARD_WARPGROUPS = (64, 128)
 _EXTENTS = {
     "batch": 4, "queries": 4096, "keys": 4096, "heads": 16, "kv_heads": 16, "head_dim": 128,
 }  # fmt: skip
@@ -57,7 +56,7 @@ def _space(case: Case) -> Iterator[Any]:
 
 def _backward_space(case: Case) -> Iterator[Any]:
     head_dim = case["head_dim"]
-    if case.hopper and head_dim in _BACKWARD_WARPGROUPS:
+    if case.hopper and head_dim in _WARPGROUPS:
         yield from warpgroup_backward_search_space(head_dim, case.smem)
     else:
         yield from backward_search_space(head_dim, case.smem)

@@ -11,6 +11,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import utils
 from opencute.base.errors import ArgumentError, ArgumentTypeError
+from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements, zeros
 from opencute.kernels.checked import checked
@@ -34,7 +35,8 @@ from opencute.kernels.gemm.sm90_interface import (
     why_not,
 )
 from opencute.kernels.gemm.sm90_plan import HopperConfig
-from opencute.kernels.gemm.visitors import Operand, Visitor, usual
+from opencute.kernels.gemm.visitors import Operand, Visitor, takes, usual
+from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
 __all__ = ["gemm", "problem_of"]
@@ -61,6 +63,7 @@ _NARROW = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2")  # results of Hopper
 
 @tuned("gemm", "a b out tf32")
 @checked(arrays="a b", optional="c bias residual out", numbers="alpha beta")
+@repeated
 def gemm(
     a: Any,
     b: Any,
@@ -73,7 +76,7 @@ def gemm(
     residual: Any = None,
     out: Any = None,
     tf32: bool = False,
-    epilogue: Visitor | None = None,
+    epilogue: Visitor | Callable[..., Any] | None = None,
     config: GemmConfig | HopperConfig | GemvConfig | FewConfig | None = None,
 ) -> Any:
     """``activation(alpha * a @ b + beta * c + bias) + residual``.
@@ -89,8 +92,8 @@ def gemm(
             f32 where 8-bit floats are multiplied. On Hopper it may be of 8 bits: what does not
             fit becomes the nearest number that does.
         tf32: whether f32 is multiplied on tensor cores, rounded to 10 bits of mantissa.
-        epilogue: on Hopper, what becomes of the sums, instead of all but `a`, `b` and `out`: see
-            `visitors`.
+        epilogue: what becomes of the sums, instead of all but `a`, `b` and `out`: a function on
+            vectors of Float32, or, on Hopper, ``fn(x, tile)`` or a `Visitor`: see `visitors`.
         config: how the work is shared; a good choice when omitted. A `HopperConfig` asks for the
             kernel with TMA and `wgmma`, a `GemmConfig` for those of every processor, a
             `GemvConfig` for that of a matrix and a vector, a `FewConfig` for that of few rows
@@ -111,15 +114,18 @@ def gemm(
     kind = _kind(a, b, tf32)
     result = shape
     if epilogue is not None:
-        _alone(epilogue, shape, c=c, bias=bias, activation=activation, residual=residual)
-        if epilogue.gated is not None:
-            result = (*shape[:-1], shape[-1] // 2)
+        given = {"alpha": None if alpha == 1.0 else alpha, "c": c, "bias": bias}
+        _alone(given | {"activation": activation, "residual": residual})
+        epilogue, activation = _visitor(epilogue, shape)
+    if epilogue is not None and epilogue.gated is not None:
+        result = (*shape[:-1], shape[-1] // 2)
     if out is None:
         names = {"i8": "int32", "f8": "float32"}
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
     if activation is not None and not callable(activation):
-        if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        asked: Any = activation
+        if not isinstance(asked, str) or asked not in ACTIVATIONS:
             raise ArgumentError(
                 "there is no such activation", code="OC2512", found=activation,
                 expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
@@ -152,7 +158,7 @@ def gemm(
     smem = utils.get_smem_capacity_in_bytes()
     config = heuristic(problem, smem) if config is None else config
     config.check(problem.kind, problem.out_bits, smem)
-    plan = call.plan(config, kind, alpha != 1.0, activation)
+    plan = interned(call.plan(config, kind, alpha != 1.0, activation))
     c, residual = (None if t is None else _tensor(t, 2) for t in (call.c, call.residual))
     lead = [2 if major else 1 for major in call.k_major]
     args = (
@@ -198,10 +204,10 @@ def _few(
         return False
     batch, rows = int(call.d.shape[0]), int(few.shape[1])
     config = config or few_heuristic(rows, int(wide.shape[1]), batch)
-    plan = FewPlan(
+    plan = interned(FewPlan(
         config, -(-rows // 16), _CLASSES[kind], numbers[0] != 1.0, int(turned == call.swapped),
         activation, few_room(int(few.shape[2])),
-    ).check(utils.get_smem_capacity_in_bytes())  # fmt: skip
+    ).check(utils.get_smem_capacity_in_bytes()))  # fmt: skip
     others = [
         None if t is None else _tensor(t.swapaxes(1, 2), 1) if turned else _tensor(t, 2)
         for t in (call.c, call.residual, call.d)
@@ -251,7 +257,7 @@ def _gemv(
     config = config or gemv_heuristic(int(matrix.shape[1]), k, vec, int(matrix.shape[0]))
     c, residual, out = (None if t is None else _tensor(t, 1) for t in flat)
     bias = None if bias is None else from_dlpack(bias).mark_layout_dynamic()
-    plan = GemvPlan(config.check(), vec, numbers[0] != 1.0, one, activation)
+    plan = interned(GemvPlan(config.check(), vec, numbers[0] != 1.0, one, activation))
     gemv(
         _tensor(matrix, 2), _tensor(vector, 1), c, bias, residual, out,
         *map(float, numbers), plan,
@@ -300,20 +306,29 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     return True
 
 
-def _alone(epilogue: Any, shape: tuple[int, ...], **others: Any) -> None:
-    """Raise if it is no visitor, not all there is to do, or its matrices do not fit."""
-    if not isinstance(epilogue, Visitor):
-        raise ArgumentTypeError(
-            "gemm: epilogue is no Visitor", code="OC2531", found=repr(epilogue)[:80],
-            expected="Visitor(fn, ...), or visitors.chain(...)",
-            hint="visitors.chain(visitors.apply(fn))" if callable(epilogue) else None,
-        )  # fmt: skip
+def _alone(others: dict[str, Any]) -> None:
+    """Raise if an epilogue is not all there is to do."""
     given = [name for name, value in others.items() if value is not None]
     if given:
         raise ArgumentError(
             "an epilogue is instead of other things that are done to the sums", code="OC2540",
             found=", ".join(given), hint="pieces such as visitors.add(c) do the same",
         )  # fmt: skip
+
+
+def _visitor(epilogue: Any, shape: tuple[int, ...]) -> tuple[Visitor | None, Any]:
+    """The visitor that is asked for, or, of a function of sums alone, an activation, which every
+    processor has; raise if it is neither, or its matrices do not fit."""
+    if not isinstance(epilogue, Visitor):
+        if not callable(epilogue):
+            raise ArgumentTypeError(
+                "gemm: epilogue is no function and no Visitor", code="OC2531",
+                found=repr(epilogue)[:80],
+                expected="a function of the sums, Visitor(fn, ...), or visitors.chain(...)",
+            )  # fmt: skip
+        if takes(epilogue) == 1:
+            return None, epilogue
+        epilogue = Visitor(epilogue)
     wanted = {"row": shape[-2:-1], "column": shape[-1:], "amax": (1,), "load": shape,
               "store": shape}  # fmt: skip
     for name, operand in epilogue.operands.items():
@@ -337,6 +352,7 @@ def _alone(epilogue: Any, shape: tuple[int, ...], **others: Any) -> None:
         raise ArgumentError(
             "gates and what they gate are pairs of columns", code="OC2540", found=shape[-1]
         )
+    return epilogue, None
 
 
 def _placed(epilogue: Visitor, call: _Call) -> Visitor:
@@ -455,6 +471,7 @@ class _Call:
             "tile": config.tile, "warps": config.warps, "stages": config.stages,
             "group": config.group, "k_major": self.k_major, "even": even, "scaled": scaled,
             "bias_axis": 0 if self.swapped else 1, "activation": activation,
+            "pieces": min(config.pieces, -(-problem.k // config.tile[2])),
         }  # fmt: skip
         if kind == "f32":
             vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]

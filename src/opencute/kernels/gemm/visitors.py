@@ -13,7 +13,8 @@ Python, and sees what it was given by name::
     gemm(a, b, epilogue=Visitor(finish, scale=row(s), bias=column(v), before=store(p),
                                 residual=load(r)))
 
-Common pieces need no function::
+A function of the sums alone is an epilogue by itself: ``gemm(a, b, epilogue=gelu)``, and
+so is one of sums and tile without operands. Common pieces need no function::
 
     gemm(a, b, epilogue=chain(scale_rows(s), add_columns(v), apply(gelu), keep(p), add(r)))
 
@@ -25,6 +26,7 @@ Matrices that are loaded and stored go through TMA; a vector's elements are read
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +37,7 @@ from opencute.base.suggest import did_you_mean
 __all__ = [
     "Operand", "Visitor", "VisitorPlan", "add", "add_columns", "add_rows", "amax", "apply", "chain",
     "column", "declared", "keep", "load", "peak", "row", "scalar", "scale", "scale_columns",
-    "scale_rows", "store", "usual", "visit",
+    "scale_rows", "store", "takes", "usual", "visit",
 ]  # fmt: skip
 
 
@@ -101,6 +103,31 @@ def _short(value: Any) -> str:
 
 
 # ---------------------------------------------------------------- visitors
+def takes(fn: Any) -> int:
+    """How many of the sums and the tile a function takes: 1 or 2.
+
+    Raises:
+        ArgumentTypeError: it takes neither one nor two positional arguments.
+    """
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):  # no function; or one of C, which does not say
+        return 2
+    placed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [p.name for p in placed if p.default is p.empty]
+    needed += [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    most = 2 if open_ended else len(placed)
+    if len(needed) > 2 or most < 1:
+        raise ArgumentTypeError(
+            "the function of a visitor takes the sums, or the sums and the tile", code="OC2537",
+            expected="def fn(x): ... or def fn(x, tile): ...",
+            found=f"{getattr(fn, '__name__', 'fn')}{inspect.signature(fn)}",
+            hint="numbers of its own are those of a closure, or functools.partial(fn, factor=2.0)",
+        )  # fmt: skip
+    return 1 if len(needed) < 2 and not (open_ended or "tile" in [p.name for p in placed]) else 2
+
+
 @dataclass(frozen=True)
 class VisitorPlan:
     """What is compiled of a visitor.
@@ -124,17 +151,18 @@ class Visitor:
     """A function on accumulators, and its operands.
 
     Args:
-        fn: takes a vector of Float32 (of Int32 where int8 is multiplied) and the tile; returns
-            what is stored. It runs once for each part of a tile when the kernel is compiled.
+        fn: takes a vector of Float32 (of Int32 where int8 is multiplied) and the tile, or a
+            vector of Float32 alone; returns what is stored. It runs once for each part of a tile
+            when the kernel is compiled.
         gated: see `VisitorPlan`.
         operands: by the names that `fn` uses.
 
     Raises:
-        ArgumentError: an operand is of no kind.
+        ArgumentError: an operand is of no kind, or the function takes other arguments.
     """
 
     def __init__(
-        self, fn: Callable[[Any, Any], Any], /, *, gated: Callable[[Any], Any] | None = None,
+        self, fn: Callable[..., Any], /, *, gated: Callable[[Any], Any] | None = None,
         **operands: Operand,
     ) -> None:  # fmt: skip
         for what, f in (("fn", fn), ("gated", gated)):
@@ -148,7 +176,23 @@ class Visitor:
                     f"{name} is no operand of a visitor", code="OC2537", found=_short(operand),
                     expected="row(x), column(x), load(x), store(x), amax(x) or scalar(x)",
                 )  # fmt: skip
+        if not isinstance(fn, (_Usual, _Chain)) and takes(fn) == 1:
+            if operands:
+                raise ArgumentTypeError(
+                    "a visitor with operands reads them from the tile, and its function takes none",
+                    code="OC2537", found=f"operands {', '.join(operands)}, and a function of one "
+                    "argument", expected="def fn(x, tile): ... "
+                    + ", ".join(f"tile.{o.kind}({n!r})" for n, o in operands.items()),
+                )  # fmt: skip
+            fn = _OfSums(fn)
         self.fn, self.gated, self.operands = fn, gated, operands
+
+    def described_parts(self) -> list[Any]:
+        """What a product with this visitor depends on."""
+        parts: list[Any] = [self.fn, self.gated]
+        for name, operand in self.operands.items():
+            parts += [name, operand.kind, operand.value]
+        return parts
 
     def plan(self, swapped: bool = False) -> VisitorPlan:
         """What is compiled."""
@@ -224,6 +268,16 @@ def _vector(what: str, fn: Callable[..., Any], x: Any, *rest: Any) -> Any:
             hint="return the vector that is to be stored" if result is None else hint,
         )  # fmt: skip
     return result
+
+
+@dataclass(frozen=True)
+class _OfSums:
+    """A function that needs no tile."""
+
+    fn: Callable[[Any], Any]
+
+    def __call__(self, x: Any, tile: Any) -> Any:
+        return self.fn(tile.floats(x))
 
 
 @dataclass(frozen=True)

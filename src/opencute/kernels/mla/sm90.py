@@ -42,6 +42,7 @@ KEPT = LATENT // STEP - 1  # steps of the queries in registers: all of 184 that 
 REGISTERS = (184, 160)  # of a thread that makes weights, and of one that adds values
 WARPS = 2 * GROUP // 32  # of those that add values
 WEIGHTS = 1  # the named barrier of the first warpgroup
+READ = 2  # the first of those where all threads have read factors of a stage
 
 cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
 
@@ -57,6 +58,7 @@ class MlaPlan:
         group: heads.
         causal: whether each query but the last one sees one key less than the next.
         page: keys of a page, or None.
+        slots: threads along splits that put them together, of `combine.slots_for`.
     """
 
     dtype: Any
@@ -65,6 +67,7 @@ class MlaPlan:
     group: int
     causal: bool
     page: int | None
+    slots: int = 1
 
     @property
     def rows(self) -> int:
@@ -359,6 +362,8 @@ def weigh(
         rows.weights(scores)
         p = cute.make_rmem_tensor(acc.layout, plan.dtype)
         p.store(acc.load().to(plan.dtype))
+        if i >= stages:
+            cute.arch.barrier(barrier_id=READ + stage, number_of_threads=3 * GROUP)
         if tid % 4 == 0:
             for r in cutlass.range_constexpr(2):
                 sFactors[corner + 8 * r, stage] = rows.factor[r]
@@ -388,12 +393,9 @@ def last_factors(
         sLast: (64,), in the place of a tile's factors.
         mLogs: (H, Sq), or None.
     """
-    if share.count > 0:  # nobody reads factors any more
-        stage, turn = (
-            (share.count - 1) % plan.config.stages,
-            (share.count - 1) // plan.config.stages,
-        )
-        cute.arch.mbarrier_wait(barriers.free + stage, turn % 2)
+    for stage in cutlass.range_constexpr(plan.config.stages):
+        if stage < share.count:  # nobody reads factors any more
+            cute.arch.barrier(barrier_id=READ + stage, number_of_threads=3 * GROUP)
     corner = tid // 32 * 16 + tid % 32 // 4
     for r in cutlass.range_constexpr(2):
         total = cute.arch.warp_reduction(rows.total[r], lambda a, b: a + b, threads_in_group=4)
@@ -431,6 +433,7 @@ def add_values(
         cute.arch.mbarrier_wait(barriers.loaded + stage, phase)
         cute.arch.mbarrier_wait(barriers.ready + stage, phase)
         factor = [sFactors[corner, stage], sFactors[corner + 8, stage]]
+        cute.arch.barrier_arrive(barrier_id=READ + stage, number_of_threads=3 * GROUP)
         if cute.arch.vote_any_sync((factor[0] != 1.0) | (factor[1] != 1.0)):
             for r in cutlass.range_constexpr(2):
                 rows[r, None] = rows[r, None].load() * factor[r]
@@ -440,7 +443,6 @@ def add_values(
         cute.gemm(mma, rO, rP[at], rV[at], rO)
         warpgroup.commit_group()
         warpgroup.wait_group(0)
-        cute.arch.sync_warp()  # all of the warp have read factors
         with cute.arch.elect_one():
             for block in cutlass.range_constexpr(cluster):
                 peer = None if cluster == 1 else block
@@ -506,9 +508,12 @@ def mla_kernel(
     scale_log2: cutlass.Float32,
     mmas: Any,
     plan: cutlass.Constexpr[MlaPlan],
+    shares: cutlass.Constexpr[bool],
 ):
     tid, _, _ = cute.arch.thread_idx()
     block, split, batch = cute.arch.block_idx()
+    if cutlass.const_expr(shares):
+        cute.arch.griddepcontrol_launch_dependents()  # which wait until all blocks are done
     group = cute.arch.make_warp_uniform(tid // GROUP)
     stages, cluster = plan.config.stages, plan.config.cluster
 
@@ -601,11 +606,11 @@ def mla_forward(
     atom, mK = cpasync.make_tiled_tma_atom(op, mK, place, (KEYS, WIDTH), cluster)
     mla_kernel(
         atom, *(packed(t, plan.group) for t in (q_nope, q_rope)), mK, packed(into, plan.group),
-        into_logs, lengths, table, room, scale_log2, plan.products(), plan,
+        into_logs, lengths, table, room, scale_log2, plan.products(), plan, parts is not None,
     ).launch(
         grid=[cute.ceil_div(plan.rows, ROWS), into.shape[0], q_nope.shape[0]],
         block=[3 * GROUP, 1, 1], min_blocks_per_mp=1,
         cluster=[cluster, 1, 1] if cluster > 1 else None,
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):
-        combine(parts, part_logs, out, logs, LATENT)
+        combine(parts, part_logs, out, logs, LATENT, plan.slots, dependent=True)

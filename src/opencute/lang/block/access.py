@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from opencute.arch.hints import prefetch_bytes
 from opencute.base.errors import ArgumentError, TypeMismatchError
 from opencute.dialects import cute, ptx, ptx_memory
 from opencute.dialects.cute import PtrType
@@ -54,14 +55,6 @@ def _typed(ptr: Any, element: Type, what: str) -> Value:
     return cute.recast(where.value, PtrType(element, type.space, type.align, type.swizzle))
 
 
-def _bytes(size: Any) -> int:
-    """128, "128", "size_128b" or an enumeration's member of such a name."""
-    if size is None or isinstance(size, int):
-        return size or 0
-    digits = "".join(c for c in str(getattr(size, "name", size)) if c.isdigit())
-    return int(digits or 0)
-
-
 def load(
     ptr: Any,
     dtype: Any = None,
@@ -100,7 +93,7 @@ def load(
         _typed(where, element, "load"), type, sem=order, scope=among,
         cache=_one_of("cache operator", _word(cop), ptx_memory.LOAD_CACHES),
         evict=_one_of("eviction priority", _word(level1_eviction_priority), ptx_memory.EVICTIONS),
-        prefetch=_bytes(level_prefetch_size),
+        prefetch=prefetch_bytes(level_prefetch_size),
     )  # fmt: skip
     return cls(value) if num_elements == 1 else TensorSSA(value, num_elements, cls)
 
@@ -173,7 +166,7 @@ def cp_async(
 
     to, from_ = pointer_of(dst, "cp_async"), pointer_of(src, "cp_async")
     ptx_memory.cp_async(
-        to.value, from_.value, num_bytes, cache=cache, prefetch=_bytes(prefetch),
+        to.value, from_.value, num_bytes, cache=cache, prefetch=prefetch_bytes(prefetch),
         src_bytes=None if src_bytes is None else word(src_bytes),
     )  # fmt: skip
 

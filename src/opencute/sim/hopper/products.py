@@ -60,8 +60,8 @@ class Operands:
 
     def picked(self, pick: Callable[[Any], Any]) -> Operands:
         """Those of a part of the lanes."""
-        values = map(pick, (self.d, self.a, self.b, self.accumulate))
-        return Operands(*values, tuple(map(pick, self.meta)))
+        meta = tuple(map(pick, self.meta))
+        return Operands(pick(self.d), pick(self.a), pick(self.b), pick(self.accumulate), meta)
 
     def continues(self, first: Operands) -> bool:
         """Whether it does nothing but add to the accumulator of another product."""

@@ -38,7 +38,7 @@ from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.numbers.words import WORDS, together
 from opencute.sim.registry import Function, semantics
-from opencute.sim.semantics.sparse import codes_of, expanded
+from opencute.sim.semantics.sparse import check_metadata, codes_of, expanded
 from opencute.sim.semantics.tile_access import TileAccess
 from opencute.sim.semantics.tiled import Warps, matrix_of, numbers_of, registers_of
 from opencute.sim.sync.guards import fences_of
@@ -365,6 +365,8 @@ class _Product:
         self, lanes: Lanes, d: SimPointer, a: Any, b: Any, accumulate: Any, *meta: Any,
         taints: Any = (),
     ) -> None:  # fmt: skip
+        for taint in taints[4:]:
+            check_metadata(self.op, lanes, taint, self._metadata_threads())
         warps = Warps(self.op, lanes)
         signature = [_of_warps(warps, self.op, b, "the descriptor of B")]
         if isinstance(self.left, Operand):
@@ -486,15 +488,19 @@ class _Product:
         """The four bits of each run of A, 16 rows of each tile for each warp."""
         um, _, uk = self.uses
         k, width = self.atom.mnk[2], run_of(self.atom.types[1])[1]
-        assert isinstance(self.op.selector, IntAttr)
-        each = 4 // self.atom.selectors
-        threads = tuple(t for t in range(32) if t % 4 // each == self.op.selector.value)
+        threads = self._metadata_threads()
         columns: list[Array] = []
         for one in products:
             words = [warps.rows(warps.lanes.full(np.asarray(w))[..., None]) for w in one.meta]
             codes = [codes_of(w[..., 0], self.e_layout, threads, (_ROWS, k), width) for w in words]
             columns += [np.concatenate(codes[um * s : um * (s + 1)], axis=1) for s in range(uk)]
         return np.concatenate(columns, axis=2)
+
+    def _metadata_threads(self) -> tuple[int, ...]:
+        """The threads of a warp whose metadata counts."""
+        assert isinstance(self.op.selector, IntAttr)
+        each = 4 // self.atom.selectors
+        return tuple(t for t in range(32) if t % 4 // each == self.op.selector.value)
 
     def _left(
         self, lanes: Lanes, warps: Warps, blocks: Array, products: Sequence[Operands]

@@ -237,6 +237,7 @@ class _Copy:
         else:
             self.src = TileAccess(op, op.src, "src_layout", bits=bits, exact=exact)
             self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits, exact=exact)
+        self.wide = self._wide(bits) if self.has_pred and per == 1 and not exact else None
         self.recode = src.element != dst.element
         self.dtype = self.dst.access.dtype
         hints = op.access_hints()
@@ -245,39 +246,80 @@ class _Copy:
                 if type.space != "rmem":
                     side.access.order = (hints.sem, hints.scope)
 
+    def _wide(self, bits: int) -> tuple[TileAccess, TileAccess] | None:
+        """Accesses of several elements, for tiles of which no element is masked: machine code has
+        them where the addresses turn out to be aligned, whatever their types promise."""
+        op = self.op
+        src, dst = Tile(op, op.src_layout).run, Tile(op, op.dst_layout).run
+        size = storage_bits(_pointer(op.src).element)
+        run = min(src, dst, (bits or 128) // size)
+        if run < 2 or size % 8 or src % run or dst % run or run & (run - 1):
+            return None
+        sides = [
+            TileAccess(op, p, at, bits=run * size, exact=_pointer(p).space != "rmem", run=run)
+            for p, at in ((op.src, "src_layout"), (op.dst, "dst_layout"))
+        ]
+        return sides[0], sides[1]
+
     def run(
         self, lanes: Lanes, src: SimPointer, dst: SimPointer, *rest: Any, taints: Any = ()
     ) -> None:
         """Copy for these lanes."""
         from_, to, mask = self.parts(lanes, rest)
-        if mask is not None:
+        if mask is None:
+            self.plain(lanes, src, from_, dst, to)
+        elif self.wide is None:
             self.masked(lanes, src, from_, dst, to, mask)
         else:
-            self.plain(lanes, src, from_, dst, to)
+            self._by_element(lanes, src, dst, from_, to, mask, rest)
+
+    def _by_element(
+        self, lanes: Lanes, src: SimPointer, dst: SimPointer, from_: Any, to: Any, mask: Any,
+        rest: Any,
+    ) -> None:  # fmt: skip
+        """As `masked`; lanes of which nothing is masked access several elements at a time."""
+        assert self.wide is not None
+        starts = [side.starts(dyns) for side, dyns in zip(self.wide, self._dyns(rest), strict=True)]
+        whole = mask.all(axis=2)
+        for side, ptr, at in zip(self.wide, (src, dst), starts, strict=True):
+            whole = whole & _aligned(ptr, at, side.access.width)
+        if whole.any():
+            part, pick, _ = (lanes, _same, None) if whole.all() else lanes.sub(whole)
+            a, b = (_picked(pick, at) for at in starts)
+            self.plain(part, pick(src), a, pick(dst), b, self.wide)
+        if not whole.all():
+            part, pick, _ = (lanes, _same, None) if not whole.any() else lanes.sub(~whole)
+            self.masked(
+                part, pick(src), _picked(pick, from_), pick(dst), _picked(pick, to), pick(mask)
+            )
+
+    def _dyns(self, rest: Any) -> tuple[Any, Any]:
+        """The operands of both layouts, of those after the two pointers."""
+        at = 1 if self.has_pred else 0
+        return rest[at : at + self.n_src], rest[at + self.n_src : at + self.n_src + self.n_dst]
 
     def parts(self, lanes: Lanes, rest: Any) -> tuple[Any, Any, Any]:
         """Offsets of the runs on both sides, and the mask of those to copy, from the operands
         after the two pointers."""
-        at = 1 if self.has_pred else 0
-        src_dyns = rest[at : at + self.n_src]
-        dst_dyns = rest[at + self.n_src : at + self.n_src + self.n_dst]
+        src_dyns, dst_dyns = self._dyns(rest)
         mask = None
         if self.has_pred:
-            mask = self._mask(lanes, rest[0], rest[at + self.n_src + self.n_dst :])
+            mask = self._mask(lanes, rest[0], rest[1 + self.n_src + self.n_dst :])
         return self.src.starts(src_dyns), self.dst.starts(dst_dyns), mask
 
-    def plain(self, lanes: Lanes, src: SimPointer, from_: Any, dst: SimPointer, to: Any) -> None:
+    def plain(
+        self, lanes: Lanes, src: SimPointer, from_: Any, dst: SimPointer, to: Any,
+        sides: tuple[TileAccess, TileAccess] | None = None,
+    ) -> None:  # fmt: skip
         """Copy all runs now."""
-        value = self.src.access.read(lanes, src, from_)
-        garbage = self._garbage(lanes, src, from_)
-        self.dst.access.write(lanes, self._recoded(value), dst, to)
-        self.dst.access.leave(lanes, dst, garbage, to)
+        get, put = sides or (self.src, self.dst)
+        value = get.access.read(lanes, src, from_)
+        garbage = get.access.garbage(lanes, src, from_)
+        put.access.write(lanes, self._recoded(value), dst, to)
+        put.access.leave(lanes, dst, garbage, to)
 
     def _recoded(self, value: Any) -> Any:
         return value.view(self.dtype) if self.recode else value
-
-    def _garbage(self, lanes: Lanes, src: SimPointer, from_: Any) -> Taint | None:
-        return self.src.access.garbage(lanes, src, from_)
 
     def _mask(self, lanes: Lanes, pred: SimPointer, dyns: Any) -> Any:
         starts = self.pred.starts(dyns)
@@ -318,10 +360,24 @@ class _Copy:
     def _garbage_where(self, lanes: Lanes, src: SimPointer, from_: Any, mask: Any) -> Taint | None:
         if type(src.buffer) is not RowBuffer:
             return None
-        garbage = self._garbage(lanes, src, from_)
+        garbage = self.src.access.garbage(lanes, src, from_)
         if garbage is None:
             return None
         return Taint(garbage.mask & np.repeat(mask, self.src.run, axis=2), garbage.origin)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _aligned(ptr: SimPointer, starts: Any, width: int) -> Any:
+    """For which lanes all accesses are at multiples of their width; True for registers."""
+    if type(ptr.buffer) is RowBuffer:
+        return True
+    address = np.asarray(ptr.address())
+    places = address[..., None] if address.ndim == 2 else address
+    fits = (places if starts is None else places + starts) % width == 0
+    return fits.all(axis=2) if fits.ndim == 3 else bool(fits.all())
 
 
 def _picked(pick: Any, starts: Any) -> Any:

@@ -59,6 +59,7 @@ class TileAccess:
             op, type.element, vector=True, run=self.run, align=align, widest=widest,
             swizzle=type.swizzle,
         )  # fmt: skip
+        self.access.joined = 0 if exact else min(type.align, widest)
         self.single = self.tile.length == self.run
         inner = np.arange(0, self.tile.run, self.run, dtype=np.int64)
         self._inner = inner

@@ -236,7 +236,7 @@ def ldmatrix(op: Op) -> Function:
         garbage = access.garbage(lanes, ptr)
         if garbage is None:
             return value, None
-        mask = lanes.full(garbage.mask)
+        mask: Any = lanes.full(garbage.mask)
         if unit < 32:
             parts = np.repeat(mask, 32 // unit, axis=2)
             parts = unpacked(parts, atom.unpack) if atom.unpack else parts
@@ -441,12 +441,14 @@ def _spread(
     """Which registers of the result depend on garbage; masks are rows of A, B and C."""
     m, n, k = atom.mnk
     um, un, uk = uses
-    out = np.zeros((warps, um * m, un * n), np.bool_)
+    out: Array = np.zeros((warps, um * m, un * n), np.bool_)
     a, b, c = masks
     if a is not None:
-        out |= matrix_of(a, atom.a, (m, k), (um, uk)).any(axis=2)[:, :, None]
+        rows: Array = np.any(matrix_of(a, atom.a, (m, k), (um, uk)), axis=2)
+        out |= rows[:, :, None]
     if b is not None:
-        out |= matrix_of(b, atom.b, (n, k), (un, uk)).any(axis=2)[:, None, :]
+        columns: Array = np.any(matrix_of(b, atom.b, (n, k), (un, uk)), axis=2)
+        out |= columns[:, None, :]
     if c is not None:
         out |= matrix_of(c, atom.c, (m, n), (um, un))
     return registers_of(out, atom.c, (m, n), (um, un))

@@ -20,6 +20,7 @@ import numpy as np
 
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
+from opencute.sim.faults import byte_name
 from opencute.sim.fused.shadows import FEWEST, Walk
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, OVER, SEEN, distinct
@@ -652,12 +653,14 @@ class AccessCheck:
         self._race(i, who, "read", self._last_reader(i))
 
     # ------------------------------------------------------------------ reports
-    def _where(self, i: int) -> tuple[str, int, str]:
+    def _where(self, i: int) -> tuple[str, str, str]:
+        """Who, at which byte, of what."""
         place = int(self.pieces[i]) << self.shadow.shift
         name = self.buffer.name
         if self.shadow.columns:
             name, place = self.buffer.arena.name_of(place)
-        return self._name(int(self.slots[i]) + self.first), place, name
+        me = self._name(int(self.slots[i]) + self.first)
+        return me, byte_name(self.buffer, place), name
 
     def _name(self, thread: int) -> str:
         if thread >= AGENTS:
@@ -730,7 +733,16 @@ class AccessCheck:
         )  # fmt: skip
 
     def _others_waited(self, i: int, op: Op) -> None:
-        """A warp's part of a product has ended, as only another warp has waited for."""
+        """A warp's part of a product has ended, as only another warp has waited for.
+
+        Why this only warns (PTX ISA, "wgmma.commit_group", "wgmma.wait_group"): a wait is for what
+        the executing threads have committed, and a group takes what the executing warp has started,
+        so that a warp is sure of its own part only; but there is one group for a warpgroup, and one
+        instruction for its four warps, so that the whole of it may be meant. Published libraries
+        let one thread of a warpgroup free a tile after its own wait, and GPUs show no difference.
+        A kernel without the warning is right by either reading: each warp arrives, or the
+        warpgroup meets before one thread does.
+        """
         told = (id(self.access.op), id(op))
         if told in self.checker.told:
             return
