@@ -225,17 +225,23 @@ class _Collector:
             self._data(place, value, where)
 
     def _fields(self, value: Any, where: str) -> None:
-        """Guard functions of the user that an object of ours holds, such as a plan."""
+        """Guard what the user may call and an object of ours, such as a plan, holds."""
         if isinstance(value, tuple):
             parts: Any = value
+        elif isinstance(value, types.MethodType) and not _is_stable(value):
+            self.value(Fixed(value.__func__), value.__func__, where)
+            self._data(Fixed(value.__self__), value.__self__, where)
+            return
+        elif isinstance(value, functools.partial) or (
+            callable(value) and not isinstance(value, type) and not _is_stable(value)
+        ):
+            self.value(Fixed(value), value, where)
+            return
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
             if not self._first_time(value):
                 return
             parts = [getattr(value, f.name) for f in dataclasses.fields(value)]
         else:
-            code = (types.FunctionType, functools.partial, JitFunction, KernelFunction)
-            if isinstance(value, code) and not _is_stable(value):
-                self.value(Fixed(value), value, where)
             return
         for part in parts:
             self._fields(part, where)

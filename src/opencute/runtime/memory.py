@@ -20,6 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from opencute.base.errors import ArgumentError, DeviceError, MissingPieceError
 from opencute.runtime import driver
+from opencute.runtime.stream import current_stream
 
 __all__ = ["DeviceBuffer"]
 
@@ -72,9 +73,12 @@ class DeviceBuffer:
         if array.nbytes:
             with driver.use_device(self.device):
                 driver.call("cuMemcpyHtoD", self.address, array.ctypes.data, array.nbytes)
+                # From pageable memory the copy may end later, and other streams do not wait for it.
+                driver.call("cuStreamSynchronize", 0)
 
     def numpy(self, dtype: DTypeLike, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
-        """A copy of the buffer as an array, after all work of the legacy default stream.
+        """A copy of the buffer as an array, after all work of the legacy default stream and of the
+        current one, on which kernels are launched.
 
         Raises:
             ArgumentError: the shape needs more bytes than there are.
@@ -91,6 +95,8 @@ class DeviceBuffer:
             )
         if array.nbytes:
             with driver.use_device(self.device):
+                if stream := current_stream(self.device):
+                    driver.call("cuStreamSynchronize", stream)
                 driver.call("cuMemcpyDtoH", array.ctypes.data, self.address, array.nbytes)
         return array
 

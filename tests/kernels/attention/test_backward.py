@@ -236,6 +236,10 @@ def test_torch_gets_its_gradients(monkeypatch: Any) -> None:
             attention(q, k, v, out=torch.empty_like(q))
         with torch.no_grad():
             assert not attention(q, k, v, out=torch.empty_like(q)).requires_grad
+        both = attention(q, k, v, config=WIDE).float().sum() + q.float().pow(3).sum()
+        (first,) = torch.autograd.grad(both, q, create_graph=True)
+        with pytest.raises(ArgumentError, match="OC2543"):  # not those of the cubes alone
+            torch.autograd.grad(first.sum(), q)
     wide = [x.detach().float().requires_grad_() for x in (q, k, v)]
     torch.nn.functional.scaled_dot_product_attention(
         *(x.transpose(1, 2) for x in wide), is_causal=True, enable_gqa=True

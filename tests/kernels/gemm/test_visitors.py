@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -215,3 +216,26 @@ def test_faults_of_kernels_have_a_line() -> None:
         product(garbage)
     assert e.value.loc is not None and e.value.loc.file.endswith("sm90_epilogue.py")
     assert "Float16[1, 64, 64]" in str(e.value) and "at None" not in str(e.value)
+
+
+class Times:
+    """Multiplies by a number that may change."""
+
+    def __init__(self, by: float) -> None:
+        self.by = by
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.by
+
+    def method(self, x: Any) -> Any:
+        return x * self.by
+
+
+@pytest.mark.parametrize("how", ["epilogue", "activation"])
+@pytest.mark.parametrize("of", [lambda t: t, lambda t: t.method, functools.partial])
+def test_objects_that_are_called_are_read_anew(how: str, of: Any) -> None:
+    a, b, times = np.ones((16, 16), np.float16), np.eye(16, dtype=np.float16), Times(2.0)
+    fn = of(times)
+    for by in (2.0, 3.0):
+        times.by = by
+        assert gemm(a, b, **{how: fn})[0, 0] == by

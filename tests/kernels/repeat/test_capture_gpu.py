@@ -66,6 +66,7 @@ def _products() -> dict[str, Call]:
 def _hopper() -> dict[str, Call]:
     a, b, bias = rand(192, 256), rand(320, 256), rand(320)
     x, w = rand(64, 4096), rand(2048, 4096)
+    lengths = ints(500, 7)
     q, rope, cache = rand(2, 1, 16, 512), rand(2, 1, 16, 64), rand(2, 512, 576)
     stream, split = (HopperConfig((128, 128), **{n: s}) for n, s in (("stream", True),
                                                                     ("split", 4)))  # fmt: skip
@@ -73,7 +74,7 @@ def _hopper() -> dict[str, Call]:
         "visitor": lambda: gemm(a, b.T, epilogue=chain(add_columns(bias), apply(square))),
         "stream": lambda: gemm(x, w.T, config=stream),
         "split": lambda: gemm(x, w.T, config=split),
-        "mla": lambda: mla_decode(q, rope, cache, ints(500, 7), scale=0.07),
+        "mla": lambda: mla_decode(q, rope, cache, lengths, scale=0.07),
     }
 
 

@@ -74,6 +74,9 @@ def plain(
     elif how == "copies":
         y = x[1:, 1:].contiguous()[0]
         fill(out, number)
+    elif how == "two copies":
+        out.copy_(x[0, :4])
+        out.add_(y)
     elif how == "fresh":
         given = cutlass.Int64(fresh(NUMBERS))
     elif how == "elements":
@@ -160,6 +163,16 @@ def test_operations_of_torch_are_done_again(stub: StubDriver) -> None:
     fill(out, 0.0)
     operator(rows(), number=3.0, out=out, how="copies")
     assert len(entered) == count and out.tolist() == [3.0] * 4
+
+
+def test_an_argument_given_twice_is_not_taken_for_two(stub: StubDriver) -> None:
+    """Where torch alone touches both, only their being one object says that they are one."""
+    x, one, other, out = rows(), zeroed(4), zeroed(4), zeroed(4)
+    other.fill_(5.0)
+    for _ in range(3):
+        operator(x, one, out=one, how="two copies")
+    operator(x, other, out=out, how="two copies")
+    assert out.tolist() == [5.0] * 4
 
 
 def test_overlapping_tensors(stub: StubDriver) -> None:

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from opencute.base.errors import ArgumentError
+
 __all__ = ["apply", "wanted"]
 
 
@@ -44,6 +46,20 @@ def apply(
 def _node() -> Any:
     import torch
 
+    class Once(torch.autograd.Function):
+        """Gradients that have none themselves: asked for, they are refused, not left out."""
+
+        @staticmethod
+        def forward(ctx: Any, q: Any, k: Any, v: Any, *grads: Any) -> Any:
+            return tuple(g.view_as(g) for g in grads)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            raise ArgumentError(
+                "attention has no second derivatives", code="OC2543",
+                hint="torch's scaled_dot_product_attention with its math backend has",
+            )  # fmt: skip
+
     class Attention(torch.autograd.Function):
         """The forward and the backward pass."""
 
@@ -60,7 +76,9 @@ def _node() -> Any:
             q, k, v, out, lse = (t.detach() for t in ctx.saved_tensors)
             ordered = torch.are_deterministic_algorithms_enabled()
             grad = grads[0].contiguous()
-            found = ctx.operator(grad, q, k, v, out, lse, deterministic=ordered)
+            found = ctx.operator(grad.detach(), q, k, v, out, lse, deterministic=ordered)
+            if torch.is_grad_enabled():  # create_graph=True
+                found = Once.apply(*ctx.saved_tensors[:3], *found)
             return (*found, None, None)
 
     return Attention

@@ -169,6 +169,8 @@ class Recorder:
         """A tensor as part of a thing, None if it is not."""
         for i, thing in enumerate(self._things):
             if thing is tensor:
+                if tensor.numel():
+                    self._find(tensor.data_ptr())  # another argument may be this one as well
                 return Viewed(i, tuple(tensor.shape), tensor.stride(), 0, True)
         found = self._find(tensor.data_ptr()) if tensor.numel() else None
         if found is None or self._things[found[0]].dtype != tensor.dtype:
