@@ -18,7 +18,6 @@ __all__ = ["BY_BLOCK", "REMEDIES", "SAID", "meaning_of", "remedy_of"]
 SAID: dict[str, str] = {
     "OC1052": "a worker that compiles in parallel reports an error",
     "OC1117": "a list, dict or object differs between the paths of a run-time branch",
-    "OC1143": "there is no attribute of this name",
     "OC1206": "numbers of this type have no such operator",
     "OC1286": "an operator or a function of numbers gets a tensor",
     "OC1305": "coordinates with bases do not go together",
@@ -106,8 +105,8 @@ REMEDIES: dict[str, str] = {
     "OC1269": "write a Python int: the number belongs to the code, not to a call",
     "OC1276": "pass a tensor, not its vector or pointer",
     "OC1279": "pass what make_fragment_A/_B and make_fragment_C give",
-    "OC1286": "read elements x[i], or the values of a tile of static shape, x.load(); store what is "
-    "computed with y[i] = v, or y.store(v)",
+    "OC1286": "read elements x[i], or the values of a tile of static shape, x.load(); store what "
+    "is computed with y[i] = v, or y.store(v)",
     "OC1290": "convert with x.to(cutlass.Int32)",
     "OC1295": "write a Python int, or a Constexpr",
     "OC1302": "give a divisor that is not 0",
