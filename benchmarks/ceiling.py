@@ -6,7 +6,8 @@ In: a kind of product. Out: operations per second::
 
     rate("f16")        # of mma.sync m16n8k16 with f32 accumulators
 
-Operands are random numbers, as power limits the clock.
+Operands are random numbers, of which each instruction has others than the one before, as in a
+product of matrices: what changes takes power, and power limits the clock.
 """
 
 from typing import Any
@@ -22,6 +23,8 @@ from opencute.kernels.gemm.sm80_simt import SimtPlan
 __all__ = ["rate", "register_loop"]
 
 UNROLL = 8
+SETS = 2  # of operands of a thread
+WIDTH = 64  # elements of a set, or more
 PLANS = {
     kind: TensorCorePlan(dtype, (128, 128, k), (2, 2), 2, 1, (True, True), (1, 1, 1), True)
     for kind, dtype, k in (
@@ -42,19 +45,20 @@ def register_loop(
     tid, _, _ = cute.arch.thread_idx()
     bid, _, _ = cute.arch.block_idx()
     m, n, k = plan.tile
-    rA = mma.make_fragment_A(mma.partition_shape_A((m, k)))
-    rB = mma.make_fragment_B(mma.partition_shape_B((n, k)))
+    rA = [mma.make_fragment_A(mma.partition_shape_A((m, k))) for _ in range(SETS)]
+    rB = [mma.make_fragment_B(mma.partition_shape_B((n, k))) for _ in range(SETS)]
     rD = mma.make_fragment_C(mma.partition_shape_C((m, n)))
     rD.fill(0)
-    for held, at in ((rA, 0), (rB, 64)):
+    for i, held in enumerate((*rA, *rB)):
         row = cute.make_tensor(
-            (mX.iterator + tid * 128 + at).align(16), cute.make_layout(cute.size(held))
+            (mX.iterator + (tid * 2 * SETS + i) * WIDTH).align(16),
+            cute.make_layout(cute.size(held)),
         )
         flat = cute.make_tensor(held.iterator, cute.make_layout(cute.size(held)))
         cute.autovec_copy(row, flat)
     for _ in range(rounds):
-        for _ in cutlass.range_constexpr(UNROLL):
-            cute.gemm(mma, rD, rA, rB, rD)
+        for i in cutlass.range_constexpr(UNROLL):
+            cute.gemm(mma, rD, rA[i % SETS], rB[i // SETS % SETS], rD)
     for i in cutlass.range_constexpr(cute.size(rD)):
         mOut[bid, tid, i] = rD[i]
 
@@ -74,7 +78,7 @@ def rate(kind, rounds=1024):
     dtype = {16: torch.float16, 32: torch.float32, 8: torch.int8}[BITS[kind]]
     if kind == "bf16":
         dtype = torch.bfloat16
-    shape = (plan.threads, 128)
+    shape = (plan.threads, 2 * SETS * WIDTH)
     x = torch.randn(shape, device="cuda") if kind != "i8" else torch.randint(-9, 9, shape)
     x = x.to("cuda", dtype)
     out_dtype = torch.int32 if kind == "i8" else torch.float32

@@ -9,8 +9,9 @@ are for sm_90a, others for sm_80 unless --arch says so. Each compiles without th
 ``cold`` is the first time in the process (functions are rewritten, tables filled), ``warm`` the
 best of the repeats. Times are processor time, of ptxas that of its process, and wall time in
 brackets. ``whole`` is the wall time from Python source to machine code and host function as
-`cute.compile` goes about it: ptxas starts up meanwhile, and the host function is made while it
-assembles. No GPU is needed; ``--profile 25`` prints where the time goes instead.
+`cute.compile` goes about it: ptxas starts up meanwhile, and while it assembles, the module is
+verified and printed and the host function made. No GPU is needed; ``--profile 25`` prints where the
+time goes instead.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from opencute.codegen.device import assemble, llvm_to_ptx
 from opencute.codegen.llvm_text import device_module_text
 from opencute.compiler.artefacts import Artefacts
 from opencute.integrations import environment
+from opencute.ir.printer import outline
 from opencute.jit.calls import Request
 from opencute.passes.pipelines import device_pipeline
 
@@ -238,7 +240,7 @@ def compile_once(request: Request, arch: str, until: str = "ptxas") -> Times:
     where, options = target(arch), request.options
     with times.phase("trace"):
         module = request.trace()
-    with times.phase("text"):  # equal modules share their code
+    with times.phase("text"):  # for the caches
         text = str(module)
     with times.phase("verify"):
         made = Artefacts(module.regions[0].block.ops[0].symbol or "", module, arch, options)
@@ -271,10 +273,11 @@ def whole(request: Request, arch: str) -> float:
     """Milliseconds of wall time that all of it takes, as it is done outside of this file."""
     start = time.perf_counter()
     module = request.trace()
-    assert str(module)
+    assert outline(module)  # of nothing that was compiled before
     name = module.regions[0].block.ops[0].symbol or ""
-    made = Artefacts(name, module, arch, request.options)
+    made = Artefacts(name, module, arch, request.options, later=True)
     assert made.make_device(lambda: _ignore(made.host.llvm_ir)).cubin
+    assert made.text()  # which was printed meanwhile
     return (time.perf_counter() - start) * 1e3
 
 

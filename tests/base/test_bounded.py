@@ -21,3 +21,22 @@ def test_what_was_used_last_stays() -> None:
     assert list(recent.items()) == [("c", 3), ("a", 5)]
     recent.clear()
     assert not recent
+
+
+def test_the_first_of_several_stays() -> None:
+    recent: Recent[str, list[int]] = Recent(2)
+    first = recent.setdefault("a", [1])
+    assert recent.setdefault("a", [2]) is first == [1]
+    recent.setdefault("b", [3])
+    assert recent.setdefault("a", [4]) is first
+    recent.setdefault("c", [5])
+    assert list(recent) == ["a", "c"]
+
+
+def test_while_there_is_room_reading_changes_nothing() -> None:
+    recent: Recent[int, int] = Recent(8)
+    for i in range(4):
+        recent[i] = i
+    assert recent.get(0) == 0 and list(recent) == [0, 1, 2, 3]
+    recent[4] = 4
+    assert recent.get(0) == 0 and list(recent) == [1, 2, 3, 4, 0]

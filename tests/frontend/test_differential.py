@@ -15,7 +15,7 @@ import pytest
 from frontend.fuzz.programs import Writer
 from frontend.fuzz.running import assemble, run
 
-GROUPS, SIZE = 6, 10
+GROUPS, SIZE = 4, 10
 
 
 @pytest.mark.t0

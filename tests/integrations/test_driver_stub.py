@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import ctypes
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,6 +17,8 @@ from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 from opencute.integrations.driver_stub import StubDriver
 from opencute.runtime import device, driver
+from opencute.runtime.memory import DeviceBuffer
+from opencute.runtime.module import Module
 
 pytestmark = pytest.mark.t1
 
@@ -45,3 +50,39 @@ def test_launches_are_recorded_or_counted() -> None:
         compiled(x, 41)  # compiled under the other one
         assert counting.count == 1 and not counting.launches
     assert driver.available() == before
+
+
+def test_code_is_loaded_and_memory_taken_in_spite_of_a_capture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a library does for itself is no part of a graph, and must not break it."""
+    modes = [0]  # of this thread, global at first
+    unsafe: list[tuple[str, int]] = []
+
+    def exchange(mode: int) -> None:
+        place = ctypes.c_int.from_address(mode)
+        place.value, modes[0] = modes[0], place.value
+
+    def noted(name: str, answer: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            unsafe.append((name, modes[0]))
+            return answer(*arguments) if answer is not None else 0
+
+        return call
+
+    def answers(self: StubDriver) -> dict[str, Any]:
+        own = known(self)
+        names = ("cuModuleLoadDataEx", "cuModuleGetFunction", "cuModuleUnload", "cuMemAlloc",
+                 "cuMemFree")  # fmt: skip
+        return {**own, "cuThreadExchangeStreamCaptureMode": exchange,
+                **{n: noted(n, own.get(n)) for n in names}}  # fmt: skip
+
+    known = StubDriver.answers
+    monkeypatch.setattr(StubDriver, "answers", answers)
+    with StubDriver(), KNOBS.override(target="cuda"):
+        DeviceBuffer(64).close()
+        host(from_dlpack(np.zeros(9, np.int32)), 1)
+        module = Module("code")
+        module.close()
+        assert {name for name, _ in unsafe} >= {"cuModuleLoadDataEx", "cuModuleUnload"}
+        assert all(mode == 2 for _, mode in unsafe) and modes == [0]

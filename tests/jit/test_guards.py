@@ -315,6 +315,37 @@ def test_a_lambda_as_argument() -> None:
     assert x[0] == 30.0
 
 
+def test_a_function_that_a_plan_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans of ours are what they are; functions of the user's in them may read anything."""
+    from opencute.kernels.gemm.visitors import VisitorPlan, apply, chain
+
+    def finish(x: Any, tile: Any = None) -> Any:
+        return x * SCALE
+
+    @cute.kernel
+    def kernel(mX: cute.Tensor, plan: cute.typing.Constexpr) -> None:
+        fn = plan.fn if plan.names else plan.fn.steps[0].fn
+        mX[0] = fn(mX[0])
+
+    @cute.jit
+    def host(mX: cute.Tensor, plan: cute.typing.Constexpr) -> None:
+        kernel(mX, plan).launch(grid=1, block=1)
+
+    plans = (VisitorPlan(finish, ("a",), ("row",)), chain(apply(finish)).plan())
+    x = np.ones(1, np.float32)
+    for plan in plans:
+        host(from_dlpack(x), plan)
+    before = COUNTERS.compilations
+    for plan in plans:
+        host(from_dlpack(x), plan)
+    assert x[0] == 16.0 and COUNTERS.compilations == before
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    x[0] = 1.0
+    for plan in plans:
+        host(from_dlpack(x), plan)
+    assert x[0] == 9.0
+
+
 def test_the_environment_is_read_at_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 

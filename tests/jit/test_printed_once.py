@@ -12,7 +12,7 @@ import pytest
 
 from opencute import cute
 from opencute.base.knobs import KNOBS
-from opencute.compiler import cached
+from opencute.compiler import artefacts, cached
 from opencute.integrations.driver_stub import StubDriver
 from opencute.jit import calls
 
@@ -40,7 +40,7 @@ def test_one_text_serves_both_caches(
         return plain(module, **options)
 
     plain = calls.print_op
-    for module in (calls, cached):
+    for module in (calls, cached, artefacts):
         monkeypatch.setattr(module, "print_op", print_op)
     options = "--generate-line-info" if lines else ""
     keys: list[str] = []

@@ -143,3 +143,33 @@ def test_errors_of_other_kinds_pass() -> None:
         assert e2.value.code == code
     with pytest.raises(TypeError, match="unexpected keyword"):
         fail(x, z=3)
+
+
+def outputs(result: Any) -> list[Any]:
+    parts: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
+    return [np.asarray(p) for p in parts if p is not None]
+
+
+@pytest.mark.parametrize(("fn", "kwargs"), CALLS, ids=lambda c: getattr(c, "__name__", ""))
+def test_arrays_that_run_backwards(fn: Any, kwargs: Any) -> None:
+    """One rule: inputs of NumPy are copied, results are refused."""
+    rng = np.random.default_rng(0)
+    given: dict[str, Any] = {
+        k: rng.standard_normal(v.shape).astype(str(v.dtype)[6:]) / 8 if v.is_floating_point()
+        else v.numpy() for k, v in kwargs.items() if isinstance(v, torch.Tensor)
+    }  # fmt: skip
+    rest = {k: v for k, v in kwargs.items() if k not in given}
+    result = given.pop("out", None) if "lse" not in given or "logits" in given else None
+    with KNOBS.override(target="sim"):
+        for name, value in given.items():
+            if value.dtype != np.int32:
+                for flipped in (np.flip(value, 0 if len(value) > 1 else 1),):
+                    got = fn(**{**given, **rest, name: flipped})
+                    want = fn(**{**given, **rest, name: flipped.copy()})
+                    for x, y in zip(outputs(got), outputs(want), strict=True):
+                        np.testing.assert_allclose(x, y, 1e-2, 1e-3, err_msg=name)
+        if result is not None:
+            axis = max(range(result.ndim), key=lambda i: result.shape[i])
+            with pytest.raises(ArgumentError) as e:
+                fn(**given, **rest, out=np.flip(result, axis))
+            assert e.value.code in ("OC2015", "OC2501", "OC2524"), e.value.code

@@ -25,7 +25,7 @@ from opencute.arch.sparse import (
     run_of,
     sparse_mma_atom,
 )
-from opencute.base.errors import ArgumentError, CompileError, SimulationError
+from opencute.base.errors import ArgumentError, CompileError, OpenCuTeError, SimulationError
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 from opencute.experimental import primitives as prims
@@ -116,6 +116,46 @@ def test_metadata_that_says_nothing(word: int) -> None:
     with pytest.raises(SimulationError) as e:
         run("sim:sm_90a", host(name, 0), *given, np.zeros_like(given[2]))
     assert e.value.code == "OC3027"
+
+
+@cute.kernel
+def written_by_some(
+    name: cutlass.Constexpr, threads: cutlass.Constexpr, gA: cute.Tensor, gB: cute.Tensor,
+    gC: cute.Tensor, gE: cute.Tensor, gD: cute.Tensor,
+) -> None:  # fmt: skip
+    """Metadata goes through shared memory, where only some threads write theirs."""
+    lane, _, _ = cute.arch.thread_idx()
+    words = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Int32, cute.make_layout(32))
+    if lane % 4 < threads:
+        words[lane] = gE[lane]
+    cute.arch.sync_warp()
+    a, b, c = (g[lane, None].load() for g in (gA, gB, gC))
+    d = prims.mma_sp(name, a, b, c, words[lane], 0)
+    for i in cutlass.range_constexpr(len(d)):
+        gD[lane, i] = d[i]
+
+
+@pytest.mark.t0
+def test_metadata_that_nobody_wrote() -> None:
+    name = "sp.m16n8k16.f32.f16.f16.f32"
+    r = sparse_mma_atom(name)
+    given, want = arguments(name)
+
+    def launch(threads: int) -> Any:
+        @cute.jit
+        def with_some(gA: cute.Tensor, gB: cute.Tensor, gC: cute.Tensor, gE: cute.Tensor,
+                      gD: cute.Tensor) -> None:  # fmt: skip
+            written_by_some(name, threads, gA, gB, gC, gE, gD).launch(grid=1, block=32)
+
+        out = np.zeros_like(given[2])
+        run("sim:sm_90a", with_some, *given, out)
+        return unpack(out, r.c, r.types[0], r.mnk[:2])
+
+    each = 4 // r.selectors
+    np.testing.assert_array_equal(launch(each), want)  # the others' does not count
+    with pytest.raises(OpenCuTeError, match="metadata of a sparse product") as e:
+        launch(each - 1)
+    assert e.value.code == "OC3301" and __file__ in str(e.value)
 
 
 @pytest.mark.t0

@@ -14,6 +14,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from meta.project import LOCAL_TO, NUMPY_AT_TOP, RANK, ROOT, SAME_PACKAGE, package_of
@@ -42,7 +44,33 @@ def _module_name(path: Path, root: Path) -> list[str]:
     return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-def _imported_modules(path: Path, root: Path) -> Iterator[tuple[ast.AST, str]]:
+@dataclass(frozen=True)
+class _Import:
+    """A name that a file imports, and where; `early`: when the file itself is."""
+
+    line: int
+    name: str
+    star: bool
+    early: bool
+
+
+def _imports(path: Path, root: Path) -> list[_Import]:
+    """What a file imports; several rules ask, and a tree takes long to make and much to keep."""
+    return _known_imports(path, root, path.read_text(encoding="utf-8"))
+
+
+@cache
+def _known_imports(path: Path, root: Path, text: str) -> list[_Import]:
+    tree = ast.parse(text, str(path))
+    early = set(_module_level_imports(tree))
+    return [
+        _Import(_line(node), name, isinstance(node, ast.ImportFrom) and name.endswith(".*"),
+                _line(node) in early)
+        for node, name in _imported_modules(tree, path, root)
+    ]  # fmt: skip
+
+
+def _imported_modules(tree: ast.Module, path: Path, root: Path) -> Iterator[tuple[ast.AST, str]]:
     """Each (node, absolute dotted name) that a file imports, wherever the import stands.
 
     ``from a import b`` gives ``a.b``: b may be a module, and if it is a name, ``a`` decides anyway.
@@ -50,7 +78,7 @@ def _imported_modules(path: Path, root: Path) -> Iterator[tuple[ast.AST, str]]:
     """
     here = _module_name(path, root)
     package = here if path.name == "__init__.py" else here[:-1]
-    for node in ast.walk(_parse(path)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -85,28 +113,30 @@ def import_violations(path: Path, root: Path = ROOT) -> list[str]:
     if here not in RANK:
         return [f"{path}: package {here!r} has no rank; add it to tests/meta/project.py"]
     bad: list[str] = []
-    for node, name in _imported_modules(path, root):
+    for each in _imports(path, root):
+        name = each.name
         there = _target_package(name, root)
         if there is None or there == here or {here, there} in SAME_PACKAGE:
-            bad += _generation_violations(path, node, name) if there is not None else []
+            bad += _generation_violations(path, each) if there is not None else []
         elif here == "cutlass" and name.split(".")[0] == "cutlass":
             continue
         elif there not in RANK:
-            bad.append(f"{path}:{_line(node)}: {name}: package {there!r} has no rank")
+            bad.append(f"{path}:{each.line}: {name}: package {there!r} has no rank")
         elif RANK[there] >= RANK[here]:
             bad.append(
-                f"{path}:{_line(node)}: {here or 'opencute'} (rank {RANK[here]}) imports {name} "
+                f"{path}:{each.line}: {here or 'opencute'} (rank {RANK[here]}) imports {name} "
                 f"(rank {RANK[there]})"
             )
     return bad
 
 
-def _generation_violations(path: Path, node: ast.AST, name: str) -> list[str]:
+def _generation_violations(path: Path, each: _Import) -> list[str]:
     """Inside a package, code of an older architecture must not import that of a newer one."""
     own = _generations(path.with_suffix("").parts)
-    other = _generations(tuple(name.split(".")))
+    other = _generations(tuple(each.name.split(".")))
     if own and other and max(other) > min(own):
-        return [f"{path}:{_line(node)}: sm_{min(own)} code imports sm_{max(other)} code ({name})"]
+        what = f"sm_{min(own)} code imports sm_{max(other)} code ({each.name})"
+        return [f"{path}:{each.line}: {what}"]
     return []
 
 
@@ -126,16 +156,14 @@ def heavy_import_violations(path: Path, root: Path = ROOT) -> list[str]:
     """
     package = package_of(path, root)
     parts = path.relative_to(root / "src").with_suffix("").parts
-    at_top = set(_module_level_imports(_parse(path)))
     bad: list[str] = []
-    for node, name in _imported_modules(path, root):
-        third = name.split(".")[0]
-        where = f"{path}:{_line(node)}"
-        early = _line(node) in at_top
-        if third in ("numpy", "ml_dtypes") and early and package not in NUMPY_AT_TOP:
+    for each in _imports(path, root):
+        third = each.name.split(".")[0]
+        where = f"{path}:{each.line}"
+        if third in ("numpy", "ml_dtypes") and each.early and package not in NUMPY_AT_TOP:
             bad.append(f"{where}: {third} is imported at module level of {package or 'opencute'}")
         if third in LOCAL_TO:
-            if early:
+            if each.early:
                 bad.append(f"{where}: {third} must be imported inside a function")
             words = {word for part in parts for word in (part, *part.split("_"))}
             if not words & set(LOCAL_TO[third]):
@@ -233,12 +261,12 @@ def _has_lazy_names(tree: ast.Module) -> bool:
     )
 
 
-def star_violations(path: Path) -> list[str]:
+def star_violations(path: Path, root: Path = ROOT) -> list[str]:
     """``from x import *``."""
     return [
-        f"{path}:{node.lineno}: import * hides where names come from"
-        for node in ast.walk(_parse(path))
-        if isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names)
+        f"{path}:{each.line}: import * hides where names come from"
+        for each in _imports(path, root)
+        if each.star
     ]
 
 
@@ -270,8 +298,13 @@ def environment_violations(path: Path, root: Path = ROOT) -> list[str]:
 # ── sizes ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def function_lengths(path: Path) -> Iterator[tuple[str, int]]:
+def function_lengths(path: Path) -> list[tuple[str, int]]:
     """(qualified name, lines) of each function, from ``def`` on, its docstring not counted."""
+    return _known_lengths(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _known_lengths(text: str) -> list[tuple[str, int]]:
 
     def visit(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
         for child in ast.iter_child_nodes(node):
@@ -284,7 +317,7 @@ def function_lengths(path: Path) -> Iterator[tuple[str, int]]:
             named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
             yield from visit(child, f"{prefix}{child.name}." if named else prefix)
 
-    yield from visit(_parse(path), "")
+    return list(visit(ast.parse(text), ""))
 
 
 # ── text ────────────────────────────────────────────────────────────────────────────────────────

@@ -176,5 +176,6 @@ def test_heavy_imports(tmp_path: Path, name: str, text: str, count: int) -> None
 
 def test_a_star_import_is_found(tmp_path: Path) -> None:
     path = plant(tmp_path, "opencute/cute/__init__.py", "def f():\n    from x import y\n")
-    assert star_violations(path) == []
-    assert len(star_violations(plant(tmp_path, "opencute/a.py", "from x import *"))) == 1
+    assert star_violations(path, tmp_path) == []
+    starred = plant(tmp_path, "opencute/a.py", "from x import *")
+    assert len(star_violations(starred, tmp_path)) == 1

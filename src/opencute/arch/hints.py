@@ -21,14 +21,14 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 
-__all__ = ["AccessHints", "prefetch_bytes"]
+__all__ = ["MASK_64", "SCOPES", "AccessHints", "prefetch_bytes"]
 
 _ORDERS = ("relaxed", "acquire", "release", "volatile")
-_SCOPES = ("cta", "cluster", "gpu", "sys")
+SCOPES = ("cta", "cluster", "gpu", "sys")
 _EVICTIONS = ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
 _PREFETCHES = (64, 128, 256)
 _SIZE = re.compile(r"none|(?:size_)?(\d+)b?")
-_MASK = (1 << 64) - 1
+MASK_64 = (1 << 64) - 1
 
 
 def prefetch_bytes(size: Any) -> int:
@@ -73,7 +73,7 @@ class AccessHints:
         wrong = (
             (self.sem and self.sem not in _ORDERS and "no such memory order")
             or (bool(self.scope) != ordered and "orders but volatile have a scope, others none")
-            or (self.scope and self.scope not in _SCOPES and "no such scope")
+            or (self.scope and self.scope not in SCOPES and "no such scope")
             or (self.evict and self.evict not in _EVICTIONS and "no such eviction priority")
             or (self.prefetch and self.prefetch not in _PREFETCHES and "no such prefetch")
             or (self.invariant and self.sem and "what nobody writes has no memory order")
@@ -97,7 +97,7 @@ class AccessHints:
         words += ["nc"] if self.invariant else []
         words += [f"L1::{self.evict}"] if self.evict else []
         words += [f"L2::{self.prefetch}B"] if self.prefetch else []
-        words += [] if self.policy is None else [f"policy={self.policy & _MASK:#x}"]
+        words += [] if self.policy is None else [f"policy={self.policy & MASK_64:#x}"]
         return " ".join(w for w in words if w)
 
     @classmethod
@@ -131,7 +131,7 @@ class AccessHints:
         """The policy as a signed number of 64 bits."""
         if self.policy is None:
             return None
-        bits = self.policy & _MASK
+        bits = self.policy & MASK_64
         return bits - (1 << 64) if bits >> 63 else bits
 
     def qualifiers(self, space: str, *, loads: bool) -> str:

@@ -168,7 +168,7 @@ def _warp(
 
 def _universal(type: str) -> MmaAtom:
     one = Layout((1, 1), (0, 0))
-    return MmaAtom(f"fma.{type}", (1, 1, 1), (type,) * 4, 1, one, one, one)
+    return MmaAtom(f"fma.{type}", (1, 1, 1), (type, type, type, type), 1, one, one, one)
 
 
 def _rows() -> Iterator[MmaAtom]:
@@ -180,9 +180,10 @@ def _rows() -> Iterator[MmaAtom]:
         yield _warp((16, 8, k), ("f32", "bf16", "bf16", "f32"))
     for k in (4, 8):
         yield _warp((16, 8, k), ("f32", "tf32", "tf32", "f32"))
-    yield _warp((8, 8, 4), ("f64",) * 4)
+    double = ("f64", "f64", "f64", "f64")
+    yield _warp((8, 8, 4), double)
     for k in (4, 8, 16):
-        yield _warp((16, 8, k), ("f64",) * 4, 90, 78)
+        yield _warp((16, 8, k), double, 90, 78)
     for widths, shapes in (
         (("s8", "u8"), ((8, 8, 16), (16, 8, 16), (16, 8, 32))),
         (("s4", "u4"), ((8, 8, 32), (16, 8, 32), (16, 8, 64))),

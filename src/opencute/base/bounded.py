@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Recent"]
 
@@ -23,8 +23,11 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
+_MISSING: Any = object()
+
+
 class Recent(OrderedDict[K, V], Generic[K, V]):
-    """A dict of bounded size; reading with `get` counts as use.
+    """A dict of bounded size; reading with `get` counts as use, once it is more than half full.
 
     Args:
         limit: how many items it keeps.
@@ -37,9 +40,20 @@ class Recent(OrderedDict[K, V], Generic[K, V]):
 
     def get(self, key: K, default: V | None = None) -> V | None:  # type: ignore[override]
         """The value of a key, which becomes the most recently used one."""
+        found = super().get(key, _MISSING)
+        if found is _MISSING:
+            return default
+        if 2 * len(self) > self.limit:
+            with self._guard:
+                if key in self:
+                    self.move_to_end(key)
+        return found  # type: ignore[no-any-return]
+
+    def setdefault(self, key: K, default: V | None = None) -> V:  # type: ignore[override]
+        """The value of a key, which is the given one if there is none yet."""
         with self._guard:
             if key not in self:
-                return default
+                self[key] = default  # type: ignore[assignment]
             self.move_to_end(key)
             return self[key]
 

@@ -7,6 +7,8 @@ are the same to a trace; to see that at a call takes Python, unless they are one
 
     plan = interned(Plan(threads=256))
     assert interned(Plan(threads=256)) is plan
+
+Those that were asked for last are kept. Threads may share them.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, TypeVar
 
+from opencute.base.bounded import Recent
+
 __all__ = ["interned", "is_interned"]
 
 T = TypeVar("T")
 
 _MOST = 4096
-_known: dict[Any, Any] = {}
+_known: Recent[Any, Any] = Recent(_MOST)
 
 
 def interned(obj: T) -> T:
@@ -30,9 +34,7 @@ def interned(obj: T) -> T:
         return found  # type: ignore[no-any-return]
     fixed = getattr(type(obj), "__dataclass_params__", None)
     if fixed is not None and fixed.frozen and dataclasses.is_dataclass(obj):
-        if len(_known) >= _MOST:
-            return obj
-        _known[obj] = obj
+        return _known.setdefault(obj, obj)  # type: ignore[no-any-return]
     return obj
 
 

@@ -80,17 +80,21 @@ class Artefacts:
         module: the traced module; it is not changed.
         arch: architecture of the kernels.
         options: compile options.
+        later: verify the module while the assembler works, not at once.
 
     Attributes:
         records: what each pass on the kernels did, once they are lowered.
-        text: the module as text, with source lines where the code keeps them, from who has it
-            anyway; the disk cache goes by it.
+        outline: that of the module (`ir.printer.outline`), from who has it anyway.
+        printed: what `text` gives, if somebody has it; None to save the room.
 
     Raises:
-        VerificationError: the module breaks a rule; nothing unverified reaches LLVM.
+        VerificationError: the module breaks a rule. No machine code of one is given back, and what
+            else may go wrong with it is not what is reported.
     """
 
-    def __init__(self, name: str, module: Op, arch: str, options: Options) -> None:
+    def __init__(
+        self, name: str, module: Op, arch: str, options: Options, *, later: bool = False
+    ) -> None:
         log.configure()
         self.name = name
         self.module = module
@@ -98,13 +102,16 @@ class Artefacts:
         self.options = options
         self.records: list[PassRecord] = []
         self.dump_dir: Path | None = None
-        self.text: str | None = None
+        self.outline: str | None = None
+        self.printed: str | None = None
         self._passed = 0
+        self._verified = False
         self._given: dict[str, str | bytes] = {}
         self._assembly = number_assembly(module)
         if KNOBS.dump_dir is not None or KNOBS.dump_override is not None:
             self._dump_and_override(KNOBS.dump_dir, KNOBS.dump_override)
-        self._verify()
+        if not later or self.replaced:
+            self._verify()
 
     # ---------------------------------------------------------------- dumps
     def _dump_and_override(self, dumps: Path | None, override: Path | None) -> None:
@@ -153,6 +160,7 @@ class Artefacts:
         """
         new = Artefacts(self.name, self.module, self.target.name, self.options)
         new._take(file)
+        new._verified = False
         new._verify()
         return new
 
@@ -176,7 +184,10 @@ class Artefacts:
 
     @paused_gc()
     def _verify(self) -> None:
-        (verify_functions if self._passed else verify)(self.module)
+        """Verify the module, once."""
+        if not self._verified:
+            (verify_functions if self._passed else verify)(self.module)
+            self._verified = True
 
     @property
     def replaced(self) -> bool:
@@ -189,9 +200,16 @@ class Artefacts:
         """The traced module as text."""
         return str(self.module)
 
+    def text(self) -> str:
+        """The module as text, with source lines where the code keeps them: the caches go by it."""
+        if self.printed is None:
+            self.printed = print_op(self.module, locations=self.options.line_info)
+        return self.printed
+
     @cached_property
     def lowered_module(self) -> Op:
         """The module after all passes."""
+        self._verify()
         module = self.module.clone({})
         self._lower(module)
         host_pipeline(self.target).run(module)
@@ -216,6 +234,7 @@ class Artefacts:
     @cached_property
     def host(self) -> HostCode:
         """The host function for this machine's processor, as LLVM IR."""
+        self._verify()
         module = _host_side(self.module)
         self._check_or_drop(module)
         host_pipeline(self.target).run(module)
@@ -225,6 +244,7 @@ class Artefacts:
     def simulated_module(self) -> Op:
         """What the simulator runs: the traced module with multiplications and additions contracted,
         as the machine code has them."""
+        self._verify()
         module = self.module.clone({})
         pipeline = cute_pipeline(self.target)
         pipeline.run(module, dump_dir=self.dump_dir, start=min(self._passed, len(pipeline.passes)))
@@ -232,6 +252,7 @@ class Artefacts:
 
     @cached_property
     def _until_ptx(self) -> DeviceCode:
+        self._verify()
         return self._emit()
 
     @paused_gc()
@@ -274,23 +295,7 @@ class Artefacts:
 
         def compile_() -> DeviceCode:
             done.append(True)
-            made: list[str] = []
-
-            def emit() -> DeviceCode:
-                code = self._emit()
-                made.append(code.ptx)
-                return code
-
-            try:
-                return assemble(
-                    emit, self.target, self.options.opt_level, self.options.line_info,
-                    written_for=_written_for(self.module), meanwhile=meanwhile,
-                    extra=self.options.ptxas_arguments,
-                )  # fmt: skip
-            except ToolchainError as e:
-                if made and self._assembly:
-                    raise place(e, made[0], self._assembly) from None
-                raise
+            return self._compile(meanwhile)
 
         cubin = self._given.get("cubin")
         if isinstance(cubin, bytes):
@@ -298,14 +303,42 @@ class Artefacts:
         elif self.replaced or self.dump_dir is not None:
             code = compile_()
         else:
-            text, self.text = self.text, None
-            code = cached_device_code(self.module, self.target, self.options, compile_, text)
+            code = cached_device_code(
+                self.module, self.target, self.options, compile_, self.text, self.outline
+            )
         if not done:
+            self._verify()
             meanwhile()
         self.__dict__["device"] = code
         self._dump("cubin", code.cubin)
         self._advise(code)
         return code
+
+    def _compile(self, meanwhile: Callable[[], None]) -> DeviceCode:
+        """Compile the kernels; what the assembler's work hides is checked and printed then."""
+        made: list[str] = []
+
+        def emit() -> DeviceCode:
+            code = self._emit()
+            made.append(code.ptx)
+            return code
+
+        def rest() -> None:
+            self._verify()
+            meanwhile()
+            self.text()
+
+        try:
+            return assemble(
+                emit, self.target, self.options.opt_level, self.options.line_info,
+                written_for=_written_for(self.module), meanwhile=rest,
+                extra=self.options.ptxas_arguments,
+            )  # fmt: skip
+        except Exception as e:
+            self._verify()  # a module that breaks a rule may break anything
+            if isinstance(e, ToolchainError) and made and self._assembly:
+                raise place(e, made[0], self._assembly) from None
+            raise
 
     def _advise(self, code: DeviceCode) -> None:
         if KNOBS.advisories:

@@ -24,7 +24,7 @@ from opencute.codegen.ptxas import AsmReport, FunctionReport
 from opencute.codegen.toolchain import find_ptxas
 from opencute.compiler.options import Options
 from opencute.ir.core import Op
-from opencute.ir.printer import print_op
+from opencute.ir.printer import outline, print_op
 from opencute.native.target import llvm_version
 from opencute.runtime.cache import default_cache
 
@@ -34,6 +34,9 @@ _KEPT = (
     "keep_ir", "keep_ir_debug", "keep_ptx", "keep_cubin", "keep_sass", "dump_dir", "enable_tvm_ffi",
     "nvdisasm_options", "host_target", "iket", "frontend_next",
 )  # fmt: skip
+
+
+_OUTLINE = 16  # digits
 
 
 def _source_digest() -> str:
@@ -56,7 +59,7 @@ _digest = ""
 
 
 def cache_key(module: Op, target: Target, options: Options, text: str | None = None) -> str:
-    """The key of a module's machine code: 64 hex digits.
+    """The key of a module's machine code: 64 hex digits, the first ones by its outline.
 
     Args:
         module, target, options: what decides about the code.
@@ -71,23 +74,35 @@ def cache_key(module: Op, target: Target, options: Options, text: str | None = N
         "compiler": _source_digest(),
         "knobs": [str(k) for k in KNOBS.cache_key() if k[0] != "target"],
     }
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    start = outline(module)[:_OUTLINE]
+    return start + digest[_OUTLINE:]
 
 
 def cached_device_code(
     module: Op, target: Target, options: Options, compile_: Callable[[], DeviceCode],
-    text: str | None = None,
+    text: Callable[[], str], known: str | None = None,
 ) -> DeviceCode:  # fmt: skip
-    """The machine code of a module, from the cache or from `compile_`; `text`: see `cache_key`."""
+    """The machine code of a module, from the cache or from `compile_`.
+
+    Args:
+        module, target, options: see `cache_key`.
+        compile_: makes it; the text may be printed on the way.
+        text: as of `cache_key`; asked for before compiling only if there is code for a module with
+            the same operations.
+        known: the module's outline, if somebody has it.
+    """
     if not KNOBS.cache_enabled:
         return compile_()
-    key = cache_key(module, target, options, text)
-    found = default_cache().get(key)
-    if found is not None:
-        COUNTERS.cache_hits += 1
-        return unpack(found)
+    cache = default_cache()
+    start = (known or outline(module))[:_OUTLINE]
+    if cache.has_any(start):
+        found = cache.get(cache_key(module, target, options, text()))
+        if found is not None:
+            COUNTERS.cache_hits += 1
+            return unpack(found)
     code = compile_()
-    default_cache().put(key, pack(code))
+    cache.put(cache_key(module, target, options, text()), pack(code))
     return code
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 from functools import total_ordering
+from typing import Any
 
 from opencute.arch.target import target
 from opencute.compiler.targets import run_target
@@ -49,9 +50,11 @@ class Arch(enum.Enum):
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, Arch):
             return NotImplemented
-        mine: tuple[int, int, str] = self.value
-        theirs: tuple[int, int, str] = other.value
-        return mine < theirs
+        return self._order() < other._order()
+
+    def _order(self) -> tuple[int, int, str]:
+        value: Any = self.value
+        return value
 
     @property
     def major(self) -> int:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from opencute.base.lazy import lazy_names
-from opencute.cute import TABLE
+from opencute.cute import TABLE  # pyright: ignore[reportAttributeAccessIssue]
 
 # Its modules are not among them: they have one place.
 __getattr__, __dir__, __all__ = lazy_names(

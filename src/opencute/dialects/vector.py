@@ -178,8 +178,11 @@ def _vector(value: Value) -> VectorType:
     return value.type
 
 
-def extract(source: Value, position: int) -> OpResult:
-    """Element `position` of a vector."""
+def extract(source: Value, position: int) -> Value:
+    """Element `position` of a vector; of one that is made from elements, that one."""
+    made = source.op
+    if made is not None and made.name == "vector.from_elements":
+        return made.operands[position]
     attrs = {"static_position": DenseI32Attr((position,), 64)}
     return build1("vector.extract", (source,), _vector(source).element, attrs)
 

@@ -310,10 +310,6 @@ class Session:
                     yield plan.made, other.made, plan
 
 
-def _raw(v: Any) -> Value:
-    return v if isinstance(v, Value) else v.ir_value()
-
-
 def _flat(x: Any) -> Iterator[int]:
     if is_tuple(x):
         for i in x:

@@ -11,6 +11,7 @@ The host function's body goes into a `func.func`; each kernel that it launches i
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dis
 import inspect
@@ -19,7 +20,7 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,7 +58,7 @@ from opencute.lang.streams import Event, Stream
 from opencute.lang.tiled.atoms import MmaAtom
 from opencute.layout.ints import is_sequence
 
-__all__ = ["TRACING", "KernelCall", "Trace", "current_trace", "trace_host"]
+__all__ = ["TRACING", "KernelCall", "Trace", "calls_in_python", "current_trace", "trace_host"]
 
 
 @dataclass
@@ -95,6 +96,16 @@ _tracing_lock = threading.Lock()
 def _count_traces(change: int) -> None:
     with _tracing_lock:
         TRACING.value += change
+
+
+@contextlib.contextmanager
+def calls_in_python() -> Generator[None, None, None]:
+    """A block in which calls of jit functions go through Python, in all threads."""
+    _count_traces(1)
+    try:
+        yield
+    finally:
+        _count_traces(-1)
 
 
 def current_trace() -> Trace | None:

@@ -9,12 +9,13 @@ their native host code, and what they would have launched is recorded::
         add(a, b, c)                       # tensors in host memory pass for device memory
     stub.launches[0].grid, stub.launches[0].parameters(2)
 
-`StubDriver(record=False)` counts launches only, in native code, to measure what the host side of a
-call costs.
+`StubDriver(record=False)` counts launches only, in native code, and tensor maps not at all, to
+measure what the host side of a call costs.
 """
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import functools
 import itertools
@@ -53,7 +54,26 @@ recorded:
 counted:
   ret i32 0
 }
+@encoder = global ptr null
+define i32 @encode(ptr %out, i32 %type, i32 %rank, ptr %at, ptr %dims, ptr %strides, ptr %box,
+                   ptr %steps, i32 %a, i32 %b, i32 %c, i32 %d) {
+  %r = load ptr, ptr @encoder
+  %none = icmp eq ptr %r, null
+  br i1 %none, label %done, label %recorded
+recorded:
+  %status = call i32 %r(ptr %out, i32 %type, i32 %rank, ptr %at, ptr %dims, ptr %strides,
+                        ptr %box, ptr %steps, i32 %a, i32 %b, i32 %c, i32 %d)
+  ret i32 %status
+done:
+  call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 128, i1 false)
+  ret i32 0
+}
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
+_NATIVE = {
+    "cuLaunchKernelEx": ("launch", "record"),
+    "cuTensorMapEncodeTiled": ("encode", "encoder"),
+}
 _MAX_PARAMETERS = 64
 # Of a cubin: the section with a kernel's attributes, the form with a size, a parameter's record.
 _NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
@@ -149,7 +169,7 @@ class StubDriver:
     # ---- in place
     def __enter__(self) -> StubDriver:
         state = (driver._functions, driver._primary, driver._initialized)  # pyright: ignore
-        self._before = [type(s)(s) for s in state]
+        self._before = [copy.copy(s) for s in state]
         for s in state:
             s.clear()
         driver._functions.update(_functions())  # pyright: ignore
@@ -316,14 +336,15 @@ def _counter() -> ctypes.c_int64:
 
 
 def _set_record(on: bool) -> None:
-    place = ctypes.c_void_p.from_address(_native().address("record"))
-    place.value = ctypes.cast(_recorder(), ctypes.c_void_p).value if on else None
+    for name, (_, recorder) in _NATIVE.items():
+        place = ctypes.c_void_p.from_address(_native().address(recorder))
+        place.value = ctypes.cast(_recorder(name), ctypes.c_void_p).value if on else None
 
 
 @functools.cache
-def _recorder() -> Any:
-    types = driver._ARGUMENTS["cuLaunchKernelEx"]  # pyright: ignore[reportPrivateUsage]
-    return ctypes.CFUNCTYPE(ctypes.c_int, *types)(_forward("cuLaunchKernelEx"))
+def _recorder(name: str) -> Any:
+    types = driver._ARGUMENTS[name]  # pyright: ignore[reportPrivateUsage]
+    return ctypes.CFUNCTYPE(ctypes.c_int, *types)(_forward(name))
 
 
 @functools.cache
@@ -332,8 +353,8 @@ def _functions() -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name, types in driver._ARGUMENTS.items():  # pyright: ignore[reportPrivateUsage]
         prototype = ctypes.CFUNCTYPE(ctypes.c_int, *types)
-        native = name == "cuLaunchKernelEx"
-        made[name] = prototype(_native().address("launch") if native else _forward(name))
+        native = _native().address(_NATIVE[name][0]) if name in _NATIVE else 0
+        made[name] = prototype(native or _forward(name))
     return made
 
 

@@ -21,7 +21,7 @@ from opencute.lang.numbers import Float8E4M3FN, Float8E5M2, NumericMeta
 
 __all__ = ["create_cute_tensor_for_fp8", "is_fp8_dtype"]
 
-_NAMES = {Float8E4M3FN: "float8_e4m3fn", Float8E5M2: "float8_e5m2"}
+_NAMES: dict[NumericMeta, str] = {Float8E4M3FN: "float8_e4m3fn", Float8E5M2: "float8_e5m2"}
 
 
 def is_fp8_dtype(dtype: NumericMeta) -> bool:

@@ -22,7 +22,8 @@ from typing import Any
 from opencute.base.errors import LanguageError
 from opencute.base.location import Location
 from opencute.ir.attributes import Attribute
-from opencute.ir.core import Block, Op, OpResult, Region, Value, op_class
+from opencute.ir.core import Block, Held, Op, OpResult, Region, Value, op_class
+from opencute.ir.declare import Trait, declaration
 from opencute.ir.types import Type
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "new_block",
     "paused_gc",
     "set_loc",
+    "tracing_block",
 ]
 
 
@@ -138,6 +140,13 @@ def known_here() -> dict[Any, OpResult] | None:
     return known
 
 
+def tracing_block() -> Block | None:
+    """The block that operations are appended to, if they are those of a trace; passes put
+    operations anywhere."""
+    state = _STATE
+    return None if state.locate is None else state.block
+
+
 def current_loc() -> Location | None:
     """The location that a new operation would get."""
     return _STATE.locate() if _STATE.locate is not None else _STATE.loc
@@ -159,12 +168,62 @@ def build(
             hint="a value of a traced function was used after its trace, or device code was called "
             "outside of a @jit or @kernel function",
         )  # fmt: skip
+    held = block.held
+    if held is not None:
+        effect = _effect_of_regions(held, regions) if regions else _effect_on_held(name)
+        if effect == _WRITES:
+            held.written()
+        elif effect == _READS:
+            held.read()
     locate = state.locate
     loc = locate() if locate is not None else state.loc
     op = (op_class(name) or Op)(name, operands, result_types, attributes, regions, loc)
     op.parent = block
     block.ops.append(op)
     return op
+
+
+_NOTHING, _READS, _WRITES = range(3)
+# What a block holds are elements of registers; who loads and stores one of them tells by itself.
+_EFFECTS_ON_HELD = {"cute.load": _NOTHING, "cute.store": _NOTHING}
+
+
+def _effect_on_held(name: str) -> int:
+    """What an operation may do to what a block holds."""
+    effect = _EFFECTS_ON_HELD.get(name)
+    if effect is None:
+        effect = _EFFECTS_ON_HELD[name] = _declared_effect(name)
+    return effect
+
+
+def _declared_effect(name: str) -> int:
+    declared = declaration(name)
+    if declared is None or declared.own_traits is not None:
+        return _WRITES
+    traits = declared.traits
+    if traits & Trait.TERMINATOR:
+        return _NOTHING
+    if not traits or traits & Trait.WRITES:
+        return _WRITES
+    # Warps that meet exchange values, not memory.
+    return _READS if traits & Trait.READS else _NOTHING
+
+
+def _effect_of_regions(held: Held, regions: Sequence[Region]) -> int:
+    effect = _NOTHING
+    for region in regions:
+        for block in region.blocks:
+            for op in block.ops:
+                if op.regions:
+                    found = _effect_of_regions(held, op.regions)
+                elif op.name in ("cute.load", "cute.store") and held.reached(op.operands[-1]):
+                    found = _WRITES if op.name == "cute.store" else _READS
+                else:
+                    found = _effect_on_held(op.name)
+                if found == _WRITES:
+                    return found
+                effect = max(effect, found)
+    return effect
 
 
 def build1(

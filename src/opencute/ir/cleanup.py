@@ -201,9 +201,20 @@ class Cleaner(Rewriter):
             first.set_ops(self._top.ops + first.ops)
         self._known, self._constants, self._top = before
 
-    def block(self, block: Block) -> None:
+    def enter(self) -> tuple[list[object], int]:
+        """A block begins: what it computes is known within it only."""
         before = self._added, self._scope
         self._added, self._scope = [], self._scope + 1
+        return before
+
+    def leave(self, before: tuple[list[object], int]) -> None:
+        """The block that began with what `enter` gave back ends."""
+        for key in self._added:
+            del self._known[key]
+        self._added, self._scope = before
+
+    def block(self, block: Block) -> None:
+        before = self.enter()
         ops = block.ops
         block.ops = kept = []
         values, first = self.values, self._first
@@ -226,10 +237,7 @@ class Cleaner(Rewriter):
                 made = (answer,) if isinstance(answer, Value) else answer
                 for old, new in zip(op.results, made, strict=True):
                     self._replace(old, new)
-        # What a block computes is known within it only.
-        for key in self._added:
-            del self._known[key]
-        self._added, self._scope = before
+        self.leave(before)
 
     def _clean(self, op: Op, _: Rewriter) -> Replacement:
         rule = self._first.get(op.name)

@@ -17,7 +17,9 @@ from opencute.base.location import Location
 from opencute.ir.attributes import Attribute, StringAttr, SymbolAttr
 from opencute.ir.types import Type
 
-__all__ = ["Block", "BlockArgument", "Op", "OpResult", "Region", "Value", "op_class", "register"]
+__all__ = [
+    "Block", "BlockArgument", "Held", "Op", "OpResult", "Region", "Value", "op_class", "register",
+]  # fmt: skip
 
 
 class Value:
@@ -185,14 +187,31 @@ class Op:
         return f"<{self.name}>"
 
 
+class Held:
+    """What is known of memory at the end of a block that is being traced."""
+
+    __slots__ = ()
+
+    def read(self) -> None:
+        """An operation comes that may read any of it."""
+
+    def written(self) -> None:
+        """An operation comes that may change any of it."""
+
+    def reached(self, pointer: Value) -> bool:
+        """Whether a pointer may lead to any of it."""
+        return True
+
+
 class Block:
     """Operations that run one after the other; the last one is the terminator.
 
     Attributes:
         known: what was built here while tracing and may be used again; see `builder.known_here`.
+        held: what is known of memory while tracing; see `dialects.registers`.
     """
 
-    __slots__ = ("args", "known", "ops", "parent")
+    __slots__ = ("args", "held", "known", "ops", "parent")
 
     def __init__(self, arg_types: Sequence[Type] = ()) -> None:
         self.args: list[BlockArgument] = [
@@ -201,6 +220,7 @@ class Block:
         self.ops: list[Op] = []
         self.parent: Region | None = None
         self.known: dict[Any, OpResult] | None = None
+        self.held: Held | None = None
 
     def add_argument(self, type: Type, hint: str = "") -> BlockArgument:
         """Append an argument."""

@@ -15,6 +15,7 @@ quotes, no operand types, and nothing parses it.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 
@@ -23,7 +24,7 @@ from opencute.ir.attributes import Attribute, UnitAttr, attribute_name, quote
 from opencute.ir.core import Block, Op, Region, Value
 from opencute.ir.declare import Trait, has_trait
 
-__all__ = ["location_text", "print_op"]
+__all__ = ["location_text", "outline", "print_op"]
 
 _HINT = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*\Z")
 
@@ -39,6 +40,15 @@ def print_op(op: Op, *, locations: bool = False, pretty: bool = False) -> str:
     printer = _Pretty(locations) if pretty else _Printer(locations)
     printer.op(op, "")
     return "\n".join(printer.lines) + "\n"
+
+
+def outline(op: Op) -> str:
+    """A digest of which operations there are, in order: 64 hex digits, soon made.
+
+    Who has another outline has another text, so that most often nobody need print it to know.
+    """
+    names = "\n".join([inner.name for inner in op.walk()])
+    return hashlib.sha256(names.encode()).hexdigest()
 
 
 def location_text(loc: Location | None) -> str:

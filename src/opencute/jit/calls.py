@@ -26,12 +26,12 @@ from opencute.frontend.misuse import bound as bound_arguments
 from opencute.frontend.signature import EnvStreamSpec, Spec, StaticSpec, spec_of
 from opencute.frontend.tracing import trace_host
 from opencute.ir.builder import paused_gc
-from opencute.ir.printer import print_op
+from opencute.ir.printer import outline, print_op
 from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
 from opencute.jit.learning import learn_call
-from opencute.jit.recording import RECORDING
+from opencute.jit.recording import RECORDING, WATCHER
 from opencute.jit.runners import ReturningRunner, Runner, make_runner
 from opencute.lang.pointers import AddressSpace
 
@@ -41,7 +41,9 @@ __all__ = [
 ]  # fmt: skip
 
 # What is compiled again after as many others: who still holds an executor keeps its code.
-_runners: Recent[tuple[str, RunTarget, Options], Runner] = Recent(256)
+_Key = tuple[str, RunTarget, Options]
+_runners: Recent[_Key, Runner] = Recent(256)
+_outlines: Recent[_Key, None] = Recent(4096)  # of the modules that there was code for
 _making: dict[Any, threading.Lock] = {}
 _making_lock = threading.Lock()
 
@@ -150,22 +152,33 @@ class Request:
 def runner_for(request: Request) -> Runner:
     """Compiled code for a request; equal modules share it, also those of several threads."""
     module = request.trace()
-    text = _text(module, request)
-    key = _key(text, request)
+    mark = (outline(module), request.target, request.options)
     with _making_lock:
-        lock = _making.setdefault(key, threading.Lock())
+        lock = _making.setdefault(mark, threading.Lock())
     with lock:
-        runner = _runners.get(key)
+        # Only if there is code for a module with these operations can it be for an equal one.
+        text = _text(module, request) if mark in _outlines else None
+        runner = None if text is None else _runners.get(_key(text, request))
         if runner is None:
-            artefacts = artefacts_of(module, request)
-            if request.target.kind != "sim":
-                artefacts.text = text
+            artefacts = artefacts_of(module, request, later=request.target.kind != "sim")
+            artefacts.outline, artefacts.printed = mark[0], text
             runner = make_runner(artefacts, request.target)
-            _runners[key] = runner
+            _keep(runner, module, request)
             runner.artefacts.keep()
     with _making_lock:
-        _making.pop(key, None)
+        _making.pop(mark, None)
     return _returning(request, runner)
+
+
+def _keep(runner: Runner, module: Any, request: Request) -> None:
+    """Have code serve requests for equal modules."""
+    artefacts = runner.artefacts
+    # A simulated module's text has lines, and nobody else asks for it.
+    simulated = request.target.kind == "sim" and artefacts.printed is None
+    text = _text(module, request) if simulated else artefacts.text()
+    artefacts.printed = None
+    _runners[_key(text, request)] = runner
+    _outlines[outline(module), request.target, request.options] = None
 
 
 def _returning(request: Request, runner: Runner) -> Runner:
@@ -174,7 +187,7 @@ def _returning(request: Request, runner: Runner) -> Runner:
     return runner if returned.nothing else ReturningRunner(runner, returned)
 
 
-def runner_key(module: Any, request: Request) -> tuple[str, RunTarget, Options]:
+def runner_key(module: Any, request: Request) -> _Key:
     """Equal for requests that the same compiled code serves."""
     return _key(_text(module, request), request)
 
@@ -185,21 +198,21 @@ def _text(module: Any, request: Request) -> str:
     return print_op(module, locations=request.target.kind == "sim" or request.options.line_info)
 
 
-def _key(text: str, request: Request) -> tuple[str, RunTarget, Options]:
+def _key(text: str, request: Request) -> _Key:
     digest = hashlib.sha256(text.encode()).hexdigest()
     return (digest, request.target, request.options)
 
 
-def artefacts_of(module: Any, request: Request) -> Artefacts:
-    """The stages of a traced module."""
+def artefacts_of(module: Any, request: Request, *, later: bool = False) -> Artefacts:
+    """The stages of a traced module; `later`: see `Artefacts`."""
     name = module.regions[0].block.ops[0].symbol
-    return Artefacts(name, module, request.target.arch, request.options)
+    return Artefacts(name, module, request.target.arch, request.options, later=later)
 
 
 def adopt(request: Request, module: Any, artefacts: Artefacts) -> Runner:
     """Have compiled stages serve a request and those like it."""
     runner = make_runner(artefacts, request.target)
-    _runners[runner_key(module, request)] = runner
+    _keep(runner, module, request)
     artefacts.keep()
     return _returning(request, runner)
 
@@ -243,10 +256,14 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
             version = fn.versions[key] = _Version(runner, guard)
     else:
         runner = version.runner
-    run = runner.prepare(request.values(request.arguments))
-    native = runner.reusable and request.target.kind == "cuda" and not kwargs
-    if native and version is not None:
-        learn_call(fn, args, request, run, version.guard)
+    values = request.values(request.arguments)
+    run = runner.prepare(values)
+    native = runner.reusable and request.target.kind == "cuda"
+    watcher = WATCHER.get()
+    if native and not kwargs and version is not None:
+        learn_call(fn, args, request, run, version.guard, watcher is not None)
+    if watcher is not None:
+        watcher.launched(run if native else None, values, version and version.guard)
     result = run()
     return result if isinstance(runner, ReturningRunner) else None
 

@@ -100,18 +100,22 @@ class CudaRunner:
                 array = (ctypes.c_void_p * max(len(self.launches), 1))()
                 module = None
                 if self.launches:
-                    module = Module(self._image, ordinal)
-                    most = properties(ordinal).smem_per_block_optin
-                    for i, name in enumerate(self.launches):
-                        function = module.function(name)
-                        function.set_max_dynamic_smem(
-                            dynamic_smem(self.artefacts.module, name, most)
-                        )
-                        if has_wide_clusters(self.artefacts.module, name):
-                            function.allow_non_portable_clusters()
-                        array[i] = function.handle
+                    with driver.relaxed_capture():
+                        module = self._load(ordinal, array)
                 found = self._loaded[ordinal] = (module, array)  # type: ignore[assignment]
         return found[1]
+
+    def _load(self, ordinal: int, functions: Any) -> Module:
+        """The code on a device; an array gets its CUfunctions."""
+        module = Module(self._image, ordinal)
+        most = properties(ordinal).smem_per_block_optin
+        for i, name in enumerate(self.launches):
+            function = module.function(name)
+            function.set_max_dynamic_smem(dynamic_smem(self.artefacts.module, name, most))
+            if has_wide_clusters(self.artefacts.module, name):
+                function.allow_non_portable_clusters()
+            functions[i] = function.handle
+        return module
 
     def __call__(self, values: list[Any]) -> list[Any]:
         return self.prepare(values)()

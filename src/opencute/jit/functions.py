@@ -177,6 +177,7 @@ class JitFunction(_Decorated):
         self.retraced_because = ""
         self.fast: Any = None  # native code in front of calls, once there is code for a GPU
         self.in_python: set[Any] = set()  # kinds of calls that native code cannot make
+        self.learnt: dict[Any, Any] = {}  # those that it can, with their guards
 
     def __call__(self, *args: Any, no_cache: bool = False, **kwargs: Any) -> Any:
         trace = current_trace()
@@ -236,7 +237,8 @@ def _decorate(kind: type[_Decorated], fn: Any, on: bool) -> Any:
     if fn is None:
         return lambda f: _decorate(kind, f, on)
     if isinstance(fn, staticmethod | classmethod):  # either order of the two decorators
-        return type(fn)(kind(fn.__func__, on))
+        bound: Any = type(fn)
+        return bound(kind(fn.__func__, on))
     return kind(fn, on)
 
 

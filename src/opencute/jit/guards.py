@@ -21,10 +21,14 @@ from __future__ import annotations
 
 import abc
 import builtins
-import dis
+import dataclasses
 import enum
 import functools
 import gc
+import importlib.util
+import itertools
+import operator
+import sys
 import types
 from collections.abc import Iterable
 from typing import Any
@@ -35,14 +39,17 @@ from opencute.jit.places import (
     Attribute,
     Cell,
     Class,
+    CountsCheck,
     Fixed,
     Item,
     Part,
     PatchCheck,
     Place,
     PlaceCheck,
+    SizeCheck,
     Untracked,
 )
+from opencute.jit.reads import imports, mentioned, reads
 
 __all__ = ["Guard", "guard_for"]
 
@@ -54,17 +61,33 @@ _STABLE = frozenset(
         "numpy", "torch", "jax", "ml_dtypes", "cuda", "collections", "abc",
     }
 )  # fmt: skip
+# Of those, whose objects hold values that change, or read what the code does not name.
+_HOLDERS = frozenset({"collections", "functools", "itertools", "operator"})
+_FIXED = (operator.itemgetter, enum.Enum)
+_KEEPING = type(functools.cache(len))  # functions that keep their results
+_WRAPPERS = (
+    staticmethod, classmethod, property, functools.cached_property, functools.singledispatchmethod,
+)  # fmt: skip
+# Where the objects of torch.nn.Module keep what their attributes are.
+_BEHIND = ("_parameters", "_buffers", "_modules")
+# What reads whatever it is told to, or another thing each time.
+_READERS: frozenset[Any] = frozenset({eval, exec, globals, __import__, open, input, sys._getframe})
 _PLAIN_METACLASSES = (type, enum.EnumMeta, abc.ABCMeta)
 # Reading attributes by names that the code does not show.
 _BY_NAME = frozenset({"getattr", "vars", "__dict__", "hasattr", "fields", "asdict", "astuple"})
+_ANY_NAME = frozenset({"getattr", "vars", "__dict__"})
 _UNUSED = frozenset({"__repr__", "__str__", "__del__", "__reduce__", "__getstate__"})
+
+
+_Check = PlaceCheck | PatchCheck | SizeCheck | CountsCheck
 
 
 class Guard:
     """Checks of all that a trace read."""
 
-    def __init__(self, checks: list[PlaceCheck | PatchCheck]) -> None:
+    def __init__(self, checks: list[_Check]) -> None:
         self.checks = tuple(checks)
+        self.words: Any = None  # for native code, as they were when it was last asked for
 
     def holds(self) -> bool:
         """Whether nothing has changed."""
@@ -105,11 +128,12 @@ class _Collector:
     """Checks, in the order in which they were found; each reads a place and compares."""
 
     def __init__(self) -> None:
-        self.checks: list[PlaceCheck] = []
+        self.checks: list[_Check] = []
         self.seen: dict[int, Any] = {}  # by identity; values are kept, so that it stays theirs
         self.names: set[str] = set()  # attributes that the code mentions
         self.objects: list[tuple[Any, str]] = []
         self.classes: list[tuple[type, str]] = []
+        self.spaces: list[tuple[Any, str]] = []  # functions with attributes, imported modules
 
     def _first_time(self, value: Any) -> bool:
         known = id(value) in self.seen
@@ -126,6 +150,8 @@ class _Collector:
         value = place.read()
         while chain and value is not MISSING and self._has_attributes(value):
             self.same(place, where)
+            if isinstance(value, types.FunctionType):
+                self.value(place, value, where)
             name, chain = chain[0], chain[1:]
             place, holder = Attribute(value, name), value
             value, where = place.read(), f"{where}.{name}"
@@ -134,8 +160,16 @@ class _Collector:
                 return
         if value is MISSING:
             self.same(place, where)
-        else:
-            self.value(place, value, where)
+            return
+        if value is builtins and chain:  # it never changes, but some of it reads anything
+            self.reader(getattr(value, chain[0], None), f"{where}.{chain[0]}")
+        self.value(place, value, where)
+
+    @staticmethod
+    def reader(value: Any, where: str) -> None:
+        """Refuse a function that reads what no code names."""
+        if isinstance(value, types.BuiltinFunctionType) and value in _READERS:
+            raise Untracked(f"what {where}() gives")
 
     @staticmethod
     def _has_attributes(value: Any) -> bool:
@@ -143,7 +177,9 @@ class _Collector:
             return not _is_stable(value)
         if isinstance(value, type):
             return not _is_stable(value) and value.__module__ != "builtins"
-        if isinstance(value, JitFunction | KernelFunction | types.FunctionType):
+        if isinstance(value, types.FunctionType):
+            return not _is_stable(value)
+        if isinstance(value, JitFunction | KernelFunction):
             return False
         return not _is_stable(type(value)) and type(value).__module__ != "builtins"
 
@@ -157,7 +193,15 @@ class _Collector:
             if not _is_stable(value):
                 self.function(value)
         elif isinstance(value, types.BuiltinFunctionType):
+            self.reader(value, where)
             self.same(place, where)
+            owner: Any = value.__self__
+            if not isinstance(owner, types.ModuleType | type | None):  # TABLE.get, say
+                self._data(Fixed(owner), owner, where)
+        elif isinstance(value, _KEEPING):
+            self.same(place, where)
+            self.checks.append(CountsCheck(value, where))
+            self.value(Fixed(value.__wrapped__), value.__wrapped__, where)
         elif isinstance(value, functools.partial | functools.partialmethod):
             self.same(place, where)
             self.partial(value, where)
@@ -174,14 +218,34 @@ class _Collector:
             _is_stable(value) and type(value).__module__ != "builtins"
         ):
             self.same(place, where)
+            if not _is_fixed(value):
+                raise Untracked(f"{where}, which holds an object of type {type(value).__name__}")
+            self._fields(value, where)
         else:
             self._data(place, value, where)
+
+    def _fields(self, value: Any, where: str) -> None:
+        """Guard functions of the user that an object of ours holds, such as a plan."""
+        if isinstance(value, tuple):
+            parts: Any = value
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            if not self._first_time(value):
+                return
+            parts = [getattr(value, f.name) for f in dataclasses.fields(value)]
+        else:
+            code = (types.FunctionType, functools.partial, JitFunction, KernelFunction)
+            if isinstance(value, code) and not _is_stable(value):
+                self.value(Fixed(value), value, where)
+            return
+        for part in parts:
+            self._fields(part, where)
 
     def _data(self, place: Place, value: Any, where: str) -> None:
         try:
             self.checks.append(PlaceCheck(place, data=True, where=where))
         except Untracked as e:
-            if type(value).__module__ == "builtins" or not hasattr(value, "__dict__"):
+            hidden = isinstance(value, list | tuple | dict | set | frozenset)
+            if hidden or type(value).__module__ == "builtins" or not hasattr(value, "__dict__"):
                 raise Untracked(f"{where}, which holds an object of type {e}") from None
             self.same(place, where)
             self.object(value, where)
@@ -213,15 +277,46 @@ class _Collector:
         for holder in ("__defaults__", "__kwdefaults__"):
             where = f"the defaults of {fn.__name__}"
             self.value(Part(fn, holder), getattr(fn, holder), where)
+        if fn.__globals__ is vars(functools) and hasattr(fn, "registry"):
+            self.dispatched(fn)
+        if vars(fn):
+            self.spaces.append((fn, fn.__name__))
+        for module, level, parts in imports(code):
+            self.imported("." * level + module, fn.__globals__.get("__package__"), parts)
         cells = dict(zip(code.co_freevars, fn.__closure__ or (), strict=True))
-        _mentioned(code, self.names)
-        for name, chain in _reads(code):
+        mentioned(code, self.names)
+        for name, chain in reads(code):
             if name in cells:
                 self.place(Cell(cells[name]), chain, name)
             elif name in fn.__globals__ or not hasattr(builtins, name):
                 self.place(Item(fn.__globals__, name), chain, name)
             else:  # a builtin, as long as no global hides it
+                self.reader(getattr(builtins, name), name)
                 self.same(Item(fn.__globals__, name), name)
+
+    def dispatched(self, fn: Any) -> None:
+        """Guard what `functools.singledispatch` may call, and that nothing else is registered."""
+        registry: dict[Any, Any] = _behind(fn.registry)
+        where = f"the functions registered with {fn.__name__}"
+        self.checks.append(SizeCheck(registry, where))
+        for cls, chosen in registry.items():
+            self.value(Item(registry, cls), chosen, where)
+
+    def imported(self, name: str, package: str | None, parts: tuple[str, ...]) -> None:
+        """Guard a module that the code imports when it runs, and what is taken from it."""
+        name = importlib.util.resolve_name(name, package)
+        if _package(name) in _OURS or _package(name) in _STABLE:
+            return
+        owners = [name] if parts else list(itertools.accumulate(name.split("."), "{}.{}".format))
+        for owner in owners:
+            self.same(Item(sys.modules, owner), f"the module {owner}")
+            module = sys.modules.get(owner)
+            if module is None:
+                continue
+            for part in parts:
+                self.place(Item(vars(module), part), (), f"{owner}.{part}")
+            if not parts and self._first_time(module):
+                self.spaces.append((module, owner))
 
     def method(self, holder: Any, method: Any, name: str, where: str) -> None:
         """Guard a method that the code calls on an object which it reads."""
@@ -240,7 +335,8 @@ class _Collector:
         cls: Any = type(value)
         for base in cls.__mro__:
             odd = {"__getattr__", "__getattribute__", "__slots__"} & set(vars(base))
-            if base is not object and not _is_stable(base) and odd:
+            behind = any(vars(value).get(x) for x in _BEHIND) if hasattr(value, "__dict__") else ()
+            if base is not object and odd and (behind or not _is_stable(base)):
                 raise Untracked(f"{where}, which holds an object of type {cls.__name__}")
         if not hasattr(value, "__dict__"):
             raise Untracked(f"{where}, which holds an object of type {cls.__name__}")
@@ -265,7 +361,7 @@ class _Collector:
         while True:
             work = [
                 (holder, name, where)
-                for holder, where in (*self.objects, *self.classes)
+                for holder, where in (*self.objects, *self.classes, *self.spaces)
                 for name in list(vars(holder))
                 if (id(holder), name) not in done and self._mentions(holder, name)
             ]
@@ -273,15 +369,35 @@ class _Collector:
                 break
             for holder, name, where in work:
                 done.add((id(holder), name))
+                if isinstance(vars(holder)[name], types.ModuleType):
+                    self._submodule(holder, name, where)
+                    continue
                 self._member(holder, name, where)
         for value, where in self.objects:  # a new attribute may hide one of the class
             self._new_attributes(value, where)
 
+    def _submodule(self, holder: Any, name: str, where: str) -> None:
+        module = vars(holder)[name]
+        if holder not in [x for x, _ in self.spaces] or _is_stable(module):
+            self._member(holder, name, where)
+        elif self._first_time(module):
+            self.same(Item(vars(holder), name), f"{where}.{name}")
+            self.spaces.append((module, f"{where}.{name}"))
+
     def _mentions(self, holder: Any, name: str) -> bool:
+        if isinstance(holder, types.FunctionType | types.ModuleType):
+            known = _package(holder.__name__) in sys.stdlib_module_names
+            if self.names & _ANY_NAME and isinstance(holder, types.ModuleType) and not known:
+                raise Untracked(f"names of the module {holder.__name__} that the code makes")
+            return name in self.names
         if name in self.names or (self.names & _BY_NAME and not name.startswith("__")):
             return True
         special = name.startswith("__") and name.endswith("__") and name not in _UNUSED
-        return special and isinstance(holder, type) and callable(vars(holder)[name])
+        return (
+            special
+            and isinstance(holder, type)
+            and (callable(vars(holder)[name]) or isinstance(vars(holder)[name], _WRAPPERS))
+        )
 
     def _member(self, holder: Any, name: str, where: str) -> None:
         value = vars(holder)[name]
@@ -290,14 +406,12 @@ class _Collector:
         if not isinstance(holder, type):
             self.value(place, value, where)
             return
-        if isinstance(value, staticmethod | classmethod | property | functools.cached_property):
-            found: Any = [getattr(value, p, None) for p in ("__func__", "fget", "func")]
-            value = next((f for f in found if f is not None), None)
+        if isinstance(value, _WRAPPERS):
             self.same(place, where)
-            if isinstance(value, types.FunctionType):
-                self.function(value)
-            elif isinstance(value, JitFunction | KernelFunction):
-                self.decorated(value)
+            for part in ("__func__", "fget", "fset", "fdel", "func", "dispatcher"):
+                inner = getattr(value, part, None)
+                if inner is not None:
+                    self.value(Fixed(inner), inner, where)
             return
         if isinstance(value, type(None) | types.GetSetDescriptorType | types.MemberDescriptorType):
             return
@@ -312,61 +426,22 @@ class _Collector:
 
 def _namespace(cls: type) -> dict[str, Any]:
     """The dict behind a class's read-only `__dict__`."""
-    found = gc.get_referents(vars(cls))[0]
+    return _behind(vars(cls))
+
+
+def _behind(proxy: Any) -> dict[Any, Any]:
+    """The dict behind a mapping that may only be read."""
+    found: Any = gc.get_referents(proxy)[0]
     assert isinstance(found, dict)
     return found
 
 
-def _mentioned(code: types.CodeType, names: set[str]) -> None:
-    names.update(code.co_names)
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            _mentioned(inner, names)
-        elif isinstance(inner, str):  # getattr(x, "name")
-            names.add(inner)
-
-
-_Reads = tuple[tuple[str, tuple[str, ...]], ...]
-# By the identity of code, which is kept alive: to hash code is to hash everything in it.
-_known_reads: dict[int, tuple[types.CodeType, _Reads]] = {}
-_REMEMBERED = 1 << 14  # code made in a loop is not to fill memory
-
-
-def _reads(code: types.CodeType) -> _Reads:
-    """Names that code reads from outside, each with the attributes that are read from it."""
-    known = _known_reads.get(id(code))
-    if known is None:
-        found: dict[tuple[str, tuple[str, ...]], None] = {}
-        _collect(code, frozenset(code.co_freevars), found)
-        if len(_known_reads) > _REMEMBERED:
-            _known_reads.clear()
-        known = _known_reads[id(code)] = (code, tuple(found))
-    return known[1]
-
-
-def _collect(
-    code: types.CodeType, outer: frozenset[str], found: dict[tuple[str, tuple[str, ...]], None]
-) -> None:
-    name: str | None = None
-    chain: tuple[str, ...] = ()
-    for step in dis.get_instructions(code):
-        if name is not None:
-            if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                chain += (str(step.argval),)
-                continue
-            if step.opname not in ("PRECALL", "CACHE", "PUSH_NULL"):
-                found.setdefault((name, chain))
-                name, chain = None, ()
-        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") or (
-            step.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE")
-            and step.argval in outer
-        ):
-            name, chain = str(step.argval), ()
-    if name is not None:
-        found.setdefault((name, chain))
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            _collect(inner, outer & frozenset(inner.co_freevars), found)
+def _is_fixed(value: Any) -> bool:
+    """Whether an object of a stable module's type never gives another answer."""
+    package = _package(type(value).__module__)
+    if package == "torch":
+        return not hasattr(value, "data_ptr")
+    return package not in _HOLDERS or isinstance(value, _FIXED)
 
 
 def guard_for(functions: Iterable[Any], values: Iterable[Any] = ()) -> Guard | str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from opencute.base.knobs import KNOBS
 from opencute.compiler.options import OPTION_KNOBS
+from opencute.jit.entry import code
 from opencute.jit.entry.versions import describe
 from opencute.jit.entry.words import Check
 from opencute.jit.functions import JitFunction
@@ -25,12 +26,15 @@ from opencute.lang.external import ExternalTensor, make_native
 if TYPE_CHECKING:
     from opencute.jit.calls import Request
 
-__all__ = ["learn_call"]
+__all__ = ["environment_words", "guard_words", "learn_call"]
+
+_MOST = 1024  # kinds of calls of a function that are known to be learnt
 
 
 def learn_call(
-    fn: JitFunction, args: tuple[Any, ...], request: Request, prepared: Any, guard: Guard
-) -> None:
+    fn: JitFunction, args: tuple[Any, ...], request: Request, prepared: Any, guard: Guard,
+    watched: bool = False,
+) -> None:  # fmt: skip
     """Have calls like this one made by native code from now on.
 
     Args:
@@ -39,23 +43,34 @@ def learn_call(
         request: what they were described as.
         prepared: the call, on a GPU.
         guard: holds as long as the trace does.
+        watched: whether Python makes the call although native code may know it.
     """
-    for a in args:
-        if type(a) is ExternalTensor:
-            make_native(a)
+    _make_native(args)
     kind = (request.key, *map(type, args))
-    if kind in fn.in_python:
+    if kind in fn.in_python or (watched and fn.learnt.get(kind) is guard):
         return
     version = _version(fn, args, request, prepared, guard)
     if version is None:
         fn.in_python.add(kind)
         return
+    if len(fn.learnt) >= _MOST:
+        fn.learnt.clear()
+    fn.learnt[kind] = guard
     if fn.fast is None:
         from opencute.jit.fastcall import FastCall
 
         fn.fast = FastCall(functools.partial(JitFunction.__call__, fn))
         fn.__class__ = type("JitFunction", (JitFunction,), {"__call__": fn.fast.function})
     fn.fast.learn(version)
+
+
+def _make_native(args: tuple[Any, ...]) -> None:
+    """Have native code see the marks of tensors, also of those in tuples."""
+    for a in args:
+        if type(a) is ExternalTensor:
+            make_native(a)
+        elif type(a) is tuple:
+            _make_native(a)
 
 
 def _version(
@@ -65,15 +80,22 @@ def _version(
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values()):
         return None
     arguments = describe(request.specs, request.arguments, [*parameters][: len(args)])
-    guarded = guard.native()
+    guarded = guard_words(guard)
     if arguments is None or guarded is None:
         return None
     checks, keep = guarded
-    words, places = _environment_words()
+    words, places = environment_words()
     return prepared.native(arguments, (*words, *checks), (keep, places, guard))
 
 
-def _environment_words() -> tuple[list[int], list[Any]]:
+def guard_words(guard: Guard) -> tuple[tuple[int, ...], Any] | None:
+    """`Guard.native`; the same words as the last time, if they hold: to find them takes long."""
+    if guard.words is None or not code.load().holds(guard.words[0]):
+        guard.words = guard.native()
+    return guard.words  # type: ignore[no-any-return]
+
+
+def environment_words() -> tuple[list[int], list[Any]]:
     """That calls still go where this one went, with the same default options."""
     words: list[int] = []
     keep: list[Any] = []

@@ -20,9 +20,8 @@ from opencute.base.lazy import PATCHES
 from opencute.jit.entry.words import Check
 
 __all__ = [
-    "MISSING", "Attribute", "Cell", "Class", "Fixed", "Item", "Part", "PatchCheck", "Place",
-    "PlaceCheck",
-    "Untracked", "equal", "snapshot",
+    "MISSING", "Attribute", "Cell", "Class", "CountsCheck", "Fixed", "Item", "Part", "PatchCheck",
+    "Place", "PlaceCheck", "SizeCheck", "Untracked", "equal", "snapshot", "vars_of",
 ]  # fmt: skip
 
 MISSING = object()
@@ -138,19 +137,25 @@ def snapshot(value: Any, depth: int = 0) -> Any:
     Raises:
         Untracked: anything else.
     """
-    if isinstance(value, (*PLAIN, enum.Enum)):
+    if isinstance(value, (*PLAIN, enum.Enum)) and not vars_of(value):
         return value
     if depth < 6:
-        if isinstance(value, tuple | list):
+        if isinstance(value, tuple) or type(value) is list:
             items: Any = value
             parts = [snapshot(x, depth + 1) for x in items]
             return parts if isinstance(value, list) else tuple(parts)
-        if isinstance(value, dict):
+        if type(value) is dict:
             mapping: Any = value
             return {snapshot(k, depth + 1): snapshot(v, depth + 1) for k, v in mapping.items()}
-        if isinstance(value, set | frozenset):
-            return type(value)(snapshot(x, depth + 1) for x in value)
+        if type(value) in (set, frozenset):
+            members: Any = value
+            return type(members)(snapshot(x, depth + 1) for x in members)
     raise Untracked(type(value).__name__)
+
+
+def vars_of(value: Any) -> bool:
+    """Whether a number or text has attributes of its own, as those of a user's class have."""
+    return bool(getattr(value, "__dict__", None)) and not isinstance(value, enum.Enum)
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -221,6 +226,53 @@ class PatchCheck:
         """As `PlaceCheck.native`."""
         words += [Check.WORD, ctypes.addressof(PATCHES), 0, self.count]
         return True
+
+
+class SizeCheck:
+    """That a dict has as many items as it had: that nothing was added to it.
+
+    Args:
+        space: the dict.
+        where: for messages.
+    """
+
+    def __init__(self, space: dict[Any, Any], where: str) -> None:
+        self.space, self.where, self.size = space, where, len(space)
+
+    def holds(self) -> bool:
+        """Whether nothing has changed."""
+        return len(self.space) == self.size
+
+    def native(self, words: list[int], keep: list[Any]) -> bool:
+        """As `PlaceCheck.native`."""
+        keep.append(self.space)
+        words += [Check.LENGTH, id(self.space), 0, self.size]
+        return True
+
+
+class CountsCheck:
+    """That a function which keeps its results (``functools.cache``) has made no new ones.
+
+    Args:
+        fn: the function.
+        where: for messages.
+    """
+
+    def __init__(self, fn: Any, where: str) -> None:
+        self.fn, self.where, self.counts = fn, where, self._now(fn)
+
+    @staticmethod
+    def _now(fn: Any) -> tuple[int, int]:
+        info = fn.cache_info()
+        return info.misses, info.currsize
+
+    def holds(self) -> bool:
+        """Whether nothing has changed."""
+        return self._now(self.fn) == self.counts
+
+    def native(self, words: list[int], keep: list[Any]) -> bool:
+        """As `PlaceCheck.native`: the counts are behind a call, which native code does not make."""
+        return False
 
 
 def _contents(value: Any, words: list[int], keep: list[Any]) -> bool:

@@ -9,16 +9,26 @@ In: a block of code that calls jit functions. Out: the calls, for `compile_many`
     compile_many(calls)
 
 Nothing is recorded where native code has learnt a call before: it is compiled then, and runs.
+
+A `Watcher` sees the calls of a block that are made, to make the same ones again without Python::
+
+    with watched_calls(watcher):
+        softmax(x, out=y)               # runs, and watcher.launched(...) is told how
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
-__all__ = ["RECORDING", "Call", "recorded_calls"]
+from opencute.frontend.tracing import calls_in_python
+
+__all__ = [
+    "RECORDING", "WATCHER", "Call", "Watcher", "fresh", "once_only", "recorded_calls",
+    "watched_calls",
+]  # fmt: skip
 
 Call = tuple[Any, tuple[Any, ...], dict[str, Any]]
 RECORDING: ContextVar[list[Call] | None] = ContextVar("recording", default=None)
@@ -34,3 +44,49 @@ def recorded_calls() -> Generator[list[Call], None, None]:
         yield calls
     finally:
         RECORDING.reset(token)
+
+
+class Watcher(Protocol):
+    """Who sees what a block does on a GPU."""
+
+    def launched(self, call: Any, values: list[Any], guard: Any) -> None:
+        """A jit function was called: `call` is what was prepared for `values`, None if it ran
+        elsewhere, and `guard` tells whether its trace holds, None if nothing does."""
+
+    def fresh(self, number: int, numbers: Iterator[int]) -> None:
+        """A call takes the next one of some numbers."""
+
+    def once_only(self, why: str) -> None:
+        """The block does something that depends on more than its arguments' descriptions."""
+
+
+WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+"""Who sees calls of jit functions in this context; None: nobody."""
+
+
+@contextlib.contextmanager
+def watched_calls(watcher: Watcher) -> Generator[None, None, None]:
+    """Tell a watcher of the calls of jit functions in a block, which Python makes."""
+    token = WATCHER.set(watcher)
+    try:
+        with calls_in_python():
+            yield
+    finally:
+        WATCHER.reset(token)
+
+
+def fresh(numbers: Iterator[int]) -> int:
+    """The next one of some numbers, no two calls of which are equal: each call gets its own, also
+    one that is made again without Python. They have more than 48 bits."""
+    number = next(numbers)
+    watcher = WATCHER.get()
+    if watcher is not None:
+        watcher.fresh(number, numbers)
+    return number
+
+
+def once_only(why: str) -> None:
+    """Say that what is done now depends on more than types, extents, strides and alignment."""
+    watcher = WATCHER.get()
+    if watcher is not None:
+        watcher.once_only(why)

@@ -190,8 +190,9 @@ class SimRunner:
 
     def _argument(self, value: Any, copies: HostCopies | None) -> Any:
         if isinstance(value, ExternalTensor):
-            on_gpu = copies is not None and _on_a_gpu(value)
-            return _buffer(value, copies.address(value) if on_gpu else value.data_ptr)
+            if copies is not None and _on_a_gpu(value):
+                return _buffer(value, copies.address(value))
+            return _buffer(value, value.data_ptr)
         if isinstance(value, ExternalPointer):
             return _window(value)
         return value

@@ -7,10 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 from opencute.base.errors import ArgumentError
+from opencute.jit.recording import once_only
 
 __all__ = [
-    "apart", "as_rows", "empty", "empty_like", "floating", "host_values", "item_bits",
-    "multiprocessors", "row_major", "same_shape", "strides", "vector_elements", "viewed", "zeros",
+    "apart", "as_rows", "contiguous", "empty", "empty_like", "fill", "floating", "forwards",
+    "host_values", "item_bits", "multiprocessors", "permuted", "row_major", "same_shape",
+    "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -57,6 +59,11 @@ def zeros(array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return np.zeros(shape, dtype=dtype)
 
 
+def fill(array: Any, value: float) -> None:
+    """Make a number of each element."""
+    (array.fill_ if hasattr(array, "fill_") else array.fill)(value)
+
+
 def floating(**arrays: Any) -> None:
     """Check that arrays are of f16, bf16 or f32; None is left out.
 
@@ -71,13 +78,37 @@ def floating(**arrays: Any) -> None:
             )  # fmt: skip
 
 
+def forwards(array: Any) -> Any:
+    """A NumPy array, or a copy of one that runs backwards through memory."""
+    if any(s < 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+        return array.copy()
+    return array
+
+
+def permuted(array: Any, axes: tuple[int, ...]) -> Any:
+    """A view of an array with its axes in another order."""
+    return array.permute(axes) if hasattr(array, "permute") else array.transpose(axes)
+
+
+def contiguous(array: Any) -> Any:
+    """An array in the order of its axes: itself, or a copy."""
+    if hasattr(array, "contiguous"):
+        return array.contiguous()
+    import numpy as np
+
+    return np.ascontiguousarray(array)
+
+
 def host_values(array: Any) -> Any:
     """The numbers of an array that lies in the host's memory, as a NumPy array; else None.
 
     Those of a device are not looked at: whoever reads them waits for all kernels before.
     """
     if hasattr(array, "data_ptr"):
-        return array.detach().numpy() if array.device.type == "cpu" else None
+        if array.device.type != "cpu":
+            return None
+        once_only("it reads elements of an array")
+        return array.detach().numpy()
     return array if hasattr(array, "ctypes") else None
 
 

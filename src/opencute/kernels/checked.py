@@ -11,11 +11,13 @@ another kind, the error names that::
     softmax([1.0, 2.0])         # ArgumentTypeError: softmax: x is no array
 
 Arguments are only looked at after a failure, so that calls which work pay nothing; but for
-`config`, which has a type that its annotation names: another might be taken for none at all.
+`config`, which has a type that its annotation names (another might be taken for none at all), and
+NumPy's arrays: those that run backwards through memory are copied, as kernels cannot read them.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import operator
@@ -25,10 +27,12 @@ from typing import Any, NoReturn, TypeVar
 
 from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
 from opencute.base.tracebacks import cut, hidden
+from opencute.kernels.arrays import forwards
 
-__all__ = ["checked", "whole_numbers"]
+__all__ = ["checked", "typed_fields"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+_MOST = 1 << 31
 _FAILURES = (AttributeError, TypeError, ValueError, RuntimeError)
 
 
@@ -45,8 +49,21 @@ def checked(
     """
 
     def decorate(fn: F) -> F:
+        import numpy as np
+
+        given = inspect.signature(fn).parameters
+        # A result is named `out`, but where an operator reads what another one has made.
+        inputs = {*arrays.split(), *optional.split()} - ({"out"} & {*optional.split()})
+        read = [i for i, name in enumerate(given) if name in inputs]
+
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
+            for i in read:
+                if i < len(args) and isinstance(args[i], np.ndarray):
+                    args = (*args[:i], forwards(args[i]), *args[i + 1 :])
+            for name, value in kwargs.items():
+                if isinstance(value, np.ndarray) and name in inputs:
+                    kwargs[name] = forwards(value)
             if (config := kwargs.get("config")) is not None:
                 _config(fn, config)
             try:
@@ -79,26 +96,62 @@ def _config(fn: Callable[..., Any], config: Any) -> None:
         )  # fmt: skip
 
 
-def whole_numbers(config: Any, code: str, **extents: int) -> None:
-    """Check that fields of a configuration are whole numbers, or so many of them.
+def typed_fields(config: Any, code: str) -> None:
+    """Check that the fields of a configuration are what its class says: counts, numbers, truth
+    values, text, or tuples of so many of them.
 
     Args:
-        config: a configuration.
+        config: a configuration, a dataclass.
         code: of the error.
-        extents: by the names of fields, how many numbers they have; 0 for a single one.
 
     Raises:
         ArgumentError: one of them is something else; it is named.
     """
-    for name, count in extents.items():
+    for name, kind in _fields(type(config)):
         value = getattr(config, name)
-        items = value if isinstance(value, tuple) else (value,)
-        fits = isinstance(value, tuple) == (count > 0) and len(items) == max(count, 1)
-        if not fits or not all(type(x) is not bool and hasattr(x, "__index__") for x in items):
+        if not _fits(value, kind):
             raise ArgumentError(
                 f"{name} of {type(config).__name__} is wrong", code=code, found=repr(value)[:80],
-                expected=f"a tuple of {count} whole numbers" if count else "a whole number",
+                expected=_in_words(kind),
             )  # fmt: skip
+
+
+@functools.cache
+def _fields(cls: type) -> tuple[tuple[str, Any], ...]:
+    hints = typing.get_type_hints(cls)
+    return tuple((f.name, hints[f.name]) for f in dataclasses.fields(cls))
+
+
+_WORDS = {
+    int: "a whole number, not negative",
+    float: "a number",
+    bool: "True or False",
+    str: "a text",
+}
+
+
+def _in_words(kind: Any) -> str:
+    parts = typing.get_args(kind)
+    if typing.get_origin(kind) is tuple:
+        return f"a tuple of {len(parts)}: " + ", ".join(_in_words(p) for p in parts)
+    if parts:
+        return " or ".join(_in_words(p) for p in parts if p is not type(None)) + " or None"
+    return _WORDS.get(kind, getattr(kind, "__name__", str(kind)))
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    parts = typing.get_args(kind)
+    if typing.get_origin(kind) is tuple:
+        same = isinstance(value, tuple) and len(value) == len(parts)
+        return same and all(_fits(v, p) for v, p in zip(value, parts, strict=True))
+    if parts:
+        return any(_fits(value, p) for p in parts)
+    if kind is int:
+        whole = not isinstance(value, bool) and hasattr(value, "__index__")
+        return whole and not getattr(value, "shape", ()) and 0 <= value < _MOST
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    return isinstance(value, kind)
 
 
 def _kinds(arrays: str, optional: str, integers: str, numbers: str) -> dict[str, str]:

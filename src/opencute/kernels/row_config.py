@@ -18,7 +18,7 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.kernels.arrays import item_bits, vector_elements
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 from opencute.lib.long_rows import LongRows
 from opencute.lib.rows import Rows
 
@@ -56,9 +56,15 @@ class RowConfig:
         Raises:
             ArgumentError: the choices are not possible.
         """
-        whole_numbers(self, "OC2503", threads=0, vec=0, groups=0)
+        typed_fields(self, "OC2503")
         t, lanes = self.threads, self.threads * self.groups
-        if t < 1 or lanes > 1024 or (t > 32 and (t % 32 or self.groups > 1)) or lanes % 32:
+        if (
+            t < 1
+            or self.groups < 1
+            or lanes > 1024
+            or (t > 32 and (t % 32 or self.groups > 1))
+            or lanes % 32
+        ):
             raise ArgumentError("these threads cannot share rows", code="OC2503", found=self)
         if t < 32 and t & (t - 1):
             raise ArgumentError("these threads cannot share rows", code="OC2503", found=self)

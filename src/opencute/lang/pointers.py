@@ -10,7 +10,7 @@ import operator
 from typing import Any
 
 from opencute.base.errors import LayoutError, TypeMismatchError
-from opencute.dialects import arith, cute, interop
+from opencute.dialects import arith, cute, interop, registers
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
 from opencute.ir.types import I32, I64
@@ -196,7 +196,7 @@ class Pointer:
     def load(self) -> Any:
         """The element pointed to."""
         numeric: Any = self._dtype
-        return numeric(cute.load(self.value))
+        return numeric(registers.load(self.value))
 
     def store(self, value: Any) -> None:
         """Write the element pointed to."""
@@ -204,7 +204,7 @@ class Pointer:
         if type(value) is not numeric:
             check_fits(value, numeric.dtype)
             value = numeric(value)
-        cute.store(value.ir_value(), self.value)
+        registers.store(value.ir_value(), self.value)
 
     def __extract_mlir_values__(self) -> list[Value]:
         return [self.value]

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from abc import ABCMeta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opencute.base.errors import LanguageError, LayoutError, TypeMismatchError
-from opencute.dialects import cute
+from opencute.dialects import cute, registers
 from opencute.dialects.cute import Dyn, LayoutAttr
 from opencute.dialects.smem import BASE_ALIGN, SmemAllocOp
 from opencute.ir.attributes import IntAttr
@@ -77,6 +77,26 @@ class Tensor(metaclass=ABCMeta):  # noqa: B024 - a marker that outside classes r
     `from_dlpack` and the fake-tensor functions make outside of it."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:  # what kernels ask of their parameters; each kind of tensor has its own
+        shape: Any
+        stride: Any
+        layout: Any
+        iterator: Any
+        element_type: Any
+        memspace: Any
+        leading_dim: Any
+        type: Any
+
+        def __getitem__(self, crd: Any, /) -> Any: ...
+
+        def __setitem__(self, crd: Any, value: Any, /) -> None: ...
+
+        def load(self) -> TensorSSA: ...
+
+        def store(self, data: Any, /) -> None: ...
+
+        def fill(self, value: Any, /) -> None: ...
 
 
 def _map(f: Any, x: Any) -> Any:
@@ -372,6 +392,11 @@ class TracedTensor(Tensor):
                 hint="leave it out under const_expr(cute.size(tensor) > 0)",
             )  # fmt: skip
         pointer, layout = addressed(self, "load")
+        if pointer.memspace == AddressSpace.rmem:
+            places = _static_places(self)
+            known = registers.elements(pointer.value, places) if places else None
+            if known is not None:
+                return TensorSSA(known, self.layout.shape, pointer.dtype)
         attr, dyns = layout_operands(layout)
         return TensorSSA(
             cute.tile_load(pointer.value, attr, dyns), self.layout.shape, pointer.dtype
@@ -470,7 +495,7 @@ def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:
     Raises:
         LayoutError: a composed layout that is no swizzle of shared memory.
     """
-    pointer, layout = tensor._pointer(), tensor.layout
+    pointer, layout = tensor._pointer(), tensor.layout  # pyright: ignore[reportPrivateUsage]
     pointer.accessed()
     if not isinstance(layout, ComposedLayout):
         return pointer, layout

@@ -21,11 +21,13 @@ Cost: linear.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from opencute.arch.target import Target
 from opencute.dialects import arith, math
+from opencute.ir.builder import at_loc, insert_at
 from opencute.ir.cleanup import erase_dead
-from opencute.ir.core import Op, Value
-from opencute.ir.rewrite import Replacement, Rewriter, Rule, Rules
+from opencute.ir.core import Block, Op, Value
 from opencute.ir.types import BF16, F16, F32, F64, element_type
 
 __all__ = ["contract_fma"]
@@ -39,39 +41,56 @@ def contract_fma(function: Op, target: Target) -> None:
     if "cute.no_contract" in function.attributes:
         return
     uses: dict[Value, int] = {}  # of products
-    sums = False
+    sums: list[Op] = []
     for op in function.walk():
         if uses and not uses.keys().isdisjoint(op.operands):
             for v in op.operands:
                 if v in uses:
                     uses[v] += 1
-                    sums = sums or op.name in _SUMS
+            if op.name in _SUMS and element_type(op.results[0].type) in _TYPES:
+                sums.append(op)
         if op.name == "arith.mulf":
             uses[op.results[0]] = 0
-    if sums:
-        contract = _sum(uses)
-        Rules({"arith.addf": contract, "arith.subf": contract}).apply(function)
+    gone: set[Op] = {v.owner for v, n in uses.items() if n == 0}  # type: ignore[attr-defined]
+    instead: dict[Op, list[Op]] = {}
+    for op in sums:
+        place = next((i for i, v in enumerate(op.operands) if uses.get(v) == 1), None)
+        if place is not None:
+            product = op.operands[place].op
+            assert product is not None
+            instead[op] = _contracted(op, product, place)
+            gone.add(product)
+    if instead or gone:
+        changed = {op.parent: None for op in (*instead, *gone)}
+        _replace((b for b in changed if b is not None), instead, gone)
+    # What nobody uses would be what later equal operations are merged into, far from their use.
     erase_dead(function)
 
 
-def _sum(uses: dict[Value, int]) -> Rule:
-    def product(value: Value) -> Op | None:
-        op = value.op
-        return op if op is not None and op.name == "arith.mulf" and uses[value] == 1 else None
+def _contracted(op: Op, product: Op, place: int) -> list[Op]:
+    """What stands for a sum, one of whose operands is a product: it gives the same result."""
+    a, b = product.operands
+    other = op.operands[1 - place]
+    made = Block()
+    with insert_at(made), at_loc(op.loc):
+        if op.name == "arith.subf":
+            if place:
+                a = arith.negf(a)
+            else:
+                other = arith.negf(other)
+        math.fma(a, b, other)
+    fma = made.ops[-1]
+    fma.results = op.results
+    fma.results[0].owner = fma
+    return made.ops
 
-    def rule(op: Op, rw: Rewriter) -> Replacement:
-        if element_type(op.results[0].type) not in _TYPES:
-            return None
-        left, right = op.operands
-        minus = op.name == "arith.subf"
-        first = product(left)
-        if first is not None:
-            a, b = first.operands
-            return math.fma(a, b, arith.negf(right) if minus else right)
-        second = product(right)
-        if second is not None:
-            a, b = second.operands
-            return math.fma(arith.negf(a) if minus else a, b, left)
-        return None
 
-    return rule
+def _replace(blocks: Iterable[Block], instead: dict[Op, list[Op]], gone: set[Op]) -> None:
+    for block in blocks:
+        ops: list[Op] = []
+        for op in block.ops:
+            if op in instead:
+                ops += instead[op]
+            elif op not in gone:
+                ops.append(op)
+        block.set_ops(ops)

@@ -31,7 +31,7 @@ from opencute.ir.rewrite import Replacement, Rewriter, Rule
 from opencute.ir.types import I1, I32
 from opencute.passes import folding
 
-__all__ = ["clean", "simplify", "turns_of"]
+__all__ = ["UNSHARED", "clean", "rules_for", "simplify", "turns_of"]
 
 assert folding.__all__  # it registers the folders of arith
 
@@ -48,12 +48,22 @@ def clean(function: Op, more: Mapping[str, Rule] | None = None) -> None:
         function: changed in place.
         more: rules by the name of the operation, asked before those of `simplify`.
     """
+    rules = rules_for(function, more)
+    fold_and_merge(function, arith.constant_of, rules=rules, local=UNSHARED)
+    erase_dead(function)
+
+
+UNSHARED = (I1,)
+"""Types whose values are merged within a block only: a condition is cheaper made twice than kept in
+one of seven predicate registers."""
+
+
+def rules_for(function: Op, more: Mapping[str, Rule] | None = None) -> dict[str, Rule]:
+    """The rules of `clean`."""
     rules: dict[str, Rule] = {"scf.if": _if, "scf.for": _for, "ptx.sreg": _sreg(function)}
     for name, first in (more or {}).items():
         rules[name] = _either(first, rules.get(name))
-    # A condition is cheaper made twice than kept in one of seven predicate registers.
-    fold_and_merge(function, arith.constant_of, rules=rules, local=(I1,))
-    erase_dead(function)
+    return rules
 
 
 def _either(first: Rule, then: Rule | None) -> Rule:

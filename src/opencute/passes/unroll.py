@@ -19,8 +19,9 @@ a loop. Indices of shared or global memory are no reason.
 Why: registers have no addresses. A fragment that is indexed by a variable would live in local
 memory.
 
-Cost: one walk, in which the copies are folded at once, so that bounds of inner loops are known when
-it comes to them. What it makes of a function is capped at `MAX_SIZE` instructions.
+Cost: one walk, in which the copies are cleaned at once, so that bounds of inner loops are known
+when it comes to them; what is not copied is left alone. What it makes of a function is capped at
+`MAX_SIZE` instructions.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from opencute.dialects.tiled import GemmOp, extents
 from opencute.ir.attributes import IntAttr
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.cleanup import Cleaner
-from opencute.ir.core import Op, Value
-from opencute.ir.rewrite import Replacement, Rewriter, inline_block
+from opencute.ir.core import Block, Op, Value
+from opencute.ir.rewrite import Replacement, Rewriter, Rule, inline_block
 from opencute.passes.folding import int_of
 from opencute.passes.loops.requests import VECTOR_TURNS
 from opencute.passes.loops.varying import indexes_registers
-from opencute.passes.simplify import clean, turns_of
+from opencute.passes.simplify import UNSHARED, clean, rules_for, turns_of
 
 __all__ = ["MAX_SIZE", "unroll"]
 
@@ -50,12 +51,64 @@ the instruction cache holds fewer."""
 def unroll(function: Op, target: Target) -> None:
     """Unroll the loops of one function that have to be, or ask to be, unrolled."""
     # Loops that come to have constant bounds are inside of loops that are unrolled.
-    if not any(map(_unrolls, function.walk())):
+    loops = [op for op in function.walk() if _unrolls(op)]
+    if not loops:
         return
     rule = _Unroll()
-    clean(function, {"scf.for": rule})
+    _Copier(rule, loops, function).run(function)
     if rule.partial:
         clean(function)  # their bounds were computed on the way
+
+
+class _Copier(Cleaner):
+    """The walk that unrolls: what is copied is cleaned, the rest of the function as it was.
+
+    Args:
+        rule: for loops.
+        loops: those to unroll, and perhaps loops in them.
+        function: what they are in.
+    """
+
+    def __init__(self, rule: Rule, loops: list[Op], function: Op) -> None:
+        super().__init__(arith.constant_of, rules_for(function, {"scf.for": rule}), UNSHARED)
+        self._loops = set(loops)
+        self._holders = {op for loop in loops for op in _around(loop, function)}
+        self._copying = False
+
+    def block(self, block: Block) -> None:
+        if self._copying:
+            super().block(block)
+            return
+        before = self.enter()
+        ops = block.ops
+        block.ops = kept = []
+        values = self.values
+        with insert_at(block):
+            for op in ops:
+                if op in self._loops:
+                    self._copying = True
+                    self._visit(op, block)
+                    self._copying = False
+                    continue
+                if values and not values.keys().isdisjoint(op.operands):
+                    op.operands = [values.get(v, v) for v in op.operands]
+                op.parent = block
+                kept.append(op)
+                if op.regions and (values or op in self._holders):
+                    self.regions(op)
+        self.leave(before)
+
+
+def _around(op: Op, function: Op) -> list[Op]:
+    """The operations around one, up to the function."""
+    out: list[Op] = []
+    while op is not function and op.parent is not None and op.parent.parent is not None:
+        owner = op.parent.parent.parent
+        if owner is None:
+            break
+        out.append(owner)
+        op = owner
+    return out
 
 
 def _unrolls(op: Op) -> bool:

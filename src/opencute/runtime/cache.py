@@ -143,6 +143,21 @@ class DiskCache:
             os.utime(path)
         return blobs
 
+    def has_any(self, start: str) -> bool:
+        """Whether any key with these first digits, two or more, has blobs; if not, that is a miss.
+
+        Who knows some digits of a key sooner than all of them need not find out the others.
+        """
+        path = self._path(start.ljust(64, "0"))
+        if path is not None:
+            with contextlib.suppress(OSError):
+                if any(
+                    n.startswith(start) and n.endswith(_SUFFIX) for n in os.listdir(path.parent)
+                ):
+                    return True
+        self._misses += 1
+        return False
+
     def put(self, key: str, blobs: Mapping[str, bytes]) -> bool:
         """Keep blobs under a key; an entry that exists is replaced.
 

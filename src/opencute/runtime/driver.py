@@ -36,6 +36,7 @@ __all__ = [
     "function_address",
     "handle",
     "pointer_device",
+    "relaxed_capture",
     "use_device",
 ]
 
@@ -120,6 +121,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "cuStreamWaitEvent": (_P, _P, _U),
     "cuTensorMapEncodeIm2col": (_P, _U, _U, _P, _P, _P, _P, _P, _U, _U, _P, _U, _U, _U, _U),
     "cuTensorMapEncodeTiled": (_P, _U, _U, _P, _P, _P, _P, _P, _U, _U, _U, _U),
+    "cuThreadExchangeStreamCaptureMode": (_P,),
 }
 
 _HINTS = {
@@ -148,6 +150,7 @@ _HINTS = {
 }
 
 _POINTER_DEVICE_ORDINAL = 9
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 _lock = threading.RLock()
 _functions: dict[str, Any] = {}
@@ -338,6 +341,21 @@ def use_device(device: int) -> Generator[int, None, None]:
         yield device
     finally:
         call("cuCtxPopCurrent", ctypes.byref(ctypes.c_void_p()))
+
+
+@contextmanager
+def relaxed_capture() -> Generator[None, None, None]:
+    """A block that may load code and get or free memory while a CUDA graph is captured.
+
+    Capture refuses such calls, of this thread or of all, in case that the captured work waits for
+    them. What a library needs for itself, the captured work does not wait for.
+    """
+    mode = ctypes.c_int(_RELAXED)
+    call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+    try:
+        yield
+    finally:
+        call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
 
 
 def pointer_device(address: int) -> int:

@@ -43,7 +43,7 @@ class DeviceBuffer:
         self.size = size
         self.device = driver.ensure_context() if device is None else device
         out = ctypes.c_void_p()
-        with driver.use_device(self.device):
+        with driver.use_device(self.device), driver.relaxed_capture():
             driver.call("cuMemAlloc", ctypes.byref(out), size)
         self.address = out.value or 0
 
@@ -103,7 +103,7 @@ class DeviceBuffer:
         """Free the memory."""
         address, self.address = self.address, 0
         if address:
-            with driver.use_device(self.device):
+            with driver.use_device(self.device), driver.relaxed_capture():
                 driver.call("cuMemFree", address)
 
     def __enter__(self) -> DeviceBuffer:

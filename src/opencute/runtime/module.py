@@ -116,7 +116,7 @@ class Module:
         out = ctypes.c_void_p()
         # c_char_p adds the zero byte that ends PTX.
         source = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p)
-        with driver.use_device(self.device):
+        with driver.use_device(self.device), driver.relaxed_capture():
             try:
                 driver.call("cuModuleLoadDataEx", ctypes.byref(out), source, 2, options, values)
             except DeviceError as e:
@@ -146,7 +146,7 @@ class Module:
             return found
         out = ctypes.c_void_p()
         module = self.handle
-        with driver.use_device(self.device):
+        with driver.use_device(self.device), driver.relaxed_capture():
             result = driver.function("cuModuleGetFunction")(
                 ctypes.byref(out), module, name.encode()
             )
@@ -199,7 +199,7 @@ class Module:
 
 
 def _unload(device: int, module: int) -> None:
-    with driver.use_device(device):
+    with driver.use_device(device), driver.relaxed_capture():
         driver.call("cuModuleUnload", module)
 
 

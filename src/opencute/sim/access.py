@@ -128,6 +128,8 @@ class Access:
         power = self.width & -self.width
         self.need = max(min(power, align, widest), self.size if natural else 1)
         self.shift = self.size.bit_length() - 1
+        self.patterns: dict[Any, Any] = {}
+        """What accesses to registers know of offsets and starts that they have seen."""
         self.order: tuple[str, str] | None = None
         """Memory order and scope, of accesses that have one."""
         self.written: Any = None

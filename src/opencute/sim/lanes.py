@@ -65,7 +65,10 @@ class Lanes:
         """For each lane, its number among those that started together."""
         slot = self._slot
         if slot is None:
-            return np.arange(self.n).reshape(self.P, self.Q)
+            slot = self.cache.get("slot")
+            if slot is None:
+                slot = self.cache["slot"] = np.arange(self.n).reshape(self.P, self.Q)
+            return slot
         if type(slot) is tuple:
             parent, pick = slot
             self._slot = slot = pick(parent.slot)

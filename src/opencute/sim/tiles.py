@@ -73,8 +73,9 @@ def _geometry(
         modes = modes[1:]
     fixed: Array | None = None
     if all(a is None and b is None for _, _, a, b in modes):
-        fixed = _offsets([m[0] for m in modes], [m[1] for m in modes])
-        fixed.flags.writeable = False  # shared by all tiles of this layout
+        offsets = _offsets([m[0] for m in modes], [m[1] for m in modes])
+        offsets.flags.writeable = False  # shared by all tiles of this layout
+        fixed = offsets
     return layout.static_size(), _first(layout), run, tuple(modes), fixed
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -130,7 +130,7 @@ def run_file(path: Path, arguments: list[str], *, call_kernel_fn: bool = False) 
 
 
 @contextmanager
-def apart() -> Iterator[None]:
+def apart() -> Generator[None, None, None]:
     """Give this process its own `__main__`, path and arguments back after a script has run."""
     kept = sys.modules["__main__"], list(sys.path), sys.argv
     try:

@@ -90,20 +90,30 @@ def _text(entries: dict[str, str], aliases: list[str], version: bool) -> str:
     lines = [_HEAD]
     generic = "Constexpr" in aliases
     if aliases:
-        typing = ["Any"] * any(_ALIASES[n] == "Any" for n in aliases)
-        typing += ["Annotated", "TypeVar"] * generic
-        lines.append(f"from typing import {', '.join(sorted(typing))}\n")
+        lines.append(f"from typing import {'Annotated, Any' if generic else 'Any'}\n")
+    if generic:
+        lines.append("from typing_extensions import TypeVar\n")
     lines += [_wrapped(line) for line in sorted(entries.values(), key=_import_key)]
     if version:
         lines.append("\n__version__: str")
     if aliases:
         lines.append("")
         if generic:
-            lines.append('_T = TypeVar("_T")')
+            lines.append('_T = TypeVar("_T", default=Any)')
         lines += [f"{n} = {_ALIASES[n]}" for n in aliases]
     names = "\n".join(f'    "{n}",' for n in sorted([*entries, *aliases], key=_name_key))
     lines.append(f"\n__all__ = [\n{names}\n]\n")
     return "\n".join(lines)
+
+
+def _twin(name: str, inner: set[str], version: bool) -> str:
+    """A module by its other name; what stands last counts where both are modules."""
+    own = ALIAS + name[len(ROOT) :]
+    lines = [_HEAD, "# ruff: isort: off", f"from {name} import *"]
+    lines += [f"from {own} import {n} as {n}" for n in sorted(inner)]
+    if version:
+        lines.append("\n__version__: str")
+    return "\n".join(lines) + "\n"
 
 
 def _file(module: ModuleType) -> Path:
@@ -123,11 +133,7 @@ def stubs() -> dict[Path, str]:
         twin = root.with_name(ALIAS) / file.relative_to(root)
         # Submodules of the alias are its own modules to a checker.
         inner = {n for n, where in table.items() if where.endswith(":")}
-        again = {
-            n: f"from {(ALIAS + name[len(ROOT) :]) if n in inner else name} import {n} as {n}"
-            for n in table
-        }
-        out[twin] = _text(again, [], name == ROOT)
+        out[twin] = _twin(name, inner, name == ROOT)
     return out
 
 

@@ -82,8 +82,8 @@ class Show:
 
         self._stop()
         out = Table(title=self.name)
-        for title, side in (("us per call", "right"), ("x best", "right"), ("floor", "right")):
-            out.add_column(title, justify=side)
+        for title in ("us per call", "x best", "floor"):
+            out.add_column(title, justify="right")
         for title in ("configuration", "resources", "remark"):
             out.add_column(title)
         order = ranked(trials)

@@ -172,6 +172,35 @@ def test_numbers(stub: StubDriver, n: Any, f: Any) -> None:
     assert all(r == first for r in results), results
 
 
+@cute.jit
+def scale_parts(parts: Any, n: cutlass.Int32):
+    x, (y, f), rest = parts
+    scale_kernel(x, n, f).launch(grid=(cute.size(y, mode=[0]), 1, 1), block=32)
+    if cutlass.const_expr(len(rest) > 0):
+        scale_kernel(y, rest[0], f).launch(grid=(1, 1, 1), block=32)
+
+
+def test_tuples(stub: StubDriver) -> None:
+    def parts(rows: int, f: float, *rest: Any) -> Any:
+        x, y = (torch.zeros(n, 16) for n in (6, rows))
+        return (wrapped(x), (wrapped(y), cutlass.Float32(f)), rest)
+
+    kept = [parts(6, 0.5), parts(9, 1.5), parts(6, 0.5, 3), parts(7, 2.5, 4)]
+    for round_ in range(3):
+        for given in kept:
+            for n in (round_, 8):
+                python = launches(stub, lambda g=given, n=n: scale_parts(parts=g, n=n))
+                assert launches(stub, lambda g=given, n=n: scale_parts(g, n)) == python
+    for given in kept:
+        assert natively(scale_parts, (given, 3))
+    assert len(scale_parts.fast.versions) == 2, "of tuples of two lengths"
+    x, y, _ = kept[0]
+    for other in ((x, y, [1]), [x, y, ()], (x, (y[0], 0.5), ()), (x, list(y), ())):
+        assert not natively(scale_parts, (other, 3))
+    with pytest.raises(ValueError, match="unpack"):
+        natively(scale_parts, ((x, y), 3))
+
+
 def test_streams_and_pointers(stub: StubDriver) -> None:
     @cute.kernel
     def kernel(p: cute.Pointer):

@@ -69,6 +69,7 @@ CASES: dict[str, tuple[HopperConfig, Any, bool]] = {
     "tf32": (LARGE, (cutlass.TFloat32, cutlass.TFloat32, cutlass.Float32), True),
     "i8": (LARGE, (cutlass.Int8, cutlass.Int8, cutlass.Int32), True),
     "f8 in two levels": (HopperConfig((128, 128), twice=True), (E4, E4, HALF), True),
+    "f8 in two, wide": (HopperConfig((128, 192), (2, 1), twice=True), (E4, E4, HALF), True),
     "two instructions high": (HopperConfig((256, 128), (1, 2)), (HALF, HALF, HALF), True),
 }
 

@@ -43,12 +43,12 @@ def same(got: Any, want: Any) -> None:
 
 # Types, configuration, extents.
 CASES: list[tuple[Any, HopperConfig, tuple[int, int, int]]] = [
-    (np.float16, replace(ROW, split=3, tile=(128, 32)), (1, 136, 136)),
+    (np.float16, replace(ROW, split=3, tile=(128, 32)), (1, 72, 136)),
     (np.float32, replace(ROW, split=2), (4, 136, 72)),
     (np.float16, PAIR, (136, 16, 136)),  # two tiles, one after the other
     (np.float16, replace(PAIR, split=8), (72, 16, 72)),  # more blocks than steps
     (np.float16, PAIR, (9, 37, 71)),  # nothing that TMA reads or writes
-    (np.float16, HopperConfig((64, 32), split=2, beside=True, most=1), (136, 40, 136)),
+    (np.float16, HopperConfig((64, 32), split=2, beside=True, most=1), (72, 40, 72)),
     (np.float16, HopperConfig((192, 32), beside=True), (200, 40, 72)),
     (np.float16, HopperConfig((64, 16), (2, 1), True, once=2, promote=256), (200, 16, 200)),
     (np.float16, LINE, (264, 16, 72)),
@@ -78,8 +78,8 @@ def test_whole_tiles_after_those_that_are_shared() -> None:
     "config", [replace(ROW, split=2), HopperConfig((64, 32), beside=True, split=2)], ids=str
 )
 def test_everything_that_is_added(config: HopperConfig) -> None:
-    a, b, bias = numbers((8, 136)), numbers((136, 104)), numbers((104,), seed=3)
-    c, r = numbers((8, 104), seed=1), numbers((8, 104), seed=2)
+    a, b, bias = numbers((8, 72)), numbers((72, 40)), numbers((40,), seed=3)
+    c, r = numbers((8, 40), seed=1), numbers((8, 40), seed=2)
     given: dict[str, Any] = {"alpha": 0.5, "beta": 2.0, "bias": bias, "residual": r}
     with KNOBS.override(target="sim", sim_check=True):
         got = gemm(a, b, c, activation="relu", config=config, **given)
@@ -141,10 +141,16 @@ FAULTS: dict[str, tuple[HopperConfig, str, str, str]] = {
         PAIR, "    sums.read.wait(sums.group, (sums.turn & 1) ^ 1)\n", "", "OC3401",
     ),
     "meeting before sums are told": (
-        PAIR, "    cute.arch.sync_warp()\n    lane", "    lane", "OC3401",
+        PAIR, "    cute.arch.sync_warp()\n    cute.arch.fence_acq_rel_cluster()  # of",
+        "    cute.arch.fence_acq_rel_cluster()  # of", "OC3401",
     ),
     "meeting before a slot is free": (
-        PAIR, "        cute.arch.sync_warp()\n        lane", "        lane", "OC3401",
+        PAIR, "        cute.arch.sync_warp()\n        cute.arch.fence_acq_rel_cluster()\n",
+        "        cute.arch.fence_acq_rel_cluster()\n", "OC3401",
+    ),
+    "fence before the warp meets": (
+        PAIR, "        cute.arch.sync_warp()\n        cute.arch.fence_acq_rel_cluster()\n",
+        "        cute.arch.fence_acq_rel_cluster()\n        cute.arch.sync_warp()\n", "OC3401",
     ),
     "telling of a free slot": (
         PAIR, "            sums.read.arrive(sums.group, sums.other(lane))\n", "            pass\n",

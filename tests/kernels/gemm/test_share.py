@@ -52,6 +52,10 @@ def same(got: Any, want: Any) -> None:
         ("f16", 64, 64, 256, None, {"split": 4}),
         ("f16", 72, 120, 200, None, {"split": 3}),  # ragged, and parts that meet inside of tiles
         ("f16", 130, 130, 100, None, {"stream": 5}),  # parts of several tiles
+        ("f16", 130, 130, 160, None, {"stream": 4, "pieces": 3}),
+        ("bf16", 136, 128, 160, None, {"stream": 4, "pieces": 9, "ahead": 4}),
+        ("f16", 33, 65, 129, None, {"split": 2}),  # copies of single elements
+        ("bf16", 33, 65, 129, None, {"stream": 3}),
         ("bf16", 64, 64, 128, 3, {"stream": 4}),
         ("tf32", 64, 64, 64, None, {"split": 2}),
         ("i8", 64, 64, 256, None, {"split": 2}),
@@ -125,7 +129,9 @@ def test_when_steps_are_shared() -> None:
         problem = Problem(m, n, k, 1, "f16", 16)
         assert heuristic(problem, 232448).blocks(problem) == 0
     # A last wave of tiles would leave most multiprocessors without work.
-    assert heuristic(Problem(8192, 8192, 8192, 1, "f16", 16), 232448).stream == 132
+    large = heuristic(Problem(8192, 8192, 8192, 1, "f16", 16), 232448)
+    assert (large.stream, large.pieces) == (132, 2)
+    assert heuristic(Problem(4096, 4096, 4096, 1, "f16", 16), 232448).pieces == 3
     found = list(search_space(Problem(256, 256, 8192, 1, "f16", 16), 232448))
     assert {c.split for c in found} >= {1, 2, 4, 8} and any(c.stream for c in found)
     with pytest.raises(ArgumentError, match="OC2536"):

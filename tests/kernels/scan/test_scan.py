@@ -49,6 +49,34 @@ def test_views_in_place_and_empty(checked, random, close) -> None:
 
 
 @t0
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_axes_in_any_order(checked, random, close, exclusive) -> None:
+    big = random((6, 10, 20), np.float32)
+    # Transposed, permuted, with gaps, backwards, and one element for all.
+    views = [
+        big[0].T, big.transpose(2, 0, 1), big.transpose(1, 0, 2), big[::2, :, ::2], big[:, ::-1].T,
+        big[..., ::-1], np.broadcast_to(big[:, :1], (6, 3, 20)), big[:, :, :1].T, big[:1].T,
+        np.broadcast_to(big[0, :, :1], (10, 4)),
+    ]  # fmt: skip
+    for x in views:
+        for axis in range(x.ndim):
+            want = reference.cumsum(x, axis, exclusive=exclusive)
+            close(cumsum(x, axis, exclusive=exclusive), want, 64)
+            for out in (np.empty(x.shape, x.dtype), np.empty(x.shape[::-1], x.dtype).T):
+                assert cumsum(x, axis, exclusive=exclusive, out=out) is out
+                close(out, want, 64)
+    x = big[0].T.copy(order="F")
+    want = reference.cumsum(x, 1)
+    cumsum(x, 1, out=x)
+    close(x, want, 64)
+    torch = pytest.importorskip("torch")
+    t = torch.from_numpy(big).permute(2, 0, 1)
+    got = cumsum(t, 1)
+    close(got.numpy(), reference.cumsum(t.numpy(), 1), 64)
+    assert got.stride() == t.stride()
+
+
+@t0
 def test_infinities_come_and_stay(checked) -> None:
     x = np.zeros((1, 600), np.float32)
     x[0, 300] = np.inf
@@ -64,7 +92,7 @@ def test_infinities_come_and_stay(checked) -> None:
     ("call", "code"),
     [
         (lambda x: cumsum(x, 2), "OC2509"),
-        (lambda x: cumsum(x.T, 0), "OC2501"),
+        (lambda x: cumsum(x, 0, out=np.empty((4, *x.shape, 4), np.float32)[0, ..., 1]), "OC2501"),
         (lambda x: cumsum(x, out=x[:2]), "OC2502"),
         (lambda x: cumsum(x.astype(np.int32)), "OC2507"),
     ],

@@ -195,7 +195,7 @@ def test_what_a_choice_depends_on() -> None:
         (["gemmm"], "did you mean gemm"),
         (["gemm", "--head", "4"], "no option '--head'"),
         (["gemm", "--m", "x"], "takes a number"),
-        (["gemm", "--m", "0"], "extents are positive"),
+        (["gemm", "--m", "0"], "m is a whole number, 1 or more"),
         (["softmax", "--dtype", "f8"], "no type 'f8'"),
         (["softmax", "--causal"], "no option '--causal'"),
     ],
@@ -203,6 +203,14 @@ def test_what_a_choice_depends_on() -> None:
 def test_words_that_mean_nothing(words: list[str], said: str) -> None:
     result = CliRunner().invoke(main, ["tune", *words])
     assert result.exit_code == 2 and said in result.output
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, "3", True])
+@pytest.mark.parametrize("word", ["limit", "processes", "m"])
+def test_numbers_that_are_none(word: str, value: Any) -> None:
+    with pytest.raises(ArgumentError, match=f"{word} is a whole number, 1 or more") as e:
+        tune("softmax", arch="sm_80", **{word: value})
+    assert e.value.code == "OC2406"
 
 
 def test_the_command(timed: list[Any]) -> None:

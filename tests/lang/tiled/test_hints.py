@@ -18,6 +18,8 @@ from opencute.base.errors import ArgumentError, OpenCuTeError, TypeMismatchError
 from opencute.base.knobs import KNOBS
 from opencute.cute.nvgpu import CacheEvictionPriority, LoadCacheMode, common, cpasync
 from opencute.cute.runtime import from_dlpack
+from opencute.lang.hopper.tma_copy import cache_policy_of
+from opencute.lang.tiled.hints import policy_bits
 
 PLACES = [
     pytest.param("sim:sm_90a", marks=pytest.mark.t0),
@@ -189,6 +191,11 @@ def test_what_no_instruction_says() -> None:
     assert made(universal, memory_order="volatile", l1c_evict_priority=NONE) == "OC2918"
     assert made(universal, memory_order="relaxed", invariant=True) == "OC2918"
     assert made(universal, evict=NONE) == "OC1267"
+    for size in ("abc", "1x2x8", "128128", True, 64.0, -64, "", [64]):
+        assert made(universal, l2_prefetch_size=size) == "OC2918", size
+    assert made(universal, memory_scope="bogus") == "OC2918"
+    for word in ("no", "", None, 2):
+        assert made(universal, invariant=word) == "OC2918", word
     assert made(async_, num_bits_per_copy=128, l1c_evict_priority=NONE) == "OC2241"
     assert made(async_, num_bits_per_copy=128, memory_order="relaxed") == "OC2241"
     assert made(matrix, invariant=True) == "OC2241"
@@ -201,6 +208,9 @@ def test_what_no_instruction_says() -> None:
     same = cute.make_copy_atom(matrix, cutlass.Float16, l1c_evict_priority="evict_normal",
                                memory_order="weak", l2_prefetch_size=0)  # fmt: skip
     assert same == cute.make_copy_atom(matrix, cutlass.Float16)
+    for size in (128, "128", "128b", "size_128B", cute.nvgpu.L2PrefetchSize.SIZE_128B):
+        sized = cute.make_copy_atom(universal, cutlass.Float16, l2_prefetch_size=size)
+        assert sized.hints == AccessHints(prefetch=128), size
     plain = cute.make_copy_atom(universal, cutlass.Float16)
     assert plain != cute.make_copy_atom(universal, cutlass.Float16, invariant=True)
 
@@ -213,6 +223,11 @@ def test_what_no_instruction_says() -> None:
         ({}, {"memory_order": "acquire"}, None, "OC1499", VerificationError),
         ({}, {}, "evict_soon", "OC2240", ArgumentError),
         ({}, {}, cutlass.Float32, "OC1248", TypeMismatchError),
+        ({}, {}, 3.7, "OC1248", TypeMismatchError),
+        ({}, {}, True, "OC1248", TypeMismatchError),
+        ({}, {}, cutlass.Int32(5), "OC1248", TypeMismatchError),
+        ({}, {}, -1, "OC2240", ArgumentError),
+        ({}, {}, 1 << 64, "OC2240", ArgumentError),
     ],
 )
 def test_hints_on_the_wrong_side(
@@ -223,6 +238,22 @@ def test_hints_on_the_wrong_side(
     with pytest.raises(error) as e:
         host(from_dlpack(src), from_dlpack(src.copy()))
     assert e.value.code == code
+    assert __file__ in str(e.value)
+
+
+@pytest.mark.t0
+def test_policies_of_bulk_copies() -> None:
+    for known in (
+        0x14F0000000000000,
+        (1 << 64) - 1,
+        "EVICT_LAST",
+        CacheEvictionPriority.EVICT_LAST,
+    ):
+        assert policy_bits(known) in (0x14F0000000000000, (1 << 64) - 1)
+    for policy, code in ((True, "OC1248"), (0.5, "OC1248"), (-1, "OC2240"), ("soon", "OC2240")):
+        with pytest.raises(OpenCuTeError) as e:
+            cache_policy_of(policy)
+        assert e.value.code == code
 
 
 @pytest.mark.t0

@@ -74,7 +74,10 @@ def kernel(name: cutlass.Constexpr, selector: cutlass.Constexpr, layouts: cutlas
     warpgroup.fence()
     for step in cutlass.range_constexpr(STEPS):
         a, b = sides[step]
-        prims.wgmma_sp(name, acc, a, b, gE[step, tid], selector, accumulate=step > 0)
+        word = gE[step, tid]
+        if cutlass.const_expr(fault == "no metadata"):
+            word = memory.allocate_tensor(cutlass.Int32, cute.make_layout(128))[tid]
+        prims.wgmma_sp(name, acc, a, b, word, selector, accumulate=step > 0)
     warpgroup.commit_group()
     if cutlass.const_expr(fault != "no wait"):
         warpgroup.wait_group(0)
@@ -187,7 +190,7 @@ def test_swizzles(where: str, widths: Any) -> None:
 
 @pytest.mark.t0
 def test_faults() -> None:
-    for fault, match in (("no fence", "fence"), ("no wait", "wait")):
+    for fault, match in (("no fence", "fence"), ("no wait", "wait"), ("no metadata", "OC3301")):
         with pytest.raises(OpenCuTeError, match=match):
             run("sim:sm_90a", NAMES[0], 0, False, fault=fault)
     with pytest.raises(SimulationError) as e:

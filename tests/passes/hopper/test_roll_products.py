@@ -59,13 +59,20 @@ def group(d: Value, a: Value, b: Value, k: int = 4, atom: WgmmaAtom = SS, adds: 
     wgmma.commit()
 
 
+def staged(d: Value, a: Value, b: Value, turn: Value) -> None:
+    """A turn of a main loop: the group on the operands of a stage."""
+    stage = arith.binary("muli", turn, const(512))
+    group(d, *(arith.binary("addi", x, stage) for x in (a, b)))
+    wgmma.wait(1)
+
+
 def pipeline(first: Callable[[Value, Value, Value, Value], None]) -> list[Turns | None]:
     """A main loop behind what `first` does (with an accumulator, A, B and a count)."""
 
     def body(out: Value, a: Value, b: Value, n: Value) -> None:
         d = cute.alloca(F32, 8)
         first(d, a, b, n)
-        loop(const(0), n, lambda _: (group(d, a, b), wgmma.wait(1)))
+        loop(const(0), n, lambda i: staged(d, a, b, i))
         wgmma.wait(0)
         store(out, d, 8)
 
@@ -74,6 +81,26 @@ def pipeline(first: Callable[[Value, Value, Value, Value], None]) -> list[Turns 
 
 def test_what_stands_before_the_main_loop_is_a_loop():
     assert pipeline(lambda d, a, b, n: group(d, a, b)) == [(4, 2, 2), None]
+
+
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_a_descriptor_of_the_main_loop_stays_in_its_registers(which: str):
+    """As attention's queries, which each block of keys is multiplied by."""
+
+    def body(out: Value, a: Value, b: Value, n: Value) -> None:
+        d = cute.alloca(F32, 8)
+        group(d, a, b)
+
+        def turn(i: Value) -> None:
+            moved = arith.binary("addi", b if which == "a" else a, i)
+            group(d, *((a, moved) if which == "a" else (moved, b)))
+            wgmma.wait(1)
+
+        loop(const(0), n, turn)
+        wgmma.wait(0)
+        store(out, d, 8)
+
+    assert turns_in(body) == [None, None]
 
 
 def test_so_is_a_loop_of_at_most_one_turn():
@@ -104,7 +131,7 @@ def test_the_loop_around_the_main_loop_is_not_the_innermost():
 
         def tile_(_: Value) -> None:
             group(d, a, b)
-            loop(const(0), n, lambda _: (group(d, a, b), wgmma.wait(1)))
+            loop(const(0), n, lambda i: staged(d, a, b, i))
             wgmma.wait(0)
             store(out, d, 8)
 

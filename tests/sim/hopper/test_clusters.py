@@ -303,6 +303,54 @@ def test_scopes_that_do_not_have_the_other_block(
     assert e.value.code == "OC3401"
 
 
+@pytest.mark.parametrize(
+    ("order", "good"),
+    [("met fence", True), ("fence met", False), ("met", False), ("strong met", True)],
+)
+def test_one_thread_arrives_for_a_warp(order: str, good: bool) -> None:
+    """All write to the first block's memory; one of each block arrives there, relaxed."""
+
+    def body(out: Value) -> None:
+        b = shared(1, I64, 512, 8)
+
+        def init() -> None:
+            mb.mbarrier_init(b, const(2))
+            mb.fence_mbarrier_init()
+
+        when(eq(tid(), 0), init)
+        everybody("relaxed")
+        place = add(mul(rank(), const(32)), tid())
+        store(place, cl.mapa(shared(64, I32), const(0)), place)
+        for word in order.split():
+            if word == "met":
+                ptx.bar_warp_sync(const(-1))
+            else:
+                ptx.fence("sc" if word == "strong" else "acq_rel", "cluster")
+
+        def tell() -> None:
+            mb.mbarrier_arrive("arrive", cl.mapa(b, const(0)), const(1), **RELAXED)
+
+        when(eq(tid(), 0), tell)
+
+        def first() -> None:
+            mb.mbarrier_wait(b, const(0), **ACQUIRE)
+            for i in range(2):
+                k = add(tid(), const(32 * i))
+                store(load(shared(64, I32), k), out, k)
+
+        when(eq(rank(), 0), first)
+        everybody()
+
+    out = zeros(64)
+    if good:
+        go(body, out)
+        assert out.tolist() == list(range(64))
+        return
+    with pytest.raises(RaceError) as e:
+        go(body, zeros(64))
+    assert e.value.code == "OC3401"
+
+
 def borrow(arrive: dict[str, str], *, again: bool) -> Any:
     """The second block reads the first one's memory and says so; the first one writes there, or
     ends."""

@@ -341,14 +341,21 @@ def fences(good: bool, out: Any) -> None:
 
 def last_block(good: bool, out: Any) -> None:
     """The last block to count itself in reads what all others wrote (threadFenceReduction)."""
+    count_in(out, "sc" if good else "", "")
+
+
+def count_in(out: Any, before: str, after: str) -> None:
+    """As `last_block`; with fences of all threads before they meet, and of the one that counts."""
     s = shared(1, I32)
     with line(10):
         store(tid(), out, add(mul(bid(), const(64)), tid()))
-    if good:
-        ptx.fence("acq_rel", "gpu")
+    if before:
+        ptx.fence(before, "gpu")
     sync()
 
     def count() -> None:
+        if after:
+            ptx.fence(after, "gpu")
         old = ptx_memory.atomic("add", at(out, const(300)), const(1), "relaxed", "gpu")
         ptx.fence("acq_rel", "gpu")
         store(old, s, const(0))
@@ -481,6 +488,28 @@ def test_fences_have_scopes(scope: str, good: bool, side: int) -> None:
         return
     with pytest.raises(RaceError):
         run([P], body, [out], grid=2, block=1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "good"),
+    [
+        ("", "", False), ("acq_rel", "", False), ("sc", "", True), ("", "acq_rel", True),
+        ("acq_rel", "acq_rel", True), ("", "sc", True),
+    ],
+)  # fmt: skip
+def test_whose_fence_a_relaxed_operation_publishes(before: str, after: str, good: bool) -> None:
+    """Its own thread's; those of others that it has met only where fences are in one order."""
+    out = np.zeros(1024, np.int32)
+
+    def launch() -> None:
+        run([P], lambda o: count_in(o, before, after), [out], grid=4, block=64, smem_bytes=64)
+
+    if good:
+        launch()
+        return
+    with pytest.raises(RaceError) as e:
+        launch()
+    assert e.value.code == "OC3401"
 
 
 def test_flags_in_shared_memory() -> None:

@@ -62,8 +62,9 @@ _SETTLED = Recent[types.CodeType, _Settled](4096)
 _NO_FLAG = object()
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 _ASKING = frozenset(("isinstance", "issubclass", "type", "callable", "hasattr", "id"))
-# By the codes of a body and of all functions that it may call.
-_ASKED = Recent[tuple[types.CodeType, ...], bool](4096)
+# By the identities of the codes of a body and of all functions that it may call, which are kept:
+# hashing code means hashing everything in it.
+_ASKED = Recent[tuple[int, ...], tuple[list[types.CodeType], bool]](4096)
 
 
 def guessed(parts: Sequence[Any], watch: Watch) -> Guess:
@@ -151,14 +152,16 @@ def like(plan: Plan, obj: Any, parts: Any) -> Plan:
 # ---------------------------------------------------------------- code that asks
 def _asks(parts: Sequence[Any], watch: Watch) -> bool:
     """Whether a body, or a function that it may call, asks what kind of object a value is."""
-    key = tuple(fn.__code__ for fn in (*parts, *watch.functions) if hasattr(fn, "__code__"))
+    codes = [fn.__code__ for fn in (*parts, *watch.functions) if hasattr(fn, "__code__")]
+    key = tuple(map(id, codes))
     found = _ASKED.get(key)
     if found is None:
-        found = _ASKED[key] = any(
+        asks = any(
             _asking(fn.__code__) for fn in _reached(parts, watch.functions)
             if fn in parts or not _ours(fn)
         )  # fmt: skip
-    return found
+        found = _ASKED[key] = codes, asks
+    return found[1]
 
 
 def _ours(fn: types.FunctionType) -> bool:

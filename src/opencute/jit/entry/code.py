@@ -24,6 +24,7 @@ from typing import Any
 from opencute.base.errors import OpenCuTeError
 from opencute.base.knobs import KNOBS
 from opencute.base.native_function import native_function, native_method
+from opencute.jit.entry.again import again_function
 from opencute.jit.entry.arguments import call_functions
 from opencute.jit.entry.fast_call import fast_call_function
 from opencute.jit.entry.tensors import tensor_functions
@@ -40,6 +41,7 @@ __all__ = ["Entry", "load"]
 
 _FUNCTIONS = {
     "PyBool_Type": "", "PyDict_Type": "", "PyFloat_Type": "", "PyLong_Type": "",
+    "PyTuple_Type": "",
     "PyBytes_AsString": "ptr (ptr)", "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
     "PyCell_Get": "ptr (ptr)", "PyDict_GetItemWithError": "ptr (ptr, ptr)",
     "PyErr_Clear": "void ()", "PyErr_Occurred": "ptr ()", "PyEval_RestoreThread": "void (ptr)",
@@ -103,7 +105,7 @@ def _text() -> str:
         "declare i64 @llvm.cttz.i64(i64, i1)",
         f"@state = global [{State.size()} x i64] zeroinitializer",
     ]
-    lines += [tensor_functions(), call_functions(), fast_call_function()]
+    lines += [tensor_functions(), call_functions(), fast_call_function(), again_function()]
     return "\n".join(lines)
 
 
@@ -180,9 +182,13 @@ class Entry:
 
     def holds(self, checks: Sequence[int]) -> bool:
         """Whether guards hold, given in the words of `Guard.native`."""
-        prototype = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
         words = (ctypes.c_int64 * max(len(checks), 1))(*checks)
-        return bool(prototype(self.function("holds"))(ctypes.addressof(words), len(checks) // 4))
+        return bool(self._holds(ctypes.addressof(words), len(checks) // 4))
+
+    @functools.cached_property
+    def _holds(self) -> Any:
+        prototype = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
+        return prototype(self.function("holds"))
 
     def _set(self, word: State, value: Any) -> None:
         """A number, or a borrowed pointer to an object that is kept here."""

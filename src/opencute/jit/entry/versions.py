@@ -22,6 +22,7 @@ from opencute.base.counters import LAUNCHES
 from opencute.base.interned import is_interned
 from opencute.dialects.cute import Dyn
 from opencute.frontend.signature import (
+    PartsSpec,
     PointerSpec,
     ScalarSpec,
     Spec,
@@ -54,8 +55,22 @@ class Described:
     def key(self) -> tuple[Any, ...]:
         """Equal for descriptions of the same arguments."""
         tables = [tuple(k) for k in self.kept if isinstance(k, ctypes.Array)]
-        rest = [tuple(w for i, w in enumerate(words) if i != Arg.D // 8) for words in self.words]
-        return (tables, rest)
+        items = [k.key for k in self.kept if isinstance(k, _Items)]
+        return (tables, items, _told(self.words))
+
+
+class _Items:
+    """Words of a tuple's items, where native code reads them."""
+
+    def __init__(self, words: list[list[int]]) -> None:
+        flat = [w for item in words for w in item]
+        self.memory = (ctypes.c_int64 * max(len(flat), 1))(*flat)
+        self.key = _told(words)
+
+
+def _told(words: list[list[int]]) -> tuple[tuple[int, ...], ...]:
+    """Words but for addresses of tables, which are not the same for the same arguments."""
+    return tuple(tuple(w for i, w in enumerate(arg) if i != Arg.D // 8) for arg in words)
 
 
 def describe(
@@ -96,6 +111,8 @@ def _argument(spec: Spec, obj: Any, slot: int, kept: list[Any]) -> list[int] | N
         words = _tensor(spec, obj, kept)
     elif type(spec) is ScalarSpec:  # a symbol's value is compared with extents
         words = _number(spec, obj, kept)
+    elif type(spec) is PartsSpec and spec.kind is tuple and type(obj) is tuple:
+        words = _tuple(spec, obj, slot, kept)
     elif isinstance(spec, StreamSpec):
         words = _stream(obj, kept)
     elif isinstance(spec, PointerSpec) and type(obj) is ExternalPointer:
@@ -146,6 +163,19 @@ def _tensor(spec: TensorSpec, obj: Any, kept: list[Any]) -> list[int] | None:
     marks = mark_word(dynamic, lead, 1) | per << 8
     return [Kind.TENSOR, kind | ordinal << 32, dtype, len(shape), ctypes.addressof(memory),
             spec.facts[0], marks]  # fmt: skip
+
+
+def _tuple(spec: PartsSpec, obj: Any, slot: int, kept: list[Any]) -> list[int] | None:
+    items: list[list[int]] = []
+    for part, value in zip(spec.items, obj, strict=True):
+        words = _argument(part, value, slot, kept)
+        if words is None:
+            return None
+        items.append(words)
+        slot += len(part.types())
+    table = _Items(items)
+    kept.append(table)
+    return [Kind.TUPLE, len(items), 0, 0, ctypes.addressof(table.memory)]
 
 
 def _checked_natively(spec: TensorSpec, obj: Any) -> bool:

@@ -101,6 +101,7 @@ class Kind(enum.IntEnum):
     HANDLE = 7  # a stream (A its type, B 1 if it has `cuda_stream`, 0 if it converts to int)
     POINTER = 8  # (A element type, B space, C alignment)
     EQUAL_INT = 9  # an int that equals A
+    TUPLE = 10  # (A length, D its items as arguments)
 
 
 class Check(enum.IntEnum):

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention as a node of torch's graph of gradients.
 
-In: the two functions that compute it and its derivatives. Out: results that have gradients::
+In: the two operators, with all but arrays bound. Out: results that have gradients::
 
-    out, lse = apply(forward, backward, call, config)
+    out, lse = apply(partial(attention, causal=True), partial(attention_backward, causal=True),
+                     q, k, v)
     out.sum().backward()
 """
 
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -28,17 +28,16 @@ def wanted(*arrays: Any) -> bool:
 
 def apply(
     forward: Callable[..., tuple[Any, Any]], backward: Callable[..., tuple[Any, Any, Any]],
-    call: Any, config: Any,
+    q: Any, k: Any, v: Any,
 ) -> tuple[Any, Any]:  # fmt: skip
     """The result and the logarithms of its sums; gradients flow through the result only.
 
     Args:
-        forward: ``(call, lse, out, config)`` to result and logarithms.
-        backward: ``(call, grad, out, lse, deterministic)`` to gradients of q, k and v.
-        call: has the arrays `q`, `k` and `v`, and is a frozen dataclass.
-        config: of the forward pass.
+        forward: ``(q, k, v, return_lse=True)`` to result and logarithms.
+        backward: ``(grad, q, k, v, out, lse, deterministic=...)`` to gradients of q, k and v.
+        q, k, v: the arrays.
     """
-    return _node().apply(call.q, call.k, call.v, call, config, forward, backward)
+    return _node().apply(q, k, v, forward, backward)
 
 
 @cache
@@ -49,23 +48,19 @@ def _node() -> Any:
         """The forward and the backward pass."""
 
         @staticmethod
-        def forward(
-            ctx: Any, q: Any, k: Any, v: Any, call: Any, config: Any, forward: Any, backward: Any
-        ) -> Any:
-            call = replace(call, q=q.detach(), k=k.detach(), v=v.detach())
-            out, lse = forward(call, True, None, config)
+        def forward(ctx: Any, q: Any, k: Any, v: Any, forward: Any, backward: Any) -> Any:
+            out, lse = forward(q.detach(), k.detach(), v.detach(), return_lse=True)
             ctx.save_for_backward(q, k, v, out, lse)
             ctx.mark_non_differentiable(lse)
-            ctx.rest = (replace(call, q=None, k=None, v=None), backward)
+            ctx.operator = backward
             return out, lse
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            call, backward = ctx.rest
             q, k, v, out, lse = (t.detach() for t in ctx.saved_tensors)
             ordered = torch.are_deterministic_algorithms_enabled()
-            call = replace(call, q=q, k=k, v=v)
-            found = backward(call, grads[0].contiguous(), out, lse, ordered)
-            return (*found, None, None, None, None)
+            grad = grads[0].contiguous()
+            found = ctx.operator(grad, q, k, v, out, lse, deterministic=ordered)
+            return (*found, None, None)
 
     return Attention

@@ -19,8 +19,8 @@ from typing import Any
 import opencute as cutlass
 from opencute.base.errors import ArgumentError
 from opencute.kernels.arrays import host_values
-from opencute.kernels.attention.config import check_scale
 from opencute.kernels.attention.scales import factors_of
+from opencute.kernels.scales import check_products, no_scales
 
 __all__ = ["Call", "Lengths", "class_of", "fits", "refuse_narrow", "window_of"]
 
@@ -74,11 +74,8 @@ class Call:
         rank = 4 if lengths is None else 3
         dtype = _check(rank, q, k, v)
         scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
-        if dtype.width != 8 and any(x is not None for x in scales):
-            raise ArgumentError(
-                "only e4m3 has scales", code="OC2525", expected="three of float8_e4m3fn",
-                found=str(q.dtype), hint="omit q_scale, k_scale and v_scale",
-            )  # fmt: skip
+        if dtype.width != 8:
+            no_scales(scales, q.dtype)
         if lengths is not None:
             _check_lengths(lengths, int(q.shape[0]), int(k.shape[0]))
             for side, t, longest in (("q", q, lengths.longest_q), ("k", k, lengths.longest_k)):
@@ -87,7 +84,7 @@ class Call:
         batches = int(q.shape[0]) if lengths is None else int(lengths.starts_q.shape[0]) - 1
         (of_q, of_k, gain), arrays = factors_of(scales, q, batches, int(k.shape[-2]))
         scale *= of_q * of_k
-        check_scale(scale)
+        check_products(scale, *arrays[:2])
         window = window_of(window, int(q.shape[-3]), int(k.shape[-3]))
         return cls(q, k, v, lengths, dtype, causal, scale, window, gain, arrays)
 
@@ -129,12 +126,12 @@ def class_of(array: Any) -> Any:
     return _CLASSES[str(array.dtype).rpartition(".")[2]]
 
 
-def refuse_narrow(call: Call) -> None:
+def refuse_narrow(q: Any) -> None:
     """Refuse gradients of e4m3."""
-    if call.dtype.width == 8:
+    if str(q.dtype).rpartition(".")[2] == "float8_e4m3fn":
         raise ArgumentError(
             "there are no gradients of attention in e4m3", code="OC2525",
-            expected="three of f16, or of bf16", found=str(call.q.dtype),
+            expected="three of f16, or of bf16", found=str(q.dtype),
         )  # fmt: skip
 
 
@@ -175,7 +172,7 @@ def _side(count: Any) -> int | None:
     """One side of a window; TypeError: it is no whole number."""
     if count is None or (isinstance(count, float) and count == math.inf):
         return None
-    if isinstance(count, bool):
+    if isinstance(count, bool | float):
         raise TypeError(count)
     return operator.index(count)
 

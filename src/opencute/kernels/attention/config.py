@@ -17,38 +17,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opencute.base.errors import ArgumentError
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 
 __all__ = [
     "WARPGROUP_HEADS", "AttentionConfig", "BackwardConfig", "WarpgroupBackwardConfig",
-    "WarpgroupConfig", "backward_heuristic", "backward_search_space", "check_scale",
+    "WarpgroupConfig", "backward_heuristic", "backward_search_space",
     "heuristic", "padded", "search_space", "sharing", "warpgroup_backward_heuristic",
     "warpgroup_backward_search_space", "warpgroup_heuristic", "warpgroup_search_space",
 ]  # fmt: skip
 
 WARPGROUP_HEADS = (64, 96, 128, 192, 256)  # elements of heads that warpgroups take
-LEAST_SCALE, MOST_SCALE = 2.0**-126, 2.0**20
-
-
-def check_scale(scale: float) -> None:
-    """Check the scale of the scores.
-
-    Weights are 2 to the power of ``score * c - level``, one instruction whose `level`, the largest
-    score times `c`, is a rounded f32. So a weight is wrong by a factor of 2 where scaled scores
-    reach 2**24: with the largest scale that is allowed, at scores of 16. A scale that is no normal
-    f32 would be 0, and 0 times the -inf of a hidden key NaN.
-
-    Raises:
-        ArgumentError: it is not positive, or too small or large for f32.
-    """
-    if not scale > 0.0:
-        raise ArgumentError("the scale is not positive", code="OC2522", found=scale)
-    if not LEAST_SCALE <= scale <= MOST_SCALE:
-        raise ArgumentError(
-            "the scale is too small or too large for f32", code="OC2522",
-            expected="from 2**-126 to 2**20", found=scale,
-            hint="for the value of the key with the largest score, a smaller scale is enough",
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,8 +61,8 @@ class AttentionConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(self, "OC2520", m=0, n=0, warps=0, stages=0, ahead=0)
-        even = self.warps >= 1 and self.m % (16 * self.warps) == 0
+        typed_fields(self, "OC2520")
+        even = self.warps >= 1 and self.m > 0 and self.m % (16 * self.warps) == 0
         if not even or self.n < 16 or self.n % 16 or self.stages not in (1, 2) or self.ahead < 1:
             raise ArgumentError(
                 "these tiles cannot be shared among these warps", code="OC2520", found=self,
@@ -138,7 +116,7 @@ class WarpgroupConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(self, "OC2546", groups=0, n=0, stages=0, queries=0)
+        typed_fields(self, "OC2546")
         # A thread has the result and the scores in f32, and the weights.
         kept = head_dim // 2 + self.n // 2 + self.n * bits // 64
         room = ({2: 208, 3: 132} if bits == 16 else {2: 184, 3: 124}).get(self.groups, 0)
@@ -190,7 +168,7 @@ class BackwardConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(self, "OC2520", m=0, n=0, warps=0, stages=0)
+        typed_fields(self, "OC2520")
         depth = padded(head_dim)
         rows = self.warps * 32 // (8 if depth % 64 == 0 else 4)
         split = sharing(depth)
@@ -259,7 +237,7 @@ class WarpgroupBackwardConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(self, "OC2546", stages=0, grads=0)
+        typed_fields(self, "OC2546")
         least = 1 if head_dim > 128 else 2
         if head_dim not in WARPGROUP_HEADS or self.stages < least or self.grads < 1:
             raise ArgumentError(

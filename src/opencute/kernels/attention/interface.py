@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from opencute import utils
@@ -23,6 +24,7 @@ from opencute.kernels.arrays import (
     apart,
     empty,
     empty_like,
+    fill,
     item_bits,
     strides,
     vector_elements,
@@ -50,6 +52,7 @@ from opencute.kernels.attention.sm90_backward import attention_backward as launc
 from opencute.kernels.attention.sm90_backward_plan import WarpgroupBackwardPlan
 from opencute.kernels.attention.sm90_persistent import attention_persistent
 from opencute.kernels.checked import checked
+from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
 __all__ = [
@@ -59,6 +62,7 @@ __all__ = [
 
 @tuned("attention", "q k causal window")
 @checked(arrays="q k v", optional="out", numbers="scale")
+@repeated
 def attention(
     q: Any,
     k: Any,
@@ -107,9 +111,15 @@ def attention(
     Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
     Partitioning", 2023.
     """
-    scales = (q_scale, k_scale, v_scale)
-    call = Call.of(q, k, v, None, causal, scale, window, scales)
-    return _attention(call, return_lse, out, config)
+    scales = {"q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}
+    if autograd.wanted(q, k, v):
+        same = {"causal": causal, "window": window, "scale": scale}
+        forward = partial(attention, **same, config=config, **scales)
+        return _with_gradients((q, k, v), forward, partial(attention_backward, **same), return_lse,
+                               out)  # fmt: skip
+    call = Call.of(q, k, v, None, causal, scale, window, tuple(scales.values()))
+    out, logs = _forward(call, return_lse, out, config)
+    return (out, logs) if return_lse else out
 
 
 @checked(
@@ -118,6 +128,7 @@ def attention(
     integers="max_seqlen_q max_seqlen_k",
     numbers="scale",
 )
+@repeated
 def attention_varlen(
     q: Any,
     k: Any,
@@ -156,14 +167,23 @@ def attention_varlen(
     Returns:
         The result, like `q`; with `return_lse` also the logarithms (H, total of queries) in f32.
     """
+    scales = {"q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}
+    if autograd.wanted(q, k, v):
+        same = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k,
+                "max_seqlen_q": max_seqlen_q, "max_seqlen_k": max_seqlen_k,
+                "causal": causal, "window": window, "scale": scale}  # fmt: skip
+        forward = partial(attention_varlen, **same, config=config, **scales)
+        backward = partial(attention_varlen_backward, **same)
+        return _with_gradients((q, k, v), forward, backward, return_lse, out)
     lengths = Lengths.of(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
-    scales = (q_scale, k_scale, v_scale)
-    call = Call.of(q, k, v, lengths, causal, scale, window, scales)
-    return _attention(call, return_lse, out, config)
+    call = Call.of(q, k, v, lengths, causal, scale, window, tuple(scales.values()))
+    out, logs = _forward(call, return_lse, out, config)
+    return (out, logs) if return_lse else out
 
 
 @tuned("attention_backward", "q k causal window deterministic")
 @checked(arrays="grad q k v out lse", numbers="scale")
+@repeated
 def attention_backward(
     grad: Any,
     q: Any,
@@ -196,7 +216,7 @@ def attention_backward(
         ArgumentError: shapes or types do not fit, or the configuration does not.
     """
     call = Call.of(q, k, v, None, causal, scale, window)
-    refuse_narrow(call)
+    refuse_narrow(q)
     return _backward(call, grad, out, lse, deterministic, config)
 
 
@@ -205,6 +225,7 @@ def attention_backward(
     integers="max_seqlen_q max_seqlen_k",
     numbers="scale",
 )
+@repeated
 def attention_varlen_backward(
     grad: Any,
     q: Any,
@@ -227,22 +248,21 @@ def attention_varlen_backward(
     `attention_backward`. Those of rows that belong to no sequence are 0."""
     lengths = Lengths.of(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     call = Call.of(q, k, v, lengths, causal, scale, window)
-    refuse_narrow(call)
+    refuse_narrow(q)
     return _backward(call, grad, out, lse, deterministic, config)
 
 
-def _attention(call: Call, return_lse: bool, out: Any, config: Any) -> Any:
-    if autograd.wanted(call.q, call.k, call.v):
-        refuse_narrow(call)
-        if out is not None:
-            raise ArgumentError(
-                "there are no gradients of what is written to out", code="OC2527",
-                hint="omit out, or call under torch.no_grad()",
-            )  # fmt: skip
-        result = autograd.apply(_forward, _backward, call, config)
-        return result if return_lse else result[0]
-    out, logs = _forward(call, return_lse, out, config)
-    return (out, logs) if return_lse else out
+def _with_gradients(
+    inputs: tuple[Any, Any, Any], forward: Any, backward: Any, return_lse: bool, out: Any
+) -> Any:
+    refuse_narrow(inputs[0])
+    if out is not None:
+        raise ArgumentError(
+            "there are no gradients of what is written to out", code="OC2527",
+            hint="omit out, or call under torch.no_grad()",
+        )  # fmt: skip
+    result = autograd.apply(forward, backward, *inputs)
+    return result if return_lse else result[0]
 
 
 def _result(call: Call, out: Any) -> Any:
@@ -275,18 +295,18 @@ def _forward(call: Call, lse: bool, out: Any = None, config: Any = None) -> tupl
     batch, queries, heads, _ = (int(x) for x in q.shape)
     logs = empty(q, (batch, heads, queries), "float32") if lse else None
     if logs is not None and call.lengths is not None:
-        logs[...] = -math.inf  # rows that belong to no sequence
+        fill(logs, -math.inf)  # rows that belong to no sequence
     if 0 not in q.shape and not (call.lengths is not None and call.lengths.none()):
         if new and call.lengths is not None:
             clear_outside(_rows(out), None, None, call.lengths.starts_q, None, *call.longest())
         if 0 in k.shape:
-            out[...] = 0
+            fill(out, 0)
             if logs is not None:
-                logs[...] = -math.inf
+                fill(logs, -math.inf)
         else:
             _launch(call, call.whole(out), logs, config)
     elif new:
-        out[...] = 0
+        fill(out, 0)
     return out, logs if logs is None or call.lengths is None else logs[0]
 
 
@@ -386,7 +406,7 @@ def _backward(
     grads = tuple(empty_like(t) for t in (call.q, call.k, call.v))
     if 0 in q.shape or 0 in k.shape or (call.lengths is not None and call.lengths.none()):
         for t in grads:
-            t[...] = 0
+            fill(t, 0)
         return grads
     arch = run_target().arch
     smem = utils.get_smem_capacity_in_bytes(arch)

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opencute.base.errors import ArgumentError, ArgumentTypeError
-from opencute.kernels.arrays import host_values
+from opencute.kernels.scales import check_elements, split_scale
 
 __all__ = ["factors_of"]
 
@@ -40,30 +39,10 @@ def factors_of(
     group = int(q.shape[-2]) // heads
     numbers, arrays = [], []
     for name, scale in zip(("q_scale", "k_scale", "v_scale"), scales, strict=True):
-        if not _on_device(scale, q):
-            if scale is not None and not hasattr(scale, "__float__"):
-                raise ArgumentTypeError(
-                    f"{name} is no number and no array", code="OC2531", found=repr(scale)[:80]
-                )
-            number = 1.0 if scale is None else float(scale)
-            if not 0.0 < number < 2.0**127:
-                raise ArgumentError(
-                    f"{name} is not positive and finite", code="OC2522", found=number
-                )
-            numbers.append(number)
-            arrays.append(None)
-        else:
-            numbers.append(1.0)
-            arrays.append(_of_heads(name, scale, batches, heads, group))
+        number, array = split_scale(name, scale, q)
+        numbers.append(number)
+        arrays.append(None if array is None else _of_heads(name, array, batches, heads, group))
     return tuple(numbers), tuple(arrays)  # pyright: ignore[reportReturnType]
-
-
-def _on_device(scale: Any, q: Any) -> bool:
-    """Whether a scale is an array that the kernel reads; one number in the host's memory is not."""
-    if not (hasattr(scale, "data_ptr") or hasattr(scale, "ctypes")):
-        return False
-    here = getattr(scale, "device", None) == getattr(q, "device", None)
-    return here or tuple(scale.shape) not in ((), (1,))
 
 
 def _of_heads(name: str, scale: Any, batches: int, heads: int, group: int) -> Any:
@@ -73,18 +52,9 @@ def _of_heads(name: str, scale: Any, batches: int, heads: int, group: int) -> An
     columns = shape[-1] if shape else 1
     each = group if name == "q_scale" else 1
     good = len(shape) <= 2 and rows[0] in (1, batches) and columns in (1, heads, heads * each)
-    if not good or str(scale.dtype).rpartition(".")[2] != "float32":
-        wide = f"(heads,) or (batches, heads), of {heads}"
-        raise ArgumentError(
-            f"{name} does not fit", code="OC2528", found=(shape, str(scale.dtype)),
-            expected=f"a number, or float32 with the shape (), (1,), {wide}"
-            + (f" or {heads * group} heads" if each > 1 else ""),
-        )  # fmt: skip
-    values = host_values(scale)
-    if values is not None and not ((values > 0.0) & (values < 2.0**127)).all():
-        raise ArgumentError(
-            f"{name} is not positive and finite", code="OC2522", found=values.tolist()
-        )
+    wide = f"(), (1,), (heads,) or (batches, heads), of {heads}"
+    more = f" or {heads * group} heads" if each > 1 else ""
+    check_elements(name, scale, good, wide + more)
     across = (columns, 1) if columns in (1, heads) else (heads, each)
     wanted = (batches, heads, each)
     if hasattr(scale, "expand"):

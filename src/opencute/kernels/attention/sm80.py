@@ -117,7 +117,7 @@ class Softmax:
         Each thread looks at its own ones: what the largest of a row is does not matter before a
         level is raised.
         """
-        far = None
+        far: Any = None
         for r in range(self.rows):
             over = self._most(scores, r) * self.scale - self.level[r]
             far = over if far is None else cute.arch.fmax(far, over)
@@ -174,7 +174,8 @@ def mask(
         limit = keys - first_key
         place = coords[r, 0][0] + (first_query - first_key)
         if cutlass.const_expr(plan.last is not None):
-            limit = cutlass.min(limit, place + (plan.last + 1))
+            last: Any = plan.last
+            limit = cutlass.min(limit, place + (last + 1))
         for c in cutlass.range_constexpr(cute.size(scores, mode=[1])):
             outside = coords[0, c][1] >= limit
             if cutlass.const_expr(plan.before is not None):

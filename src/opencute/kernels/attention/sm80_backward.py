@@ -478,6 +478,7 @@ def add_to_dq(walk: cutlass.Constexpr, acc: Any, head: Any, tile: Any):
     plan = walk.plan
     at = walk.workspace(tile)
     sums = walk.mSums[at, head, None].iterator + walk.tid
+    turn: Any = None
     if cutlass.const_expr(plan.ordered):
         turn = turn_of(walk, tile)
         take_turn(walk.mTurns[at, head, None].iterator, turn, walk.tid)

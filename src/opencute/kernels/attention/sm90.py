@@ -287,7 +287,8 @@ def mask(
             place = first - key + corner[0] + 8 * r - corner[1]  # counted from the first score
             end = keys - key - corner[1]
             if cutlass.const_expr(plan.after is not None):
-                end = cutlass.min(end, place + (plan.after + 1))
+                after: Any = plan.after
+                end = cutlass.min(end, place + (after + 1))
             for c in cutlass.range_constexpr(plan.n // 4):
                 column = c % 2 + 8 * (c // 2)
                 outside = end <= column

@@ -119,12 +119,11 @@ def visit_keys(
         worker.start_dq(step % 2, part)
         warpgroup.wait_group(1)
         add_by_threads(worker, sums, head, tile, part - 1)
-        cute.arch.sync_warp()  # or ptxas keeps them past these products
     warpgroup.wait_group(0)
     if cutlass.const_expr(plan.rounds > 1):
         # Beside the next scores there are no registers for them.
         add_by_threads(worker, sums, head, tile, plan.rounds - 1)
-        cute.arch.sync_warp()
+        cute.arch.sync_warp()  # or ptxas keeps them until then
     if cutlass.const_expr(not last):
         following = of_q.clone()
         following.advance()

@@ -27,7 +27,7 @@ def _transposed(words: list[Any]) -> list[Any]:
     """Word i has byte i of each of four words."""
     prmt = cute.arch.prmt
     low, high = ([prmt(a, b, how) for a, b in (words[:2], words[2:])] for how in (0x5140, 0x7362))
-    return [prmt(*pair, how) for pair in (low, high) for how in (0x5410, 0x7632)]
+    return [prmt(a, b, how) for a, b in (low, high) for how in (0x5410, 0x7632)]
 
 
 @cute.jit

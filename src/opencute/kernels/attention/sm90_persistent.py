@@ -397,7 +397,8 @@ def attention_kernel(
     cute.arch.mbarrier_init_fence()
     cute.arch.sync_threads()
 
-    order = Order(*numbers, (mQ.shape[0], mK.shape[0]), starts, plan)
+    extents = (mQ.shape[0], mK.shape[0])
+    order = Order(*numbers, extents, starts, plan)  # pyright: ignore[reportCallIssue]
     if group == 0:
         cute.arch.setmaxregister_decrease(plan.registers[0])
         if warp == 0:
@@ -411,7 +412,7 @@ def attention_kernel(
         corner = (tid // 32 * 16 + tid % 32 // 4, tid % 4 * 2)
         more: Any = order.count() > 0 if order.ragged else True
         if more:
-            scales = Scales(*factors, plan.group)
+            scales = Scales(*factors, plan.group)  # pyright: ignore[reportCallIssue]
             rows = Rows(scales.scores, plan, scales.varies)
             consume(worker, rows, ready, order, scales, (mO, mLogs), sV, corner, tid)
 
@@ -428,7 +429,7 @@ def attention_persistent(
     longest: cutlass.Int32,
     scale_log2: cutlass.Float32,
     plan: cutlass.Constexpr[WarpgroupPlan],
-    gain: cutlass.Float32 = 1.0,
+    gain: cutlass.Float32 = 1.0,  # pyright: ignore[reportArgumentType]
     q_scales: Any = None,
     k_scales: Any = None,
     v_scales: Any = None,

@@ -16,6 +16,7 @@ from opencute.kernels.arrays import (
 )
 from opencute.kernels.checked import checked
 from opencute.kernels.cross_entropy import sm80
+from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.row_config import RowConfig, choose
 from opencute.kernels.tuned import tuned
 
@@ -24,6 +25,7 @@ __all__ = ["cross_entropy", "cross_entropy_backward"]
 
 @tuned("cross_entropy", "logits")
 @checked(arrays="logits target", integers="ignore_index")
+@repeated
 def cross_entropy(
     logits: Any, target: Any, *, ignore_index: int = -100, config: RowConfig | None = None
 ) -> tuple[Any, Any]:
@@ -54,6 +56,7 @@ def cross_entropy(
 
 @tuned("cross_entropy_backward", "logits")
 @checked(arrays="grad logits target lse", optional="out", integers="ignore_index")
+@repeated
 def cross_entropy_backward(
     grad: Any, logits: Any, target: Any, lse: Any, *, ignore_index: int = -100, out: Any = None,
     config: RowConfig | None = None,

@@ -71,7 +71,7 @@ def _backward(
         target = cutlass.Int32(wanted)
     gRow, gOutRow = gX[row, None], gOut[row, None]
 
-    def slope(rows, part, begin):
+    def slope(rows: Any, part: Any, begin: Any):
         x = rows.load(part(gRow), thread, -cutlass.Float32.inf)
         p = cute.math.exp2((x - lse) * LOG2_E, fastmath=True)
         return _less_one_at(p, rows, thread, target - begin) * grad

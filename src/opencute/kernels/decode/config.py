@@ -15,9 +15,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from opencute.base.errors import ArgumentError
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 
-__all__ = ["DecodeConfig", "Work", "depth_of", "good_splits", "heuristic", "search_space"]
+__all__ = [
+    "DecodeConfig", "Work", "depth_of", "good_splits", "heuristic", "search_space", "step_over",
+]  # fmt: skip
 
 ROWS = 16  # of an instruction, and of a warp
 BESIDE = 2  # blocks of a multiprocessor
@@ -89,7 +91,7 @@ class DecodeConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(self, "OC2560", warps=0, groups=0, n=0, stages=0, splits=0)
+        typed_fields(self, "OC2560")
         depth = depth_of(head_dim)
         good = (
             self.warps in (1, 2, 4)
@@ -99,7 +101,7 @@ class DecodeConfig:
             and 2 <= self.stages <= 16
             and 1 <= self.splits <= 1024
             # The results of all groups take the place of the tiles.
-            and self.n * self.stages * depth * bits >= 16 * self.rows * (depth + 8)
+            and self.n * self.stages * depth * bits >= 16 * self.rows * (depth + step_over(bits))
             # Each thread of a group has 16 bytes of a tile to copy.
             and self.n * depth * bits >= 32 * self.warps * 128
         )
@@ -120,6 +122,11 @@ class DecodeConfig:
                 expected=f"at most {smem} bytes", found=self.smem_bytes(head_dim, bits),
             )  # fmt: skip
         return self
+
+
+def step_over(bits: int) -> int:
+    """Elements between rows of results in shared memory, for keys of so many bits."""
+    return 16 if bits == 8 else 8
 
 
 def depth_of(head_dim: int) -> int:
@@ -167,12 +174,29 @@ def heuristic(work: Work, smem: int) -> DecodeConfig:
     alone = work.pairs * -(-work.rows // (ROWS * warps)) <= work.processors
     config = _tiles(work, warps, smem, alone)
     blocks = work.pairs * -(-work.rows // config.rows)
+    if alone and warps == 1 and depth_of(work.head_dim) == 128:
+        config = _short(config, work, work.keys // max(work.processors // blocks, 1), smem)
     least = 2 * config.n * config.groups
     if alone and blocks <= work.processors:
         splits = max(1, min(work.processors // blocks, work.keys // least))
     else:
         splits = good_splits(blocks, work.keys, least, BESIDE * work.processors, BESIDE)
     return replace(config, splits=splits)
+
+
+def _short(config: DecodeConfig, work: Work, keys: int, smem: int) -> DecodeConfig:
+    """Other groups for blocks of few keys, each of which has a multiprocessor: what they do one
+    after the other counts then, the tiles of a group and the results of all groups."""
+    if work.bits == 8 and keys <= 256:
+        other = replace(config, groups=4, n=16, stages=3)
+    elif work.bits == 16 and 256 < keys <= 1024:
+        other = replace(config, groups=8, n=16, stages=2)
+    else:
+        return config
+    try:
+        return other.check(work.head_dim, work.page, smem, work.bits)
+    except ArgumentError:  # less shared memory than on Hopper
+        return config
 
 
 def _tiles(work: Work, warps: int, smem: int, alone: bool) -> DecodeConfig:
@@ -183,12 +207,12 @@ def _tiles(work: Work, warps: int, smem: int, alone: bool) -> DecodeConfig:
     # More warps for elements of eight bits: a byte takes twice as many instructions.
     many, size = (8, 4096 if alone else 2048) if work.bits == 8 else (4, 4096)
     if alone and warps > 1:
-        many = 8  # as many as two blocks have
+        many, size = 8, 8192  # as many as two blocks have; their barriers cost as much as a tile
     n = 16
     while n * line < size and n < 64 and (work.page or 64) % (2 * n) == 0:
         n *= 2
     stages = 2
-    while n * stages * depth * work.bits < 16 * ROWS * warps * (depth + 8):
+    while n * stages * depth * work.bits < 16 * ROWS * warps * (depth + step_over(work.bits)):
         stages += 1  # the results take the place of the tiles
     groups = max((many if alone else min(many, 1024 // line)) // warps, 1)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import opencute as cutlass
@@ -23,18 +22,27 @@ from opencute.kernels.arrays import (
     apart,
     empty,
     empty_like,
+    fill,
     host_values,
     item_bits,
     multiprocessors,
     strides,
     vector_elements,
 )
-from opencute.kernels.attention.config import check_scale
 from opencute.kernels.checked import checked
+from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.config import DecodeConfig, Work, heuristic
 from opencute.kernels.decode.parts import DecodePlan
 from opencute.kernels.decode.sm80 import decode_forward
 from opencute.kernels.decode.sm90 import decode_forward as launch_bulk
+from opencute.kernels.repeat.operators import repeated
+from opencute.kernels.scales import (
+    check_elements,
+    check_products,
+    check_scale,
+    no_scales,
+    split_scale,
+)
 from opencute.kernels.tuned import tuned
 
 __all__ = [
@@ -56,6 +64,7 @@ MOST_QUERIES = 16
 @checked(
     arrays="q k_cache v_cache", optional="seqlens_k block_table out", numbers="scale",
 )  # fmt: skip
+@repeated
 def decode_attention(
     q: Any,
     k_cache: Any,
@@ -86,9 +95,9 @@ def decode_attention(
         scale: of the scores, from 2**-126 to 2**20; 1 / sqrt(D) when omitted. Scaled scores are
             f32: where they reach 2**n, weights are right to a factor of 1 + 2**(n - 24), and those
             of 2**24 and more are best avoided.
-        k_scale, v_scale: what keys and values of e4m3 are multiplied with: a number, or an array of
-            f32 with one for each head of them, or one for all; 1 when omitted. The bounds of
-            `scale` hold for its product with `k_scale`; elements on a GPU are not looked at.
+        k_scale, v_scale: what keys and values of e4m3 are multiplied with: a positive number, or an
+            array of f32 with one for each head of them, or one for all; 1 when omitted. The bounds
+            of `scale` hold for its product with `k_scale`; elements on a GPU are not looked at.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
@@ -118,9 +127,9 @@ def decode_attention(
     logs = empty(q, (batch, heads, queries), "float32") if return_lse else None
     if 0 not in q.shape:
         if call.work.keys == 0 or 0 in k_cache.shape:
-            out[...] = 0
+            fill(out, 0)
             if logs is not None:
-                logs[...] = -math.inf
+                fill(logs, -math.inf)
         else:
             _launch(call, out, logs, config)
     return (out, logs) if return_lse else out
@@ -168,41 +177,22 @@ def _scales(call: _Call, k_scale: Any, v_scale: Any) -> dict[str, Any]:
     Raises:
         ArgumentError: keys and values have none, or these are no scales.
     """
-    changed: dict[str, Any] = {}
+    if call.cache is None:
+        no_scales((k_scale, v_scale), call.k.dtype)
+        return {}
     heads = int(call.k.shape[2])
-    for name, given in (("k_scale", k_scale), ("v_scale", v_scale)):
-        if given is None:
-            continue
-        if call.cache is None:
-            raise ArgumentError(
-                f"{name} is for keys and values of e4m3", code="OC2572", found=str(call.k.dtype),
-                hint="scale the queries, or the result",
-            )  # fmt: skip
-        shape = tuple(int(n) for n in getattr(given, "shape", ()))
-        if isinstance(given, Real) and abs(given) < 2.0**127:
-            if name == "k_scale":
-                check_scale(call.scale * float(given))
-                changed["scale"] = call.scale * float(given)
-            else:
-                changed["v_scale"] = float(given)
-        elif hasattr(given, "dtype") and hasattr(given, "reshape") and not isinstance(given, Real):
-            kind = str(given.dtype).rpartition(".")[2]
-            if kind != "float32" or shape not in ((), (1,), (heads,)):
-                raise ArgumentError(
-                    f"{name} has no scale for each head", code="OC2573",
-                    expected=f"a number, or f32 of the shape (1,) or ({heads},)",
-                    found=f"{kind} of the shape {shape}",
-                )  # fmt: skip
-            values = host_values(given) if name == "k_scale" else None
-            for value in () if values is None else values.reshape(-1).tolist():
-                check_scale(call.scale * value)
-            changed[name[0] + "_scales"] = given.reshape(-1)
-        else:
-            raise ArgumentError(
-                f"{name} is no scale", code="OC2573", found=repr(given),
-                expected="a finite number, or an array of f32",
-            )  # fmt: skip
-    return changed
+    (of_k, k_scales), (of_v, v_scales) = (
+        split_scale(name, given, call.q)
+        for name, given in (("k_scale", k_scale), ("v_scale", v_scale))
+    )
+    for name, array in (("k_scale", k_scales), ("v_scale", v_scales)):
+        if array is not None:
+            fits = tuple(int(n) for n in array.shape) in ((), (1,), (heads,))
+            check_elements(name, array, fits, f"(), (1,) or ({heads},)")
+    scale = call.scale * of_k
+    check_products(scale, None, k_scales)
+    flat = [None if a is None else a.reshape(-1) for a in (k_scales, v_scales)]
+    return {"scale": scale, "v_scale": of_v, "k_scales": flat[0], "v_scales": flat[1]}
 
 
 def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> None:
@@ -214,7 +204,7 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     batch, queries, all_heads, head_dim = (int(x) for x in q.shape)
     plan = interned(DecodePlan(
         call.dtype, head_dim, replace(config, splits=1), queries, all_heads // heads, call.causal,
-        call.work.page, call.cache,
+        call.work.page, call.cache, slots_for(config.splits, head_dim),
     ))  # fmt: skip
     parts = part_logs = None
     if config.splits > 1:

@@ -48,11 +48,16 @@ class NarrowWalk(Walk):
             for r in range(count):
                 self.powers[r] = powers[self.coords[r, 0][0]]
 
-    def in_order(self, results: Any) -> Any:
-        rows, depth = results.shape
-        step = results.stride[0]
-        layout = cute.make_layout((rows, (8, 2, depth // 16)), stride=(step, (2, 1, 16)))
-        return cute.make_tensor(results.iterator, layout)
+    def keep(self, rO: Any, r: int, results: Any) -> None:
+        rows = by_rows(rO)[r, None]
+        row, lane = self.coords[r, 0][0], self.tid % 4
+        four = cute.make_rmem_tensor(4, cutlass.Float32)
+        for block in range(self.plan.depth // 16):
+            # Two neighbours of the even columns, and two of the odd ones.
+            for i in range(4):
+                four[i] = rows[4 * block + (0, 2, 1, 3)[i]]
+            into = cute.local_tile(results[row, None], (4,), (4 * block + lane,))
+            cute.autovec_copy(four, into)
 
     def scores(self, place: Any) -> Any:
         config, deep, tight = self.plan.config, self.plan.deep, self.plan.tight

@@ -23,7 +23,7 @@ import opencute as cutlass
 from opencute import cute
 from opencute.kernels.attention.parts import by_rows, columns_of
 from opencute.kernels.attention.sm80 import Softmax
-from opencute.kernels.decode.config import DecodeConfig, depth_of
+from opencute.kernels.decode.config import DecodeConfig, depth_of, step_over
 
 __all__ = [
     "DecodePlan", "Results", "Walk", "finish", "key_count", "load_queries", "own_tiles", "packed",
@@ -48,6 +48,7 @@ class DecodePlan:
         causal: whether each query but the last one sees one key less than the next.
         page: keys of a page, or None.
         cache: type of keys and values: Float8E4M3FN, or None: that of queries.
+        slots: threads along splits that put them together, of `combine.slots_for`.
     """
 
     dtype: Any
@@ -58,6 +59,7 @@ class DecodePlan:
     causal: bool
     page: int | None
     cache: Any = None
+    slots: int = 1
 
     @property
     def stored(self) -> Any:
@@ -95,6 +97,12 @@ class DecodePlan:
     def deep(self) -> bool:
         """Whether results take so many registers that queries are read again for each tile."""
         return self.depth > 128
+
+    @property
+    def result_step(self) -> int:
+        """Elements from a row of a group's result in shared memory to the next one: what lanes
+        store at a time, two of them or four, is in different banks."""
+        return self.depth + step_over(self.stored.width)
 
     @property
     def threads(self) -> int:
@@ -222,9 +230,10 @@ class Walk:
         if not plan.deep:
             cute.copy(self.read_Q, self.from_Q, self.into_Q)
 
-    def in_order(self, results: Any) -> Any:
-        """Results (rows, depth) with columns in the order in which they are computed."""
-        return results
+    def keep(self, rO: Any, r: int, results: Any) -> None:
+        """Store one of this thread's rows of the result in (rows, depth)."""
+        part = by_rows(self.mma.get_slice(self.tid).partition_C(results))
+        cute.autovec_copy(by_rows(rO)[r, None], part[r, None])
 
     def results(self) -> Any:
         """Where the result is summed."""
@@ -388,15 +397,16 @@ def finish(
         tid: index of the thread in the block.
     """
     plan, config = walk.plan, walk.plan.config
+    step = plan.result_step
     layout = cute.make_layout(
-        (config.rows, plan.depth, config.groups),
-        stride=(plan.depth + 8, 1, config.rows * (plan.depth + 8)),
+        (config.rows, plan.depth, config.groups), stride=(step, 1, config.rows * step)
     )
     sO = cute.make_tensor(cute.recast_ptr(memory, dtype=cutlass.Float32), layout)
     cute.arch.sync_threads()  # nobody reads tiles any more
-    part = walk.mma.get_slice(walk.tid).partition_C(walk.in_order(sO[None, None, which]))
-    cute.autovec_copy(rO, part)
+    rows = cutlass.min(plan.queries * plan.group - into.first, config.rows)
     for r in cutlass.range_constexpr(softmax.rows):
+        if walk.coords[r, 0][0] < rows:  # often there are few
+            walk.keep(rO, r, sO[None, None, which])
         total = cute.arch.warp_reduction(softmax.total[r], lambda a, b: a + b, threads_in_group=4)
         row, column = walk.coords[r, 0]
         if column == 0:
@@ -404,7 +414,6 @@ def finish(
             sStats[row, which, 1] = total
     cute.arch.sync_threads()
     across = plan.head_dim // 4
-    rows = cutlass.min(plan.queries * plan.group - into.first, config.rows)
     for at in range(tid, rows * across, plan.threads * config.groups):
         row, column = at // across, at % across
         level = sStats[row, 0, 0]

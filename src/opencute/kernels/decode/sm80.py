@@ -221,4 +221,4 @@ def decode_forward(
         block=[plan.threads * plan.config.groups, 1, 1],
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):
-        combine(parts, part_logs, out, logs, plan.head_dim)
+        combine(parts, part_logs, out, logs, plan.head_dim, plan.slots)

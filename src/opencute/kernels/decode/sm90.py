@@ -258,4 +258,4 @@ def decode_forward(
         block=[plan.threads * plan.config.groups, 1, 1], min_blocks_per_mp=plan.beside,
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):
-        combine(parts, part_logs, out, logs, plan.head_dim, dependent=True)
+        combine(parts, part_logs, out, logs, plan.head_dim, plan.slots, dependent=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from opencute.base.errors import ArgumentError
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 
 __all__ = ["GemmConfig", "Problem", "heuristic", "search_space"]
 
@@ -70,6 +70,8 @@ class GemmConfig:
         split: blocks for each tile, which share its steps along k.
         stream: blocks that share the steps of all tiles equally, or 0; then `split` is 1. There
             should be no more than the device has room for at once.
+        pieces: with a stream, into how many pieces along k the tiles of the last wave are cut,
+            which are shared then; 0: as many as there are steps, and one wave more.
     """
 
     tile: tuple[int, int, int]
@@ -85,6 +87,7 @@ class GemmConfig:
     level: int = 3
     split: int = 1
     stream: int = 0
+    pieces: int = 0
 
     def blocks(self, problem: Problem) -> int:
         """Blocks that share steps; 0 where each tile has a block of its own."""
@@ -109,7 +112,7 @@ class GemmConfig:
         Raises:
             ArgumentError: what does not fit.
         """
-        whole_numbers(self, "OC2536", tile=3, warps=2, stages=0, group=0, split=0, stream=0)
+        typed_fields(self, "OC2536")
         (m, n, k), (warps_m, warps_n) = self.tile, self.warps
         threads = 32 * warps_m * warps_n
         if kind == "f32":
@@ -135,6 +138,8 @@ class GemmConfig:
             and self.split >= 1
             and self.stream >= 0
             and (self.split == 1 or self.stream == 0)
+            and self.pieces >= 0
+            and (self.stream > 0 or self.pieces == 0)
         )
         if not fits:
             raise ArgumentError(
@@ -211,7 +216,8 @@ def heuristic(problem: Problem, smem: int) -> GemmConfig:
             # All blocks do the same, where a last wave would leave some without work.
             cost = (tiles / _PROCESSORS * problem.k + fix * _CAUTION) * m * n / speed
             if cost < least:
-                best, least = replace(config, stream=_PROCESSORS), cost
+                pieces = _pieces(tiles % _PROCESSORS) if config.ahead else 0
+                best, least = replace(config, stream=_PROCESSORS, pieces=pieces), cost
         if tiles * 2 <= _PROCESSORS and problem.k >= 2 * k:
             split = min(_PROCESSORS // tiles, problem.k // (2 * k))
             cost = m * n / speed * (problem.k / max(split, 1) + fix * _CAUTION)
@@ -219,6 +225,12 @@ def heuristic(problem: Problem, smem: int) -> GemmConfig:
                 best, least = replace(config, split=split), cost * _CAUTION
     assert best is not None  # the smallest fits everywhere
     return best
+
+
+def _pieces(tiles: int) -> int:
+    """Into how many pieces the tiles of a last wave are best cut: so that all blocks have as many,
+    with few pieces, as those of a number read the same operands at a time."""
+    return min(range(1, 9), key=lambda n: -(-tiles * n // _PROCESSORS) / n + n / 50)
 
 
 def _written(problem: Problem, config: GemmConfig) -> bool:

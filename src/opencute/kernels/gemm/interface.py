@@ -11,6 +11,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import utils
 from opencute.base.errors import ArgumentError, ArgumentTypeError
+from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements, zeros
 from opencute.kernels.checked import checked
@@ -35,6 +36,7 @@ from opencute.kernels.gemm.sm90_interface import (
 )
 from opencute.kernels.gemm.sm90_plan import HopperConfig
 from opencute.kernels.gemm.visitors import Operand, Visitor, takes, usual
+from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
 __all__ = ["gemm", "problem_of"]
@@ -61,6 +63,7 @@ _NARROW = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2")  # results of Hopper
 
 @tuned("gemm", "a b out tf32")
 @checked(arrays="a b", optional="c bias residual out", numbers="alpha beta")
+@repeated
 def gemm(
     a: Any,
     b: Any,
@@ -121,7 +124,8 @@ def gemm(
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
     if activation is not None and not callable(activation):
-        if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        asked: Any = activation
+        if not isinstance(asked, str) or asked not in ACTIVATIONS:
             raise ArgumentError(
                 "there is no such activation", code="OC2512", found=activation,
                 expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
@@ -154,7 +158,7 @@ def gemm(
     smem = utils.get_smem_capacity_in_bytes()
     config = heuristic(problem, smem) if config is None else config
     config.check(problem.kind, problem.out_bits, smem)
-    plan = call.plan(config, kind, alpha != 1.0, activation)
+    plan = interned(call.plan(config, kind, alpha != 1.0, activation))
     c, residual = (None if t is None else _tensor(t, 2) for t in (call.c, call.residual))
     lead = [2 if major else 1 for major in call.k_major]
     args = (
@@ -200,10 +204,10 @@ def _few(
         return False
     batch, rows = int(call.d.shape[0]), int(few.shape[1])
     config = config or few_heuristic(rows, int(wide.shape[1]), batch)
-    plan = FewPlan(
+    plan = interned(FewPlan(
         config, -(-rows // 16), _CLASSES[kind], numbers[0] != 1.0, int(turned == call.swapped),
         activation, few_room(int(few.shape[2])),
-    ).check(utils.get_smem_capacity_in_bytes())  # fmt: skip
+    ).check(utils.get_smem_capacity_in_bytes()))  # fmt: skip
     others = [
         None if t is None else _tensor(t.swapaxes(1, 2), 1) if turned else _tensor(t, 2)
         for t in (call.c, call.residual, call.d)
@@ -253,7 +257,7 @@ def _gemv(
     config = config or gemv_heuristic(int(matrix.shape[1]), k, vec, int(matrix.shape[0]))
     c, residual, out = (None if t is None else _tensor(t, 1) for t in flat)
     bias = None if bias is None else from_dlpack(bias).mark_layout_dynamic()
-    plan = GemvPlan(config.check(), vec, numbers[0] != 1.0, one, activation)
+    plan = interned(GemvPlan(config.check(), vec, numbers[0] != 1.0, one, activation))
     gemv(
         _tensor(matrix, 2), _tensor(vector, 1), c, bias, residual, out,
         *map(float, numbers), plan,
@@ -467,6 +471,7 @@ class _Call:
             "tile": config.tile, "warps": config.warps, "stages": config.stages,
             "group": config.group, "k_major": self.k_major, "even": even, "scaled": scaled,
             "bias_axis": 0 if self.swapped else 1, "activation": activation,
+            "pieces": min(config.pieces, -(-problem.k // config.tile[2])),
         }  # fmt: skip
         if kind == "f32":
             vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]

@@ -19,7 +19,7 @@ import opencute as cutlass
 from opencute import cute
 
 __all__ = [
-    "Ring", "TileLoad", "as_matrices", "as_matrix", "block_of", "combine", "copy_atom",
+    "Ring", "TileLoad", "Walk", "as_matrices", "as_matrix", "block_of", "combine", "copy_atom",
     "copy_where", "fill_stages", "gmem_copy", "grid_of", "k_tiles_of", "operand_loads", "place_of",
     "row_inside", "spread_bias", "start_of", "tile_at",
 ]  # fmt: skip
@@ -177,8 +177,9 @@ class TileLoad:
         m, k = (cute.size(self.s, mode=[i]) for i in (1, 2))
         # Addresses of many copies do not fit in registers: a loop computes them.
         self.looped = m * k > MOST_COPIES
+        self.each = m * k  # copies of a thread
         self.count = 1 if self.looped else m * k  # pieces
-        self.c = None if even else part.partition_S(c)
+        self.c: Any = None if even else part.partition_S(c)
         if not even and not self.looped:
             coords = self.c
             self.inside = cute.make_rmem_tensor(
@@ -192,6 +193,11 @@ class TileLoad:
                 for j in range(k):
                     at = coords[0, i, j, 0]
                     self.inside_first[0, i, j] = cute.elem_less((at[0], -1), (rows, at[1]))
+
+    def clear(self, stage: Any) -> None:
+        """Make a stage's elements zero, where copies leave those that do not exist as they are."""
+        if self.zero:
+            self.s[None, None, None, stage].fill(0)
 
     def first(self) -> None:
         """Start the copy of tile 0 to stage 0; elements that do not exist become zero."""
@@ -229,6 +235,46 @@ class TileLoad:
             cute.copy(self.copy, self.g[None, i, j, k], self.s[None, i, j, stage], pred=pred)
 
         return [lambda i=i, j=j: piece(i, j) for j in range(columns) for i in range(m)]
+
+
+class Walk:
+    """The pieces of one tile after the other: where each is read is a step from the one before, so
+    that a thread holds one address for all of them. For tiles that are whole.
+
+    Args:
+        load: of an operand.
+        k: the tile that comes first.
+    """
+
+    def __init__(self, load: TileLoad, k: Any) -> None:
+        self.load = load
+        m, columns = (cute.size(load.s, mode=[i]) for i in (1, 2))
+        one = load.g[None, 0, 0, k]
+        self.places = [(i, j) for j in range(columns) for i in range(m)]
+        self.view, self.align = one.layout, one.iterator.alignment
+        self.at = one.iterator.toint()
+        down, right, next_tile = (self._bytes(load.g.stride[i]) for i in (1, 2, 3))
+        back = right - (m - 1) * down if columns > 1 else 0
+        self.steps = [down if i + 1 < m else back for i, _ in self.places]
+        self.steps[-1] = next_tile - (m - 1) * down - ((columns - 1) * right if columns > 1 else 0)
+
+    def _bytes(self, stride: Any) -> Any:
+        return cutlass.Int64(stride) * (self.load.s.element_type.width // 8)
+
+    def pieces(self, stage: Any, there: Any) -> list[Callable[[], None]]:
+        """The next tile in pieces, which have to be started in this order."""
+
+        def piece(n: int) -> None:
+            i, j = self.places[n]
+            pred = cute.make_rmem_tensor((1,), cutlass.Boolean)
+            pred[0] = there
+            dtype = self.load.s.element_type
+            at = cute.make_ptr(dtype, self.at, cute.AddressSpace.gmem, assumed_align=self.align)
+            into = self.load.s[None, i, j, stage]
+            cute.copy(self.load.copy, cute.make_tensor(at, self.view), into, pred=pred)
+            self.at = self.at + self.steps[n]
+
+        return [lambda n=n: piece(n) for n in range(len(self.places))]
 
 
 def operand_loads(
@@ -423,7 +469,14 @@ def fill_stages(
         first, count: which tiles there are for this block.
         whole: whether that is all of them.
     """
-    if cutlass.const_expr(whole) or first == 0:
+    # Sums of rows that do not exist are not stored, but left for other blocks: they are numbers.
+    for stage in range(0 if whole else stages):
+        for load in loads:
+            load.clear(stage)
+    if cutlass.const_expr(all(load.even for load in loads)):  # the first tile is as all others
+        for load in loads:
+            load.tile(0 if whole else first, 0)
+    elif cutlass.const_expr(whole) or first == 0:
         for load in loads:
             load.first()
     else:

@@ -5,7 +5,9 @@
 All steps along k of some tiles stand in one line, tile after tile; each block takes an equal part
 of it. With as many blocks as multiprocessors that is stream-K; with s for each tile, split-K.
 Where there are many tiles, each block does whole ones besides, so that no more than two for each
-block are shared: neighbouring blocks do neighbouring tiles then, and read the same operands.
+block are shared: neighbouring blocks do neighbouring tiles then, and read the same operands. Blocks
+that share tiles are at different places along k, and read different parts of the operands: where
+that is too much for memory, only tiles of the last wave are shared, cut into a few pieces.
 
 A block goes through its part from the end, and does its whole tiles after that. What it comes to
 first is a tile that it does not reach the end of: it leaves those sums in memory and raises its
@@ -40,7 +42,7 @@ class Share:
         a, d: matrices (rows, columns, batch).
         sums: what a block leaves, (blocks, tile_m * tile_n).
         flags: whether it has, (blocks,).
-        plan: has `tile`, `group` and `threads`.
+        plan: has `tile`, `group`, `pieces` and `threads`.
     """
 
     def __init__(self, a: Any, d: Any, sums: Any, flags: Any, plan: Any) -> None:
@@ -51,11 +53,13 @@ class Share:
         self.block, _, _ = cute.arch.block_idx()
         self.blocks, _, _ = cute.arch.grid_dim()
         all_tiles = self.tiles * d.shape[2]
-        self.waves = cutlass.max(all_tiles // self.blocks - 1, 0)
+        self.pieces = plan.pieces
+        self.waves = cutlass.max(all_tiles // self.blocks - (0 if self.pieces else 1), 0)
         self.shared = all_tiles - self.waves * self.blocks
-        steps = self.shared * self.k_tiles
-        self.each = steps // self.blocks
-        self.more = steps - self.each * self.blocks  # blocks that have one more
+        # In pieces where tiles are cut into some, else in steps.
+        self.all = self.shared * (self.pieces or self.k_tiles)
+        self.each = self.all // self.blocks
+        self.more = self.all - self.each * self.blocks  # blocks that have one more
         self.begin, self.end = self.begin_of(self.block), self.begin_of(self.block + 1)
         self.last = (self.end - 1) // self.k_tiles
         # None where there are fewer steps than blocks.
@@ -70,7 +74,13 @@ class Share:
 
     def begin_of(self, block: Any) -> Any:
         """The first of the shared steps of a block."""
-        return block * self.each + cutlass.min(block, self.more)
+        if not self.pieces:
+            return cutlass.min(block * self.each + cutlass.min(block, self.more), self.all)
+        # All have as many, but for the last ones: so they are at few places of their tiles.
+        number = cutlass.min(block * (self.each + cutlass.min(self.more, 1)), self.all)
+        tile = number // self.pieces
+        rest = number - tile * self.pieces
+        return tile * self.k_tiles + rest * self.k_tiles // self.pieces
 
     def item(self, i: Any) -> tuple[Any, Any, Any]:
         """A tile, and which of its steps are this block's: the first one, and how many."""

@@ -21,6 +21,7 @@ import opencute as cutlass
 from opencute import cute, utils
 from opencute.kernels.gemm.parts import (
     Ring,
+    Walk,
     as_matrices,
     block_of,
     combine,
@@ -63,6 +64,7 @@ class TensorCorePlan:
         bias_axis: 1 where the bias belongs to columns of D, 0 where to rows.
         activation: a function on vectors of Float32, or None.
         rounded: TFloat32 only: whether f32 is rounded to nearest rather than cut off.
+        pieces: as in `GemmConfig`.
     """
 
     dtype: Any
@@ -83,6 +85,13 @@ class TensorCorePlan:
     together: int = 1
     level: int = 3
     overlap: bool = False
+    pieces: int = 0
+
+    @property
+    def walks(self) -> bool:
+        """Whether a thread holds one address of an operand, and goes from copy to copy, rather than
+        one for each: fewer registers wait for copies to read them."""
+        return self.ahead > 0 and self.even
 
     def order(self, rD: Any, rA: Any, copies: int) -> Order:
         """What a warp does with a tile, in order."""
@@ -260,13 +269,22 @@ def multiply(
             copy, source, into, i = read_B, from_B, into_B, event.n // order.pair
         cute.copy(copy, source[None, i, event.step, stage], into[None, i, event.step])
 
-    order = plan.order(rD, rA, sum(load.count for load in loads) if plan.ahead else 1)
+    copies = sum(load.each if plan.walks else load.count for load in loads)
+    order = plan.order(rD, rA, copies if plan.ahead else 1)
     ring = Ring(plan.stages)
+    walks = []
+    if cutlass.const_expr(plan.walks):
+        ahead = plan.stages - 1 if whole else first + (plan.stages - 1)
+        walks = [Walk(load, ahead) for load in loads]
     ring.wait()
     for event in order.before():
         read(event, 0)
     for k_tile in range(count):
-        pieces = ring.pieces(loads, first, k_tile, count, whole, apart=plan.ahead > 0)
+        if cutlass.const_expr(plan.walks):
+            there = k_tile + (plan.stages - 1) < count
+            pieces = [piece for walk in walks for piece in walk.pieces(ring.write, there)]
+        else:
+            pieces = ring.pieces(loads, first, k_tile, count, whole, apart=plan.ahead > 0)
         for event in order.trip():
             if cutlass.const_expr(event.what == "wait"):
                 ring.turn(commit=plan.ahead > 0)

@@ -43,7 +43,8 @@ class SimtPlan:
             along columns; each has squares of 4x4 elements.
         interleaved: whether the first eight threads of a warp are two along rows and four along
             columns, rather than eight along columns.
-        stages, group, k_major, vec, even, scaled, bias_axis, activation: as in `TensorCorePlan`.
+        stages, group, k_major, vec, even, scaled, bias_axis, activation, pieces: as in
+            `TensorCorePlan`.
     """
 
     tile: tuple[int, int, int]
@@ -59,6 +60,7 @@ class SimtPlan:
     interleaved: bool = True
     level: int = 3
     overlap: bool = False
+    pieces: int = 0
 
     @property
     def threads(self) -> int:

@@ -35,6 +35,7 @@ _STEP, _BYTE, _LOAD = 0.69, 1 / 4.2e6, 1 / 90e3
 _TILE, _SPLIT, _STREAM, _CROSS = 1.5, 0.5, 5.0, 2.56e-3
 _SPLIT_SUMS = 128 * 128  # of a tile, in shared memory besides operands
 _CAUTION = 1.03  # how much must be gained by sharing
+_LONG, _LONG_CAUTION = 8, 1.015  # waves of tiles from which on it is less
 # The same of products of few rows: a byte that a multiprocessor loads, where one block of a cluster
 # loads for all a little less; a byte of memory, and of L2, which holds so many; what a kernel, a
 # cluster that splits tiles and flags in memory cost.
@@ -64,8 +65,10 @@ _NARROW = ((128, 0.85), (112, 0.85), (96, 0.85), (80, 0.8), (64, 0.75), (48, 0.7
 def _candidates(m: int, n: int, twice: bool, gated: bool) -> Iterator[tuple[HopperConfig, float]]:
     """Tiles, and how fast they are when there is enough to do."""
     for config, speed in _CHOICES:
-        if twice and config.tile[0] * config.tile[1] > 128 * 128 // (2 if config.pingpong else 1):
+        if twice and config.tile[0] * config.tile[1] > (128 * 64 if config.pingpong else 128 * 192):
             continue
+        if twice and config.tile == (128, 192):
+            speed -= 0.04  # more is added up at a time while nothing is multiplied
         yield replace(config, twice=twice), speed
     small, transposed = (m, True) if m <= n else (n, False)
     if small > _FEW or (transposed and gated):
@@ -201,7 +204,11 @@ def hopper_heuristic(
             cost = hopper_estimate(
                 choice, speed, m, n, k, batch, width=width, lines=lines, active=active
             )
-            cost *= _CAUTION if choice.shared else 1.0
+            if choice.shared:
+                long = _groups(choice, m, n, batch) >= _LONG * active(
+                    choice.blocks[0] * choice.blocks[1]
+                )
+                cost *= _LONG_CAUTION if long else _CAUTION
             if cost < least:
                 best, least = choice, cost
     assert best is not None  # the smallest is for everything
@@ -220,7 +227,7 @@ def _shared(
     if config.pingpong or config.tile == (192, 192):
         return
     groups, clusters = _groups(config, m, n, batch), active(config.cluster[0] * config.cluster[1])
-    if groups % clusters and clusters // 8 <= groups < 8 * clusters and steps >= 8:
+    if groups % clusters and clusters // 8 <= groups < 2 * _LONG * clusters and steps >= 8:
         yield replace(config, stream=True)
     small = config.tile[0] * config.tile[1] <= _SPLIT_SUMS and config.cluster == (1, 1)
     for split in (2, 3, 4, 8) if small else ():

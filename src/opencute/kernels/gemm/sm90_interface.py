@@ -22,6 +22,7 @@ from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
+from opencute.jit.recording import fresh
 from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements
 from opencute.kernels.gemm.pad import pad
 from opencute.kernels.gemm.sm90 import hopper_gemm
@@ -91,7 +92,6 @@ def on_hopper(
         direct=_direct(d, moved, not config.transposed),
     ))  # fmt: skip
     lead = 2 if plan.row_major else 1
-    # A tuple is read in Python at each call, None natively.
     extra = tuple(_operand(kind, value, lead) for kind, value in operands) or None
     tensors = [
         _tensor(t, 2 if major else 1) for t, major in zip((a, b), plan.k_major, strict=True)
@@ -105,7 +105,7 @@ def on_hopper(
         groups = plan.clusters * cells * CONSUMERS
         like = "int32" if plan.acc is cutlass.Int32 else "float32"
         sums, flags = empty(a, (groups, 128 * plan.sums), like), empty(a, (groups,), "int64")
-        tag = cutlass.Int64(next(_TAGS))
+        tag = cutlass.Int64(fresh(_TAGS))
     hopper_shared_gemm(*tensors, extra, sums, flags, tag, plan)
 
 

@@ -18,7 +18,7 @@ import opencute as cutlass
 from opencute import cute, utils
 from opencute.base.errors import ArgumentError
 from opencute.cute.nvgpu import cpasync, warpgroup
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 from opencute.kernels.gemm.visitors import VisitorPlan
 from opencute.lib.hopper import operations, smem_layouts
 
@@ -108,17 +108,19 @@ class HopperConfig:
         Raises:
             ArgumentError: it is not.
         """
-        whole_numbers(
-            self, "OC2538", tile=2, cluster=2, group=0, most=0, depth=0, split=0, promote=0, once=0
-        )
+        typed_fields(self, "OC2538")
         m, n = self.tile
         rows = ROWS * (1 if self.beside else self.owners)
-        most = 144 if self.beside and not self.twice else 128
+        # Half of them are those of a step, where sums are taken twice.
+        most = (128 if self.pingpong or self.beside else 192) if self.twice else (
+            144 if self.beside else 128
+        )  # fmt: skip
         blocks = self.cluster[0] * self.cluster[1]
         results = m * n // (128 * self.owners) * (2 if self.twice else 1)
         fits = (
             m >= rows and m % rows == 0 and n % 16 == 0 and 16 <= n <= 256 and results <= most
-            and 1 <= blocks <= 8 and not blocks & (blocks - 1) and self.group >= 1
+            and self.group >= 1
+            and min(self.cluster) >= 1 and blocks <= 8 and not blocks & (blocks - 1)
             and not (m // self.cluster[1]) % 8 and not (n // self.cluster[0]) % 8
             and 1 <= self.split <= 8 and not ((self.shared or self.beside) and self.pingpong)
             and self.promote in (64, 128, 256) and self.once in (0, 1, 2)
@@ -128,9 +130,9 @@ class HopperConfig:
             raise ArgumentError(
                 "no such tiles of a product on Hopper", code="OC2538", found=self,
                 expected=f"rows in multiples of {rows}, columns in multiples of 16 up to 256, at "
-                "most 128 sums for a thread (144 of half of the columns), at most 8 blocks in a "
-                "cluster; tiles that are shared by a split or a stream, not both, and not in "
-                "turns; 64, 128 or 256 bytes for L2",
+                "most 128 sums for a thread (144 of half of the columns, 192 with those of a "
+                "step), at most 8 blocks in a cluster; tiles that are shared by a split or a "
+                "stream, not both, and not in turns; 64, 128 or 256 bytes for L2",
             )  # fmt: skip
         return self
 

@@ -281,8 +281,8 @@ def _give_near(sums: cutlass.Constexpr, acc: Any, mine: Any):
                 for j in cutlass.range_constexpr(_VEC):
                     held[j] = own[i * _VEC + j]
                 cute.autovec_copy(held, into[None, sums.tid, i])
-    cute.arch.fence_acq_rel_cluster()
     cute.arch.sync_warp()
+    cute.arch.fence_acq_rel_cluster()  # of those who arrive, for all that the warp has written
     lane = cute.arch.lane_idx()
     if lane < split - 1:
         sums.ready.arrive(sums.group, sums.other(lane))
@@ -298,8 +298,8 @@ def _take_near(sums: cutlass.Constexpr, mine: Any):
         add(mine, _rows(sums.slot, sums.from_block(i)), sums.tid)
     # Those who have more to give may write again. When there is no more, they may be gone.
     if sums.work.goes_on():
-        cute.arch.fence_acq_rel_cluster()
         cute.arch.sync_warp()
+        cute.arch.fence_acq_rel_cluster()
         lane = cute.arch.lane_idx()
         if lane < split - 1:
             sums.read.arrive(sums.group, sums.other(lane))

@@ -82,7 +82,7 @@ def hopper_shared_kernel(
         cta_layout_vmnk=cute.make_layout((1, *config.cluster, 1)), defer_sync=True,
     )  # fmt: skip
     work = Work(params, cute.ceil_div(mA.shape[1], plan.tile[2]), plan)
-    near = None
+    near: Any = None
     if cutlass.const_expr(config.split > 1):
         near = ClusterSums(smem, plan, (group, tid % 128), work)
     if warp == 0:

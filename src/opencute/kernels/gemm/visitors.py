@@ -187,6 +187,13 @@ class Visitor:
             fn = _OfSums(fn)
         self.fn, self.gated, self.operands = fn, gated, operands
 
+    def described_parts(self) -> list[Any]:
+        """What a product with this visitor depends on."""
+        parts: list[Any] = [self.fn, self.gated]
+        for name, operand in self.operands.items():
+            parts += [name, operand.kind, operand.value]
+        return parts
+
     def plan(self, swapped: bool = False) -> VisitorPlan:
         """What is compiled."""
         kinds = tuple(o.kind for o in self.operands.values())

@@ -11,11 +11,13 @@ from typing import Any
 import opencute as cutlass
 from opencute import utils
 from opencute.base.errors import ArgumentError
+from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import apart, empty_like, item_bits, strides, vector_elements
+from opencute.kernels.arrays import apart, empty_like, fill, item_bits, strides, vector_elements
 from opencute.kernels.attention.config import AttentionConfig, heuristic
 from opencute.kernels.checked import checked
 from opencute.kernels.hstu.sm80 import HstuPlan, hstu_forward
+from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
 __all__ = ["hstu_attention"]
@@ -25,6 +27,7 @@ _CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
 
 @tuned("hstu_attention", "q k bias causal")
 @checked(arrays="q k v", optional="bias out", numbers="scale divisor")
+@repeated
 def hstu_attention(
     q: Any,
     k: Any,
@@ -77,7 +80,7 @@ def hstu_attention(
     if 0 in q.shape:
         return out
     if 0 in k.shape:
-        out[...] = 0
+        fill(out, 0)
         return out
     batch, _, heads, head_dim = (int(x) for x in q.shape)
     smem = utils.get_smem_capacity_in_bytes()
@@ -86,10 +89,10 @@ def hstu_attention(
     config.check(head_dim, smem - more)
     if bias is not None:
         bias = _spread(bias, batch, heads)
-    plan = HstuPlan(
+    plan = interned(HstuPlan(
         dtype, head_dim, config.m, config.n, config.warps, causal, heads // int(k.shape[2]),
         biased=bias is not None,
-    )  # fmt: skip
+    ))  # fmt: skip
     tensors = [_tensor(name, t) for name, t in (("q", q), ("k", k), ("v", v), ("out", out))]
     hstu_forward(
         *tensors, None if bias is None else _tensor("bias", bias), scale,
@@ -132,7 +135,8 @@ def _spread(bias: Any, batch: int, heads: int) -> Any:
     *others, length = (int(x) for x in bias.shape)
     if strides(bias)[-1] != 1 or vector_elements(length, item_bits(bias), bias) != 8:
         room = empty_like(bias, (*others, -(-length // 8) * 8))
-        room[..., :length], room[..., length:] = bias, 0
+        room[..., :length] = bias
+        fill(room[..., length:], 0)
         bias = room
     shape = (batch, heads, *bias.shape[2:])
     if hasattr(bias, "expand"):

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opencute.base.errors import ArgumentError
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 from opencute.kernels.decode.config import good_splits
 
 __all__ = ["KEYS", "LATENT", "ROPE", "ROWS", "MlaConfig", "heuristic", "search_space"]
@@ -47,7 +47,7 @@ class MlaConfig:
         Raises:
             ArgumentError: it is not.
         """
-        whole_numbers(self, "OC2566", stages=0, splits=0, cluster=0)
+        typed_fields(self, "OC2566")
         good = self.stages in (2, 3) and 1 <= self.splits <= 1024 and self.cluster in (1, 2)
         if not good or -(-rows // ROWS) % self.cluster:
             raise ArgumentError(

@@ -13,13 +13,16 @@ from dataclasses import replace
 from typing import Any
 
 from opencute.base.errors import ArgumentError
+from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
-from opencute.kernels.arrays import empty, multiprocessors, strides
-from opencute.kernels.attention.config import check_scale
+from opencute.kernels.arrays import empty, fill, multiprocessors, strides
 from opencute.kernels.checked import checked
+from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.interface import CLASSES, check_cache, check_values, result, rows
 from opencute.kernels.mla.config import KEYS, LATENT, ROPE, MlaConfig, heuristic
 from opencute.kernels.mla.sm90 import MlaPlan, mla_forward
+from opencute.kernels.repeat.operators import repeated
+from opencute.kernels.scales import check_scale
 from opencute.kernels.tuned import tuned
 
 __all__ = ["mla_decode"]
@@ -29,6 +32,7 @@ MOST_QUERIES = 16
 
 @tuned("mla_decode", "q_nope cache block_table causal")
 @checked(arrays="q_nope q_rope cache", optional="seqlens_k block_table out", numbers="scale")
+@repeated
 def mla_decode(
     q_nope: Any,
     q_rope: Any,
@@ -96,14 +100,17 @@ def mla_decode(
     logs = empty(q_nope, (batch, heads, queries), "float32") if return_lse else None
     if 0 not in q_nope.shape:
         if keys == 0 or 0 in cache.shape:
-            out[...] = 0
+            fill(out, 0)
             if logs is not None:
-                logs[...] = -math.inf
+                fill(logs, -math.inf)
         else:
             if config is None:
                 config = heuristic(queries * heads, keys, batch, multiprocessors(q_nope))
             config.check(queries * heads)
-            plan = MlaPlan(dtype, replace(config, splits=1), queries, heads, causal, page)
+            plan = interned(MlaPlan(
+                dtype, replace(config, splits=1), queries, heads, causal, page,
+                slots_for(config.splits, LATENT),
+            ))  # fmt: skip
             arrays = {"q_nope": q_nope, "q_rope": q_rope, "cache": cache, "out": out}
             _launch(plan, config.splits, arrays, logs, seqlens_k, block_table, float(scale))
     return (out, logs) if return_lse else out

@@ -58,6 +58,7 @@ class MlaPlan:
         group: heads.
         causal: whether each query but the last one sees one key less than the next.
         page: keys of a page, or None.
+        slots: threads along splits that put them together, of `combine.slots_for`.
     """
 
     dtype: Any
@@ -66,6 +67,7 @@ class MlaPlan:
     group: int
     causal: bool
     page: int | None
+    slots: int = 1
 
     @property
     def rows(self) -> int:
@@ -506,9 +508,12 @@ def mla_kernel(
     scale_log2: cutlass.Float32,
     mmas: Any,
     plan: cutlass.Constexpr[MlaPlan],
+    shares: cutlass.Constexpr[bool],
 ):
     tid, _, _ = cute.arch.thread_idx()
     block, split, batch = cute.arch.block_idx()
+    if cutlass.const_expr(shares):
+        cute.arch.griddepcontrol_launch_dependents()  # which wait until all blocks are done
     group = cute.arch.make_warp_uniform(tid // GROUP)
     stages, cluster = plan.config.stages, plan.config.cluster
 
@@ -601,11 +606,11 @@ def mla_forward(
     atom, mK = cpasync.make_tiled_tma_atom(op, mK, place, (KEYS, WIDTH), cluster)
     mla_kernel(
         atom, *(packed(t, plan.group) for t in (q_nope, q_rope)), mK, packed(into, plan.group),
-        into_logs, lengths, table, room, scale_log2, plan.products(), plan,
+        into_logs, lengths, table, room, scale_log2, plan.products(), plan, parts is not None,
     ).launch(
         grid=[cute.ceil_div(plan.rows, ROWS), into.shape[0], q_nope.shape[0]],
         block=[3 * GROUP, 1, 1], min_blocks_per_mp=1,
         cluster=[cluster, 1, 1] if cluster > 1 else None,
     )  # fmt: skip
     if cutlass.const_expr(parts is not None):
-        combine(parts, part_logs, out, logs, LATENT)
+        combine(parts, part_logs, out, logs, LATENT, plan.slots, dependent=True)

@@ -38,6 +38,7 @@ from opencute.kernels.norm.sm90 import (
 from opencute.kernels.norm.sm90_backward import ring_backward
 from opencute.kernels.norm.sm90_ring import RingPlan, ring_norm
 from opencute.kernels.reduce.interface import sum as reduce_sum
+from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.row_config import RowConfig, choose, heuristic, vector_of
 from opencute.kernels.tuned import tuned
 
@@ -46,6 +47,7 @@ __all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 
 @tuned("layer_norm", "x residual")
 @checked(arrays="x", optional="weight bias residual out", numbers="eps")
+@repeated
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *, residual: Any = None,
     prenorm: bool = False, out: Any = None, config: RowConfig | ClusterRows | None = None,
@@ -76,6 +78,7 @@ def layer_norm(
 
 @tuned("rms_norm", "x residual")
 @checked(arrays="x", optional="weight residual out", numbers="eps")
+@repeated
 def rms_norm(
     x: Any, weight: Any = None, eps: float = 1e-6, *, residual: Any = None, prenorm: bool = False,
     out: Any = None, config: RowConfig | ClusterRows | None = None,
@@ -91,6 +94,7 @@ def rms_norm(
 
 @tuned("layer_norm_backward", "x")
 @checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
+@repeated
 def layer_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-5, *, bias: bool = True,
     prenorm_grad: Any = None, config: RowConfig | ClusterRows | None = None,
@@ -114,6 +118,7 @@ def layer_norm_backward(
 
 @tuned("rms_norm_backward", "x")
 @checked(arrays="grad x", optional="weight prenorm_grad", numbers="eps")
+@repeated
 def rms_norm_backward(
     grad: Any, x: Any, weight: Any = None, eps: float = 1e-6, *, prenorm_grad: Any = None,
     config: RowConfig | ClusterRows | None = None,
@@ -143,7 +148,8 @@ def _norm(
         config = config or _choice(n, centred, loaded, into, kept, weight, bias)
         arrays = (rows, added, weight, bias, kept, into, float(eps))
         if isinstance(config, ClusterRows) and config.stages:
-            ring_norm(*arrays, _shares(config, rows), _ring(config, n, centred, loaded, 1))
+            plan = _ring(config, n, centred, loaded, 1)
+            ring_norm(*arrays, _shares(config, rows), plan)
         elif isinstance(config, ClusterRows):
             cluster_norm(*arrays, config.part(n), config.blocks, centred)
         else:

@@ -41,6 +41,8 @@ def _norm(
     x = rows.load(gX[row, None], thread, 0.0)
     if cutlass.const_expr(gR is not None):
         x = x + rows.load(gR[row, None], thread, 0.0)
+    weight: Any = None
+    bias: Any = None
     soon = cutlass.const_expr(early(rows, gW, gB))
     if cutlass.const_expr(soon and gW is not None):
         weight = rows.load_raw(gW, thread, 0.0)  # on its way while the sums are taken
@@ -81,7 +83,7 @@ def _norm_long(
     thread, row, _, buffers = long.whole.place(gX, 3)
     residual = None if cutlass.const_expr(gR is None) else gR[row, None]
 
-    def load(rows, part):
+    def load(rows: Any, part: Any):
         x = rows.load(part(gX[row, None]), thread, 0.0)
         return x if residual is None else x + rows.load(part(residual), thread, 0.0)
 
@@ -94,7 +96,7 @@ def _norm_long(
     sums = cute.make_rmem_tensor((2,), cutlass.Float32)
     sums.fill(0.0)
 
-    def add(rows, part, _):
+    def add(rows: Any, part: Any, _):
         x = rows.inside(load(rows, part) - shift, thread, 0.0)
         sums[0] = sums[0] + rows.own_sum(x)
         sums[1] = sums[1] + rows.own_sum(x * x)
@@ -109,7 +111,7 @@ def _norm_long(
     scale = cute.math.rsqrt(squares / long.n - mean * mean + eps)
     mean = mean + shift
 
-    def write(rows, part, _):
+    def write(rows: Any, part: Any, _):
         x = load(rows, part)
         if gSum is not None:
             rows.store(part(gSum[row, None]), thread, x)

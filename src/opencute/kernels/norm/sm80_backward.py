@@ -43,6 +43,7 @@ def _backward(
     db = cute.make_rmem_tensor((rows.vec, rows.reps), cutlass.Float32)
     dw.fill(0.0)
     db.fill(0.0)
+    weight: Any = None
     if cutlass.const_expr(gW is not None):
         weight = rows.load_raw(gW, thread, 0.0)
 
@@ -103,7 +104,7 @@ def _backward_long(
     sums = cute.make_rmem_tensor((2,), cutlass.Float32)
 
     # The sums over rows do not fit in registers: they stay where they go, in the L2 cache.
-    def clear(rows, part, _):
+    def clear(rows: Any, part: Any, _):
         zeros = cute.make_rmem_tensor((rows.vec, rows.reps), cutlass.Float32)
         zeros.fill(0.0)
         for target in (gDw, gDb):
@@ -114,12 +115,12 @@ def _backward_long(
 
     for row in range(block, gX.shape[0], blocks):
 
-        def load(rows, part, row=row):
+        def load(rows: Any, part: Any, row: Any = row):
             x = rows.load(part(gX[row, None]), thread, 0.0)
             grad = rows.load(part(gGrad[row, None]), thread, 0.0)
             return x, grad, grad if gW is None else grad * rows.load(part(gW), thread, 0.0)
 
-        def add_means(rows, part, _):
+        def add_means(rows: Any, part: Any, _):
             x, _, g = load(rows, part)
             sums[0] = sums[0] + rows.own_sum(x)
             sums[1] = sums[1] + rows.own_sum(g)
@@ -135,7 +136,7 @@ def _backward_long(
             mean = total / long.n
             mean_g = total_g / long.n
 
-        def add_squares(rows, part, _, mean=mean):
+        def add_squares(rows: Any, part: Any, _, mean: Any = mean):
             x, _, g = load(rows, part)
             x = rows.inside(x - mean, thread, 0.0)
             sums[0] = sums[0] + rows.own_sum(x * x)
@@ -149,7 +150,16 @@ def _backward_long(
         scale = cute.math.rsqrt(squares / long.n + eps)
         slope = dot * scale / long.n
 
-        def write(rows, part, _, mean=mean, mean_g=mean_g, scale=scale, slope=slope, row=row):
+        def write(
+            rows: Any,
+            part: Any,
+            _,
+            mean: Any = mean,
+            mean_g: Any = mean_g,
+            scale: Any = scale,
+            slope: Any = slope,
+            row: Any = row,
+        ):
             x, grad, g = load(rows, part)
             h = (x - mean) * scale
             dx = (g - mean_g - h * slope) * scale

@@ -19,7 +19,7 @@ from opencute import cute
 from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.kernels.arrays import item_bits, vector_elements
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 from opencute.kernels.norm.sm80 import early
 from opencute.lib.rows import Rows
 from opencute.lib.smem_allocator import SmemAllocator
@@ -68,10 +68,11 @@ class ClusterRows:
         Raises:
             ArgumentError: there are no such parts, or they do not fit in registers.
         """
-        whole_numbers(self, "OC2503", threads=0, vec=0, blocks=0, stages=0, beside=0)
+        typed_fields(self, "OC2503")
         whole = self.blocks * self.vec
         known = (2, 4, 8) if self.stages == 0 else (1, 2, 4, 8)
         good = self.blocks in known and self.threads % 32 == 0 and 32 <= self.threads <= 1024
+        good = good and self.vec >= 1 and not self.vec & (self.vec - 1)
         good = good and 0 <= self.stages <= 16 and 1 <= self.beside * self.threads <= 2048
         if not good or n % whole or n // self.blocks > self.threads * _EACH:
             raise ArgumentError(
@@ -206,7 +207,8 @@ def _norm(
     cute.arch.cluster_wait()
     tell(slots, rank, thread, total, squares, blocks)
     cute.arch.cluster_arrive()
-    weight, bias = None, None
+    weight: Any = None
+    bias: Any = None
     soon = cutlass.const_expr(early(rows, gW, gB))
     if cutlass.const_expr(soon):
         weight, bias = both(gW, gB, rows, rank, thread)

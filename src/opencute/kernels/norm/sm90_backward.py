@@ -51,7 +51,7 @@ def _backward(
     ring = Ring(given, rank, plan)
     exchange = Exchange(rows.warps, plan.blocks, 4 if plan.centred else 2, _SETS)
     begin(ring, exchange, thread, first, step, count)
-    weight = None if gW is None else rows.load_raw(gW[rank, None], thread, 0.0)
+    weight: Any = None if gW is None else rows.load_raw(gW[rank, None], thread, 0.0)
     dw = cute.make_rmem_tensor((rows.vec, rows.reps), cutlass.Float32)
     db = cute.make_rmem_tensor((rows.vec, rows.reps), cutlass.Float32)
     dw.fill(0.0)

@@ -14,7 +14,9 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 from opencute.kernels.arrays import (
+    contiguous,
     empty,
+    fill,
     floating,
     item_bits,
     multiprocessors,
@@ -25,11 +27,13 @@ from opencute.kernels.arrays import (
 from opencute.kernels.checked import checked
 from opencute.kernels.reduce.operation import ARGMAX, ARGMIN, MAX, MIN, SUM, Operation
 from opencute.kernels.reduce.sm80 import Across, Along, reduce_across, reduce_along
+from opencute.kernels.repeat.operators import repeated
 
 __all__ = ["argmax", "argmin", "max", "mean", "min", "sum"]
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
 def sum(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The sum over an axis.
 
@@ -50,12 +54,14 @@ def sum(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = N
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
 def mean(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The mean over an axis; NaN of an empty one. Otherwise as `sum`."""
     return _reduce(SUM, x, axis, keepdims, out, empty_value=math.nan, scaled=True)
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
 def max(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The greatest value over an axis; NaN if there is one. An empty axis is an error. Otherwise
     as `sum`."""
@@ -63,6 +69,7 @@ def max(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = N
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
 def min(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The least value over an axis; NaN if there is one. An empty axis is an error. Otherwise as
     `sum`."""
@@ -70,12 +77,14 @@ def min(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = N
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
 def argmax(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """Where `max` is, in i64: the first of equal ones; the first NaN if there is one."""
     return _reduce(ARGMAX, x, axis, keepdims, out)
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
 def argmin(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """Where `min` is, in i64: the first of equal ones; the first NaN if there is one."""
     return _reduce(ARGMIN, x, axis, keepdims, out)
@@ -111,7 +120,7 @@ def _reduce(
     if n == 0:
         if empty_value is None:
             raise ArgumentError(f"{op.name} of nothing", code="OC2510", found=shape)
-        (out.fill_ if hasattr(out, "fill_") else out.fill)(empty_value)
+        fill(out, empty_value)
     elif outer and inner:
         into = viewed("out", out, (outer, 1, inner), written=True)
         scale = 1.0 / n if scaled else None
@@ -138,12 +147,12 @@ def _launch(
             found=(outer, n, inner),
         )  # fmt: skip
     if inner > 1 and strides(sources[0])[2] != 1:
-        sources = tuple(_contiguous(s) for s in sources)
+        sources = tuple(contiguous(s) for s in sources)
     bits = builtins.max(item_bits(s) for s in sources)
     if inner == 1:
         sources = tuple(viewed("x", s, (outer, n)) for s in sources)
         if n > 1 and strides(sources[0])[1] != 1:
-            sources = tuple(_contiguous(s) for s in sources)
+            sources = tuple(contiguous(s) for s in sources)
         vec = vector_elements(n, bits, *sources)
         how: Any = _along(n // vec, vec)
         run, blocks, units, least = reduce_along, -(-outer // how.groups), n // vec, how.threads
@@ -177,11 +186,3 @@ def _across(vectors: int, vec: int) -> Across:
     while columns < 32 and columns < vectors:
         columns *= 2
     return Across(columns, 256 // columns, vec)
-
-
-def _contiguous(array: Any) -> Any:
-    if hasattr(array, "contiguous"):
-        return array.contiguous()
-    import numpy as np
-
-    return np.ascontiguousarray(array)

@@ -220,11 +220,6 @@ def _row_stride(source: Any, vec: int) -> Any:
     return cute.assume(source.stride[1], divby=vec)
 
 
-def _unit_stride(t: Any) -> Any:
-    """A tensor whose last axis is known to be of neighbours."""
-    return cute.make_tensor(t.iterator, cute.make_layout(t.shape, stride=(*t.stride[:-1], 1)))
-
-
 @cute.jit
 def reduce_along(
     sources: Any, outs: Any, parts: cutlass.Int32, span: cutlass.Int32, scale: Any,

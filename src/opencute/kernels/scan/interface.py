@@ -14,10 +14,13 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.kernels.arrays import (
+    contiguous,
     empty_like,
     floating,
     item_bits,
     multiprocessors,
+    permuted,
+    row_major,
     same_shape,
     strides,
     vector_elements,
@@ -25,6 +28,7 @@ from opencute.kernels.arrays import (
     zeros,
 )
 from opencute.kernels.checked import checked
+from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.scan.sm80 import Across, Along, scan_across, scan_along, scan_tiles
 from opencute.kernels.scan.sm80_across import AcrossTiles, scan_across_tiles
 
@@ -32,14 +36,17 @@ __all__ = ["cumsum"]
 
 
 @checked(arrays="x", optional="out", integers="axis")
+@repeated
 def cumsum(x: Any, axis: int = -1, *, exclusive: bool = False, out: Any = None) -> Any:
     """The sums of an array's elements up to each of them, along an axis.
 
     Args:
-        x: array of f16, bf16 or f32 whose last axis is contiguous.
+        x: array of f16, bf16 or f32; it is copied if no axis is contiguous, or another one than in
+            `out`.
         axis: which axis, negative ones from the end.
         exclusive: whether an element's own value is left out of its sum.
-        out: where the result goes, possibly `x` itself; a new array when omitted.
+        out: where the result goes, possibly `x` itself; an axis of it is contiguous. When omitted,
+            a new array whose axes lie in memory as those of `x` do.
 
     Returns:
         The result, in the type of `x` or `out`; it is computed in f32, in an order that depends on
@@ -48,27 +55,44 @@ def cumsum(x: Any, axis: int = -1, *, exclusive: bool = False, out: Any = None) 
     Raises:
         ArgumentError: there is no such axis, or a shape or type does not fit.
     """
-    out = empty_like(x) if out is None else out
     same_shape(x=x, out=out)
     floating(x=x, out=out)
     shape = tuple(int(s) for s in x.shape)
     at = axis + len(shape) if axis < 0 else axis
     if not 0 <= at < len(shape):
         raise ArgumentError("there is no such axis", code="OC2509", expected=shape, found=axis)
-    if 0 in shape:
-        return out
+    axes = _in_memory(x if out is None else out)
+    back = tuple(axes.index(i) for i in range(len(axes)))
+    if out is None:
+        out = permuted(empty_like(x, tuple(shape[i] for i in axes)), back)
+    if 0 not in shape:
+        _scan(permuted(x, axes), permuted(out, axes), axes.index(at), exclusive)
+    return out
+
+
+def _in_memory(array: Any) -> tuple[int, ...]:
+    """The axes of an array, the last of which is contiguous if any is."""
+    axes, steps = tuple(range(len(array.shape))), strides(array)
+    long = [i for i in axes if int(array.shape[i]) > 1]
+    if not long or steps[long[-1]] == 1:
+        return axes
+    return tuple(sorted(axes, key=lambda i: (i in long, -steps[i])))
+
+
+def _scan(x: Any, out: Any, at: int, exclusive: bool) -> None:
+    """Scan along an axis; the last one of `out` is contiguous."""
+    shape = tuple(int(s) for s in x.shape)
     split = (math.prod(shape[:at]), shape[at], math.prod(shape[at + 1 :]))
     if split[2] == 1:  # the last axis but for those of one element
         split = split[:2]
     source, into = viewed("x", x, split), viewed("out", out, split, written=True)
-    for name, array in (("x", source), ("out", into)):
-        if array.shape[-1] > 1 and strides(array)[-1] != 1:
-            raise ArgumentError(
-                f"the last axis of {name} is not contiguous", code="OC2501", expected="stride 1",
-                found=f"stride {strides(array)[-1]}", hint="pass a contiguous copy",
-            )  # fmt: skip
+    if not row_major(into):
+        raise ArgumentError(
+            "no axis of out is contiguous", code="OC2501", expected="stride 1",
+            found=f"strides {strides(out)}", hint="pass a contiguous array",
+        )  # fmt: skip
+    source = source if row_major(source) else contiguous(source)
     (_scan_along if len(split) == 2 else _scan_across)(source, into, exclusive)
-    return out
 
 
 def _vec(x: Any, out: Any) -> int:

@@ -53,7 +53,7 @@ def _forward_long(gX: cute.Tensor, gOut: cute.Tensor, long: cutlass.Constexpr[Lo
     greatest, total = long_logsum(long, gX[row, None], thread, buffers)
     factor = 1.0 / total
 
-    def write(rows, part, _):
+    def write(rows: Any, part: Any, _):
         x = rows.load(part(gX[row, None]), thread, -cutlass.Float32.inf)
         e = cute.math.exp2((x - greatest) * LOG2_E, fastmath=True)
         rows.store(part(gOut[row, None]), thread, e * factor)
@@ -71,7 +71,7 @@ def long_logsum(long: cutlass.Constexpr, gRow: cute.Tensor, thread: Any, buffers
     found[0] = -cutlass.Float32.inf
     found[1] = 0.0
 
-    def add(rows, part, _):
+    def add(rows: Any, part: Any, _):
         x = rows.load(part(gRow), thread, -cutlass.Float32.inf)
         new = cute.arch.fmax(found[0], rows.own_max(x))
         base = _finite(new)
@@ -99,17 +99,17 @@ def _backward_long(
     own = cute.make_rmem_tensor((1,), cutlass.Float32)
     own[0] = 0.0
 
-    def load(rows, part):
+    def load(rows: Any, part: Any):
         return tuple(rows.load(part(g[row, None]), thread, 0.0) for g in (gGrad, gY))
 
-    def add(rows, part, _):
+    def add(rows: Any, part: Any, _):
         grad, y = load(rows, part)
         own[0] = own[0] + rows.own_sum(grad * y)
 
     long.each(add)
     dot = long.whole.combine_sums(own[0], buffers[None, 0])
 
-    def write(rows, part, _):
+    def write(rows: Any, part: Any, _):
         grad, y = load(rows, part)
         rows.store(part(gOut[row, None]), thread, y * (grad - dot))
 

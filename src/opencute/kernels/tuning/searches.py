@@ -96,10 +96,13 @@ def tune(
         sizes: extents; those of `Operator.extents` when omitted.
 
     Raises:
-        ArgumentError: no such operator, extent, type or flag.
+        ArgumentError: no such operator, extent, type or flag; or a number that is not positive.
         TuningError: nothing can be run.
     """
     what = operator(name)
+    for word, number in (("limit", limit), ("processes", processes)):
+        if number is not None:
+            _positive(word, number)
     there = arch is not None
     with KNOBS.override(target=f"sim:{arch}") if there else nullcontext():
         where = run_target()
@@ -145,11 +148,15 @@ def _case(what: Operator, dtype: str | None, flags: tuple[str, ...], sizes: dict
                 )  # fmt: skip
     whole = {**what.extents, **sizes}
     for extent, value in whole.items():
-        if value < 1:
-            raise ArgumentError(
-                f"{what.name}: extents are positive", code="OC2406", found=f"{extent}={value}"
-            )
+        _positive(f"{what.name}: {extent}", value)
     return Case(whole, dtype or what.dtypes[0], frozenset(flags), maker())
+
+
+def _positive(what: str, value: Any) -> None:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
+        raise ArgumentError(
+            f"{what} is a whole number, 1 or more", code="OC2406", found=repr(value)[:80]
+        )
 
 
 def _floor(what: Operator, case: Case) -> Callable[[dict[str, Any], Resources], float] | None:

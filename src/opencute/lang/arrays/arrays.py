@@ -52,11 +52,12 @@ class Array:
                 "an array has elements", code="OC2226", expected="a numeric class, or a pointer"
             )
         if isinstance(shape, tuple | list) and len(shape) > 1:
-            sizes = tuple(shape)
+            sizes: Any = tuple(shape)
             strides = tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes)))
             layout = make_layout(sizes, stride=strides)
         else:
-            layout = make_layout(shape[0] if isinstance(shape, tuple | list) else shape)
+            extent: Any = shape
+            layout = make_layout(extent[0] if isinstance(extent, tuple | list) else extent)
         if not isinstance(source, type):
             pointer = pointer_of(source, "Array")
             return make_tensor(

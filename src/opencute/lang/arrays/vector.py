@@ -77,7 +77,7 @@ class Vector(TensorSSA):
         layout = make_layout(self.shape)
         index = [0]
         for k, place in enumerate(places):
-            stride = layout.stride[k] if is_tuple(layout.stride) else layout.stride
+            stride: Any = layout.stride[k] if is_tuple(layout.stride) else layout.stride
             index = [base + x * stride for x in place for base in index]
         out = vector.shuffle(self.value, self.value, index)
         shape: Any = tuple(kept) if is_tuple(self.shape) else kept[0]

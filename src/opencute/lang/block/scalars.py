@@ -49,7 +49,7 @@ class ScalarMember:
     def __init__(self, ptr: Pointer) -> None:
         self._ptr = ptr
         self._block = current_block()
-        self._after = self._block.ops[-1] if self._block is not None and self._block.ops else None
+        self._after = _last(self._block)
         self._loc = current_loc()
         self._number: Any = None
 
@@ -120,8 +120,13 @@ class ScalarMember:
     __repr__ = __str__
 
 
-def _last(block: Block) -> Any:
-    return block.ops[-1] if block.ops else None
+def _last(block: Block | None) -> Any:
+    """The last operation, which stays where it is, as do the stores before it."""
+    if block is None or not block.ops:
+        return None
+    if block.held is not None:
+        block.held.read()
+    return block.ops[-1]
 
 
 def _index(block: Block, op: Any) -> int:

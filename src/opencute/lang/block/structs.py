@@ -22,7 +22,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import cute
@@ -236,6 +236,9 @@ def _member(t: Any, base: Pointer, offset: int) -> Any:
     return ScalarMember(_moved(base, offset, t))
 
 
+_Class = TypeVar("_Class", bound=type)
+
+
 class _Member:
     """Something at a pointer, which crosses regions as that pointer."""
 
@@ -265,7 +268,7 @@ def _no_number(name: str) -> Any:
     return refuse
 
 
-def _without_numbers(cls: Any) -> Any:
+def _without_numbers(cls: _Class) -> _Class:
     """Arithmetic on a class is an error that says what to write."""
     for name in NUMBER_OPERATORS:
         setattr(cls, name, _no_number(name))

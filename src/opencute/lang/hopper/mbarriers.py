@@ -144,7 +144,7 @@ def mbarrier_expect_tx(
     ops.mbarrier_tx("expect_tx", place, _number(what, bytes, 0))
 
 
-def _words(sem: str, scope: str) -> dict[str, str]:
+def _words(sem: str, scope: str) -> dict[str, Any]:
     """An order for a scope, nothing for PTX's default."""
     if scope not in ops.MBARRIER_SCOPES:
         raise ArgumentError(

@@ -17,18 +17,19 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute import layout as la
-from opencute.arch.tma import CACHE_HINTS, SMEM_ALIGN
+from opencute.arch.tma import SMEM_ALIGN
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import arith, cute, ptx_warp, scf
 from opencute.dialects.hopper import tensor_maps, tma
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Region, Value
-from opencute.ir.types import I32, I64, IntegerType
+from opencute.ir.types import I32, IntegerType
 from opencute.lang.hopper.byte_counts import note_bytes
 from opencute.lang.hopper.tma_atoms import TmaAtom, tma_atom_of
 from opencute.lang.numbers import Int16, Int32, Numeric, as_numeric
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits, pointer_type
 from opencute.lang.tensors import TracedTensor
+from opencute.lang.tiled.hints import policy_bits
 from opencute.layout import ComposedLayout, Layout, Swizzle, coord_add, make_layout
 from opencute.layout.ints import is_tuple
 
@@ -169,19 +170,12 @@ def cache_policy_of(policy: Any) -> Value | None:
     """A cache policy as an i64: a number that createpolicy made, or a word of CACHE_HINTS.
 
     Raises:
-        TypeMismatchError: there is no such policy.
+        ArgumentError: there is no such policy.
+        TypeMismatchError: it is of no type that policies have.
     """
     if policy is None:
         return None
-    word = str(getattr(policy, "name", policy)).lower() if not isinstance(policy, Numeric) else ""
-    if word in CACHE_HINTS:
-        return arith.constant(CACHE_HINTS[word], I64)
-    if not isinstance(policy, Numeric | int):
-        raise TypeMismatchError(
-            "no such cache policy", code="OC1611", found=repr(policy),
-            expected=f"an Int64, or {', '.join(CACHE_HINTS)}",
-        )  # fmt: skip
-    return narrow(policy, 64)
+    return narrow(policy_bits(policy), 64)
 
 
 def by_one_thread(build: Callable[[], None]) -> None:

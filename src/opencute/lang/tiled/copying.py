@@ -224,8 +224,9 @@ def make_tiled_copy(
     Raises:
         LayoutError: the atom does not divide the layout, or the layout leaves the tile.
     """
-    if not isinstance(atom, CopyAtom):
-        raise TypeMismatchError("not a copy atom", code="OC1237", found=repr(atom))
+    given: Any = atom
+    if not isinstance(given, CopyAtom):
+        raise TypeMismatchError("not a copy atom", code="OC1237", found=repr(given))
     tiler = tuple(tiler_mn) if isinstance(tiler_mn, list) else tiler_mn
     tiler = tiler if isinstance(tiler, tuple) else (tiler,)
     size = la.product(tuple(la.size(t) if isinstance(t, Layout) else t for t in tiler))

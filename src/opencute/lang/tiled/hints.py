@@ -10,14 +10,17 @@ In: keywords such as ``l1c_evict_priority=CacheEvictionPriority.NO_ALLOCATE``. O
 
 from __future__ import annotations
 
+import enum
+import operator
 from dataclasses import replace
 from typing import Any
 
-from opencute.arch.hints import AccessHints, prefetch_bytes
+from opencute.arch.hints import MASK_64, SCOPES, AccessHints, prefetch_bytes
 from opencute.arch.tma import CACHE_HINTS
 from opencute.base.errors import ArgumentError, TypeMismatchError
+from opencute.lang.numbers import Numeric
 
-__all__ = ["HINTS", "check_hints", "hints_of", "with_policy"]
+__all__ = ["HINTS", "check_hints", "hints_of", "policy_bits", "with_policy"]
 
 HINTS = (
     "invariant", "l1c_evict_priority", "l2_prefetch_size", "memory_order", "memory_scope",
@@ -27,6 +30,13 @@ HINTS = (
 
 def _word(x: Any) -> str:
     return "" if x is None else str(getattr(x, "value", x)).lower()
+
+
+def _no_such(what: str, found: Any, expected: str) -> ArgumentError:
+    return ArgumentError(
+        f"hints of an access: no such {what}", code="OC2918", found=repr(found)[:80],
+        expected=expected,
+    )  # fmt: skip
 
 
 def hints_of(
@@ -45,7 +55,11 @@ def hints_of(
     Raises:
         ArgumentError: there is no such access.
     """
+    if invariant not in (True, False):
+        raise _no_such("word for what nobody writes (invariant)", invariant, "True or False")
     order, scope = _word(memory_order), _word(memory_scope)
+    if scope not in ("", *SCOPES):
+        raise _no_such("scope", memory_scope, ", ".join(SCOPES))
     order = "" if order == "weak" else order
     invariant = bool(invariant) or order == "constant"
     order = "" if order == "constant" else order
@@ -66,21 +80,48 @@ def with_policy(hints: AccessHints, policy: Any) -> AccessHints:
     """
     if policy is None:
         return hints
-    word = getattr(policy, "value", policy)
-    bits: Any = CACHE_HINTS.get(word.lower()) if isinstance(word, str) else word
-    if bits is None:
+    bits = policy_bits(policy)
+    if isinstance(bits, Numeric):
+        try:
+            bits = int(bits) & MASK_64
+        except Exception:
+            raise _late(policy) from None
+    return replace(hints, policy=bits)
+
+
+def policy_bits(policy: Any) -> int | Numeric:
+    """The bits of an L2 cache policy, or the Int64 or Uint64 that has them.
+
+    Args:
+        policy: a priority for all lines ("evict_first", ...), the bits that ``createpolicy``
+            makes, or a number that it made.
+
+    Raises:
+        ArgumentError: there is no such policy.
+        TypeMismatchError: it is of no type that policies have.
+    """
+    if isinstance(policy, Numeric) and policy.dtype.width == 64 and policy.dtype.is_integer:
+        return policy
+    known = getattr(policy, "name", None) if isinstance(policy, enum.Enum) else policy
+    bits: Any = CACHE_HINTS.get(known.lower()) if isinstance(known, str) else known
+    if hasattr(bits, "__index__") and not isinstance(bits, bool | Numeric | type):
+        bits = operator.index(bits)
+    if bits is None or (type(bits) is int and not 0 <= bits <= MASK_64):
         raise ArgumentError(
-            "copy: there is no such cache policy", code="OC2240", found=policy,
+            "copy: there is no such cache policy", code="OC2240", found=repr(policy)[:80],
             expected=", ".join(CACHE_HINTS) + ", or 64 bits",
         )  # fmt: skip
-    try:
-        known = int(bits)
-    except Exception:
-        raise TypeMismatchError(
-            "copy: the cache policy of a load, store or cp.async is known at compile time",
-            code="OC1248", found=repr(policy), expected=" or ".join(CACHE_HINTS),
-        ) from None  # fmt: skip
-    return replace(hints, policy=known)
+    if type(bits) is not int:
+        raise _late(policy)
+    return bits
+
+
+def _late(policy: Any) -> TypeMismatchError:
+    return TypeMismatchError(
+        "copy: a cache policy is one of the known ones or a number of 64 bits; that of a load, "
+        "store or cp.async is known at compile time",
+        code="OC1248", found=repr(policy)[:80], expected=" or ".join(CACHE_HINTS),
+    )  # fmt: skip
 
 
 def check_hints(op: Any, record: Any, hints: AccessHints) -> None:

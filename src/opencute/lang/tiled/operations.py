@@ -165,7 +165,7 @@ class _MatrixOp:
     kind = ""
     shape = "8x8x16b"
     transpose: bool
-    num_matrices: int
+    num_matrices: Any
 
     def check(self, counts: str = "1, 2 or 4") -> None:
         """Refuse what no instruction does."""
@@ -324,7 +324,7 @@ class StMatrix16x8x8bOp(_MatrixOp):
 
 
 # ---------------------------------------------------------------- MMAs
-PTX_NAMES = {
+PTX_NAMES: dict[NumericMeta, str] = {
     Float16: "f16", BFloat16: "bf16", TFloat32: "tf32", Float32: "f32", Float64: "f64",
     Int32: "s32", Int8: "s8", Uint8: "u8", Int4: "s4", Uint4: "u4", Float8E4M3FN: "e4m3",
     Float8E5M2: "e5m2",

@@ -17,7 +17,7 @@ After::
 Why: room in registers is set aside once for a kernel, but each turn makes a tensor of its own. If n
 carried pointers may still lead to those of earlier turns, one of n + 1 places is free.
 
-Cost: two walks; kernels without carried pointers are not looked at.
+Cost: two walks; of kernels without carried pointers, one.
 """
 
 from __future__ import annotations
@@ -39,15 +39,11 @@ _ALIGN = 16  # bytes; what a register tensor promises
 
 def fresh(function: Op, target: Target) -> None:
     """Give allocations in loops as many places as carried pointers need."""
-    loops = [op for op in function.walk() if op.name in _LOOPS]
-    if not any(_pointers(b) for op in loops for r in op.regions for b in r.blocks):
-        return
-    inside = {op: None for loop in loops for op in loop.walk() if isinstance(op, AllocaOp)}
-    carried = {op: found for op in inside if (found := _carried(op, function))}
+    allocas = [op for op in function.walk() if op.name == "cute.alloca"]
+    carried = {op: found for op in allocas if (found := _carried(op, function))}
     if not carried:
         return
-    ways = _ways(function)
-    used = {v for o in function.walk() for v in o.operands}
+    ways, used = _ways(function)
     rivals = {op: found for op in carried if (found := _rivals(op, carried[op], ways, used))}
     if not rivals:
         return
@@ -90,10 +86,13 @@ def _rivals(
     return [a for a in carried if a in reached and a in used]
 
 
-def _ways(function: Op) -> dict[Value, list[Value]]:
-    """What each pointer may become: by arithmetic, and by entering and leaving blocks."""
+def _ways(function: Op) -> tuple[dict[Value, list[Value]], set[Value]]:
+    """What each pointer may become, by arithmetic, and by entering and leaving blocks; and all
+    values that are used."""
     ways: dict[Value, list[Value]] = {}
+    used: set[Value] = set()
     for op in function.walk():
+        used.update(op.operands)
         if op.name in ("cute.ptr_add", "cute.recast", "arith.select"):
             pairs = [(v, r) for v in op.operands for r in op.results]
         elif op.name in ("scf.if", *_LOOPS):
@@ -102,7 +101,7 @@ def _ways(function: Op) -> dict[Value, list[Value]]:
             continue
         for source, target in pairs:
             ways.setdefault(source, []).append(target)
-    return ways
+    return ways, used
 
 
 def _flow(op: Op) -> list[tuple[Value, Value]]:

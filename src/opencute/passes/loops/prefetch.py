@@ -84,7 +84,7 @@ class _Plan:
 def _plan(loop: Op) -> _Plan:
     body = loop.regions[0].block
     plan = _Plan()
-    inside = {v: op for op in body.ops for v in op.results}
+    inside: dict[Value, Op] = {v: op for op in body.ops for v in op.results}
     hidden = {o for op in body.ops for o in op.walk()} - set(body.ops)
     for op in (o for top in body.ops for o in top.walk()):
         obstacle = _obstacle(op)
@@ -214,7 +214,7 @@ def _pipelined(op: Op, plan: _Plan, stages: int) -> list[Value]:
         scf.yield_([*ends, *handed[len(plan.loads) :], *later])
     made = scf.for_(lower, upper, step, [*inits, *ahead], region)
     made.attributes.update(op.attributes)
-    return made.results[: len(op.results)]
+    return list(made.results[: len(op.results)])
 
 
 def _loaded(plan: _Plan, body: Block, index: Value) -> list[Value]:

@@ -255,6 +255,7 @@ def _union(a: Live, b: Live) -> Live:
 
 
 # ---------------------------------------------------------------- operations on fragments
+# pyright: reportPrivateUsage=false
 def _layout(op: Op, key: str = "layout") -> LayoutAttr:
     layout = op.attributes[key]
     assert isinstance(layout, LayoutAttr)

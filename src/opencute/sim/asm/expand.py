@@ -255,13 +255,13 @@ class _Expansion:
         after, body = new_block(types)
         with insert_at(body):
             counter: Value = body.args[0]
-            registers.values = {n: v for n, v in zip(names, body.args[1:], strict=True)}
+            registers.values = dict[str, Value](zip(names, body.args[1:], strict=True))
             for k, start in enumerate(order):
                 stop = order[k + 1] if k + 1 < end else len(listing.instructions)
                 counter = self._block(counter, k, listing.instructions[start:stop], number, names)
             scf.yield_([counter, *(registers.get(n) for n in names)])
         loop = scf.while_(inits, types, before, after)
-        registers.values = {n: v for n, v in zip(names, loop.results[1:], strict=True)}
+        registers.values = dict[str, Value](zip(names, loop.results[1:], strict=True))
 
     def _block(
         self,

@@ -28,13 +28,11 @@ from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.sync.access_check import AccessCheck
 from opencute.sim.sync.checker import Checker
-from opencute.sim.sync.clocks import AGENT, AGENTS, FREED, SEEN, key
-from opencute.sim.sync.shadow import FOREIGN, PENDING, READING, TIME, WHO
+from opencute.sim.sync.clocks import AGENT, AGENTS, FREED, SEEN, Clocks, key
+from opencute.sim.sync.shadow import FOREIGN, PENDING, READING, TIME, WHO, first_of_each
 from opencute.sim.values import Array
 
-__all__ = ["Flight", "start"]
-
-_FEW = 16  # different words of the shadow that are looked at one by one
+__all__ = ["Flight", "check_read", "known_words", "read_at_once", "start"]
 
 
 class Flight:
@@ -103,6 +101,42 @@ def start(
     return Flight(checker, agent, verb, check.shadow, check.pieces, op, run, buffer)
 
 
+def known_words(clocks: Clocks, slot: int, words: list[int], kind: int = SEEN) -> bool:
+    """Whether all writers of these words are units that a thread has waited for."""
+    row = clocks.rows[clocks.row[slot]]
+    return all(
+        w == 0
+        or (w & WHO >= AGENTS and w < PENDING and row.knows(clocks, w & WHO, kind) >= w >> TIME)
+        for w in words
+    )
+
+
+def check_read(
+    checker: Checker, op: Op, run: Any, slot: int, buffer: Any, places: Array, width: int,
+    agent: int,
+) -> None:  # fmt: skip
+    """Check what a unit that a thread starts is going to read.
+
+    Raises:
+        RaceError: something is not ordered, or not fenced.
+    """
+    _AgentCheck(checker, "read", op, run, slot, buffer, places, width, agent).check()
+
+
+def read_at_once(
+    checker: Checker, op: Op, lanes: Any, buffer: Any, places: Array, mask: Any, width: int,
+    agent: int,
+) -> Flight | None:  # fmt: skip
+    """Lanes start one unit that reads global memory, for each of them; None: somebody has written
+    there, so each of them has to be checked."""
+    shadow = checker.shadow(buffer)
+    access = SimpleNamespace(op=op, width=width, order=None)
+    check = AccessCheck(checker, lanes, access, "read", buffer, places, mask, shadow, 0)
+    if not check.read_unwritten():
+        return None
+    return Flight(checker, agent, "read", shadow, check.pieces[:0], op, lanes.run, buffer)
+
+
 class _AgentCheck(AccessCheck):
     """The access of a unit, compared with those before on behalf of the thread that starts it."""
 
@@ -141,11 +175,20 @@ class _AgentCheck(AccessCheck):
         if self.shadow.extra:
             self._against_extra()
 
+    def _part(self, block: int) -> tuple[Any, Array]:
+        """As for threads: all is by one."""
+        own = self.slot // self.clocks.threads
+        if block < 0 or self.clocks.blocks == 1 or (self.away is None and block == own):
+            return slice(None), np.array([self.slot])
+        if self.away is None:
+            return slice(0), np.zeros(0, np.int64)
+        return super()._part(block)
+
     def remember(self) -> None:
         """It is under way."""
         shadow, number = self.shadow, self.checker.number(self.access.op)
         if self.verb == "write":
-            shadow.foreign = True
+            shadow.foreign = shadow.has_writers = True
             shadow.writer[self.pieces] = PENDING + FOREIGN + self.agent
             shadow.write_op[self.pieces] = number
         elif shadow.columns:
@@ -167,31 +210,17 @@ class _AgentCheck(AccessCheck):
 
     def _against_writers(self) -> None:
         before = self.shadow.writer.take(self.pieces)
-        few = _first_of_each(before)
+        few = first_of_each(before)
         if few is None:
             self._against_words(before)
             return
         before = before[few]  # what follows depends on nothing but the word and who asks
-        if self._known_units(before.tolist()):
+        if known_words(self.clocks, self.slot, before.tolist(), self.kind):
             return
         every = self.pieces, self.slots
         self.pieces, self.slots = self.pieces[few], self.slots[: few.size]
         self._against_words(before)
         self.pieces, self.slots = every
-
-    def _known_units(self, words: list[int]) -> bool:
-        """Whether all that was written there came from units that the thread has waited for."""
-        clocks = self.clocks
-        row = clocks.rows[clocks.row[self.slot]]
-        return all(
-            w == 0
-            or (
-                w & WHO >= AGENTS
-                and w < PENDING
-                and row.knows(clocks, w & WHO, self.kind) >= w >> TIME
-            )
-            for w in words
-        )
 
     def _against_words(self, before: Array) -> None:
         if self.agent in self.checker.sources and self._same_again(before):
@@ -223,15 +252,3 @@ class _AgentCheck(AccessCheck):
         mine = sources[self.agent]
         others = np.unique(before & WHO).tolist()
         return self.verb == "write" and all(sources.get(w) == mine for w in others)
-
-
-def _first_of_each(words: Array) -> Array | None:
-    """Where each word is first, in order; None if there are many different ones."""
-    found = [0]
-    rest = np.flatnonzero(words != words[0])
-    while rest.size:
-        if len(found) == _FEW:
-            return None
-        found.append(int(rest[0]))
-        rest = rest[words[rest] != words[rest[0]]]
-    return np.array(found)

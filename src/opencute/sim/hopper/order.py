@@ -35,6 +35,7 @@ from opencute.sim.sync.clocks import (
     Clocks,
     Times,
     as_kind,
+    distinct,
     key,
 )
 from opencute.sim.sync.deadlock import describe_slots
@@ -55,7 +56,7 @@ class Birth:
         agent: the number under which others know of it.
         time: when.
         fenced: whether that thread has fenced since.
-        aware: slots of the threads that are known to know of it.
+        aware: which threads (by slot) are known to know of it; empty: nobody.
     """
 
     op: Op
@@ -63,7 +64,7 @@ class Birth:
     agent: int
     time: int
     fenced: bool = False
-    aware: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    aware: Array = field(default_factory=lambda: np.zeros(0, np.bool_))
 
 
 @dataclass(eq=False)
@@ -95,11 +96,12 @@ def gathered(clocks: Clocks, slots: Array) -> Times:
         merge(out, times)
     block = slots // threads
     warps = block * clocks.warps + slots % threads // WARP
-    for warp in np.unique(warps).tolist():
+    for warp in distinct(warps):
         mine = slots[warps == warp]
         b, w = divmod(warp, clocks.warps)
         number = first * clocks.warps + warp
-        if np.unique(mine).size >= group.alive[b, w]:
+        alive = group.alive[b, w]
+        if mine.size >= alive and np.unique(mine).size >= alive:
             merge(out, {key(WARPS, number): now})
         else:
             start = first * threads
@@ -149,7 +151,9 @@ class BarrierOrder:
         Raises:
             RaceError: they do not know that it has been initialised.
         """
-        asked = slots[~np.isin(slots, birth.aware)] if birth.aware.size else slots
+        if not birth.aware.size:
+            birth.aware = np.zeros(self.clocks.floor.size, np.bool_)
+        asked = slots[~birth.aware[slots]]
         if not asked.size:
             return
         n = asked.size
@@ -164,7 +168,7 @@ class BarrierOrder:
                 hint="after mbarrier_init: mbarrier_init_fence(), then sync_threads(), or "
                 "cluster_arrive_relaxed() and cluster_wait() where other blocks use it",
             )  # fmt: skip
-        birth.aware = np.union1d(birth.aware, asked)
+        birth.aware[asked] = True
 
     def bytes_come(self, op: Op, birth: Birth, name: str) -> None:
         """A unit counts bytes on a barrier.

@@ -17,27 +17,53 @@ that is warned of, and no error, where only other warps of a warpgroup have wait
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from opencute.ir.core import Op
+from opencute.sim.hopper.flights import check_read, known_words
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import AGENT, AGENTS, Times, key
+from opencute.sim.sync.clocks import AGENT, AGENTS, Times, distinct, key
 from opencute.sim.sync.group import WARP
+from opencute.sim.sync.shadow import READING, Column, Read
 from opencute.sim.values import Array
 
-__all__ = ["CORE", "know_products", "take_off"]
+__all__ = ["CORE", "ProductRead", "know_products", "take_off"]
 
 _PARTY = 128  # threads of a warpgroup
 CORE = 16  # bytes of a row of a core matrix
 _GROUPS = 4  # of one warp that are told apart while they are under way
+_NAME = "a product of a warpgroup"
+
+
+class ProductRead:
+    """What one warp reads for a product that is under way.
+
+    Args:
+        op: the product.
+        column: the words of its reads.
+        reads: what it reads, in the log of the column.
+        party: the number of the whole product.
+    """
+
+    def __init__(self, op: Op, column: Column, reads: list[Read], party: int) -> None:
+        self.op, self.column, self.reads = op, column, reads
+        self.party = party
+        self.time = 0
+        """When it ended, 0 while it is under way."""
+
+    def land(self, lanes: Lanes, now: int) -> int:
+        """It has ended, if it had not before; returns when."""
+        if not self.time:
+            self.time, column = now, self.column
+            column.ended(self.reads, now)
+            trailing = lanes.run.checker.trailing
+            trailing.reads[column.block, column.who] = (now, self.op, lanes.run)
+        return self.time
 
 
 def take_off(
     op: Op, lanes: Lanes, slots: Array, cores: list[list[Array]], groups: Array
-) -> list[Any]:  # fmt: skip
+) -> list[ProductRead]:  # fmt: skip
     """Warps start to read.
 
     Args:
@@ -45,52 +71,65 @@ def take_off(
         lanes: who starts it.
         slots: the threads of each warp, (warps, 32).
         cores: for each operand and warp, what it reads: runs of 16 bytes by where they begin in
-            the arena, sorted.
+            the arena, sorted; the same array stands for the same places.
         groups: for each warp, the number of the group that the product belongs to.
 
     Returns:
-        The flight of each warp.
+        The reads of each warp.
 
     Raises:
         RaceError: something is not ordered, or not fenced.
     """
     checker, run = lanes.run.checker, lanes.run
-    threads, out = checker.clocks.threads, []
-    for w, own in enumerate(slots):
-        first, name = int(own[0]), "a product of a warpgroup"
-        group = int(groups[w]) % _GROUPS
-        agent = checker.agent(("product", first, group), name)
-        party = first - first % threads % _PARTY
-        checker.parties[agent] = checker.agent(("whole product", party, group), name)
-        whole, unique = run.group.arena.whole, _joined([each[w] for each in cores])
-        out.append(checker.async_read(op, run, own[:1], whole, unique, CORE, agent))
+    clocks, whole = checker.clocks, run.group.arena.whole
+    threads, shadow, number = clocks.threads, checker.shadow(whole), checker.number(op)
+    words: dict[Any, list[int] | None] = {}
+    out: list[ProductRead] = []
+    firsts, groups = slots[:, 0].tolist(), groups.tolist()
+    for w, first in enumerate(firsts):
+        group = groups[w] % _GROUPS
+        agent = checker.agent(("product", first, group), _NAME)
+        party = checker.agent(("whole product", first - first % threads % _PARTY, group), _NAME)
+        checker.parties[agent] = party
+        parts = [each[w] for each in cores]
+        four = tuple(p for each in cores for p in each[w - w % 4 : w - w % 4 + 4])
+        name = tuple(map(id, four))  # those of a warpgroup, as a rule, read what one unit wrote
+        if name not in words:
+            words[name] = shadow.few_writers(name, four, CORE)
+        found = words[name]
+        if found is None or not known_words(clocks, first, found):
+            for part in parts:
+                check_read(checker, op, run, first, whole, part, CORE, agent)
+        column = shadow.column(agent, first // threads, clocks.blocks)
+        reads = [column.reads(part, CORE, READING, number) for part in parts]
+        column.flying += 1
+        out.append(ProductRead(op, column, reads, party))
     return out
 
 
-def know_products(lanes: Lanes, reads: Sequence[tuple[int, Any]]) -> None:
+def know_products(lanes: Lanes, reads: Sequence[tuple[int, ProductRead]]) -> None:
     """Lanes have waited for products.
 
     Args:
         lanes: who.
-        reads: what warps have read for them: the slot of each warp's first thread, and its flight.
+        reads: what warps have read for them: the slot of each warp's first thread, and its reads.
     """
     clocks = lanes.run.checker.clocks
-    slots = lanes.slot.ravel()
-    warps = slots - slots % clocks.threads % WARP
-    times = [(slot, flight.land()) for slot, flight in reads]
-    parties = lanes.run.checker.parties
-    whole: Times = {}
-    for _, flight in reads:
-        name = key(AGENT, parties[flight.agent] - AGENTS)
-        whole[name] = max(whole.get(name, 0), *flight.land().values())
-    for warp in np.unique(warps).tolist():
-        own = [known for slot, known in times if slot == warp]
-        clocks.learn(slots[warps == warp], [*own, whole])
-
-
-def _joined(parts: list[Array]) -> Array:
-    """Sorted places of several operands as one such list."""
-    parts = sorted(parts, key=lambda p: int(p[0]))
-    every = np.concatenate(parts)
-    apart = all(a[-1] < b[0] for a, b in pairwise(parts))
-    return every if apart else np.unique(every)
+    slots, threads = lanes.slot.ravel(), clocks.threads
+    now = clocks.tick()
+    own: dict[int, Times] = {}
+    whole: dict[int, Times] = {}
+    for slot, read in reads:
+        time = read.land(lanes, now)
+        mine = own.setdefault(slot, {})
+        k = key(AGENT, read.column.who - AGENTS)
+        mine[k] = max(mine.get(k, 0), time)
+        all_ = whole.setdefault(slot - slot % threads % _PARTY, {})
+        k = key(AGENT, read.party - AGENTS)
+        all_[k] = max(all_.get(k, 0), time)
+    inner = slots % threads
+    warps = slots - inner % WARP
+    for warp in distinct(warps):
+        party = warp - warp % threads % _PARTY
+        news = [known for known in (own.get(warp), whole.get(party)) if known]
+        clocks.learn(slots[warps == warp], news)

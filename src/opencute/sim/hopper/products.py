@@ -60,8 +60,8 @@ class Operands:
 
     def picked(self, pick: Callable[[Any], Any]) -> Operands:
         """Those of a part of the lanes."""
-        values = map(pick, (self.d, self.a, self.b, self.accumulate))
-        return Operands(*values, tuple(map(pick, self.meta)))
+        meta = tuple(map(pick, self.meta))
+        return Operands(pick(self.d), pick(self.a), pick(self.b), pick(self.accumulate), meta)
 
     def continues(self, first: Operands) -> bool:
         """Whether it does nothing but add to the accumulator of another product."""
@@ -207,9 +207,10 @@ class Products:
         """What the warpgroups of its lanes, of one or more blocks, have read for it."""
         if not self.reads:
             return []
-        pairs = np.stack([self.party(one.lanes).ravel(), one.numbers.ravel()], axis=1)
-        each = np.unique(pairs, axis=0).tolist()
-        return [f for party, number in each for f in self.reads.get((party, number), ())]
+        words = self.party(one.lanes).ravel() << 32 | one.numbers.ravel()
+        words = words[np.append(True, words[1:] != words[:-1])]  # threads come in order
+        names = [(word >> 32, word & 0xFFFFFFFF) for word in sorted(set(words.tolist()))]
+        return [f for name in names for f in self.reads.get(name, ())]
 
     def _split(self, chosen: Callable[[_Started], Array]) -> None:
         """Cut what is chosen for some of its lanes only."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
-from opencute.sim.sync.clocks import AGENTS, FREED, OVER
+from opencute.sim.sync.clocks import AGENTS, FREED, OVER, distinct
 from opencute.sim.sync.group import Group
 from opencute.sim.values import Array
 
@@ -66,8 +66,8 @@ class Trailing:
         if not away.any():
             return
         slots, blocks = slots[away], blocks[away]
-        for pair in np.unique(np.stack([blocks, slots]), axis=1).T.tolist():
-            block, slot = pair
+        for word in np.unique(blocks << 32 | slots).tolist():
+            block, slot = word >> 32, word & 0xFFFFFFFF
             if group.alive[block].sum() == 0:
                 self._fail(op, run, block, slot + first)
             now = self.checker.clocks.now
@@ -81,7 +81,7 @@ class Trailing:
     ) -> None:
         """A unit has used the shared memory of blocks."""
         uses = self.uses if writes else self.reads
-        for block in np.unique(blocks).tolist():
+        for block in distinct(blocks):
             uses[block, agent] = (time, op, run)
 
     def finish(self) -> None:
@@ -105,7 +105,7 @@ class Trailing:
         clocks, threads = self.checker.clocks, self.group.threads
         slots = block * threads + np.arange(threads)
         if who >= AGENTS:
-            rows = np.unique(clocks.row[slots]).tolist()
+            rows = distinct(clocks.row[slots])
             return any(clocks.rows[i].knows(clocks, who, kind) >= time for i in rows)
         known = clocks.knows(slots, np.full(threads, who), np.full(threads, time), kind)
         return bool(known.any())

@@ -36,8 +36,9 @@ from opencute.sim.hopper.product_reads import CORE, take_off
 from opencute.sim.hopper.products import Operands, products_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
+from opencute.sim.numbers.words import WORDS, together
 from opencute.sim.registry import Function, semantics
-from opencute.sim.semantics.sparse import codes_of, expanded
+from opencute.sim.semantics.sparse import check_metadata, codes_of, expanded
 from opencute.sim.semantics.tile_access import TileAccess
 from opencute.sim.semantics.tiled import Warps, matrix_of, numbers_of, registers_of
 from opencute.sim.sync.guards import fences_of
@@ -50,6 +51,7 @@ __all__ = ["Operand"]
 
 _WARPS = 4
 _REMEMBERED = 64  # sets of descriptors that an operand keeps the places of
+_REMEMBERED_PARTS = 4096  # what single warps read of an operand
 _ROWS = ROWS // _WARPS
 _WIDTHS = {mode: width for width, mode in SWIZZLES.items()}
 
@@ -105,13 +107,47 @@ class _Places:
         places: of its elements, not to be written to.
         first: the least of them.
         last: the greatest.
-        cores: of the rows of core matrices, once anybody asked.
     """
 
     places: Array
     first: int
     last: int
-    cores: Array | None = None
+    _words: _Words | None = None
+
+    def words(self, size: int) -> _Words:
+        """How to read elements of a size there."""
+        if self._words is None:
+            index = self.places // size
+            along, across = (together(x, 16 // size) for x in (index, index.swapaxes(1, 2)))
+            turned = across > along
+            index, grain = index.swapaxes(1, 2) if turned else index, max(along, across)
+            words = np.ascontiguousarray(index[..., ::grain] // grain)
+            self._words = _Words(words, grain * size, turned)
+        return self._words
+
+
+@dataclass(eq=False)
+class _Words:
+    """Places of elements as those of words, which lie together along one of the two axes.
+
+    Args:
+        index: of the words, for each warp.
+        size: bytes of each.
+        turned: whether they lie along the first axis.
+    """
+
+    index: Array
+    size: int
+    turned: bool
+
+    def take(self, memory: Any, dtype: np.dtype[Any], first: Array) -> Array:
+        """The elements, for blocks whose memory begins at `first`."""
+        index = self.index
+        if first.any():
+            index = index + (first // self.size)[:, None, None]
+        items = memory.items(dtype if self.size == dtype.itemsize else WORDS[self.size])
+        values = items.take(index).view(dtype)
+        return values.swapaxes(1, 2) if self.turned else values
 
 
 class Operand:
@@ -143,6 +179,7 @@ class Operand:
         units = (tile.fixed[:, None] + np.arange(tile.run)).reshape(-1)
         self.units = units.reshape(self.steps, self.uses).T  # (uses, steps)
         self.known: dict[Any, _Places] = {}
+        self.parts: dict[Any, Array] = {}
 
     def read(
         self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None
@@ -156,11 +193,13 @@ class Operand:
             rows: for each warp, the first of the 16 rows that it looks at; None: it sees all.
         """
         arena = lanes.run.group.arena
-        at = self.places(lanes, blocks, low, rows) // (self.bits // 8)
-        values = arena.raw.view(self.dtype).take(at)
+        known = self._inside(lanes, low, rows)
+        first = blocks * arena.stride
+        values = known.words(self.bits // 8).take(arena.whole, self.dtype, first)
         if arena.whole.clean(False):
             return values, None
         word = np.dtype(f"u{self.bits // 8}")
+        at = (known.places + first[:, None, None]) // (self.bits // 8)
         full = np.ones(word.itemsize, np.bool_).view(word)[0]
         written = arena.written.view(word).take(at) == full
         if written.all():
@@ -174,33 +213,45 @@ class Operand:
         Raises:
             SimulationError: they are not in shared memory.
         """
+        known = self._inside(lanes, low, rows)
+        arena = lanes.run.group.arena
+        return (
+            known.places + (blocks * arena.stride)[:, None, None] if blocks.any() else known.places
+        )
+
+    def _inside(self, lanes: Lanes, low: Array, rows: Array | None) -> _Places:
+        """What is known of places, if they are in shared memory."""
         known = self._known(low, rows)
         arena = lanes.run.group.arena
         if known.first < 0 or known.last + self.bits // 8 > arena.size:
             byte = known.places
             bad = (byte < 0) | (byte + self.bits // 8 > arena.size)
             self._outside(lanes, low, byte + SHARED_BASE, bad)
-        return (
-            known.places + (blocks * arena.stride)[:, None, None] if blocks.any() else known.places
-        )
+        return known
 
     def cores(
         self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None
     ) -> list[Array]:  # fmt: skip
-        """For each warp, the rows of core matrices that it reads: places in the arena, sorted.
+        """For each warp, the rows of core matrices that it reads: places in the arena, sorted; one
+        array for the same places.
 
         Raises:
             SimulationError: they are not in shared memory.
         """
-        out: list[Array] = []
         arena = lanes.run.group.arena
-        for w, block in enumerate(blocks.tolist()):
-            mine = low[w : w + 1], None if rows is None else rows[w : w + 1]
-            self.places(lanes, blocks[w : w + 1] * 0, *mine)
-            known = self._known(*mine)
-            if known.cores is None:
-                known.cores = np.unique(known.places // CORE) * CORE
-            out.append(known.cores + block * arena.stride)
+        lows = low[:, 0].tolist()
+        firsts = [None] * len(lows) if rows is None else rows.tolist()
+        out: list[Array] = []
+        for w, name in enumerate(zip(lows, firsts, blocks.tolist(), strict=True)):
+            key = (*name, arena.size, arena.stride)
+            part = self.parts.get(key)
+            if part is None:
+                if len(self.parts) >= _REMEMBERED_PARTS:
+                    self.parts.clear()
+                mine = low[w : w + 1], None if rows is None else rows[w : w + 1]
+                places = self.places(lanes, blocks[w : w + 1], *mine)
+                part = self.parts[key] = np.unique(places // CORE) * CORE
+            out.append(part)
         return out
 
     def _known(self, low: Array, rows: Array | None) -> _Places:
@@ -314,6 +365,8 @@ class _Product:
         self, lanes: Lanes, d: SimPointer, a: Any, b: Any, accumulate: Any, *meta: Any,
         taints: Any = (),
     ) -> None:  # fmt: skip
+        for taint in taints[4:]:
+            check_metadata(self.op, lanes, taint, self._metadata_threads())
         warps = Warps(self.op, lanes)
         signature = [_of_warps(warps, self.op, b, "the descriptor of B")]
         if isinstance(self.left, Operand):
@@ -385,8 +438,7 @@ class _Product:
         adds = _of_warps(warps, op, accumulate, "whether to accumulate").astype(np.bool_)
         blocks = _of_warps(warps, op, lanes.bid, "their block") - lanes.run.first_block
         starts = self.d.starts(())
-        rows = warps.rows(self.d.access.read(lanes, d, starts))
-        kept = np.where(adds[:, None, None], rows, np.zeros((), rows.dtype))
+        kept = self._kept(lanes, warps, d, adds)
         left, bad_left = self._left(lanes, warps, blocks, products)
         if self.atom.sparse:
             left = expanded(op, left, self._codes(warps, products), self.atom.types[1])
@@ -395,11 +447,13 @@ class _Product:
         inverse = inverse.reshape(-1)
         right, bad_right = self.right.read(lanes, keys[:, 0], keys[:, 1:], None)
         self._tell(lanes, right.size * right.dtype.itemsize)
-        numbers = numbers_of(right, self.atom.types[2])
+        numbers = _numbers(right, self.atom.types[2])
         pairs = [(inverse == i, numbers[i].T) for i in range(keys.shape[0])]
         layout, tile, whole = self.c_layout, (m, n), (left.shape[0], um * m, un * n)
         if self.atom.types[3] == "f16":  # each instruction rounds
-            acc = matrix_of(kept, layout, tile, (um, un))
+            acc = np.zeros(whole, np.float16)
+            if kept is not None:
+                acc = matrix_of(kept, layout, tile, (um, un))
             for first in range(0, left.shape[2], k):
                 part = slice(first, first + k)
                 for mine, other in pairs:
@@ -407,18 +461,23 @@ class _Product:
                     acc[mine] = total.astype(np.float16)
             rows = registers_of(acc, layout, tile, (um, un))
         else:
-            out = np.empty(whole, left.dtype)
-            for mine, other in pairs:
-                part = left if len(pairs) == 1 else left[mine]
-                flat = part.reshape(-1, part.shape[2]) @ other  # one product for all warps
-                out[mine] = flat.reshape(-1, um * m, un * n)
-            rows = _sum(registers_of(out, layout, tile, (um, un)).reshape(kept.shape), kept)
+            out = _products(left, numbers, inverse)
+            rows = registers_of(out, layout, tile, (um, un))
+            rows = rows.reshape(rows.shape[0], 32, -1)
+            rows = _sum(rows, np.zeros((), self.d.access.dtype) if kept is None else kept)
         value = warps.back(rows)
         self.d.access.write(lanes, value, d, starts)
         bad = self._garbage(lanes, d, adds, warps, (bad_left, bad_right, inverse), whole)
         if bad is not None:
             mask = warps.back(registers_of(bad, self.c_layout, (m, n), (um, un)))
             self.d.access.leave(lanes, d, Taint(mask, op), starts)
+
+    def _kept(self, lanes: Lanes, warps: Warps, d: SimPointer, adds: Array) -> Array | None:
+        """What products are added to, (warps, 32, elements); None: nothing."""
+        if not adds.any():
+            return None
+        rows = warps.rows(self.d.access.read(lanes, d, self.d.starts(())))
+        return rows if adds.all() else np.where(adds[:, None, None], rows, rows.dtype.type(0))
 
     def _lows(self, warps: Warps, lows: Sequence[Any], which: str) -> Array:
         """The lower halves of descriptors, (warps, products)."""
@@ -429,15 +488,19 @@ class _Product:
         """The four bits of each run of A, 16 rows of each tile for each warp."""
         um, _, uk = self.uses
         k, width = self.atom.mnk[2], run_of(self.atom.types[1])[1]
-        assert isinstance(self.op.selector, IntAttr)
-        each = 4 // self.atom.selectors
-        threads = tuple(t for t in range(32) if t % 4 // each == self.op.selector.value)
+        threads = self._metadata_threads()
         columns: list[Array] = []
         for one in products:
             words = [warps.rows(warps.lanes.full(np.asarray(w))[..., None]) for w in one.meta]
             codes = [codes_of(w[..., 0], self.e_layout, threads, (_ROWS, k), width) for w in words]
             columns += [np.concatenate(codes[um * s : um * (s + 1)], axis=1) for s in range(uk)]
         return np.concatenate(columns, axis=2)
+
+    def _metadata_threads(self) -> tuple[int, ...]:
+        """The threads of a warp whose metadata counts."""
+        assert isinstance(self.op.selector, IntAttr)
+        each = 4 // self.atom.selectors
+        return tuple(t for t in range(32) if t % 4 // each == self.op.selector.value)
 
     def _left(
         self, lanes: Lanes, warps: Warps, blocks: Array, products: Sequence[Operands]
@@ -450,7 +513,7 @@ class _Product:
             warp = _of_warps(warps, self.op, np.asarray(lanes.tid) // 32, "their warp")
             values, bad = self.left.read(lanes, blocks, low, warp % _WARPS)
             self._tell(lanes, values.size * values.dtype.itemsize)
-            return numbers_of(values, type), bad
+            return _numbers(values, type), bad
         starts = self.left.starts(())
         parts: list[Array] = []
         masks: list[Array] = []
@@ -488,6 +551,29 @@ class _Product:
     def _tell(self, lanes: Lanes, size: int) -> None:
         """Count what is read of shared memory."""
         lanes.run.count("read", "smem", size // 16, 16, 16)
+
+
+def _numbers(values: Array, type: str) -> Array:
+    """As `numbers_of`, of matrices whose rows or columns are contiguous."""
+    if values.flags.c_contiguous:
+        return numbers_of(values, type)
+    return numbers_of(values.swapaxes(1, 2), type).swapaxes(1, 2)
+
+
+def _products(left: Array, right: Array, which: Array) -> Array:
+    """For each warp the product of its rows and the transposed of one of the matrices."""
+    warps, rows, k = left.shape
+    each = warps // right.shape[0]
+    if warps % right.shape[0] == 0 and (which == np.arange(warps) // each).all():
+        # One product for all warps that see one B.
+        out = left.reshape(right.shape[0], each * rows, k) @ right.swapaxes(1, 2)
+        return out.reshape(warps, rows, -1)
+    out = np.empty((warps, rows, right.shape[1]), left.dtype)
+    for i in range(right.shape[0]):
+        mine = which == i
+        part = left[mine].reshape(-1, k) @ right[i].T
+        out[mine] = part.reshape(-1, rows, right.shape[1])
+    return out
 
 
 def _sum(products: Array, kept: Array) -> Array:

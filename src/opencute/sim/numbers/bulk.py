@@ -18,6 +18,7 @@ time in which the native helpers are compiled.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -60,12 +61,20 @@ def is_large(*values: Any) -> bool:
 
 
 def to_f32(value: Any) -> Any:
-    """An f16 or bf16 value (or array) as f32."""
+    """An f16, bf16 or narrower value (or array) as f32."""
     if type(value) is not np.ndarray:
         return np.float32(value)
+    if value.dtype.itemsize == 1 and value.size > 256 and value.dtype.kind not in "iub":
+        return _table(value.dtype).take(value.view(np.uint8))
     if value.dtype == F16 and is_large(value):
         return helpers.f16_to_f32(value)
     return value.astype(np.float32)
+
+
+@lru_cache(maxsize=16)
+def _table(dtype: np.dtype[Any]) -> Array:
+    """All values of a type of eight bits as f32."""
+    return np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
 
 
 def from_f32(value: Any, dtype: np.dtype[Any]) -> Any:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from opencute.sim.fused.products import fma as fused_fma
 from opencute.sim.numbers.bulk import from_f32, to_f32
 from opencute.sim.values import Array
 
@@ -79,6 +80,10 @@ def fma(a: Any, b: Any, c: Any, dtype: np.dtype[Any]) -> Array:
     a, b, c = (np.asarray(v, dtype) for v in (a, b, c))
     if dtype == np.float64:
         return _fma64(a, b, c)
+    if dtype == np.float32:
+        out = fused_fma(a, b, c)
+        if out is not None:
+            return out
     wide = [v.astype(np.float64) for v in (a, b, c)]
     # At most 24 + 24 bits: the product is exact in 53, and its exponent fits.
     product = wide[0] * wide[1]

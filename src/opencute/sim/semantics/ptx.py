@@ -244,12 +244,12 @@ def bar_red(op: Op) -> Function:
 @semantics("ptx.fence", lanes=True)
 def fence(op: Op) -> Function:
     """Order this thread's accesses; in lock step they already are, so only the checker cares."""
-    scope = op.attributes["scope"]
-    assert isinstance(scope, StringAttr)
+    scope, sem = op.attributes["scope"], op.attributes["sem"]
+    assert isinstance(scope, StringAttr) and isinstance(sem, StringAttr)
 
     def run(lanes: Lanes) -> None:
         if lanes.run.checker is not None:
-            lanes.run.checker.fence(lanes, scope.value)
+            lanes.run.checker.fence(lanes, scope.value, sem.value)
 
     return run
 

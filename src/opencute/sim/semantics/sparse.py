@@ -30,9 +30,11 @@ from opencute.sim.semantics.tiled import (
     registers_of,
     sum_of_products,
 )
+from opencute.sim.sync.group import WARP
+from opencute.sim.taint import Taint, report
 from opencute.sim.values import Array
 
-__all__ = ["codes_of", "expanded"]
+__all__ = ["check_metadata", "codes_of", "expanded"]
 
 
 @lru_cache(maxsize=256)
@@ -98,13 +100,27 @@ def _multiply(op: MmaSparseOp, atom: SparseMmaAtom, rows: list[Array], words: Ar
     return registers_of(out.astype(rows[2].dtype, copy=False), atom.c, (m, n), (1, 1))
 
 
-@semantics("ptx.mma_sp", lanes=True, taint=lambda op: _taint)
+def check_metadata(op: Op, lanes: Lanes, taint: Taint | None, threads: tuple[int, ...]) -> None:
+    """Report metadata that nothing wrote, of the threads of a warp whose metadata counts."""
+    if taint is not None:
+        counts = np.isin(np.asarray(lanes.tid) % WARP, threads)
+        mask = taint.mask if taint.mask.ndim == 2 else taint.mask.any(axis=2)
+        report(lanes, Taint(mask & counts, taint.origin), op, "the metadata of a sparse product")
+
+
+@semantics("ptx.mma_sp", lanes=True, taint="memory")
 def mma_sparse(op: Op) -> Function:
     """One matrix instruction of a warp with a sparse A."""
     assert isinstance(op, MmaSparseOp)
     atom = sparse_mma_atom(op.atom.value)
 
-    def run(lanes: Lanes, a: Any, b: Any, c: Any, e: Any) -> Any:
+    threads = atom.contributors(op.selector.value)
+
+    def run(
+        lanes: Lanes, a: Any, b: Any, c: Any, e: Any,
+        taints: tuple[Taint | None, ...] = (None,) * 4, track: bool = False,
+    ) -> Any:  # fmt: skip
+        check_metadata(op, lanes, taints[3], threads)
         warps = Warps(op, lanes)
         rows = [
             elements_of(warps.rows(v), t) for v, t in zip((a, b, c), atom.types[1:], strict=True)
@@ -112,10 +128,15 @@ def mma_sparse(op: Op) -> Function:
         out = _multiply(op, atom, rows, warps.rows(lanes.full(np.asarray(e))[..., None]))
         if out.dtype.itemsize < 4:
             out = np.ascontiguousarray(out).view(np.int32)
-        return warps.back(out)
+        value = warps.back(out)
+        return (value, _taint(*taints[:3])) if track else value
 
     return run
 
 
-def _taint(*masks: Any) -> Any:
-    return mma_taint(*(m if m.ndim == 3 else m[..., None] for m in masks))
+def _taint(*taints: Taint | None) -> Taint | None:
+    known = [t for t in taints if t is not None]
+    if not known:
+        return None
+    masks = [t.mask if t.mask.ndim == 3 else t.mask[..., None] for t in known]
+    return Taint(mma_taint(*masks), known[0].origin)

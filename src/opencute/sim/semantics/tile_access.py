@@ -65,7 +65,8 @@ class TileAccess:
         self._inner = inner
         self._fixed: Any = None
         if self.tile.fixed is not None and not self.single:
-            self._fixed = self._spread(self.tile.fixed)
+            self._fixed = self._spread(self.tile.fixed).copy()
+            self._fixed.flags.writeable = False  # accesses remember what they know of it
 
     def _spread(self, starts: Any) -> Any:
         """Byte offsets of the runs of an access, from the starts of the tile's runs."""

@@ -26,10 +26,12 @@ from opencute.dialects.ptx_matrix import LdMatrixOp, MmaOp, StMatrixOp
 from opencute.dialects.tiled import GemmOp, extents
 from opencute.ir.core import Op
 from opencute.layout import Layout
+from opencute.sim.fused.products import outer as fused_outer
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.numbers.bulk import to_f32
 from opencute.sim.numbers.exact import fma as exact_fma
+from opencute.sim.numbers.words import WORDS, together
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.tile_access import TileAccess, tile_pointer
 from opencute.sim.sync.async_copies import copies_of
@@ -234,7 +236,7 @@ def ldmatrix(op: Op) -> Function:
         garbage = access.garbage(lanes, ptr)
         if garbage is None:
             return value, None
-        mask = lanes.full(garbage.mask)
+        mask: Any = lanes.full(garbage.mask)
         if unit < 32:
             parts = np.repeat(mask, 32 // unit, axis=2)
             parts = unpacked(parts, atom.unpack) if atom.unpack else parts
@@ -370,18 +372,35 @@ def _to_registers(layout: Layout, shape: tuple[int, int], uses: tuple[int, int])
     return (row * (second * shape[1]) + column).reshape(WARP, -1)
 
 
+@lru_cache(maxsize=512)
+def _words_from(make: Any, layout: Layout, shape: tuple[int, int], uses: tuple[int, int],
+                grain: int) -> tuple[int, Array]:  # fmt: skip
+    """What `make` gives, as words of up to so many elements that stay together."""
+    index = make(layout, shape, uses)
+    grain = together(index, grain)
+    return grain, np.ascontiguousarray(index[..., ::grain] // grain)
+
+
+def _taken(values: Array, make: Any, *tile: Any) -> Array:
+    """For each warp the elements that `make` names, several at once where they stay together."""
+    flat, dtype = values.reshape(values.shape[0], -1), values.dtype
+    grain, index = _words_from(make, *tile, max(8 // dtype.itemsize, 1))
+    if grain == 1:
+        return flat.take(index, axis=1)
+    words = np.ascontiguousarray(flat).view(WORDS[dtype.itemsize * grain])
+    return words.take(index, axis=1).view(dtype)
+
+
 def matrix_of(rows: Array, layout: Layout, shape: tuple[int, int], uses: tuple[int, int]) -> Array:
     """Registers as matrices: (warps, uses[0] * shape[0], uses[1] * shape[1])."""
-    flat = rows.reshape(rows.shape[0], -1)
-    return flat.take(_from_registers(layout, shape, uses), axis=1)
+    return _taken(rows, _from_registers, layout, shape, uses)
 
 
 def registers_of(
     matrix: Array, layout: Layout, shape: tuple[int, int], uses: tuple[int, int]
 ) -> Array:
     """The inverse of `matrix_of`: (warps, 32, values)."""
-    flat = matrix.reshape(matrix.shape[0], -1)
-    return flat.take(_to_registers(layout, shape, uses), axis=1)
+    return _taken(matrix, _to_registers, layout, shape, uses)
 
 
 def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, int]) -> Array:
@@ -389,8 +408,8 @@ def multiply(atom: MmaAtom, a: Array, b: Array, c: Array, uses: tuple[int, int, 
     m, n, k = atom.mnk
     um, un, uk = uses
     _, ta, tb, tc = atom.types
-    left = matrix_of(numbers_of(a, ta), atom.a, (m, k), (um, uk))
-    right = matrix_of(numbers_of(b, tb), atom.b, (n, k), (un, uk)).swapaxes(1, 2)
+    left = numbers_of(matrix_of(a, atom.a, (m, k), (um, uk)), ta)
+    right = numbers_of(matrix_of(b, atom.b, (n, k), (un, uk)), tb).swapaxes(1, 2)
     if tc == "f16":  # each instruction rounds
         out = sum_of_products(left, right, matrix_of(c, atom.c, (m, n), (um, un)), tc, k)
         return registers_of(out, atom.c, (m, n), (um, un))
@@ -422,12 +441,14 @@ def _spread(
     """Which registers of the result depend on garbage; masks are rows of A, B and C."""
     m, n, k = atom.mnk
     um, un, uk = uses
-    out = np.zeros((warps, um * m, un * n), np.bool_)
+    out: Array = np.zeros((warps, um * m, un * n), np.bool_)
     a, b, c = masks
     if a is not None:
-        out |= matrix_of(a, atom.a, (m, k), (um, uk)).any(axis=2)[:, :, None]
+        rows: Array = np.any(matrix_of(a, atom.a, (m, k), (um, uk)), axis=2)
+        out |= rows[:, :, None]
     if b is not None:
-        out |= matrix_of(b, atom.b, (n, k), (un, uk)).any(axis=2)[:, None, :]
+        columns: Array = np.any(matrix_of(b, atom.b, (n, k), (un, uk)), axis=2)
+        out |= columns[:, None, :]
     if c is not None:
         out |= matrix_of(c, atom.c, (m, n), (um, un))
     return registers_of(out, atom.c, (m, n), (um, un))
@@ -483,12 +504,7 @@ class _Gemm:
     def _single(self, lanes: Lanes, values: Any, garbage: Any) -> tuple[Array, Taint | None]:
         m, n, k = self.uses
         a, b, c = values
-        acc = c.reshape(*c.shape[:2], n, m)
-        left = a.reshape(*a.shape[:2], k, 1, m)
-        right = b.reshape(*b.shape[:2], k, n, 1)
-        for step in range(k):
-            acc = exact_fma(left[:, :, step], right[:, :, step], acc, c.dtype)
-        out = acc.reshape(*acc.shape[:2], m * n)
+        out = _outer(lanes, (a, b, c), self.uses)
         found = [g for g in garbage if g is not None]
         if not found:
             return out, None
@@ -503,6 +519,23 @@ class _Gemm:
             g = np.broadcast_to(garbage[2].mask, (*garbage[2].mask.shape[:2], m * n))
             mask = mask | g.reshape(*g.shape[:2], n, m)
         return out, Taint(mask.reshape(*mask.shape[:2], m * n), found[0].origin)
+
+
+def _outer(lanes: Lanes, values: tuple[Array, ...], uses: tuple[int, int, int]) -> Array:
+    """Products of one thread, of vectors of m and of n elements, k times."""
+    (m, n, k), (a, b, c) = uses, values
+    if c.dtype == np.float32:
+        sizes = (k, m), (k, n), (n, m)
+        tiles = [lanes.full(v).reshape(lanes.n, *s) for v, s in zip(values, sizes, strict=True)]
+        out = fused_outer(*tiles)
+        if out is not None:
+            return out.reshape(lanes.P, lanes.Q, m * n)
+    acc = c.reshape(*c.shape[:2], n, m)
+    left = a.reshape(*a.shape[:2], k, 1, m)
+    right = b.reshape(*b.shape[:2], k, n, 1)
+    for step in range(k):
+        acc = exact_fma(left[:, :, step], right[:, :, step], acc, c.dtype)
+    return np.ascontiguousarray(acc).reshape(*acc.shape[:2], m * n)
 
 
 # ---------------------------------------------------------------------- one instruction

@@ -13,6 +13,7 @@ an error that names both lines, if nothing orders the two; the shadow with this 
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -20,8 +21,9 @@ import numpy as np
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.faults import byte_name
+from opencute.sim.fused.shadows import FEWEST, Walk
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, OVER, SEEN
+from opencute.sim.sync.clocks import AGENTS, ELECTIONS, FREED, OVER, SEEN, distinct
 from opencute.sim.sync.group import WARP
 from opencute.sim.sync.shadow import (
     EVERYBODY,
@@ -65,8 +67,6 @@ class AccessCheck:
     Arrays have one element for each piece that is touched, flat: the piece, and who touches it.
     """
 
-    span: slice | None = None
-    """The pieces, if they follow each other; then each is touched once."""
     kind: int
     """The weakest knowledge that is enough of what the block itself, or units, did before."""
     blocks: Array | None = None
@@ -80,20 +80,33 @@ class AccessCheck:
         self.lanes, self.access, self.verb, self.buffer = lanes, access, verb, buffer
         self.shadow, self.strength = shadow, strength
         self.kind = OVER if verb in ("write", "begin") else SEEN
-        offsets = offsets if offsets.ndim == 3 else offsets[..., None]
-        pieces = shadow.pieces(offsets, access.width)
-        slots = lanes.slot[..., None, None]
-        shape = (lanes.P, lanes.Q, *pieces.shape[2:])
-        self.shape = (lanes.P, lanes.Q, *offsets.shape[2:])
-        if mask is not None:
-            self.pieces = np.broadcast_to(pieces, shape)[mask].reshape(-1)
-            self.slots = np.broadcast_to(slots, shape)[mask].reshape(-1)
-        else:
-            self.pieces = np.broadcast_to(pieces, shape).reshape(-1)
-            self.slots = np.broadcast_to(slots, shape).reshape(-1)
+        self.offsets = offsets if offsets.ndim == 3 else offsets[..., None]
+        self.mask = mask
+        shadow.fit(self.offsets, access.width)
+        self.shape = (lanes.P, lanes.Q, *self.offsets.shape[2:])
+        if mask is None:
             self.blocks = lanes.bid if type(lanes.bid) is np.ndarray else np.array([lanes.bid])
-        self.span = _span(self.pieces)
         self._begin()
+
+    @cached_property
+    def pieces(self) -> Array:
+        """The pieces that are touched."""
+        pieces = self.shadow.pieces(self.offsets, self.access.width)
+        every = np.broadcast_to(pieces, (*self.shape, pieces.shape[3]))
+        return every.reshape(-1) if self.mask is None else every[self.mask].reshape(-1)
+
+    @cached_property
+    def slots(self) -> Array:
+        """For each of them, who touches it."""
+        count = self.access.width >> self.shadow.shift
+        slots = self.lanes.slot[..., None, None]
+        every = np.broadcast_to(slots, (*self.shape, count))
+        return every.reshape(-1) if self.mask is None else every[self.mask].reshape(-1)
+
+    @cached_property
+    def span(self) -> slice | None:
+        """The pieces, if they follow each other; then each is touched once."""
+        return _span(self.pieces)
 
     def _begin(self) -> None:
         self.first = self.clocks.first_block * self.clocks.threads
@@ -134,7 +147,9 @@ class AccessCheck:
 
     def run(self) -> None:
         """Check, then remember."""
-        if self.pieces.size == 0:
+        if self.offsets.size == 0 or (self.mask is not None and not self.mask.any()):
+            return
+        if self.away is None and self._walked():
             return
         shared = self.shadow.columns > 0
         self._against_writers()
@@ -146,6 +161,102 @@ class AccessCheck:
             self._against_extra()
         self._remember_writers()
 
+    def _walked(self) -> bool:
+        """Let native loops do it, as far as no more than a look at each word is needed."""
+        shadow, shared = self.shadow, self.shadow.columns > 0
+        if self.verb == "update" or (not shared and self.strength):
+            return False
+        if self.verb == "read" and not shared and self.clocks.row.any():
+            return False  # readers may know each other in more ways
+        if self.lanes.n * self.offsets.shape[2] * (self.access.width >> shadow.shift) < FEWEST:
+            return False
+        offsets, (slots, inner, blocks) = self.offsets, self._who()
+        if self.mask is not None:
+            offsets = np.broadcast_to(offsets, self.shape)[self.mask]
+            slots, inner, blocks = (
+                np.broadcast_to(x[..., None], self.shape)[self.mask] for x in (slots, inner, blocks)
+            )
+        walk = Walk(offsets, slots, inner, blocks, self.access.width, shadow.shift)
+        if not walk.worth:
+            return False
+        if self.verb == "read":
+            (self._walk_read if shared else self._walk_read_global)(walk)
+            return True
+        if shared:
+            self._walk_against(walk)
+        elif shadow.has_writers or shadow.has_readers:
+            clocks = self.clocks
+            if walk.look_global(
+                shadow.writer, shadow.reader, clocks.floor, self.first, clocks.threads, False
+            ):
+                self._against_writers()
+                self._against_readers()
+        shadow.has_writers = True
+        word = PENDING if self.verb == "begin" else self.time + (self.strength << STRENGTH)
+        number = self.checker.number(self.access.op)
+        if walk.write(shadow.writer, shadow.write_op, self.first, word, number):
+            self._remember_writers()
+        return True
+
+    def _walk_against(self, walk: Walk) -> None:
+        """Compare writes to shared memory with all that was there before."""
+        shadow = self.shadow
+        if shadow.has_writers or shadow.has_readers:
+            most, bits, last = walk.look(shadow.writer, shadow.last_read)
+            if not self._known_to_all(most, bits):
+                self._against_writers()
+            if last >= (self.floor + 1) << 32:
+                self._against_readers_of_shared()
+        if shadow.extra:
+            self._against_extra()
+
+    def _who(self) -> tuple[Array, Array, Array]:
+        """Of the lanes: their numbers, those within their blocks, and the blocks' in the launch."""
+        known = self.lanes.cache.get("who")
+        if known is None:
+            slots = np.ascontiguousarray(self.lanes.slot)
+            block, inner = np.divmod(slots, self.clocks.threads)
+            known = slots, inner, block + self.clocks.first_block
+            self.lanes.cache["who"] = known
+        return known
+
+    def _walk_read(self, walk: Walk) -> None:
+        shadow, now = self.shadow, self.clocks.now
+        shadow.has_readers = True
+        word = (now << 8) + (self.strength << 6)
+        stamp = (now << 32) + self.checker.number(self.access.op)
+        most, bits = walk.read_shared(shadow.writer, shadow.last_read, shadow.reader, word, stamp)
+        if not self._known_to_all(most, bits):
+            self._against_writers()
+
+    def _walk_read_global(self, walk: Walk) -> None:
+        shadow, clocks = self.shadow, self.clocks
+        floor, first, threads = clocks.floor, self.first, clocks.threads
+        if shadow.has_writers and walk.look_global(
+            shadow.writer, shadow.reader, floor, first, threads, True
+        ):
+            self._against_writers()
+        shadow.has_readers = True
+        number = self.checker.number(self.access.op)
+        walk.read_global(
+            shadow.last_read, shadow.reader[0], floor, first, threads, self.time, 0, number
+        )
+        self._note_blocks()
+
+    def _known_to_all(self, most: int, bits: int) -> bool:
+        """Whether all lanes know of these writers of shared memory, by the block's barriers."""
+        return most == 0 or (
+            most < (self.floor + 1) << TIME and not (self.shadow.foreign and bits & FOREIGN)
+        )
+
+    def read_unwritten(self) -> bool:
+        """Remember a read of global memory, if nobody has written there; tells whether."""
+        if self.pieces.size:
+            if self.shadow.has_writers and self._words(self.shadow.writer).any():
+                return False
+            self._remember_readers()
+        return True
+
     # ------------------------------------------------------------------ writers
     def _mine(self) -> Array:
         mine = self.slots + (self.first + self.time + (self.strength << STRENGTH))
@@ -155,6 +266,8 @@ class AccessCheck:
         return mine
 
     def _against_writers(self) -> None:
+        if not self.shadow.has_writers:
+            return
         before = self._words(self.shadow.writer)
         same_block = self.shadow.columns > 0 or self.clocks.blocks == 1
         most = int(before.max())
@@ -209,6 +322,7 @@ class AccessCheck:
 
     def _remember_writers(self) -> None:
         shadow = self.shadow
+        shadow.has_writers = True
         mine = self._mine()
         if self.verb == "begin":
             mine = (mine & ~PENDING) | PENDING
@@ -264,6 +378,7 @@ class AccessCheck:
             self._remember_far_readers()
             return
         shadow, threads = self.shadow, self.clocks.threads
+        shadow.has_readers = True
         inner = self.slots % threads if self.clocks.blocks > 1 else self.slots
         at = (inner >> 5) * shadow.writer.size
         at += self.pieces
@@ -283,7 +398,7 @@ class AccessCheck:
         shadow, clocks = self.shadow, self.clocks
         warps = self.slots // clocks.threads * clocks.warps + self.slots % clocks.threads // WARP
         number = self.checker.number(self.access.op)
-        for warp in np.unique(warps).tolist():
+        for warp in distinct(warps):
             mine = warps == warp
             block, inner = divmod(warp, clocks.warps)
             base = block * clocks.threads + inner * WARP
@@ -297,25 +412,23 @@ class AccessCheck:
 
     def _against_extra(self) -> None:
         """Readers that are no threads of the block: those of other blocks, and agents."""
-        parts: dict[int, tuple[Any, Array]] = {}
-        for column in self.shadow.extra.values():
-            part = parts.get(column.block)
-            if part is None:
-                part = parts[column.block] = self._part(column.block)
-            at, each = part
-            if each.size == 0 or (
-                column.who >= AGENTS and not column.flying and self._all_know(each, column)
-            ):
+        for block, columns in self.shadow.by_block.items():
+            at, each = self._part(block)
+            if not each.size:
                 continue
-            self._against_column(column, at)
+            pieces, shift = self.pieces[at], self.shadow.shift
+            reach = int(pieces.min()) << shift, (int(pieces.max()) + 1) << shift
+            for column in list(columns.values()):
+                if not (column.who >= AGENTS and self._over(reach, each, column)):
+                    self._against_column(column, at)
 
     def _part(self, block: int) -> tuple[Any, Array]:
         """What of the access is in one block's memory, and by whom; -1: all of it."""
         if block < 0 or self.clocks.blocks == 1:
-            return slice(None), np.unique(self.slots)
+            return slice(None), np.array(distinct(self.slots))
         home = self.slots // self.clocks.threads if self.away is None else self._home()
         at = np.flatnonzero(home == block)
-        return at, np.unique(self.slots[at])
+        return at, np.array(distinct(self.slots[at]), np.int64)
 
     def _against_column(self, column: Column, part: Any) -> None:
         clocks, pieces, slots = self.clocks, self.pieces[part], self.slots[part]
@@ -354,9 +467,25 @@ class AccessCheck:
         else:
             self._race(i, int(who[first]), "read", op)
 
+    def _over(self, reach: tuple[int, int], slots: Array, column: Column) -> bool:
+        """Whether threads are known to know all that a unit has read of some bytes."""
+        if not column.flying and self._all_know(slots, column):
+            return True
+        words = column.untouched(*reach)
+        return words is not None and all(
+            w < READING and self.clocks.all_know(slots, column.who, w >> 8, self.kind)
+            for w in words
+        )
+
     def _all_know(self, slots: Array, column: Column) -> bool:
         """Whether threads know all that a unit has read."""
         aware = column.known_by(self.clocks.floor.size, self.kind)
+        if slots.size == 1:
+            slot, clocks = int(slots[0]), self.clocks
+            if not aware[slot]:
+                row = clocks.rows[clocks.row[slot]]
+                aware[slot] = row.knows(clocks, column.who, self.kind) >= column.latest
+            return bool(aware[slot])
         if aware[slots].all():
             return True
         known = self.clocks.all_know(slots, column.who, column.latest, self.kind)
@@ -365,6 +494,8 @@ class AccessCheck:
 
     def _against_readers_of_shared(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
+        if not shadow.has_readers:
+            return
         floor = self.floor if self.away is None else 0
         at = np.flatnonzero(self._words(shadow.last_read) >= (floor + 1) << 32)
         if at.size == 0:
@@ -431,13 +562,18 @@ class AccessCheck:
     # ------------------------------------------------------------------ readers of global memory
     def _remember_readers(self) -> None:
         shadow = self.shadow
+        shadow.has_readers = True
         before, mine = self._words(shadow.reader[0]), self._mine()
         self._remember_beside(before, mine)
         self._set(shadow.last_read, self.checker.number(self.access.op))
+        self._note_blocks()
+
+    def _note_blocks(self) -> None:
+        """Which blocks have read global memory."""
         if self.blocks is None or self.clocks.blocks == 1:
             block = self.slots if self.clocks.blocks > 1 else self.slots[:1]
             self.blocks = (block + self.first) // self.clocks.threads
-        shadow.blocks.update(np.unique(self.blocks).tolist())
+        self.shadow.blocks.update(distinct(np.ravel(self.blocks)))
 
     def _remember_beside(self, before: Array, mine: Array) -> None:
         """Readers of what others have read before, or read now."""
@@ -479,6 +615,8 @@ class AccessCheck:
 
     def _against_readers(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
+        if not shadow.has_readers:
+            return
         before = self._words(shadow.reader[0])
         if not before.any():
             return
@@ -596,7 +734,16 @@ class AccessCheck:
         )  # fmt: skip
 
     def _others_waited(self, i: int, op: Op) -> None:
-        """A warp's part of a product has ended, as only another warp has waited for."""
+        """A warp's part of a product has ended, as only another warp has waited for.
+
+        Why this only warns (PTX ISA, "wgmma.commit_group", "wgmma.wait_group"): a wait is for what
+        the executing threads have committed, and a group takes what the executing warp has started,
+        so that a warp is sure of its own part only; but there is one group for a warpgroup, and one
+        instruction for its four warps, so that the whole of it may be meant. Published libraries
+        let one thread of a warpgroup free a tile after its own wait, and GPUs show no difference.
+        A kernel without the warning is right by either reading: each warp arrives, or the
+        warpgroup meets before one thread does.
+        """
         told = (id(self.access.op), id(op))
         if told in self.checker.told:
             return

@@ -170,9 +170,9 @@ class Checker:
             clocks.learn(slots, [{key(AGENT, ELECTIONS + first): now}])
             self.elections += 1
 
-    def fence(self, lanes: Lanes, scope: str) -> None:
+    def fence(self, lanes: Lanes, scope: str, sem: str = "acq_rel") -> None:
         """Threads have made visible what they did, and may rely on what they saw."""
-        self.fences.fence(lanes, reach(scope))
+        self.fences.fence(lanes, reach(scope), sem == "sc")
 
     def proxy_fence(self, lanes: Lanes) -> None:
         """Threads let hardware units see what they did, and what they know."""

@@ -35,7 +35,7 @@ from opencute.sim.values import Array
 
 __all__ = [
     "AGENT", "AGENTS", "BLOCK", "ELECTIONS", "FREED", "OVER", "SEEN", "THREAD", "WARPS",
-    "Clocks", "Row", "Times", "as_kind", "key",
+    "Clocks", "Row", "Times", "as_kind", "distinct", "key",
 ]  # fmt: skip
 
 Times = dict[int, int]
@@ -87,6 +87,8 @@ class Row:
         get, kinds = self.times.get, self.kinds
         out: Times | None = None
         for other in others:
+            if other is self.times:
+                continue
             for k, t in other.items():
                 if t > get(k, 0):
                     kind = k >> _KIND & 3
@@ -138,7 +140,10 @@ class Row:
     def knows(self, clocks: Clocks, thread: int, kind: int = SEEN) -> int:
         """The time up to which any thread of the launch, or an agent, is known."""
         if thread >= AGENTS:
-            names = ((thread - AGENTS) << _NUMBER | AGENT,)
+            name = (thread - AGENTS) << _NUMBER | AGENT
+            if kind == SEEN or self.kinds == SEEN:
+                return self.times.get(name, 0)
+            names = (name,)
         else:
             block, inner = divmod(thread, clocks.threads)
             warp = block * clocks.warps + inner // WARP
@@ -150,12 +155,14 @@ class Row:
         return known
 
 
-def _different(rows: Array) -> list[int]:
-    """The numbers of some rows, each once, in order."""
-    first = rows[0]
-    if (rows == first).all():
+def distinct(numbers: Array) -> list[int]:
+    """Small numbers, none below zero, each once, in order."""
+    if numbers.size < 2:
+        return numbers.tolist()
+    first = numbers[0]
+    if (numbers == first).all():
         return [int(first)]
-    return np.flatnonzero(np.bincount(rows)).tolist()
+    return np.flatnonzero(np.bincount(numbers)).tolist()
 
 
 NOTHING = Row({})
@@ -204,16 +211,21 @@ class Clocks:
         """Threads come to know more."""
         self._tidy()
         ids = self.row[slots]
-        for i in np.unique(ids).tolist():
+        self.version += 1
+        if ids.size and (ids == ids[0]).all():
+            row = self.rows[ids[0]].merged(news)
+            if row is not self.rows[ids[0]]:
+                self.row[slots] = self.add_row(row)
+            return
+        for i in distinct(ids):
             row = self.rows[i].merged(news)
             if row is not self.rows[i]:
                 self.row[slots[ids == i]] = self.add_row(row)
                 ids = np.where(ids == i, -1, ids)
-        self.version += 1
 
     def rows_of(self, slots: Array) -> list[Times]:
         """What threads know beyond their floors."""
-        return [self.rows[i].times for i in np.unique(self.row[slots]).tolist() if i]
+        return [self.rows[i].times for i in distinct(self.row[slots]) if i]
 
     # ------------------------------------------------------------------ meeting
     def meet_blocks(self, blocks: Array) -> None:
@@ -316,7 +328,7 @@ class Clocks:
         self, out: Array, at: Array, rows: Array, other: Array, times: Array, kind: int
     ) -> None:
         """As `knows`, of threads that run now, by rows only."""
-        ids = _different(rows)
+        ids = distinct(rows)
         for i in ids:
             if i:
                 mine = at if len(ids) == 1 else at[rows == i]
@@ -326,7 +338,7 @@ class Clocks:
         """The times up to which rows know units, and threads that ran before."""
         first = threads[0]
         if (threads == first).all():
-            ids = _different(rows)
+            ids = distinct(rows)
             known = [self.rows[i].knows(self, int(first), kind) for i in ids]
             if len(ids) == 1:
                 return np.full(rows.size, known[0], np.int64)
@@ -340,7 +352,7 @@ class Clocks:
     def all_know(self, slots: Array, thread: int, time: int, kind: int) -> bool:
         """Whether threads all know what a unit did up to a time."""
         return all(
-            self.rows[i].knows(self, thread, kind) >= time for i in _different(self.row[slots])
+            self.rows[i].knows(self, thread, kind) >= time for i in distinct(self.row[slots])
         )
 
     def knows_block(self, slot: int, block: int, time: int, kind: int = SEEN) -> bool:

@@ -3,7 +3,11 @@
 """Scopes of synchronisation, and what the fences of threads publish.
 
 A release, or a fence before it, is for the threads of its scope. What a fence publishes is what its
-thread knew then; where threads have fenced before they met, what all of them knew counts.
+thread knew then, and it is that thread's own operations after it that publish it (PTX ISA, "Release
+and Acquire Patterns"): where a thread arrives for others that it has met, it fences after they
+met, not before. Fences with the word "sc" are in one order with all others of that kind; those of
+threads that a thread has met since count for what it does then (`__threadfence(); __syncthreads();`
+and a relaxed atomic of one thread).
 
 In: fences of lanes. Out: for a thread and a reach (0: its block, 1: its cluster, 2: everybody), the
 times that a relaxed operation after the fence publishes.
@@ -18,13 +22,24 @@ from __future__ import annotations
 import numpy as np
 
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.clocks import BLOCK, OVER, THREAD, WARPS, Clocks, Times, as_kind, key
+from opencute.sim.sync.clocks import (
+    BLOCK,
+    OVER,
+    THREAD,
+    WARPS,
+    Clocks,
+    Times,
+    as_kind,
+    distinct,
+    key,
+)
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
 __all__ = ["CLUSTER", "EVERYBODY", "OWN", "Fences", "merge", "reach"]
 
 OWN, CLUSTER, EVERYBODY = 0, 1, 2
+_STRONG = 3  # rows of strong fences begin here
 _REACH = {"cta": OWN, "cluster": CLUSTER}
 
 
@@ -35,6 +50,9 @@ def reach(scope: str, default: int = EVERYBODY) -> int:
 
 def merge(into: Times, times: Times) -> None:
     """Add what is known to something known."""
+    if not into:
+        into.update(times)
+        return
     for k, t in times.items():
         if t > into.get(k, 0):
             into[k] = t
@@ -59,12 +77,12 @@ class Fences:
         self.seen: dict[int, list[Times]] = {}
 
     # ------------------------------------------------------------------ fencing
-    def fence(self, lanes: Lanes, far: int) -> None:
-        """Threads fence, for as far as `far`."""
+    def fence(self, lanes: Lanes, far: int, strong: bool = False) -> None:
+        """Threads fence, for as far as `far`; `strong`: in one order with all such fences."""
         clocks, slots = self.clocks, lanes.slot.ravel()
         if not self.times.size:
-            self.times, self.floor, self.near = np.zeros((3, 3, self.size), np.int64)
-            self.rows = np.full((3, self.size), None, object)
+            self.times, self.floor, self.near = np.zeros((3, 2 * _STRONG, self.size), np.int64)
+            self.rows = np.full((2 * _STRONG, self.size), None, object)
         now = clocks.tick()
         ids = clocks.row[slots]
         rows = np.array([None], object).repeat(slots.size)
@@ -72,9 +90,11 @@ class Fences:
             rows[ids == i] = clocks.rows[i]
         for r in range(far + 1):
             self.any[r] = True
-            self.times[r, slots] = now
-            self.floor[r, slots], self.near[r, slots] = clocks.floor[slots], clocks.near[slots]
-            self.rows[r, slots] = rows
+            for at in (r, r + _STRONG) if strong else (r,):
+                self.times[at, slots] = now
+                self.floor[at, slots] = clocks.floor[slots]
+                self.near[at, slots] = clocks.near[slots]
+                self.rows[at, slots] = rows
         for slot in slots.tolist() if self.seen else ():
             self._promote(slot, far)
 
@@ -83,27 +103,34 @@ class Fences:
         out: Times = {}
         if not self.any[far]:
             return out
-        for block in np.unique(slots // self.clocks.threads).tolist():
+        for block in distinct(slots // self.clocks.threads):
             mine = slots[slots // self.clocks.threads == block]
-            mine = mine[self.times[far, mine] > 0]
-            if mine.size:
-                self._of_block(out, block, mine, far)
+            inner = np.arange(self.clocks.threads)
+            own = np.isin(inner, mine - block * self.clocks.threads)
+            self._publish(out, block, own, far)
+            if self.times[far + _STRONG].any():
+                self._publish(out, block, own | self._met(block, mine, far), far + _STRONG)
         return out
 
-    def _of_block(self, out: Times, block: int, slots: Array, far: int) -> None:
-        """What the fences publish that threads of one block know of, their own among them."""
-        clocks, threads, warps = self.clocks, self.clocks.threads, self.clocks.warps
-        start = block * threads
-        times = self.times[far, start : start + threads]
-        inner = np.arange(threads)
+    def _met(self, block: int, slots: Array, far: int) -> Array:
+        """The threads of a block of whose strong fences these know, as they have met since."""
+        clocks, threads = self.clocks, self.clocks.threads
+        times = self.times[far + _STRONG, block * threads : (block + 1) * threads]
         known = times <= clocks.floor[slots].max()
-        for warp in np.unique(slots % threads // WARP).tolist():
+        for warp in distinct(slots % threads // WARP):
             near = clocks.near[slots[slots % threads // WARP == warp]].max()
-            known |= (inner // WARP == warp) & (times <= near)
-        known[slots - start] = True
-        times = np.where(known, times, 0)
+            known |= (np.arange(threads) // WARP == warp) & (times <= near)
+        return known
+
+    def _publish(self, out: Times, block: int, who: Array, far: int) -> None:
+        """Add what the fences of some threads of a block publish."""
+        clocks, threads, warps = self.clocks, self.clocks.threads, self.clocks.warps
+        start, inner = block * threads, np.arange(threads)
+        times = np.where(who, self.times[far, start : start + threads], 0)
+        if not times.any():
+            return
         number = clocks.first_block + block
-        for warp in np.unique(inner[times > 0] // WARP).tolist():
+        for warp in distinct(inner[times > 0] // WARP):
             each = times[warp * WARP : (warp + 1) * WARP]
             if each.min():
                 merge(out, {key(WARPS, number * warps + warp): int(each.min())})

@@ -15,7 +15,7 @@ a product can begin, and published kernels leave it out, so only writes are look
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -197,7 +197,7 @@ _found: list[dict[Op, tuple[set[Op], bool]]] = []
 
 
 @contextmanager
-def products_once() -> Iterator[None]:
+def products_once() -> Generator[None, None, None]:
     """While functions do not change: `guarded` goes through each of them once."""
     _found.append({})
     try:

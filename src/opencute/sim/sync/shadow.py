@@ -13,13 +13,17 @@ readers from elsewhere: warps of other blocks, and hardware units, as far as the
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from opencute.sim.values import Array
 
 __all__ = [
     "EVERYBODY", "FOREIGN", "LEVEL", "ONE", "PENDING", "READING", "STRENGTH", "TIME", "WHO",
-    "WHOLE_BLOCK", "Column", "Shadow",
+    "WHOLE_BLOCK", "Column", "Read", "Shadow", "first_of_each",
 ]  # fmt: skip
 
 WHO = (1 << 29) - 1
@@ -34,6 +38,30 @@ FOREIGN = 1 << LEVEL
 _SHIFT = 4  # of the pieces, as long as all accesses are as large
 READING = ((1 << 30) - 1) << 8
 """The word of a reader that has not ended."""
+_LOGGED = 64  # reads of one unit that are kept apart
+_FEW = 16  # different words that are looked at one by one
+_CUTS = 1024  # sets of places whose pieces are remembered
+
+
+@dataclass(eq=False)
+class Read:
+    """What a unit reads, or has read last.
+
+    Args:
+        part: where the runs begin, in order; not to be written to.
+        width: bytes of each.
+        word: as in a column.
+        op: the operation's number.
+    """
+
+    part: Array
+    width: int
+    word: int
+    op: int
+    logged: bool = True
+
+    def __post_init__(self) -> None:
+        self.first, self.last = int(self.part[0]), int(self.part[-1]) + self.width
 
 
 class Column:
@@ -45,10 +73,13 @@ class Column:
         base: the first of the pieces.
     """
 
-    def __init__(self, size: int, who: int, base: int = 0) -> None:
-        self.words = np.zeros(size, np.int64)
-        self.op = np.zeros(size, np.int32)
+    def __init__(self, shadow: Shadow, size: int, who: int, base: int = 0) -> None:
+        self.shadow, self.size = shadow, size
+        self._words: Array | None = None
+        self._op: Array | None = None
         self.who, self.base = who, base
+        self.log: dict[int, Read] = {}
+        """Of a unit: what it has read that is not in the words yet, by the array of places."""
         self.block = -1
         """Of a unit: the block whose memory it has read, -1: several."""
         self.flying = 0
@@ -56,6 +87,56 @@ class Column:
         self.latest = 0
         """Of a unit: when the last one ended."""
         self._aware: dict[int, tuple[int, Array]] = {}
+
+    @property
+    def words(self) -> Array:
+        """The words, all reads of the log among them."""
+        if self.log:
+            log, self.log = self.log, {}
+            for read in log.values():
+                self._settle(read)
+        elif self._words is None:
+            self._words = np.zeros(self.size, np.int64)
+        assert self._words is not None
+        return self._words
+
+    @property
+    def op(self) -> Array:
+        """For each piece, the number of the operation that read it."""
+        if self._op is None:
+            self._op = np.zeros(self.size, np.int32)
+        return self._op
+
+    def _settle(self, read: Read) -> None:
+        if self._words is None:
+            self._words = np.zeros(self.size, np.int64)
+        at = self.at(self.shadow.cut(id(read.part), (read.part,), read.width))
+        self._words[at] = read.word
+        self.op[at] = read.op
+        read.logged = False
+
+    def reads(self, part: Array, width: int, word: int, op: int) -> Read:
+        """A unit reads runs of a width that begin at some places, for now in the log only."""
+        if len(self.log) >= _LOGGED:
+            assert self.words.size == self.size
+        self.log.pop(id(part), None)  # what comes later goes last
+        read = self.log[id(part)] = Read(part, width, word, op)
+        return read
+
+    def ended(self, reads: list[Read], now: int) -> None:
+        """Reads of a unit have ended, together."""
+        for read in reads:
+            read.word = now << 8
+            if not read.logged:
+                self._settle(read)
+        self.flying, self.latest = self.flying - 1, now
+
+    def untouched(self, first: int, last: int) -> list[int] | None:
+        """Words of what the log says of the bytes from `first` to `last`; None: words have to be
+        looked at one by one."""
+        if self._words is not None:
+            return None
+        return [r.word for r in self.log.values() if r.first < last and first < r.last]
 
     def known_by(self, slots: int, kind: int) -> Array:
         """Of a unit: which threads are known to know of all that it has read, to be added to.
@@ -75,17 +156,22 @@ class Column:
 
     def refine(self, factor: int) -> None:
         """The pieces are cut smaller."""
-        self.words, self.op = np.repeat(self.words, factor), np.repeat(self.op, factor)
+        if self._words is not None:
+            self._words = np.repeat(self._words, factor)
+        if self._op is not None:
+            self._op = np.repeat(self._op, factor)
         self.base *= factor
+        self.size *= factor
 
     def widen(self, size: int) -> None:
         """It reads the memory of several blocks."""
-        for name in ("words", "op"):
+        for name in ("_words", "_op"):
             old = getattr(self, name)
-            new = np.zeros(size, old.dtype)
-            new[self.base : self.base + old.size] = old
-            setattr(self, name, new)
-        self.base, self.block = 0, -1
+            if old is not None:
+                new = np.zeros(size, old.dtype)
+                new[self.base : self.base + old.size] = old
+                setattr(self, name, new)
+        self.base, self.block, self.size = 0, -1, size
 
 
 class Shadow:
@@ -106,17 +192,44 @@ class Shadow:
         # Of shared memory: time << 32 | operation.
         self.last_read = np.zeros(n, np.int64 if columns else np.int32)
         self.reader = np.zeros((max(columns, 1), n), np.int64)
+        self.touched = self.has_writers = self.has_readers = False
+        """Whether anybody has used the memory, written there, read there (not as a unit)."""
         self.blocks: set[int] = set()
         self.foreign = False
         self.extra: dict[int, Column] = {}
+        self._cuts: dict[Hashable, tuple[Any, int, Array]] = {}
+
+        self.by_block: dict[int, dict[int, Column]] = {}
+        """The readers from elsewhere by the block whose memory they read, -1: several."""
+
+    def cut(self, name: Hashable, parts: Sequence[Array], width: int) -> Array:
+        """Pieces of runs, as `pieces`, flat; remembered by a name made of the parts' identity."""
+        known = self._cuts.get(name)
+        if known is None or known[1] != self.shift:
+            if len(self._cuts) >= _CUTS:
+                self._cuts.clear()
+            part = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            pieces = self.pieces(part, width).reshape(-1)
+            known = self._cuts[name] = (parts, self.shift, pieces)
+        return known[2]
+
+    def few_writers(self, name: Hashable, parts: Sequence[Array], width: int) -> list[int] | None:
+        """The different words of who wrote some runs; None: there are many. See `cut`."""
+        words = self.writer.take(self.cut(name, parts, width))
+        at = first_of_each(words)
+        return None if at is None else words[at].tolist()
+
+    def fit(self, places: Array, width: int) -> None:
+        """See that runs of `width` bytes are whole pieces."""
+        low = int(np.bitwise_or.reduce(places, axis=None)) | width if places.size else width
+        if low & ((1 << self.shift) - 1):
+            self._refine(low & -low)
+        self.touched = True
 
     def pieces(self, places: Array, width: int) -> Array:
         """Numbers of the pieces that runs of `width` bytes touch, on a further axis."""
+        self.fit(places, width)
         grain = 1 << self.shift
-        low = int(np.bitwise_or.reduce(places, axis=None)) | width if places.size else width
-        if low & (grain - 1):
-            self._refine(low & -low)
-            grain = 1 << self.shift
         first = places >> self.shift
         count = width // grain
         return first[..., None] if count == 1 else first[..., None] + np.arange(count)
@@ -125,7 +238,12 @@ class Shadow:
         """Cut the pieces smaller."""
         factor = (1 << self.shift) // grain
         for name in ("writer", "write_op", "last_read", "reader"):
-            setattr(self, name, np.repeat(getattr(self, name), factor, axis=-1))
+            words = getattr(self, name)
+            if self.touched:
+                words = np.repeat(words, factor, axis=-1)
+            else:
+                words = np.zeros((*words.shape[:-1], words.shape[-1] * factor), words.dtype)
+            setattr(self, name, words)
         for column in self.extra.values():
             column.refine(factor)
         self.shift = grain.bit_length() - 1
@@ -138,10 +256,27 @@ class Shadow:
         if column is None:
             if block >= 0 and size % blocks == 0:
                 size //= blocks
-                column = self.extra[who] = Column(size, who, block * size)
+                column = self.extra[who] = Column(self, size, who, block * size)
                 column.block = block
             else:
-                column = self.extra[who] = Column(size, who)
+                column = self.extra[who] = Column(self, size, who)
+            self.by_block.setdefault(column.block, {})[who] = column
         elif column.block >= 0 and column.block != block:
+            del self.by_block[column.block][who]
             column.widen(size)
+            self.by_block.setdefault(-1, {})[who] = column
         return column
+
+
+def first_of_each(words: Array) -> Array | None:
+    """Where each word is first, in order; None if there are many different ones."""
+    if (words == words[0]).all():
+        return np.zeros(1, np.int64)
+    found = [0]
+    rest = np.flatnonzero(words != words[0])
+    while rest.size:
+        if len(found) == _FEW:
+            return None
+        found.append(int(rest[0]))
+        rest = rest[words[rest] != words[rest[0]]]
+    return np.array(found)

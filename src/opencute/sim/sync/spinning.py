@@ -24,7 +24,9 @@ __all__ = ["counts_in_registers", "deciding"]
 def deciding(loop: Op) -> list[int]:
     """The positions among the values of a turn of those that its end depends on."""
     before, after = (r.block for r in loop.regions)
-    makers = {v: op for b in (before, after) for op in _inside(b) for v in op.results}
+    makers: dict[Value, Op] = {
+        v: op for b in (before, after) for op in _inside(b) for v in op.results
+    }
     needed: set[Value] = {before.terminator.operands[0]}
     size = -1
     while size != len(needed):

@@ -22,7 +22,7 @@ import opencute as cutlass
 from opencute import cute
 from opencute.base.errors import ArgumentError
 from opencute.cute.nvgpu import warp
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 from opencute.kernels.gemm.pad import elements, load_around, moved, place
 from opencute.kernels.gemm.rows.gemv import applied
 from opencute.lib.smem_allocator import SmemAllocator
@@ -58,7 +58,7 @@ class FewConfig:
         Raises:
             ArgumentError: it is not.
         """
-        whole_numbers(self, "OC2536", groups=0, warps=0, loads=0)
+        typed_fields(self, "OC2536")
         good = (
             self.groups >= 1 and self.warps in (4, 8, 16) and self.loads in (1, 2, 4, 8)
             and self.groups * self.loads <= 32

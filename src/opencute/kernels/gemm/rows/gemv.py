@@ -17,7 +17,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute
 from opencute.base.errors import ArgumentError
-from opencute.kernels.checked import whole_numbers
+from opencute.kernels.checked import typed_fields
 from opencute.lib.rows import group_reduce
 from opencute.lib.smem_allocator import SmemAllocator
 
@@ -46,12 +46,12 @@ class GemvConfig:
         Raises:
             ArgumentError: it is not.
         """
-        whole_numbers(self, "OC2536", row=0, threads=0, loads=0)
-        good = self.row % _LANES == 0 and self.row > 0 and self.loads >= 1
+        typed_fields(self, "OC2536")
+        good = self.row % _LANES == 0 and self.row > 0 and 1 <= self.loads <= 32
         if not good or self.threads % self.row or not 0 < self.threads <= 1024:
             raise ArgumentError(
                 "these threads cannot share rows", code="OC2536", found=self,
-                expected="warps of a row, and rows of a block of at most 1024 threads",
+                expected="warps of a row, rows of a block of at most 1024 threads, 1 to 32 loads",
             )  # fmt: skip
         return self
 

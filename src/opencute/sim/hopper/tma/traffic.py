@@ -26,6 +26,7 @@ import numpy as np
 
 from opencute.ir.core import Op
 from opencute.sim import faults
+from opencute.sim.hopper.flights import read_at_once
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
 from opencute.sim.values import Array
@@ -64,6 +65,14 @@ class Traffic:
         """
         if self.checker is None:
             return []
+        if verb == "read" and buffer.space == "gmem" and len(set(keys)) == 1:
+            agent = self.checker.agent((self.name, keys[0]), self.name)
+            mask = None if inside is None else lanes.full(inside)
+            flight = read_at_once(
+                self.checker, self.op, lanes, buffer, lanes.full(places), mask, width, agent
+            )
+            if flight is not None:
+                return [flight]
         rows = lanes.full(places).reshape(lanes.n, -1)
         masks = None if inside is None else lanes.full(inside).reshape(lanes.n, -1)
         flights: list[Any] = []

@@ -1,0 +1,223 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a call did on the GPU, done again for other tensors of the same description.
+
+In: steps, in order, and what the call returned. Out: a `Tape`; `play` does the steps::
+
+    tape.play([a, b], [a.data_ptr(), b.data_ptr()])       # what the operator would have returned
+
+Things are numbered: the tensors of the call first, then what steps make. Each has an address, or
+is a number that each call has for itself.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+__all__ = [
+    "MADE", "MISSED", "Alias", "Launched", "Made", "Number", "Operation", "Part", "Step", "Tape",
+    "Viewed",
+]  # fmt: skip
+
+MADE = 64
+"""Bytes that the places of new tensors are multiples of, on every device."""
+
+
+class _Missed:
+    """Stands for no result."""
+
+
+MISSED = _Missed()
+"""What `Tape.play` gives where the operator has to be called."""
+
+
+class Alias(NamedTuple):
+    """That one thing begins so many bytes behind another."""
+
+    first: int
+    second: int
+    distance: int
+
+
+@dataclass(frozen=True)
+class Viewed:
+    """Part of a thing, as a tensor of its type.
+
+    Args:
+        thing: its number.
+        shape, stride: of the part, in elements.
+        start: elements from the thing's beginning to the part's.
+        whole: whether it is the thing itself.
+    """
+
+    thing: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    start: int
+    whole: bool
+
+    def of(self, things: list[Any]) -> Any:
+        """The part."""
+        thing = things[self.thing]
+        if self.whole:
+            return thing
+        return thing.as_strided(self.shape, self.stride, thing.storage_offset() + self.start)
+
+
+class Step:
+    """Something that is done.
+
+    Attributes:
+        adds: whether it adds a thing with its address.
+    """
+
+    adds = True
+
+    def do(self, things: list[Any], addresses: list[int]) -> bool:
+        """Do it; False: it cannot be done as it was."""
+        raise NotImplementedError
+
+
+class Made(Step):
+    """Memory: a contiguous tensor.
+
+    Args:
+        shape, dtype, device: of the tensor.
+        at: where it began, of which only the alignment counts.
+        zero: whether there are zeros in it.
+    """
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: Any, device: Any, at: int, *, zero: bool = False
+    ) -> None:
+        torch: Any = sys.modules["torch"]
+        self.shape, self.dtype, self.device, self.zero = shape, dtype, device, zero
+        self.low = at % MADE
+        self.make = torch.zeros if zero else torch.empty
+
+    def do(self, things: list[Any], addresses: list[int]) -> bool:
+        made = self.make(self.shape, dtype=self.dtype, device=self.device)
+        at = made.data_ptr()
+        things.append(made)
+        addresses.append(at)
+        return at % MADE == self.low
+
+    def bytes(self) -> int:
+        """How many there are."""
+        return math.prod(self.shape) * int(self.dtype.itemsize)
+
+    def larger(self, size: int) -> Made:
+        """So many bytes instead."""
+        torch: Any = sys.modules["torch"]
+        return Made((size,), torch.uint8, self.device, self.low)
+
+
+class Part(Step):
+    """Part of memory that was made: nothing but kernels sees it.
+
+    Args:
+        thing: the number of the memory.
+        start: bytes from its beginning.
+    """
+
+    def __init__(self, thing: int, start: int) -> None:
+        self.thing, self.start = thing, start
+
+    def do(self, things: list[Any], addresses: list[int]) -> bool:
+        things.append(None)
+        addresses.append(addresses[self.thing] + self.start)
+        return True
+
+
+class Number(Step):
+    """A number that only this call has."""
+
+    def __init__(self, numbers: Iterator[int]) -> None:
+        self.numbers = numbers
+
+    def do(self, things: list[Any], addresses: list[int]) -> bool:
+        things.append(None)
+        addresses.append(next(self.numbers))
+        return True
+
+
+class Operation(Step):
+    """An operation of torch's.
+
+    Args:
+        operation: the operation.
+        args, kwargs: its arguments; tensors as `Viewed`.
+        low: how the result's address was aligned; None: there is no new memory.
+    """
+
+    def __init__(
+        self, operation: Any, args: Sequence[Any], kwargs: dict[str, Any], low: int | None
+    ) -> None:
+        self.operation, self.args, self.kwargs, self.low = operation, args, kwargs, low
+        self.adds = low is not None
+
+    def do(self, things: list[Any], addresses: list[int]) -> bool:
+        args = [a.of(things) if isinstance(a, Viewed) else a for a in self.args]
+        result = self.operation(*args, **self.kwargs)
+        if self.low is None:
+            return True
+        at = result.data_ptr()
+        things.append(result)
+        addresses.append(at)
+        return at % MADE == self.low
+
+
+class Launched(Step):
+    """Kernels that a jit function launched: a function of addresses."""
+
+    adds = False
+
+    def __init__(self, launch: Callable[..., Any]) -> None:
+        self.launch = launch
+
+    def do(self, things: list[Any], addresses: list[int]) -> bool:
+        return self.launch(*addresses) is None
+
+
+class Tape:
+    """A call that can be made again.
+
+    Args:
+        steps: what it did. The first launch looks whether all that was compiled still holds; what
+            comes before it can be done twice.
+        result: what it returned: `Viewed`, None, a number, or a tuple of such.
+        aliases: what has to hold of addresses.
+    """
+
+    def __init__(self, steps: Sequence[Step], result: Any, aliases: Sequence[Alias]) -> None:
+        self.steps = tuple(step.do for step in steps)
+        self.result = result
+        self.aliases = tuple(aliases)
+
+    def fits(self, addresses: list[int]) -> bool:
+        """Whether tensors lie to each other as they did where that counts."""
+        return all(addresses[b] - addresses[a] == d for a, b, d in self.aliases)
+
+    def play(self, tensors: list[Any], addresses: list[int]) -> Any:
+        """What the operator would return for these tensors, or `MISSED`.
+
+        Args:
+            tensors, addresses: of a call with the same key, which `fits`; both get longer.
+        """
+        for do in self.steps:
+            if not do(tensors, addresses):
+                return MISSED
+        return _result(self.result, tensors)
+
+
+def _result(what: Any, things: list[Any]) -> Any:
+    if isinstance(what, Viewed):
+        return what.of(things)
+    if isinstance(what, tuple):
+        parts: Any = what
+        return tuple(_result(part, things) for part in parts)
+    return what
