@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -143,6 +144,71 @@ def test_errors_of_other_kinds_pass() -> None:
         assert e2.value.code == code
     with pytest.raises(TypeError, match="unexpected keyword"):
         fail(x, z=3)
+
+
+INPLACE = {
+    "softmax": "x", "softmax_backward": "grad y", "layer_norm": "x residual",
+    "rms_norm": "x residual", "cumsum": "x", "cross_entropy_backward": "logits",
+    "gemm": "c residual", "attention": "q",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("numpy", [False, True])
+@pytest.mark.parametrize(("fn", "kwargs"), CALLS, ids=lambda c: getattr(c, "__name__", ""))
+def test_results_that_share_memory(fn: Any, kwargs: Any, numpy: bool) -> None:
+    if "out" not in kwargs or fn.__name__ == "attention_backward":
+        return
+    if "backward" in fn.__name__ and "logits" not in kwargs and fn.__name__ != "softmax_backward":
+        return
+    given = {
+        k: v.numpy() if numpy and isinstance(v, torch.Tensor) else v for k, v in kwargs.items()
+    }
+    out = given.pop("out")
+    names = [k for k, v in given.items() if hasattr(v, "dtype") and v.dtype == out.dtype]
+    allowed = INPLACE.get(fn.__name__, "").split()
+    with KNOBS.override(target="sim"):
+        for name in names:
+            # Some elements of a larger piece of memory, shifted by a few.
+            size = out.nbytes // out.itemsize
+            whole = np.zeros(
+                size + math.prod(given[name].shape) + 8, str(out.dtype).rpartition(".")[2]
+            )
+            part = whole[:size].reshape(tuple(out.shape))
+            shared = whole[size // 2 :][: math.prod(given[name].shape)].reshape(
+                tuple(given[name].shape)
+            )
+            pair = (part, shared) if numpy else map(torch.from_numpy, (part, shared))
+            for a, b in (tuple(pair),):
+                with pytest.raises(ArgumentError, match=f"out shares memory with {name}") as e:
+                    fn(**{**given, "out": a, name: b})
+                assert e.value.code == "OC2542"
+            if name in allowed:
+                same = given[name].copy() if numpy else given[name].clone()
+                fn(**{**given, "out": same, name: same})
+        one = np.zeros((1,) * out.ndim, str(out.dtype).rpartition(".")[2])
+        wide = np.broadcast_to(one, tuple(out.shape))
+        wide = wide if numpy else torch.from_numpy(one).expand(out.shape)
+        with pytest.raises(ArgumentError, match="share memory") as e:
+            fn(**{**given, "out": wide})
+        assert e.value.code == "OC2541"
+
+
+def test_places_that_lie_between_each_other() -> None:
+    """Columns of one array, neither of which is the other's."""
+    both = np.ones((4, 64), np.float32)
+    with KNOBS.override(target="sim"):
+        softmax.softmax(both[:, :32], out=both[:, 32:])
+        np.testing.assert_allclose(both[:, 32:], 1 / 32)
+        square = np.ones((8, 8), np.float32)
+        with pytest.raises(ArgumentError, match="expected: other memory"):
+            transpose.transpose(square, out=square)
+
+
+def test_elements_that_are_not_aligned() -> None:
+    array = np.zeros(65, np.uint8)[1:].view(np.float32).reshape(2, 8)
+    with KNOBS.override(target="sim"), pytest.raises(ArgumentError) as e:
+        softmax.softmax(array)
+    assert e.value.code == "OC2016"
 
 
 def outputs(result: Any) -> list[Any]:

@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from opencute.base.knobs import KNOBS
+from opencute.base.knobs import KNOBS, Knobs
 from opencute.codegen.toolchain import find_disassembler
+from opencute.integrations import cuda_stub, torch_sim
 from opencute.jit import calls
 from opencute.tools.cli import main
 
@@ -46,9 +48,15 @@ kernel_fn(*(np.ones((64, 64), np.float16) for _ in range(2)))
 
 def invoke(*words: object) -> Result:
     calls._runners.clear()
-    kept = list(sys.path), sys.argv, sys.modules["__main__"]
+
+    def state() -> tuple[object, ...]:
+        stub = cuda_stub.is_stub(sys.modules.get("cuda.bindings.driver"))
+        alias = os.environ.get(Knobs.alias.env)
+        return list(sys.path), sys.argv, sys.modules["__main__"], torch_sim.installed(), stub, alias
+
+    kept = state()
     run = CliRunner().invoke(main, [str(w) for w in words])
-    assert (list(sys.path), sys.argv, sys.modules["__main__"]) == kept  # nothing is left behind
+    assert state() == kept  # nothing is left behind
     return run
 
 

@@ -14,6 +14,8 @@ import ctypes
 import importlib.util
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,11 +23,11 @@ from pathlib import Path
 import opencute.base
 from opencute.base.knobs import KNOBS, Knobs
 from opencute.integrations import cuda_stub
-from opencute.integrations.import_hook import after_import
+from opencute.integrations.import_hook import after_import, no_longer_after_import
 
 __all__ = [
-    "Gpu", "driver_version", "gpu_count", "gpus", "own_cutlass_first", "prepare", "source_root",
-    "uses_simulator",
+    "Gpu", "driver_version", "gpu_count", "gpus", "own_cutlass_first", "prepare", "put_back",
+    "source_root", "uses_simulator",
 ]  # fmt: skip
 
 
@@ -115,13 +117,36 @@ def prepare() -> None:
 
     Torch is not imported here; when somebody imports it, the simulated device is installed at once.
     """
-    cuda_stub.install()
+    if not cuda_stub.is_stub(sys.modules.get("cuda.bindings.driver")) and cuda_stub.install():
+        _undo.append(cuda_stub.uninstall)
 
     def install_torch(_: object) -> None:
         from opencute.integrations import torch_sim
         from opencute.jit.runners import use_memory_marks
 
-        torch_sim.install()
+        if not torch_sim.installed():
+            torch_sim.install()
+            _undo.append(torch_sim.uninstall)
         use_memory_marks(torch_sim)
+        _undo.append(lambda: use_memory_marks(None))
 
+    _undo.append(lambda: no_longer_after_import("torch", install_torch))
     after_import("torch", install_torch)
+
+
+_undo: list[Callable[[], None]] = []  # what `prepare` has done
+
+
+@contextmanager
+def put_back() -> Iterator[None]:
+    """Undo after a block what `prepare` and `own_cutlass_first` did in it."""
+    before, alias = len(_undo), os.environ.get(Knobs.alias.env)
+    try:
+        yield
+    finally:
+        while len(_undo) > before:
+            _undo.pop()()
+        if alias is None:
+            os.environ.pop(Knobs.alias.env, None)
+        else:
+            os.environ[Knobs.alias.env] = alias

@@ -17,7 +17,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-__all__ = ["after_import"]
+__all__ = ["after_import", "no_longer_after_import"]
 
 Callback = Callable[[ModuleType], None]
 
@@ -79,3 +79,12 @@ def after_import(name: str, callback: Callback) -> None:
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
     _FINDER.waiting.setdefault(name, []).append(callback)
+
+
+def no_longer_after_import(name: str, callback: Callback) -> None:
+    """Undo `after_import`, if the module has not been imported yet."""
+    waiting = _FINDER.waiting.get(name, [])
+    if callback in waiting:
+        waiting.remove(callback)
+    if not waiting:
+        _FINDER.waiting.pop(name, None)

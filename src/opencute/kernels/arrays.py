@@ -12,7 +12,7 @@ from opencute.jit.recording import once_only
 __all__ = [
     "apart", "as_rows", "contiguous", "empty", "empty_like", "fill", "floating", "forwards",
     "host_values", "item_bits", "multiprocessors", "permuted", "row_major", "same_shape",
-    "strides", "vector_elements", "viewed", "zeros",
+    "share_memory",    "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -83,6 +83,55 @@ def forwards(array: Any) -> Any:
     if any(s < 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
         return array.copy()
     return array
+
+
+def share_memory(a: Any, b: Any) -> bool | None:
+    """Whether two arrays share memory; None if they are the same elements in the same order."""
+    if getattr(a, "device", None) != getattr(b, "device", None):
+        return False
+    (at, low, high), (other, first, last) = _span(a), _span(b)
+    if high <= first or last <= low:
+        return False
+    if at == other and item_bits(a) == item_bits(b) and _walk(a) == _walk(b):
+        return None
+    import numpy as np
+
+    try:
+        return bool(np.shares_memory(_shadow(a), _shadow(b), max_work=10_000))
+    except RuntimeError:  # too hard to tell
+        return False
+
+
+def _walk(array: Any) -> list[tuple[int, int]]:
+    steps = zip(array.shape, strides(array), strict=True)
+    return [(int(n), s) for n, s in steps if n > 1]
+
+
+def _span(array: Any) -> tuple[int, int, int]:
+    """The address of an array, and of its first byte and of the one after its last."""
+    at = int(array.data_ptr()) if hasattr(array, "data_ptr") else int(array.ctypes.data)
+    size = item_bits(array) // 8
+    if 0 in array.shape:
+        return at, at, at
+    ends = [s * (n - 1) * size for n, s in _walk(array)]
+    return at, at + sum(e for e in ends if e < 0), at + sum(e for e in ends if e > 0) + size
+
+
+class _Shadow:
+    """An array's place and strides as NumPy takes them; nobody reads what is there."""
+
+    def __init__(self, array: Any) -> None:
+        size = item_bits(array) // 8
+        self.__array_interface__ = {
+            "version": 3, "shape": tuple(int(n) for n in array.shape), "typestr": f"|V{size}",
+            "strides": tuple(s * size for s in strides(array)), "data": (_span(array)[0], True),
+        }  # fmt: skip
+
+
+def _shadow(array: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(_Shadow(array))
 
 
 def permuted(array: Any, axes: tuple[int, ...]) -> Any:

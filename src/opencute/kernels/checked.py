@@ -27,9 +27,9 @@ from typing import Any, NoReturn, TypeVar
 
 from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
 from opencute.base.tracebacks import cut, hidden
-from opencute.kernels.arrays import forwards
+from opencute.kernels.arrays import apart, forwards, share_memory
 
-__all__ = ["checked", "typed_fields"]
+__all__ = ["checked", "separate", "typed_fields"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MOST = 1 << 31
@@ -37,7 +37,12 @@ _FAILURES = (AttributeError, TypeError, ValueError, RuntimeError)
 
 
 def checked(
-    *, arrays: str = "", optional: str = "", integers: str = "", numbers: str = ""
+    *,
+    arrays: str = "",
+    optional: str = "",
+    integers: str = "",
+    numbers: str = "",
+    inplace: str = "",
 ) -> Callable[[F], F]:
     """Decorate an operator.
 
@@ -51,10 +56,11 @@ def checked(
     def decorate(fn: F) -> F:
         import numpy as np
 
-        given = inspect.signature(fn).parameters
+        names = [*inspect.signature(fn).parameters]
         # A result is named `out`, but where an operator reads what another one has made.
-        inputs = {*arrays.split(), *optional.split()} - ({"out"} & {*optional.split()})
-        read = [i for i, name in enumerate(given) if name in inputs]
+        result = "out" in optional.split()
+        inputs = [n for n in (*arrays.split(), *optional.split()) if not (result and n == "out")]
+        read = [i for i, name in enumerate(names) if name in inputs]
 
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -77,6 +83,58 @@ def checked(
         return call  # pyright: ignore[reportReturnType]
 
     return decorate
+
+
+def separate(*, inplace: str = "") -> Callable[[F], F]:
+    """Decorate an operator whose `out` shares no memory with what it reads.
+
+    It stands below `repeated`: calls that are made again overlap as those before.
+
+    Args:
+        inplace: names of the arrays that `out` may be.
+    """
+
+    def decorate(fn: F) -> F:
+        names, same = [*inspect.signature(fn).parameters], inplace.split()
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = {**dict(zip(names, args, strict=False)), **kwargs}
+            out = given.pop("out", None)
+            if out is not None:
+                _result(out, {n: a for n, a in given.items() if hasattr(a, "shape")}, same)
+            return fn(*args, **kwargs)
+
+        return call  # pyright: ignore[reportReturnType]
+
+    return decorate
+
+
+def _result(out: Any, inputs: dict[str, Any], same: list[str]) -> None:
+    """Refuse a result whose elements share memory with each other, or with what is read.
+
+    Raises:
+        ArgumentError: they do.
+    """
+    try:
+        apart("out", out)
+        shared = {
+            n: share_memory(out, a)
+            for n, a in inputs.items()
+            # One of another shape is wrong for that.
+            if hasattr(a, "dtype") and (n not in same or tuple(a.shape) == tuple(out.shape))
+        }
+    except OpenCuTeError:
+        raise
+    except _FAILURES:
+        return  # these are no arrays: the operator says so
+    for name, answer in shared.items():
+        if answer or (answer is None and name not in same):
+            raise ArgumentError(
+                f"out shares memory with {name}, which is read while out is written",
+                code="OC2542", expected=f"other memory, or all of {' or '.join(same)}" if same
+                else "other memory",
+            )  # fmt: skip
 
 
 @functools.cache

@@ -152,6 +152,12 @@ def _from_numpy(array: np.ndarray[Any, Any]) -> ExternalArray:
         raise ArgumentError(
             "masked arrays have no plain memory", code="OC2010", hint="pass array.data"
         )
+    if not array.flags.aligned:
+        raise ArgumentError(
+            "the array's elements are not aligned: kernels read whole elements", code="OC2016",
+            expected=f"an address that is a multiple of {array.dtype.alignment}",
+            found=hex(array.ctypes.data), hint="pass a copy: array.copy()",
+        )  # fmt: skip
     dtype = from_numpy_dtype(array.dtype)
     interface = array.__array_interface__
     address, read_only = interface["data"]

@@ -131,10 +131,12 @@ def run_file(path: Path, arguments: list[str], *, call_kernel_fn: bool = False) 
 
 @contextmanager
 def apart() -> Generator[None, None, None]:
-    """Give this process its own `__main__`, path and arguments back after a script has run."""
+    """Give this process its own `__main__`, path, arguments and devices back after a script has
+    run."""
     kept = sys.modules["__main__"], list(sys.path), sys.argv
     try:
-        yield
+        with environment.put_back():
+            yield
     finally:
         sys.modules["__main__"], sys.path[:], sys.argv = kept
 

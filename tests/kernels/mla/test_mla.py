@@ -85,7 +85,7 @@ def test_wrong_arguments() -> None:
         (lambda: mla_decode(q_nope, q_rope, flat.astype(np.float32), scale=1.0), "OC2525"),
         (lambda: mla_decode(q_nope, q_rope, flat, scale=-1.0), "OC2522"),
         (lambda: mla_decode(q_nope, q_rope, flat, scale=np.inf), "OC2522"),
-        (lambda: mla_decode(q_nope, q_rope, flat, scale=1.0, out=q_rope), "OC2523"),
+        (lambda: mla_decode(q_nope, q_rope, flat, scale=1.0, out=q_rope.copy()), "OC2523"),
         (lambda: mla_decode(q_nope, q_rope, still, scale=1.0), "OC2568"),
         (lambda: mla_decode(q_nope, q_rope, flat, scale=1.0, config=MlaConfig(4, 1)), "OC2566"),
         (lambda: mla_decode(q_nope, q_rope, flat, scale=1.0, config=MlaConfig(3, 1, 2)), "OC2566"),

@@ -51,7 +51,7 @@ from opencute.kernels.attention.sm90 import attention_forward as launch_warpgrou
 from opencute.kernels.attention.sm90_backward import attention_backward as launch_warpgroups_back
 from opencute.kernels.attention.sm90_backward_plan import WarpgroupBackwardPlan
 from opencute.kernels.attention.sm90_persistent import attention_persistent
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
@@ -63,6 +63,7 @@ __all__ = [
 @tuned("attention", "q k causal window")
 @checked(arrays="q k v", optional="out", numbers="scale")
 @repeated
+@separate(inplace="q")
 def attention(
     q: Any,
     k: Any,
@@ -129,6 +130,7 @@ def attention(
     numbers="scale",
 )
 @repeated
+@separate(inplace="q")
 def attention_varlen(
     q: Any,
     k: Any,

@@ -14,7 +14,7 @@ from opencute.kernels.arrays import (
     floating,
     same_shape,
 )
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.cross_entropy import sm80
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.row_config import RowConfig, choose
@@ -57,6 +57,7 @@ def cross_entropy(
 @tuned("cross_entropy_backward", "logits")
 @checked(arrays="grad logits target lse", optional="out", integers="ignore_index")
 @repeated
+@separate(inplace="logits")
 def cross_entropy_backward(
     grad: Any, logits: Any, target: Any, lse: Any, *, ignore_index: int = -100, out: Any = None,
     config: RowConfig | None = None,

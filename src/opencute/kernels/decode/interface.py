@@ -29,7 +29,7 @@ from opencute.kernels.arrays import (
     strides,
     vector_elements,
 )
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.config import DecodeConfig, Work, heuristic
 from opencute.kernels.decode.parts import DecodePlan
@@ -65,6 +65,7 @@ MOST_QUERIES = 16
     arrays="q k_cache v_cache", optional="seqlens_k block_table out", numbers="scale",
 )  # fmt: skip
 @repeated
+@separate(inplace="q")
 def decode_attention(
     q: Any,
     k_cache: Any,

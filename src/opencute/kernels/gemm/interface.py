@@ -14,7 +14,7 @@ from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements, zeros
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
 from opencute.kernels.gemm.rows.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
@@ -64,6 +64,7 @@ _NARROW = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2")  # results of Hopper
 @tuned("gemm", "a b out tf32")
 @checked(arrays="a b", optional="c bias residual out", numbers="alpha beta")
 @repeated
+@separate(inplace="c residual")
 def gemm(
     a: Any,
     b: Any,

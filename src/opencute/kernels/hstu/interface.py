@@ -15,7 +15,7 @@ from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import apart, empty_like, fill, item_bits, strides, vector_elements
 from opencute.kernels.attention.config import AttentionConfig, heuristic
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.hstu.sm80 import HstuPlan, hstu_forward
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
@@ -28,6 +28,7 @@ _CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
 @tuned("hstu_attention", "q k bias causal")
 @checked(arrays="q k v", optional="bias out", numbers="scale divisor")
 @repeated
+@separate(inplace="q")
 def hstu_attention(
     q: Any,
     k: Any,

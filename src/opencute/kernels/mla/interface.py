@@ -16,7 +16,7 @@ from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import empty, fill, multiprocessors, strides
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.interface import CLASSES, check_cache, check_values, result, rows
 from opencute.kernels.mla.config import KEYS, LATENT, ROPE, MlaConfig, heuristic
@@ -33,6 +33,7 @@ MOST_QUERIES = 16
 @tuned("mla_decode", "q_nope cache block_table causal")
 @checked(arrays="q_nope q_rope cache", optional="seqlens_k block_table out", numbers="scale")
 @repeated
+@separate(inplace="q_nope")
 def mla_decode(
     q_nope: Any,
     q_rope: Any,

@@ -24,7 +24,7 @@ from opencute.kernels.arrays import (
     same_shape,
     strides,
 )
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.norm.sm80 import norm
 from opencute.kernels.norm.sm80_backward import norm_backward
 from opencute.kernels.norm.sm90 import (
@@ -48,6 +48,7 @@ __all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 @tuned("layer_norm", "x residual")
 @checked(arrays="x", optional="weight bias residual out", numbers="eps")
 @repeated
+@separate(inplace="x residual")
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *, residual: Any = None,
     prenorm: bool = False, out: Any = None, config: RowConfig | ClusterRows | None = None,
@@ -79,6 +80,7 @@ def layer_norm(
 @tuned("rms_norm", "x residual")
 @checked(arrays="x", optional="weight residual out", numbers="eps")
 @repeated
+@separate(inplace="x residual")
 def rms_norm(
     x: Any, weight: Any = None, eps: float = 1e-6, *, residual: Any = None, prenorm: bool = False,
     out: Any = None, config: RowConfig | ClusterRows | None = None,

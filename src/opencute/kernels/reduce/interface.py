@@ -24,7 +24,7 @@ from opencute.kernels.arrays import (
     vector_elements,
     viewed,
 )
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.reduce.operation import ARGMAX, ARGMIN, MAX, MIN, SUM, Operation
 from opencute.kernels.reduce.sm80 import Across, Along, reduce_across, reduce_along
 from opencute.kernels.repeat.operators import repeated
@@ -34,6 +34,7 @@ __all__ = ["argmax", "argmin", "max", "mean", "min", "sum"]
 
 @checked(arrays="x", optional="out", integers="axis")
 @repeated
+@separate()
 def sum(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The sum over an axis.
 
@@ -55,6 +56,7 @@ def sum(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = N
 
 @checked(arrays="x", optional="out", integers="axis")
 @repeated
+@separate()
 def mean(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The mean over an axis; NaN of an empty one. Otherwise as `sum`."""
     return _reduce(SUM, x, axis, keepdims, out, empty_value=math.nan, scaled=True)
@@ -62,6 +64,7 @@ def mean(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = 
 
 @checked(arrays="x", optional="out", integers="axis")
 @repeated
+@separate()
 def max(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The greatest value over an axis; NaN if there is one. An empty axis is an error. Otherwise
     as `sum`."""
@@ -70,6 +73,7 @@ def max(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = N
 
 @checked(arrays="x", optional="out", integers="axis")
 @repeated
+@separate()
 def min(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """The least value over an axis; NaN if there is one. An empty axis is an error. Otherwise as
     `sum`."""
@@ -78,6 +82,7 @@ def min(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = N
 
 @checked(arrays="x", optional="out", integers="axis")
 @repeated
+@separate()
 def argmax(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """Where `max` is, in i64: the first of equal ones; the first NaN if there is one."""
     return _reduce(ARGMAX, x, axis, keepdims, out)
@@ -85,6 +90,7 @@ def argmax(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any 
 
 @checked(arrays="x", optional="out", integers="axis")
 @repeated
+@separate()
 def argmin(x: Any, axis: int | None = None, *, keepdims: bool = False, out: Any = None) -> Any:
     """Where `min` is, in i64: the first of equal ones; the first NaN if there is one."""
     return _reduce(ARGMIN, x, axis, keepdims, out)

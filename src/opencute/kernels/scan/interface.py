@@ -27,7 +27,7 @@ from opencute.kernels.arrays import (
     viewed,
     zeros,
 )
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.scan.sm80 import Across, Along, scan_across, scan_along, scan_tiles
 from opencute.kernels.scan.sm80_across import AcrossTiles, scan_across_tiles
@@ -37,6 +37,7 @@ __all__ = ["cumsum"]
 
 @checked(arrays="x", optional="out", integers="axis")
 @repeated
+@separate(inplace="x")
 def cumsum(x: Any, axis: int = -1, *, exclusive: bool = False, out: Any = None) -> Any:
     """The sums of an array's elements up to each of them, along an axis.
 
@@ -87,8 +88,9 @@ def _scan(x: Any, out: Any, at: int, exclusive: bool) -> None:
         split = split[:2]
     source, into = viewed("x", x, split), viewed("out", out, split, written=True)
     if not row_major(into):
+        name = "out, as its axes lie in memory,"
         raise ArgumentError(
-            "no axis of out is contiguous", code="OC2501", expected="stride 1",
+            f"the last axis of {name} is not contiguous", code="OC2501", expected="stride 1",
             found=f"strides {strides(out)}", hint="pass a contiguous array",
         )  # fmt: skip
     source = source if row_major(source) else contiguous(source)

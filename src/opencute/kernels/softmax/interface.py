@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from opencute.kernels.arrays import as_rows, empty_like, floating, same_shape
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.row_config import RowConfig, choose
 from opencute.kernels.softmax import sm80
@@ -19,6 +19,7 @@ __all__ = ["softmax", "softmax_backward"]
 @tuned("softmax", "x")
 @checked(arrays="x", optional="out")
 @repeated
+@separate(inplace="x")
 def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     """``exp(x) / sum(exp(x))`` over the last axis, without overflow.
 
@@ -49,6 +50,7 @@ def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
 @tuned("softmax_backward", "grad")
 @checked(arrays="grad y", optional="out")
 @repeated
+@separate(inplace="grad y")
 def softmax_backward(grad: Any, y: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
     """The gradient of what went into `softmax`: ``y * (grad - sum(grad * y))``.
 

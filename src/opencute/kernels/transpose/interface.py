@@ -12,7 +12,7 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 from opencute.kernels.arrays import empty_like, item_bits, strides, vector_elements, viewed
-from opencute.kernels.checked import checked
+from opencute.kernels.checked import checked, separate
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.transpose.sm80 import transpose_elements, transpose_vectors
 
@@ -21,6 +21,7 @@ __all__ = ["transpose"]
 
 @checked(arrays="x", optional="out")
 @repeated
+@separate()
 def transpose(x: Any, *, out: Any = None) -> Any:
     """A copy of an array with its last two axes exchanged.
 

@@ -32,9 +32,9 @@ def _word(x: Any) -> str:
     return "" if x is None else str(getattr(x, "value", x)).lower()
 
 
-def _no_such(what: str, found: Any, expected: str) -> ArgumentError:
+def _wrong(what: str, found: Any, expected: str) -> ArgumentError:
     return ArgumentError(
-        f"hints of an access: no such {what}", code="OC2918", found=repr(found)[:80],
+        f"hints of an access: {what}", code="OC2918", found=repr(found)[:80],
         expected=expected,
     )  # fmt: skip
 
@@ -56,10 +56,10 @@ def hints_of(
         ArgumentError: there is no such access.
     """
     if invariant not in (True, False):
-        raise _no_such("word for what nobody writes (invariant)", invariant, "True or False")
+        raise _wrong("no such word for what nobody writes (invariant)", invariant, "True or False")
     order, scope = _word(memory_order), _word(memory_scope)
     if scope not in ("", *SCOPES):
-        raise _no_such("scope", memory_scope, ", ".join(SCOPES))
+        raise _wrong("no such scope", memory_scope, ", ".join(SCOPES))
     order = "" if order == "weak" else order
     invariant = bool(invariant) or order == "constant"
     order = "" if order == "constant" else order
