@@ -42,7 +42,7 @@ def inner(call):
 
 def test_a_kernel_of_the_library_is_where_no_user_is() -> None:
     scope: dict[str, Any] = {}
-    exec(compile(SOURCE, f"{locations._KERNELS}made/up.py", "exec"), scope)
+    exec(compile(SOURCE, f"{locations.KERNELS}made/up.py", "exec"), scope)
     (first, second, third), last = traced(scope["outer"], scope["here"])
     assert [x.line for x in (first, second, third, last)] == [8, 9, 10, 5]
     assert first.function == "inner" and last.function == "outer" and first.caller is None

@@ -21,7 +21,6 @@ import contextlib
 import functools
 import os
 import sys
-import traceback
 import types
 from typing import Any
 
@@ -107,6 +106,8 @@ def users_only(error: BaseException) -> BaseException:
 
 def rendered(error: BaseException) -> list[str]:
     """Lines of text for IPython, in its own look where that can be asked for."""
+    import traceback  # not at import, of which all pay the time
+
     users_only(error)
     get: Any = getattr(sys.modules.get("IPython"), "get_ipython", None)
     style: Any = getattr(get() if get is not None else None, "InteractiveTB", None)

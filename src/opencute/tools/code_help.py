@@ -18,7 +18,6 @@ __all__ = ["BY_BLOCK", "REMEDIES", "SAID", "meaning_of", "remedy_of"]
 SAID: dict[str, str] = {
     "OC1052": "a worker that compiles in parallel reports an error",
     "OC1117": "a list, dict or object differs between the paths of a run-time branch",
-    "OC1143": "there is no attribute of this name",
     "OC1206": "numbers of this type have no such operator",
     "OC1286": "an operator or a function of numbers gets a tensor",
     "OC1305": "coordinates with bases do not go together",

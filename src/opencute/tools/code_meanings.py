@@ -28,7 +28,7 @@ MEANINGS: dict[str, str] = {
     "OC1113": "a range needs numbers known at compile time",
     "OC1121": "what is compiled has to be a function that 'def' defines",
     "OC1122": "a construct of Python that compiled functions do not have",
-    "OC1143": "something has no such attribute",
+    "OC1143": "there is no attribute of this name",
     "OC1205": "a number cannot be made from this",
     "OC1207": "an operator of integers meets something else",
     "OC1208": "a function of numbers meets something else",
