@@ -7,7 +7,8 @@ In: `Location` values with their call chains. Out: numbered metadata nodes::
     !7 = !DILocation(line: 12, column: 5, scope: !4, inlinedAt: !6)
 
 A helper that was traced into a kernel becomes an inlined function: its instructions keep its lines.
-Their column stands for the call chain, see `debug.inlined`.
+Their column stands for the call chain, see `debug.inlined`. A position in another file than its
+function's, with no call that led to it, is in a block of the function that has its own file.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class DebugInfo:
         self._first = first
         self._numbers: dict[object, int] = {}
         self._unit = -1
+        self._paths: dict[int, str] = {}
         self.chains: list[str] = []
 
     def _node(self, key: object, text: str) -> int:
@@ -61,7 +63,16 @@ class DebugInfo:
             f"distinct !DISubprogram(name: {quote(name)}{link}, scope: !{file}, file: !{file}, "
             f"line: {line}, type: !{kind}, spFlags: DISPFlagDefinition, unit: !{unit})"
         )
-        return self._node(("function", name, path, line if linkage else 0, linkage), text)
+        number = self._node(("function", name, path, line if linkage else 0, linkage), text)
+        self._paths[number] = path
+        return number
+
+    def _within(self, scope: int, path: str) -> int:
+        """The scope of what is in a function's code but in a file that may not be its own."""
+        if self._paths.get(scope, path) == path:
+            return scope
+        text = f"!DILexicalBlockFile(scope: !{scope}, file: !{self._file(path)}, discriminator: 0)"
+        return self._node(("block", scope, path), text)
 
     def location(self, loc: Location | None, scope: int) -> int:
         """The node of a position in the kernel whose subprogram is `scope`."""
@@ -72,7 +83,8 @@ class DebugInfo:
             return self._node(key, f"!DILocation(line: 0, scope: !{scope})")
         where = f"line: {loc.line}, column: {loc.col + 1}"
         if loc.caller is None:
-            return self._node(key, f"!DILocation({where}, scope: !{scope})")
+            within = self._within(scope, loc.file)
+            return self._node(key, f"!DILocation({where}, scope: !{within})")
         outer = self.location(loc.caller, scope)
         helper = self.subprogram(loc.function or "helper", loc.file, loc.line)
         if len(self.chains) < MOST:

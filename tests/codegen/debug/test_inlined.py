@@ -17,6 +17,9 @@ from opencute.codegen.debug.explain import lined_instructions
 from opencute.codegen.debug.inlined import CHAIN, chain_comment, chains_of, with_chains, within
 from opencute.codegen.toolchain import find_disassembler
 from opencute.cute.runtime import from_dlpack
+from opencute.jit import calls
+from opencute.kernels.gemm import gemm
+from opencute.kernels.gemm.visitors import Visitor, load
 
 pytestmark = pytest.mark.t1
 
@@ -106,3 +109,23 @@ def test_without_line_info_nothing_is_there() -> None:
     x = np.arange(32, dtype=np.int32)
     with KNOBS.override(target="sim"):
         assert ".loc" not in cute.compile(_launch, from_dlpack(x), from_dlpack(x.copy())).__ptx__
+
+
+def _from_one_and_a_half(x: Any, tile: Any) -> Any:
+    return tile.load("c") * 1.5 - x  # in the visitor
+
+
+def test_code_of_several_files_names_each() -> None:
+    find_disassembler()
+    a, b, c = (np.ones((64, 64), np.float16) for _ in range(3))
+    calls._runners.clear()
+    with KNOBS.override(target="sim:sm_90a"):
+        gemm(a, b, epilogue=Visitor(_from_one_and_a_half, c=load(c)))
+        facts = [f for made in calls.compiled_artefacts() for f in made.explain()]
+    found = {place for f in facts for _, _, places in f.accesses for place in places}
+    assert (__file__, _line("in the visitor")) in found
+    names = {Path(file).name for file, _ in found}
+    assert {"sm90.py", "sm90_epilogue.py"} <= names
+    for file, line in found:
+        text = Path(file).read_text(encoding="utf-8").splitlines()[line - 1]
+        assert text.strip() and not text.lstrip().startswith(("#", "from ", "import "))
