@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -15,7 +16,7 @@ from opencute.base.errors import ArgumentError
 from opencute.tools import error_command
 from opencute.tools.cli import main
 from opencute.tools.code_help import BY_BLOCK, REMEDIES, SAID, meaning_of, remedy_of
-from opencute.tools.error_pages import catalogue, examples
+from opencute.tools.error_pages import catalogue, entry_of, examples
 
 pytestmark = pytest.mark.t0
 
@@ -45,6 +46,15 @@ def test_the_command() -> None:
     assert done.exit_code == 0 and done.output.startswith("OC3101 (OutOfBoundsError): ")
     wrong = CliRunner().invoke(main, ["error", "OC1220A"])
     assert wrong.exit_code == 2 and "OC1220" in wrong.output
+
+
+@pytest.mark.parametrize("code", ["OC1114", "OC1221", "OC3101", "OC3401"])
+def test_one_code_is_found_without_the_others(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, parse, parsed = catalogue()[code], ast.parse, list[str]()
+    monkeypatch.setattr(ast, "parse", lambda text: (parsed.append(text), parse(text))[1])
+    entry_of.cache_clear()
+    assert entry_of(code) == whole
+    assert parsed and all(code in text for text in parsed)
 
 
 def test_every_code_has_a_meaning_and_a_remedy() -> None:

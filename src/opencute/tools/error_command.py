@@ -22,7 +22,7 @@ from pathlib import Path
 from opencute.base import errors
 from opencute.base.errors import ArgumentError
 from opencute.tools.code_help import meaning_of, remedy_of
-from opencute.tools.error_pages import Entry, Example, catalogue, examples
+from opencute.tools.error_pages import Entry, Example, catalogue, entry_of, examples
 
 __all__ = ["EXAMPLES", "explained", "normal", "write_examples"]
 
@@ -55,11 +55,10 @@ def normal(code: str) -> str:
     Raises:
         ArgumentError: there is none; codes near it are named.
     """
-    known = catalogue()
     found = _TYPED.fullmatch(code)
     name = f"OC{int(found[1]):04d}" if found else code.upper()
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.8)
+    if entry_of(name) is None:
+        near = difflib.get_close_matches(name, catalogue(), n=3, cutoff=0.8)
         raise ArgumentError(
             f"no error has the code {code!r}; codes look like OC1114", code="OC2920",
             hint=f"codes near it: {', '.join(sorted(near))}" if near else None,
@@ -89,7 +88,8 @@ def explained(code: str) -> str:
     Raises:
         ArgumentError: there is no such code.
     """
-    entry = catalogue()[normal(code)]
+    entry = entry_of(normal(code))
+    assert entry is not None
     head = f"{entry.code} ({entry.kind}): {meaning_of(entry)}"
     lines = [textwrap.fill(head, _WIDTH), f"  {_kind(entry)}", "", "What to do:"]
     lines += _items(remedy_of(entry))

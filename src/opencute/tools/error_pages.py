@@ -25,7 +25,9 @@ from pathlib import Path
 import opencute
 from opencute.base import errors
 
-__all__ = ["Entry", "Example", "catalogue", "examples", "markdown", "messages_of", "page"]
+__all__ = [
+    "Entry", "Example", "catalogue", "entry_of", "examples", "markdown", "messages_of", "page",
+]  # fmt: skip
 
 _CODE = re.compile(r"OC\d{4}")
 _TEXTS = ("expected", "found", "hint")
@@ -166,19 +168,33 @@ def messages_of(tree: ast.AST) -> Iterator[tuple[str, list[str]]]:
                     yield str(item.value.value), [ast.get_docstring(node) or node.name]
 
 
-@lru_cache(maxsize=1)
-def catalogue() -> dict[str, Entry]:
-    """All codes that the package raises, in order."""
+def _read(part: str) -> dict[str, Entry]:
+    """The codes of the files that have a text somewhere; to parse a file takes far longer."""
     root = Path(opencute.__file__).parent
     out: dict[str, Entry] = {}
     for file in sorted(root.rglob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        if part not in text:
+            continue
         module = ".".join(file.relative_to(root).with_suffix("").parts)
-        for code, call in _calls(ast.parse(file.read_text(encoding="utf-8")), {}):
+        for code, call in _calls(ast.parse(text), {}):
             _note(out.setdefault(code, Entry(code)), call, module)
     kinds = _kinds()
     for entry in out.values():
         entry.kind = entry.kind or kinds.get(entry.code[:4]) or kinds.get(entry.code[:3], "")
     return dict(sorted(out.items()))
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> dict[str, Entry]:
+    """All codes that the package raises, in order."""
+    return _read("OC")
+
+
+@lru_cache(maxsize=8)
+def entry_of(code: str) -> Entry | None:
+    """What the catalogue says of one code, without a look at files that do not have it."""
+    return _read(code).get(code) if _CODE.fullmatch(code) else None
 
 
 def examples(folder: Path) -> dict[str, list[Example]]:

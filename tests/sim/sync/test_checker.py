@@ -592,3 +592,21 @@ def test_float_reduction_through_shared_memory() -> None:
         out = np.zeros(5, np.float32)
         run([ptr(F32, 4)] * 2, body, [x, out], grid=5, block=256, smem_bytes=1024, seed=seed)
         np.testing.assert_array_equal(out, x.sum(1))
+
+
+@pytest.mark.parametrize(("grid", "threads"), [(1, 32), (1, 64), (2, 1)])
+@pytest.mark.parametrize("second", [10, 20])
+def test_a_line_that_reads_and_writes_may_be_an_atomic(
+    grid: int, threads: int, second: int
+) -> None:
+    def body(out: Any) -> None:
+        with line(10):
+            value = add(load(out, const(0)), const(1))
+        with line(second):
+            store(value, out, const(0))
+
+    with pytest.raises(RaceError) as e:
+        run([P], body, [np.zeros(4, np.int32)], grid=grid, block=threads)
+    hint = str(e.value.hint)
+    assert ("cute.arch.atomic_add" in hint) == (second == 10)
+    assert "the threads are in one" in hint if grid == 1 else "different blocks" in hint

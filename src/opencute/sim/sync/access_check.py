@@ -676,8 +676,21 @@ class AccessCheck:
         raise RaceError(
             f"{me} {verb} byte {place} of {name!r}, which {other} {did} at {op.loc} with no order "
             "between them",
-            code="OC3401", loc=self.access.op.loc, hint=self._hint(mine, who),
+            code="OC3401", loc=self.access.op.loc,
+            hint=self._as_one(did, op) + self._hint(mine, who),
         )  # fmt: skip
+
+    def _as_one(self, did: str, op: Op) -> str:
+        """What to say first of a line that reads and writes, as ``s[i] += 1`` does."""
+        a, b = op.loc, self.access.op.loc
+        if (did == "read") == (self.verb == "read") or a is None or b is None:
+            return ""
+        if (a.file, a.line, a.caller) != (b.file, b.line, b.caller):
+            return ""
+        return (
+            "this line reads and writes in two steps; where threads add to one element, "
+            "cute.arch.atomic_add does both in one; otherwise "
+        )
 
     def _hint(self, mine: int, who: int) -> str:
         threads = self.clocks.threads
