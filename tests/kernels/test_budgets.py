@@ -66,7 +66,7 @@ def _moves() -> None:
     reduce.argmax(_x(8192, np.float32), 0)
     scan.cumsum(_x(8192), 1)
     scan.cumsum(_x(8192), 0)
-    scan.cumsum(_x(256, m=200), 0)
+    scan.cumsum(_x(256, m=600), 0)
     scan.cumsum(_x(1 << 17, m=1), 1)
 
 

@@ -28,7 +28,7 @@ def pipeline(before: bool) -> Op:
     def body(out: Value, a: Value, b: Value, n: Value) -> None:
         d = cute.alloca(F32, 32)
 
-        def group(_: Value) -> None:
+        def group(a: Value, b: Value) -> None:
             wgmma.fence()
             product(ATOM, d, a, b, const(1, I1), 4)
             wgmma.commit()
@@ -36,8 +36,9 @@ def pipeline(before: bool) -> Op:
         zeros = arith.constant(0.0, VectorType(32, F32))
         cute.tile_store(zeros, d, LayoutAttr(32, 1))
         if before:
-            group(n)
-        loop(n, lambda i: (group(i), wgmma.wait(1)))
+            # Of other operands: with those of the main loop they would stay side by side.
+            group(*(arith.binary("addi", x, const(1024, x.type)) for x in (a, b)))
+        loop(n, lambda _: (group(a, b), wgmma.wait(1)))
         wgmma.wait(0)
         store(out, d, 32)
 
@@ -51,8 +52,8 @@ def test_a_product_that_repeats_is_one_instruction_in_a_loop():
         # Where nothing is serialised, ptxas may say that it has put a fence itself.
         assert all("C7519" in line for line in code.report.diagnostics)
         assert all(f.stack == f.spill_stores == 0 for f in code.report.functions)
-    # ptxas copies the main loop, but not the other one.
-    assert read_sass(both.cubin).count(WHOLE) == read_sass(alone.cubin).count(WHOLE) + 1
+    # ptxas copies the main loop of four as often as it likes, but not the other one.
+    assert [read_sass(code.cubin).count(WHOLE) % 4 for code in (alone, both)] == [0, 1]
 
 
 def test_large_structures_are_written_once():
