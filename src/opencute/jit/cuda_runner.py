@@ -186,8 +186,6 @@ class StagedArray:
         address = self.tensor.data_ptr + self.start
         if self.size:
             driver.call("cuMemcpyHtoD", self.buffer.address, address, self.size)
-            # From pageable memory the copy may end later, and other streams do not wait for it.
-            driver.call("cuStreamSynchronize", 0)
         self.slots[self.slot] = self.buffer.address - self.start
 
     def copy_out(self) -> None:
@@ -195,7 +193,6 @@ class StagedArray:
         assert self.buffer is not None
         if self.size and not self.tensor.array.read_only:
             address = self.tensor.data_ptr + self.start
-            driver.call("cuCtxSynchronize")  # the kernel may run on any stream
             driver.call("cuMemcpyDtoH", address, self.buffer.address, self.size)
         self.buffer.close()
         self.buffer = None
@@ -265,8 +262,10 @@ class PreparedCall:
         with driver.use_device(self.device):
             for array in self.staged:
                 array.copy_in()
+            # From pageable memory copies may end later, and other streams do not wait for them.
+            driver.call("cuStreamSynchronize", 0)
             self._run()
-            driver.call("cuStreamSynchronize", self.slots[0])
+            driver.call("cuCtxSynchronize")  # kernels may have run on any stream
             for array in self.staged:
                 array.copy_out()
         return self._results()
