@@ -35,6 +35,9 @@ NARROW = {
     "scan_across_tiles", "scan_tiles",
 }  # fmt: skip
 """Launchers that also read or write single numbers: losses, results, sums of parts."""
+SIDE_BY_SIDE = {"scan_across_tiles"}
+"""Launchers that may give a lane a word only: few columns make narrow tiles, whose warps read and
+write 128 bytes of a row at once all the same."""
 
 
 def _x(n: int, dtype: Any = np.float16, m: int = 4) -> Any:
@@ -139,6 +142,9 @@ def test_nothing_is_spilled(group: str, arch: str) -> None:
 def test_accesses_are_wide(group: str) -> None:
     for traced in _recorded(group):
         widths = _widths(traced.ptx)
+        if any(name in traced.name for name in SIDE_BY_SIDE):
+            assert min(widths) >= 32, (traced.name, widths)
+            continue
         assert widths[128], (traced.name, widths)
         if not any(name in traced.name for name in NARROW):
             assert set(widths) == {128}, (traced.name, widths)

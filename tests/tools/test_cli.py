@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import py_compile
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,15 @@ def test_verify_right_and_wrong(right: Path) -> None:
     done = invoke("verify", right)
     assert done.exit_code == 1
     assert one_object(done.stdout)["correct"] is False
+
+
+def test_bytecode_of_an_earlier_text_is_not_taken(right: Path) -> None:
+    py_compile.compile(str(right))
+    stamp = right.stat()
+    right.write_text(RIGHT.replace("x * 2", "x * 3"), encoding="utf-8")
+    os.utime(right, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert right.stat().st_size == stamp.st_size
+    assert one_object(invoke("verify", right).stdout)["correct"] is False
 
 
 def test_benchmark(right: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,8 @@ def _import(path: Path) -> ModuleType:
         raise UserError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE_NAME] = module
-    spec.loader.exec_module(module)
+    # The loader would take bytecode of an earlier text whose length and second are the same.
+    exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     return module
 
 

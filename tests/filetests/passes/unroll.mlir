@@ -1,4 +1,4 @@
-// RUN: passes unroll
+// RUN: passes unroll simplify
 // A loop over a register fragment disappears, and one that asks for it.
 // run: @f(10) == 33
 "func.func"() ({
