@@ -20,6 +20,8 @@ from opencute.base.location import Location
 from opencute.codegen.debug.inlined import within
 from opencute.codegen.debug_info import DebugInfo
 from opencute.codegen.llvm_types import constant_text, llvm_type
+from opencute.ir.attributes import DenseAttr
+from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Block, Op, Value
 from opencute.ir.types import Type, VectorType
 
@@ -143,8 +145,12 @@ class Emitter:
         parts = self.parts.get(value)
         if parts is None:
             assert isinstance(value.type, VectorType)
-            typed = self.typed(value)
             count = value.type.length
+            known = constant_of(value)
+            if isinstance(known, DenseAttr):
+                texts = [constant_text(item) for item in known.items]
+                return texts * count if len(texts) == 1 else texts
+            typed = self.typed(value)
             parts = [self.assign(f"extractelement {typed}, i32 {i}") for i in range(count)]
         return parts
 

@@ -46,8 +46,8 @@ from opencute.frontend.locations import (
     without_end,
 )
 from opencute.frontend.misuse import bound as bound_arguments
+from opencute.frontend.state.leads import forget as forget_leads
 from opencute.frontend.state.links import check, clear
-from opencute.frontend.state.stores import forget_globals
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, TypeAttr
 from opencute.ir.builder import insert_at, locating
 from opencute.ir.core import Block, Op, Value
@@ -174,7 +174,7 @@ def trace_host(
         _count_traces(-1)
         _STATE.trace = before
         forget_frames()
-        forget_globals()
+        forget_leads()
     returned.forget_values()
     return module, returned
 

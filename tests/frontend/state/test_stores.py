@@ -20,7 +20,7 @@ from opencute import cute
 from opencute.base.errors import LanguageError
 from opencute.cute.runtime import from_dlpack
 from opencute.frontend.state.kept import is_inert
-from opencute.frontend.state.stores import STORE_ATTR, Globals, has_opcode, stored_names
+from opencute.frontend.state.stores import STORE_ATTR, has_opcode, stored_names
 
 pytestmark = pytest.mark.t0
 
@@ -250,24 +250,3 @@ def test_what_leads_to_nothing_that_changes(x: Any) -> None:
 )  # fmt: skip
 def test_what_may_lead_to_something_that_changes(x: Any) -> None:
     assert not is_inert(type(x))
-
-
-def test_globals_are_looked_through_once() -> None:
-    """And again when one of them is another object; equal is not enough."""
-    asked: list[list[Any]] = []
-
-    def find(fn: Any, names: Any, values: list[Any]) -> list[Any]:
-        asked.append(values)
-        return [v for v in values if v is not None]
-
-    known = Globals(find)
-    space: dict[str, Any] = {"items": [1]}
-    fn = types.FunctionType((lambda: (items, absent)).__code__, space)  # type: ignore[name-defined]  # noqa: F821
-    names = fn.__code__.co_names
-    assert known.of(fn, names) == [[1]] == known.of(fn, names) and len(asked) == 1
-    space["items"] = [1]
-    assert known.of(fn, names)[0] is space["items"] and len(asked) == 2
-    space["absent"] = 0
-    assert known.of(fn, names) == [[1], 0] and len(asked) == 3
-    known.forget()
-    assert known.of(fn, names) == [[1], 0] and len(asked) == 4

@@ -72,6 +72,13 @@ def test_made_on_the_host_and_passed_to_a_kernel() -> None:
     assert out.tolist() == [i // 7 * 100 + i % 7 for i in range(20)]
 
 
+def test_a_divisor_is_made_of_few_operations() -> None:
+    """Not of one for each power of two that it may be: tile schedulers make three."""
+    args = (cute.runtime.from_dlpack(np.zeros(20, np.int32)), cutlass.Int32(7), cutlass.Int32(20))
+    host = cute.compile(_host, *args).__mlir__.partition("gpu.module")[0]
+    assert host.count(" = ") < 40 and "math.ctlz" in host
+
+
 def test_wrong_operands() -> None:
     for bad in (0, -3, 2**31):
         with pytest.raises(ArgumentError, match="OC2023"):

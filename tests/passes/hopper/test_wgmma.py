@@ -11,12 +11,14 @@ import pytest
 from codegen.hopper.test_wgmma import const, kernel, loop, product, store
 from opencute.arch.target import target
 from opencute.arch.wgmma import wgmma_atom
+from opencute.codegen.llvm_text import device_module_text
 from opencute.dialects import arith, cute, scf
 from opencute.dialects.hopper import wgmma
 from opencute.dialects.hopper.wgmma import WgmmaOp
+from opencute.ir.attributes import IntAttr
 from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Op, Value
-from opencute.ir.types import F16, F32, I1
+from opencute.ir.types import F16, F32, I1, I64
 from opencute.ir.verifier import verify
 from opencute.passes.pipelines import kernels, run_device_passes
 
@@ -61,6 +63,7 @@ def test_a_wait_gives_what_is_read_after_it():
         wgmma.fence()
         run(d, a, b, 0)
         wgmma.commit()
+        wgmma.commit()
         wgmma.wait(0)
         store(out, d, 8)
 
@@ -73,6 +76,58 @@ def test_a_wait_gives_what_is_read_after_it():
     )
     (fence,) = found(function, "ptx.wgmma_fence")
     assert fence.operands == []
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_wait_right_after_a_product_is_part_of_it(count: int):
+    """One piece of assembly takes and gives the registers, not two."""
+
+    def body(out: Value, a: Value, b: Value, n: Value) -> None:
+        d = cute.alloca(F32, 8)
+        wgmma.fence()
+        run(d, a, b, 0)
+        run(d, a, b)
+        wgmma.commit()
+        wgmma.wait(count)
+        store(out, d, 8)
+
+    function = lowered(body)
+    (mma,) = found(function, "ptx.wgmma")
+    assert isinstance(mma, WgmmaOp) and len(mma.steps) == 6
+    assert mma.attributes["wait"] == IntAttr(count, I64)
+    assert not found(function, "ptx.wgmma_commit") and not found(function, "ptx.wgmma_wait")
+    assert any(mma.out in op.operands for op in function.walk())
+    module = kernel(body)
+    run_device_passes(module, target("sm_90a"))
+    text = device_module_text(module)
+    assert text.count("=f,") == 8 and text.count("wgmma.mma_async") == 2
+    last = f"wgmma.commit_group.sync.aligned;\\0Awgmma.wait_group.sync.aligned {count};"
+    assert f'0, 0;\\0A{last}", "=f' in text
+    assert '~{memory}"(float poison' in text
+
+
+@pytest.mark.parametrize("between", ["a group before", "another accumulator", "no group"])
+def test_a_wait_stays_apart(between: str):
+    """Where it gives other registers too, or something happens first."""
+
+    def body(out: Value, a: Value, b: Value, n: Value) -> None:
+        d, e = cute.alloca(F32, 8), cute.alloca(F32, 8)
+        wgmma.fence()
+        if between == "another accumulator":
+            run(e, a, b, 0)
+        run(d, a, b, 0)
+        if between != "no group":
+            wgmma.commit()
+        if between == "a group before":
+            wgmma.commit()
+        wgmma.wait(0)
+        store(out, d, 8)
+        if between == "another accumulator":
+            store(out, e, 8, 1)
+
+    function = lowered(body)
+    assert len(found(function, "ptx.wgmma_wait")) == 1
+    assert all("wait" not in op.attributes for op in found(function, "ptx.wgmma"))
 
 
 def test_a_fence_takes_what_other_instructions_made():

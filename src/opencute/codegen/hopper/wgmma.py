@@ -25,6 +25,7 @@ from opencute.ir.types import VectorType
 __all__ = ["WGMMA"]
 
 _LETTER = {"float": "f", "i32": "r"}
+_COMMIT = "wgmma.commit_group.sync.aligned;"
 
 
 class _Assembly:
@@ -106,7 +107,10 @@ def _wgmma(e: Emitter, op: Op) -> None:
         else:
             product = f"{atom.instruction} {tile}, a, b, {adds}{tail};"
             lines.append(_repeated(product, left, right, count, steps))
-    asm.call("\\0A".join(lines), op.results, memory=False)
+    wait = op.attributes.get("wait")
+    if isinstance(wait, IntAttr):
+        lines += [_COMMIT, _wait_text(wait.value)]
+    asm.call("\\0A".join(lines), op.results, memory=wait is not None)
 
 
 def _repeated(product: str, a: str, b: str, count: int, steps: Sequence[int]) -> str:
@@ -130,13 +134,16 @@ def _fence(e: Emitter, op: Op) -> None:
 
 
 def _commit(e: Emitter, op: Op) -> None:
-    _Assembly(e, ()).call("wgmma.commit_group.sync.aligned;", (), memory=True)
+    _Assembly(e, ()).call(_COMMIT, (), memory=True)
 
 
 def _wait(e: Emitter, op: Op) -> None:
     assert isinstance(op, WgmmaWaitOp)
-    text = f"wgmma.wait_group.sync.aligned {op.count.value};"
-    _Assembly(e, op.operands).call(text, op.results, memory=True)
+    _Assembly(e, op.operands).call(_wait_text(op.count.value), op.results, memory=True)
+
+
+def _wait_text(count: int) -> str:
+    return f"wgmma.wait_group.sync.aligned {count};"
 
 
 WGMMA: dict[str, OpPrinter] = {

@@ -165,6 +165,9 @@ class WgmmaOp(Op):
 
     With `turns`, each of them is repeated: three numbers say how often, and what is added to the
     descriptors of A and B before the next time.
+
+    With `wait`, they are made a group, and the result is the registers once at most so many groups
+    are under way.
     """
 
     accumulator = operand(ANY)
@@ -174,10 +177,14 @@ class WgmmaOp(Op):
     a_major = attr(StringAttr)
     b_major = attr(StringAttr)
     turns = attr(DenseI32Attr, required=False)
+    wait = attr(IntAttr, required=False)
     out = result_slot(ANY)
 
     def verify(self) -> None:
         atom = _atom(self)
+        wait = self.attributes.get("wait")
+        if isinstance(wait, IntAttr):
+            _check_groups(self, wait.value)
         want = accumulator_type(atom)
         one = [a_type(atom) if atom.a_in_registers else I64, I64, I1, *[I32] * atom.sparse]
         _check_metadata(self, atom, [I32] * atom.sparse, 1)
@@ -212,6 +219,14 @@ def _check_registers(op_: Op) -> None:
         )  # fmt: skip
 
 
+def _check_groups(op_: Op, count: int) -> None:
+    if not 0 <= count <= 7:
+        raise VerificationError(
+            f"{op_.name}: no such number of groups", code="OC1480", loc=op_.loc,
+            expected="0 to 7", found=count,
+        )  # fmt: skip
+
+
 @op("ptx.wgmma_fence", _EFFECTS, variadic_results=True)
 class WgmmaFenceOp(Op):
     """What these threads did to registers comes before the products that follow (PTX ISA,
@@ -237,11 +252,7 @@ class WgmmaWaitOp(Op):
     count = attr(IntAttr)
 
     def verify(self) -> None:
-        if not 0 <= self.count.value <= 7:
-            raise VerificationError(
-                "ptx.wgmma_wait: no such number of groups", code="OC1480", loc=self.loc,
-                expected="0 to 7", found=self.count.value,
-            )  # fmt: skip
+        _check_groups(self, self.count.value)
         _check_registers(self)
 
 

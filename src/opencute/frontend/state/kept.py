@@ -6,7 +6,7 @@ functions, attributes of classes, subclasses of lists and dicts; and state that 
 In: any object. Out: its items as in `objects`, and what else is to be watched with it::
 
     kept_state(cell)                # {"cell_contents": 4}
-    kept_parts(f)                   # its cells, its defaults, its __dict__
+    kept_parts(f, turn)             # its cells, its defaults, its __dict__
     snapshot(bytearray(b"a"))       # b"a": can be compared, not joined
 """
 
@@ -28,9 +28,10 @@ import operator
 import types
 import weakref
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
+from opencute.frontend.state.leads import lead_of
 from opencute.frontend.state.objects import (
     fill,
     is_holder,
@@ -39,7 +40,7 @@ from opencute.frontend.state.objects import (
     parts_of,
     state_of,
 )
-from opencute.frontend.state.stores import Globals, facts_of, is_odd_kind
+from opencute.frontend.state.stores import facts_of, is_odd_kind
 from opencute.lang.tiled.atoms import MmaAtom
 
 __all__ = ["is_inert", "is_iterator", "keep", "kept_parts", "kept_state", "own_cells", "snapshot"]
@@ -122,17 +123,19 @@ def _is_special(kind: type) -> bool:
     return issubclass(kind, (*_WRAPPERS, *_ADAPTERS, *_WITH_DATA, property))
 
 
-def kept_parts(obj: Any) -> Iterable[Any]:
-    """What else an object refers to that code which has it can change."""
+def kept_parts(obj: Any, turn: int) -> Iterable[Any]:
+    """What else an object refers to that code which has it can change.
+
+    Args:
+        obj: any object.
+        turn: of a walk, as of `leads.begin`.
+    """
     if isinstance(obj, types.FunctionType):
-        if not is_users(obj):
+        lead = lead_of(obj)
+        if not lead.is_users:
             return parts_of(obj)
-        facts, cells = facts_of(obj.__code__), obj.__closure__
-        return [
-            *(itertools.compress(cells, facts.shared) if cells else ()),
-            *(obj.__defaults__ or ()), *(obj.__kwdefaults__ or {}).values(), obj.__dict__,
-            *_STATEFUL.of(obj, facts.names),
-        ]  # fmt: skip
+        named = (obj.__kwdefaults__ or {}).values()
+        return [*lead.own(), *named, obj.__dict__, *lead.stateful(turn)]
     if _is_special(type(obj)):
         if isinstance(obj, _WRAPPERS):
             return (obj.__func__,)
@@ -171,24 +174,6 @@ def _of_class(kind: type) -> list[Any]:
     methods = (types.FunctionType, *_WRAPPERS)
     special = (v for k, v in vars(kind).items() if k[:2] == "__" and isinstance(v, methods))
     return [*(k for k in (*kind.__mro__[1:], type(kind)) if _is_class(k)), *special]
-
-
-def _has_state(obj: Any) -> bool:
-    """Whether a global variable stands for something that may change."""
-    kind = type(obj)
-    return is_users(obj) if kind is types.FunctionType else _kind_has_state(kind)
-
-
-def _stateful(fn: types.FunctionType, names: Sequence[str], values: list[Any]) -> list[Any]:
-    return [x for x in values if x is not None and _has_state(x)]
-
-
-_STATEFUL = Globals(_stateful)
-
-
-@functools.lru_cache(maxsize=4096)
-def _kind_has_state(kind: type) -> bool:
-    return is_mutable_kind(kind) or kind.__module__ == "opencute.jit.functions"
 
 
 def own_cells(functions: Iterable[Any], names: Iterable[str]) -> set[int]:

@@ -21,17 +21,16 @@ from __future__ import annotations
 import dis
 import enum
 import functools
-import operator
 import sys
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from opencute.frontend.state.objects import is_mutable, is_users
+from opencute.frontend.state.objects import is_users
 
 __all__ = [
-    "STORE_ATTR", "CodeFacts", "Globals", "attributes", "codes_in", "facts_of", "forget_globals",
-    "has_opcode", "is_odd", "is_odd_kind", "stored_names", "used_by",
+    "STORE_ATTR", "CodeFacts", "attributes", "codes_in", "facts_of", "has_opcode", "is_odd",
+    "is_odd_kind", "stored_names",
 ]  # fmt: skip
 
 _BY_NAME = frozenset(
@@ -149,64 +148,6 @@ class _Named:
 
     def __init__(self, module: str) -> None:
         self.__module__ = module
-
-
-def used_by(fn: types.FunctionType) -> list[Any]:
-    """What a function that assigns attributes may assign them on: objects by global name, and
-    what it names of modules and classes."""
-    names = facts_of(fn.__code__).mentioned
-    out = list(_OUTSIDE.of(fn, names))
-    for holder in [x for x in out if isinstance(x, type | types.ModuleType)]:
-        inside = [x for x in map(vars(holder).get, names) if x is not None]
-        out += [x for x in inside if isinstance(x, type) or is_odd(x) or is_mutable(x)]
-    return out
-
-
-def _assignable(fn: types.FunctionType, names: Sequence[str], values: list[Any]) -> list[Any]:
-    """The values of globals whose attributes can be assigned."""
-    if "globals" in names:
-        values = [*values, sys.modules.get(fn.__globals__.get("__name__", ""))]
-    return [x for x in values if x is not None and (isinstance(x, type) or is_odd(x))]
-
-
-class Globals:
-    """What the globals that functions name come to; asked for at each branch and loop, and found
-    again only where one of the globals is another object.
-
-    Args:
-        find: finds it, from a function, the names, and the values of those names.
-    """
-
-    def __init__(
-        self, find: Callable[[types.FunctionType, Sequence[str], list[Any]], list[Any]]
-    ) -> None:
-        self._find = find
-        self._known: dict[int, tuple[types.FunctionType, list[Any], list[Any]]] = {}
-        _ALL.append(self)
-
-    def of(self, fn: types.FunctionType, names: Sequence[str]) -> list[Any]:
-        """What is found for a function. The list is not to be changed."""
-        values = list(map(fn.__globals__.get, names))
-        known = self._known.get(id(fn))
-        if known is not None and all(map(operator.is_, known[1], values)):
-            return known[2]
-        found = self._find(fn, names, values)
-        self._known[id(fn)] = fn, values, found
-        return found
-
-    def forget(self) -> None:
-        """Let go of functions and values."""
-        self._known.clear()
-
-
-_ALL: list[Globals] = []
-_OUTSIDE = Globals(_assignable)
-
-
-def forget_globals() -> None:
-    """The trace has ended: let go of what its functions have in globals."""
-    for each in _ALL:
-        each.forget()
 
 
 class _Attributes:

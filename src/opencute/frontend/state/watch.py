@@ -37,8 +37,8 @@ from opencute.frontend.state.kept import (
     kept_state,
     snapshot,
 )
-from opencute.frontend.state.objects import is_users
-from opencute.frontend.state.stores import attributes, is_odd, stored_names, used_by
+from opencute.frontend.state.leads import Lead, begin, lead_of
+from opencute.frontend.state.stores import attributes, is_odd
 
 __all__ = ["MISSING", "Key", "Watch", "advance", "refuse_outside"]
 
@@ -118,31 +118,50 @@ class Watch:
         self.functions: list[types.FunctionType] = []
         """The user's functions that can be reached."""
         self.touched: list[int] | None = None
+        self.unset: list[dict[str, Any]] = []
+        """The attributes of functions that have none; they are objects once they have some."""
         seen = set(own)
         queue = list(roots)
         stored: set[str] = set()
         odd: list[Any] = []
+        quiet: list[Lead] = []
+        turn = begin()
 
-        quiet: list[types.FunctionType] = []
-
-        def assigns(fn: types.FunctionType) -> None:
+        def assigns(lead: Lead) -> None:
             # Who assigns may have the object from another function: `state().scale = 3`.
-            stored.update(stored_names(fn.__code__))
-            quiet.append(fn)
-            self.functions.append(fn)
+            if lead.stored:
+                stored.update(lead.stored)
+            quiet.append(lead)
+            self.functions.append(lead.fn)
             if stored:
-                queue.extend(x for f in quiet for x in used_by(f))
+                for each in quiet:
+                    queue.extend(each.used(turn))
                 quiet.clear()
 
         for part in parts:
             if isinstance(part, types.FunctionType):
-                assigns(part)
+                assigns(lead_of(part))
         while queue and len(self.objects) < _LIMIT:
             obj = queue.pop()
             if id(obj) in seen:
                 continue
             seen.add(id(obj))
             kind = type(obj)
+            if kind is types.FunctionType:
+                lead = lead_of(obj)
+                if lead.is_users:
+                    assigns(lead)
+                    if lead.sets_globals and (shot := snapshot(obj)) is not None:
+                        self.fixed.append((obj, shot))
+                    inside = obj.__dict__
+                    if not inside and not obj.__kwdefaults__:  # as most functions
+                        if id(inside) not in seen:
+                            seen.add(id(inside))
+                            self.unset.append(inside)
+                        queue += lead.parts(turn)
+                        continue
+                queue += kept_parts(obj, turn)
+                continue
             if is_inert(kind):
                 continue
             if kind is dict or kind is list:  # as below, for most objects
@@ -151,13 +170,6 @@ class Watch:
                 self.before.append(state)
                 queue += state.values()
                 queue += state if kind is dict else ()
-                continue
-            if kind is types.FunctionType:
-                if is_users(obj):
-                    assigns(obj)
-                    if (shot := snapshot(obj)) is not None:
-                        self.fixed.append((obj, shot))
-                queue += kept_parts(obj)
                 continue
             state = kept_state(obj)
             if state is None and is_odd(obj):
@@ -171,12 +183,12 @@ class Watch:
                 queue += state if isinstance(obj, dict) else ()
             elif (shot := snapshot(obj)) is not None:
                 self.fixed.append((obj, shot))
-            queue += kept_parts(obj)
+            queue += kept_parts(obj, turn)
         if stored:
             names = frozenset(stored)
             self.odd = [(obj, attributes(obj, names)) for obj in odd]
             self.names = names
-        self.known = {id(obj) for obj in self.objects}
+        self.known = {*map(id, self.objects), *map(id, self.unset)}
 
     def changes(self) -> dict[Key, Any]:
         """The items that are not what they were, with their present values.
@@ -191,10 +203,13 @@ class Watch:
         for obj, shot in self.odd:
             if attributes(obj, self.names) != shot:
                 raise _unjoined(obj)
+        if any(self.unset):
+            found = [x for x in self.unset if x]
+            self.unset = [x for x in self.unset if not x]
+            self.objects += found
+            self.before += [{} for _ in found]
         self.touched, touched = None, list[int]()
         for i, (obj, old) in enumerate(zip(self.objects, self.before, strict=True)):
-            if not old and type(obj) is dict and not obj:  # as that of most functions
-                continue
             new = kept_state(obj) or {}
             if (
                 len(new) == len(old)

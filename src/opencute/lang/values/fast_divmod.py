@@ -23,6 +23,7 @@ from __future__ import annotations
 from typing import Any
 
 from opencute.base.errors import ArgumentError, TypeMismatchError
+from opencute.lang.block.arithmetic import clz
 from opencute.lang.mathfns import max as max_
 from opencute.lang.mathfns import min as min_
 from opencute.lang.numbers import Int32, Integer, Numeric, Uint32, Uint64, as_numeric
@@ -142,9 +143,7 @@ def _plain(value: Any) -> Any:
 
 def _dynamic_parts(d: Any) -> tuple[Any, ...]:
     """The numbers of the method for a divisor that is only known at run time."""
-    bits = Uint32(0)
-    for k in range(32):  # ceil(log2 d): how many powers of two are less than d
-        bits = bits + (Uint32(1 << k) < d).to(Uint32)
+    bits = Uint32(32) - clz(d - 1).to(Uint32)  # ceil(log2 d)
     wide = d.to(Uint64)
     excess = (Uint64(1) << bits.to(Uint64)) - wide
     magic = ((excess << 32) // wide).to(Uint32) + 1

@@ -1,14 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""join_products: products on one accumulator, with nothing but products between, become one.
+"""join_products: products on one accumulator, with nothing but products between, become one; so
+does the wait for them that follows.
 
 Before::
 
     %d1 = "ptx.wgmma"(%d0, %a0, %b0, %true) ; %d2 = "ptx.wgmma"(%d1, %a1, %b1, %true)
+    "ptx.wgmma_commit"() ; %d3 = "ptx.wgmma_wait"(%d2) {count = 1}
 
 After::
 
-    %d2 = "ptx.wgmma"(%d0, %a0, %b0, %true, %a1, %b1, %true)
+    %d3 = "ptx.wgmma"(%d0, %a0, %b0, %true, %a1, %b1, %true) {wait = 1}
 
 Why: each operation becomes a piece of assembly with up to 256 operands for the accumulator alone;
 four products in one piece take LLVM a third of the time, and give the same machine code.
@@ -19,7 +21,7 @@ Cost: linear.
 from __future__ import annotations
 
 from opencute.arch.target import Target
-from opencute.dialects.hopper.wgmma import WgmmaOp
+from opencute.dialects.hopper.wgmma import WgmmaCommitOp, WgmmaOp, WgmmaWaitOp
 from opencute.ir.core import Block, Op, Value
 from opencute.ir.declare import Trait, traits_of
 
@@ -53,19 +55,42 @@ def _blocks(op: Op, uses: dict[Value, int]) -> None:
 
 def _join(block: Block, uses: dict[Value, int]) -> None:
     ends: dict[Value, WgmmaOp] = {}  # accumulator to the last product that made it
+    last: WgmmaOp | None = None  # the product before, perhaps with its commit
+    commit: Op | None = None
     gone: set[Op] = set()
+    moved: dict[Op, WgmmaOp] = {}
     for op in block.ops:
         if isinstance(op, WgmmaOp):
             first = ends.pop(op.accumulator, None)
             if first is not None and _continues(first, op, uses):
                 op.operands = [*first.operands, *op.steps]
                 gone.add(first)
-            ends[op.out] = op
-        elif ends and (op.regions or traits_of(op) & _EFFECTS):
-            ends = {}
+            ends[op.out] = last = op
+            commit = None
+        elif isinstance(op, WgmmaCommitOp) and last is not None and commit is None:
+            ends, commit = {}, op
+        elif op.regions or traits_of(op) & _EFFECTS:
+            if commit is not None and last is not None and _waits_for(op, last, uses):
+                gone |= {last, commit}
+                moved[op] = _with_wait(last, op)
+            ends, last, commit = {}, None, None
     if gone:
-        kept = [op for op in block.ops if op not in gone]
-        block.set_ops(kept)
+        block.set_ops([moved.get(op, op) for op in block.ops if op not in gone])
+
+
+def _waits_for(op: Op, product: WgmmaOp, uses: dict[Value, int]) -> bool:
+    """Whether an operation waits, and gives the registers of this product and no others."""
+    return (
+        isinstance(op, WgmmaWaitOp) and op.operands == [product.out] and uses[product.out] == 1
+    )
+
+
+def _with_wait(product: WgmmaOp, wait: Op) -> WgmmaOp:
+    """A product that gives what a wait gave."""
+    product.attributes["wait"] = wait.attributes["count"]
+    product.results = wait.results
+    product.out.owner = product
+    return product
 
 
 def _continues(first: WgmmaOp, second: WgmmaOp, uses: dict[Value, int]) -> bool:
