@@ -23,7 +23,7 @@ from opencute.codegen.llvm_types import constant_text, llvm_type
 from opencute.ir.attributes import DenseAttr
 from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Block, Op, Value
-from opencute.ir.types import Type, VectorType
+from opencute.ir.types import Type, VectorType, element_type
 
 __all__ = ["Emitter", "ModuleText", "OpPrinter"]
 
@@ -246,26 +246,70 @@ def _empty(block: Block) -> bool:
     return len(block.ops) == 1
 
 
+class _Carried:
+    """Values on one edge of some phis: vectors that stand as their elements have one for each.
+
+    Args:
+        e: the emitter; what an element needs is printed now.
+        values: the values.
+        split: which of them to take apart; those that are apart, if omitted.
+    """
+
+    def __init__(
+        self, e: Emitter, values: Sequence[Value], split: Sequence[bool] | None = None
+    ) -> None:
+        self.split = [v in e.parts for v in values] if split is None else split
+        self.texts = [
+            e.elements(v) if apart else [e.ref(v)]
+            for v, apart in zip(values, self.split, strict=True)
+        ]
+
+    def name(self, e: Emitter, targets: Sequence[Value]) -> None:
+        """Give names to the values that phis define."""
+        for target, apart, texts in zip(targets, self.split, self.texts, strict=True):
+            if apart:
+                e.parts[target] = [e.fresh() for _ in texts]
+            else:
+                e.names[target] = e.fresh()
+
+
+def _phis(
+    e: Emitter, targets: Sequence[Value], edges: Sequence[tuple[_Carried, str]]
+) -> list[str]:
+    """The phis of values that have names."""
+    out: list[str] = []
+    for i, target in enumerate(targets):
+        apart = edges[0][0].split[i]
+        names = e.parts[target] if apart else [e.names[target]]
+        type = element_type(target.type) if apart else target.type
+        for k, name in enumerate(names):
+            out.append(e.phi(name, type, [(c.texts[i][k], block) for c, block in edges]))
+    return out
+
+
 def _if(e: Emitter, op: Op) -> None:
     then, orelse = op.regions[0].block, op.regions[1].block
     yes, no, end = e.label("then"), e.label("else"), e.label("end")
     skip = _empty(orelse)
+    others = orelse.ops[-1].operands
+    # Apart where that needs no instruction on the other path, which may have no block of its own.
+    apart = [v in e.parts for v in others]
     before = e.branch(e.ref(op.operands[0]), yes, end if skip else no)
-    arms: list[tuple[list[str], str]] = []
     e.start(yes)
-    last = e.ops(then)
-    values = e.refs(last.operands)
-    arms.append((values, e.jump(end)))
+    last = e.ops(then).operands
+    if not skip:
+        apart = [v in e.parts for v in last]
+    first = _Carried(e, last, apart)
+    edges = [(first, e.jump(end))]
     if skip:
-        arms.append((e.refs(orelse.ops[-1].operands), before))
+        edges.append((_Carried(e, others, apart), before))
     else:
         e.start(no)
-        values = e.refs(e.ops(orelse).operands)
-        arms.append((values, e.jump(end)))
+        values = _Carried(e, e.ops(orelse).operands, apart)
+        edges.append((values, e.jump(end)))
     e.start(end)
-    for i, r in enumerate(op.results):
-        e.names[r] = e.fresh()
-        e.lines.append(e.phi(e.names[r], r.type, [(v[i], b) for v, b in arms]))
+    first.name(e, op.results)
+    e.lines += _phis(e, op.results, edges)
 
 
 def _for(e: Emitter, op: Op) -> None:
@@ -275,49 +319,48 @@ def _for(e: Emitter, op: Op) -> None:
     head, end = e.label("loop"), e.label("end")
     type = llvm_type(lower.type)
     guard = e.assign(f"icmp slt {type} {e.ref(lower)}, {e.ref(upper)}")
-    first = e.refs([lower, *inits])
+    start, first = e.ref(lower), _Carried(e, inits)
     before = e.branch(guard, head, end)
     e.start(head)
     slot = len(e.lines)
-    for arg in body.args:
-        e.names[arg] = e.fresh()
+    counter, *args = body.args
+    e.names[counter] = e.fresh()
+    first.name(e, args)
     last = e.ops(body)
-    carried = e.refs(last.operands)
+    carried = _Carried(e, last.operands, first.split)
     e.locate(op.loc)
-    following = e.assign(f"add {type} {e.names[body.args[0]]}, {e.ref(step)}")
+    following = e.assign(f"add {type} {e.names[counter]}, {e.ref(step)}")
     again = e.assign(f"icmp slt {type} {following}, {e.ref(upper)}")
     latch = e.branch(again, head, end)
+    edges = [(first, before), (carried, latch)]
     e.lines[slot:slot] = [
-        e.phi(e.names[arg], arg.type, [(a, before), (b, latch)])
-        for arg, a, b in zip(body.args, first, [following, *carried], strict=True)
+        e.phi(e.names[counter], counter.type, [(start, before), (following, latch)]),
+        *_phis(e, args, edges),
     ]
     e.start(end)
-    for r, a, b in zip(op.results, first[1:], carried, strict=True):
-        e.names[r] = e.fresh()
-        e.lines.append(e.phi(e.names[r], r.type, [(a, before), (b, latch)]))
+    first.name(e, op.results)
+    e.lines += _phis(e, op.results, edges)
 
 
 def _while(e: Emitter, op: Op) -> None:
     test, body = op.regions[0].block, op.regions[1].block
     head, inside, end = e.label("while"), e.label("do"), e.label("end")
-    first = e.refs(op.operands)
+    first = _Carried(e, op.operands)
     before = e.jump(head)
     e.start(head)
     slot = len(e.lines)
-    for arg in test.args:
-        e.names[arg] = e.fresh()
+    first.name(e, test.args)
     condition = e.ops(test)
-    passed = e.refs(condition.operands[1:])
+    for arg, r, value in zip(body.args, op.results, condition.operands[1:], strict=True):
+        if value in e.parts:
+            e.parts[arg] = e.parts[r] = e.parts[value]
+        else:
+            e.names[arg] = e.names[r] = e.ref(value)
     e.branch(e.ref(condition.operands[0]), inside, end)
-    for arg, r, text in zip(body.args, op.results, passed, strict=True):
-        e.names[arg] = e.names[r] = text
     e.start(inside)
-    carried = e.refs(e.ops(body).operands)
+    carried = _Carried(e, e.ops(body).operands, first.split)
     latch = e.jump(head)
-    e.lines[slot:slot] = [
-        e.phi(e.names[arg], arg.type, [(a, before), (b, latch)])
-        for arg, a, b in zip(test.args, first, carried, strict=True)
-    ]
+    e.lines[slot:slot] = _phis(e, test.args, [(first, before), (carried, latch)])
     e.start(end)
 
 

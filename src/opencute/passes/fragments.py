@@ -21,7 +21,7 @@ from opencute.ir.builder import current_block
 from opencute.ir.core import Block, Op, Value
 from opencute.ir.rewrite import Replacement, Rewriter, Rule
 from opencute.ir.types import I1, FloatType, Type, VectorType, element_type
-from opencute.passes.tile_access import Lane, gather
+from opencute.passes.tile_access import Lane, gather, is_splat
 from opencute.passes.tiled.liveness import Liveness, offsets_of
 
 __all__ = ["FragmentAccess", "Fragments"]
@@ -81,14 +81,20 @@ class Fragments:
         }
 
     def _chunks(self, op: Op) -> list[Chunk]:
-        """What an operation hands on, as groups that one register holds."""
+        """What an operation hands on, as groups that one register holds, or that are all that one
+        product of warpgroups takes."""
         out: list[Chunk] = []
         for fragment, mask in self._live.carried.get(op, {}).items():
             element = self._elements[fragment]
             group = max(32 // storage_bits(element), 1) if element != I1 else 1
             count = self._live.count[fragment]
+            taken = self._live.products.get(fragment, 0)
             offset = 0
             while mask >> offset:
+                if taken > 1 and mask >> offset & (1 << taken) - 1 == (1 << taken) - 1:
+                    out.append((fragment, tuple(range(offset, offset + taken))))
+                    offset += taken
+                    continue
                 members = tuple(range(offset, min(offset + group, count)))
                 if any(mask >> i & 1 for i in members):
                     out.append((fragment, members))
@@ -97,11 +103,13 @@ class Fragments:
 
     def _take(self, chunks: Sequence[Chunk]) -> list[Value]:
         """The elements of some chunks as they are now."""
-        return [
-            gather([lanes[o] if o in lanes else _undefined(element) for o in offsets])
-            for fragment, offsets in chunks
-            for lanes, element in ((self._lanes[fragment], self._elements[fragment]),)
-        ]
+        out: list[Value] = []
+        for fragment, offsets in chunks:
+            held, element = self._lanes[fragment], self._elements[fragment]
+            lanes = [held[o] if o in held else _undefined(element) for o in offsets]
+            large = len(lanes) * storage_bits(element) > 32
+            out.append(_together(lanes) if large else gather(lanes))
+        return out
 
     def _put(self, chunks: Sequence[Chunk], values: Sequence[Value]) -> None:
         for (fragment, offsets), value in zip(chunks, values, strict=True):
@@ -216,6 +224,27 @@ class Fragments:
         self._put(chunks, results[n:])
         self._forget(op, chunks)
         return results[:n]
+
+
+def _together(lanes: Sequence[Lane]) -> Value:
+    """Registers as one vector, which stays one value for each of them: they are never put together
+    for good."""
+    first = lanes[0].value
+    if isinstance(first.type, VectorType) and first.type.length == len(lanes):
+        made = first.op
+        apart = made is None or made.name not in ("arith.constant", "vector.shuffle")
+        if apart and all(x.value is first and x.index == i for i, x in enumerate(lanes)):
+            return first
+    equal: dict[Value, Value] = {}  # the elements of constants that have one for all
+    out: list[Value] = []
+    for x in lanes:
+        scalar = equal.get(x.value)
+        if scalar is None:
+            scalar = x.scalar()
+            if x.index is not None and is_splat(x.value):
+                equal[x.value] = scalar
+        out.append(scalar)
+    return vector.from_elements(out)
 
 
 def _undefined(element: Type) -> Lane:

@@ -18,14 +18,16 @@ from typing import NamedTuple
 
 from opencute.dialects import arith, llvm, vector
 from opencute.dialects.cute import LayoutAttr, PtrType, storage_bits
+from opencute.ir.attributes import DenseAttr
+from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Value
-from opencute.ir.types import I64, Type, VectorType
+from opencute.ir.types import I64, Type, VectorType, element_type
 from opencute.passes.memory import advance, load_run, store_run
 from opencute.passes.offsets import Access, Terms, accesses, element_offsets
 from opencute.passes.tiled.hinted import Hinted
 from opencute.passes.tiled.swizzle import Swizzles
 
-__all__ = ["Lane", "TileAccess", "gather", "lanes_of"]
+__all__ = ["Lane", "TileAccess", "gather", "is_splat", "lanes_of"]
 
 
 class Lane(NamedTuple):
@@ -41,7 +43,17 @@ class Lane(NamedTuple):
         made = self.value.op
         if made is not None and made.name == "vector.from_elements":
             return made.operands[self.index]
+        known = constant_of(self.value)
+        if isinstance(known, DenseAttr):
+            item = known.items[self.index if len(known.items) > 1 else 0]
+            return arith.constant_of(item, element_type(known.type))
         return vector.extract(self.value, self.index)
+
+
+def is_splat(value: Value) -> bool:
+    """Whether a vector is a constant with one element everywhere."""
+    known = constant_of(value)
+    return isinstance(known, DenseAttr) and len(known.items) == 1
 
 
 def lanes_of(value: Value) -> list[Lane]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
+from opencute.arch.wgmma import wgmma_atom
 from opencute.dialects.cute import AllocaOp, CopyOp, LayoutAttr, PtrType, storage_bits
 from opencute.dialects.hopper.wgmma import CuteWgmmaOp
 from opencute.dialects.tiled import GemmOp
@@ -74,7 +75,8 @@ class Liveness:
         count: fragment to its number of elements.
         carried: operation with regions to (fragment to elements) that it hands on.
         written: operation with regions to (fragment to elements) that are written inside of it.
-        products: the fragments that products of warpgroups use.
+        products: the fragments that products of warpgroups use; for accumulators of 32-bit elements
+            how many of these an instruction takes, else 0.
         after: fence or wait of such products to (fragment to elements) that are used after it.
     """
 
@@ -83,7 +85,7 @@ class Liveness:
         self.count: dict[Value, int] = {}
         self.carried: dict[Op, Live] = {}
         self.written: dict[Op, Live] = {}
-        self.products: dict[Value, None] = dict.fromkeys(_of_products(function))
+        self.products: dict[Value, int] = _of_products(function)
         self.after: dict[Op, Live] = {}
         self._memory: set[Value] = set()
         self._accesses: dict[Op, list[_Access]] = {}
@@ -226,16 +228,21 @@ class Liveness:
         return before
 
 
-def _of_products(function: Op) -> list[Value]:
+def _of_products(function: Op) -> dict[Value, int]:
     """The fragments that products of warpgroups use."""
-    out: list[Value] = []
+    out: dict[Value, int] = {}
     for op in function.walk():
-        for pointer in op.operands[:2] if op.name == "cute.wgmma" else ():
+        if not isinstance(op, CuteWgmmaOp):
+            continue
+        atom = wgmma_atom(op.atom.value)
+        count = atom.values[2] if atom.registers[1] == atom.values[2] else 0
+        for pointer, size in ((op.operands[0], count), (op.operands[1], 0)):
             made = pointer.op
             while made is not None and made.name in ("cute.ptr_add", "cute.recast"):
                 made = made.operands[0].op
             if made is not None and made.name == "cute.alloca":
-                out.append(made.result)
+                known = out.setdefault(made.result, size)
+                out[made.result] = size if size == known else 0
     return out
 
 
