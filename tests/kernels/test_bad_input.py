@@ -211,6 +211,18 @@ def test_elements_that_are_not_aligned() -> None:
     assert e.value.code == "OC2016"
 
 
+def test_numbers_that_no_float_holds() -> None:
+    with KNOBS.override(target="sim"), pytest.raises(ArgumentError, match="scale is no number"):
+        attention.attention(Q, Q, Q, scale=10**400)
+
+
+def test_a_gradient_of_one_element() -> None:
+    """That of a sum, as torch gives it."""
+    one = torch.ones((), dtype=torch.float16).expand(Q.shape)
+    with KNOBS.override(target="sim"), pytest.raises(ArgumentError, match="axis of grad is not"):
+        attention.attention_backward(one, Q, Q, Q, Q, f32(1, 2, 64))
+
+
 def outputs(result: Any) -> list[Any]:
     parts: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
     return [np.asarray(p) for p in parts if p is not None]

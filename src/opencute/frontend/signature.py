@@ -90,6 +90,9 @@ class PartsSpec(Spec):
     def types(self) -> list[Type]:
         return [t for i in self.items for t in i.types()]
 
+    def static(self) -> list[Any]:
+        return [x for i in self.items for x in i.static()]
+
     def build(self, values: Iterator[Value]) -> Any:
         parts = [i.build(values) for i in self.items]
         if self.kind in (tuple, list):
