@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +199,25 @@ def test_a_tuple_with_a_variable_that_is_not_bound() -> None:
     assert e.value.loc is not None and e.value.loc.line == next(
         i for i, s in enumerate(Path(__file__).read_text().splitlines(), 1) if "# here" in s
     )
+
+
+@dataclasses.dataclass
+class Pair:
+    x: Any
+    rest: Any = None
+    note: Any = dataclasses.field(default=0, compare=False)
+
+
+def test_records_are_compared_by_their_fields() -> None:
+    @cute.jit
+    def body(o: Any) -> None:
+        a, b = o[0], o[1]
+        o[2] = Pair(a, [b]) == Pair(b, [b])
+        o[3] = Pair(Pair(a), note=1) != Pair(Pair(b), note=2)
+        o[4] = Pair(a) in [Pair(7), Pair(b)]
+        o[5] = Pair(a) == a
+
+    for a, b in ((3, 3), (3, 4)):
+        out = np.array([a, b, 9, 9, 9, 9], np.int32)
+        on_device(body, out)
+        assert out[2:].tolist() == [a == b, a != b, a == b, 0]

@@ -16,6 +16,7 @@ while tracing, else a run-time value::
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import functools
 import operator
 from collections.abc import Callable
@@ -149,8 +150,21 @@ def same(a: Any, b: Any) -> Any:
     return a is b
 
 
+def _compared(x: Any) -> tuple[Any, ...] | None:
+    """The fields of a record by which the `__eq__` that `dataclass` wrote compares it."""
+    written = None if isinstance(x, type) else getattr(type(x).__eq__, "__code__", None)
+    if written is None or written.co_filename != "<string>" or not dataclasses.is_dataclass(x):
+        return None
+    return tuple(getattr(x, f.name) for f in dataclasses.fields(x) if f.compare)
+
+
 def equal(a: Any, b: Any) -> Any:
-    """`a == b`; of tuples and lists with run-time numbers, one comparison for each pair."""
+    """`a == b`; of tuples, lists and records with run-time numbers, one comparison for each
+    pair."""
+    if type(a) is type(b) and not isinstance(a, Numeric):
+        fields, others = _compared(a), _compared(b)
+        if fields is not None and others is not None:
+            a, b = fields, others
     if is_sequence(a) and is_sequence(b) and _has_dynamic((a, b)):
         if len(a) != len(b) or isinstance(a, list) != isinstance(b, list):
             return False
@@ -160,7 +174,8 @@ def equal(a: Any, b: Any) -> Any:
 
 
 def _has_dynamic(x: Any) -> bool:
-    return any(map(_has_dynamic, x)) if is_sequence(x) else _dynamic(x)
+    parts = x if is_sequence(x) else _compared(x)
+    return _dynamic(x) if parts is None else any(map(_has_dynamic, parts))
 
 
 def _ordered(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
@@ -282,7 +297,7 @@ class compare:
 
     @staticmethod
     def ne(a: Any, b: Any) -> Any:
-        if is_sequence(a) and is_sequence(b):
+        if (is_sequence(a) and is_sequence(b)) or _compared(a) is not None:
             return not_(equal(a, b))
         return a != b
 
