@@ -147,6 +147,7 @@ def _hopper_tests() -> tuple[Example, ...]:
         Example(grouped, (), None, 90),
         Example(twice, timed, (*timed, *sizes), 90),
         Example(gelu, (), sizes, 90),
+        Example(f"{_TESTS}/sm_100a/test_rmsnorm.py", (), None, 90),
     )
 
 
