@@ -26,7 +26,7 @@ from timing import burst, copy_bandwidth, flushed, graphed  # noqa: E402
 from opencute.base.errors import OpenCuTeError  # noqa: E402 - after the path is set
 from opencute.kernels import cross_entropy as ce  # noqa: E402
 from opencute.kernels import norm, reduce, scan, softmax, transpose  # noqa: E402
-from opencute.kernels.norm.sm90 import ClusterRows, ring_space  # noqa: E402
+from opencute.kernels.norm.config import ClusterRows, ring_space  # noqa: E402
 from opencute.kernels.row_config import search_space  # noqa: E402
 
 
