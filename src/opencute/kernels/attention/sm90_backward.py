@@ -401,9 +401,9 @@ def backward_kernel(
         consume(worker, sums, loads, head, scale_log2)
         stores = []
         made = [(a, m) for a, m in zip(atoms[4:6], (mDk, mDv), strict=True) if a is not None]
-        for (a, m), s in zip(made, shared, strict=False):
+        for i, (a, m) in enumerate(made):
             tile = cute.local_tile(rows_of(m, head, batch, first_k, plan), tile_k, (block, 0))
-            atom, g, smem = partition(a, s[None, None, 0], tile)
+            atom, g, smem = partition(a, worker.shared[i][None, None, 0], tile)
             stores.append((atom, smem, g))
         into = None
         if cutlass.const_expr(plan.ragged):
