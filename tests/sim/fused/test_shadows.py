@@ -14,7 +14,8 @@ from opencute.dialects import arith
 from opencute.ir.types import F32
 from opencute.sim import Buffer, Simulator
 from opencute.sim.fused import shadows
-from opencute.sim.sync import access_check, checker
+from opencute.sim.sync import checker
+from opencute.sim.sync.checks import native as loops
 from sim.building import kernel_module, ptr
 from sim.sync.blocks import add, bid, const, load, mul, shared, store, sync, tid
 
@@ -44,7 +45,7 @@ def body(good: bool) -> Any:
 
 def run(monkeypatch: pytest.MonkeyPatch, native: bool, good: bool = True) -> list[Any]:
     """The words of all shadows after a run, and the numbers."""
-    monkeypatch.setattr(access_check, "FEWEST", 0 if native else 1 << 60)
+    monkeypatch.setattr(loops, "FEWEST", 0 if native else 1 << 60)
     monkeypatch.setattr(shadows.LOOPS, "patience", 0)
     found: list[checker.Checker] = []
     finish = checker.Checker.finish

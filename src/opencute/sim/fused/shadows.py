@@ -3,7 +3,7 @@
 """Native loops over the pieces of memory that lanes touch, for the checking mode.
 
 In: a `Walk`, which says what each lane touches, and the words of a shadow. Out: words changed as
-`sync.access_check` would, or what has to be known to leave the rest to it::
+`sync.checks` would, or what has to be known to leave the rest to it::
 
     walk = Walk(offsets, slots, inner, blocks, width, shift)
     most, bits = walk.read_shared(shadow.writer, ...)

@@ -22,8 +22,8 @@ import numpy as np
 from opencute.sim.values import Array
 
 __all__ = [
-    "EVERYBODY", "FOREIGN", "LEVEL", "ONE", "PENDING", "READING", "STRENGTH", "TIME", "WHO",
-    "WHOLE_BLOCK", "Column", "Read", "Shadow", "first_of_each",
+    "EVERYBODY", "FOREIGN", "LEVEL", "ONE", "PENDING", "READING", "SEVERAL", "STRENGTH", "TIME",
+    "WHO", "WHOLE_BLOCK", "Column", "Read", "Shadow", "first_of_each",
 ]  # fmt: skip
 
 WHO = (1 << 29) - 1
@@ -39,6 +39,8 @@ _SHIFT = 4  # of the pieces, as long as all accesses are as large
 READING = ((1 << 30) - 1) << 8
 """The word of a reader that has not ended."""
 _LOGGED = 64  # reads of one unit that are kept apart
+SEVERAL = 32
+"""In the place of a lane: more than one."""
 _FEW = 16  # different words that are looked at one by one
 _CUTS = 1024  # sets of places whose pieces are remembered
 
