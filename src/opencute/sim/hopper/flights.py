@@ -188,7 +188,8 @@ class _AgentCheck(AccessCheck):
         """It is under way."""
         shadow, number = self.shadow, self.checker.number(self.access.op)
         if self.verb == "write":
-            shadow.foreign = shadow.has_writers = True
+            shadow.foreign = True
+            shadow.wrote(PENDING >> TIME)
             shadow.writer[self.pieces] = PENDING + FOREIGN + self.agent
             shadow.write_op[self.pieces] = number
         elif shadow.columns:

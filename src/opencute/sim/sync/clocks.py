@@ -180,10 +180,12 @@ class Clocks:
         self.group, self.first_block = group, first_block
         self.threads, self.warps, self.blocks = group.threads, group.warps, group.blocks
         self.floor = np.zeros(n, np.int64)
+        self._kept = False
         self.near = np.zeros(n, np.int64)
         self.row = np.zeros(n, np.int32)
         self.rows: list[Row] = [NOTHING]
         self.version = 0
+        self._least = (0, 0)
         self.tick()
 
     def tick(self) -> int:
@@ -192,6 +194,23 @@ class Clocks:
         self.now += 1
         self.version += 1
         return now
+
+    def keep_floor(self) -> Array:
+        """The floors as they are now; who raises them takes a copy first."""
+        self._kept = True
+        return self.floor
+
+    def raise_floor(self, slots: Any, times: Any) -> None:
+        """Threads know their blocks up to these times."""
+        if self._kept:
+            self.floor, self._kept = self.floor.copy(), False
+        self.floor[slots] = times
+
+    def least_floor(self) -> int:
+        """The time up to which all threads know their blocks."""
+        if self._least[0] != self.version:
+            self._least = (self.version, int(self.floor.min()))
+        return self._least[1]
 
     # ------------------------------------------------------------------ rows
     def add_row(self, row: Row) -> int:
@@ -232,14 +251,14 @@ class Clocks:
         """All threads of some blocks (a mask) have met."""
         now = self.tick()
         if blocks.all():
-            self.floor[:] = now
+            self.raise_floor(slice(None), now)
             if self.row.any():
                 for b in range(self.blocks):
                     self._join_block(b)
             return
         for b in np.flatnonzero(blocks).tolist():
             part = slice(b * self.threads, (b + 1) * self.threads)
-            self.floor[part] = now
+            self.raise_floor(part, now)
             if self.row[part].any():
                 self._join_block(b)
 
@@ -265,7 +284,7 @@ class Clocks:
         """Some threads of one warp have met; `whole`: all of it that are still there."""
         now = self.tick()
         news = self.rows_of(slots)
-        self.floor[slots] = self.floor[slots].max()
+        self.raise_floor(slots, self.floor[slots].max())
         if whole:
             self.near[slots] = now
         else:

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from opencute.sim.values import Array
 
 __all__ = [
-    "EVERYBODY", "FOREIGN", "LEVEL", "ONE", "PENDING", "READING", "SEVERAL", "STRENGTH", "TIME",
-    "WHO", "WHOLE_BLOCK", "Column", "Read", "Shadow", "first_of_each",
+    "EVERYBODY", "FOREIGN", "LATE", "LEVEL", "ONE", "PENDING", "READING", "SEVERAL", "STRENGTH",
+    "TIME", "WHO", "WHOLE_BLOCK", "Column", "LateRead", "Read", "Shadow", "first_of_each",
 ]  # fmt: skip
 
 WHO = (1 << 29) - 1
@@ -42,7 +42,20 @@ _LOGGED = 64  # reads of one unit that are kept apart
 SEVERAL = 32
 """In the place of a lane: more than one."""
 _FEW = 16  # different words that are looked at one by one
+LATE = 1 << 21
+"""Pieces of reads whose words are not set yet, at the most."""
 _CUTS = 1024  # sets of places whose pieces are remembered
+
+
+class LateRead(Protocol):
+    """A read whose words are not set yet."""
+
+    time: int
+    size: int
+    """Pieces that it touches."""
+
+    def settle(self, shadow: Shadow) -> None:
+        """Set them."""
 
 
 @dataclass(eq=False)
@@ -188,14 +201,19 @@ class Shadow:
         self.size = size
         self.columns = columns
         self.shift = _SHIFT
-        n = -(-size >> _SHIFT)
-        self.writer = np.zeros(n, np.int64)
-        self.write_op = np.zeros(n, np.int32)
-        # Of shared memory: time << 32 | operation.
-        self.last_read = np.zeros(n, np.int64 if columns else np.int32)
-        self.reader = np.zeros((max(columns, 1), n), np.int64)
-        self.touched = self.has_writers = self.has_readers = False
-        """Whether anybody has used the memory, written there, read there (not as a unit)."""
+        self.pieces_in_all = -(-size >> _SHIFT)
+        self._arrays: dict[str, Array] = {}
+        self.has_writers = self.has_readers = False
+        """Whether anybody has written there, read there (not as a unit)."""
+        self.latest_write = self.latest_read = 0
+        """Of shared memory: a time that no word of a writer is later than, and when threads of the
+        block read last."""
+        self.reach: tuple[int, int] | None = (0, 0)
+        """Of global memory: the bytes that have been used lie there; None: anywhere."""
+        self.late: list[LateRead] = []
+        """Reads that are not in the words of readers yet."""
+        self.waiting = 0
+        """How many pieces they touch."""
         self.blocks: set[int] = set()
         self.foreign = False
         self.extra: dict[int, Column] = {}
@@ -203,6 +221,60 @@ class Shadow:
 
         self.by_block: dict[int, dict[int, Column]] = {}
         """The readers from elsewhere by the block whose memory they read, -1: several."""
+
+    # ------------------------------------------------------------------ words
+    def _array(self, name: str, dtype: Any, *more: int) -> Array:
+        found = self._arrays.get(name)
+        if found is None:
+            found = self._arrays[name] = np.zeros((*more, self.pieces_in_all), dtype)
+        return found
+
+    @property
+    def writer(self) -> Array:
+        """The word of each piece's writer."""
+        return self._array("writer", np.int64)
+
+    @property
+    def write_op(self) -> Array:
+        """The number of the operation that wrote each piece."""
+        return self._array("write_op", np.int32)
+
+    @property
+    def last_read(self) -> Array:
+        """The operation that read each piece last; of shared memory: time << 32 | operation."""
+        self.settle()
+        return self._array("last_read", np.int64 if self.columns else np.int32)
+
+    @property
+    def reader(self) -> Array:
+        """The words of each piece's readers."""
+        self.settle()
+        return self._array("reader", np.int64, max(self.columns, 1))
+
+    def wrote(self, time: int) -> None:
+        """Words of writers have been set, to a time that is no later."""
+        self.has_writers = True
+        self.latest_write = max(self.latest_write, time)
+
+    # ------------------------------------------------------------------ reads not yet in words
+    def postpone(self, read: LateRead) -> None:
+        """Remember a read; its words are set when somebody looks at words of readers."""
+        self.late.append(read)
+        self.waiting += read.size
+        if self.waiting > LATE:
+            self.settle()
+
+    def settle(self) -> None:
+        """Set the words of all reads."""
+        if self.late:
+            late, self.late, self.waiting = self.late, [], 0
+            for read in late:
+                read.settle(self)
+
+    def forget(self, time: int) -> None:
+        """Reads up to a time are known to all who can ever write there."""
+        self.late = [read for read in self.late if read.time > time]
+        self.waiting = sum(read.size for read in self.late)
 
     def cut(self, name: Hashable, parts: Sequence[Array], width: int) -> Array:
         """Pieces of runs, as `pieces`, flat; remembered by a name made of the parts' identity."""
@@ -226,11 +298,11 @@ class Shadow:
         low = int(np.bitwise_or.reduce(places, axis=None)) | width if places.size else width
         if low & ((1 << self.shift) - 1):
             self._refine(low & -low)
-        self.touched = True
 
     def pieces(self, places: Array, width: int) -> Array:
         """Numbers of the pieces that runs of `width` bytes touch, on a further axis."""
         self.fit(places, width)
+        self.reach = None
         grain = 1 << self.shift
         first = places >> self.shift
         count = width // grain
@@ -238,14 +310,11 @@ class Shadow:
 
     def _refine(self, grain: int) -> None:
         """Cut the pieces smaller."""
+        self.settle()
         factor = (1 << self.shift) // grain
-        for name in ("writer", "write_op", "last_read", "reader"):
-            words = getattr(self, name)
-            if self.touched:
-                words = np.repeat(words, factor, axis=-1)
-            else:
-                words = np.zeros((*words.shape[:-1], words.shape[-1] * factor), words.dtype)
-            setattr(self, name, words)
+        self.pieces_in_all *= factor
+        for name, words in self._arrays.items():
+            self._arrays[name] = np.repeat(words, factor, axis=-1)
         for column in self.extra.values():
             column.refine(factor)
         self.shift = grain.bit_length() - 1
@@ -254,7 +323,7 @@ class Shadow:
         """The words of a reader from elsewhere, who reads the memory of one block, or of several
         (-1) of the `blocks` whose memory this is."""
         column = self.extra.get(who)
-        size = self.writer.size
+        size = self.pieces_in_all
         if column is None:
             if block >= 0 and size % blocks == 0:
                 size //= blocks

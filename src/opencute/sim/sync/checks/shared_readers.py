@@ -30,9 +30,9 @@ class SharedReaders(ReadersElsewhere):
             self._remember_far_readers()
             return
         shadow, threads = self.shadow, self.clocks.threads
-        shadow.has_readers = True
+        shadow.has_readers, shadow.latest_read = True, self.clocks.now
         inner = self.slots % threads if self.clocks.blocks > 1 else self.slots
-        at = (inner >> 5) * shadow.writer.size
+        at = (inner >> 5) * shadow.pieces_in_all
         at += self.pieces
         mine = (inner & 31) + ((self.clocks.now << 8) + (self.strength << 6))
         flat = shadow.reader.reshape(-1)
@@ -45,11 +45,22 @@ class SharedReaders(ReadersElsewhere):
         now = (self.clocks.now << 32) + self.checker.number(self.access.op)
         self._set(shadow.last_read, now)
 
+    def _forget(self) -> None:
+        """Forget reads that barriers have ordered before all that can follow.
+
+        Threads of other blocks of a cluster know less of them.
+        """
+        if self.shadow.late and self.lanes.run.cluster == (1, 1, 1):
+            self.shadow.forget(self.clocks.least_floor())
+
     def _against_readers_of_shared(self) -> None:
         shadow, threads = self.shadow, self.clocks.threads
         if not shadow.has_readers:
             return
         floor = self.floor if self.away is None else 0
+        if shadow.latest_read <= floor:
+            return
+        self._forget()
         at = np.flatnonzero(self._words(shadow.last_read) >= (floor + 1) << 32)
         if at.size == 0:
             return

@@ -33,7 +33,12 @@ class WriterChecks(Reports):
         return mine
 
     def _against_writers(self) -> None:
-        if not self.shadow.has_writers:
+        shadow = self.shadow
+        if not shadow.has_writers:
+            return
+        if shadow.columns and self.away is None and not shadow.foreign and (
+            shadow.latest_write <= self.floor
+        ):  # fmt: skip
             return
         before = self._words(self.shadow.writer)
         same_block = self.shadow.columns > 0 or self.clocks.blocks == 1
@@ -89,10 +94,10 @@ class WriterChecks(Reports):
 
     def _remember_writers(self) -> None:
         shadow = self.shadow
-        shadow.has_writers = True
         mine = self._mine()
         if self.verb == "begin":
             mine = (mine & ~PENDING) | PENDING
+        shadow.wrote((PENDING if self.verb == "begin" else self.time) >> TIME)
         self._set(shadow.writer, mine)
         self._set(shadow.write_op, self.checker.number(self.access.op))
         if self.span is not None or (self.verb == "update" and self.strength == 2):
