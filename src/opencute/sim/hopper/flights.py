@@ -29,7 +29,8 @@ from opencute.ir.core import Op
 from opencute.sim.sync.access_check import AccessCheck
 from opencute.sim.sync.checker import Checker
 from opencute.sim.sync.clocks import AGENT, AGENTS, FREED, SEEN, Clocks, key
-from opencute.sim.sync.shadow import FOREIGN, PENDING, READING, TIME, WHO, first_of_each
+from opencute.sim.sync.columns import READING
+from opencute.sim.sync.shadow import FOREIGN, PENDING, TIME, WHO, first_of_each
 from opencute.sim.values import Array
 
 __all__ = ["Flight", "check_read", "known_words", "read_at_once", "start"]
@@ -103,12 +104,17 @@ def start(
 
 def known_words(clocks: Clocks, slot: int, words: list[int], kind: int = SEEN) -> bool:
     """Whether all writers of these words are units that a thread has waited for."""
-    row = clocks.rows[clocks.row[slot]]
-    return all(
+    row, name = clocks.rows[clocks.row[slot]], (kind, *words)
+    if name in row.sure:
+        return True
+    known = all(
         w == 0
         or (w & WHO >= AGENTS and w < PENDING and row.knows(clocks, w & WHO, kind) >= w >> TIME)
         for w in words
     )
+    if known:
+        row.sure.add(name)
+    return known
 
 
 def check_read(

@@ -398,9 +398,11 @@ class _Product:
         groups = products.commits[slots[:, 0]]
         parties = warps.rows(products.party(lanes))[:, 0, 0]
         flights = take_off(self.op, lanes, slots, cores, groups)
-        for i, flight in enumerate(flights):
+        i = 0
+        for flight in flights:
             name = int(parties[i]), int(numbers[i])
-            products.reads.setdefault(name, []).append((int(slots[i, 0]), flight))
+            products.reads.setdefault(name, []).append(flight)
+            i += len(flight.units)
 
     def _fragments(self, d: SimPointer, a: Any) -> list[tuple[SimPointer, TileAccess, bool]]:
         out = [(d, self.d, True)]

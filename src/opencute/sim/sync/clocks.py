@@ -25,7 +25,7 @@ Scopes make knowledge of other blocks better or worse, which is kept apart by it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ SEEN, OVER, FREED = 0, 1, 2
 _KIND = 2  # where the kind begins in a key
 _NUMBER = 4
 _MANY_ROWS = 4096
+_SMALL = 64  # numbers that Python sorts faster
 _WHO = (1 << 32) - 1
 AGENTS = 1 << 28
 """Hardware units that act on their own have numbers from here on, where threads have theirs."""
@@ -80,6 +81,8 @@ class Row:
         self.times = times
         self.kinds = kinds
         """The weakest kind of knowledge here."""
+        self.sure: set[tuple[int, ...]] = set()
+        """Words of writers that are known, after the kind of knowledge."""
         self._dense: dict[int, tuple[Any, Array]] = {}
 
     def merged(self, others: Iterable[Times]) -> Row:
@@ -157,8 +160,8 @@ class Row:
 
 def distinct(numbers: Array) -> list[int]:
     """Small numbers, none below zero, each once, in order."""
-    if numbers.size < 2:
-        return numbers.tolist()
+    if numbers.size <= _SMALL:
+        return sorted(set(numbers.ravel().tolist()))
     first = numbers[0]
     if (numbers == first).all():
         return [int(first)]
@@ -368,11 +371,10 @@ class Clocks:
         known = [self.rows[p >> 32].knows(self, p & _WHO, kind) for p in pairs.tolist()]
         return np.array(known, np.int64)[inverse]
 
-    def all_know(self, slots: Array, thread: int, time: int, kind: int) -> bool:
-        """Whether threads all know what a unit did up to a time."""
-        return all(
-            self.rows[i].knows(self, thread, kind) >= time for i in distinct(self.row[slots])
-        )
+    def all_know(self, slots: Array, units: Sequence[int], time: int, kind: int) -> bool:
+        """Whether threads all know what units did up to a time."""
+        rows = [self.rows[i] for i in distinct(self.row[slots])]
+        return all(row.knows(self, unit, kind) >= time for row in rows for unit in units)
 
     def knows_block(self, slot: int, block: int, time: int, kind: int = SEEN) -> bool:
         """Whether a thread knows what all threads of a block did up to a time."""

@@ -14,16 +14,16 @@ readers from elsewhere: warps of other blocks, and hardware units, as far as the
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from opencute.sim.sync.columns import Column, ProductColumn
 from opencute.sim.values import Array
 
 __all__ = [
-    "EVERYBODY", "FOREIGN", "LATE", "LEVEL", "ONE", "PENDING", "READING", "SEVERAL", "STRENGTH",
-    "TIME", "WHO", "WHOLE_BLOCK", "Column", "LateRead", "Read", "Shadow", "first_of_each",
+    "EVERYBODY", "FOREIGN", "LATE", "LEVEL", "ONE", "PENDING", "SEVERAL", "STRENGTH",
+    "TIME", "WHO", "WHOLE_BLOCK", "LateRead", "Shadow", "first_of_each",
 ]  # fmt: skip
 
 WHO = (1 << 29) - 1
@@ -36,9 +36,6 @@ PENDING = ((1 << 30) - 1) << TIME
 FOREIGN = 1 << LEVEL
 """Marks writers of shared memory that are no threads of its block."""
 _SHIFT = 4  # of the pieces, as long as all accesses are as large
-READING = ((1 << 30) - 1) << 8
-"""The word of a reader that has not ended."""
-_LOGGED = 64  # reads of one unit that are kept apart
 SEVERAL = 32
 """In the place of a lane: more than one."""
 _FEW = 16  # different words that are looked at one by one
@@ -56,137 +53,6 @@ class LateRead(Protocol):
 
     def settle(self, shadow: Shadow) -> None:
         """Set them."""
-
-
-@dataclass(eq=False)
-class Read:
-    """What a unit reads, or has read last.
-
-    Args:
-        part: where the runs begin, in order; not to be written to.
-        width: bytes of each.
-        word: as in a column.
-        op: the operation's number.
-    """
-
-    part: Array
-    width: int
-    word: int
-    op: int
-    logged: bool = True
-
-    def __post_init__(self) -> None:
-        self.first, self.last = int(self.part[0]), int(self.part[-1]) + self.width
-
-
-class Column:
-    """Words for one reader from elsewhere, as those for a warp of the block: time << 8 | lane.
-
-    Args:
-        size: pieces.
-        who: the number of the warp's first thread, or of the agent.
-        base: the first of the pieces.
-    """
-
-    def __init__(self, shadow: Shadow, size: int, who: int, base: int = 0) -> None:
-        self.shadow, self.size = shadow, size
-        self._words: Array | None = None
-        self._op: Array | None = None
-        self.who, self.base = who, base
-        self.log: dict[int, Read] = {}
-        """Of a unit: what it has read that is not in the words yet, by the array of places."""
-        self.block = -1
-        """Of a unit: the block whose memory it has read, -1: several."""
-        self.flying = 0
-        """Of a unit: reads that have not ended."""
-        self.latest = 0
-        """Of a unit: when the last one ended."""
-        self._aware: dict[int, tuple[int, Array]] = {}
-
-    @property
-    def words(self) -> Array:
-        """The words, all reads of the log among them."""
-        if self.log:
-            log, self.log = self.log, {}
-            for read in log.values():
-                self._settle(read)
-        elif self._words is None:
-            self._words = np.zeros(self.size, np.int64)
-        assert self._words is not None
-        return self._words
-
-    @property
-    def op(self) -> Array:
-        """For each piece, the number of the operation that read it."""
-        if self._op is None:
-            self._op = np.zeros(self.size, np.int32)
-        return self._op
-
-    def _settle(self, read: Read) -> None:
-        if self._words is None:
-            self._words = np.zeros(self.size, np.int64)
-        at = self.at(self.shadow.cut(id(read.part), (read.part,), read.width))
-        self._words[at] = read.word
-        self.op[at] = read.op
-        read.logged = False
-
-    def reads(self, part: Array, width: int, word: int, op: int) -> Read:
-        """A unit reads runs of a width that begin at some places, for now in the log only."""
-        if len(self.log) >= _LOGGED:
-            assert self.words.size == self.size
-        self.log.pop(id(part), None)  # what comes later goes last
-        read = self.log[id(part)] = Read(part, width, word, op)
-        return read
-
-    def ended(self, reads: list[Read], now: int) -> None:
-        """Reads of a unit have ended, together."""
-        for read in reads:
-            read.word = now << 8
-            if not read.logged:
-                self._settle(read)
-        self.flying, self.latest = self.flying - 1, now
-
-    def untouched(self, first: int, last: int) -> list[int] | None:
-        """Words of what the log says of the bytes from `first` to `last`; None: words have to be
-        looked at one by one."""
-        if self._words is not None:
-            return None
-        return [r.word for r in self.log.values() if r.first < last and first < r.last]
-
-    def known_by(self, slots: int, kind: int) -> Array:
-        """Of a unit: which threads are known to know of all that it has read, to be added to.
-
-        Args:
-            slots: how many threads run.
-            kind: how well they know.
-        """
-        found = self._aware.get(kind)
-        if found is None or found[0] != self.latest:
-            found = self._aware[kind] = (self.latest, np.zeros(slots, np.bool_))
-        return found[1]
-
-    def at(self, pieces: Array) -> Array:
-        """Where its words of some pieces are."""
-        return pieces - self.base if self.base else pieces
-
-    def refine(self, factor: int) -> None:
-        """The pieces are cut smaller."""
-        if self._words is not None:
-            self._words = np.repeat(self._words, factor)
-        if self._op is not None:
-            self._op = np.repeat(self._op, factor)
-        self.base *= factor
-        self.size *= factor
-
-    def widen(self, size: int) -> None:
-        """It reads the memory of several blocks."""
-        for name in ("_words", "_op"):
-            old = getattr(self, name)
-            if old is not None:
-                new = np.zeros(size, old.dtype)
-                new[self.base : self.base + old.size] = old
-                setattr(self, name, new)
-        self.base, self.block, self.size = 0, -1, size
 
 
 class Shadow:
@@ -326,25 +192,37 @@ class Shadow:
         size = self.pieces_in_all
         if column is None:
             if block >= 0 and size % blocks == 0:
-                size //= blocks
-                column = self.extra[who] = Column(self, size, who, block * size)
-                column.block = block
+                column = Column(self, size // blocks, who, block * (size // blocks), block)
             else:
-                column = self.extra[who] = Column(self, size, who)
-            self.by_block.setdefault(column.block, {})[who] = column
+                column = Column(self, size, who)
+            self._add(column)
         elif column.block >= 0 and column.block != block:
             del self.by_block[column.block][who]
             column.widen(size)
             self.by_block.setdefault(-1, {})[who] = column
         return column
 
+    def products(self, who: int, units: tuple[int, ...], block: int, blocks: int) -> ProductColumn:
+        """The reads of a warpgroup's products, by the part of each warp; see `column`."""
+        column = self.extra.get(who)
+        if column is None:
+            size = self.pieces_in_all // blocks
+            column = ProductColumn(self, size, who, block * size, block, units)
+            self._add(column)
+        assert isinstance(column, ProductColumn)
+        return column
+
+    def _add(self, column: Column) -> None:
+        self.extra[column.who] = column
+        self.by_block.setdefault(column.block, {})[column.who] = column
+
 
 def first_of_each(words: Array) -> Array | None:
     """Where each word is first, in order; None if there are many different ones."""
-    if (words == words[0]).all():
+    (rest,) = (words != words[0]).nonzero()
+    if not rest.size:
         return np.zeros(1, np.int64)
     found = [0]
-    rest = np.flatnonzero(words != words[0])
     while rest.size:
         if len(found) == _FEW:
             return None

@@ -17,8 +17,9 @@ import numpy as np
 
 from opencute.sim.sync.checks.global_readers import GlobalReaders
 from opencute.sim.sync.clocks import AGENTS, OVER, distinct
+from opencute.sim.sync.columns import READING, Column
 from opencute.sim.sync.group import WARP
-from opencute.sim.sync.shadow import READING, SEVERAL, Column
+from opencute.sim.sync.shadow import SEVERAL
 from opencute.sim.values import Array
 
 __all__ = ["ReadersElsewhere"]
@@ -53,8 +54,10 @@ class ReadersElsewhere(GlobalReaders):
             pieces, shift = self.pieces[at], self.shadow.shift
             reach = int(pieces.min()) << shift, (int(pieces.max()) + 1) << shift
             for column in list(columns.values()):
-                if not (column.who >= AGENTS and self._over(reach, each, column)):
-                    self._against_column(column, at)
+                if column.who >= AGENTS and self._over(reach, each, column):
+                    continue
+                for one in column.each():
+                    self._against_column(one, at)
 
     def _part(self, block: int) -> tuple[Any, Array]:
         """What of the access is in one block's memory, and by whom; -1: all of it."""
@@ -105,10 +108,10 @@ class ReadersElsewhere(GlobalReaders):
         """Whether threads are known to know all that a unit has read of some bytes."""
         if not column.flying and self._all_know(slots, column):
             return True
-        words = column.untouched(*reach)
-        return words is not None and all(
-            w < READING and self.clocks.all_know(slots, column.who, w >> 8, self.kind)
-            for w in words
+        reads = column.untouched(*reach)
+        return reads is not None and all(
+            r.word < READING and self.clocks.all_know(slots, r.units, r.word >> 8, self.kind)
+            for r in reads
         )
 
     def _all_know(self, slots: Array, column: Column) -> bool:
@@ -117,11 +120,11 @@ class ReadersElsewhere(GlobalReaders):
         if slots.size == 1:
             slot, clocks = int(slots[0]), self.clocks
             if not aware[slot]:
-                row = clocks.rows[clocks.row[slot]]
-                aware[slot] = row.knows(clocks, column.who, self.kind) >= column.latest
+                row, latest = clocks.rows[clocks.row[slot]], column.latest
+                aware[slot] = all(row.knows(clocks, u, self.kind) >= latest for u in column.units)
             return bool(aware[slot])
         if aware[slots].all():
             return True
-        known = self.clocks.all_know(slots, column.who, column.latest, self.kind)
+        known = self.clocks.all_know(slots, column.units, column.latest, self.kind)
         aware[slots] |= known
         return known
