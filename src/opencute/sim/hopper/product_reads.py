@@ -17,6 +17,7 @@ that is warned of, and no error, where only other warps of a warpgroup have wait
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,11 @@ from opencute.ir.core import Op
 from opencute.sim.hopper.flights import check_read, known_words
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.clocks import AGENT, AGENTS, Times, distinct, key
-from opencute.sim.sync.columns import READING, ProductColumn, Read
+from opencute.sim.sync.columns import READING, Parts, ProductColumn, Read
 from opencute.sim.sync.group import WARP
 from opencute.sim.values import Array
 
-__all__ = ["CORE", "ProductRead", "know_products", "take_off"]
+__all__ = ["CORE", "ProductRead", "Together", "know_products", "read_together", "take_off"]
 
 _PARTY = 128  # threads of a warpgroup
 CORE = 16  # bytes of a row of a core matrix
@@ -65,83 +66,113 @@ class ProductRead:
         return self.time
 
 
-def take_off(
-    op: Op, lanes: Lanes, slots: Array, cores: list[list[Array]], groups: Array
-) -> list[ProductRead]:  # fmt: skip
+@dataclass(eq=False)
+class Together:
+    """What warps of one warpgroup read for a product.
+
+    Args:
+        party: the slot of the warpgroup's first thread.
+        firsts: those of the warps' first threads.
+        cores: for each of them, what it reads of each operand.
+        operands: the same, by operand: what is read, by which of the warpgroup's warps.
+    """
+
+    party: int
+    firsts: list[int]
+    cores: list[list[Array]]
+    operands: list[Parts]
+
+    def __post_init__(self) -> None:
+        self.warps = [(first - self.party) // WARP for first in self.firsts]
+        self.parts = [part for operand in self.operands for part, _ in operand]
+        self.name = tuple(map(id, self.parts))
+        self.reaches = [
+            (min(int(p[0]) for p, _ in parts), max(int(p[-1]) for p, _ in parts) + CORE)
+            for parts in self.operands
+        ]
+
+
+def read_together(slots: Array, threads: int, cores: list[list[Array]]) -> list[Together]:
+    """Who reads what for a product.
+
+    Args:
+        slots: the threads of each warp, (warps, 32).
+        threads: of a block.
+        cores: for each operand and warp, what it reads: runs of 16 bytes by where they begin in
+            the arena, sorted; the same array stands for the same places.
+
+    Returns:
+        For each warpgroup, in the order of their warps.
+    """
+    firsts = slots[:, 0].tolist()
+    parties = [first - first % threads % _PARTY for first in firsts]
+    out: list[Together] = []
+    start = 0
+    for end in range(1, len(firsts) + 1):
+        if end < len(firsts) and parties[end] == parties[start]:
+            continue
+        operands: list[Parts] = []
+        for each in cores:
+            parts: dict[int, tuple[Array, list[int]]] = {}
+            for first, part in zip(firsts[start:end], each[start:end], strict=True):
+                warp = (first - parties[start]) // WARP
+                parts.setdefault(id(part), (part, []))[1].append(warp)
+            operands.append([(part, tuple(warps)) for part, warps in parts.values()])
+        mine = [list(parts) for parts in zip(*(each[start:end] for each in cores), strict=True)]
+        out.append(Together(parties[start], firsts[start:end], mine, operands))
+        start = end
+    return out
+
+
+def take_off(op: Op, lanes: Lanes, reads: Sequence[Together], groups: Array) -> list[ProductRead]:
     """Warps start to read.
 
     Args:
         op: the product.
         lanes: who starts it.
-        slots: the threads of each warp, (warps, 32).
-        cores: for each operand and warp, what it reads: runs of 16 bytes by where they begin in
-            the arena, sorted; the same array stands for the same places.
-        groups: for each warp, the number of the group that the product belongs to.
+        reads: what warpgroups read.
+        groups: for each thread, by its slot, the number of the group that the product belongs to.
 
     Returns:
-        The reads of each warpgroup, in the order of their warps.
+        The reads of each warpgroup.
 
     Raises:
         RaceError: something is not ordered, or not fenced.
     """
-    threads = lanes.run.checker.clocks.threads
-    firsts = slots[:, 0].tolist()
-    parties = [(f - f % threads % _PARTY, g) for f, g in zip(firsts, groups.tolist(), strict=True)]
+    checker, run = lanes.run.checker, lanes.run
+    clocks, whole = checker.clocks, run.group.arena.whole
+    number, shadow = checker.number(op), checker.shadow(whole)
     words: dict[Any, list[int] | None] = {}
     out: list[ProductRead] = []
-    start = 0
-    for end in range(1, len(firsts) + 1):
-        if end == len(firsts) or parties[end] != parties[start]:
-            parts = [each[start:end] for each in cores]
-            column = _column(lanes, *parties[start])
-            out.append(_together(op, lanes, column, firsts[start:end], parts, words))
-            start = end
+    for one in reads:
+        column = _column(checker, shadow, one.party, int(groups[one.firsts[0]]) % _GROUPS)
+        units = [column.units[w] for w in one.warps]
+        if one.name not in words:  # as a rule, all of it was written by one unit
+            words[one.name] = shadow.few_writers(one.name, one.parts, CORE)
+        found = words[one.name]
+        for first, unit, parts in zip(one.firsts, units, one.cores, strict=True):
+            if found is None or not known_words(clocks, first, found):
+                for part in parts:
+                    check_read(checker, op, run, first, whole, part, CORE, unit)
+        column.flying += 1
+        started = [
+            column.reads(parts, CORE, READING, number, reach)
+            for parts, reach in zip(one.operands, one.reaches, strict=True)
+        ]
+        out.append(ProductRead(op, column, started, dict(zip(one.firsts, units, strict=True))))
     return out
 
 
-def _column(lanes: Lanes, party: int, group: int) -> ProductColumn:
+def _column(checker: Any, shadow: Any, party: int, group: int) -> ProductColumn:
     """The words of a warpgroup's products of a group, by the slot of its first thread."""
-    checker = lanes.run.checker
-    clocks, shadow = checker.clocks, checker.shadow(lanes.run.group.arena.whole)
-    group %= _GROUPS
     whole = checker.agent(("whole product", party, group), _NAME)
     found = shadow.extra.get(whole)
     if found is None:
-        warps = range(party, party + _PARTY, WARP)
+        clocks, warps = checker.clocks, range(party, party + _PARTY, WARP)
         units = tuple(checker.agent(("product", first, group), _NAME) for first in warps)
         checker.parties.update(dict.fromkeys(units, whole))
         found = shadow.products(whole, units, party // clocks.threads, clocks.blocks)
     return found
-
-
-def _together(
-    op: Op, lanes: Lanes, column: ProductColumn, firsts: list[int], cores: list[list[Array]],
-    words: dict[Any, list[int] | None],
-) -> ProductRead:  # fmt: skip
-    """Warps of one warpgroup start to read; `words` are those of who wrote, by what is read."""
-    checker, run = lanes.run.checker, lanes.run
-    clocks, whole = checker.clocks, run.group.arena.whole
-    number = checker.number(op)
-    units = {first: column.units[first % clocks.threads % _PARTY // WARP] for first in firsts}
-    # Where a part is, and which warps read it.
-    parts: dict[int, tuple[Array, list[int]]] = {}
-    for each in cores:
-        for first, part in zip(firsts, each, strict=True):
-            parts.setdefault(id(part), (part, []))[1].append(first)
-    name = tuple(parts)  # as a rule, all of it was written by one unit
-    if name not in words:
-        words[name] = column.shadow.few_writers(name, [p for p, _ in parts.values()], CORE)
-    found = words[name]
-    for w, first in enumerate(firsts):
-        if found is None or not known_words(clocks, first, found):
-            for each in cores:
-                check_read(checker, op, run, first, whole, each[w], CORE, units[first])
-    reads = [
-        column.reads(part, CORE, READING, number, tuple(units[first] for first in readers))
-        for part, readers in parts.values()
-    ]
-    column.flying += 1
-    return ProductRead(op, column, reads, units)
 
 
 def know_products(lanes: Lanes, reads: Sequence[ProductRead]) -> None:

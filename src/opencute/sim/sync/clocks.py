@@ -44,7 +44,7 @@ SEEN, OVER, FREED = 0, 1, 2
 _KIND = 2  # where the kind begins in a key
 _NUMBER = 4
 _MANY_ROWS = 4096
-_SMALL = 64  # numbers that Python sorts faster
+_SMALL = 256  # numbers that Python sorts faster
 _WHO = (1 << 32) - 1
 AGENTS = 1 << 28
 """Hardware units that act on their own have numbers from here on, where threads have theirs."""
@@ -234,12 +234,14 @@ class Clocks:
         self._tidy()
         ids = self.row[slots]
         self.version += 1
-        if ids.size and (ids == ids[0]).all():
-            row = self.rows[ids[0]].merged(news)
-            if row is not self.rows[ids[0]]:
+        different = distinct(ids)
+        if len(different) == 1:
+            before = self.rows[different[0]]
+            row = before.merged(news)
+            if row is not before:
                 self.row[slots] = self.add_row(row)
             return
-        for i in distinct(ids):
+        for i in different:
             row = self.rows[i].merged(news)
             if row is not self.rows[i]:
                 self.row[slots[ids == i]] = self.add_row(row)

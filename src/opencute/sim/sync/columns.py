@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words of readers of shared memory from elsewhere: units, and warps of other blocks.
 
-A word is ``time << 8 | lane``. What units read is kept in a log as long as nobody has to look at
+A word is ``time << 8 | lane``. What products read is kept in a log as long as nobody has to look at
 single pieces, since the same places are read again and again::
 
-    read = column.reads(places, 16, READING, number)
+    read = column.reads(parts, 16, READING, number, reach)
     ...
     column.ended([read], now)
 """
@@ -25,34 +25,13 @@ from opencute.sim.values import Array
 if TYPE_CHECKING:
     from opencute.sim.sync.shadow import Shadow
 
-__all__ = ["READING", "Column", "ProductColumn", "Read"]
+__all__ = ["READING", "Column", "Parts", "ProductColumn", "Read"]
 
 READING = ((1 << 30) - 1) << 8
 """The word of a reader that has not ended."""
-_LOGGED = 64  # reads of one unit that are kept apart
-
-
-class Read:
-    """What a unit reads, or has read last.
-
-    Args:
-        part: where the runs begin, in order; not to be written to.
-        width: bytes of each.
-        word: as in a column.
-        op: the operation's number.
-        units: who reads.
-        reach: its first byte and the one after its last.
-    """
-
-    __slots__ = ("first", "last", "logged", "op", "part", "units", "width", "word")
-
-    def __init__(
-        self, part: Array, width: int, word: int, op: int, units: tuple[int, ...],
-        reach: tuple[int, int],
-    ) -> None:  # fmt: skip
-        self.part, self.width, self.word, self.op, self.units = part, width, word, op, units
-        self.first, self.last = reach
-        self.logged = True
+_LOGGED = 128  # reads of one warpgroup that are kept apart
+Parts = Sequence[tuple[Array, tuple[int, ...]]]
+"""Where runs begin, in order, and which of the units read them. Arrays are not to be written to."""
 
 
 class Column:
@@ -73,8 +52,6 @@ class Column:
         self.who, self.base, self.block = who, base, block
         self.units: tuple[int, ...] = (who,)
         """The parts of it that others may know of."""
-        self.log: dict[tuple[int, tuple[int, ...]], Read] = {}
-        """Of a unit: what it has read that is not in the words yet, by the array of places."""
         self.flying = 0
         """Of a unit: reads that have not ended."""
         self.latest = 0
@@ -83,8 +60,7 @@ class Column:
 
     @property
     def words(self) -> Array:
-        """The words, all reads of the log among them."""
-        self._settle_log()
+        """The words."""
         if self._words is None:
             self._words = np.zeros(self.size, np.int64)
         return self._words
@@ -100,48 +76,10 @@ class Column:
         """Columns of words, one for each of the units."""
         return (self,)
 
-    def _settle_log(self) -> None:
-        if self.log:
-            log, self.log = self.log, {}
-            for read in log.values():
-                self._settle(read)
-
-    def _settle(self, read: Read) -> None:
-        if self._words is None:
-            self._words = np.zeros(self.size, np.int64)
-        at = self.at(self.shadow.cut(id(read.part), (read.part,), read.width))
-        self._words[at] = read.word
-        self.op[at] = read.op
-        read.logged = False
-
-    def reads(
-        self, part: Array, width: int, word: int, op: int, units: tuple[int, ...] = ()
-    ) -> Read:
-        """A unit reads runs of a width that begin at some places, for now in the log only."""
-        if len(self.log) >= _LOGGED:
-            self._settle_log()
-        name = id(part), units
-        before = self.log.pop(name, None)  # what comes later goes last
-        reach = (
-            (int(part[0]), int(part[-1]) + width) if before is None else (before.first, before.last)
-        )
-        read = self.log[name] = Read(part, width, word, op, units or self.units, reach)
-        return read
-
-    def ended(self, reads: list[Read], now: int) -> None:
-        """Reads of a unit have ended, together."""
-        for read in reads:
-            read.word = now << 8
-            if not read.logged:
-                self._settle(read)
-        self.flying, self.latest = self.flying - 1, now
-
-    def untouched(self, first: int, last: int) -> list[Read] | None:
+    def logged(self, first: int, last: int) -> list[Read] | None:
         """What the log says of the bytes from `first` to `last`; None: words have to be looked at
         one by one."""
-        if self._words is not None:
-            return None
-        return [r for r in self.log.values() if r.first < last and first < r.last]
+        return None
 
     def known_by(self, slots: int, kind: int) -> Array:
         """Of a unit: which threads are known to know of all that it has read, to be added to.
@@ -179,6 +117,26 @@ class Column:
         self.base, self.block, self.size = 0, -1, size
 
 
+class Read:
+    """What the warps of a warpgroup read of one operand, or have read last.
+
+    Args:
+        parts: where, and who.
+        width: bytes of each run.
+        word: as in a column.
+        op: the operation's number.
+        reach: the first byte and the one after the last.
+    """
+
+    __slots__ = ("op", "parts", "reach", "settled", "width", "word")
+
+    def __init__(
+        self, parts: Parts, width: int, word: int, op: int, reach: tuple[int, int]
+    ) -> None:
+        self.parts, self.width, self.word, self.op, self.reach = parts, width, word, op, reach
+        self.settled = False
+
+
 class ProductColumn(Column):
     """The reads of a warpgroup's products; each warp's part has a number of its own.
 
@@ -196,24 +154,51 @@ class ProductColumn(Column):
     ) -> None:
         super().__init__(shadow, size, who, base, block)
         self.units = units
+        self.log: dict[int, Read] = {}
+        """What is not in the words yet, by what tells what is read."""
         self._parts: dict[int, Column] = {}
 
     def each(self) -> Sequence[Column]:
         """Columns of words, one for each of the units."""
-        self._settle_log()
+        log, self.log = self.log, {}
+        for read in log.values():
+            self._settle(read)
         return list(self._parts.values())
 
     def _settle(self, read: Read) -> None:
-        for unit in read.units:
-            part = self._parts.get(unit)
-            if part is None:
-                part = Column(self.shadow, self.size, unit, self.base, self.block)
-                self._parts[unit] = part
-            part._settle(read)
+        read.settled = True
+        for places, warps in read.parts:
+            pieces = self.shadow.cut(id(places), (places,), read.width)
+            for unit in (self.units[w] for w in warps):
+                part = self._parts.get(unit)
+                if part is None:
+                    part = Column(self.shadow, self.size, unit, self.base, self.block)
+                    self._parts[unit] = part
+                at = part.at(pieces)
+                part.words[at] = read.word
+                part.op[at] = read.op
 
-    def untouched(self, first: int, last: int) -> list[Read] | None:
+    def reads(self, parts: Parts, width: int, word: int, op: int, reach: tuple[int, int]) -> Read:
+        """Warps read runs of a width, for now in the log only; see `Read`."""
+        if len(self.log) >= _LOGGED:
+            self.each()
+        self.log.pop(id(parts), None)  # what comes later goes last
+        read = self.log[id(parts)] = Read(parts, width, word, op, reach)
+        return read
+
+    def ended(self, reads: list[Read], now: int) -> None:
+        """Reads have ended, together."""
+        for read in reads:
+            read.word = now << 8
+            if read.settled:
+                self._settle(read)
+        self.flying, self.latest = self.flying - 1, now
+
+    def logged(self, first: int, last: int) -> list[Read] | None:
         """As for all columns."""
-        return None if self._parts else super().untouched(first, last)
+        if self._parts:
+            return None
+        return [r for r in self.log.values() if r.reach[0] < last and first < r.reach[1]]
 
     def refine(self, factor: int) -> None:
         """The pieces are cut smaller."""

@@ -11,6 +11,7 @@ In: the columns of a shadow. Out: an error, or a warning, if one of them may sti
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class ReadersElsewhere(GlobalReaders):
 
     def _against_extra(self) -> None:
         """Readers that are no threads of the block: those of other blocks, and agents."""
-        for block, columns in self.shadow.by_block.items():
+        for block, columns in self._columns():
             at, each = self._part(block)
             if not each.size:
                 continue
@@ -58,6 +59,10 @@ class ReadersElsewhere(GlobalReaders):
                     continue
                 for one in column.each():
                     self._against_column(one, at)
+
+    def _columns(self) -> Iterable[tuple[int, dict[int, Column]]]:
+        """The readers of each block's memory that the access may be in; -1: of several."""
+        return self.shadow.by_block.items()
 
     def _part(self, block: int) -> tuple[Any, Array]:
         """What of the access is in one block's memory, and by whom; -1: all of it."""
@@ -108,9 +113,9 @@ class ReadersElsewhere(GlobalReaders):
         """Whether threads are known to know all that a unit has read of some bytes."""
         if not column.flying and self._all_know(slots, column):
             return True
-        reads = column.untouched(*reach)
+        reads = column.logged(*reach)
         return reads is not None and all(
-            r.word < READING and self.clocks.all_know(slots, r.units, r.word >> 8, self.kind)
+            r.word < READING and self.clocks.all_know(slots, column.units, r.word >> 8, self.kind)
             for r in reads
         )
 
