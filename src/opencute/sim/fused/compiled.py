@@ -41,7 +41,7 @@ class Compiled:
 
     def __init__(self, text: str, functions: Mapping[str, str], patience: int) -> None:
         self.text, self.functions, self.patience = text, functions, patience
-        self._module: HostModule | None = None
+        self._modules: list[HostModule] = []  # code goes with its module
         self._found: dict[str, Any] | None = None
 
     def ready(self, work: int) -> bool:
@@ -55,9 +55,10 @@ class Compiled:
 
     def _compile(self) -> dict[str, Any]:
         try:
-            module = self._module = compile_host(self.text, passes="O3", opt=2)
+            module = compile_host(self.text, passes="O3", opt=2)
         except (MissingPieceError, ToolchainError):
             return {}
+        self._modules.append(module)
         return {
             name: ctypes.CFUNCTYPE(ctypes.c_int64, *(_TYPES[t] for t in types))(
                 module.address(name)
