@@ -214,11 +214,12 @@ def _few(
     if config is not None and not isinstance(config, FewConfig):
         return False
     batch, rows = int(call.d.shape[0]), int(few.shape[1])
-    config = config or few_heuristic(rows, int(wide.shape[1]), batch)
+    smem = utils.get_smem_capacity_in_bytes()
+    config = config or few_heuristic(rows, int(wide.shape[1]), batch, smem)
     plan = interned(FewPlan(
         config, -(-rows // 16), _CLASSES[kind], numbers[0] != 1.0, int(turned == call.swapped),
-        activation, few_room(int(few.shape[2])),
-    ).check(utils.get_smem_capacity_in_bytes()))  # fmt: skip
+        activation, few_room(int(few.shape[2]), rows, smem),
+    ).check(smem))  # fmt: skip
     others = [
         None if t is None else _tensor(t.swapaxes(1, 2), 1) if turned else _tensor(t, 2)
         for t in (call.c, call.residual, call.d)
