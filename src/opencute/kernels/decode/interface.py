@@ -20,6 +20,7 @@ from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
     apart,
+    check_rows,
     empty,
     empty_like,
     fill,
@@ -27,7 +28,6 @@ from opencute.kernels.arrays import (
     item_bits,
     multiprocessors,
     strides,
-    vector_elements,
 )
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.decode.combine import slots_for
@@ -236,18 +236,7 @@ def rows(name: str, array: Any) -> Any:
     Raises:
         ArgumentError: rows do not start where they should.
     """
-    bits = item_bits(array)
-    if vector_elements(int(array.shape[-1]), bits, array) * bits != 128:
-        raise ArgumentError(
-            f"rows of {name} do not start at multiples of 16 bytes", code="OC2524",
-            expected=f"an aligned address, and strides that are multiples of {128 // bits}",
-            hint="pass a contiguous copy",
-        )  # fmt: skip
-    if strides(array)[-1] != 1:
-        raise ArgumentError(
-            f"the last axis of {name} is not contiguous", code="OC2501", expected="stride 1",
-            found=f"stride {strides(array)[-1]}", hint="pass a contiguous copy",
-        )  # fmt: skip
+    check_rows(name, array)
     return from_dlpack(array).mark_layout_dynamic(leading_dim=len(array.shape) - 1)
 
 
@@ -282,7 +271,11 @@ def indices(name: str, array: Any, shape: tuple[int | None, ...]) -> None:
         want in (None, got) for want, got in zip(shape, given, strict=True)
     )
     kind = str(array.dtype).rpartition(".")[2]
-    if not fits or kind != "int32" or (given[-1] > 1 and strides(array)[-1] != 1):
+    if (
+        not fits
+        or kind != "int32"
+        or (given[-1] > 1 and 0 not in given and strides(array)[-1] != 1)
+    ):
         raise ArgumentError(
             f"{name} is no list of numbers for these sequences", code="OC2562",
             expected=f"contiguous i32 of the shape {shape}",

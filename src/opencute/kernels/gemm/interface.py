@@ -13,7 +13,16 @@ from opencute import utils
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements, zeros
+from opencute.kernels.arrays import (
+    empty,
+    forwards,
+    item_bits,
+    row_major,
+    share_memory,
+    strides,
+    vector_elements,
+    zeros,
+)
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
@@ -149,6 +158,7 @@ def gemm(
             residual=call.residual,
         )  # fmt: skip
     else:
+        _separate(visitor, a, b, out)
         visitor = _placed(visitor, call)
     only = epilogue is not None or kind == "f8" or _name(out.dtype) in _NARROW
     only = only or "uint8" in (_name(a.dtype), _name(b.dtype))
@@ -204,11 +214,12 @@ def _few(
     if config is not None and not isinstance(config, FewConfig):
         return False
     batch, rows = int(call.d.shape[0]), int(few.shape[1])
-    config = config or few_heuristic(rows, int(wide.shape[1]), batch)
+    smem = utils.get_smem_capacity_in_bytes()
+    config = config or few_heuristic(rows, int(wide.shape[1]), batch, smem)
     plan = interned(FewPlan(
         config, -(-rows // 16), _CLASSES[kind], numbers[0] != 1.0, int(turned == call.swapped),
-        activation, few_room(int(few.shape[2])),
-    ).check(utils.get_smem_capacity_in_bytes()))  # fmt: skip
+        activation, few_room(int(few.shape[2]), rows, smem),
+    ).check(smem))  # fmt: skip
     others = [
         None if t is None else _tensor(t.swapaxes(1, 2), 1) if turned else _tensor(t, 2)
         for t in (call.c, call.residual, call.d)
@@ -366,19 +377,61 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
     placed: dict[str, Operand] = {}
     for name, operand in epilogue.operands.items():
         value = operand.value
+        if operand.kind in ("row", "column", "load") and hasattr(value, "ctypes"):
+            value = forwards(value)
         if operand.kind in ("load", "store"):
             value = _batched(value, call.d.shape[0])
             value = value.swapaxes(1, 2) if call.swapped else value
-            again = _repeats(value)
-            if operand.kind == "store" and (again or _repeats(value.swapaxes(0, 2))):
-                raise ArgumentError(
-                    f"elements of {name}, which is written, are at the same place", code="OC2540",
-                    expected="a matrix", found=strides(operand.value),
-                )  # fmt: skip
-            if operand.kind == "load" and (again or not row_major(value)):
+            if operand.kind == "store":
+                _writable(name, value, operand.value)
+            elif _repeats(value) or not row_major(value):
                 value = _compact(value)
         placed[name] = Operand(operand.kind, value)
     return Visitor(epilogue.fn, gated=epilogue.gated, **placed)
+
+
+def _separate(epilogue: Visitor, a: Any, b: Any, out: Any) -> None:
+    """Refuse an epilogue that writes what the product reads, or writes elsewhere. It may read the
+    elements in whose place it, or the product, writes.
+
+    Raises:
+        ArgumentError: it does.
+    """
+    places = [("a", a, "load"), ("b", b, "load"), ("out", out, "store")]
+    places += [(n, o.value, o.kind) for n, o in epilogue.operands.items() if o.kind != "scalar"]
+    for i, (name, mine, how) in enumerate(places):
+        for j, (other, array, kind) in enumerate(places):
+            if i == j or how not in ("store", "amax"):
+                continue
+            same = share_memory(mine, array)
+            if same or (same is None and (kind != "load" or j < 2)):
+                raise ArgumentError(
+                    f"{name} shares memory with {other}, which the product reads or writes",
+                    code="OC2542", expected="other memory",
+                )  # fmt: skip
+
+
+def _writable(name: str, placed: Any, given: Any) -> None:
+    """Check that TMA can store to a matrix of an epilogue as it does to the result.
+
+    Args:
+        placed: the matrix, transposed as the product is.
+        given: the matrix as it was given.
+
+    Raises:
+        ArgumentError: it cannot.
+    """
+    if _repeats(placed) or _repeats(placed.swapaxes(0, 2)):
+        raise ArgumentError(
+            f"elements of {name}, which is written, are at the same place", code="OC2540",
+            expected="a matrix", found=strides(given),
+        )  # fmt: skip
+    if not row_major(placed) or any(s < 0 for s in strides(placed)):
+        raise ArgumentError(
+            f"{name}, which is written, lies in another order than the result", code="OC2540",
+            expected="rows that are contiguous, or columns, as those of out",
+            found=f"strides {strides(given)}", hint="pass an array that lies as out does",
+        )  # fmt: skip
 
 
 def problem_of(a: Any, b: Any, out: Any, *, tf32: bool = False) -> Problem:

@@ -76,7 +76,8 @@ def store(matrix: Any) -> Operand:
 
 
 def amax(cell: Any) -> Operand:
-    """An array (1,) of f32 that grows to the largest magnitude of ``tile.amax(name, x)``."""
+    """An array (1,) of f32 that grows to the largest magnitude of ``tile.amax(name, x)``, of those
+    that are numbers: NaN is none."""
     return Operand("amax", cell)
 
 

@@ -77,11 +77,11 @@ class Trailing:
                 self.arrivals[block, slot + first] = (now, op, run, bar, bar.phase)
 
     def by_unit(
-        self, op: Op, run: Any, agent: int, blocks: Array, time: int, *, writes: bool
+        self, op: Op, run: Any, agent: int, blocks: list[int], time: int, *, writes: bool
     ) -> None:
         """A unit has used the shared memory of blocks."""
         uses = self.uses if writes else self.reads
-        for block in distinct(blocks):
+        for block in blocks:
             uses[block, agent] = (time, op, run)
 
     def finish(self) -> None:
