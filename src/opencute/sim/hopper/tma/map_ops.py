@@ -23,7 +23,7 @@ from opencute.sim.hopper.tma.tensor_maps import MapReader, TensorMap, encode, re
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import Buffer, SimPointer
 from opencute.sim.registry import Function, semantics
-from opencute.sim.semantics.tiled import Warps
+from opencute.sim.semantics.matrices import Warps
 
 __all__: list[str] = []
 
