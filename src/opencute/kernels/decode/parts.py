@@ -26,8 +26,8 @@ from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.config import DecodeConfig, depth_of, step_over
 
 __all__ = [
-    "DecodePlan", "Results", "Walk", "finish", "key_count", "load_queries", "own_tiles", "packed",
-    "split_mode", "synchronise", "visit",
+    "DecodePlan", "Results", "Walk", "finish", "key_count", "load_queries", "merged",
+    "own_tiles", "packed", "put", "split_mode", "synchronise", "visit",
 ]  # fmt: skip
 
 GROUPS = 1  # the first of the named barriers of groups
@@ -42,13 +42,15 @@ class DecodePlan:
     Args:
         dtype: Float16 or BFloat16.
         head_dim: elements of a head.
-        config: how the work is shared; how many splits there are the launch says.
+        config: how the work is shared; how many splits there are the launch says, but for those
+            of a cluster.
         queries: of a sequence.
         group: heads of queries to one head of keys.
         causal: whether each query but the last one sees one key less than the next.
         page: keys of a page, or None.
         cache: type of keys and values: Float8E4M3FN, or None: that of queries.
-        slots: threads along splits that put them together, of `combine.slots_for`.
+        slots: threads along splits that put them together, of `combine.slots_for`; where a block
+            of the same kernel does so, splits that a thread reads at a time.
     """
 
     dtype: Any
@@ -374,19 +376,30 @@ class Results:
         first: the block's first row.
         head: its head of keys.
         scale: what results are multiplied with, or None.
+        group: heads of queries to one of keys.
     """
 
     out: Any
     logs: Any
     first: Any
     head: Any
-    scale: Any = None
+    scale: Any
+    group: int
+
+    def put(self, row: Any, column: Any, level: Any, total: Any, sums: Any) -> None:
+        """Store a vector of four of one of the block's rows, weighted relative to a level."""
+        put(self, row, column, level, total, sums)
+
+    def log_place(self, row: Any) -> tuple[Any, Any]:
+        """Head and query of a row."""
+        place = self.first + row
+        return self.head * self.group + place % self.group, place // self.group
 
 
 @cute.jit
 def finish(
     walk: cutlass.Constexpr[Walk], softmax: cutlass.Constexpr[Softmax], rO: Any, memory: Any,
-    sStats: Any, which: Any, into: cutlass.Constexpr[Results], tid: Any,
+    sStats: Any, which: Any, into: cutlass.Constexpr[Any], tid: Any,
 ):  # fmt: skip
     """Put the results of all groups together, and store them.
 
@@ -394,6 +407,7 @@ def finish(
         memory: of the tiles, where the results go.
         sStats: (rows, groups, 2) in f32: levels and sums.
         which: the group.
+        into: where to: `Results`, or what else has `first` and `put`.
         tid: index of the thread in the block.
     """
     plan, config = walk.plan, walk.plan.config
@@ -416,29 +430,46 @@ def finish(
     across = plan.head_dim // 4
     for at in range(tid, rows * across, plan.threads * config.groups):
         row, column = at // across, at % across
-        level = sStats[row, 0, 0]
-        for g in cutlass.range_constexpr(1, config.groups):
-            level = cute.arch.fmax(level, sStats[row, g, 0])
-        total = cutlass.Float32(0.0)
-        sums = cute.make_rmem_tensor(4, cutlass.Float32)
-        sums.fill(0.0)
-        for g in cutlass.range_constexpr(config.groups):
-            weight = cute.math.exp2(sStats[row, g, 0] - level, fastmath=True)
-            total = total + sStats[row, g, 1] * weight
-            held = cute.make_rmem_tensor(4, cutlass.Float32)
-            cute.autovec_copy(cute.local_tile(sO[row, None, g], (4,), (column,)), held)
-            sums.store(sums.load() + held.load() * weight)
-        result = cute.make_rmem_tensor(4, into.out.element_type)
-        factor = 0.0 if total == 0.0 else 1.0 / total
-        if cutlass.const_expr(into.scale is not None):
-            factor = factor * into.scale
-        result.store((sums.load() * factor).to(into.out.element_type))
-        target = into.out.iterator + into.out.layout((into.first + row, column * 4))
-        alignment = 4 * into.out.element_type.width // 8
-        cute.autovec_copy(result, cute.make_tensor(target.align(alignment), cute.make_layout(4)))
-        if cutlass.const_expr(into.logs is not None):
-            if column == 0:
-                place = into.first + row
-                logs = (level + cute.math.log2(total, fastmath=True)) * math.log(2.0)
-                head = into.head * plan.group + place % plan.group
-                into.logs[head, place // plan.group] = logs
+        into.put(row, column, *merged(sO[row, None, None], sStats[row, None, None], column))
+
+
+def merged(results: Any, stats: Any, column: Any) -> tuple[Any, Any, Any]:
+    """A level, the sum of weights relative to it, and of weighted vectors of four.
+
+    Args:
+        results: (D, groups); stats: (groups, 2), levels and sums.
+        column: which vector.
+    """
+    groups = stats.shape[0]
+    level = stats[0, 0]
+    for g in range(1, groups):
+        level = cute.arch.fmax(level, stats[g, 0])
+    total = cutlass.Float32(0.0)
+    sums = cute.make_rmem_tensor(4, cutlass.Float32)
+    sums.fill(0.0)
+    for g in range(groups):
+        weight = cute.math.exp2(stats[g, 0] - level, fastmath=True)
+        total = total + stats[g, 1] * weight
+        held = cute.make_rmem_tensor(4, cutlass.Float32)
+        cute.autovec_copy(cute.local_tile(results[None, g], (4,), (column,)), held)
+        sums.store(sums.load() + held.load() * weight)
+    return level, total, sums
+
+
+@cute.jit
+def put(
+    into: cutlass.Constexpr[Results], row: Any, column: Any, level: Any, total: Any, sums: Any
+):  # fmt: skip
+    """Store a vector of the result of a row, and the logarithm with the first."""
+    result = cute.make_rmem_tensor(4, into.out.element_type)
+    factor = 0.0 if total == 0.0 else 1.0 / total
+    if cutlass.const_expr(into.scale is not None):
+        factor = factor * into.scale
+    result.store((sums.load() * factor).to(into.out.element_type))
+    target = into.out.iterator + into.out.layout((into.first + row, column * 4))
+    alignment = 4 * into.out.element_type.width // 8
+    cute.autovec_copy(result, cute.make_tensor(target.align(alignment), cute.make_layout(4)))
+    if cutlass.const_expr(into.logs is not None):
+        if column == 0:
+            logs = (level + cute.math.log2(total, fastmath=True)) * math.log(2.0)
+            into.logs[into.log_place(row)] = logs

@@ -173,7 +173,7 @@ def decode_kernel(
     consume(walk, loads, softmax, rO, which, first, keys, start, step, end)
     logs = None if mLogs is None else mLogs[split, batch, None, None]
     scale = None if plan.cache is None else v_scale
-    into = Results(mO[None, None, head, batch, split], logs, first, head, scale)
+    into = Results(mO[None, None, head, batch, split], logs, first, head, scale, plan.group)
     finish(walk, softmax, rO, tiles, sStats, which, into, tid)
 
 

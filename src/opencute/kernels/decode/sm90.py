@@ -21,6 +21,7 @@ from opencute import cute, utils
 from opencute.kernels.attention.parts import as_heads
 from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.combine import combine
+from opencute.kernels.decode.merge import ClusterMerge, FlagMerge
 from opencute.kernels.decode.narrow import load_rows, powers_of, scale_of, walk_over
 from opencute.kernels.decode.parts import (
     DecodePlan,
@@ -164,16 +165,24 @@ def decode_kernel(
     k_scales: Any,
     v_scales: Any,
     mma: cute.TiledMma,
+    shared: Any,
     plan: cutlass.Constexpr[DecodePlan],
-    shares: cutlass.Constexpr[bool],
+    follows: cutlass.Constexpr[bool],
 ):
+    """A block for some rows of a head of keys, and for some tiles.
+
+    Args:
+        mO, mLogs: where its results go, or those of all splits, where these put them together.
+        shared: with flags, parts, their logarithms, the flags, and the call's number.
+        follows: whether a kernel that puts splits together is next.
+    """
     tid, _, _ = cute.arch.thread_idx()
-    head, split, batch = cute.arch.block_idx()
+    place, split, batch = cute.arch.block_idx()
     config = plan.config
-    if cutlass.const_expr(shares):
+    if cutlass.const_expr(follows):
         cute.arch.griddepcontrol_launch_dependents()  # which wait until all blocks are done
     blocks = cute.ceil_div(plan.queries * plan.group, config.rows)
-    head, first = head // blocks, head % blocks * config.rows
+    head, first = place // blocks, place % blocks * config.rows
     which = cute.arch.make_warp_uniform(tid // plan.threads)
 
     memory = utils.SmemAllocator()
@@ -190,6 +199,16 @@ def decode_kernel(
     )
     powers = powers_of(memory, plan)
     barriers = memory.allocate_array(cutlass.Int64, plan.tiles, 8)
+    rows = cutlass.min(plan.queries * plan.group - first, config.rows)
+    merge: Any = None
+    if cutlass.const_expr(config.merge == "cluster"):
+        merge = ClusterMerge(memory, split, plan)
+        merge.begin(tid, rows)
+    elif cutlass.const_expr(config.merge == "flags"):
+        merge = FlagMerge(
+            shared[0][None, None, head, batch, None], shared[1][None, batch, None, None],
+            shared[2][batch, place, None], shared[3], split, plan,
+        )  # fmt: skip
     keys = key_count(lengths, batch, room)
     start, step = own_tiles(split, which, plan)
     tiles_room, end = cute.ceil_div(room, config.n), cute.ceil_div(keys, config.n)
@@ -209,10 +228,15 @@ def decode_kernel(
         v_scale = v_scale * scale_of(v_scales, head)
     softmax = Softmax(2 * rO.shape[1], scale_log2)
     consume(walk, loads, softmax, rO, which, first, keys, start, step, tiles_room, end)
-    logs = None if mLogs is None else mLogs[split, batch, None, None]
+    part = 0 if merge is not None else split
+    logs = None if mLogs is None else mLogs[part, batch, None, None]
     scale = None if plan.cache is None else v_scale
-    into = Results(mO[None, None, head, batch, split], logs, first, head, scale)
-    finish(walk, softmax, rO, tiles, sStats, which, into, tid)
+    into = Results(mO[None, None, head, batch, part], logs, first, head, scale, plan.group)
+    if cutlass.const_expr(merge is None):
+        finish(walk, softmax, rO, tiles, sStats, which, into, tid)
+    else:
+        finish(walk, softmax, rO, tiles, sStats, which, merge.results(into), tid)
+        merge.end(tid, rows)
 
 
 @cute.jit
@@ -231,31 +255,45 @@ def decode_forward(
     v_scale: cutlass.Float32 = 1.0,  # type: ignore[assignment]
     k_scales: Any = None,
     v_scales: Any = None,
+    flags: Any = None,
+    tag: Any = None,
 ):
     """Launch the kernel, and with several splits the one that puts them together.
 
     Arguments are those of `opencute.kernels.decode.sm80.decode_forward`; strides of `k` and `v`
-    are positive.
+    are positive. The blocks of a cluster have no parts in memory.
     """
     mK, mV = (as_heads(t, plan.head_dim, plan.vec) for t in (k, v))
     room = mK.shape[0] if plan.page is None else table.shape[1] * plan.page
-    into, into_logs = parts, part_logs
-    if cutlass.const_expr(parts is None):
-        into, into_logs = split_mode(out), split_mode(logs)
+    config = plan.config
+    follows = cutlass.const_expr(parts is not None and config.merge == "launch")
+    into, into_logs = split_mode(out), split_mode(logs)
+    shared: Any = None
+    if cutlass.const_expr(follows):
+        into, into_logs = parts, part_logs
+    elif cutlass.const_expr(config.merge == "flags"):
+        shared = (packed(parts, plan.group), part_logs, flags, tag)
+    splits, cluster = into.shape[0], None
+    if cutlass.const_expr(config.merge == "flags"):
+        splits = parts.shape[0]
+    elif cutlass.const_expr(config.merge == "cluster"):
+        splits, cluster = config.splits, [1, config.splits, 1]
     place = cute.slice_(tiles_layout(plan), (None, None, 0))
     tile = (plan.config.n, plan.depth)
     made = [
-        cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), t, place, tile)
+        cpasync.make_tiled_tma_atom(
+            cpasync.CopyBulkTensorTileG2SOp(), t, place, tile, l2_promotion=f"{config.promote}b"
+        )
         for t in (mK, mV)
     ]
     blocks = cute.ceil_div(plan.queries * plan.group, plan.config.rows)
     decode_kernel(
         tuple(atom for atom, _ in made), packed(q, plan.group), *(t for _, t in made),
         packed(into, plan.group), into_logs, lengths, table, room, scale_log2, v_scale, k_scales,
-        v_scales, plan.tiled_mma(), plan, parts is not None,
+        v_scales, plan.tiled_mma(), shared, plan, follows,
     ).launch(
-        grid=[mK.shape[2] * blocks, into.shape[0], q.shape[0]],
+        grid=[mK.shape[2] * blocks, splits, q.shape[0]], cluster=cluster,
         block=[plan.threads * plan.config.groups, 1, 1], min_blocks_per_mp=plan.beside,
     )  # fmt: skip
-    if cutlass.const_expr(parts is not None):
+    if cutlass.const_expr(follows):
         combine(parts, part_logs, out, logs, plan.head_dim, plan.slots, dependent=True)
