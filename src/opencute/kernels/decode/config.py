@@ -85,7 +85,8 @@ class DecodeConfig:
     def smem_bytes(self, head_dim: int, bits: int = 16) -> int:
         """Shared memory of a block, with keys and values of so many bits."""
         depth = depth_of(head_dim)
-        tiles = 2 * self.n * self.stages * self.groups * (depth * bits // 8 + 16)
+        pad = 0 if self.merge == "cluster" else 16  # of copies without TMA
+        tiles = 2 * self.n * self.stages * self.groups * (depth * bits // 8 + pad)
         queries = self.rows * (2 * (depth + 8) + 4)
         if self.merge == "cluster":  # what comes from other blocks
             queries += self.rows * (4 * depth + 8 * self.splits)

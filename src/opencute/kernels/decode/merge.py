@@ -57,13 +57,11 @@ class ClusterMerge:
     def __init__(self, memory: Any, split: Any, plan: DecodePlan) -> None:
         self.plan, self.split, self.splits = plan, split, plan.config.splits
         self.each = plan.head_dim // _VEC // self.splits
-        self.rows = min(plan.config.rows, plan.queries * plan.group)
-        self.sums = memory.allocate_tensor(
-            cutlass.Float32, cute.make_layout((_VEC, self.each, self.rows, self.splits)), 16
-        )
-        self.stats = memory.allocate_tensor(
-            cutlass.Float32, cute.make_layout((2, self.rows, self.splits)), 16
-        )
+        rows, size = min(plan.config.rows, plan.queries * plan.group), _VEC * self.each
+        layout = cute.make_layout((rows, size, self.splits), stride=(size, 1, rows * size))
+        self.sums = memory.allocate_tensor(cutlass.Float32, layout, 16)
+        layout = cute.make_layout((rows, self.splits, 2), stride=(2, 2 * rows, 1))
+        self.stats = memory.allocate_tensor(cutlass.Float32, layout, 16)
         self.barrier = memory.allocate_array(cutlass.Int64, 1, 8)
         self.into: Any = None
 
@@ -115,11 +113,11 @@ def _send(
     sums: Any,
 ) -> None:  # fmt: skip
     owner, place = column // merge.each, column % merge.each
-    into = merge.sums[None, place, row, merge.split]
-    store_async(into.iterator, tuple(sums[i] for i in range(_VEC)), merge.barrier, owner)
+    into = merge.sums.iterator + merge.sums.layout((row, place * _VEC, merge.split))
+    store_async(into, tuple(sums[i] for i in range(_VEC)), merge.barrier, owner)
     if place == 0:
-        stats = merge.stats[None, row, merge.split]
-        store_async(stats.iterator, (level, total), merge.barrier, owner)
+        into = merge.stats.iterator + merge.stats.layout((row, merge.split, 0))
+        store_async(into, (level, total), merge.barrier, owner)
 
 
 @cute.jit
@@ -128,12 +126,8 @@ def _end_cluster(merge: cutlass.Constexpr[ClusterMerge], tid: Any, rows: Any) ->
     cute.arch.mbarrier_wait(merge.barrier, 0)
     for at in range(tid, rows * merge.each, plan.threads * plan.config.groups):
         row, place = at // merge.each, at % merge.each
-        sums = merge.sums[None, place, row, None]
-        stats = cute.make_tensor(
-            merge.stats[None, row, None].iterator,
-            cute.select(merge.stats[None, row, None].layout, [1, 0]),
-        )
-        merge.into.put(row, merge.split * merge.each + place, *merged(sums, stats, 0))
+        column = merge.split * merge.each + place
+        merge.into.put(row, column, *merged(merge.sums, merge.stats, row, place))
 
 
 class FlagMerge:

@@ -116,6 +116,10 @@ class DecodePlan:
         """Tiles in shared memory, of all groups."""
         return self.config.groups * self.config.stages
 
+    def rows_from(self, first: Any) -> Any:
+        """How many rows there are of a block whose first one this is."""
+        return cutlass.min(self.queries * self.group - first, self.config.rows)
+
     def tiled_mma(self) -> Any:
         """The warps of a group one below the other."""
         op = warp.MmaF16BF16Op(self.computed, cutlass.Float32, (16, 8, 16))
@@ -417,7 +421,7 @@ def finish(
     )
     sO = cute.make_tensor(cute.recast_ptr(memory, dtype=cutlass.Float32), layout)
     cute.arch.sync_threads()  # nobody reads tiles any more
-    rows = cutlass.min(plan.queries * plan.group - into.first, config.rows)
+    rows = plan.rows_from(into.first)
     for r in cutlass.range_constexpr(softmax.rows):
         if walk.coords[r, 0][0] < rows:  # often there are few
             walk.keep(rO, r, sO[None, None, which])
@@ -430,28 +434,28 @@ def finish(
     across = plan.head_dim // 4
     for at in range(tid, rows * across, plan.threads * config.groups):
         row, column = at // across, at % across
-        into.put(row, column, *merged(sO[row, None, None], sStats[row, None, None], column))
+        into.put(row, column, *merged(sO, sStats, row, column))
 
 
-def merged(results: Any, stats: Any, column: Any) -> tuple[Any, Any, Any]:
+def merged(results: Any, stats: Any, row: Any, column: Any) -> tuple[Any, Any, Any]:
     """A level, the sum of weights relative to it, and of weighted vectors of four.
 
     Args:
-        results: (D, groups); stats: (groups, 2), levels and sums.
-        column: which vector.
+        results: (rows, D, groups); stats: (rows, groups, 2), levels and sums.
+        column: which vector of the row.
     """
-    groups = stats.shape[0]
-    level = stats[0, 0]
+    groups = stats.shape[1]
+    level = stats[row, 0, 0]
     for g in range(1, groups):
-        level = cute.arch.fmax(level, stats[g, 0])
+        level = cute.arch.fmax(level, stats[row, g, 0])
     total = cutlass.Float32(0.0)
     sums = cute.make_rmem_tensor(4, cutlass.Float32)
     sums.fill(0.0)
     for g in range(groups):
-        weight = cute.math.exp2(stats[g, 0] - level, fastmath=True)
-        total = total + stats[g, 1] * weight
+        weight = cute.math.exp2(stats[row, g, 0] - level, fastmath=True)
+        total = total + stats[row, g, 1] * weight
         held = cute.make_rmem_tensor(4, cutlass.Float32)
-        cute.autovec_copy(cute.local_tile(results[None, g], (4,), (column,)), held)
+        cute.autovec_copy(cute.local_tile(results[row, None, g], (4,), (column,)), held)
         sums.store(sums.load() + held.load() * weight)
     return level, total, sums
 

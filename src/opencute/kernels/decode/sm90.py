@@ -199,11 +199,9 @@ def decode_kernel(
     )
     powers = powers_of(memory, plan)
     barriers = memory.allocate_array(cutlass.Int64, plan.tiles, 8)
-    rows = cutlass.min(plan.queries * plan.group - first, config.rows)
     merge: Any = None
     if cutlass.const_expr(config.merge == "cluster"):
         merge = ClusterMerge(memory, split, plan)
-        merge.begin(tid, rows)
     elif cutlass.const_expr(config.merge == "flags"):
         merge = FlagMerge(
             shared[0][None, None, head, batch, None], shared[1][None, batch, None, None],
@@ -218,6 +216,8 @@ def decode_kernel(
         for atom in atoms:
             cpasync.prefetch_descriptor(atom)
         begin(loads, which, start, step, tiles_room, end)
+    if cutlass.const_expr(config.merge == "cluster"):
+        merge.begin(tid, plan.rows_from(first))
     load_rows(mQ[None, None, head, batch], sQ, powers, first, tid, plan)
     cute.arch.sync_threads()  # queries and barriers are there
     walk = walk_over(sQ, sK, sV, powers, mma, tid % plan.threads, plan)
@@ -236,7 +236,7 @@ def decode_kernel(
         finish(walk, softmax, rO, tiles, sStats, which, into, tid)
     else:
         finish(walk, softmax, rO, tiles, sStats, which, merge.results(into), tid)
-        merge.end(tid, rows)
+        merge.end(tid, plan.rows_from(first))
 
 
 @cute.jit

@@ -113,7 +113,7 @@ class HopperConfig:
         rows = ROWS * (1 if self.beside else self.owners)
         # Half of them are those of a step, where sums are taken twice.
         most = (128 if self.pingpong or self.beside else 192) if self.twice else (
-            144 if self.beside else 128
+            144 if self.beside else 128 if self.pingpong or self.shared else 176
         )  # fmt: skip
         blocks = self.cluster[0] * self.cluster[1]
         results = m * n // (128 * self.owners) * (2 if self.twice else 1)
