@@ -59,6 +59,8 @@ class HopperConfig:
             that it keeps the other.
         beside: whether each of the two warpgroups has half of a tile's columns rather than of its
             rows.
+        push: whether sums of a split are sent so that they count their bytes where they come,
+            rather than stored, fenced and told.
     """
 
     tile: tuple[int, int]
@@ -74,6 +76,7 @@ class HopperConfig:
     promote: int = 128
     once: int = 0
     beside: bool = False
+    push: bool = False
 
     @property
     def shared(self) -> bool:
@@ -125,6 +128,7 @@ class HopperConfig:
             and 1 <= self.split <= 8 and not ((self.shared or self.beside) and self.pingpong)
             and self.promote in (64, 128, 256) and self.once in (0, 1, 2)
             and not (self.split > 1 and (self.stream or blocks > 1))
+            and not (self.push and self.split == 1)
         )  # fmt: skip
         if not fits:
             raise ArgumentError(
@@ -132,7 +136,8 @@ class HopperConfig:
                 expected=f"rows in multiples of {rows}, columns in multiples of 16 up to 256, at "
                 "most 128 sums for a thread (144 of half of the columns, 192 with those of a "
                 "step), at most 8 blocks in a cluster; tiles that are shared by a split or a "
-                "stream, not both, and not in turns; 64, 128 or 256 bytes for L2",
+                "stream, not both, and not in turns; 64, 128 or 256 bytes for L2; sums of a split "
+                "only are pushed",
             )  # fmt: skip
         return self
 
@@ -284,6 +289,11 @@ class HopperPlan:
     def slot(self) -> int:
         """Sums in shared memory that other blocks of the cluster leave there."""
         return (self.config.split - 1) * self.shares * ROWS * self.columns * CONSUMERS
+
+    @property
+    def push(self) -> bool:
+        """Whether sums are sent and count their bytes: those of f32."""
+        return self.config.push and self.config.split > 1 and self.acc is cutlass.Float32
 
     @property
     def kept(self) -> tuple[str, ...]:
