@@ -31,6 +31,7 @@ __all__ = [
 ]  # fmt: skip
 
 GROUPS = 1  # the first of the named barriers of groups
+_SMEM = 225 << 10  # bytes of shared memory for blocks of a multiprocessor
 
 warp = cute.nvgpu.warp
 
@@ -86,8 +87,10 @@ class DecodePlan:
     @property
     def beside(self) -> int:
         """Blocks of a multiprocessor that there should be registers for; 0: as it comes."""
-        threads = self.threads * self.config.groups
-        small = self.config.n == 16 and self.depth <= 128  # what of a tile and of results is held
+        config, threads = self.config, self.threads * self.config.groups
+        small = config.n == 16 and self.depth <= 128  # what of a tile and of results is held
+        if config.merge == "cluster":  # only where there is room for two
+            small = small and 2 * config.smem_bytes(self.head_dim, self.stored.width) <= _SMEM
         return 2 if self.cache is not None and threads == 256 and small else 0
 
     @property
