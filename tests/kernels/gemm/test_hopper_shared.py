@@ -54,6 +54,7 @@ CASES: list[tuple[Any, HopperConfig, tuple[int, int, int]]] = [
     (np.float16, HopperConfig((64, 32), split=4, beside=True, most=1, push=True), (72, 40, 264)),
     (np.float16, HopperConfig((64, 32), split=2, beside=True, most=1), (72, 40, 72)),
     (np.float16, HopperConfig((192, 32), beside=True), (200, 40, 72)),
+    (np.float16, HopperConfig((256, 176), (2, 1)), (264, 184, 72)),
     (np.float16, HopperConfig((64, 16), (2, 1), True, once=2, promote=256), (200, 16, 200)),
     (np.float16, LINE, (264, 16, 72)),
     (np.float16, replace(LINE, cluster=(2, 1)), (520, 16, 136)),
@@ -92,7 +93,8 @@ def test_everything_that_is_added(config: HopperConfig) -> None:
 
 @t1
 def test_what_cannot_be_shared() -> None:
-    for wrong in ({"pingpong": True, "tile": (64, 32)}, {"stream": True}, {"cluster": (2, 1)}):
+    for wrong in ({"pingpong": True, "tile": (64, 32)}, {"stream": True}, {"cluster": (2, 1)},
+                  {"push": True, "split": 1}):  # fmt: skip
         with pytest.raises(ArgumentError, match="OC2538"):
             replace(PAIR, **wrong).check()
 

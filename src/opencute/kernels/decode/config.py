@@ -5,7 +5,7 @@
 In: what is known of a call. Out: a frozen configuration::
 
     work = Work(rows=4, head_dim=128, keys=8192, pairs=512, page=None, processors=132)
-    heuristic(work, 232448)  # DecodeConfig(warps=1, groups=4, n=16, stages=3, splits=1)
+    heuristic(work, 232448)  # DecodeConfig(warps=1, groups=4, n=16, stages=3, splits=1, ...)
 """
 
 from __future__ import annotations
