@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -89,6 +90,17 @@ def test_everything_that_is_added(config: HopperConfig) -> None:
     with KNOBS.override(target="sim", sim_check=True):
         got = gemm(a, b, c, activation="relu", config=config, **given)
     same(got, reference.gemm(a, b, c, activation=lambda x: np.maximum(x, 0), **given))
+
+
+@t1
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_wide_parts_wait_for_each_other(dtype: Any) -> None:
+    """In the place of what is added, and in a buffer of their own."""
+    a, b, r = numbers((72, 72)), numbers((72, 184)), numbers((72, 184), dtype, 1)
+    pieces = visitors.chain(visitors.add(r))
+    with KNOBS.override(target="sim", sim_check=True):
+        got = gemm(a, b, epilogue=pieces, config=HopperConfig((256, 176), most=1))
+    same(got, a.astype(np.float32) @ b.astype(np.float32) + r.astype(np.float32))
 
 
 @t1

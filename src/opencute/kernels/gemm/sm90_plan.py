@@ -30,6 +30,7 @@ ROWS = 64
 """Rows of an instruction, and of a part of the epilogue."""
 _LINE = 128  # bytes of a swizzled row of shared memory
 _MOST_STAGES = 12
+_MOST_SUMS = 144  # of a thread, of tiles whose parts take turns in buffers
 _MOST_PARTS = 4  # whose buffers take no more than two for each of two matrices
 _BARRIERS = 1024  # bytes of shared memory for barriers, more than enough
 
@@ -116,7 +117,7 @@ class HopperConfig:
         rows = ROWS * (1 if self.beside else self.owners)
         # Half of them are those of a step, where sums are taken twice.
         most = (128 if self.pingpong or self.beside else 192) if self.twice else (
-            144 if self.beside else 128 if self.pingpong or self.shared else 176
+            _MOST_SUMS if self.beside else 128 if self.pingpong or self.shared else 176
         )  # fmt: skip
         blocks = self.cluster[0] * self.cluster[1]
         results = m * n // (128 * self.owners) * (2 if self.twice else 1)
@@ -196,6 +197,8 @@ class HopperPlan:
         """Columns of the accumulators that the epilogue takes at a time: a line of shared memory
         at most, and as many parts as buffers can serve in turns."""
         rows, n = self.pieces
+        if self.wide:
+            return n
         widths = [t.width for t in (self.types[2], *self.aux)]
         gated = self.visitor.gated is not None
         # TMA moves 16 bytes at least.
@@ -231,7 +234,13 @@ class HopperPlan:
         """Buffers that each warpgroup has for each matrix of its epilogue."""
         if self.inplace or self.whole:
             return self.shares
-        return 2 if self.shares % 2 == 0 else 3
+        return 1 if self.wide else 2 if self.shares % 2 == 0 else 3
+
+    @property
+    def wide(self) -> bool:
+        """Whether a thread has so many sums that a part of the epilogue is as wide as the tile, of
+        any width, and waits for the one before in the only buffer."""
+        return self.sums > _MOST_SUMS
 
     @property
     def whole(self) -> bool:
