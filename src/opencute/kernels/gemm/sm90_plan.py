@@ -136,9 +136,9 @@ class HopperConfig:
                 "no such tiles of a product on Hopper", code="OC2538", found=self,
                 expected=f"rows in multiples of {rows}, columns in multiples of 16 up to 256, at "
                 "most 176 sums for a thread (144 of half of the columns, 128 of tiles in "
-                "turns or shared, 192 with those of a step), at most 8 blocks in a cluster; tiles that are shared by a split or a "
-                "stream, not both, and not in turns; 64, 128 or 256 bytes for L2; sums of a split "
-                "only are pushed",
+                "turns or shared, 192 with those of a step), at most 8 blocks in a cluster; tiles "
+                "that are shared by a split or a stream, not both, and not in turns; 64, 128 or "
+                "256 bytes for L2; sums of a split only are pushed",
             )  # fmt: skip
         return self
 
