@@ -519,6 +519,10 @@ def finish_part(
 ):  # fmt: skip
     """The epilogue of a part of a tile."""
     values = cute.size(epilogue.layout)
+    if cutlass.const_expr(plan.direct == 0 and plan.wide and not plan.inplace):
+        if epilogue.stored_by:
+            cute.arch.cp_async_bulk_wait_group(0, read=True)  # the part before
+        epilogue.barrier.arrive_and_wait()
     if cutlass.const_expr(epilogue.full is not None):
         phase = (turn * (plan.shares // plan.buffers) + part // plan.buffers) & 1
         epilogue.full.wait(epilogue.buffer(part), phase)
@@ -535,7 +539,8 @@ def finish_part(
         seen.put(epilogue.out, result)
     if cutlass.const_expr(plan.direct == 0):
         cute.arch.fence_proxy("async.shared", space="cta")
-        if cutlass.const_expr(not plan.inplace and not plan.whole) and epilogue.stored_by:
+        turns = not (plan.wide or plan.inplace or plan.whole)
+        if cutlass.const_expr(turns) and epilogue.stored_by:
             # The part before has been read, so that all may write the next one after they meet.
             cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)
         epilogue.barrier.arrive_and_wait()
