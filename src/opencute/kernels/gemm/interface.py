@@ -15,6 +15,7 @@ from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements, zeros
 from opencute.kernels.checked import checked, separate
+from opencute.kernels.functions import refuse_function
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
 from opencute.kernels.gemm.rows.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
@@ -132,6 +133,8 @@ def gemm(
                 expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
             )  # fmt: skip
         activation = ACTIVATIONS[activation]
+    elif activation is not None:
+        refuse_function("the activation", activation)
     if 0 in shape:
         return out
     if a.shape[-1] == 0:
@@ -327,6 +330,7 @@ def _visitor(epilogue: Any, shape: tuple[int, ...]) -> tuple[Visitor | None, Any
                 found=repr(epilogue)[:80],
                 expected="a function of the sums, Visitor(fn, ...), or visitors.chain(...)",
             )  # fmt: skip
+        refuse_function("the epilogue", epilogue)
         if takes(epilogue) == 1:
             return None, epilogue
         epilogue = Visitor(epilogue)

@@ -17,6 +17,7 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import cute
+from opencute.kernels.functions import applied
 
 __all__ = [
     "Ring", "TileLoad", "Walk", "as_matrices", "as_matrix", "block_of", "combine", "copy_atom",
@@ -392,7 +393,7 @@ def combine(values: Any, plan: Any, alpha: Any, c: Any, beta: Any, bias: Any, re
     if bias is not None:
         values = values.to(cutlass.Float32) + bias
     if plan.activation is not None:
-        values = plan.activation(values.to(cutlass.Float32))
+        values = applied("the function on the sums", plan.activation, values.to(cutlass.Float32))
     if residual is not None:
         values = values.to(cutlass.Float32) + residual
     return values
