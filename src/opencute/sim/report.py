@@ -44,8 +44,8 @@ class LineReport:
         loc: the line.
         verb: read, write or update.
         space: gmem or smem.
-        width: bytes that an instruction moves for each thread.
-        instructions: instructions of warps.
+        width: bytes that an instruction moves for each thread; of a unit's copy, all of it.
+        instructions: instructions of warps, or copies of units.
         bytes: bytes moved.
         sectors: 32-byte sectors of global memory.
         passes: passes over the banks of shared memory.
