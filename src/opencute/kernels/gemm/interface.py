@@ -87,7 +87,8 @@ def gemm(
         a: array (M, K) or (L, M, K) of f32, f16, bf16, int8; on Hopper also of uint8, e4m3, e5m2.
         b: array (K, N) or (L, K, N) of the same type, or of the other of uint8 and int8, or of
             e4m3 and e5m2. One matrix serves a whole batch of the other.
-        c, residual: arrays of the result's shape and type, or None.
+        c, residual: arrays of the result's shape and type, or None. Where `beta` is 0, `c` is not
+            read, as in BLAS.
         bias: array (N,), or None.
         activation: "relu", "gelu", "silu", or a function on vectors of Float32.
         out: where the result goes; a new array when omitted, of the type of `a`, of int32, or of
@@ -137,6 +138,8 @@ def gemm(
         refuse_function("the activation", activation)
     if 0 in shape:
         return out
+    if c is not None and float(beta) == 0.0:
+        c = None  # which is not read, as in BLAS: it may be full of NaN
     if a.shape[-1] == 0:
         a = zeros(a, (*a.shape[:-1], 1), a.dtype)
         b = zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)

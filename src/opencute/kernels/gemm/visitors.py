@@ -34,6 +34,7 @@ from typing import Any
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.suggest import did_you_mean
 from opencute.kernels.functions import applied, is_module, place_of, refuse_function
+from opencute.kernels.gemm.activations import plus
 
 __all__ = [
     "Operand", "Visitor", "VisitorPlan", "add", "add_columns", "add_rows", "amax", "apply", "chain",
@@ -275,7 +276,7 @@ class _Usual:
         if "alpha" in self.present:
             x = tile.floats(x) * tile.scalar("alpha")
         if "c" in self.present:
-            x = tile.floats(x) + tile.load("c") * tile.scalar("beta")
+            x = plus(tile.floats(x), tile.load("c"), tile.scalar("beta"))
         if "bias" in self.present:
             x = tile.floats(x) + tile.column("bias")
         if self.activation is not None:
@@ -371,6 +372,8 @@ def _add_columns(x: Any, tile: Any, name: str, _: Any) -> Any:
 
 
 def _add(x: Any, tile: Any, name: str, factor: Any) -> Any:
+    if factor == 0.0:
+        return x
     more = tile.load(name)
     return tile.floats(x) + (more if factor == 1.0 else more * factor)
 
@@ -415,8 +418,8 @@ def add_columns(vector: Any) -> Piece:
 
 
 def add(matrix: Any, factor: float = 1.0) -> Piece:
-    """Add a matrix, as a residual; `factor` is compiled in."""
-    return _Step(_add, factor), load(matrix)
+    """Add a matrix, as a residual; `factor` is compiled in, and where it is 0 nothing is read."""
+    return _Step(_add, factor), load(matrix) if factor != 0.0 else None
 
 
 def apply(fn: Callable[[Any], Any]) -> Piece:
