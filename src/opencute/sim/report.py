@@ -5,17 +5,20 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from opencute.base.errors import SimulationError
+from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
 from opencute.ir.core import Op
 
-__all__ = ["LineReport", "RunReport", "collecting", "note"]
+__all__ = ["LineReport", "RunReport", "collecting", "doubt", "doubts", "note"]
 
 _found: list[list[SimulationError]] = []
+_doubts: list[str] = []
 
 
 @contextlib.contextmanager
@@ -34,6 +37,22 @@ def note(error: Exception) -> None:
     if isinstance(error, SimulationError):
         for each in _found:
             each.append(error)
+
+
+def doubt(error: SimulationError) -> None:
+    """What no manual promises, and yet works, published kernels do too: a warning, or, where
+    OPENCUTE_SIM_STRICT asks for that, the error."""
+    if KNOBS.sim_strict:
+        raise error
+    _doubts.append(error.code)
+    warnings.warn(
+        f"[{error.code}] {error.message} ({error.loc}): {error.hint}", RuntimeWarning, stacklevel=3
+    )
+
+
+def doubts() -> list[str]:
+    """The codes of the warnings that checks have given in this process."""
+    return _doubts[:]
 
 
 @dataclass
