@@ -126,16 +126,7 @@ def gemm(
         names = {"i8": "int32", "f8": "float32"}
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
-    if activation is not None and not callable(activation):
-        asked: Any = activation
-        if not isinstance(asked, str) or asked not in ACTIVATIONS:
-            raise ArgumentError(
-                "there is no such activation", code="OC2512", found=activation,
-                expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
-            )  # fmt: skip
-        activation = ACTIVATIONS[activation]
-    elif activation is not None:
-        refuse_function("the activation", activation)
+    activation = _activation(activation)
     if 0 in shape:
         return out
     if c is not None and float(beta) == 0.0:
@@ -311,6 +302,24 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
         return False
     on_hopper(call.a, call.b, call.d, visitor, kind=kind, swapped=call.swapped, config=tiles)
     return True
+
+
+def _activation(asked: Any) -> Callable[[Any], Any] | None:
+    """The function that an activation is.
+
+    Raises:
+        ArgumentError: there is none of this name, or it is none for vectors.
+    """
+    if asked is None or callable(asked):
+        if asked is not None:
+            refuse_function("the activation", asked)
+        return asked
+    if not isinstance(asked, str) or asked not in ACTIVATIONS:
+        raise ArgumentError(
+            "there is no such activation", code="OC2512", found=asked,
+            expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
+        )  # fmt: skip
+    return ACTIVATIONS[asked]
 
 
 def _alone(others: dict[str, Any]) -> None:
