@@ -59,10 +59,9 @@ class Arena:
         """The smallest allocation that a place of the arena is in, and the byte in it: a member
         of a struct rather than the struct."""
         byte = place % self.stride if self.stride else 0
-        buffer = self.whole
-        for other in self.allocations.values():
-            if other.start <= byte < other.start + other.size and other.size < buffer.size:
-                buffer = other
+        inside = [b for b in self.allocations.values() if b.start <= byte < b.start + b.size]
+        # Of two that are as large, the later one, which is a member of the other.
+        buffer = min(reversed(inside), key=lambda b: b.size, default=self.whole)
         return buffer.name, byte - buffer.start
 
 
