@@ -20,6 +20,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, pipeline
 from opencute.cute.nvgpu import cpasync, warp
+from opencute.kernels.functions import applied
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, ROWS
 from opencute.kernels.gemm.visitors import declared, visit
 
@@ -243,7 +244,8 @@ class Epilogue:
             gates[i], others[i] = held[2 * i], held[2 * i + 1]
         dtype = self.out.dtype
         results = cute.make_rmem_tensor((count,), dtype)
-        products = self.plan.visitor.gated(gates.load()) * others.load()
+        gate = applied("the gate", self.plan.visitor.gated, gates.load())
+        products = gate * others.load()
         results.store(narrowed(products, dtype))
         return results
 
