@@ -25,8 +25,8 @@ from opencute.kernels.gemm.rows.few import FewConfig
 from opencute.kernels.gemm.rows.gemv import GemvConfig
 from opencute.kernels.gemm.sm90_plan import HopperConfig
 from opencute.kernels.mla.config import MlaConfig
+from opencute.kernels.norm.config import ClusterRows
 from opencute.kernels.norm.interface import rms_norm
-from opencute.kernels.norm.sm90 import ClusterRows
 from opencute.kernels.row_config import RowConfig
 
 pytestmark = pytest.mark.t0
@@ -57,6 +57,8 @@ def wrong(value: Any) -> Iterator[Any]:
         yield from ((0,) * len(value), tuple(-x for x in value), (None,) * len(value))
     elif isinstance(value, bool):
         yield from ("yes", 2, None, 1.0)
+    elif isinstance(value, str):
+        yield from ("", value + "x", value.upper(), 1, None, True)
     elif isinstance(value, float):
         yield from ("1", float("nan"), -1.0, 1e30, None, True)
     else:

@@ -102,9 +102,9 @@ def test_forms_of_byte_counts(kernel_file: MakeFile, source: str) -> None:
 
 def test_the_time_limit_shortens_the_loop(kernel_file: MakeFile) -> None:
     kernel = "import time\ndef kernel_fn(x):\n    time.sleep(0.05)\n    return np.maximum(x, 0)"
-    found = measure(kernel_file(kernel=kernel), timeout=4.0, iters=1000)
+    found = measure(kernel_file(kernel=kernel), timeout=8.0, iters=1000)
     assert found["problems"] == []
-    assert 1 <= found["benchmark_iters"] < 100
+    assert 1 <= found["benchmark_iters"] < 200
     assert "time limit" in found["details"]
 
 
@@ -113,12 +113,13 @@ def test_the_time_limit_shortens_the_loop(kernel_file: MakeFile) -> None:
     [
         ("def kernel_fn(x): 1 / 0", "ZeroDivisionError"),
         ("import os\ndef kernel_fn(x): os._exit(0)", "ended without a result"),
-        ("def kernel_fn(x):\n while True: pass", "timed out after 2 s"),
+        ("def kernel_fn(x):\n while True: pass", "timed out after 5 s"),
         ("", "does not define kernel_fn"),
     ],
 )
 def test_failures_keep_the_shape(kernel_file: MakeFile, kernel: str, said: str) -> None:
-    found = measure(kernel_file(kernel=kernel), timeout=2.0)
+    # The interpreter's start counts too, and takes seconds on a busy machine.
+    found = measure(kernel_file(kernel=kernel), timeout=5.0 if "while" in kernel else 60.0)
     assert said in found["details"]
     assert found["kernel_time_ms"] is None
     assert found["speedup"] is None
@@ -167,3 +168,11 @@ def test_a_cuda_file_with_no_gpu(tmp_path: Path) -> None:
     found, status = report.verify(path, seeds=1)
     assert status == 1
     assert "device is cpu, the reference has cuda:0" in found["details"]
+
+
+def test_what_the_numbers_mean_comes_before_them(kernel_file: MakeFile) -> None:
+    found = measure(kernel_file())
+    assert next(iter(found)) == "notes"
+    assert found["notes"][0] == "simulated: these times say nothing about a GPU"
+    canned = report.mock_benchmark(Path("k.py"), warmup=1, iters=1)
+    assert next(iter(canned)) == "notes" and "nothing was run" in canned["notes"][0]
