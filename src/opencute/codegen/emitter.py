@@ -273,9 +273,7 @@ class _Carried:
                 e.names[target] = e.fresh()
 
 
-def _phis(
-    e: Emitter, targets: Sequence[Value], edges: Sequence[tuple[_Carried, str]]
-) -> list[str]:
+def _phis(e: Emitter, targets: Sequence[Value], edges: Sequence[tuple[_Carried, str]]) -> list[str]:
     """The phis of values that have names."""
     out: list[str] = []
     for i, target in enumerate(targets):

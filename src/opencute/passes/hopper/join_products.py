@@ -80,9 +80,7 @@ def _join(block: Block, uses: dict[Value, int]) -> None:
 
 def _waits_for(op: Op, product: WgmmaOp, uses: dict[Value, int]) -> bool:
     """Whether an operation waits, and gives the registers of this product and no others."""
-    return (
-        isinstance(op, WgmmaWaitOp) and op.operands == [product.out] and uses[product.out] == 1
-    )
+    return isinstance(op, WgmmaWaitOp) and op.operands == [product.out] and uses[product.out] == 1
 
 
 def _with_wait(product: WgmmaOp, wait: Op) -> WgmmaOp:
