@@ -6,6 +6,7 @@ real sizes on a GPU against torch.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -17,8 +18,8 @@ from opencute import cute
 from opencute.arch.target import target
 from opencute.base.errors import ArgumentError
 from opencute.base.knobs import KNOBS
+from opencute.compiler.artefacts import Artefacts
 from opencute.cute.runtime import from_dlpack
-from opencute.jit.calls import compiled_artefacts
 from opencute.kernels.attention import AttentionConfig, attention, attention_varlen
 from opencute.kernels.attention.config import heuristic, search_space
 from opencute.kernels.attention.reference import attention as reference
@@ -118,8 +119,8 @@ def test_choices_are_possible(head_dim: int) -> None:
     assert list(search_space(head_dim, 160 * 1024))
 
 
-def machine_code(head_dim: int, causal: bool, arch: str) -> Any:
-    config = heuristic(head_dim, target(arch).max_smem)
+@cache
+def traced(head_dim: int, causal: bool, config: AttentionConfig) -> Artefacts:
     plan = AttentionPlan(
         cutlass.BFloat16,
         head_dim,
@@ -134,9 +135,16 @@ def machine_code(head_dim: int, causal: bool, arch: str) -> Any:
     )
     array = np.zeros((1, 8, 1, head_dim), ml_dtypes.bfloat16)
     args = [from_dlpack(array).mark_layout_dynamic(leading_dim=3) for _ in range(4)]
-    with KNOBS.override(target=f"sim:{arch}"):
-        cute.compile(attention_forward, *args, None, None, None, 0, 1.0, plan)
-    return compiled_artefacts()[-1].device
+    with KNOBS.override(target="sim"):
+        made = cute.compile[cute.GPUArch("sm_80")](
+            attention_forward, *args, None, None, None, 0, 1.0, plan
+        )
+    return made.artefacts
+
+
+def machine_code(head_dim: int, causal: bool, arch: str) -> Artefacts:
+    base = traced(head_dim, causal, heuristic(head_dim, target(arch).max_smem))
+    return Artefacts(base.name, base.module, arch, base.options)
 
 
 @pytest.mark.t1
@@ -145,14 +153,14 @@ def machine_code(head_dim: int, causal: bool, arch: str) -> Any:
     ("causal", "arch"), [(False, "sm_80"), (False, "sm_90a"), *((True, arch) for arch in ARCHS)]
 )
 def test_no_spills(arch: str, causal: bool) -> None:
-    (report,) = machine_code(128, causal, arch).report.functions
+    (report,) = machine_code(128, causal, arch).kernel_info.values()
     assert (report.stack, report.spill_stores, report.spill_loads) == (0, 0, 0)
 
 
 @pytest.mark.t1
 @pytest.mark.parametrize("head_dim", [64, 192, 256])
 def test_no_spills_of_other_heads(head_dim: int) -> None:
-    (report,) = machine_code(head_dim, True, "sm_90a").report.functions
+    (report,) = machine_code(head_dim, True, "sm_90a").kernel_info.values()
     assert (report.stack, report.spill_stores, report.spill_loads) == (0, 0, 0)
 
 

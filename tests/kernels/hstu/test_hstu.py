@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -15,8 +16,8 @@ from opencute import cute
 from opencute.arch.target import target
 from opencute.base.errors import ArgumentError, OpenCuTeError
 from opencute.base.knobs import KNOBS
+from opencute.compiler.artefacts import Artefacts
 from opencute.cute.runtime import from_dlpack
-from opencute.jit.calls import compiled_artefacts
 from opencute.kernels.attention import AttentionConfig
 from opencute.kernels.attention.config import heuristic
 from opencute.kernels.hstu import hstu_attention, sm80
@@ -138,17 +139,22 @@ def test_wrong_arguments() -> None:
         assert e.value.code == code
 
 
-@pytest.mark.t1
-@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"])
-def test_no_spills(arch: str) -> None:
-    config = heuristic(128, target(arch).max_smem)
+@cache
+def traced(config: AttentionConfig) -> Artefacts:
     plan = HstuPlan(cutlass.BFloat16, 128, config.m, config.n, config.warps, True, 1, biased=True)
     array = np.zeros((1, 8, 1, 128), ml_dtypes.bfloat16)
     bias = np.zeros((1, 1, 8, 8), ml_dtypes.bfloat16)
     args = [from_dlpack(t).mark_layout_dynamic(leading_dim=3) for t in (*(array,) * 4, bias)]
-    with KNOBS.override(target=f"sim:{arch}"):
-        cute.compile(hstu_forward, *args, 1.0, 1.0, plan)
-    (report,) = compiled_artefacts()[-1].device.report.functions
+    with KNOBS.override(target="sim"):
+        return cute.compile[cute.GPUArch("sm_80")](hstu_forward, *args, 1.0, 1.0, plan).artefacts
+
+
+@pytest.mark.t1
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"])
+def test_no_spills(arch: str) -> None:
+    base = traced(heuristic(128, target(arch).max_smem))
+    made = Artefacts(base.name, base.module, arch, base.options)
+    (report,) = made.kernel_info.values()
     assert (report.stack, report.spill_stores, report.spill_loads) == (0, 0, 0)
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -15,8 +16,8 @@ from opencute import cute
 from opencute.arch.target import target
 from opencute.base.errors import ArgumentError
 from opencute.base.knobs import KNOBS
+from opencute.compiler.artefacts import Artefacts
 from opencute.cute.runtime import from_dlpack
-from opencute.jit.calls import compiled_artefacts
 from opencute.kernels.gemm import FewConfig, gemm, reference
 from opencute.kernels.gemm.rows.few import (
     FewPlan,
@@ -127,16 +128,24 @@ def test_choices_fit_where_there_is_less_shared_memory() -> None:
         same(gemm(a, b), reference.gemm(a, b))
 
 
+@cache
+def traced(config: FewConfig, room: int) -> Artefacts:
+    x, w, out = (tensor(np.zeros((1, 64, 71), np.float16)) for _ in range(3))
+    plan = FewPlan(config, 4, cutlass.Float16, False, 1, None, room)
+    with KNOBS.override(target="sim"):
+        made = cute.compile[cute.GPUArch("sm_80")](
+            few_product, x, w, None, None, None, out, 1.0, 1.0, plan
+        )
+    return made.artefacts
+
+
 @t1
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 def test_no_spills(arch: str) -> None:
-    x, w, out = (tensor(np.zeros((1, 64, 71), np.float16)) for _ in range(3))
     smem = target(arch).max_smem
-    config, room = few_heuristic(64, 4096, 1, smem), few_room(4096, 64, smem)
-    plan = FewPlan(config, 4, cutlass.Float16, False, 1, None, room)
-    with KNOBS.override(target=f"sim:{arch}"):
-        cute.compile(few_product, x, w, None, None, None, out, 1.0, 1.0, plan)
-    (report,) = compiled_artefacts()[-1].device.report.functions
+    base = traced(few_heuristic(64, 4096, 1, smem), few_room(4096, 64, smem))
+    made = Artefacts(base.name, base.module, arch, base.options)
+    (report,) = made.kernel_info.values()
     assert (report.stack, report.spill_stores, report.spill_loads) == (0, 0, 0)
 
 
