@@ -10,6 +10,7 @@ when its queue is full, perhaps for a callback that needs the lock.
 
 from __future__ import annotations
 
+from opencute.jit.entry.spaces import TAG_AT
 from opencute.jit.entry.tensors import type_of
 from opencute.jit.entry.words import Arg, Check, Kind, State, Version
 from opencute.native.builder import Fn
@@ -175,10 +176,10 @@ def _argument() -> Fn:
 def _check() -> Fn:
     """Whether one guard holds."""
     f = Fn("check", "i1", "ptr c", local=True)
-    labels = {kind: f.label() for kind in Check}
+    labels = {kind: f.label() for kind in Check if kind is not Check.SPACE}
     no, clear = f.label(), f.label()
     a, b, expected = (f.load("ptr", "%c", at) for at in (8, 16, 24))
-    table = " ".join(f"i64 {k.value}, label %{labels[k]}" for k in Check)
+    table = " ".join(f"i64 {k.value}, label %{at}" for k, at in labels.items())
     f.lines.append(f"switch i64 {f.load('i64', '%c')}, label %{no} [ {table} ]")
     two = (f"ptr {a}", f"ptr {b}")
     f.start(labels[Check.DICT])
@@ -228,12 +229,41 @@ def _check() -> Fn:
 
 
 def _holds() -> Fn:
-    """Whether all guards hold: (checks, how many)."""
+    """Whether all guards hold: (checks, how many).
+
+    Those of a dict whose tag is the one that is noted are passed over. Else they are looked at, and
+    the tag that the dict had before is noted.
+    """
     f = Fn("holds", "i32", "ptr checks", "i64 count")
-    no = f.label()
-    with f.each("%count") as i:
-        check = f.at("%checks", f.op("mul", i, CHECK_SIZE))
-        f.unless(f.call("i1", "@check", f"ptr {check}"), no)
+    no, head, body, space, found, behind = (f.label() for _ in range(6))
+    index = f.var("i64", 0)
+    f.goto(head)
+    f.start(head)
+    i = f.get(index)
+    done = f.label()
+    f.branch(f.cmp("slt", i, "%count"), body, done)
+    f.start(body)
+    check = f.at("%checks", f.op("mul", i, CHECK_SIZE))
+    f.set(index, f.add(i, 1))
+    single = f.label()
+    f.branch(f.cmp("eq", f.load("i64", check), Check.SPACE.value), space, single)
+    f.start(single)
+    f.unless(f.call("i1", "@check", f"ptr {check}"), no)
+    f.goto(head)
+    f.start(space)
+    many = f.load("i64", check, 16)
+    tag = f.load("i64", f.load("ptr", check, 8), TAG_AT)
+    f.branch(f.cmp("eq", tag, f.load("i64", check, 24)), behind, found)
+    f.start(found)
+    with f.each(many) as j:
+        part = f.at(check, f.op("mul", f.add(j, 1), CHECK_SIZE))
+        f.unless(f.call("i1", "@check", f"ptr {part}"), no)
+    f.store("i64", tag, check, 24)
+    f.goto(behind)
+    f.start(behind)
+    f.set(index, f.add(f.get(index), many))
+    f.goto(head)
+    f.start(done)
     f.ret("i32", 1)
     f.start(no)
     f.ret("i32", 0)

@@ -32,6 +32,7 @@ from opencute.frontend.signature import (
     as_tensor,
     is_adapted,
 )
+from opencute.jit.entry.spaces import grouped
 from opencute.jit.entry.words import Arg, Kind, Version
 from opencute.lang.external import ExternalPointer, ExternalTensor, mark_word, plain_marks
 from opencute.lang.numbers import Numeric, numeric_class
@@ -265,7 +266,8 @@ class NativeVersion:
         flat = [w for arg in words for w in arg]
         args = (ctypes.c_int64 * max(len(flat), 1))(*flat)
         prepared = (ctypes.c_uint64 * len(slots))(*slots)
-        guards = (ctypes.c_int64 * max(len(checks), 1))(*checks)
+        held = grouped(checks)
+        guards = (ctypes.c_int64 * max(len(held), 1))(*held)
         self._record = (ctypes.c_uint64 * Version.size())()
         self.address = ctypes.addressof(self._record)
         self._arguments = arguments
@@ -279,7 +281,7 @@ class NativeVersion:
             (Version.STREAM_READER, 0 if stream.reader is None else id(stream.reader)),
             (Version.DEVICE_OBJECT, id(device)), (Version.DEVICE, device),
             (Version.CURRENT_DEVICE, current_device), (Version.FAILED, id(failed)),
-            (Version.CHECKS, ctypes.addressof(guards)), (Version.CHECK_COUNT, len(checks) // 4),
+            (Version.CHECKS, ctypes.addressof(guards)), (Version.CHECK_COUNT, len(held) // 4),
         ):  # fmt: skip
             self._record[word // 8] = value
 

@@ -117,3 +117,4 @@ class Check(enum.IntEnum):
     ITEM = 7  # of the list A at B
     TYPE = 8
     WORD = 9  # the 8 bytes at address A
+    SPACE = 10  # the dict A: the next B checks hold if its tag is the expected one
