@@ -11,6 +11,7 @@ the class of a callable decides what a call does, so each gets a class of its ow
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from opencute.base.knobs import KNOBS
@@ -26,7 +27,7 @@ from opencute.lang.external import ExternalTensor, make_native
 if TYPE_CHECKING:
     from opencute.jit.calls import Request
 
-__all__ = ["environment_words", "guard_words", "learn_call"]
+__all__ = ["environment_words", "guard_words", "learn_call", "place_words"]
 
 _MOST = 1024  # kinds of calls of a function that are known to be learnt
 
@@ -97,12 +98,18 @@ def guard_words(guard: Guard) -> tuple[tuple[int, ...], Any] | None:
 
 def environment_words() -> tuple[list[int], list[Any]]:
     """That calls still go where this one went, with the same default options."""
-    words: list[int] = []
-    keep: list[Any] = []
-    for space, key in KNOBS.places("target", *OPTION_KNOBS):
-        if space or space is not KNOBS.overrides:
-            PlaceCheck(Item(space, key)).native(words, keep)
+    places = KNOBS.places("target", *OPTION_KNOBS)
+    words, keep = place_words((s, k) for s, k in places if s or s is not KNOBS.overrides)
     if not KNOBS.overrides:  # one check for all knobs
         words += [Check.LENGTH, id(KNOBS.overrides), 0, 0]
         keep.append(KNOBS.overrides)
+    return words, keep
+
+
+def place_words(places: Iterable[tuple[dict[Any, Any], Any]]) -> tuple[list[int], list[Any]]:
+    """That keys of dicts have the values that they have now, and what the words point to."""
+    words: list[int] = []
+    keep: list[Any] = []
+    for space, key in places:
+        PlaceCheck(Item(space, key)).native(words, keep)
     return words, keep

@@ -42,6 +42,7 @@ class State(_Offsets):
     IS_NEG = enum.auto()
     UNTYPED_STORAGE = enum.auto()
     LEADING_DIM = enum.auto()
+    AS_STRIDED = enum.auto()
     CUDA_STREAM = enum.auto()
     TYPES = enum.auto()  # DLPack's words of the element types that the language has
     TYPE_COUNT = enum.auto()

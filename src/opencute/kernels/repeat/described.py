@@ -21,12 +21,11 @@ import sys
 import types
 from typing import Any
 
+from opencute.jit.entry.front import ALIGNED
 from opencute.runtime import device
 
-__all__ = ["ALIGNED", "described"]
+__all__ = ["described"]
 
-ALIGNED = 256
-"""Bytes in which the places of tensors are told apart: no kernel asks for more."""
 _PLAIN = frozenset({int, bool, str, type(None)})
 _NAMED = (types.FunctionType, types.BuiltinFunctionType, type, enum.Enum)
 

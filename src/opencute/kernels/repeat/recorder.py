@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from opencute.jit.again import Launch, merged
+from opencute.jit.learning import place_words
 from opencute.jit.recording import watched_calls
 from opencute.kernels.repeat.tape import (
     MADE,
@@ -34,6 +35,7 @@ from opencute.kernels.repeat.tape import (
     Tape,
     Viewed,
 )
+from opencute.tune.kept import kept_places
 
 __all__ = ["Recorder"]
 
@@ -197,19 +199,20 @@ class Recorder:
             self.once_only("nothing was launched")
         if self.why:
             return None
-        checks = merged(launches)
+        choices, keep = place_words(kept_places())
+        checks = (*merged(launches), *choices)
         steps: list[Step] = []
         for step in self._together(returned):
             if not isinstance(step, tuple):
                 steps.append(step)
                 continue
-            launch = step[0].again(step[1], checks, launches)
+            launch = step[0].again(step[1], checks, (launches, keep))
             if launch is None:
                 self.once_only("a launch takes Python")
                 return None
-            steps.append(Launched(launch))
+            steps.append(Launched(launch.function, launch.words, launch))
             checks = ()  # once for all
-        return Tape(steps, returned, sorted(self._aliases))
+        return Tape(steps, returned, sorted(self._aliases), self._given)
 
     def _together(self, returned: Any) -> list[Any]:
         """The steps; new memory that only kernels see, and nothing is in at first, is one piece."""
