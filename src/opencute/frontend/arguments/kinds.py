@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from opencute.base.errors import ArgumentError, TypeMismatchError
+from opencute.base.interned import unequal_parts
 from opencute.dialects.cute import Dyn, LayoutAttr, PtrType
 from opencute.frontend.arguments.declared import CallCheck, Declared, check_memory
 from opencute.ir.core import Value
@@ -118,7 +119,8 @@ def _identity(value: Any) -> Any:
         hash(value)
     except TypeError:
         return (type(value), id(value))
-    return (type(value), value)
+    parts = unequal_parts(value)
+    return (type(value), value, *map(_identity, parts)) if parts else (type(value), value)
 
 
 class ScalarSpec(Spec):

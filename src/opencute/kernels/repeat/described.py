@@ -21,6 +21,7 @@ import sys
 import types
 from typing import Any
 
+from opencute.base.interned import unequal_parts
 from opencute.jit.entry.front import ALIGNED
 from opencute.runtime import device
 
@@ -110,3 +111,4 @@ def _describe(
             raise _Unknown
         key.append(kind)
         key.append(value)
+        key.extend(unequal_parts(value))
