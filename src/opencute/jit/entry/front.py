@@ -4,9 +4,9 @@
 
 ``front_call(self, args, count, names)`` is a METH_FASTCALL | METH_KEYWORDS function whose ``self``
 is the address of a `Front` record. It describes the arguments in words (`_describe`), looks for a
-call with the same ones (`Known`), and does its steps (`Step`): memory, numbers, launches. Calls that
-are not known, and those of which a step cannot be done, go to the Python function. ``front_key``
-gives the words of a call as bytes: hash, tensors, words.
+call with the same ones (`Known`), and does its steps (`Step`): memory, numbers, launches. Calls
+that are not known, and those of which a step cannot be done, go to the Python function.
+``front_key`` gives the words of a call as bytes: hash, tensors, words.
 """
 
 from __future__ import annotations
