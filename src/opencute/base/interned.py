@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from opencute.base.bounded import Recent
 
-__all__ = ["interned", "is_interned", "unequal_parts"]
+__all__ = ["interned", "is_interned", "same_constant", "unequal_parts"]
 
 T = TypeVar("T")
 
@@ -51,6 +51,14 @@ def is_interned(obj: Any) -> bool:
     try:
         return _known.get((obj, unequal_parts(obj))) is obj
     except TypeError:  # it has no hash, and was not
+        return False
+
+
+def same_constant(a: Any, b: Any) -> bool:
+    """Whether two objects of a class, a frozen dataclass, are the same to a trace."""
+    try:
+        return bool(a == b) and unequal_parts(a) == unequal_parts(b)
+    except Exception:  # what a user's comparison raises; Python then goes its usual way
         return False
 
 

@@ -30,7 +30,7 @@ from opencute.ir.printer import outline, print_op
 from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
-from opencute.jit.learning import learn_call
+from opencute.jit.learning import by_position, learn_call
 from opencute.jit.recording import RECORDING, WATCHER
 from opencute.jit.runners import ReturningRunner, Runner, make_runner
 from opencute.lang.pointers import AddressSpace
@@ -267,8 +267,9 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     run = runner.prepare(values)
     native = runner.reusable and request.target.kind == "cuda"
     watcher = WATCHER.get()
-    if native and not kwargs and version is not None:
-        learn_call(fn, args, request, run, version.guard, watcher is not None)
+    given = by_position(fn, args, kwargs, request.arguments) if native and version else None
+    if given is not None:
+        learn_call(fn, given, request, run, version.guard, watcher is not None)
     if watcher is not None:
         watcher.launched(run if native else None, values, version and version.guard)
     result = run()

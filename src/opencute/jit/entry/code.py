@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from opencute.base.errors import OpenCuTeError
+from opencute.base.interned import same_constant
 from opencute.base.knobs import KNOBS
 from opencute.base.native_function import native_function, native_method
 from opencute.jit.entry.again import again_function
@@ -232,6 +233,7 @@ class Entry:
             self._set(word, sys.intern(name))
         self._set(State.SLOW_FROM_DLPACK, external.slow_from_dlpack)
         self._set(State.SLOW_MARK, external.slow_mark)
+        self._set(State.SAME_CONSTANT, same_constant)
         words = [_dlpack_word(*d.dlpack) for d in DTYPES.values() if d.dlpack is not None]
         table = (ctypes.c_uint64 * len(words))(*words)
         self._kept.append(table)

@@ -112,7 +112,7 @@ def _argument(spec: Spec, obj: Any, slot: int, kept: list[Any]) -> list[int] | N
         words = _tensor(spec, obj, kept)
     elif type(spec) is ScalarSpec:  # a symbol's value is compared with extents
         words = _number(spec, obj, kept)
-    elif type(spec) is PartsSpec and spec.kind is tuple and type(obj) is tuple:
+    elif type(spec) is PartsSpec and type(obj) is spec.kind and _is_plain_sequence(spec.kind):
         words = _tuple(spec, obj, slot, kept)
     elif isinstance(spec, StreamSpec):
         words = _stream(obj, kept)
@@ -135,6 +135,10 @@ def _static(obj: Any, kept: list[Any]) -> list[int] | None:
     if fixed or type(obj).__hash__ is object.__hash__ or is_interned(obj):
         kept.append(obj)
         return [Kind.SAME, id(obj)]
+    params = getattr(type(obj), "__dataclass_params__", None)
+    if params is not None and params.frozen and params.eq:
+        kept.append(obj)
+        return [Kind.EQUAL, id(obj)]
     return None
 
 
@@ -176,7 +180,18 @@ def _tuple(spec: PartsSpec, obj: Any, slot: int, kept: list[Any]) -> list[int] |
         slot += len(part.types())
     table = _Items(items)
     kept.append(table)
-    return [Kind.TUPLE, len(items), 0, 0, ctypes.addressof(table.memory)]
+    kept.append(spec.kind)
+    return [Kind.TUPLE, len(items), id(spec.kind), int(spec.kind is list),
+            ctypes.addressof(table.memory)]  # fmt: skip
+
+
+def _is_plain_sequence(kind: Any) -> bool:
+    """Whether native code finds the items of such objects: those of tuples, named ones, lists."""
+    if kind in (tuple, list):
+        return True
+    named = issubclass(kind, tuple) and hasattr(kind, "_fields")
+    same = ("__getitem__", "__iter__", "__len__", "__getattribute__")
+    return named and all(getattr(kind, n) is getattr(tuple, n) for n in same)
 
 
 def _checked_natively(spec: TensorSpec, obj: Any) -> bool:
@@ -204,8 +219,10 @@ def _number(spec: ScalarSpec, obj: Any, kept: list[Any]) -> list[int] | None:
         return None
     kept.append(spec.cls)
     if dtype.is_float:
-        if dtype.name not in ("f32", "f64") or not (own or type(obj) is float):
+        if dtype.name not in ("f32", "f64") or not (own or type(obj) in (float, int)):
             return None
+        if type(obj) is int:
+            return [Kind.INT_FLOAT, dtype.width]
         return [Kind.NUMBER_FLOAT if own else Kind.FLOAT, dtype.width, 0, id(spec.cls)]
     if not own and type(obj) is not int:
         return None

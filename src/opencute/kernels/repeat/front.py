@@ -23,7 +23,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from opencute.base.errors import OpenCuTeError
 from opencute.base.native_function import native_function
+from opencute.base.tracebacks import cut, hidden
 from opencute.jit.entry import code
 from opencute.jit.entry import front as words
 from opencute.jit.entry.front import Known
@@ -196,8 +198,11 @@ def fronted(call: F, front: Front) -> F:
 
     @functools.wraps(call)
     def operator(*args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True  # it only passes errors on
-        return front.call(*args, **kwargs)
+        try:
+            return front.call(*args, **kwargs)
+        except OpenCuTeError as e:
+            __tracebackhide__ = hidden()
+            raise cut(e)  # noqa: B904 - the same error
 
     marked: Any = operator
     marked.front, marked.plain = front, call
