@@ -23,6 +23,7 @@ from opencute.base.knobs import KNOBS
 from opencute.integrations.driver_stub import StubDriver
 from opencute.jit import cuda_runner
 from opencute.jit.entry import code
+from opencute.jit.entry.words import State
 from opencute.jit.recording import watched_calls
 from opencute.kernels.arrays import empty, zeros
 from opencute.kernels.attention.autograd import differentiable
@@ -287,6 +288,59 @@ def test_zeros_and_several_results() -> None:
         assert r[0].tolist() == [0.0] * 8 and r[3:5] == (None, 3) and r[5] is x
         assert r[1].data_ptr() == r[2].data_ptr() - 8 and r[1].stride() == (1, 2)
     assert len({r[0].data_ptr() for r in results}) == 4
+
+
+class Parts:
+    """An object that says what it is made of."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+
+    def described_parts(self) -> list[Any]:
+        return [*self.parts]
+
+
+def test_objects_made_of_parts(stub: StubDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    @repeated
+    def of_parts(x: Any, parts: Any) -> Any:
+        entered.append(parts)
+        work(x, parts.parts[0], same)
+
+    front: Front = of_parts.front  # type: ignore[attr-defined]
+    monkeypatch.setattr(code.load(), "see_parts", see_parts)
+    refs = []
+    x = aligned(8)
+    for n in range(8):
+        out = aligned(8)
+        of_parts(x, Parts(out, "a", n // 4))
+        assert out.data_ptr() in stub.launches[-1].values
+        refs.append(weakref.ref(out))
+    assert front.hits == 4 and len(entered) == 4
+    entered.clear()
+    del out
+    gc.collect()
+    assert not [r for r in refs if r() is not None]
+    of_parts(x, Parts(aligned(8, 8), "a", 0))
+    assert len(entered) == 1
+
+
+def see_parts(cls: type) -> bool:
+    """Have native code know this class instead of the one that it knows."""
+    entry = code.load()
+    entry._state[State.PARTED // 8] = id(cls)
+    _before.append(cls)
+    return True
+
+
+_before: list[Any] = []  # classes whose addresses native code has
+
+
+@pytest.fixture(autouse=True)
+def no_parts() -> Iterator[None]:
+    entry = code.load()
+    before = entry._state[State.PARTED // 8]
+    yield
+    entry._state[State.PARTED // 8] = before
 
 
 # ---- threads

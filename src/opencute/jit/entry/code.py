@@ -42,7 +42,8 @@ from opencute.runtime.cache import default_cache
 __all__ = ["Entry", "load"]
 
 _FUNCTIONS = {
-    "PyBool_Type": "", "PyDict_Type": "", "PyFloat_Type": "", "PyLong_Type": "",
+    "PyBool_Type": "", "PyDict_Type": "", "PyFloat_Type": "", "PyList_Type": "",
+    "PyLong_Type": "",
     "PyTuple_Type": "",
     "PyBytes_AsString": "ptr (ptr)", "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
     "PyCell_Get": "ptr (ptr)", "PyDict_GetItemWithError": "ptr (ptr, ptr)",
@@ -229,6 +230,7 @@ class Entry:
         for word, name in ((State.REQUIRES_GRAD, "requires_grad"), (State.IS_NEG, "is_neg"),
                            (State.UNTYPED_STORAGE, "untyped_storage"),
                            (State.LEADING_DIM, "leading_dim"), (State.AS_STRIDED, "as_strided"),
+                           (State.DESCRIBED_PARTS, "described_parts"),
                            (State.CUDA_STREAM, "cuda_stream")):  # fmt: skip
             self._set(word, sys.intern(name))
         self._set(State.SLOW_FROM_DLPACK, external.slow_from_dlpack)
@@ -239,6 +241,12 @@ class Entry:
         self._kept.append(table)
         self._set(State.TYPES, ctypes.addressof(table))
         self._set(State.TYPE_COUNT, len(words))
+
+    def see_parts(self, cls: type) -> bool:
+        """Learn a class with `described_parts`; only the first one is known to native code."""
+        if not self._state[State.PARTED // 8]:
+            self._set(State.PARTED, cls)
+        return self._state[State.PARTED // 8] == id(cls)
 
     def see_torch(self) -> None:
         """Learn torch's classes and exchange functions, if it has been imported since."""

@@ -109,7 +109,7 @@ class Given(_Offsets):
 
 
 THING, VIEW, OBJECT = range(3)
-_TENSOR, _NAME, _SAME, _INT, _FLOAT, _TUPLE = range(1, 7)
+_TENSOR, _NAME, _SAME, _INT, _FLOAT, _TUPLE, _PARTS = range(1, 8)
 _WORDS, _THINGS, _KEY = 0, 8, 16
 _OBJECTS = _KEY + 8 * _MOST_WORDS
 _PLACES = _OBJECTS + 8 * MOST_THINGS
@@ -194,7 +194,7 @@ def _tensor() -> Fn:
 def _describe() -> Fn:
     """Describe an argument; what is none of the types here is told by its identity."""
     f = Fn("describe", "i1", "ptr s", "ptr obj", local=True)
-    no, number, real, several, other, tensor = (f.label() for _ in range(6))
+    no, number, real, several, other, tensor, parted = (f.label() for _ in range(7))
     f.unless(f.cmp("slt", f.load("i64", "%s", _WORDS), _MOST_WORDS - _ROOM), no)
     f.unless(f.cmp("slt", f.load("i64", "%s", _THINGS), MOST_THINGS // 2), no)
     cls = type_of(f, "%obj")
@@ -210,7 +210,9 @@ def _describe() -> Fn:
         after = f.label()
         f.branch(f.cmp("eq", cls, f"@{known}", "ptr"), label, after)
         f.start(after)
-    f.goto(other)
+    f.branch(f.cmp("eq", cls, f.load("ptr", "@state", State.PARTED), "ptr"), parted, other)
+    f.start(parted)
+    _parts(f, no)
     f.start(tensor)
     f.ret("i1", f.call("i1", "@describe_tensor", "ptr %s", "ptr %obj"))
     f.start(number)
@@ -236,6 +238,29 @@ def _describe() -> Fn:
     f.start(no)
     f.ret("i1", "false")
     return f
+
+
+def _parts(f: Fn, no: str) -> None:
+    """What an object says that it is made of. It holds these parts, so that they stay."""
+    made = method(f, "%obj", State.DESCRIBED_PARTS)
+    failed, wrong, after = f.label(), f.label(), f.label()
+    f.unless(f.cmp("ne", made, "null", "ptr"), failed)
+    f.unless(f.cmp("eq", type_of(f, made), "@PyList_Type", "ptr"), wrong)
+    size = f.call("i64", "PyList_Size", f"ptr {made}")
+    _add(f, _PARTS, size)
+    with f.each(size) as i:
+        part = f.call("ptr", "PyList_GetItem", f"ptr {made}", f"i64 {i}")
+        f.unless(f.call("i1", "@describe", "ptr %s", f"ptr {part}"), wrong)
+    f.goto(after)
+    f.start(after)
+    f.call("void", "Py_DecRef", f"ptr {made}")
+    f.ret("i1", "true")
+    f.start(wrong)
+    f.call("void", "Py_DecRef", f"ptr {made}")
+    f.goto(no)
+    f.start(failed)
+    f.call("void", "PyErr_Clear")
+    f.goto(no)
 
 
 def _fingerprint() -> Fn:

@@ -43,6 +43,8 @@ class State(_Offsets):
     UNTYPED_STORAGE = enum.auto()
     LEADING_DIM = enum.auto()
     AS_STRIDED = enum.auto()
+    DESCRIBED_PARTS = enum.auto()
+    PARTED = enum.auto()  # a class whose objects have that method, or 0
     CUDA_STREAM = enum.auto()
     TYPES = enum.auto()  # DLPack's words of the element types that the language has
     TYPE_COUNT = enum.auto()

@@ -27,11 +27,13 @@ Matrices that are loaded and stored go through TMA; a vector's elements are read
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
+from opencute.base.interned import interned
 from opencute.base.suggest import did_you_mean
 
 __all__ = [
@@ -185,7 +187,9 @@ class Visitor:
                     + ", ".join(f"tile.{o.kind}({n!r})" for n, o in operands.items()),
                 )  # fmt: skip
             fn = _OfSums(fn)
-        self.fn, self.gated, self.operands = fn, gated, operands
+        # Equal ones are one object, so that native code knows a visitor that is made at each call.
+        self.fn, self.gated = interned(fn), interned(gated)
+        self.operands = {sys.intern(n): o for n, o in operands.items()}
 
     def described_parts(self) -> list[Any]:
         """What a product with this visitor depends on."""

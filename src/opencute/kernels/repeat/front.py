@@ -91,12 +91,12 @@ class Front:
         with self._lock:
             if self._key is None:
                 self._load()
-            key = self._key(*args, **kwargs)
-            if key is None:
+            parted: set[type] = set()
+            objects = [*kwargs, *_objects((*args, *kwargs.values()), parted)]
+            if not all(code.load().see_parts(cls) for cls in parted):
                 return
-            _, things = struct.unpack_from("qq", key)
-            objects = [*kwargs, *_objects((*args, *kwargs.values()))]
-            if things != tape.given or any(hasattr(type(o), "described_parts") for o in objects):
+            key = self._key(*args, **kwargs)
+            if key is None or struct.unpack_from("qq", key)[1] != tape.given:
                 return
             whole = (key, tape.aliases)
             before = self.entries.get(whole)
@@ -178,11 +178,14 @@ class _Entry:
             record[word // 8] = value
 
 
-def _objects(values: Sequence[Any]) -> Iterator[Any]:
-    """What native code tells by its identity."""
+def _objects(values: Sequence[Any], parted: set[type]) -> Iterator[Any]:
+    """What native code tells by its identity; classes with `described_parts` go to `parted`."""
     for value in values:
         if type(value) is tuple:
-            yield from _objects(value)
+            yield from _objects(value, parted)
+        elif hasattr(type(value), "described_parts"):
+            parted.add(type(value))
+            yield from _objects(value.described_parts(), parted)
         elif not hasattr(value, "data_ptr"):
             yield value
 
