@@ -13,7 +13,6 @@ batch x heads x length x head; with a fifth number, heads of keys.
 
 import argparse
 import importlib.util
-import json
 import os
 import sys
 from pathlib import Path
@@ -25,6 +24,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
+from reporting import over_sizes, verdict  # noqa: E402
 from timing import burst, flushed, graphed  # noqa: E402
 
 from opencute import cute, utils  # noqa: E402 - after the path is set
@@ -143,15 +143,7 @@ def main():
     parser.add_argument("--search", action="store_true")
     options = parser.parse_args()
     print(torch.cuda.get_device_name())
-    rows = []
-    for text in options.sizes.split(","):
-        for name in options.dtypes.split(","):
-            for causal in (False, True):
-                size = tuple(map(int, text.split("x")))
-                rows.append(measure(size, getattr(torch, name), causal, options))
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1))
-    return 0 if all(r["ok"] for r in rows) else 1
+    return verdict(over_sizes(options, lambda *case: measure(*case, options)))
 
 
 if __name__ == "__main__":

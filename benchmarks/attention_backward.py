@@ -15,7 +15,6 @@ three gradients', over the largest element, against cuDNN's, or else flash's.
 """
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -27,7 +26,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
-from timing import burst, graphed  # noqa: E402 - after the path is set
+from reporting import over_sizes, verdict  # noqa: E402 - after the path is set
+from timing import burst, graphed  # noqa: E402
 
 from opencute.kernels.attention import (  # noqa: E402
     attention,
@@ -111,6 +111,7 @@ def choices(head, search):
 
 def measure(size, dtype, causal, search):
     """One line: times and errors."""
+    torch.cuda.empty_cache()
     b, h, s, d, hk = (*size, size[1])[:5]
     q, g = (torch.randn(b, s, h, d, device="cuda", dtype=dtype) for _ in range(2))
     k, v = (torch.randn(b, s, hk, d, device="cuda", dtype=dtype) for _ in range(2))
@@ -174,16 +175,7 @@ def main():
     options = parser.parse_args()
     torch.manual_seed(0)
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}", flush=True)
-    rows = []
-    for text in options.sizes.split(","):
-        for name in options.dtypes.split(","):
-            for causal in (False, True):
-                size = tuple(map(int, text.split("x")))
-                rows.append(measure(size, getattr(torch, name), causal, options.search))
-                torch.cuda.empty_cache()
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1))
-    return 0 if all(r["ok"] for r in rows) else 1
+    return verdict(over_sizes(options, lambda *case: measure(*case, options.search)))
 
 
 if __name__ == "__main__":

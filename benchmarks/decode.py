@@ -11,7 +11,6 @@ batch x keys x heads with a latent cache; `--search` times what else the kernels
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -21,7 +20,8 @@ import torch.nn.functional as F
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
-from timing import burst, copy_bandwidth, graphed  # noqa: E402 - after the path is set
+from reporting import keep, verdict  # noqa: E402 - after the path is set
+from timing import burst, copy_bandwidth, graphed  # noqa: E402
 
 from opencute import utils  # noqa: E402
 from opencute.kernels.arrays import multiprocessors  # noqa: E402
@@ -220,11 +220,8 @@ def main():
         for row in PARTS[part](options, bandwidth):
             rows.append(row)
             torch.cuda.empty_cache()
-        if options.json:
-            options.json.write_text(json.dumps(rows, indent=1))
-    wrong = [r["name"] for r in rows if not r["ok"]]
-    print("wrong:", wrong or "none")
-    return 1 if wrong else 0
+        keep(rows, options.json)
+    return verdict(rows)
 
 
 if __name__ == "__main__":

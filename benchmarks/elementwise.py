@@ -9,7 +9,6 @@ calls (events around 20 calls), and of single calls with the L2 overwritten befo
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -22,6 +21,7 @@ import add_2d  # noqa: E402
 import add_tiled_copy  # noqa: E402
 import relu_2d  # noqa: E402
 import scale_inplace  # noqa: E402
+from reporting import keep  # noqa: E402
 from timing import burst, copy_bandwidth, flushed  # noqa: E402
 
 import cutlass.cute as cute  # noqa: E402 - after the path is set
@@ -108,8 +108,7 @@ def main():
     for row in rows:
         cells = [f"{row[h]:.3f}" if isinstance(row[h], float) else str(row[h]) for h in head]
         print("| " + " | ".join(cells) + " |")
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1))
+    keep(rows, options.json)
 
 
 if __name__ == "__main__":

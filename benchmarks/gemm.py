@@ -14,7 +14,6 @@ torch multiplies f32 with TF32 switched off, and on for kind tf32.
 
 import argparse
 import importlib
-import json
 import os
 import sys
 import time
@@ -26,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
 import ceiling  # noqa: E402
+from reporting import keep, verdict  # noqa: E402
 from timing import burst, graphed  # noqa: E402
 
 from opencute import cute, utils  # noqa: E402
@@ -203,9 +203,8 @@ def main():
         for size in options.sizes.split(","):
             for majors in options.majors.split(","):
                 rows.append(measure(size, kind, majors, peak, options))
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1))
-    return 0 if all(r.get("ok", True) for r in rows) else 1
+    keep(rows, options.json)
+    return verdict(rows)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ interleaved; medians of bursts. `--search` times what else the kernels can be to
 """
 
 import argparse
-import json
 import sys
 import warnings
 from pathlib import Path
@@ -24,7 +23,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
-from timing import burst, copy_bandwidth, graphed  # noqa: E402 - after the path is set
+from reporting import keep, verdict  # noqa: E402 - after the path is set
+from timing import burst, copy_bandwidth, graphed  # noqa: E402
 
 from opencute.kernels.attention import attention, attention_varlen  # noqa: E402
 from opencute.kernels.attention.config import (  # noqa: E402
@@ -59,6 +59,7 @@ def measure(name, functions, outs, work, unit, bound):
         error = float((out.float() - want).abs().max() / want.abs().max().clamp(min=1e-6))
         row[f"{key}_error"] = error
         row[f"{key}_ok"] = error <= bound
+    row["ok"] = all(right for key, right in row.items() if key.endswith("_ok"))
     times = burst(functions)
     first = times[next(iter(times))]
     row |= {f"{key}_us": us for key, us in times.items()}
@@ -314,11 +315,8 @@ def main():
     for part in options.only.split(","):
         rows += PARTS[part](options)
         torch.cuda.empty_cache()
-        if options.json:
-            options.json.write_text(json.dumps(rows, indent=1))
-    wrong = [r["name"] for r in rows if not all(v for n, v in r.items() if n.endswith("_ok"))]
-    print("wrong:", wrong or "none")
-    return 1 if wrong else 0
+        keep(rows, options.json)
+    return verdict(rows)
 
 
 if __name__ == "__main__":

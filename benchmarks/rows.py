@@ -11,7 +11,6 @@ overwritten before each. `--search` times every configuration of the search spac
 
 import argparse
 import itertools
-import json
 import sys
 from pathlib import Path
 
@@ -21,12 +20,13 @@ import torch.nn.functional as F
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
+from reporting import keep, verdict  # noqa: E402
 from timing import burst, copy_bandwidth, flushed, graphed  # noqa: E402
 
 from opencute.base.errors import OpenCuTeError  # noqa: E402 - after the path is set
 from opencute.kernels import cross_entropy as ce  # noqa: E402
 from opencute.kernels import norm, reduce, scan, softmax, transpose  # noqa: E402
-from opencute.kernels.norm.sm90 import ClusterRows, ring_space  # noqa: E402
+from opencute.kernels.norm.config import ClusterRows, ring_space  # noqa: E402
 from opencute.kernels.row_config import search_space  # noqa: E402
 
 
@@ -239,9 +239,8 @@ def main():
             options.rows, options.columns, getattr(torch, name), bandwidth, options.search,
             options.only,
         )  # fmt: skip
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1))
-    return 0 if all(r["ok"] for r in rows) else 1
+    keep(rows, options.json)
+    return verdict(rows)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ from opencute.kernels.gemm.rows.few import FewConfig
 from opencute.kernels.gemm.rows.gemv import GemvConfig
 from opencute.kernels.gemm.sm90_plan import HopperConfig
 from opencute.kernels.mla.config import MlaConfig
+from opencute.kernels.norm.config import ClusterRows
 from opencute.kernels.norm.interface import rms_norm
-from opencute.kernels.norm.sm90 import ClusterRows
 from opencute.kernels.row_config import RowConfig
 
 pytestmark = pytest.mark.t0

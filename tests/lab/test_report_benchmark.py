@@ -102,9 +102,9 @@ def test_forms_of_byte_counts(kernel_file: MakeFile, source: str) -> None:
 
 def test_the_time_limit_shortens_the_loop(kernel_file: MakeFile) -> None:
     kernel = "import time\ndef kernel_fn(x):\n    time.sleep(0.05)\n    return np.maximum(x, 0)"
-    found = measure(kernel_file(kernel=kernel), timeout=4.0, iters=1000)
+    found = measure(kernel_file(kernel=kernel), timeout=8.0, iters=1000)
     assert found["problems"] == []
-    assert 1 <= found["benchmark_iters"] < 100
+    assert 1 <= found["benchmark_iters"] < 200
     assert "time limit" in found["details"]
 
 
@@ -113,12 +113,13 @@ def test_the_time_limit_shortens_the_loop(kernel_file: MakeFile) -> None:
     [
         ("def kernel_fn(x): 1 / 0", "ZeroDivisionError"),
         ("import os\ndef kernel_fn(x): os._exit(0)", "ended without a result"),
-        ("def kernel_fn(x):\n while True: pass", "timed out after 2 s"),
+        ("def kernel_fn(x):\n while True: pass", "timed out after 5 s"),
         ("", "does not define kernel_fn"),
     ],
 )
 def test_failures_keep_the_shape(kernel_file: MakeFile, kernel: str, said: str) -> None:
-    found = measure(kernel_file(kernel=kernel), timeout=2.0)
+    # The interpreter's start counts too, and takes seconds on a busy machine.
+    found = measure(kernel_file(kernel=kernel), timeout=5.0 if "while" in kernel else 60.0)
     assert said in found["details"]
     assert found["kernel_time_ms"] is None
     assert found["speedup"] is None

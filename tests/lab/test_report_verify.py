@@ -108,9 +108,9 @@ def test_reference_and_inputs_may_fail_too(kernel_file: MakeFile) -> None:
 
 def test_an_endless_loop_is_stopped(kernel_file: MakeFile) -> None:
     start = time.monotonic()
-    found = check(kernel_file(kernel="def kernel_fn(x):\n while True: pass"), timeout=2.0)
-    assert time.monotonic() - start < 10
-    assert "timed out after 2 s while kernel_fn ran (seed 0)" in found["details"]
+    found = check(kernel_file(kernel="def kernel_fn(x):\n while True: pass"), timeout=5.0)
+    assert time.monotonic() - start < 20
+    assert "timed out after 5 s while kernel_fn ran (seed 0)" in found["details"]
 
 
 def test_signals_and_endless_output_do_not_help(kernel_file: MakeFile) -> None:

@@ -14,7 +14,7 @@ import ctypes
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -138,7 +138,7 @@ _undo: list[Callable[[], None]] = []  # what `prepare` has done
 
 
 @contextmanager
-def put_back() -> Iterator[None]:
+def put_back() -> Generator[None, None, None]:
     """Undo after a block what `prepare` and `own_cutlass_first` did in it."""
     before, alias = len(_undo), os.environ.get(Knobs.alias.env)
     try:

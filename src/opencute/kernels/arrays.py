@@ -16,6 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
+_MOST_WORK = 10_000  # to find out whether arrays share memory
 
 
 def item_bits(array: Any) -> int:
@@ -96,8 +97,9 @@ def share_memory(a: Any, b: Any) -> bool | None:
         return None
     import numpy as np
 
+    most: Any = _MOST_WORK  # NumPy's stubs know two numbers only
     try:
-        return bool(np.shares_memory(_shadow(a), _shadow(b), max_work=10_000))
+        return bool(np.shares_memory(_shadow(a), _shadow(b), max_work=most))
     except RuntimeError:  # too hard to tell
         return False
 

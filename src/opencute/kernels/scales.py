@@ -129,8 +129,9 @@ def check_products(scale: float, of_q: Any, of_k: Any) -> None:
     q, k = (None if a is None else host_values(a) for a in (of_q, of_k))
     if k is not None and of_q is not None:
         k = k[..., None]
-    seen = [a for a, given in ((q, of_q), (k, of_k)) if given is not None]
-    if not seen or any(a is None for a in seen):
+    given = [of for of in (of_q, of_k) if of is not None]
+    seen = [values for values in (q, k) if values is not None]
+    if not seen or len(seen) < len(given):
         check_scale(scale)
         return
     product = scale * seen[0].astype("float64")

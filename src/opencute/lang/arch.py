@@ -15,8 +15,10 @@ __all__ = [
     "block_dim",
     "block_idx",
     "grid_dim",
+    "index_in",
     "lane_idx",
     "thread_idx",
+    "triple_in",
     "warp_idx",
 ]
 
@@ -24,39 +26,41 @@ WARP_SIZE = 32
 FULL_MASK = 0xFFFFFFFF
 
 
-def _index(reg: str) -> Any:
+def index_in(reg: str) -> Any:
+    """A special register with an index or a count, as Int32."""
     out = Int32(ptx.sreg(reg))
     out.nonneg = out.is_index = True
     return out
 
 
-def _triple(name: str) -> tuple[Any, Any, Any]:
-    return _index(f"{name}.x"), _index(f"{name}.y"), _index(f"{name}.z")
+def triple_in(name: str) -> tuple[Any, Any, Any]:
+    """Special registers for x, y and z."""
+    return index_in(f"{name}.x"), index_in(f"{name}.y"), index_in(f"{name}.z")
 
 
 def thread_idx(*, loc: Any = None, ip: Any = None) -> tuple[Any, Any, Any]:
     """Index of the thread in its block: (x, y, z) as Int32."""
-    return _triple("tid")
+    return triple_in("tid")
 
 
 def block_idx(*, loc: Any = None, ip: Any = None) -> tuple[Any, Any, Any]:
     """Index of the block in the grid: (x, y, z) as Int32."""
-    return _triple("ctaid")
+    return triple_in("ctaid")
 
 
 def block_dim(*, loc: Any = None, ip: Any = None) -> tuple[Any, Any, Any]:
     """Threads per block: (x, y, z) as Int32."""
-    return _triple("ntid")
+    return triple_in("ntid")
 
 
 def grid_dim(*, loc: Any = None, ip: Any = None) -> tuple[Any, Any, Any]:
     """Blocks in the grid: (x, y, z) as Int32."""
-    return _triple("nctaid")
+    return triple_in("nctaid")
 
 
 def lane_idx(*, loc: Any = None, ip: Any = None) -> Any:
     """Index of the thread in its warp, 0 to 31."""
-    return _index("laneid")
+    return index_in("laneid")
 
 
 def warp_idx(*, loc: Any = None, ip: Any = None) -> Any:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Choosing among configurations of a kernel by measuring them.
+"""Rank 9: choosing among configurations of a kernel by measuring them.
 
 In: a function and the values that its parameters may take. Out: the fastest configuration::
 

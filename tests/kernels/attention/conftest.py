@@ -107,7 +107,10 @@ def run_backward(module: Any, tiles: int, d: int) -> None:
         np.testing.assert_allclose(got.astype(np.float64), want, atol=2e-3 * abs(want).max())
 
 
-FROM = {"worker": ["Worker"], "sums": ["add_to_dq"], "wide": ["visit_keys", "visit_values"]}
+FROM = {
+    "worker": ["Worker", "start_next", "weigh_tile"], "sums": ["add_to_dq"],
+    "wide": ["visit_keys", "visit_values"],
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from opencute.base.knobs import KNOBS
 from opencute.jit.calls import compiled_artefacts
 from opencute.kernels import norm
 from opencute.kernels.norm import interface, reference, sm90_ring
-from opencute.kernels.norm.sm90 import ClusterRows, ring_choice
+from opencute.kernels.norm.config import ClusterRows, ring_choice
 
 t0, t1, t2 = pytest.mark.t0, pytest.mark.t1, pytest.mark.t2
 

@@ -14,7 +14,7 @@ from opencute.base.knobs import KNOBS
 from opencute.jit.calls import compiled_artefacts
 from opencute.kernels import norm
 from opencute.kernels.norm import interface, reference
-from opencute.kernels.norm.sm90 import ClusterRows, cluster_backward_choice
+from opencute.kernels.norm.config import ClusterRows, cluster_backward_choice
 
 t0, t1, t2 = pytest.mark.t0, pytest.mark.t1, pytest.mark.t2
 

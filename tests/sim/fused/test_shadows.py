@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,13 @@ def run(monkeypatch: pytest.MonkeyPatch, native: bool, good: bool = True) -> lis
     return out
 
 
-def test_the_loops_compile() -> None:
+def test_the_loops_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shadows.LOOPS, "patience", 0)
+    assert shadows.LOOPS.ready(1)
+    # Made again, the first ones still have their code.
     assert shadows.LOOPS._compile().keys() == shadows.LOOPS.functions.keys()
+    gc.collect()
+    assert len(run(monkeypatch, True)) == 1 + 3 * 5
 
 
 def test_words_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,13 @@ from opencute.kernels.attention.sm90_backward_plan import (
 )
 from opencute.kernels.attention.sm90_backward_sums import Sums, add_by_threads, add_to_dq
 from opencute.kernels.attention.sm90_backward_wide import visit_keys, visit_values
-from opencute.kernels.attention.sm90_backward_worker import STATS, Worker, clear, mask
+from opencute.kernels.attention.sm90_backward_worker import (
+    STATS,
+    Worker,
+    clear,
+    start_next,
+    weigh_tile,
+)
 
 __all__ = ["attention_backward", "backward_kernel"]
 
@@ -150,15 +156,7 @@ def visit(
     queries, grads = loads
     of_q, of_g = states
     head, tile = place
-    worker.renew()
-    grads.consumer_wait(of_g)
-    if cutlass.const_expr(plan.ragged):
-        clear(worker, 3, of_g.index, worker.reach.queries_left(tile), plan.m)
-    worker.describe()
-    warpgroup.fence()
-    worker.start_slopes(of_g.index)
-    worker.weigh(of_q.index, scale_log2)
-    mask(worker, tile)
+    weigh_tile(worker, grads, states, tile, scale_log2)
     if cutlass.const_expr(plan.early):
         worker.narrowed(worker.rP, worker.weights)
         warpgroup.fence()
@@ -184,11 +182,7 @@ def visit(
     warpgroup.wait_group(1)  # dV and dQ are there
     grads.consumer_release(of_g)
     if cutlass.const_expr(not last):
-        queries.consumer_wait(following)
-        if cutlass.const_expr(plan.ragged):
-            clear(worker, 2, following.index, worker.reach.queries_left(after), plan.m)
-        warpgroup.fence()
-        worker.start_scores(following.index)
+        start_next(worker, queries, following, after)
     if cutlass.const_expr(plan.atomics):
         add_by_threads(worker, sums, head, tile)
     else:
@@ -407,9 +401,9 @@ def backward_kernel(
         consume(worker, sums, loads, head, scale_log2)
         stores = []
         made = [(a, m) for a, m in zip(atoms[4:6], (mDk, mDv), strict=True) if a is not None]
-        for (a, m), s in zip(made, shared, strict=False):
+        for i, (a, m) in enumerate(made):
             tile = cute.local_tile(rows_of(m, head, batch, first_k, plan), tile_k, (block, 0))
-            atom, g, smem = partition(a, s[None, None, 0], tile)
+            atom, g, smem = partition(a, worker.shared[i][None, None, 0], tile)
             stores.append((atom, smem, g))
         into = None
         if cutlass.const_expr(plan.ragged):

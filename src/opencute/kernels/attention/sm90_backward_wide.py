@@ -22,21 +22,17 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute
 from opencute.kernels.attention.sm90_backward_sums import Sums, add_by_threads
-from opencute.kernels.attention.sm90_backward_worker import Worker, clear, mask
+from opencute.kernels.attention.sm90_backward_worker import (
+    Worker,
+    clear,
+    mask,
+    start_next,
+    weigh_tile,
+)
 
 __all__ = ["visit_keys", "visit_values"]
 
 warpgroup = cute.nvgpu.warpgroup
-
-
-@cute.jit
-def start_next(worker: cutlass.Constexpr[Worker], queries: Any, following: Any, after: Any):
-    """Start the scores of the next tile of queries; arguments as for `visit_keys`."""
-    queries.consumer_wait(following)
-    if cutlass.const_expr(worker.plan.ragged):
-        clear(worker, 2, following.index, worker.reach.queries_left(after), worker.plan.m)
-    warpgroup.fence()
-    worker.start_scores(following.index)
 
 
 @cute.jit
@@ -95,15 +91,7 @@ def visit_keys(
     queries, grads = loads
     of_q, of_g = states
     head, tile = place
-    worker.renew()
-    grads.consumer_wait(of_g)
-    if cutlass.const_expr(plan.ragged):
-        clear(worker, 3, of_g.index, worker.reach.queries_left(tile), plan.m)
-    worker.describe()
-    warpgroup.fence()
-    worker.start_slopes(of_g.index)
-    worker.weigh(of_q.index, scale_log2)
-    mask(worker, tile)
+    weigh_tile(worker, grads, states, tile, scale_log2)
     warpgroup.wait_group(0)
     worker.slope(of_q.index)
     grads.consumer_release(of_g)

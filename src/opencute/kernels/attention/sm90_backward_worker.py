@@ -19,7 +19,7 @@ from opencute import cute
 from opencute.kernels.attention.sm90 import GROUP, ROWS, by_rows
 from opencute.kernels.attention.sm90_backward_plan import Reach, WarpgroupBackwardPlan
 
-__all__ = ["STATS", "Worker", "clear", "mask"]
+__all__ = ["STATS", "Worker", "clear", "mask", "start_next", "weigh_tile"]
 
 ALL = 1  # the named barrier of all threads that compute
 STATS = 4  # the first of those where levels and -delta of a stage have been read
@@ -270,3 +270,42 @@ def mask(worker: cutlass.Constexpr[Worker], tile: Any):
                     outside = outside | (most < column)
                 if outside:
                     weights[r, c] = cutlass.Float32(0.0)
+
+
+@cute.jit
+def weigh_tile(
+    worker: cutlass.Constexpr[Worker], grads: Any, states: Any, tile: Any, scale_log2: Any
+):
+    """Weights of a tile of queries, whose scores are there; dO V^T is on its way when they are.
+
+    Args:
+        grads: the pipeline of dO.
+        states: of those of Q and dO, of this tile's buffers.
+    """
+    plan = worker.plan
+    of_q, of_g = states
+    worker.renew()
+    grads.consumer_wait(of_g)
+    if cutlass.const_expr(plan.ragged):
+        clear(worker, 3, of_g.index, worker.reach.queries_left(tile), plan.m)
+    worker.describe()
+    warpgroup.fence()
+    worker.start_slopes(of_g.index)
+    worker.weigh(of_q.index, scale_log2)
+    mask(worker, tile)
+
+
+@cute.jit
+def start_next(worker: cutlass.Constexpr[Worker], queries: Any, following: Any, after: Any):
+    """Start the scores of the next tile of queries.
+
+    Args:
+        queries: the pipeline of Q.
+        following: its state, of the next tile's buffer.
+        after: the next tile.
+    """
+    queries.consumer_wait(following)
+    if cutlass.const_expr(worker.plan.ragged):
+        clear(worker, 2, following.index, worker.reach.queries_left(after), worker.plan.m)
+    warpgroup.fence()
+    worker.start_scores(following.index)

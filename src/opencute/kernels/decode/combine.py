@@ -101,12 +101,13 @@ def combine_kernel(
                 result.store(sums.load().to(gOut.element_type))
                 into = cute.local_tile(gOut[batch, query, head, None], (VEC,), (vector,))
                 cute.autovec_copy(result, into)
-        if cutlass.const_expr(gLse is not None and first == 0):
-            if (slot == 0) & (column == 0):
-                if cutlass.const_expr(slots > 1):
-                    level, total = weights(sStats)
-                log = level + cute.math.log2(total, fastmath=True) * math.log(2.0)
-                gLse[batch, head, query] = log
+        if cutlass.const_expr(gLse is not None):
+            if cutlass.const_expr(first == 0):
+                if (slot == 0) & (column == 0):
+                    if cutlass.const_expr(slots > 1):
+                        level, total = weights(sStats)
+                    log = level + cute.math.log2(total, fastmath=True) * math.log(2.0)
+                    gLse[batch, head, query] = log
 
 
 def rows_of(across: int, slots: int) -> int:

@@ -22,9 +22,10 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute
 from opencute.kernels.attention.parts import by_rows
+from opencute.kernels.decode.block import Block
 from opencute.kernels.decode.parts import DecodePlan, Walk, load_queries
 
-__all__ = ["NarrowWalk", "load_narrow_queries", "load_rows", "powers_of", "scale_of", "walk_over"]
+__all__ = ["NarrowWalk", "load_narrow_queries", "load_rows", "walk_over"]
 
 _PAIRS = 0x3120  # bytes 0, 2, 1, 3
 
@@ -169,28 +170,17 @@ def power_below(x: Any) -> tuple[Any, Any]:
     return tuple((b << 23).bitcast(cutlass.Float32) for b in (bits, 254 - bits))  # type: ignore[return-value]
 
 
-def powers_of(memory: Any, plan: DecodePlan) -> Any:
-    """Shared memory for the powers of two that rows are divided by, or None."""
-    if plan.cache is None or plan.dtype is cutlass.Float16:
-        return None
-    return memory.allocate_tensor(cutlass.Float32, cute.make_layout(plan.config.rows), 16)
-
-
-def load_rows(mQ: Any, sQ: Any, powers: Any, first: Any, tid: Any, plan: DecodePlan) -> None:
-    """Store rows in shared memory, as the walk over these keys takes them."""
+def load_rows(mQ: Any, block: Block, plan: DecodePlan) -> None:
+    """Store a block's rows in shared memory, as the walk over these keys takes them."""
     if plan.cache is None:
-        load_queries(mQ, sQ, first, tid, plan)
+        load_queries(mQ, block.sQ, block.first, block.tid, plan)
     else:
-        load_narrow_queries(mQ, sQ, powers, first, tid, plan)
+        load_narrow_queries(mQ, block.sQ, block.powers, block.first, block.tid, plan)
 
 
-def walk_over(sQ: Any, sK: Any, sV: Any, powers: Any, mma: Any, tid: Any, plan: DecodePlan) -> Walk:
+def walk_over(block: Block, sK: Any, sV: Any, mma: Any, plan: DecodePlan) -> Walk:
     """The walk over keys of this type."""
+    tid = block.tid % plan.threads
     if plan.cache is None:
-        return Walk(sQ, sK, sV, mma, tid, plan)
-    return NarrowWalk(sQ, sK, sV, mma, tid, plan, powers)
-
-
-def scale_of(scales: Any, head: Any) -> Any:
-    """The scale of a head: that of all if there is one."""
-    return scales[cutlass.min(head, scales.shape[0] - 1)]
+        return Walk(block.sQ, sK, sV, mma, tid, plan)
+    return NarrowWalk(block.sQ, sK, sV, mma, tid, plan, block.powers)

@@ -7,7 +7,6 @@ query s of head g. They are few, so that a warp has all 16 rows of an instructio
 a block share the keys: tile by tile, each at its own pace. At the end their results are put
 together in shared memory::
 
-    first, step = own_tiles(split, which, plan)   # which tiles this group has
     walk = Walk(sQ, sK, sV, mma, tid, plan)
     visit(walk, softmax, rO, place, tile, ...)    # for each tile of this group
     finish(walk, softmax, rO, ...)
@@ -26,8 +25,8 @@ from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.config import DecodeConfig, depth_of, step_over
 
 __all__ = [
-    "DecodePlan", "Results", "Walk", "finish", "key_count", "load_queries", "own_tiles", "packed",
-    "split_mode", "synchronise", "visit",
+    "DecodePlan", "Results", "Walk", "finish", "load_queries", "packed", "split_mode",
+    "synchronise", "visit",
 ]  # fmt: skip
 
 GROUPS = 1  # the first of the named barriers of groups
@@ -87,6 +86,11 @@ class DecodePlan:
         threads = self.threads * self.config.groups
         small = self.config.n == 16 and self.depth <= 128  # what of a tile and of results is held
         return 2 if self.cache is not None and threads == 256 and small else 0
+
+    @property
+    def divided(self) -> bool:
+        """Whether queries are numbers of f16 relative to a power of two of their row."""
+        return self.cache is not None and self.dtype is not cutlass.Float16
 
     @property
     def tight(self) -> bool:
@@ -149,24 +153,6 @@ def split_mode(t: Any) -> Any:
         return None
     layout = cute.make_layout((1, *t.shape), stride=(0, *t.stride))
     return cute.make_tensor(t.iterator, layout)
-
-
-def key_count(lengths: Any, batch: Any, room: Any) -> Any:
-    """How many keys a sequence has.
-
-    Args:
-        lengths: keys of each sequence, or None: all that there is room for.
-        room: for keys.
-    """
-    return room if lengths is None else cutlass.min(cutlass.max(lengths[batch], 0), room)
-
-
-def own_tiles(split: Any, which: Any, plan: DecodePlan) -> tuple[Any, Any]:
-    """The first tile of a group, and how far it is to its next one: splits and their groups take
-    turns, so that all have equally many of a sequence of any length, and a group's first tile is
-    known before that is."""
-    config = plan.config
-    return split * config.groups + which, cute.arch.grid_dim()[1] * config.groups
 
 
 def synchronise(which: Any, plan: DecodePlan) -> None:

@@ -19,15 +19,13 @@ import opencute as cutlass
 from opencute import cute, utils
 from opencute.kernels.attention.parts import RowCopy, as_heads, tile_from
 from opencute.kernels.attention.sm80 import Softmax
+from opencute.kernels.decode.block import Block, scaled
 from opencute.kernels.decode.combine import combine
-from opencute.kernels.decode.narrow import load_rows, powers_of, scale_of, walk_over
+from opencute.kernels.decode.narrow import load_rows, walk_over
 from opencute.kernels.decode.parts import (
     DecodePlan,
-    Results,
     Walk,
     finish,
-    key_count,
-    own_tiles,
     packed,
     split_mode,
     synchronise,
@@ -43,17 +41,15 @@ class Loads:
     """Copies of tiles into a group's ring.
 
     Args:
-        mK, mV: (keys, D, B) of the block's head, or (keys of a page, D, pages).
-        sK, sV: (n, depth, tiles) in shared memory.
+        tensors: K and V, (keys, D, B) of the block's head, or (keys of a page, D, pages).
+        memory: (n, depth, tiles) of each.
         table: (B, pages) or None.
-        keys: how many there are.
     """
 
     def __init__(
-        self, mK: Any, mV: Any, sK: Any, sV: Any, table: Any, batch: Any, keys: Any, tid: Any,
-        plan: DecodePlan,
-    ) -> None:  # fmt: skip
-        self.plan, self.table, self.batch = plan, table, batch
+        self, tensors: Any, memory: Any, table: Any, block: Block, plan: DecodePlan
+    ) -> None:
+        self.plan, self.table, self.batch = plan, table, block.batch
         op = cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL)
         atom = cute.make_copy_atom(op, plan.stored, num_bits_per_copy=128)
         across = plan.depth // plan.vec
@@ -62,10 +58,11 @@ class Loads:
         where = cute.make_layout((plan.threads // across, across), stride=(across, 1))
         copy = cute.make_tiled_copy_tv(atom, where, cute.make_layout((1, plan.vec)))
         self.tile = (plan.config.n, plan.depth)
-        self.copies = RowCopy(copy, self.tile, (keys, plan.head_dim), tid)
+        extents, tid = (block.keys, plan.head_dim), block.tid % plan.threads
+        self.copies = RowCopy(copy, self.tile, extents, tid)
         self.parts = [
-            (m, self.copies.part.partition_D(s)) for m, s in ((mK, sK), (mV, sV))
-        ]  # fmt: skip
+            (m, self.copies.part.partition_D(s)) for m, s in zip(tensors, memory, strict=True)
+        ]
 
     def start(self, tile: Any, place: Any) -> None:
         """Start the copy of a tile to a place; keys that there are not become zero."""
@@ -79,40 +76,36 @@ class Loads:
 
 
 @cute.jit
-def begin(loads: cutlass.Constexpr[Loads], which: Any, start: Any, step: Any, end: Any):
-    """Start the copies of a group's first tiles; arguments as for `consume`."""
+def begin(loads: cutlass.Constexpr[Loads], block: cutlass.Constexpr[Block]):
+    """Start the copies of a group's first tiles."""
     config = loads.plan.config
     for i in cutlass.range_constexpr(config.stages - 1):
-        tile = start + i * step
-        if tile < end:
-            loads.start(tile, which * config.stages + i)
+        tile = block.start + i * block.step
+        if tile < block.end:
+            loads.start(tile, block.which * config.stages + i)
         cute.arch.cp_async_commit_group()
 
 
 @cute.jit
 def consume(
     walk: cutlass.Constexpr[Walk], loads: cutlass.Constexpr[Loads],
-    softmax: cutlass.Constexpr[Softmax], rO: Any, which: Any, first: Any, keys: Any, start: Any,
-    step: Any, end: Any,
+    softmax: cutlass.Constexpr[Softmax], rO: Any, block: cutlass.Constexpr[Block],
 ):  # fmt: skip
-    """All tiles of a group.
-
-    Args:
-        first: the block's first row.
-        start, step, end: its first tile, how far it is to the next, and how many there are.
-    """
-    plan, config = walk.plan, walk.plan.config
+    """All tiles of a group."""
+    plan, config, which = walk.plan, walk.plan.config, block.which
     own = which * config.stages
     stage = cutlass.Int32(0)
     free = cutlass.Int32(config.stages - 1)
-    for tile in range(start, end, step):
+    for tile in range(block.start, block.end, block.step):
         cute.arch.cp_async_wait_group(config.stages - 2)
         synchronise(which, plan)  # the tile has arrived, and nobody reads the one before any more
-        ahead = tile + (config.stages - 1) * step
-        if ahead < end:
+        ahead = tile + (config.stages - 1) * block.step
+        if ahead < block.end:
             loads.start(ahead, own + free)
         cute.arch.cp_async_commit_group()
-        visit(walk, softmax, rO, own + stage, which, first, keys - tile * config.n, True)
+        visit(
+            walk, softmax, rO, own + stage, which, block.first, block.keys - tile * config.n, True
+        )
         free = stage
         stage = 0 if stage == config.stages - 1 else stage + 1
     cute.arch.cp_async_wait_group(0)
@@ -135,46 +128,27 @@ def decode_kernel(
     mma: cute.TiledMma,
     plan: cutlass.Constexpr[DecodePlan],
 ):
-    tid, _, _ = cute.arch.thread_idx()
-    head, split, batch = cute.arch.block_idx()
-    config = plan.config
-    blocks = cute.ceil_div(plan.queries * plan.group, config.rows)
-    head, first = head // blocks, head % blocks * config.rows
-    which = cute.arch.make_warp_uniform(tid // plan.threads)
-
     memory = utils.SmemAllocator()
-    layout = plan.rows_layout(config.n, plan.vec)
-    layout = cute.append(layout, cute.make_layout(plan.tiles, stride=config.n * layout.stride[0]))
+    layout = plan.rows_layout(plan.config.n, plan.vec)
+    between = plan.config.n * layout.stride[0]
+    layout = cute.append(layout, cute.make_layout(plan.tiles, stride=between))
     tiles = memory.allocate_array(plan.stored, 2 * cute.cosize(layout), 1024)
     sK = cute.make_tensor(tiles, layout)
     sV = cute.make_tensor(tiles + cute.cosize(layout), layout)
-    sQ = memory.allocate_tensor(plan.computed, plan.rows_layout(config.rows), 16)
-    sStats = memory.allocate_tensor(
-        cutlass.Float32, cute.make_layout((config.rows, config.groups, 2)), 16
-    )
-    powers = powers_of(memory, plan)
-    keys = key_count(lengths, batch, room)
-    start, step = own_tiles(split, which, plan)
-    end = cute.ceil_div(keys, config.n)
-    loads = Loads(
-        mK[None, None, head, None], mV[None, None, head, None], sK, sV, table, batch, keys,
-        tid % plan.threads, plan,
-    )  # fmt: skip
-    begin(loads, which, start, step, end)
-    load_rows(mQ[None, None, head, batch], sQ, powers, first, tid, plan)
+    block = Block(memory, lengths, room, plan)
+    heads = [t[None, None, block.head, None] for t in (mK, mV)]
+    loads = Loads(heads, (sK, sV), table, block, plan)
+    begin(loads, block)
+    load_rows(mQ[None, None, block.head, block.batch], block, plan)
     cute.arch.sync_threads()
-    walk = walk_over(sQ, sK, sV, powers, mma, tid % plan.threads, plan)
+    walk = walk_over(block, sK, sV, mma, plan)
     rO = walk.results()
-    if cutlass.const_expr(k_scales is not None):
-        scale_log2 = scale_log2 * scale_of(k_scales, head)
-    if cutlass.const_expr(v_scales is not None):
-        v_scale = v_scale * scale_of(v_scales, head)
+    scale_log2 = scaled(scale_log2, k_scales, block.head)
+    scale = None if plan.cache is None else scaled(v_scale, v_scales, block.head)
     softmax = Softmax(2 * rO.shape[1], scale_log2)
-    consume(walk, loads, softmax, rO, which, first, keys, start, step, end)
-    logs = None if mLogs is None else mLogs[split, batch, None, None]
-    scale = None if plan.cache is None else v_scale
-    into = Results(mO[None, None, head, batch, split], logs, first, head, scale)
-    finish(walk, softmax, rO, tiles, sStats, which, into, tid)
+    consume(walk, loads, softmax, rO, block)
+    into = block.results(mO, mLogs, scale)
+    finish(walk, softmax, rO, tiles, block.sStats, block.which, into, block.tid)
 
 
 @cute.jit

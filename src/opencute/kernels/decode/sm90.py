@@ -20,15 +20,13 @@ import opencute as cutlass
 from opencute import cute, utils
 from opencute.kernels.attention.parts import as_heads
 from opencute.kernels.attention.sm80 import Softmax
+from opencute.kernels.decode.block import Block, scaled
 from opencute.kernels.decode.combine import combine
-from opencute.kernels.decode.narrow import load_rows, powers_of, scale_of, walk_over
+from opencute.kernels.decode.narrow import load_rows, walk_over
 from opencute.kernels.decode.parts import (
     DecodePlan,
-    Results,
     Walk,
     finish,
-    key_count,
-    own_tiles,
     packed,
     split_mode,
     synchronise,
@@ -89,62 +87,52 @@ class Loads:
 
 
 @cute.jit
-def begin(
-    loads: cutlass.Constexpr[Loads], which: Any, start: Any, step: Any, room: Any, end: Any
-):  # fmt: skip
+def begin(loads: cutlass.Constexpr[Loads], block: cutlass.Constexpr[Block]):
     """Make a group's barriers, and start the loads of its first tiles; for one warp of it.
 
     The first one is on its way before it is known how many keys there are, and waited for in vain
     if it lies behind them; but with pages, where that says which ones are used.
-
-    Args:
-        room: for tiles of a sequence.
     """
     config = loads.plan.config
-    own = which * config.stages
+    own = block.which * config.stages
     with cute.arch.elect_one():
         for i in cutlass.range_constexpr(config.stages):
             cute.arch.mbarrier_init(loads.barriers + (own + i), 1)
     cute.arch.mbarrier_init_fence()
     cute.arch.sync_warp()  # another thread may be elected next
     for i in cutlass.range_constexpr(config.stages):
-        tile = start + i * step
-        if tile < (room if loads.early and i == 0 else end):
+        tile = block.start + i * block.step
+        if tile < (block.room if loads.early and i == 0 else block.end):
             loads.start(tile, own + i)
 
 
 @cute.jit
 def consume(
     walk: cutlass.Constexpr[Walk], loads: cutlass.Constexpr[Loads],
-    softmax: cutlass.Constexpr[Softmax], rO: Any, which: Any, first: Any, keys: Any, start: Any,
-    step: Any, room: Any, end: Any,
+    softmax: cutlass.Constexpr[Softmax], rO: Any, block: cutlass.Constexpr[Block],
 ):  # fmt: skip
-    """All tiles of a group.
-
-    Args:
-        first: the block's first row.
-        start, step: its first tile, and how far it is to the next.
-        room, end: tiles that there is room for, and that there are.
-    """
-    plan, config = walk.plan, walk.plan.config
+    """All tiles of a group."""
+    plan, config, which = walk.plan, walk.plan.config, block.which
     own = which * config.stages
     leads = cute.arch.make_warp_uniform(walk.tid // 32) == 0
     stage = cutlass.Int32(0)
     phase = cutlass.Int32(0)
-    for tile in range(start, end, step):
+    for tile in range(block.start, block.end, block.step):
         cute.arch.mbarrier_wait(loads.barriers + (own + stage), phase)
-        visit(walk, softmax, rO, own + stage, which, first, keys - tile * config.n, False)
+        visit(
+            walk, softmax, rO, own + stage, which, block.first, block.keys - tile * config.n, False
+        )
         synchronise(which, plan)  # nobody reads the tile any more
-        ahead = tile + config.stages * step
+        ahead = tile + config.stages * block.step
         if leads:
-            if ahead < end:
+            if ahead < block.end:
                 loads.start(ahead, own + stage)
         stage += 1
         if stage == config.stages:
             stage = 0
             phase = 1 - phase
     if cutlass.const_expr(loads.early):
-        if (start >= end) & (start < room):
+        if (block.start >= block.end) & (block.start < block.room):
             cute.arch.mbarrier_wait(loads.barriers + own, 0)
 
 
@@ -167,15 +155,6 @@ def decode_kernel(
     plan: cutlass.Constexpr[DecodePlan],
     shares: cutlass.Constexpr[bool],
 ):
-    tid, _, _ = cute.arch.thread_idx()
-    head, split, batch = cute.arch.block_idx()
-    config = plan.config
-    if cutlass.const_expr(shares):
-        cute.arch.griddepcontrol_launch_dependents()  # which wait until all blocks are done
-    blocks = cute.ceil_div(plan.queries * plan.group, config.rows)
-    head, first = head // blocks, head % blocks * config.rows
-    which = cute.arch.make_warp_uniform(tid // plan.threads)
-
     memory = utils.SmemAllocator()
     layout = tiles_layout(plan)
     size = cute.cosize(layout.outer)
@@ -184,35 +163,24 @@ def decode_kernel(
         cute.make_tensor(cute.recast_ptr(t, layout.inner, plan.stored), layout.outer)
         for t in (tiles, tiles + size)
     )
-    sQ = memory.allocate_tensor(plan.computed, plan.rows_layout(config.rows), 16)
-    sStats = memory.allocate_tensor(
-        cutlass.Float32, cute.make_layout((config.rows, config.groups, 2)), 16
-    )
-    powers = powers_of(memory, plan)
+    block = Block(memory, lengths, room, plan, shares)
     barriers = memory.allocate_array(cutlass.Int64, plan.tiles, 8)
-    keys = key_count(lengths, batch, room)
-    start, step = own_tiles(split, which, plan)
-    tiles_room, end = cute.ceil_div(room, config.n), cute.ceil_div(keys, config.n)
-    heads = [t[None, None, head, None] for t in (mK, mV)]
-    loads = Loads(atoms, heads, (sK, sV), barriers, table, batch, plan)
-    if cute.arch.make_warp_uniform(tid // 32) % config.warps == 0:
+    heads = [t[None, None, block.head, None] for t in (mK, mV)]
+    loads = Loads(atoms, heads, (sK, sV), barriers, table, block.batch, plan)
+    if cute.arch.make_warp_uniform(block.tid // 32) % plan.config.warps == 0:
         for atom in atoms:
             cpasync.prefetch_descriptor(atom)
-        begin(loads, which, start, step, tiles_room, end)
-    load_rows(mQ[None, None, head, batch], sQ, powers, first, tid, plan)
+        begin(loads, block)
+    load_rows(mQ[None, None, block.head, block.batch], block, plan)
     cute.arch.sync_threads()  # queries and barriers are there
-    walk = walk_over(sQ, sK, sV, powers, mma, tid % plan.threads, plan)
+    walk = walk_over(block, sK, sV, mma, plan)
     rO = walk.results()
-    if cutlass.const_expr(k_scales is not None):
-        scale_log2 = scale_log2 * scale_of(k_scales, head)
-    if cutlass.const_expr(v_scales is not None):
-        v_scale = v_scale * scale_of(v_scales, head)
+    scale_log2 = scaled(scale_log2, k_scales, block.head)
+    scale = None if plan.cache is None else scaled(v_scale, v_scales, block.head)
     softmax = Softmax(2 * rO.shape[1], scale_log2)
-    consume(walk, loads, softmax, rO, which, first, keys, start, step, tiles_room, end)
-    logs = None if mLogs is None else mLogs[split, batch, None, None]
-    scale = None if plan.cache is None else v_scale
-    into = Results(mO[None, None, head, batch, split], logs, first, head, scale)
-    finish(walk, softmax, rO, tiles, sStats, which, into, tid)
+    consume(walk, loads, softmax, rO, block)
+    into = block.results(mO, mLogs, scale)
+    finish(walk, softmax, rO, tiles, block.sStats, block.which, into, block.tid)
 
 
 @cute.jit

@@ -25,16 +25,16 @@ from opencute.kernels.arrays import (
     strides,
 )
 from opencute.kernels.checked import checked, separate
-from opencute.kernels.norm.sm80 import norm
-from opencute.kernels.norm.sm80_backward import norm_backward
-from opencute.kernels.norm.sm90 import (
+from opencute.kernels.norm.config import (
     ClusterRows,
     cluster_backward_choice,
     cluster_choice,
-    cluster_norm,
     ring_choice,
     whole_parts,
 )
+from opencute.kernels.norm.sm80 import norm
+from opencute.kernels.norm.sm80_backward import norm_backward
+from opencute.kernels.norm.sm90 import cluster_norm
 from opencute.kernels.norm.sm90_backward import ring_backward
 from opencute.kernels.norm.sm90_ring import RingPlan, ring_norm
 from opencute.kernels.reduce.interface import sum as reduce_sum

@@ -21,7 +21,8 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import cute
-from opencute.kernels.norm.sm90_ring import Ring, RingPlan, begin, matrix_of, vector_of
+from opencute.kernels.norm.parts import matrix_of, vector_of
+from opencute.kernels.norm.sm90_ring import Ring, RingPlan, begin
 from opencute.lib.hopper.exchange import Exchange
 
 __all__ = ["ring_backward"]
@@ -177,10 +178,11 @@ def ring_backward(
 
     Rows of `x`, `grad` and `prenorm_grad`, and parts of them, start at multiples of 16 bytes.
     """
+    rows, blocks = plan.rows, plan.blocks
     _backward(
-        matrix_of(grad, plan), matrix_of(x, plan), vector_of(weight, plan),
-        *(matrix_of(t, plan) for t in (prenorm_grad, dx, dw, db)), eps, plan,
+        *(matrix_of(t, rows, blocks) for t in (grad, x)), vector_of(weight, rows, blocks),
+        *(matrix_of(t, rows, blocks) for t in (prenorm_grad, dx, dw, db)), eps, plan,
     ).launch(
-        grid=[clusters * plan.blocks, 1, 1], block=[plan.rows.threads, 1, 1],
-        cluster=[plan.blocks, 1, 1], min_blocks_per_mp=plan.beside,
+        grid=[clusters * blocks, 1, 1], block=[rows.threads, 1, 1],
+        cluster=[blocks, 1, 1], min_blocks_per_mp=plan.beside,
     )  # fmt: skip

@@ -19,11 +19,12 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import cute
+from opencute.kernels.norm.parts import both, matrix_of, vector_of
 from opencute.lib.hopper.exchange import Exchange
 from opencute.lib.rows import Rows
 from opencute.lib.smem_allocator import SmemAllocator
 
-__all__ = ["Ring", "RingPlan", "begin", "matrix_of", "ring_norm", "vector_of"]
+__all__ = ["Ring", "RingPlan", "begin", "ring_norm"]
 
 cpasync = cute.nvgpu.cpasync
 
@@ -185,13 +186,6 @@ def _norm(
             phase = phase ^ 1
 
 
-def both(weight: Any, bias: Any, rows: Rows, rank: Any, thread: Any) -> Any:
-    """A thread's elements of weight and bias, of what there is."""
-    return tuple(
-        None if t is None else rows.load_raw(t[rank, None], thread, 0.0) for t in (weight, bias)
-    )
-
-
 def _add(a: Any, b: Any) -> Any:
     return a + b
 
@@ -249,26 +243,10 @@ def ring_norm(
     """
     rows, blocks = plan.rows, plan.blocks
     _norm(
-        *(matrix_of(t, plan) for t in (x, residual)), *(vector_of(t, plan) for t in (weight, bias)),
-        *(matrix_of(t, plan) for t in (total, out)), eps, plan,
+        *(matrix_of(t, rows, blocks) for t in (x, residual)),
+        *(vector_of(t, rows, blocks) for t in (weight, bias)),
+        *(matrix_of(t, rows, blocks) for t in (total, out)), eps, plan,
     ).launch(
         grid=[clusters * blocks, 1, 1], block=[rows.threads, 1, 1], cluster=[blocks, 1, 1],
         min_blocks_per_mp=plan.beside,
     )  # fmt: skip
-
-
-def matrix_of(t: Any, plan: RingPlan) -> Any:
-    """A matrix as (rows, parts, elements of a part), with what is known of it; None stays None."""
-    if t is None:
-        return None
-    n = plan.rows.n
-    stride = cute.assume(t.stride[0], divby=plan.rows.vec)
-    layout = cute.make_layout((t.shape[0], plan.blocks, n), stride=(stride, n, 1))
-    return cute.make_tensor(t.iterator, layout)
-
-
-def vector_of(t: Any, plan: RingPlan) -> Any:
-    """A vector as (parts, elements of a part); None stays None."""
-    n = plan.rows.n
-    layout = cute.make_layout((plan.blocks, n), stride=(n, 1))
-    return None if t is None else cute.make_tensor(t.iterator, layout)

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from opencute.base.errors import ArgumentError
+from opencute.kernels.norm.config import ClusterRows, ring_space
 from opencute.kernels.norm.interface import (
     layer_norm,
     layer_norm_backward,
     rms_norm,
     rms_norm_backward,
 )
-from opencute.kernels.norm.sm90 import ClusterRows, ring_space
 from opencute.kernels.tuning.operators import Case
 from opencute.kernels.tuning.rows import on_rows, vectors
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from opencute.dialects import ptx
-from opencute.lang.numbers import Int32, Int64, Uint32, Uint64
+from opencute.lang.arch import index_in, triple_in
+from opencute.lang.numbers import Int64, Uint32, Uint64
 
 __all__ = [
     "block_idx_in_cluster",
@@ -28,49 +29,39 @@ __all__ = [
 ]
 
 
-def _index(reg: str) -> Any:
-    out = Int32(ptx.sreg(reg))
-    out.nonneg = out.is_index = True
-    return out
-
-
-def _triple(name: str) -> tuple[Any, Any, Any]:
-    return _index(f"{name}.x"), _index(f"{name}.y"), _index(f"{name}.z")
-
-
 def cluster_idx(*, loc: Any = None, ip: Any = None) -> tuple[Any, Any, Any]:
     """Index of the cluster in the grid: (x, y, z) as Int32."""
-    return _triple("clusterid")
+    return triple_in("clusterid")
 
 
 def cluster_dim(*, loc: Any = None, ip: Any = None) -> tuple[Any, Any, Any]:
     """Clusters in the grid: (x, y, z) as Int32."""
-    return _triple("nclusterid")
+    return triple_in("nclusterid")
 
 
 def block_in_cluster_idx(*, loc: Any = None, ip: Any = None) -> tuple[Any, Any, Any]:
     """Index of the block in its cluster: (x, y, z) as Int32."""
-    return _triple("cluster_ctaid")
+    return triple_in("cluster_ctaid")
 
 
 def block_in_cluster_dim(*, loc: Any = None, ip: Any = None) -> tuple[Any, Any, Any]:
     """Blocks of a cluster: (x, y, z) as Int32."""
-    return _triple("cluster_nctaid")
+    return triple_in("cluster_nctaid")
 
 
 def block_idx_in_cluster(*, loc: Any = None, ip: Any = None) -> Any:
     """Linear index of the block in its cluster, x fastest."""
-    return _index("cluster_ctarank")
+    return index_in("cluster_ctarank")
 
 
 def cluster_size(*, loc: Any = None, ip: Any = None) -> Any:
     """Number of blocks in a cluster."""
-    return _index("cluster_nctarank")
+    return index_in("cluster_nctarank")
 
 
 def smid(*, loc: Any = None, ip: Any = None) -> Any:
     """Number of the multiprocessor that runs the block now."""
-    return _index("smid")
+    return index_in("smid")
 
 
 def clock(*, loc: Any = None, ip: Any = None) -> Any:

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from opencute.base.errors import MissingPieceError, ToolchainError
-from opencute.native.jit import HostModule, compile_host
+from opencute.native.jit import compile_host
 
 __all__ = ["Compiled"]
 
@@ -41,7 +41,6 @@ class Compiled:
 
     def __init__(self, text: str, functions: Mapping[str, str], patience: int) -> None:
         self.text, self.functions, self.patience = text, functions, patience
-        self._module: HostModule | None = None
         self._found: dict[str, Any] | None = None
 
     def ready(self, work: int) -> bool:
@@ -55,15 +54,15 @@ class Compiled:
 
     def _compile(self) -> dict[str, Any]:
         try:
-            module = self._module = compile_host(self.text, passes="O3", opt=2)
+            module = compile_host(self.text, passes="O3", opt=2)
         except (MissingPieceError, ToolchainError):
             return {}
-        return {
-            name: ctypes.CFUNCTYPE(ctypes.c_int64, *(_TYPES[t] for t in types))(
-                module.address(name)
-            )
-            for name, types in self.functions.items()
-        }
+        found: dict[str, Any] = {}
+        for name, types in self.functions.items():
+            prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *(_TYPES[t] for t in types))
+            found[name] = prototype(module.address(name))
+            found[name].module = module  # its code lives as long as what calls it
+        return found
 
     def __call__(self, name: str, *args: Any) -> int:
         """Call one; arrays stand for where their data is."""

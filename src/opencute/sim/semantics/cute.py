@@ -29,9 +29,11 @@ from opencute.sim.semantics.llvm import (
     address_of,
     moved,
     new_registers,
+    reading,
     shared_address,
     to_pointer,
     to_shared_pointer,
+    writing,
 )
 from opencute.sim.semantics.tile_access import TileAccess
 from opencute.sim.semantics.tiled import AsyncTile, MatrixTile
@@ -128,26 +130,14 @@ def alloca(op: Op) -> Function:
 def load(op: Op) -> Function:
     """One element."""
     type = _pointer(op.operands[0])
-    access = Access(op, type.element, vector=False, align=type.align, swizzle=type.swizzle)
-
-    def run(lanes: Lanes, ptr: SimPointer, taints: Any = (), track: bool = False) -> Any:
-        value = access.read(lanes, ptr)
-        return (value, access.garbage(lanes, ptr)) if track else value
-
-    return run
+    return reading(Access(op, type.element, vector=False, align=type.align, swizzle=type.swizzle))
 
 
 @semantics("cute.store", lanes=True, taint="memory", sinks=((1, "an address"),))
 def store(op: Op) -> Function:
     """Write one element."""
     type = _pointer(op.operands[1])
-    access = Access(op, type.element, vector=False, align=type.align, swizzle=type.swizzle)
-
-    def run(lanes: Lanes, value: Any, ptr: SimPointer, taints: Any = (None,)) -> None:
-        access.write(lanes, value, ptr)
-        access.leave(lanes, ptr, taints[0])
-
-    return run
+    return writing(Access(op, type.element, vector=False, align=type.align, swizzle=type.swizzle))
 
 
 def _dyn_sinks(first: int, address: int) -> Any:
@@ -219,6 +209,7 @@ class _Copy:
             )  # fmt: skip
         self.n_src, self.n_dst = len(op.src_dyns), len(op.dst_dyns)
         self.has_pred = op.pred is not None
+        self.wide: tuple[TileAccess, TileAccess] | None = None
         if self.has_pred:
             assert op.pred is not None and op.pred_layout is not None
             self.pred = TileAccess(op, op.pred, "pred_layout")
@@ -234,10 +225,11 @@ class _Copy:
                 self.src = TileAccess(op, op.src, "src_layout", run=1)
                 self.dst = TileAccess(op, op.dst, "dst_layout", run=1)
                 self.repeat = per
+            if per == 1 and not exact:
+                self.wide = self._wide(bits)
         else:
             self.src = TileAccess(op, op.src, "src_layout", bits=bits, exact=exact)
             self.dst = TileAccess(op, op.dst, "dst_layout", bits=bits, exact=exact)
-        self.wide = self._wide(bits) if self.has_pred and per == 1 and not exact else None
         self.recode = src.element != dst.element
         self.dtype = self.dst.access.dtype
         hints = op.access_hints()

@@ -26,8 +26,8 @@ from opencute.sim.tiles import int_attr
 from opencute.sim.values import int_width, wrap
 
 __all__ = [
-    "address_of", "moved", "new_registers", "shared_address", "size_of", "to_pointer",
-    "to_shared_pointer",
+    "address_of", "moved", "new_registers", "reading", "shared_address", "size_of", "to_pointer",
+    "to_shared_pointer", "writing",
 ]  # fmt: skip
 
 _DYNAMIC = -(1 << 31)
@@ -160,10 +160,8 @@ def _access(op: Op, type: Type) -> Access:
     return Access(op, element, vector=vector, run=run, align=align, widest=32, natural=False)
 
 
-@semantics("llvm.load", lanes=True, taint="memory", sinks=((0, "an address"),))
-def load(op: Op) -> Function:
-    """Read a scalar or a vector."""
-    access = _access(op, op.results[0].type)
+def reading(access: Access) -> Function:
+    """What a load through a pointer does."""
 
     def run(lanes: Lanes, ptr: SimPointer, taints: Any = (), track: bool = False) -> Any:
         value = access.read(lanes, ptr)
@@ -172,13 +170,23 @@ def load(op: Op) -> Function:
     return run
 
 
-@semantics("llvm.store", lanes=True, taint="memory", sinks=((1, "an address"),))
-def store(op: Op) -> Function:
-    """Write a scalar or a vector."""
-    access = _access(op, op.operands[0].type)
+def writing(access: Access) -> Function:
+    """What a store of a value through a pointer does."""
 
     def run(lanes: Lanes, value: Any, ptr: SimPointer, taints: Any = (None,)) -> None:
         access.write(lanes, value, ptr)
         access.leave(lanes, ptr, taints[0])
 
     return run
+
+
+@semantics("llvm.load", lanes=True, taint="memory", sinks=((0, "an address"),))
+def load(op: Op) -> Function:
+    """Read a scalar or a vector."""
+    return reading(_access(op, op.results[0].type))
+
+
+@semantics("llvm.store", lanes=True, taint="memory", sinks=((1, "an address"),))
+def store(op: Op) -> Function:
+    """Write a scalar or a vector."""
+    return writing(_access(op, op.operands[0].type))

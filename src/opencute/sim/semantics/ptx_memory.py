@@ -22,6 +22,7 @@ from opencute.sim.access import Access
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.registry import Function, semantics
+from opencute.sim.semantics.llvm import reading
 from opencute.sim.sync.async_copies import copies_of
 from opencute.sim.sync.atomics import apply
 from opencute.sim.tiles import int_attr
@@ -54,13 +55,7 @@ def _access(op: Op, type: Any) -> Access:
 @semantics("ptx.load", lanes=True, taint="memory", sinks=((0, "an address"),))
 def load(op: Op) -> Function:
     """One load, as wide as the value."""
-    access = _access(op, op.results[0].type)
-
-    def run(lanes: Lanes, ptr: SimPointer, taints: Any = (), track: bool = False) -> Any:
-        value = access.read(lanes, ptr)
-        return (value, access.garbage(lanes, ptr)) if track else value
-
-    return run
+    return reading(_access(op, op.results[0].type))
 
 
 @semantics("ptx.store", lanes=True, taint="memory", sinks=((0, "an address"),))
