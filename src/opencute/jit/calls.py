@@ -267,8 +267,8 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     run = runner.prepare(values)
     native = runner.reusable and request.target.kind == "cuda"
     watcher = WATCHER.get()
-    given = by_position(fn, args, kwargs, request.arguments) if native and version else None
-    if given is not None:
+    given = by_position(fn, args, kwargs, request.arguments) if native else None
+    if given is not None and version is not None:
         learn_call(fn, given, request, run, version.guard, watcher is not None)
     if watcher is not None:
         watcher.launched(run if native else None, values, version and version.guard)

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
+import types
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,19 +58,44 @@ def _word(at: int, offset: int) -> int:
 @functools.cache
 def tags_tell() -> bool:
     """Whether the word at `TAG_AT` of a dict changes with whatever changes in the dict."""
-    space: dict[str, Any] = {"a": 1, "b": 2, "c": 3}
-    code = compile("for n in range(40): a = n\ndel a\na = 0", "<tag>", "exec")
-    seen = [_word(id(space), TAG_AT)]
+    module, holder = types.ModuleType("tagged"), type("Tagged", (), {})
+    instance: Any = holder()
+    instance.__dict__ = {"a": 1, "b": 2}  # not shared with the class, as no values of its own are
+    spaces = (vars(module), gc.get_referents(vars(holder))[0], vars(instance))
+    return all(map(_changes_tag, (module, holder, instance), spaces)) and _steady(spaces[0])
+
+
+def _changes_tag(owner: Any, space: dict[Any, Any]) -> bool:
+    """Whether each change of a dict changes its tag, by attributes and by items."""
+    at, seen = id(space), [_word(id(space), TAG_AT)]
+
+    def note() -> None:
+        seen.append(_word(at, TAG_AT))
+
+    for n in range(40):  # so often that CPython has the store done by code for this very dict
+        owner.a = n
+        note()
+    del owner.a
+    note()
     for change in (
         lambda: space.update(a=5), lambda: space.__setitem__("d", 1),
-        lambda: space.__setitem__("d", 2), lambda: space.pop("b"),
+        lambda: space.__setitem__("d", 2), lambda: space.pop("a"),
         lambda: space.__delitem__("d"), lambda: space.setdefault("e", 1),
-        lambda: space.popitem(), lambda: exec(code, space),
-        lambda: space.__ior__({"a": 7}), lambda: space.clear(),
+        lambda: space.__ior__({"a": 7}), lambda: space.popitem(),
     ):  # fmt: skip
         change()
-        seen.append(_word(id(space), TAG_AT))
-    before = seen[-1]
+        note()
+    if isinstance(owner, types.ModuleType):
+        space["note"] = note
+        exec("for n in range(40):\n    a = n\n    note()\ndel a\nnote()", space)
+        space.clear()
+        note()
+    return 0 not in seen and len(set(seen)) == len(seen)
+
+
+def _steady(space: dict[Any, Any]) -> bool:
+    """Whether a dict that is read only keeps its tag."""
+    space["a"] = 1
+    before = _word(id(space), TAG_AT)
     _ = space.get("a"), "a" in space, list(space), space.copy()
-    steady = before == _word(id(space), TAG_AT) != 0
-    return steady and len(set(seen)) == len(seen)
+    return before == _word(id(space), TAG_AT)

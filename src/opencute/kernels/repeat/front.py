@@ -65,7 +65,7 @@ class Front:
         self.entries: dict[Any, _Entry] = {}
         self._state = (ctypes.c_int64 * words.Front.size())()
         self._table: Any = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # parts of arguments may call operators
         self._key: Any = None
 
     @property
@@ -95,7 +95,7 @@ class Front:
             objects = [*kwargs, *_objects((*args, *kwargs.values()), parted)]
             if not all(code.load().see_parts(cls) for cls in parted):
                 return
-            key = self._key(*args, **kwargs)
+            key: bytes | None = self._key(*args, **kwargs)
             if key is None or struct.unpack_from("qq", key)[1] != tape.given:
                 return
             whole = (key, tape.aliases)
