@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from opencute.base.knobs import KNOBS
+from opencute.jit.functions import JitFunction
 
 
 @pytest.fixture
@@ -62,6 +64,32 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Mo
         return module
 
     return load
+
+
+@pytest.fixture
+def plant(
+    planted: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, str, str], None]:
+    """Plant a fault in a module, for all modules that have functions or classes from it.
+
+    Configurations and plans are left as they are, so that those of tests are instances of them.
+    """
+
+    def everywhere(name: str, text: str, other: str) -> None:
+        before, after = vars(importlib.import_module(name)), vars(planted(name, text, other, 1))
+        changed = {
+            id(old): after[key]
+            for key, old in before.items()
+            if getattr(old, "__module__", "") == name and not is_dataclass(old)
+        }
+        for module in [m for n, m in sys.modules.items() if n.startswith("opencute.")]:
+            for key, value in list(vars(module).items()):
+                if id(value) in changed:
+                    monkeypatch.setattr(module, key, changed[id(value)])
+                elif isinstance(value, JitFunction):  # with and without what is planted
+                    monkeypatch.setattr(value, "versions", {})
+
+    return everywhere
 
 
 @pytest.fixture

@@ -40,16 +40,6 @@ def test_the_remark_names_the_error_and_not_its_place(upstream: Path) -> None:
     assert done.remark == "SomeError: [OC1] no ir"
 
 
-def test_files_that_are_too_much_for_the_simulator(
-    upstream: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(compat, "EXAMPLES", (compat.Example("fails.py", large=True),))
-    monkeypatch.setattr(compat.environment, "uses_simulator", lambda: True)
-    with KNOBS.override(upstream=upstream):
-        assert compat.main(upstream / "new") == 0
-    assert "fails.py" not in capsys.readouterr().out
-
-
 def test_tests_run_under_pytest(upstream: Path) -> None:
     (upstream / "test_right.py").write_text("def test_it(): pass\n", encoding="utf-8")
     (upstream / "test_wrong.py").write_text("def test_it(): assert 1 > 2\n", encoding="utf-8")

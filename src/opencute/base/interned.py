@@ -70,6 +70,9 @@ def unequal_parts(value: Any) -> tuple[Any, ...]:
     return tuple(parts)
 
 
+_EXACT = frozenset({int, str, type(None)})  # what is equal to one of another kind is no other
+
+
 def _collect(value: Any, parts: list[Any]) -> None:
     kind = type(value)
     if kind is tuple:
@@ -79,7 +82,10 @@ def _collect(value: Any, parts: list[Any]) -> None:
         parts.append(kind)
     elif kind is float:
         parts.append((kind, math.copysign(1.0, value)))
-    elif kind is not int and kind is not str and (names := _fields(kind)) is not None:
+    elif (names := _fields(kind)) is None:
+        if kind not in _EXACT:
+            parts.append(kind)
+    else:
         compared, others = names
         for name in others:
             part = getattr(value, name, None)

@@ -27,7 +27,6 @@ class Example:
         small: in the simulator; as on the GPU when omitted.
         since: first compute capability times ten that it is written for.
         raises: what the error says that the file is written to end in; empty if it ends well.
-        large: its sizes are written in the file, and are too much for the simulator.
     """
 
     path: str
@@ -35,7 +34,6 @@ class Example:
     small: tuple[str, ...] | None = None
     since: int = 80
     raises: str = ""
-    large: bool = False
 
     @property
     def name(self) -> str:
@@ -144,11 +142,12 @@ def _hopper_tests() -> tuple[Example, ...]:
         f"{_TESTS}/hopper/test_{n}.py"
         for n in ("grouped_gemm", "dense_gemm_fp8_2xacc", "dense_gemm_fp8_gelu")
     )
-    few = "l1_fp8_mixed or l1_int8 or l1_c_m_major"
+    timed, sizes = ("-k", "not bench"), ("-p", "opencute.tools.compat_sizes")
     return (
-        Example(grouped, (), ("-k", few), 90),
-        Example(twice, ("-k", "not bench"), None, 90, large=True),
-        Example(gelu, (), None, 90, large=True),
+        Example(grouped, (), None, 90),
+        Example(twice, timed, (*timed, *sizes), 90),
+        Example(gelu, (), sizes, 90),
+        Example(f"{_TESTS}/sm_100a/test_rmsnorm.py", (), None, 90),
     )
 
 

@@ -91,6 +91,11 @@ def test_narrow_keys_have_no_spills(rows: int, size: int, pairs: int) -> None:
     no_spills(compiled("sm_90a", rows, 1, None, True, size, True, pairs))
 
 
+@pytest.mark.parametrize(("arch", "bulk"), [("sm_100a", True), ("sm_120a", False)])
+def test_narrow_keys_on_later_processors_have_no_spills(arch: str, bulk: bool) -> None:
+    no_spills(compiled(arch, 4, 1, None, bulk, 128, True))
+
+
 def no_spills(made: Artefacts) -> None:
     for name, report in made.kernel_info.items():
         assert report.spill_loads == report.spill_stores == report.stack == 0, (name, report)

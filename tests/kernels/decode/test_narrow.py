@@ -40,6 +40,8 @@ def check(got: Any, want: Any, dtype: Any) -> None:
         (HOPPER, 128, BF16, DecodeConfig(1, 1, 16, 3, 2)),
         (HOPPER, 208, BF16, DecodeConfig(1, 2, 16, 3, 1)),
         (AMPERE, 80, np.float16, DecodeConfig(1, 1, 16, 3, 1)),
+        (AMPERE, 160, np.float16, DecodeConfig(1, 1, 16, 3, 1)),  # twelve vectors of a row
+        (AMPERE, 192, np.float16, DecodeConfig(4, 1, 16, 9, 1)),  # more threads than copies
     ],
 )
 def test_narrow_keys(target: str, size: int, dtype: Any, config: DecodeConfig | None) -> None:

@@ -257,6 +257,37 @@ def test_a_configuration_that_is_found_later_is_used(monkeypatch: pytest.MonkeyP
     assert entered[-1][1] is None
 
 
+FACTOR = 2.0
+
+
+def test_a_call_that_does_not_hold_any_more_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its tensors lay otherwise to each other, so that it is another kind of call."""
+
+    def factored(x: Any) -> Any:
+        return x * FACTOR
+
+    both = aligned(24)
+    shared, others = both[:8], both[8:16]
+    for out in (shared, others):
+        for _ in range(4):
+            operator(shared, out=out, fn=factored)
+    assert hits(lambda: [operator(shared, out=out, fn=factored) for out in (shared, others)]) == 2
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    for out in (others, shared):
+        for _ in range(4):
+            operator(shared, out=out, fn=factored)
+    assert hits(lambda: [operator(shared, out=out, fn=factored) for out in (shared, others)]) == 2
+
+
+def test_results_that_share_memory_are_another_kind_of_call() -> None:
+    both = aligned(64)
+    for _ in range(4):
+        operator(both[:8], out=aligned(8)[:4])
+    count = len(entered)
+    assert hits(lambda: operator(both[:8], out=aligned(8)[:4])) == 1
+    assert hits(lambda: operator(both[:8], out=both[:4])) == 0 and len(entered) == count + 1
+
+
 def test_calls_that_are_watched_take_python() -> None:
     x = aligned(8)
     for _ in range(3):

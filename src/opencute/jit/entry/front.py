@@ -73,6 +73,8 @@ class Known(_Offsets):
     KEY = enum.auto()
     ALIASES = enum.auto()  # three words each: two tensors, bytes from the one to the other
     ALIAS_COUNT = enum.auto()
+    APART = enum.auto()  # four words each: two tensors, bytes of each, which share no memory
+    APART_COUNT = enum.auto()
     STEPS = enum.auto()
     STEP_COUNT = enum.auto()
     RESULTS = enum.auto()  # as `Given`
@@ -313,6 +315,13 @@ def _fits() -> Fn:
         alias = f.at(aliases, f.op("mul", i, 24))
         a, b = (f.load("i64", f.word(places, f.load("i64", alias, at))) for at in (0, 8))
         f.unless(f.cmp("eq", f.op("sub", b, a), f.load("i64", alias, 16)), no)
+    apart = f.load("ptr", "%e", Known.APART)
+    with f.each(f.load("i64", "%e", Known.APART_COUNT)) as i:
+        pair = f.at(apart, f.op("mul", i, 32))
+        a, b = (f.load("i64", f.word(places, f.load("i64", pair, at))) for at in (0, 8))
+        distance, size, other = f.op("sub", b, a), f.load("i64", pair, 16), f.load("i64", pair, 24)
+        before = f.cmp("sle", f.add(distance, other), 0)
+        f.unless(f.op("or", before, f.cmp("sge", distance, size), "i1"), no)
     f.ret("i1", "true")
     f.start(no)
     f.ret("i1", "false")

@@ -13,6 +13,7 @@ arrive. Two blocks of a multiprocessor of an H200 have about 130 KB on the way.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import opencute as cutlass
@@ -52,20 +53,29 @@ class Loads:
         self.plan, self.table, self.batch = plan, table, block.batch
         op = cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL)
         atom = cute.make_copy_atom(op, plan.stored, num_bits_per_copy=128)
-        across = plan.depth // plan.vec
-        if plan.threads * 8 <= 64 * plan.config.n:
-            across = min(across, 8)
-        where = cute.make_layout((plan.threads // across, across), stride=(across, 1))
+        across = math.gcd(plan.depth // plan.vec, 8)
+        down = min(plan.threads // across, plan.config.n)
+        self.tid, self.threads = block.tid % plan.threads, down * across  # those that copy
+        where = cute.make_layout((down, across), stride=(across, 1))
         copy = cute.make_tiled_copy_tv(atom, where, cute.make_layout((1, plan.vec)))
         self.tile = (plan.config.n, plan.depth)
-        extents, tid = (block.keys, plan.head_dim), block.tid % plan.threads
-        self.copies = RowCopy(copy, self.tile, extents, tid)
+        extents, at = (block.keys, plan.head_dim), self.tid
+        if self.threads < plan.threads:
+            at = at % self.threads
+        self.copies = RowCopy(copy, self.tile, extents, at)
         self.parts = [
             (m, self.copies.part.partition_D(s)) for m, s in zip(tensors, memory, strict=True)
         ]
 
+    @cute.jit
     def start(self, tile: Any, place: Any) -> None:
         """Start the copy of a tile to a place; keys that there are not become zero."""
+        if cutlass.const_expr(self.threads == self.plan.threads):
+            self._start(tile, place)
+        elif self.tid < self.threads:
+            self._start(tile, place)
+
+    def _start(self, tile: Any, place: Any) -> None:
         row = tile * self.plan.config.n
         first, outer = row, self.batch
         if self.plan.page is not None:

@@ -98,17 +98,21 @@ class Front:
             key: bytes | None = self._key(*args, **kwargs)
             if key is None or struct.unpack_from("qq", key)[1] != tape.given:
                 return
-            whole = (key, tape.aliases)
-            before = self.entries.get(whole)
-            if before is not None and before.tape is tape:
-                return
-            if sum(e.tape is tape for e in self.entries.values()) >= _EQUALS:
+            # One that does not hold any more may lie before those that do.
+            for old in [k for k, e in self.entries.items() if e.tape.stale]:
+                del self.entries[old]
+            whole = (key, tape.aliases, tape.apart)
+            if whole in self.entries or self._served(tape) >= _EQUALS:
                 return
             self.entries[whole] = _Entry(key, tape, objects)
             if len(self.entries) > _MOST:
                 for old in [*self.entries][: _MOST // 2]:
                     del self.entries[old]
             self._publish()
+
+    def _served(self, tape: Tape) -> int:
+        """How many kinds of calls a tape serves."""
+        return sum(e.tape is tape for e in self.entries.values())
 
     def _load(self) -> None:
         entry = code.load()
@@ -162,16 +166,19 @@ class _Entry:
         self.tape = tape
         self.hash, _ = struct.unpack_from("Qq", key)
         own = (ctypes.c_char * len(key)).from_buffer_copy(key)
-        flat = [n for alias in tape.aliases for n in alias]
-        aliases = (ctypes.c_int64 * max(len(flat), 1))(*flat)
+        aliases, apart = (
+            (ctypes.c_int64 * max(len(rows) * size, 1))(*(n for row in rows for n in row))
+            for rows, size in ((tape.aliases, 3), (tape.apart, 4))
+        )
         steps, count, results, many, _ = tape.native
         record = (ctypes.c_uint64 * Known.size())()
         self.address = ctypes.addressof(record)
-        self._kept = (own, aliases, record, objects)
+        self._kept = (own, aliases, apart, record, objects)
         for word, value in (
             (Known.HASH, self.hash), (Known.COUNT, len(key) // 8 - 2),
             (Known.KEY, ctypes.addressof(own) + 16), (Known.ALIASES, ctypes.addressof(aliases)),
-            (Known.ALIAS_COUNT, len(tape.aliases)), (Known.STEPS, ctypes.addressof(steps)),
+            (Known.ALIAS_COUNT, len(tape.aliases)), (Known.APART, ctypes.addressof(apart)),
+            (Known.APART_COUNT, len(tape.apart)), (Known.STEPS, ctypes.addressof(steps)),
             (Known.STEP_COUNT, count), (Known.RESULTS, ctypes.addressof(results)),
             (Known.RESULT_COUNT, many & 0xFFFFFFFFFFFFFFFF), (Known.OWNER, id(self)),
         ):  # fmt: skip

@@ -24,8 +24,8 @@ from opencute.jit.entry.front import MADE, MOST_THINGS, Action
 from opencute.runtime import device
 
 __all__ = [
-    "MADE", "MISSED", "Alias", "Launched", "Made", "Number", "Operation", "Part", "Step", "Tape",
-    "Viewed",
+    "MADE", "MISSED", "Alias", "Apart", "Launched", "Made", "Number", "Operation", "Part", "Step",
+    "Tape", "Viewed",
 ]  # fmt: skip
 
 
@@ -43,6 +43,20 @@ class Alias(NamedTuple):
     first: int
     second: int
     distance: int
+
+
+class Apart(NamedTuple):
+    """That two things share no memory.
+
+    Args:
+        first, second: their numbers.
+        size, other: bytes from the beginning of the first, and of the second, to its end.
+    """
+
+    first: int
+    second: int
+    size: int
+    other: int
 
 
 @dataclass(frozen=True)
@@ -242,25 +256,35 @@ class Tape:
         steps: what it did. The first launch looks whether all that was compiled still holds; what
             comes before it can be done twice.
         result: what it returned: `Viewed`, None, a number, or a tuple of such.
-        aliases: what has to hold of addresses.
+        aliases, apart: what has to hold of addresses.
         given: how many tensors the call was given.
 
     Attributes:
         native: the steps and what is returned for native code, None if it cannot do them all.
+        stale: whether it was given up, because what was compiled does not hold any more.
     """
 
     def __init__(
-        self, steps: Sequence[Step], result: Any, aliases: Sequence[Alias], given: int
-    ) -> None:
+        self, steps: Sequence[Step], result: Any, aliases: Sequence[Alias],
+        apart: Sequence[Apart] = (), given: int = 0,
+    ) -> None:  # fmt: skip
         self.given = given
+        self.stale = False
         self.native = _native(steps, result, given)
         self.steps = tuple(step.do for step in steps)
         self.result = result
         self.aliases = tuple(aliases)
+        self.apart = tuple(apart)
 
     def fits(self, addresses: list[int]) -> bool:
         """Whether tensors lie to each other as they did where that counts."""
-        return all(addresses[b] - addresses[a] == d for a, b, d in self.aliases)
+        for a, b, d in self.aliases:
+            if addresses[b] - addresses[a] != d:
+                return False
+        for a, b, size, other in self.apart:
+            if -other < addresses[b] - addresses[a] < size:
+                return False
+        return True
 
     def play(self, tensors: list[Any], addresses: list[int]) -> Any:
         """What the operator would return for these tensors, or `MISSED`.

@@ -12,12 +12,19 @@ import pytest
 
 import opencute as cutlass
 from opencute import cute
+from opencute.arch.target import target
 from opencute.base.errors import ArgumentError
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 from opencute.jit.calls import compiled_artefacts
 from opencute.kernels.gemm import FewConfig, gemm, reference
-from opencute.kernels.gemm.rows.few import FewPlan, few_heuristic, few_product, few_search_space
+from opencute.kernels.gemm.rows.few import (
+    FewPlan,
+    few_heuristic,
+    few_product,
+    few_room,
+    few_search_space,
+)
 
 t0, t1, t2 = pytest.mark.t0, pytest.mark.t1, pytest.mark.t2
 SMALL = FewConfig(1, 4, 1)
@@ -47,6 +54,7 @@ def same(got: Any, want: Any) -> None:
         (np.float16, 20, 11, 5, SMALL, (1, 3)),  # less than a vector
         (ml_dtypes.bfloat16, 37, 5, 203, FewConfig(2, 4, 1), (1, 0)),  # the transposed product
         (np.float16, 2, 8, 64, SMALL, (3, 0)),  # all of its rows begin alike
+        (np.float16, 3, 70, 71, FewConfig(16, 4, 1), (0, 0)),  # more sums than elements
     ],
 )
 def test_products(
@@ -99,17 +107,34 @@ def test_batches_and_what_is_no_such_product(checked: None) -> None:
 
 
 @t0
-@pytest.mark.parametrize("few", [1, 16, 17, 64])
-def test_choices_fit(few: int) -> None:
-    for config in (few_heuristic(few, 4095, 1), few_heuristic(few, 33, 1), *few_search_space(few)):
-        FewPlan(config, -(-few // 16), cutlass.Float16, False, 1, None).check(SMEM)
+@pytest.mark.parametrize("few", [1, 16, 17, 33, 49, 64])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_90a", "sm_120a"])
+def test_choices_fit(few: int, arch: str) -> None:
+    smem, tiles = target(arch).max_smem, -(-few // 16)
+    for rows in (33, 4095):
+        config = few_heuristic(few, rows, 1, smem)
+        for k in (71, 4095):
+            room = few_room(k, few, smem)
+            FewPlan(config, tiles, cutlass.Float16, False, 1, None, room).check(smem)
+    for config in few_search_space(few) if smem == SMEM else ():
+        FewPlan(config, tiles, cutlass.Float16, False, 1, None).check(smem)
+
+
+@t0
+def test_choices_fit_where_there_is_less_shared_memory() -> None:
+    a, b = numbers((33, 203)), numbers((9, 203)).T
+    with KNOBS.override(target="sim:sm_120a"):
+        same(gemm(a, b), reference.gemm(a, b))
 
 
 @t1
-def test_no_spills() -> None:
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
+def test_no_spills(arch: str) -> None:
     x, w, out = (tensor(np.zeros((1, 64, 71), np.float16)) for _ in range(3))
-    plan = FewPlan(few_heuristic(64, 4096, 1), 4, cutlass.Float16, False, 1, None)
-    with KNOBS.override(target="sim:sm_90a"):
+    smem = target(arch).max_smem
+    config, room = few_heuristic(64, 4096, 1, smem), few_room(4096, 64, smem)
+    plan = FewPlan(config, 4, cutlass.Float16, False, 1, None, room)
+    with KNOBS.override(target=f"sim:{arch}"):
         cute.compile(few_product, x, w, None, None, None, out, 1.0, 1.0, plan)
     (report,) = compiled_artefacts()[-1].device.report.functions
     assert (report.stack, report.spill_stores, report.spill_loads) == (0, 0, 0)

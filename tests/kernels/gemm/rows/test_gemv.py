@@ -74,7 +74,7 @@ def test_choices() -> None:
 
 
 @t1
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
 def test_no_spills(arch: str) -> None:
     matrix, vector, out = (np.zeros(s, np.float16) for s in ((1, 64, 512), (1, 512), (1, 64)))
     plan = GemvPlan(GemvConfig(), 8, False, False, None)

@@ -23,8 +23,9 @@ from opencute import cute
 from opencute.base.errors import ArgumentError
 from opencute.cute.nvgpu import warp
 from opencute.kernels.checked import typed_fields
+from opencute.kernels.gemm.activations import plus
 from opencute.kernels.gemm.pad import elements, load_around, moved, place
-from opencute.kernels.gemm.rows.gemv import applied
+from opencute.kernels.gemm.rows.gemv import activated
 from opencute.lib.smem_allocator import SmemAllocator
 
 __all__ = [
@@ -36,6 +37,7 @@ _VEC = 8  # elements of 16 bytes
 _CLASSES = 8  # places of 16 bytes where a row may begin
 _PROCESSORS = 132  # multiprocessors that the heuristic fills
 _ROOM = 4096  # vectors of the few rows in shared memory, in each of two buffers
+_MORE = 4  # vectors from the end of a row to the next
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class FewPlan:
             ArgumentError: the few rows do not fit.
         """
         self.config.check()
-        need = 2 * 16 * self.tiles * self.pitch * 16
+        need = _row_bytes(self.tiles) * self.pitch
         if need > smem:
             raise ArgumentError(
                 "the few rows do not fit in shared memory", code="OC2511",
@@ -119,10 +121,11 @@ class FewPlan:
 
     @property
     def vectors(self) -> int:
-        """Vectors of a row in a buffer: whole rounds of all warps."""
+        """Vectors of a row in a buffer: whole rounds of all warps, whose sums lie there at last."""
         config = self.config
         unit = 4 * config.warps * config.loads
-        return max(min(_ROOM // (16 * self.tiles), self.room) // unit, 1) * unit
+        rounds = min(_ROOM // (16 * self.tiles), self.room) // unit
+        return max(rounds, -(-config.groups // (4 * config.loads))) * unit
 
     @property
     def rounds(self) -> int:
@@ -142,7 +145,7 @@ class FewPlan:
     @property
     def pitch(self) -> int:
         """Vectors from row to row: four more, so that two rows meet different banks."""
-        return self.vectors + 4
+        return self.vectors + _MORE
 
     @property
     def sums(self) -> int:
@@ -155,18 +158,28 @@ class FewPlan:
         return cute.make_tiled_mma(op, (1, 1, 1))
 
 
-def few_room(k: int) -> int:
-    """Vectors that a row of so many elements needs room for: a power of two."""
-    return 1 << (-(-k // _VEC)).bit_length()
+def _row_bytes(tiles: int) -> int:
+    """Bytes of a vector of each of the few rows, in both buffers."""
+    return 2 * 16 * tiles * 16
 
 
-def few_heuristic(few: int, rows: int, batch: int) -> FewConfig:
-    """A good choice: as few groups as fill the device once, up to four."""
+def few_room(k: int, few: int, smem: int) -> int:
+    """Vectors of a row to have room for: a power of two that is enough for so many elements, or
+    what so much shared memory holds."""
+    return min(1 << (-(-k // _VEC)).bit_length(), smem // _row_bytes(-(-few // 16)) - _MORE)
+
+
+def few_heuristic(few: int, rows: int, batch: int, smem: int) -> FewConfig:
+    """A good choice: as few groups as fill the device once, up to four, and as many loads as there
+    is shared memory for."""
     tiles, groups = -(-few // 16), 1
     while groups < 4 and -(-rows // (8 * groups)) * batch > _PROCESSORS:
         groups *= 2
     warps = 16 if tiles == 1 else 8
-    return FewConfig(groups, warps, min(64 // (warps * tiles), 128 // (warps * groups)))
+    loads = min(64 // (warps * tiles), 128 // (warps * groups))
+    while loads > 1 and 4 * warps * loads + _MORE > smem // _row_bytes(tiles):
+        loads //= 2
+    return FewConfig(groups, warps, loads)
 
 
 def few_search_space(few: int) -> Iterator[FewConfig]:
@@ -407,11 +420,11 @@ def finish(
                 if cutlass.const_expr(plan.scaled):
                     x = x * numbers[0]
                 if cutlass.const_expr(gC is not None):
-                    x = x + gC[part.batch, row, column].to(cutlass.Float32) * numbers[1]
+                    x = plus(x, gC[part.batch, row, column].to(cutlass.Float32), numbers[1])
                 if cutlass.const_expr(gBias is not None):
                     x = x + gBias[column if plan.bias_axis else row].to(cutlass.Float32)
                 if cutlass.const_expr(plan.activation is not None):
-                    x = applied(plan.activation, x)
+                    x = activated(plan.activation, x)
                 if cutlass.const_expr(gR is not None):
                     x = x + gR[part.batch, row, column].to(cutlass.Float32)
                 gOut[part.batch, row, column] = x.to(gOut.element_type)
