@@ -463,7 +463,9 @@ def test_native_code_sees_every_change(name: str, monkeypatch: pytest.MonkeyPatc
         counts = [sys.getrefcount(x) for x in own]
         for _ in range(100):
             holds(words)
-        assert [sys.getrefcount(x) for x in own] == counts
+        # Small numbers are shared: a list of counts refers to some. What is lost is lost each time.
+        after = [sys.getrefcount(x) for x in own]
+        assert all(abs(a - b) < 50 for a, b in zip(after, counts, strict=True))
     finally:
         gc.enable()
     mutate(monkeypatch)

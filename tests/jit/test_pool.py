@@ -152,6 +152,18 @@ def test_threads_compile_different_and_equal_kernels() -> None:
     assert len(calls._runners) == 4 and not calls._making
 
 
+def test_a_compilation_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ToolchainError("no", code="OC1500")
+
+    with monkeypatch.context() as m:
+        m.setattr(calls, "make_runner", fail)
+        with pytest.raises(ToolchainError):
+            cute.compile(add, example(), 77)
+    assert not calls._making
+    assert ran(cute.compile(add, example(), 77)) == 77
+
+
 def test_threads_call_one_function_directly() -> None:
     values: list[int] = []
 

@@ -165,6 +165,30 @@ def clear(m: pytest.MonkeyPatch) -> None:
     kept.cache_clear()
 
 
+@pytest.mark.parametrize("size", [None, 8])
+def test_a_cache_that_is_cleared_and_filled_again(size: int | None) -> None:
+    """It was asked as often, and holds as many results: others."""
+    stored = functools.lru_cache(size)(functools.partial(next, iter((2.0, 3.0))))
+    assert stored() == 2.0
+    fn = make(lambda x: x * stored())
+    assert [result(fn), result(fn)] == [2.0, 2.0]
+    stored.cache_clear()
+    assert stored() == 3.0
+    assert stored.cache_info().misses == 1
+    assert result(fn) == 3.0
+
+
+def test_results_of_a_cache_that_change() -> None:
+    stored = functools.cache(lambda: [2.0])
+    stored()
+    fn = make(lambda x: x * stored()[0])
+    before = COUNTERS.snapshot()
+    assert [result(fn), result(fn)] == [2.0, 2.0]
+    assert COUNTERS.since(before).compilations == 1, fn.retraced_because
+    stored()[0] = 3.0
+    assert result(fn) == 3.0
+
+
 # Body, change, and whether the value is traced only once until it changes.
 CASES: dict[str, tuple[Callable[[Any], Any], Callable[[pytest.MonkeyPatch], Any], bool]] = {
     "singledispatch": (lambda x: dispatched(x), to_three, True),

@@ -2,19 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of jit functions that are made again with other addresses, by native code.
 
-In: a call that Python has prepared, with its values and its guard. Out: a builtin function of
-addresses, which launches the same kernels with the same extents, strides and numbers::
+In: a call that Python has prepared, with its values and its guard. Out: a `Relaunch`: a builtin
+function of addresses, which launches the same kernels with the same extents, strides and numbers,
+and the same in words for native code::
 
     call = Launch(prepared, values, guard)
     call.addresses                    # {2: 0x7f00..., 5: 0x7f10...}: by slot
     launch = call.again([(2, 0, 0), (5, 1, 64)], call.checks)
-    launch(a.data_ptr(), b.data_ptr())
+    launch.function(a.data_ptr(), b.data_ptr())
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from opencute.base.native_function import native_function
@@ -24,7 +26,7 @@ from opencute.jit.guards import Guard
 from opencute.jit.learning import environment_words, guard_words
 from opencute.lang.external import ExternalPointer, ExternalTensor
 
-__all__ = ["Launch", "merged"]
+__all__ = ["Launch", "Relaunch", "merged"]
 
 _FIRST = 2  # slot of the first value: behind the stream and the kernels
 _WORDS = 4  # of a check
@@ -65,9 +67,8 @@ class Launch:
 
     def again(
         self, patches: Sequence[tuple[int, int, int]], checks: Sequence[int], keep: Any = None
-    ) -> Callable[..., Any] | None:
-        """A function of integers that launches: it gives None, or 0 if it does not, because
-        guards do not hold or the launch takes Python.
+    ) -> Relaunch | None:
+        """The launch with other addresses.
 
         Args:
             patches: slot, number of the argument that goes there, what is added to it.
@@ -88,9 +89,10 @@ class Launch:
         ):  # fmt: skip
             record[word // 8] = value
         kept = _Kept(version, table, record)
-        return native_function(
+        function = native_function(
             code.load().function("again"), "again", state=ctypes.addressof(record), keep=kept
         )
+        return Relaunch(function, (version.address, ctypes.addressof(table), len(patches)), kept)
 
 
 class _Kept:
@@ -98,6 +100,22 @@ class _Kept:
 
     def __init__(self, *things: Any) -> None:
         self.things = things
+
+
+@dataclass(frozen=True)
+class Relaunch:
+    """A launch that native code makes.
+
+    Args:
+        function: of integers; it gives None, or 0 if it does not launch, because guards do not hold
+            or the launch takes Python.
+        words: for native code: the version, the patches and how many (`jit.entry.front.Action`).
+        keep: what the words point to.
+    """
+
+    function: Callable[..., Any]
+    words: tuple[int, int, int]
+    keep: Any
 
 
 def merged(launches: Sequence[Launch]) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ from opencute.ir.printer import outline, print_op
 from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
-from opencute.jit.learning import learn_call
+from opencute.jit.learning import by_position, learn_call
 from opencute.jit.recording import RECORDING, WATCHER
 from opencute.jit.runners import ReturningRunner, Runner, make_runner
 from opencute.lang.pointers import AddressSpace
@@ -155,19 +155,26 @@ def runner_for(request: Request) -> Runner:
     mark = (outline(module), request.target, request.options)
     with _making_lock:
         lock = _making.setdefault(mark, threading.Lock())
-    with lock:
-        # Only if there is code for a module with these operations can it be for an equal one.
-        text = _text(module, request) if mark in _outlines else None
-        runner = None if text is None else _runners.get(_key(text, request))
-        if runner is None:
-            artefacts = artefacts_of(module, request, later=request.target.kind != "sim")
-            artefacts.outline, artefacts.printed = mark[0], text
-            runner = make_runner(artefacts, request.target)
-            _keep(runner, module, request)
-            runner.artefacts.keep()
-    with _making_lock:
-        _making.pop(mark, None)
+    try:
+        with lock:
+            runner = _known_or_made(module, mark, request)
+    finally:  # also where there is none: the next one with this mark makes a lock of its own
+        with _making_lock:
+            _making.pop(mark, None)
     return _returning(request, runner)
+
+
+def _known_or_made(module: Any, mark: _Key, request: Request) -> Runner:
+    # Only if there is code for a module with these operations can it be for an equal one.
+    text = _text(module, request) if mark in _outlines else None
+    runner = None if text is None else _runners.get(_key(text, request))
+    if runner is None:
+        artefacts = artefacts_of(module, request, later=request.target.kind != "sim")
+        artefacts.outline, artefacts.printed = mark[0], text
+        runner = make_runner(artefacts, request.target)
+        _keep(runner, module, request)
+        runner.artefacts.keep()
+    return runner
 
 
 def _keep(runner: Runner, module: Any, request: Request) -> None:
@@ -260,8 +267,9 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     run = runner.prepare(values)
     native = runner.reusable and request.target.kind == "cuda"
     watcher = WATCHER.get()
-    if native and not kwargs and version is not None:
-        learn_call(fn, args, request, run, version.guard, watcher is not None)
+    given = by_position(fn, args, kwargs, request.arguments) if native else None
+    if given is not None and version is not None:
+        learn_call(fn, given, request, run, version.guard, watcher is not None)
     if watcher is not None:
         watcher.launched(run if native else None, values, version and version.guard)
     result = run()

@@ -17,9 +17,9 @@ from opencute.base.tracebacks import hidden
 from opencute.frontend.locations import place_error
 from opencute.frontend.misuse import bound as bound_arguments
 from opencute.jit.entry.versions import describe
+from opencute.jit.fastcall import FIXED, FastCall
 from opencute.jit.runners import ReturningRunner
-from opencute.lang.external import ExternalPointer, ExternalTensor, make_native
-from opencute.lang.numbers import Numeric
+from opencute.lang.external import ExternalTensor, make_native
 
 if TYPE_CHECKING:
     from opencute.jit.calls import Request
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["Executor", "fast_executor"]
 
 
-_FIXED = (ExternalTensor, ExternalPointer, Numeric, int, float, type(None))
 _MAX_PREPARED = 64
 
 
@@ -113,7 +112,9 @@ class Executor:
             if runner is None:
                 runner = self._other_version(request)
             run = runner.prepare(request.values(request.arguments))
-            if not kwargs and runner.reusable and getattr(run, "reusable", True):
+            given = self._by_position(args, kwargs, request)
+            if given is not None and runner.reusable and getattr(run, "reusable", True):
+                args = given
                 self._remember(args, run)
                 if self.fast is not None:
                     self._learn(args, request, run)
@@ -125,9 +126,24 @@ class Executor:
             __tracebackhide__ = hidden()
             raise place_error(e)  # noqa: B904 - mostly the same error; frames of ours are cut off
 
+    def _by_position(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], request: Request
+    ) -> tuple[Any, ...] | None:
+        """All arguments of a call by position, as native code puts them; None if it does not."""
+        if not kwargs:
+            return args
+        names = self._runtime
+        if self._open_ended or any(k not in names for k in kwargs):
+            return None
+        count = max(len(args), 1 + max(names.index(k) for k in kwargs))
+        given = {*names[: len(args)], *kwargs}
+        if not given.issuperset(names[:count]):
+            return None
+        return tuple(request.arguments[n] for n in names[:count])
+
     def _remember(self, args: tuple[Any, ...], run: Callable[[], None]) -> None:
         """Keep a call whose arguments cannot change what they stand for."""
-        if all(isinstance(a, _FIXED) for a in args):
+        if all(isinstance(a, FIXED) for a in args):
             for a in args:
                 if isinstance(a, ExternalTensor):
                     a.prepared = True
@@ -216,6 +232,16 @@ class Executor:
         return pickled(self)
 
     @property
+    def open_ended(self) -> bool:
+        """Whether the function takes any number of arguments."""
+        return self._open_ended
+
+    @property
+    def runtime_names(self) -> list[str]:
+        """Names of the arguments that calls pass."""
+        return self._runtime
+
+    @property
     def request(self) -> Request:
         """What it was compiled for."""
         return self._request
@@ -279,10 +305,9 @@ def fast_executor(executor: Executor) -> Executor:
 
     The class of a callable decides what a call does, so each gets a class of its own.
     """
-    from opencute.jit.fastcall import FastCall
-
     slow = functools.partial(Executor.__call__, executor)
-    executor.fast = FastCall(slow)
+    names = () if executor.open_ended else executor.runtime_names
+    executor.fast = FastCall(slow, names)
     executor.__class__ = type("Executor", (Executor,), {"__call__": executor.fast.function})
     return executor
 

@@ -14,18 +14,24 @@ Measured costs are in docs/performance.md.
 from __future__ import annotations
 
 import ctypes
+import sys
+import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from opencute.base.native_function import native_function
 from opencute.frontend.tracing import TRACING
 from opencute.jit.entry import code
-from opencute.jit.entry.fast_call import Call
+from opencute.jit.entry.fast_call import MOST_NAMES, Call
 from opencute.jit.entry.versions import NativeVersion
-from opencute.lang.external import MARKS, ExternalTensor
+from opencute.lang.external import MARKS, ExternalPointer, ExternalTensor
+from opencute.lang.numbers import Numeric
 
-__all__ = ["FastCall"]
+__all__ = ["FIXED", "FastCall"]
+
+FIXED = (ExternalTensor, ExternalPointer, Numeric, int, float, str, type(None))
+"""What stands for the same as long as it is the same object, its marks unchanged."""
 
 _NEVER = (1 << 63) - 1  # no call has this many arguments
 _MAX_ARGS = 32
@@ -39,12 +45,20 @@ class FastCall:
 
     Args:
         slow: called with the same arguments when nothing that is remembered fits.
+        names: of the parameters that take arguments by position or by name, where these are all.
+        fn: whose defaults stand where an argument is not given.
 
     Attributes:
         function: the builtin function to call.
+        remembered_for: what the caller of `remember` knows the call by.
     """
 
-    def __init__(self, slow: Callable[..., Any]) -> None:
+    def __init__(self, slow: Callable[..., Any], names: Sequence[str] = (), fn: Any = None) -> None:
+        self.remembered_for: Any = None
+        if len(names) > MOST_NAMES:
+            names = ()
+        self._names = ([sys.intern(n) for n in names], fn)
+        self._name_places = (ctypes.c_int64 * max(len(names), 1))(*map(id, self._names[0]))
         self.slow = slow
         self.state = (ctypes.c_int64 * (Call.ARGS // 8 + _MAX_ARGS))()
         self._places = (ctypes.c_int64 * _MAX_VERSIONS)()
@@ -53,6 +67,11 @@ class FastCall:
         self._set(Call.MARKS_AT, ctypes.addressof(MARKS))
         self._set(Call.TRACING_AT, ctypes.addressof(TRACING))
         self._set(Call.VERSIONS, ctypes.addressof(self._places))
+        if names:
+            self._set(Call.NAMES, ctypes.addressof(self._name_places))
+            self._set(Call.NAME_COUNT, len(names))
+        if isinstance(fn, types.FunctionType):
+            self._set(Call.FUNCTION, id(fn))
         self.kept: tuple[Any, ...] = ()
         self.versions: list[NativeVersion] = []
         self._prepared: list[NativeVersion] = []  # the last one may be running in another thread

@@ -56,6 +56,7 @@ class _Decorated:
         self.preprocess = preprocess
         self.prefix: str | None = None
         self.keeps_name = True
+        self._signature: tuple[Any, Any, inspect.Signature] | None = None
         wrapper: Any = self  # a callable of two kinds, which the stub cannot say
         functools.update_wrapper(wrapper, fn)
 
@@ -65,10 +66,15 @@ class _Decorated:
         fn = rewritten(self.fn) if self.preprocess else self.fn
         return with_arrays(fn, self.annotations)
 
-    @functools.cached_property
+    @property
     def signature(self) -> inspect.Signature:
-        """The function's signature."""
-        return inspect.signature(self.fn)
+        """The function's signature, with the defaults that it has now."""
+        fn: Any = self.fn
+        known = self._signature
+        if known is None or known[0] is not fn.__defaults__ or known[1] is not fn.__kwdefaults__:
+            known = (fn.__defaults__, fn.__kwdefaults__, inspect.signature(fn))
+            self._signature = known
+        return known[2]
 
     @functools.cached_property
     def annotations(self) -> dict[str, Any]:

@@ -37,9 +37,9 @@ from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.places import (
     MISSING,
     Attribute,
+    CacheCheck,
     Cell,
     Class,
-    CountsCheck,
     Fixed,
     Item,
     Part,
@@ -83,7 +83,7 @@ _ASKING = _BY_NAME | {"AttributeError"}
 _UNUSED = frozenset({"__repr__", "__str__", "__del__", "__reduce__", "__getstate__"})
 
 
-_Check = PlaceCheck | PatchCheck | SizeCheck | CountsCheck
+_Check = PlaceCheck | PatchCheck | SizeCheck | CacheCheck
 
 
 class Guard:
@@ -204,7 +204,10 @@ class _Collector:
                 self._data(Fixed(owner), owner, where)
         elif isinstance(value, _KEEPING):
             self.same(place, where)
-            self.checks.append(CountsCheck(value, where))
+            check = CacheCheck(value, where)
+            self.checks.append(check)
+            for kept in check.results():
+                self.value(Fixed(kept), kept, f"what {where} keeps")
             self.value(Fixed(value.__wrapped__), value.__wrapped__, where)
         elif isinstance(value, functools.partial | functools.partialmethod):
             self.same(place, where)

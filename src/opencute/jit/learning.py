@@ -11,11 +11,13 @@ the class of a callable decides what a call does, so each gets a class of its ow
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from opencute.base.knobs import KNOBS
 from opencute.compiler.options import OPTION_KNOBS
 from opencute.jit.entry import code
+from opencute.jit.entry.fast_call import MOST_NAMES
 from opencute.jit.entry.versions import describe
 from opencute.jit.entry.words import Check
 from opencute.jit.functions import JitFunction
@@ -26,7 +28,7 @@ from opencute.lang.external import ExternalTensor, make_native
 if TYPE_CHECKING:
     from opencute.jit.calls import Request
 
-__all__ = ["environment_words", "guard_words", "learn_call"]
+__all__ = ["by_position", "environment_words", "guard_words", "learn_call", "place_words"]
 
 _MOST = 1024  # kinds of calls of a function that are known to be learnt
 
@@ -47,21 +49,76 @@ def learn_call(
     """
     _make_native(args)
     kind = (request.key, *map(type, args))
-    if kind in fn.in_python or (watched and fn.learnt.get(kind) is guard):
+    if kind in fn.in_python:
+        _remember(fn, args, prepared, guard)
+        return
+    if watched and fn.learnt.get(kind) is guard:
         return
     version = _version(fn, args, request, prepared, guard)
     if version is None:
         fn.in_python.add(kind)
+        _remember(fn, args, prepared, guard)
         return
     if len(fn.learnt) >= _MOST:
         fn.learnt.clear()
     fn.learnt[kind] = guard
+    _fast(fn).learn(version)
+
+
+def _fast(fn: JitFunction) -> Any:
+    """The native code in front of a function."""
     if fn.fast is None:
         from opencute.jit.fastcall import FastCall
 
-        fn.fast = FastCall(functools.partial(JitFunction.__call__, fn))
+        slow = functools.partial(JitFunction.__call__, fn)
+        fn.fast = FastCall(slow, _names(fn) or (), fn.fn)
         fn.__class__ = type("JitFunction", (JitFunction,), {"__call__": fn.fast.function})
-    fn.fast.learn(version)
+    return fn.fast
+
+
+def _names(fn: JitFunction) -> list[str] | None:
+    """Names of the parameters of a function, if all take arguments by position and by name."""
+    parameters = fn.signature.parameters
+    usual = all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values())
+    return [*parameters] if usual and len(parameters) <= MOST_NAMES else None
+
+
+def by_position(
+    fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: dict[str, Any]
+) -> tuple[Any, ...] | None:
+    """All arguments of a call by position, as native code puts them; None if it does not.
+
+    Args:
+        arguments: of all parameters by name, also those that the call does not give.
+    """
+    if not kwargs:
+        return args
+    names = _names(fn)
+    if names is None or any(k not in names for k in kwargs):
+        return None
+    count = max(len(args), 1 + max(names.index(k) for k in kwargs))
+    return tuple(arguments[n] for n in names[:count])
+
+
+def _remember(fn: JitFunction, args: tuple[Any, ...], prepared: Any, guard: Guard) -> None:
+    """Have native code know a call by the identity of its arguments, where it does not read them:
+    one call of a function."""
+    from opencute.jit.fastcall import FIXED
+
+    fast = _fast(fn)
+    if fast.remembers and fast.remembered_for is guard:
+        return  # programs that rotate arguments keep the first
+    guarded = guard_words(guard)
+    if guarded is None or not all(isinstance(a, FIXED) for a in args):
+        return
+    words, places = environment_words()
+    version = prepared.native(None, (*words, *guarded[0]), (guarded[1], places, guard))
+    if version is not None:
+        for a in args:
+            if isinstance(a, ExternalTensor):
+                a.prepared = True
+        fast.remembered_for = guard
+        fast.remember(args, version)
 
 
 def _make_native(args: tuple[Any, ...]) -> None:
@@ -97,12 +154,18 @@ def guard_words(guard: Guard) -> tuple[tuple[int, ...], Any] | None:
 
 def environment_words() -> tuple[list[int], list[Any]]:
     """That calls still go where this one went, with the same default options."""
-    words: list[int] = []
-    keep: list[Any] = []
-    for space, key in KNOBS.places("target", *OPTION_KNOBS):
-        if space or space is not KNOBS.overrides:
-            PlaceCheck(Item(space, key)).native(words, keep)
+    places = KNOBS.places("target", *OPTION_KNOBS)
+    words, keep = place_words((s, k) for s, k in places if s or s is not KNOBS.overrides)
     if not KNOBS.overrides:  # one check for all knobs
         words += [Check.LENGTH, id(KNOBS.overrides), 0, 0]
         keep.append(KNOBS.overrides)
+    return words, keep
+
+
+def place_words(places: Iterable[tuple[dict[Any, Any], Any]]) -> tuple[list[int], list[Any]]:
+    """That keys of dicts have the values that they have now, and what the words point to."""
+    words: list[int] = []
+    keep: list[Any] = []
+    for space, key in places:
+        PlaceCheck(Item(space, key)).native(words, keep)
     return words, keep

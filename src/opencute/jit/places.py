@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import gc
 import math
 import types
 from typing import Any, Protocol
@@ -21,7 +22,7 @@ from opencute.base.lazy import PATCHES
 from opencute.jit.entry.words import Check
 
 __all__ = [
-    "MISSING", "Attribute", "Cell", "Class", "CountsCheck", "Fixed", "Item", "Part", "PatchCheck",
+    "MISSING", "Attribute", "CacheCheck", "Cell", "Class", "Fixed", "Item", "Part", "PatchCheck",
     "Place", "PlaceCheck", "SizeCheck", "Untracked", "equal", "snapshot", "vars_of",
 ]  # fmt: skip
 
@@ -253,29 +254,47 @@ class SizeCheck:
         return True
 
 
-class CountsCheck:
-    """That a function which keeps its results (``functools.cache``) has made no new ones.
+class CacheCheck:
+    """That a function which keeps its results (``functools.cache``) keeps the very same ones: none
+    more, and none made again after it was cleared.
 
     Args:
         fn: the function.
         where: for messages.
+
+    Raises:
+        Untracked: this Python does not show what it keeps.
     """
 
     def __init__(self, fn: Any, where: str) -> None:
-        self.fn, self.where, self.counts = fn, where, self._now(fn)
+        own = vars(fn)
+        found = [d for d in gc.get_referents(fn) if type(d) is dict and d is not own]
+        if len(found) != 1:
+            raise Untracked(f"{where}, which keeps its results")
+        self.space: dict[Any, Any] = found[0]
+        self.where = where
+        self.kept = dict(
+            self.space
+        )  # results, or what holds one: alive, so no other is at its place
 
-    @staticmethod
-    def _now(fn: Any) -> tuple[int, int]:
-        info = fn.cache_info()
-        return info.misses, info.currsize
+    def results(self) -> list[Any]:
+        """Containers among the results, whose contents may change; those of a cache of bounded size
+        are hidden from Python."""
+        return [v for v in self.kept.values() if isinstance(v, list | dict | set | tuple)]
 
     def holds(self) -> bool:
         """Whether nothing has changed."""
-        return self._now(self.fn) == self.counts
+        now = self.space
+        same = len(now) == len(self.kept)
+        return same and all(now.get(k, MISSING) is v for k, v in self.kept.items())
 
     def native(self, words: list[int], keep: list[Any]) -> bool:
-        """As `PlaceCheck.native`: the counts are behind a call, which native code does not make."""
-        return False
+        """As `PlaceCheck.native`."""
+        keep += [self.space, self.kept]
+        words += [Check.LENGTH, id(self.space), 0, len(self.kept)]
+        for k, v in self.kept.items():
+            words += [Check.DICT, id(self.space), id(k), id(v)]
+        return True
 
 
 def _contents(value: Any, words: list[int], keep: list[Any]) -> bool:

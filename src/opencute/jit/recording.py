@@ -19,6 +19,8 @@ A `Watcher` sees the calls of a block that are made, to make the same ones again
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import threading
 from collections.abc import Generator, Iterator
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -26,13 +28,29 @@ from typing import Any, Protocol
 from opencute.frontend.tracing import calls_in_python
 
 __all__ = [
-    "RECORDING", "WATCHER", "Call", "Watcher", "fresh", "once_only", "recorded_calls",
+    "RECORDING", "WATCHED", "WATCHER", "Call", "Watcher", "fresh", "once_only", "recorded_calls",
     "watched_calls",
 ]  # fmt: skip
 
 Call = tuple[Any, tuple[Any, ...], dict[str, Any]]
 RECORDING: ContextVar[list[Call] | None] = ContextVar("recording", default=None)
 """Where calls of jit functions go instead of being made; None: they are made."""
+
+WATCHED = ctypes.c_int64(0)
+"""How many blocks of all threads are recorded or watched, for native code: not 0 sends calls to
+Python, which asks the two above."""
+_watched_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def _in_python() -> Generator[None, None, None]:
+    with _watched_lock:
+        WATCHED.value += 1
+    try:
+        yield
+    finally:
+        with _watched_lock:
+            WATCHED.value -= 1
 
 
 @contextlib.contextmanager
@@ -41,7 +59,8 @@ def recorded_calls() -> Generator[list[Call], None, None]:
     calls: list[Call] = []
     token = RECORDING.set(calls)
     try:
-        yield calls
+        with _in_python():
+            yield calls
     finally:
         RECORDING.reset(token)
 
@@ -69,7 +88,7 @@ def watched_calls(watcher: Watcher) -> Generator[None, None, None]:
     """Tell a watcher of the calls of jit functions in a block, which Python makes."""
     token = WATCHER.set(watcher)
     try:
-        with calls_in_python():
+        with calls_in_python(), _in_python():
             yield
     finally:
         WATCHER.reset(token)

@@ -28,6 +28,7 @@ from typing import Any, NoReturn, TypeVar
 from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
 from opencute.base.tracebacks import cut, hidden
 from opencute.kernels.arrays import apart, forwards, share_memory
+from opencute.kernels.repeat.front import fronted, plain
 
 __all__ = ["checked", "separate", "typed_fields"]
 
@@ -53,9 +54,10 @@ def checked(
         numbers: of those that are real numbers, or None where that is the default.
     """
 
-    def decorate(fn: F) -> F:
+    def decorate(operator: F) -> F:
         import numpy as np
 
+        fn, front = plain(operator)
         names = [*inspect.signature(fn).parameters]
         # A result is named `out`, but where an operator reads what another one has made.
         result = "out" in optional.split()
@@ -80,7 +82,7 @@ def checked(
             except _FAILURES as e:
                 _explain(fn, args, kwargs, _kinds(arrays, optional, integers, numbers), e)
 
-        return call  # pyright: ignore[reportReturnType]
+        return call if front is None else fronted(call, front)  # pyright: ignore[reportReturnType]
 
     return decorate
 

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from opencute.base.errors import OpenCuTeError
 from opencute.kernels.arrays import strides
+from opencute.kernels.repeat.front import fronted, plain
 from opencute.tune.kept import anything_kept, recall
 
 __all__ = ["config_types", "problem_of", "tuned"]
@@ -40,7 +41,9 @@ def tuned(name: str, parameters: str) -> Callable[[F], F]:
         parameters: names of those that they depend on; of "out", only a type of its own counts.
     """
 
-    def decorate(fn: F) -> F:
+    def decorate(operator: F) -> F:
+        fn, front = plain(operator)
+
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
             if kwargs.get("config") is None and anything_kept():
@@ -55,7 +58,7 @@ def tuned(name: str, parameters: str) -> Callable[[F], F]:
 
         marked: Any = call
         marked.tuned_name, marked.tuned_parameters = name, tuple(parameters.split())
-        return marked
+        return marked if front is None else fronted(marked, front)
 
     return decorate
 

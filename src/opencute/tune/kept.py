@@ -24,7 +24,7 @@ from opencute.runtime.cache import default_cache
 from opencute.tune.searching import bucket
 from opencute.tune.trials import device_name
 
-__all__ = ["anything_kept", "forget", "kept", "recall", "reload", "remember"]
+__all__ = ["anything_kept", "forget", "kept", "kept_places", "recall", "reload", "remember"]
 
 _KEY = hashlib.sha256(b"tuned configurations 1").hexdigest()
 _BLOB = "tuned.json"
@@ -56,6 +56,12 @@ def _is_record(value: Any) -> bool:
 def anything_kept() -> bool:
     """Whether there is anything to recall, and whether that is wanted (OPENCUTE_TUNE_USE)."""
     return bool(_table()) and KNOBS.tune_use
+
+
+def kept_places() -> list[tuple[dict[Any, Any], Any]]:
+    """What an answer of `recall` depends on besides its arguments, as dicts and keys."""
+    _table()
+    return [(globals(), "_loaded"), *KNOBS.places("tune_use")]
 
 
 def _key(name: str, problem: object) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from opencute.base.errors import ArgumentError, TypeMismatchError
-from opencute.base.interned import is_interned
+from opencute.base.interned import is_interned, unequal_parts
 from opencute.dialects.cute import Dyn, LayoutAttr, PtrType
 from opencute.frontend.arguments.declared import CallCheck, Declared, check_memory
 from opencute.ir.core import Value
@@ -132,7 +132,7 @@ def _identity(value: Any) -> Any:
         # Tracing reads fields as they are: it tells 1 from True, and those not compared, too.
         names = [f.name for f in dataclasses.fields(value)]
         return (type(value), *(_identity(getattr(value, n, None)) for n in names), value)
-    return (type(value), value)
+    return (type(value), value, unequal_parts(value)) if by_value else (type(value), value)
 
 
 class ScalarSpec(Spec):

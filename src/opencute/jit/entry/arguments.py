@@ -10,7 +10,8 @@ when its queue is full, perhaps for a callback that needs the lock.
 
 from __future__ import annotations
 
-from opencute.jit.entry.tensors import type_of
+from opencute.jit.entry.spaces import TAG_AT
+from opencute.jit.entry.tensors import is_true, type_of
 from opencute.jit.entry.words import Arg, Check, Kind, State, Version
 from opencute.native.builder import Fn
 
@@ -20,6 +21,7 @@ DONE, OTHER, RAISED, SLOWLY = range(4)
 """Results of `run_version`: launched; another version; an exception is set; ask Python."""
 NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: a thread that has not used the device yet
 ARG_SIZE, CHECK_SIZE = 8 * Arg.size(), 32
+_EXACT = 1 << 24  # f32 has all integers up to here
 
 
 def call_functions() -> str:
@@ -152,15 +154,11 @@ def _argument() -> Fn:
         f.unless(f.cmp("ne", value, "null", "ptr"), no)
         f.ret("i1", f.call("i1", callee, "ptr %arg", f"ptr {value}", f"ptr {slot}"))
     f.start(labels[Kind.TUPLE])
-    f.unless(_python_class(f, "PyTuple_Type", "%obj"), no)
-    count, items = f.load("i64", "%arg", Arg.A), f.load("ptr", "%arg", Arg.D)
-    f.unless(f.cmp("eq", f.call("i64", "PyTuple_Size", "ptr %obj"), count), no)
-    with f.each(count) as i:
-        item = f.call("ptr", "PyTuple_GetItem", "ptr %obj", f"i64 {i}")
-        described = f.at(items, f.op("mul", i, ARG_SIZE))
-        fits = f.call("i1", "@argument", f"ptr {described}", f"ptr {item}", "ptr %slots")
-        f.unless(fits, no)
-    f.ret("i1", "true")
+    _items(f, no)
+    f.start(labels[Kind.EQUAL])
+    _equal(f, no)
+    f.start(labels[Kind.INT_FLOAT])
+    _whole_real(f, slot, no)
     f.start(labels[Kind.EQUAL_INT])
     f.unless(_python_class(f, "PyLong_Type", "%obj"), no)
     over = f.alloca("i32")
@@ -172,13 +170,71 @@ def _argument() -> Fn:
     return f
 
 
+def _items(f: Fn, no: str) -> None:
+    """A tuple or a list: its items are what is described."""
+    f.unless(f.cmp("eq", type_of(f, "%obj"), f.load("ptr", "%arg", Arg.B), "ptr"), no)
+    count, items = f.load("i64", "%arg", Arg.A), f.load("ptr", "%arg", Arg.D)
+    several = f.cmp("eq", f.load("i64", "%arg", Arg.C), 1)
+    f.unless(f.cmp("eq", f.call("i64", "PyObject_Size", "ptr %obj"), count), no)
+    with f.each(count) as i:
+        item = f.var("ptr", "null")
+        in_list, in_tuple, found = f.label(), f.label(), f.label()
+        f.branch(several, in_list, in_tuple)
+        f.start(in_list)
+        f.set(item, f.call("ptr", "PyList_GetItem", "ptr %obj", f"i64 {i}"))
+        f.goto(found)
+        f.start(in_tuple)
+        f.set(item, f.call("ptr", "PyTuple_GetItem", "ptr %obj", f"i64 {i}"))
+        f.goto(found)
+        f.start(found)
+        described = f.at(items, f.op("mul", i, ARG_SIZE))
+        fits = f.call("i1", "@argument", f"ptr {described}", f"ptr {f.get(item)}", "ptr %slots")
+        f.unless(fits, no)
+    f.ret("i1", "true")
+
+
+def _equal(f: Fn, no: str) -> None:
+    """A constant: the object itself, or one that Python calls the same."""
+    known = f.load("ptr", "%arg", Arg.A)
+    with f.when(f.cmp("eq", "%obj", known, "ptr")):
+        f.ret("i1", "true")
+    f.unless(f.cmp("eq", type_of(f, "%obj"), type_of(f, known), "ptr"), no)
+    pair, clear = f.alloca("ptr", 2), f.label()
+    f.store("ptr", "%obj", pair)
+    f.store("ptr", known, pair, 8)
+    python = f.load("ptr", "@state", State.SAME_CONSTANT)
+    answer = f.call("ptr", "PyObject_Vectorcall", f"ptr {python}", f"ptr {pair}", "i64 2",
+                    "ptr null")  # fmt: skip
+    f.ret("i1", is_true(f, answer, clear))
+    f.start(clear)
+    f.call("void", "PyErr_Clear")
+    f.goto(no)
+
+
+def _whole_real(f: Fn, slot: str, no: str) -> None:
+    """An int that f32 has exactly, as f32 or f64."""
+    f.unless(_python_class(f, "PyLong_Type", "%obj"), no)
+    over = f.alloca("i32")
+    value = f.call("i64", "PyLong_AsLongLongAndOverflow", "ptr %obj", f"ptr {over}")
+    f.unless(f.cmp("eq", f.load("i32", over), 0, "i32"), no)
+    f.unless(f.cmp("ult", f.add(value, _EXACT), 2 * _EXACT), no)
+    wide = f.let(f"sitofp i64 {value} to double")
+    with f.when(f.cmp("eq", f.load("i64", "%arg", Arg.A), 32)):
+        narrow = f.let(f"fptrunc double {wide} to float")
+        bits = f.let(f"bitcast float {narrow} to i32")
+        f.store("i64", f.let(f"zext i32 {bits} to i64"), slot)
+        f.ret("i1", "true")
+    f.store("double", wide, slot)
+    f.ret("i1", "true")
+
+
 def _check() -> Fn:
     """Whether one guard holds."""
     f = Fn("check", "i1", "ptr c", local=True)
-    labels = {kind: f.label() for kind in Check}
+    labels = {kind: f.label() for kind in Check if kind is not Check.SPACE}
     no, clear = f.label(), f.label()
     a, b, expected = (f.load("ptr", "%c", at) for at in (8, 16, 24))
-    table = " ".join(f"i64 {k.value}, label %{labels[k]}" for k in Check)
+    table = " ".join(f"i64 {k.value}, label %{at}" for k, at in labels.items())
     f.lines.append(f"switch i64 {f.load('i64', '%c')}, label %{no} [ {table} ]")
     two = (f"ptr {a}", f"ptr {b}")
     f.start(labels[Check.DICT])
@@ -228,12 +284,41 @@ def _check() -> Fn:
 
 
 def _holds() -> Fn:
-    """Whether all guards hold: (checks, how many)."""
+    """Whether all guards hold: (checks, how many).
+
+    Those of a dict whose tag is the one that is noted are passed over. Else they are looked at, and
+    the tag that the dict had before is noted.
+    """
     f = Fn("holds", "i32", "ptr checks", "i64 count")
-    no = f.label()
-    with f.each("%count") as i:
-        check = f.at("%checks", f.op("mul", i, CHECK_SIZE))
-        f.unless(f.call("i1", "@check", f"ptr {check}"), no)
+    no, head, body, space, found, behind = (f.label() for _ in range(6))
+    index = f.var("i64", 0)
+    f.goto(head)
+    f.start(head)
+    i = f.get(index)
+    done = f.label()
+    f.branch(f.cmp("slt", i, "%count"), body, done)
+    f.start(body)
+    check = f.at("%checks", f.op("mul", i, CHECK_SIZE))
+    f.set(index, f.add(i, 1))
+    single = f.label()
+    f.branch(f.cmp("eq", f.load("i64", check), Check.SPACE.value), space, single)
+    f.start(single)
+    f.unless(f.call("i1", "@check", f"ptr {check}"), no)
+    f.goto(head)
+    f.start(space)
+    many = f.load("i64", check, 16)
+    tag = f.load("i64", f.load("ptr", check, 8), TAG_AT)
+    f.branch(f.cmp("eq", tag, f.load("i64", check, 24)), behind, found)
+    f.start(found)
+    with f.each(many) as j:
+        part = f.at(check, f.op("mul", f.add(j, 1), CHECK_SIZE))
+        f.unless(f.call("i1", "@check", f"ptr {part}"), no)
+    f.store("i64", tag, check, 24)
+    f.goto(behind)
+    f.start(behind)
+    f.set(index, f.add(f.get(index), many))
+    f.goto(head)
+    f.start(done)
     f.ret("i32", 1)
     f.start(no)
     f.ret("i32", 0)
@@ -332,8 +417,11 @@ def _run_version() -> Fn:
 
 
 def _run_prepared() -> Fn:
-    """Run a version whose slots are complete."""
+    """Run a version whose slots are complete, if its guards hold."""
     f = Fn("run_prepared", "i32", "ptr v", local=True)
+    checks, many = f.load("ptr", "%v", Version.CHECKS), f.load("i64", "%v", Version.CHECK_COUNT)
+    with f.when(f.cmp("eq", f.call("i32", "@holds", f"ptr {checks}", f"i64 {many}"), 0, "i32")):
+        f.ret("i32", OTHER)
     size = f.load("i64", "%v", Version.SLOT_COUNT)
     slots = f.let(f"alloca i64, i64 {size}, align 8")
     prepared = f.load("ptr", "%v", Version.SLOTS)

@@ -22,11 +22,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from opencute.base.errors import OpenCuTeError
+from opencute.base.interned import same_constant
 from opencute.base.knobs import KNOBS
 from opencute.base.native_function import native_function, native_method
 from opencute.jit.entry.again import again_function
 from opencute.jit.entry.arguments import call_functions
 from opencute.jit.entry.fast_call import fast_call_function
+from opencute.jit.entry.front import front_functions
 from opencute.jit.entry.tensors import tensor_functions
 from opencute.jit.entry.words import State
 from opencute.lang import external
@@ -40,14 +42,16 @@ from opencute.runtime.cache import default_cache
 __all__ = ["Entry", "load"]
 
 _FUNCTIONS = {
-    "PyBool_Type": "", "PyDict_Type": "", "PyFloat_Type": "", "PyLong_Type": "",
+    "PyBool_Type": "", "PyDict_Type": "", "PyFloat_Type": "", "PyList_Type": "",
+    "PyLong_Type": "",
     "PyTuple_Type": "",
     "PyBytes_AsString": "ptr (ptr)", "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
     "PyCell_Get": "ptr (ptr)", "PyDict_GetItemWithError": "ptr (ptr, ptr)",
     "PyErr_Clear": "void ()", "PyErr_Occurred": "ptr ()", "PyEval_RestoreThread": "void (ptr)",
     "PyEval_SaveThread": "ptr ()", "PyFloat_AsDouble": "double (ptr)",
     "PyFunction_GetCode": "ptr (ptr)", "PyFunction_GetDefaults": "ptr (ptr)",
-    "PyFunction_GetKwDefaults": "ptr (ptr)", "PyList_GetItem": "ptr (ptr, i64)",
+    "PyFunction_GetKwDefaults": "ptr (ptr)", "PyIter_Next": "ptr (ptr)",
+    "PyList_GetItem": "ptr (ptr, i64)",
     "PyList_Size": "i64 (ptr)", "PyLong_AsLongLong": "i64 (ptr)",
     "PyLong_AsLongLongAndOverflow": "i64 (ptr, ptr)", "PyLong_AsUnsignedLongLong": "i64 (ptr)",
     "PyLong_AsVoidPtr": "ptr (ptr)", "PyLong_FromLongLong": "ptr (i64)",
@@ -56,6 +60,7 @@ _FUNCTIONS = {
     "PyObject_IsTrue": "i32 (ptr)", "PyObject_Size": "i64 (ptr)",
     "PyObject_Vectorcall": "ptr (ptr, ptr, i64, ptr)",
     "PyObject_VectorcallMethod": "ptr (ptr, ptr, i64, ptr)", "PyTuple_GetItem": "ptr (ptr, i64)",
+    "PyTuple_New": "ptr (i64)", "PyTuple_SetItem": "i32 (ptr, i64, ptr)",
     "PyTuple_Size": "i64 (ptr)", "PyType_GenericAlloc": "ptr (ptr, i64)", "Py_DecRef": "void (ptr)",
     "Py_IncRef": "void (ptr)",
 }  # fmt: skip
@@ -106,6 +111,7 @@ def _text() -> str:
         f"@state = global [{State.size()} x i64] zeroinitializer",
     ]
     lines += [tensor_functions(), call_functions(), fast_call_function(), again_function()]
+    lines.append(front_functions())
     return "\n".join(lines)
 
 
@@ -223,16 +229,24 @@ class Entry:
         self._set(State.NONE, id(None))
         for word, name in ((State.REQUIRES_GRAD, "requires_grad"), (State.IS_NEG, "is_neg"),
                            (State.UNTYPED_STORAGE, "untyped_storage"),
-                           (State.LEADING_DIM, "leading_dim"),
+                           (State.LEADING_DIM, "leading_dim"), (State.AS_STRIDED, "as_strided"),
+                           (State.DESCRIBED_PARTS, "described_parts"),
                            (State.CUDA_STREAM, "cuda_stream")):  # fmt: skip
             self._set(word, sys.intern(name))
         self._set(State.SLOW_FROM_DLPACK, external.slow_from_dlpack)
         self._set(State.SLOW_MARK, external.slow_mark)
+        self._set(State.SAME_CONSTANT, same_constant)
         words = [_dlpack_word(*d.dlpack) for d in DTYPES.values() if d.dlpack is not None]
         table = (ctypes.c_uint64 * len(words))(*words)
         self._kept.append(table)
         self._set(State.TYPES, ctypes.addressof(table))
         self._set(State.TYPE_COUNT, len(words))
+
+    def see_parts(self, cls: type) -> bool:
+        """Learn a class with `described_parts`; only the first one is known to native code."""
+        if not self._state[State.PARTED // 8]:
+            self._set(State.PARTED, cls)
+        return self._state[State.PARTED // 8] == id(cls)
 
     def see_torch(self) -> None:
         """Learn torch's classes and exchange functions, if it has been imported since."""

@@ -15,7 +15,7 @@ from opencute.jit.entry.words import Arg, State
 from opencute.lang.external import MARK_ALIGN, MARK_LEAD
 from opencute.native.builder import Fn
 
-__all__ = ["tensor_functions"]
+__all__ = ["address_of", "is_true", "method", "tensor_functions", "type_of"]
 
 # DLTensor.
 DATA, DEVICE, NDIM, DTYPE, SHAPE, STRIDES, OFFSET = 0, 8, 16, 20, 24, 32, 40
@@ -40,7 +40,7 @@ def type_of(f: Fn, obj: str) -> str:
     return f.load("ptr", obj, _TYPE_AT)
 
 
-def _is_true(f: Fn, obj: str, other: str) -> str:
+def is_true(f: Fn, obj: str, other: str) -> str:
     """Whether a new reference is True; it is let go. Jumps to `other` if it is null."""
     f.unless(f.cmp("ne", obj, "null", "ptr"), other)
     truth = f.call("i32", "PyObject_IsTrue", f"ptr {obj}")
@@ -48,7 +48,7 @@ def _is_true(f: Fn, obj: str, other: str) -> str:
     return f.cmp("ne", truth, 0, "i32")
 
 
-def _method(f: Fn, obj: str, name: State) -> str:
+def method(f: Fn, obj: str, name: State) -> str:
     """Call a method without arguments; a new reference, or null."""
     args = f.alloca("ptr", 2)
     first = f.at(args, 8)
@@ -75,15 +75,15 @@ def _plain_torch() -> Fn:
     parameter = f.cmp("eq", cls, f.load("ptr", "@state", State.TORCH_PARAMETER), "ptr")
     f.unless(f.op("or", tensor, parameter, "i1"), no)
     name = f.load("ptr", "@state", State.REQUIRES_GRAD)
-    wants = _is_true(f, f.call("ptr", "PyObject_GetAttr", "ptr %obj", f"ptr {name}"), clear)
+    wants = is_true(f, f.call("ptr", "PyObject_GetAttr", "ptr %obj", f"ptr {name}"), clear)
     f.branch(wants, grad, neg)
     f.start(grad)
     enabled = f.load("ptr", "@state", State.TORCH_GRAD_ENABLED)
-    on = _is_true(f, f.call("ptr", "PyObject_CallNoArgs", f"ptr {enabled}"), clear)
+    on = is_true(f, f.call("ptr", "PyObject_CallNoArgs", f"ptr {enabled}"), clear)
     f.branch(on, no, neg)
     f.start(neg)
-    answer = _method(f, "%obj", State.IS_NEG)
-    f.branch(_is_true(f, answer, clear), no, yes)
+    answer = method(f, "%obj", State.IS_NEG)
+    f.branch(is_true(f, answer, clear), no, yes)
     f.start(yes)
     f.ret("i1", "true")
     f.start(clear)
@@ -138,7 +138,8 @@ def _element_bytes(f: Fn, dtype: str) -> str:
     return f.select(f.cmp("eq", size, 0), 1, size)
 
 
-def _address(f: Fn, dl: str) -> str:
+def address_of(f: Fn, dl: str) -> str:
+    """Where a DLTensor's first element is."""
     return f.add(f.load("i64", dl, DATA), f.load("i64", dl, OFFSET))
 
 
@@ -156,7 +157,7 @@ def _from_dlpack() -> Fn:
     f.unless(f.cmp("eq", status, 0, "i32"), clear)
     dtype = f.load("i32", dl, DTYPE)
     f.unless(f.call("i1", "@known_type", f"i32 {dtype}"), slow)
-    address = _address(f, dl)
+    address = address_of(f, dl)
     f.unless(f.cmp("ne", address, 0), slow)
     f.unless(f.cmp("ule", f.load("i32", dl, NDIM), _MAX_RANK, "i32"), slow)
     align = f.var("i64", _element_bytes(f, dtype))
@@ -171,7 +172,7 @@ def _from_dlpack() -> Fn:
     record = f.call("ptr", "@record_of", f"ptr {dl}")
     word = f.op("shl", _log2(f, now), MARK_ALIGN)
     marks = f.call("ptr", "PyLong_FromLongLong", f"i64 {word}")
-    storage = _method(f, obj, State.UNTYPED_STORAGE)
+    storage = method(f, obj, State.UNTYPED_STORAGE)
     made = f.call("ptr", "PyType_GenericAlloc", f"ptr {f.load('ptr', '@state', State.TENSOR)}",
                   "i64 0")  # fmt: skip
     with f.when(f.cmp("eq", made, "null", "ptr")):
@@ -208,7 +209,7 @@ def _record_of() -> Fn:
         f.store("i64", f.load("i64", "%dl", word), start, word)
     extents = f.at(start, DL_SIZE)
     steps = f.word(extents, rank)
-    f.store("i64", _address(f, "%dl"), start, DATA)
+    f.store("i64", address_of(f, "%dl"), start, DATA)
     f.store("i64", 0, start, OFFSET)
     f.store("ptr", extents, start, SHAPE)
     f.store("ptr", steps, start, STRIDES)
@@ -364,7 +365,7 @@ def _match_tensor() -> Fn:
     f.unless(f.cmp("eq", dtype, f.load("i64", "%arg", Arg.B)), no)
     rank = f.load("i64", "%arg", Arg.C)
     f.unless(f.cmp("eq", f.let(f"sext i32 {f.load('i32', dl, NDIM)} to i64"), rank), no)
-    address = _address(f, dl)
+    address = address_of(f, dl)
     f.unless(f.cmp("ne", address, 0), no)
     word = f.load("i64", marks)
     low = f.op("or", address, _FACT_BYTES)

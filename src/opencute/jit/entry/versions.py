@@ -32,6 +32,7 @@ from opencute.frontend.signature import (
     as_tensor,
     is_adapted,
 )
+from opencute.jit.entry.spaces import grouped
 from opencute.jit.entry.words import Arg, Kind, Version
 from opencute.lang.external import ExternalPointer, ExternalTensor, mark_word, plain_marks
 from opencute.lang.numbers import Numeric, numeric_class
@@ -111,7 +112,7 @@ def _argument(spec: Spec, obj: Any, slot: int, kept: list[Any]) -> list[int] | N
         words = _tensor(spec, obj, kept)
     elif type(spec) is ScalarSpec:  # a symbol's value is compared with extents
         words = _number(spec, obj, kept)
-    elif type(spec) is PartsSpec and spec.kind is tuple and type(obj) is tuple:
+    elif type(spec) is PartsSpec and type(obj) is spec.kind and _is_plain_sequence(spec.kind):
         words = _tuple(spec, obj, slot, kept)
     elif isinstance(spec, StreamSpec):
         words = _stream(obj, kept)
@@ -134,6 +135,10 @@ def _static(obj: Any, kept: list[Any]) -> list[int] | None:
     if fixed or type(obj).__hash__ is object.__hash__ or is_interned(obj):
         kept.append(obj)
         return [Kind.SAME, id(obj)]
+    params = getattr(type(obj), "__dataclass_params__", None)
+    if params is not None and params.frozen and params.eq:
+        kept.append(obj)
+        return [Kind.EQUAL, id(obj)]
     return None
 
 
@@ -175,7 +180,18 @@ def _tuple(spec: PartsSpec, obj: Any, slot: int, kept: list[Any]) -> list[int] |
         slot += len(part.types())
     table = _Items(items)
     kept.append(table)
-    return [Kind.TUPLE, len(items), 0, 0, ctypes.addressof(table.memory)]
+    kept.append(spec.kind)
+    return [Kind.TUPLE, len(items), id(spec.kind), int(spec.kind is list),
+            ctypes.addressof(table.memory)]  # fmt: skip
+
+
+def _is_plain_sequence(kind: Any) -> bool:
+    """Whether native code finds the items of such objects: those of tuples, named ones, lists."""
+    if kind in (tuple, list):
+        return True
+    named = issubclass(kind, tuple) and hasattr(kind, "_fields")
+    same = ("__getitem__", "__iter__", "__len__", "__getattribute__")
+    return named and all(getattr(kind, n) is getattr(tuple, n) for n in same)
 
 
 def _checked_natively(spec: TensorSpec, obj: Any) -> bool:
@@ -203,8 +219,10 @@ def _number(spec: ScalarSpec, obj: Any, kept: list[Any]) -> list[int] | None:
         return None
     kept.append(spec.cls)
     if dtype.is_float:
-        if dtype.name not in ("f32", "f64") or not (own or type(obj) is float):
+        if dtype.name not in ("f32", "f64") or not (own or type(obj) in (float, int)):
             return None
+        if type(obj) is int:
+            return [Kind.INT_FLOAT, dtype.width]
         return [Kind.NUMBER_FLOAT if own else Kind.FLOAT, dtype.width, 0, id(spec.cls)]
     if not own and type(obj) is not int:
         return None
@@ -265,7 +283,8 @@ class NativeVersion:
         flat = [w for arg in words for w in arg]
         args = (ctypes.c_int64 * max(len(flat), 1))(*flat)
         prepared = (ctypes.c_uint64 * len(slots))(*slots)
-        guards = (ctypes.c_int64 * max(len(checks), 1))(*checks)
+        held = grouped(checks)
+        guards = (ctypes.c_int64 * max(len(held), 1))(*held)
         self._record = (ctypes.c_uint64 * Version.size())()
         self.address = ctypes.addressof(self._record)
         self._arguments = arguments
@@ -279,7 +298,7 @@ class NativeVersion:
             (Version.STREAM_READER, 0 if stream.reader is None else id(stream.reader)),
             (Version.DEVICE_OBJECT, id(device)), (Version.DEVICE, device),
             (Version.CURRENT_DEVICE, current_device), (Version.FAILED, id(failed)),
-            (Version.CHECKS, ctypes.addressof(guards)), (Version.CHECK_COUNT, len(checks) // 4),
+            (Version.CHECKS, ctypes.addressof(guards)), (Version.CHECK_COUNT, len(held) // 4),
         ):  # fmt: skip
             self._record[word // 8] = value
 

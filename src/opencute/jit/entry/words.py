@@ -42,11 +42,15 @@ class State(_Offsets):
     IS_NEG = enum.auto()
     UNTYPED_STORAGE = enum.auto()
     LEADING_DIM = enum.auto()
+    AS_STRIDED = enum.auto()
+    DESCRIBED_PARTS = enum.auto()
+    PARTED = enum.auto()  # a class whose objects have that method, or 0
     CUDA_STREAM = enum.auto()
     TYPES = enum.auto()  # DLPack's words of the element types that the language has
     TYPE_COUNT = enum.auto()
     SLOW_FROM_DLPACK = enum.auto()  # Python functions with the same arguments
     SLOW_MARK = enum.auto()
+    SAME_CONSTANT = enum.auto()  # whether two objects are one constant
     POINTER = enum.auto()  # the class ExternalPointer
     POINTER_ADDRESS_AT = enum.auto()
     POINTER_DTYPE_AT = enum.auto()
@@ -101,7 +105,9 @@ class Kind(enum.IntEnum):
     HANDLE = 7  # a stream (A its type, B 1 if it has `cuda_stream`, 0 if it converts to int)
     POINTER = 8  # (A element type, B space, C alignment)
     EQUAL_INT = 9  # an int that equals A
-    TUPLE = 10  # (A length, D its items as arguments)
+    TUPLE = 10  # (A length, B its class, C 1 for a list, D its items as arguments)
+    EQUAL = 11  # an object that equals A, a frozen dataclass, and is like it in all else
+    INT_FLOAT = 12  # an int for a float (A bits)
 
 
 class Check(enum.IntEnum):
@@ -117,3 +123,4 @@ class Check(enum.IntEnum):
     ITEM = 7  # of the list A at B
     TYPE = 8
     WORD = 9  # the 8 bytes at address A
+    SPACE = 10  # the dict A: the next B checks hold if its tag is the expected one

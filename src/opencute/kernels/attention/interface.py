@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from opencute import utils
@@ -29,7 +28,7 @@ from opencute.kernels.arrays import (
     item_bits,
     strides,
 )
-from opencute.kernels.attention import autograd
+from opencute.kernels.attention.autograd import differentiable
 from opencute.kernels.attention.call import Call, Lengths, class_of, fits, refuse_narrow
 from opencute.kernels.attention.config import (
     WARPGROUP_HEADS,
@@ -60,6 +59,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@differentiable(lambda: attention_backward)
 @tuned("attention", "q k causal window")
 @checked(arrays="q k v", optional="out", numbers="scale")
 @repeated
@@ -112,17 +112,12 @@ def attention(
     Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
     Partitioning", 2023.
     """
-    scales = {"q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}
-    if autograd.wanted(q, k, v):
-        same = {"causal": causal, "window": window, "scale": scale}
-        forward = partial(attention, **same, config=config, **scales)
-        return _with_gradients((q, k, v), forward, partial(attention_backward, **same), return_lse,
-                               out)  # fmt: skip
-    call = Call.of(q, k, v, None, causal, scale, window, tuple(scales.values()))
+    call = Call.of(q, k, v, None, causal, scale, window, (q_scale, k_scale, v_scale))
     out, logs = _forward(call, return_lse, out, config)
     return (out, logs) if return_lse else out
 
 
+@differentiable(lambda: attention_varlen_backward)
 @checked(
     arrays="q k v cu_seqlens_q cu_seqlens_k",
     optional="out",
@@ -169,16 +164,8 @@ def attention_varlen(
     Returns:
         The result, like `q`; with `return_lse` also the logarithms (H, total of queries) in f32.
     """
-    scales = {"q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}
-    if autograd.wanted(q, k, v):
-        same = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k,
-                "max_seqlen_q": max_seqlen_q, "max_seqlen_k": max_seqlen_k,
-                "causal": causal, "window": window, "scale": scale}  # fmt: skip
-        forward = partial(attention_varlen, **same, config=config, **scales)
-        backward = partial(attention_varlen_backward, **same)
-        return _with_gradients((q, k, v), forward, backward, return_lse, out)
     lengths = Lengths.of(cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
-    call = Call.of(q, k, v, lengths, causal, scale, window, tuple(scales.values()))
+    call = Call.of(q, k, v, lengths, causal, scale, window, (q_scale, k_scale, v_scale))
     out, logs = _forward(call, return_lse, out, config)
     return (out, logs) if return_lse else out
 
@@ -252,19 +239,6 @@ def attention_varlen_backward(
     call = Call.of(q, k, v, lengths, causal, scale, window)
     refuse_narrow(q)
     return _backward(call, grad, out, lse, deterministic, config)
-
-
-def _with_gradients(
-    inputs: tuple[Any, Any, Any], forward: Any, backward: Any, return_lse: bool, out: Any
-) -> Any:
-    refuse_narrow(inputs[0])
-    if out is not None:
-        raise ArgumentError(
-            "there are no gradients of what is written to out", code="OC2527",
-            hint="omit out, or call under torch.no_grad()",
-        )  # fmt: skip
-    result = autograd.apply(forward, backward, *inputs)
-    return result if return_lse else result[0]
 
 
 def _result(call: Call, out: Any) -> Any:

@@ -27,11 +27,13 @@ Matrices that are loaded and stored go through TMA; a vector's elements are read
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from opencute.base.errors import ArgumentError, ArgumentTypeError
+from opencute.base.interned import interned
 from opencute.base.suggest import did_you_mean
 from opencute.kernels.functions import applied, is_module, place_of, refuse_function
 from opencute.kernels.gemm.activations import plus
@@ -192,7 +194,9 @@ class Visitor:
                     loc=place_of(fn),
                 )  # fmt: skip
             fn = _OfSums(fn)
-        self.fn, self.gated, self.operands = fn, gated, operands
+        # Equal ones are one object, so that native code knows a visitor that is made at each call.
+        self.fn, self.gated = interned(fn), interned(gated)
+        self.operands = {sys.intern(n): o for n, o in operands.items()}
 
     def described_parts(self) -> list[Any]:
         """What a product with this visitor depends on."""

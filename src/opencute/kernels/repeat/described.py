@@ -21,12 +21,12 @@ import sys
 import types
 from typing import Any
 
+from opencute.base.interned import unequal_parts
+from opencute.jit.entry.front import ALIGNED
 from opencute.runtime import device
 
-__all__ = ["ALIGNED", "described"]
+__all__ = ["described"]
 
-ALIGNED = 256
-"""Bytes in which the places of tensors are told apart: no kernel asks for more."""
 _PLAIN = frozenset({int, bool, str, type(None)})
 _NAMED = (types.FunctionType, types.BuiltinFunctionType, type, enum.Enum)
 
@@ -111,3 +111,4 @@ def _describe(
             raise _Unknown
         key.append(kind)
         key.append(value)
+        key.extend(unequal_parts(value))

@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 from opencute.base.bounded import Recent
 from opencute.jit.recording import RECORDING, WATCHER
 from opencute.kernels.repeat.described import described
+from opencute.kernels.repeat.front import PLAYED, Front, fronted
 from opencute.kernels.repeat.recorder import Recorder
 from opencute.kernels.repeat.tape import MISSED, Tape
 from opencute.runtime import driver
@@ -34,6 +35,7 @@ __all__ = ["forget_calls", "repeated", "why_not"]
 F = TypeVar("F", bound=Callable[..., Any])
 _KINDS, _WAYS = 256, 4  # of calls of an operator; in which tensors of one kind overlap
 _every: list[Recent[Any, Any]] = []
+_fronts: list[Front] = []
 
 
 def repeated(fn: F) -> F:
@@ -42,23 +44,23 @@ def repeated(fn: F) -> F:
     seen: Recent[Any, bool] = Recent(_KINDS)  # once; many a call's extents never come again
     _every.extend((kinds, seen))
 
-    @functools.wraps(fn)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def made(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Tape | None]:
+        """What a call returns, and the tape that makes it again."""
         if WATCHER.get() is not None or RECORDING.get() is not None:
-            return fn(*args, **kwargs)
+            return fn(*args, **kwargs), None
         found = described(args, kwargs)
         if found is None:
-            return fn(*args, **kwargs)
+            return fn(*args, **kwargs), None
         key, tensors, addresses = found
         try:
             tapes = kinds.get(key)
         except TypeError:  # something has no hash
-            return fn(*args, **kwargs)
+            return fn(*args, **kwargs), None
         if tapes is None and not seen.get(key):
             seen[key] = True
-            return fn(*args, **kwargs)
+            return fn(*args, **kwargs), None
         if isinstance(tapes, str):
-            return fn(*args, **kwargs)
+            return fn(*args, **kwargs), None
         for tape in tapes or ():
             if tape.fits(addresses):
                 result = tape.play([*tensors], [*addresses])
@@ -66,7 +68,8 @@ def repeated(fn: F) -> F:
                     driver.ensure_context()
                     result = tape.play([*tensors], [*addresses])
                 if result is not MISSED:
-                    return result
+                    return result, tape
+                tape.stale = True
                 tapes = tuple(t for t in tapes or () if t is not tape)
                 break
         recorder = Recorder(tensors, addresses, _written(tensors, kwargs))
@@ -77,11 +80,21 @@ def repeated(fn: F) -> F:
             kinds[key] = (tape, *(tapes or ())[: _WAYS - 1])
         elif not recorder.elsewhere:
             kinds[key] = recorder.why
+        return result, tape
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # it only passes errors on
+        PLAYED.tape = None
+        result, tape = made(args, kwargs)
+        PLAYED.tape = tape  # operators that it called have set their own
         return result
 
     marked: Any = call
     marked.kinds = kinds
-    return marked
+    front = Front(marked)
+    _fronts.append(front)
+    return fronted(marked, front)
 
 
 def _written(tensors: list[Any], kwargs: dict[str, Any]) -> list[int]:
@@ -95,6 +108,8 @@ def _written(tensors: list[Any], kwargs: dict[str, Any]) -> list[int]:
 
 def forget_calls() -> None:
     """Let go of all recorded calls, and what their code holds."""
+    for front in _fronts:
+        front.forget()
     for kinds in _every:
         kinds.clear()
 

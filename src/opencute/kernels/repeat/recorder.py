@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from opencute.jit.again import Launch, merged
+from opencute.jit.learning import place_words
 from opencute.jit.recording import watched_calls
 from opencute.kernels.repeat.tape import (
     MADE,
@@ -35,6 +36,7 @@ from opencute.kernels.repeat.tape import (
     Tape,
     Viewed,
 )
+from opencute.tune.kept import kept_places
 
 __all__ = ["Recorder"]
 
@@ -202,20 +204,21 @@ class Recorder:
             self.once_only("nothing was launched")
         if self.why:
             return None
-        checks = merged(launches)
+        choices, keep = place_words(kept_places())
+        checks = (*merged(launches), *choices)
         steps: list[Step] = []
         for step in self._together(returned):
             if not isinstance(step, tuple):
                 steps.append(step)
                 continue
-            launch = step[0].again(step[1], checks, launches)
+            launch = step[0].again(step[1], checks, (launches, keep))
             if launch is None:
                 self.once_only("a launch takes Python")
                 return None
-            steps.append(Launched(launch))
+            steps.append(Launched(launch.function, launch.words, launch))
             checks = ()  # once for all
         apart = self._apart()
-        return Tape(steps, returned, sorted(self._aliases), apart)
+        return Tape(steps, returned, sorted(self._aliases), apart, self._given)
 
     def _apart(self) -> list[Apart]:
         """The tensors of which nothing is in what is written. Those of which something is, the

@@ -12,19 +12,21 @@ is a number that each call has for itself.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from opencute.jit.entry import front as words
+from opencute.jit.entry.front import MADE, MOST_THINGS, Action
+from opencute.runtime import device
+
 __all__ = [
     "MADE", "MISSED", "Alias", "Apart", "Launched", "Made", "Number", "Operation", "Part", "Step",
     "Tape", "Viewed",
 ]  # fmt: skip
-
-MADE = 64
-"""Bytes that the places of new tensors are multiples of, on every device."""
 
 
 class _Missed:
@@ -91,6 +93,14 @@ class Step:
 
     adds = True
 
+    def native(self, keep: list[Any]) -> tuple[int, ...] | None:
+        """The step in words (`jit.entry.front.Step`), None if native code does not do it.
+
+        Args:
+            keep: gets what the words point to.
+        """
+        return None
+
     def do(self, things: list[Any], addresses: list[int]) -> bool:
         """Do it; False: it cannot be done as it was."""
         raise NotImplementedError
@@ -120,6 +130,31 @@ class Made(Step):
         addresses.append(at)
         return at % MADE == self.low
 
+    def native(self, keep: list[Any]) -> tuple[int, ...]:
+        make, args, names = self._call()
+        places = (ctypes.c_int64 * len(args))(*map(id, args))
+        keep += [make, args, names, places]
+        given = len(args) - len(names or ())
+        return (Action.MAKE, id(make), ctypes.addressof(places), given, id(names) if names else 0,
+                self.low)  # fmt: skip
+
+    def _call(self) -> tuple[Any, tuple[Any, ...], tuple[str, ...] | None]:
+        """A function that makes it, its arguments, and names of the last ones of them.
+
+        torch's compiled code has functions of its own for memory with no more in it, which take a
+        third of the time; they know the current device only.
+        """
+        torch: Any = sys.modules["torch"]
+        kind = self.device.type
+        guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+        fast = getattr(guards, f"_empty_strided_{kind}", None)
+        if fast is not None and not self.zero and (kind == "cpu" or device.count() == 1):
+            steps = [
+                math.prod(max(n, 1) for n in self.shape[i + 1 :]) for i in range(len(self.shape))
+            ]
+            return fast, (self.shape, tuple(steps), self.dtype), None
+        return self.make, (self.shape, self.dtype, self.device), ("dtype", "device")
+
     def bytes(self) -> int:
         """How many there are."""
         return math.prod(self.shape) * int(self.dtype.itemsize)
@@ -146,6 +181,9 @@ class Part(Step):
         addresses.append(addresses[self.thing] + self.start)
         return True
 
+    def native(self, keep: list[Any]) -> tuple[int, ...]:
+        return (Action.PART, self.thing, self.start)
+
 
 class Number(Step):
     """A number that only this call has."""
@@ -157,6 +195,10 @@ class Number(Step):
         things.append(None)
         addresses.append(next(self.numbers))
         return True
+
+    def native(self, keep: list[Any]) -> tuple[int, ...]:
+        keep.append(self.numbers)
+        return (Action.NUMBER, id(self.numbers))
 
 
 class Operation(Step):
@@ -186,15 +228,25 @@ class Operation(Step):
 
 
 class Launched(Step):
-    """Kernels that a jit function launched: a function of addresses."""
+    """Kernels that a jit function launched.
+
+    Args:
+        launch: a function of addresses.
+        words: the same for native code, see `jit.again.Relaunch`.
+        keep: what the words point to.
+    """
 
     adds = False
 
-    def __init__(self, launch: Callable[..., Any]) -> None:
-        self.launch = launch
+    def __init__(self, launch: Callable[..., Any], words: tuple[int, int, int], keep: Any) -> None:
+        self.launch, self.words, self.keep = launch, words, keep
 
     def do(self, things: list[Any], addresses: list[int]) -> bool:
         return self.launch(*addresses) is None
+
+    def native(self, keep: list[Any]) -> tuple[int, ...]:
+        keep.append(self.keep)
+        return (Action.LAUNCH, *self.words)
 
 
 class Tape:
@@ -205,12 +257,20 @@ class Tape:
             comes before it can be done twice.
         result: what it returned: `Viewed`, None, a number, or a tuple of such.
         aliases, apart: what has to hold of addresses.
+        given: how many tensors the call was given.
+
+    Attributes:
+        native: the steps and what is returned for native code, None if it cannot do them all.
+        stale: whether it was given up, because what was compiled does not hold any more.
     """
 
     def __init__(
         self, steps: Sequence[Step], result: Any, aliases: Sequence[Alias],
-        apart: Sequence[Apart] = (),
+        apart: Sequence[Apart] = (), given: int = 0,
     ) -> None:  # fmt: skip
+        self.given = given
+        self.stale = False
+        self.native = _native(steps, result, given)
         self.steps = tuple(step.do for step in steps)
         self.result = result
         self.aliases = tuple(aliases)
@@ -245,3 +305,55 @@ def _result(what: Any, things: list[Any]) -> Any:
         parts: Any = what
         return tuple(_result(part, things) for part in parts)
     return what
+
+
+class Native(NamedTuple):
+    """A tape for native code: records of steps, and of what is returned (`jit.entry.front`).
+
+    Args:
+        steps, step_count: what it does.
+        results: what it returns.
+        result_count: how many in a tuple; -1: the one is not in a tuple.
+        keep: what the records point to.
+    """
+
+    steps: Any
+    step_count: int
+    results: Any
+    result_count: int
+    keep: list[Any]
+
+
+def _native(steps: Sequence[Step], result: Any, given: int) -> Native | None:
+    keep: list[Any] = [result]
+    several = isinstance(result, tuple)
+    parts: Any = result if several else (result,)
+    found = [step.native(keep) for step in steps]
+    items = [_given(part, given, keep) for part in parts]
+    if None in found or None in items or given + sum(s.adds for s in steps) > MOST_THINGS:
+        return None
+    return Native(
+        _records(found, words.Step.size()), len(found), _records(items, words.Given.size()),
+        len(items) if several else -1, keep,
+    )  # fmt: skip
+
+
+def _records(rows: Sequence[Any], size: int) -> Any:
+    flat = [n for row in rows for n in (*row, *[0] * (size - len(row)))]
+    return (ctypes.c_int64 * max(len(flat), 1))(*flat)
+
+
+def _given(part: Any, given: int, keep: list[Any]) -> tuple[int, ...] | None:
+    """What is returned, in words; None if native code cannot give it."""
+    if isinstance(part, tuple):
+        return None
+    if not isinstance(part, Viewed):
+        return (words.OBJECT, 0, id(part))
+    if part.whole:
+        return (words.THING, part.thing)
+    if part.thing < given:  # where an argument begins in its storage is not known
+        return None
+    args = (part.shape, part.stride, part.start)
+    places = (ctypes.c_int64 * len(args))(*map(id, args))
+    keep += [args, places]
+    return (words.VIEW, part.thing, ctypes.addressof(places))
