@@ -103,7 +103,7 @@ def replace(op: Op) -> Function:
 def copy_fence(op: Op) -> Function:
     """A warp copies a map from shared to global memory."""
     n = DESCRIPTOR_BYTES
-    access = Access(op, I8, vector=True, run=n, align=DESCRIPTOR_ALIGN, widest=n)
+    access = Access(op, I8, vector=True, run=n, align=DESCRIPTOR_ALIGN, widest=n, unit=True)
 
     def run(lanes: Lanes, dst: SimPointer, src: SimPointer) -> None:
         Warps(op, lanes)
