@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,19 +16,9 @@ from opencute.ir.core import Op, Value
 from opencute.ir.types import I32
 from opencute.sim import Simulator
 from sim.building import add, const, kernel_module, launch, line, ptr, thread
+from sim.sync.blocks import when
 
 pytestmark = pytest.mark.t0
-
-
-def when(cond: Value, then: Callable[[], None], orelse: Callable[[], None] = lambda: None) -> None:
-    regions = []
-    for make in (then, orelse):
-        region, block = new_block()
-        with insert_at(block):
-            make()
-            scf.yield_()
-        regions.append(region)
-    scf.if_(cond, (), *regions)
 
 
 def warp_is(n: int) -> Value:
