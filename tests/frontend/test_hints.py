@@ -114,5 +114,5 @@ def host(t: cute.Tensor):
     t[0] = Sum().add(t[1])
 """
     module = load_source(source, tmp_path)
-    with pytest.raises(OpenCuTeError, match="decorate 'add' with @cute"):
+    with pytest.raises(OpenCuTeError, match=r"decorate 'add' with @cute.jit"):
         module.host(from_dlpack(np.zeros(8, np.int32)))

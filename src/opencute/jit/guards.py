@@ -71,7 +71,9 @@ _WRAPPERS = (
 # Where the objects of torch.nn.Module keep what their attributes are.
 _BEHIND = ("_parameters", "_buffers", "_modules")
 # What reads whatever it is told to, or another thing each time.
-_READERS: frozenset[Any] = frozenset({eval, exec, globals, __import__, open, input, sys._getframe})
+_READERS: frozenset[Any] = frozenset(
+    {eval, exec, globals, __import__, open, input} | {sys._getframe}  # pyright: ignore[reportPrivateUsage] - others call it too
+)
 _PLAIN_METACLASSES = (type, enum.EnumMeta, abc.ABCMeta)
 # Reading attributes by names that the code does not show.
 _BY_NAME = frozenset({"getattr", "vars", "__dict__", "hasattr", "fields", "asdict", "astuple"})
@@ -291,7 +293,7 @@ class _Collector:
         for holder in ("__defaults__", "__kwdefaults__"):
             where = f"the defaults of {fn.__name__}"
             self.value(Part(fn, holder), getattr(fn, holder), where)
-        if fn.__globals__ is vars(functools) and hasattr(fn, "registry"):
+        if fn.__globals__ is functools.__dict__ and hasattr(fn, "registry"):
             self.dispatched(fn)
         if vars(fn):
             self.spaces.append((fn, fn.__name__))

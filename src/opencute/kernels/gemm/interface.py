@@ -24,6 +24,7 @@ from opencute.kernels.arrays import (
     zeros,
 )
 from opencute.kernels.checked import checked, separate
+from opencute.kernels.functions import refuse_function
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
 from opencute.kernels.gemm.rows.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
@@ -95,7 +96,8 @@ def gemm(
         a: array (M, K) or (L, M, K) of f32, f16, bf16, int8; on Hopper also of uint8, e4m3, e5m2.
         b: array (K, N) or (L, K, N) of the same type, or of the other of uint8 and int8, or of
             e4m3 and e5m2. One matrix serves a whole batch of the other.
-        c, residual: arrays of the result's shape and type, or None.
+        c, residual: arrays of the result's shape and type, or None. Where `beta` is 0, `c` is not
+            read, as in BLAS.
         bias: array (N,), or None.
         activation: "relu", "gelu", "silu", or a function on vectors of Float32.
         out: where the result goes; a new array when omitted, of the type of `a`, of int32, or of
@@ -133,16 +135,11 @@ def gemm(
         names = {"i8": "int32", "f8": "float32"}
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
-    if activation is not None and not callable(activation):
-        asked: Any = activation
-        if not isinstance(asked, str) or asked not in ACTIVATIONS:
-            raise ArgumentError(
-                "there is no such activation", code="OC2512", found=activation,
-                expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
-            )  # fmt: skip
-        activation = ACTIVATIONS[activation]
+    activation = _activation(activation)
     if 0 in shape:
         return out
+    if c is not None and float(beta) == 0.0:
+        c = None  # which is not read, as in BLAS: it may be full of NaN
     if a.shape[-1] == 0:
         a = zeros(a, (*a.shape[:-1], 1), a.dtype)
         b = zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
@@ -318,6 +315,24 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     return True
 
 
+def _activation(asked: Any) -> Callable[[Any], Any] | None:
+    """The function that an activation is.
+
+    Raises:
+        ArgumentError: there is none of this name, or it is none for vectors.
+    """
+    if asked is None or callable(asked):
+        if asked is not None:
+            refuse_function("the activation", asked)
+        return asked
+    if not isinstance(asked, str) or asked not in ACTIVATIONS:
+        raise ArgumentError(
+            "there is no such activation", code="OC2512", found=asked,
+            expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
+        )  # fmt: skip
+    return ACTIVATIONS[asked]
+
+
 def _alone(others: dict[str, Any]) -> None:
     """Raise if an epilogue is not all there is to do."""
     given = [name for name, value in others.items() if value is not None]
@@ -338,6 +353,7 @@ def _visitor(epilogue: Any, shape: tuple[int, ...]) -> tuple[Visitor | None, Any
                 found=repr(epilogue)[:80],
                 expected="a function of the sums, Visitor(fn, ...), or visitors.chain(...)",
             )  # fmt: skip
+        refuse_function("the epilogue", epilogue)
         if takes(epilogue) == 1:
             return None, epilogue
         epilogue = Visitor(epilogue)

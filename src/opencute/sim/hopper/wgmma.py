@@ -38,9 +38,10 @@ from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.numbers.words import WORDS, together
 from opencute.sim.registry import Function, semantics
+from opencute.sim.semantics.matrices import Warps
 from opencute.sim.semantics.sparse import check_metadata, codes_of, expanded
 from opencute.sim.semantics.tile_access import TileAccess
-from opencute.sim.semantics.tiled import Warps, matrix_of, numbers_of, registers_of
+from opencute.sim.semantics.tiled import matrix_of, numbers_of, registers_of
 from opencute.sim.sync.guards import fences_of
 from opencute.sim.sync.shared import SHARED_BASE
 from opencute.sim.taint import Taint

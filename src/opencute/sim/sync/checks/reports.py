@@ -11,12 +11,12 @@ In: an `AccessState` and which of its pieces. Out: the error, or the warning, th
 
 from __future__ import annotations
 
-import warnings
 from typing import NoReturn
 
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.faults import byte_name
+from opencute.sim.report import doubt
 from opencute.sim.sync.checks.state import AccessState
 from opencute.sim.sync.clocks import AGENTS
 from opencute.sim.sync.group import WARP
@@ -132,16 +132,17 @@ class Reports(AccessState):
         instruction for its four warps, so that the whole of it may be meant. Published libraries
         let one thread of a warpgroup free a tile after its own wait, and GPUs show no difference.
         A kernel without the warning is right by either reading: each warp arrives, or the
-        warpgroup meets before one thread does.
+        warpgroup meets before one thread does. OPENCUTE_SIM_STRICT makes it an error.
         """
         told = (id(self.access.op), id(op))
         if told in self.checker.told:
             return
         self.checker.told.add(told)
         me, place, name = self._where(i)
-        warnings.warn(
-            f"[OC3410] {me} writes byte {place} of {name!r}, which a product of a warpgroup read, "
-            f"started at {op.loc} ({self.access.op.loc}): not all warps that started it have "
-            "waited for it and said so; the manual lets each warp wait for its own",
-            RuntimeWarning, stacklevel=2,
-        )  # fmt: skip
+        doubt(RaceError(
+            f"{me} writes byte {place} of {name!r}, which a product of a warpgroup read, started "
+            f"at {op.loc}, and not all warps that started it have waited for it and said so",
+            code="OC3410", loc=self.access.op.loc,
+            hint="the manual lets each warp wait for its own: let each one arrive, or all meet, "
+            "before one thread goes on for them",
+        ))  # fmt: skip
