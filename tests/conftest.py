@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
 
 # Before NumPy and torch are loaded: several test processes whose products each want all cores wait
 # for each other, many times as long as one core needs.
@@ -68,6 +69,18 @@ def pytest_runtest_setup() -> None:
 def pytest_sessionfinish() -> None:
     """pytest collects garbage five times at its end."""
     _forget_the_past()
+
+
+_STAGES = (".ptx", ".cubin", ".sass", ".mlir", ".ll")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """Stages of kernels go where a test says, and not to where pytest was started."""
+    before = {name for name in os.listdir() if name.endswith(_STAGES)}
+    yield
+    left = {name for name in os.listdir() if name.endswith(_STAGES)} - before
+    assert not left, "written into the current folder: use tmp_path"
 
 
 @pytest.fixture

@@ -101,3 +101,18 @@ def host(t: cute.Tensor):
     module = load_source(source, tmp_path)
     with pytest.raises(ValueError, match="size 5"):
         module.host(from_dlpack(np.zeros(8, np.int32)))
+
+
+def test_a_method_of_a_class_in_a_kernel(tmp_path: Path) -> None:
+    """Bodies of classes run as they are, and with them what they define."""
+    source = """
+@cute.jit
+def host(t: cute.Tensor):
+    class Sum:
+        def add(self, x):
+            return 1 if x > 2 else 0
+    t[0] = Sum().add(t[1])
+"""
+    module = load_source(source, tmp_path)
+    with pytest.raises(OpenCuTeError, match=r"decorate 'add' with @cute.jit"):
+        module.host(from_dlpack(np.zeros(8, np.int32)))

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import gc
+import math
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -86,6 +88,17 @@ class Made:
 
 made_later = functools.partial(Made, factor=None)
 times_later = functools.partial(Settings.times_global, None)
+times_keyword: Any = functools.partial(lambda x, scale: x * scale, scale=2.0)
+times_keyword.factor = 2.0
+times_default = functools.partial(lambda x, scale=2.0: x * scale)
+ZERO = [0.0]
+
+
+def missed(x: Any) -> Any:
+    try:
+        return x * settings.later  # type: ignore[attr-defined]
+    except AttributeError:
+        return x * 2.0
 
 
 def times_three(self: Any, x: Any) -> Any:
@@ -185,6 +198,14 @@ class _Item(dict):  # type: ignore[type-arg]
         ITEMS[key] = value
 
 
+class _Zero(_Item):  # type: ignore[type-arg]
+    def get(self, key: Any, default: Any = None) -> Any:
+        return ZERO[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        ZERO[key] = value
+
+
 MUTATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[pytest.MonkeyPatch], None]]] = {
     "global": (lambda x: x * SCALE, set_global("SCALE", 3.0)),
     "global of a helper": (lambda x: helper_global(x), set_global("SCALE", 3.0)),
@@ -243,6 +264,29 @@ MUTATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[pytest.MonkeyPatch], 
     "global that a cached property reads": (lambda x: Made(x).kept, set_global("SCALE", 3.0)),
     "global of a partial class": (lambda x: made_later(x).product, set_global("SCALE", 3.0)),
     "global of a partial function": (lambda x: times_later(x), set_global("SCALE", 3.0)),
+    "keyword of a partial function": (
+        lambda x: times_keyword(x), lambda m: m.setitem(times_keyword.keywords, "scale", 3.0),
+    ),
+    "keyword added to a partial function": (
+        lambda x: times_default(x), lambda m: m.setitem(times_default.keywords, "scale", 3.0),
+    ),
+    "attribute of a partial function": (
+        lambda x: x * times_keyword.factor, lambda m: m.setattr(times_keyword, "factor", 3.0),
+    ),
+    "attribute that getattr did not find": (
+        lambda x: x * getattr(settings, "later", 2.0),
+        lambda m: m.setattr(settings, "later", 3.0, raising=False),
+    ),
+    "attribute that hasattr did not find in the class": (
+        lambda x: x * (3.0 if hasattr(settings, "later") else 2.0),
+        lambda m: m.setattr(Settings, "later", 1, raising=False),
+    ),
+    "attribute that was missed": (
+        lambda x: missed(x), lambda m: m.setattr(settings, "later", 3.0, raising=False),
+    ),
+    "sign of zero": (
+        lambda x: x * (2.5 + math.copysign(0.5, -ZERO[0])), lambda m: m.setitem(_Zero(), 0, -0.0),
+    ),
     "keyword default": (
         lambda x: helper_keyword(x),
         lambda m: m.setattr(helper_keyword, "__kwdefaults__", {"scale": 3.0}),
@@ -466,3 +510,45 @@ def test_an_object_that_sets_the_same_attributes_again_is_traced_twice() -> None
     for _ in range(4):
         op(from_dlpack(x))
     assert x[0] == 8 and COUNTERS.compilations - before <= 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    scale: Any
+    note: Any = dataclasses.field(default=None, compare=False)
+
+
+def test_equal_records_with_other_numbers() -> None:
+    """1, True and 1.0 are equal, and what is not compared may differ."""
+
+    @cute.kernel
+    def kernel(mX: cute.Tensor, c: cute.typing.Constexpr) -> None:
+        kinds = {"int": 1.0, "bool": 2.0, "float": 3.0}
+        mX[0] = kinds[type(c.scale).__name__] + 10 * (c.note or 0)
+
+    @cute.jit
+    def host(mX: cute.Tensor, c: cute.typing.Constexpr) -> None:
+        kernel(mX, c).launch(grid=1, block=1)
+
+    x = np.zeros(1, np.float32)
+    for config, want in (
+        (Config(1), 1), (Config(True), 2), (Config(1.0), 3), (Config(1, 4), 41), (Config(1), 1),
+    ):  # fmt: skip
+        host(from_dlpack(x), config)
+        assert x[0] == want
+
+
+def test_objects_in_containers_of_arguments() -> None:
+    @cute.kernel
+    def kernel(mX: cute.Tensor, parts: Any) -> None:
+        mX[0] = parts["all"][0].scale
+
+    @cute.jit
+    def host(mX: cute.Tensor, parts: Any) -> None:
+        kernel(mX, parts).launch(grid=1, block=1)
+
+    one, x = Settings(), np.zeros(1, np.float32)
+    for scale in (2.0, 2.0, 3.0):
+        one.scale = scale
+        host(from_dlpack(x), {"all": [one]})
+        assert x[0] == scale

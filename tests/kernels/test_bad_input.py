@@ -211,6 +211,31 @@ def test_elements_that_are_not_aligned() -> None:
     assert e.value.code == "OC2016"
 
 
+def test_numbers_that_no_float_holds() -> None:
+    with KNOBS.override(target="sim"), pytest.raises(ArgumentError, match="scale is no number"):
+        attention.attention(Q, Q, Q, scale=10**400)
+
+
+def test_an_axis_of_a_float() -> None:
+    with KNOBS.override(target="sim"), pytest.raises(ArgumentError, match="axis is no integer"):
+        scan.cumsum(X, 1.0)  # type: ignore[arg-type]
+
+
+def test_windows_that_overlap() -> None:
+    """Both of their axes are contiguous."""
+    x = torch.arange(20.0).unfold(0, 8, 1)
+    with KNOBS.override(target="sim"):
+        assert torch.allclose(softmax.softmax(x), torch.softmax(x, -1), atol=1e-6)
+        assert torch.equal(reduce.sum(x, 0), x.sum(0))
+
+
+def test_a_gradient_of_one_element() -> None:
+    """That of a sum, as torch gives it."""
+    one = torch.ones((), dtype=torch.float16).expand(Q.shape)
+    with KNOBS.override(target="sim"), pytest.raises(ArgumentError, match="axis of grad is not"):
+        attention.attention_backward(one, Q, Q, Q, Q, f32(1, 2, 64))
+
+
 def outputs(result: Any) -> list[Any]:
     parts: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
     return [np.asarray(p) for p in parts if p is not None]

@@ -57,6 +57,8 @@ def wrong(value: Any) -> Iterator[Any]:
         yield from ((0,) * len(value), tuple(-x for x in value), (None,) * len(value))
     elif isinstance(value, bool):
         yield from ("yes", 2, None, 1.0)
+    elif isinstance(value, str):
+        yield from ("", value + "x", value.upper(), 1, None, True)
     elif isinstance(value, float):
         yield from ("1", float("nan"), -1.0, 1e30, None, True)
     else:

@@ -168,3 +168,11 @@ def test_a_cuda_file_with_no_gpu(tmp_path: Path) -> None:
     found, status = report.verify(path, seeds=1)
     assert status == 1
     assert "device is cpu, the reference has cuda:0" in found["details"]
+
+
+def test_what_the_numbers_mean_comes_before_them(kernel_file: MakeFile) -> None:
+    found = measure(kernel_file())
+    assert next(iter(found)) == "notes"
+    assert found["notes"][0] == "simulated: these times say nothing about a GPU"
+    canned = report.mock_benchmark(Path("k.py"), warmup=1, iters=1)
+    assert next(iter(canned)) == "notes" and "nothing was run" in canned["notes"][0]

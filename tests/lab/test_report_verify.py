@@ -315,3 +315,30 @@ def test_launches_are_counted(kernel_file: MakeFile) -> None:
     found = check(kernel_file(kernel=kernel), seeds=2)
     assert found["launches"] == 3
     assert "no OpenCuTe kernel" not in found["details"]
+
+
+@pytest.mark.parametrize("launches", [True, False])
+def test_wrong_numbers_of_a_kernel_lead_to_the_checks(
+    kernel_file: MakeFile, launches: bool
+) -> None:
+    """Where a kernel of ours was launched: no other is checked."""
+    kernel = f"""
+        from opencute.base.counters import COUNTERS
+        def kernel_fn(x):
+            COUNTERS.launches += {int(launches)}
+            return np.maximum(x, 0.5)
+    """
+    path = kernel_file(kernel=kernel)
+    found = check(path, seeds=1)
+    said = f"note: to find out why, run `opencute check {path}`"
+    assert not found["correct"]
+    assert (said in found["details"]) == launches
+    assert any("opencute check" in n for n in found["notes"]) == launches
+
+
+def test_a_kernel_that_does_not_end_leads_to_the_checks(kernel_file: MakeFile) -> None:
+    endless = check(kernel_file(kernel="def kernel_fn(x):\n while True: pass"), timeout=1.0)
+    assert "opencute check" in endless["notes"][0] and "deadlocks" in endless["details"]
+    assert "opencute check" not in check(kernel_file(), seeds=1)["details"]
+    missing = check(kernel_file(kernel=""), seeds=1)
+    assert not missing["correct"] and "opencute check" not in missing["details"]

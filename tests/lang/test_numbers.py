@@ -14,6 +14,7 @@ import pytest
 
 import opencute as cutlass
 from compiled import CLASSES, NUMPY, elementwise
+from opencute.base.errors import TypeMismatchError
 
 pytestmark = pytest.mark.t0
 
@@ -184,6 +185,22 @@ def test_static_shifts_by_the_width_and_more(cls: Any) -> None:
         assert [v.value for v in body(cls(x))] == want
     with pytest.raises(ValueError, match="negative shift"):
         cls(1) << -1
+
+
+def test_shifts_of_flags() -> None:
+    """Flags count as i32, whose width limits amounts, and not as one bit."""
+    x, n = np.array([1, 5], np.int32), np.array([4, 4], np.int32)
+    outs = [np.zeros(2, np.int32) for _ in range(5)]
+    body = lambda x, n: [(x > 2) << 0, (x > 2) << 5, (x > 2) >> 1, (x > 2) << n, 6 >> (x > 2)]  # noqa: E731
+    elementwise(body, [x, n], outs)
+    assert [o.tolist() for o in outs] == [[0, 1], [0, 32], [0, 0], [0, 16], [6, 3]]
+    assert (cutlass.Boolean(True) << 5).value == 32
+
+
+@pytest.mark.parametrize("amount", [2.5, cutlass.Float32(1)])
+def test_shifts_by_floats(amount: Any) -> None:
+    with pytest.raises(TypeMismatchError, match="OC1207"):
+        cutlass.Int32(3) << amount
 
 
 @pytest.mark.parametrize("src", CLASSES, ids=lambda c: c.__name__)

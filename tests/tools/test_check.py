@@ -168,3 +168,28 @@ def test_run_of_a_kernel_file_says_how_to_run_it(tmp_path: Path) -> None:
     assert "launched no kernel" in done.stderr and f"opencute verify {tmp_path}" in done.stderr
     done = opencute(tmp_path, "run", "FILE", "nothing")
     assert "launched no kernel" not in done.stderr  # an ordinary script may do anything
+
+
+DOUBT = """
+from opencute.base.errors import RaceError
+from opencute.sim.report import doubt
+run(from_dlpack(x), from_dlpack(y))
+doubt(RaceError("a doubt", code="OC3410", hint="a hint"))
+"""
+
+
+def test_warnings_of_the_checks_are_errors_where_that_is_asked_for(tmp_path: Path) -> None:
+    def checked(*options: str) -> subprocess.CompletedProcess[str]:
+        path = tmp_path / "doubt.py"
+        path.write_text(SCRIPT + DOUBT, encoding="utf-8")
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OPENCUTE_TARGET": ""}
+        return subprocess.run(
+            [sys.executable, "-m", "opencute.tools", "check", "--seeds", "1", *options, str(path)],
+            capture_output=True, text=True, check=False, env=env,
+        )  # fmt: skip
+
+    done = checked()
+    assert done.returncode == 0 and "[OC3410] a doubt (None): a hint" in done.stderr
+    assert "but for warnings (OC3410; errors with --strict)" in done.stderr
+    done = checked("--strict")
+    assert done.returncode == 1 and "RaceError: [OC3410] a doubt" in done.stderr

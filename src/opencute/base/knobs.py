@@ -243,6 +243,11 @@ class Knobs:
         "OPENCUTE_SIM_CHECK", False, _flag,
         "let the simulator look for races, early reads of copies and barriers that not all reach",
     )  # fmt: skip
+    sim_strict = Knob(
+        "OPENCUTE_SIM_STRICT", False, _flag,
+        "let what the simulator's checks only warn of be errors: what the manual does not promise, "
+        "but published kernels do",
+    )  # fmt: skip
     sim_profile = Knob(
         "OPENCUTE_SIM_PROFILE", False, _flag,
         "let the simulator count sectors and bank conflicts for each source line",

@@ -26,6 +26,7 @@ from typing import Any
 
 from opencute import base
 from opencute.base.errors import OpenCuTeError
+from opencute.base.location import Location
 
 __all__ = [
     "KERNELS",
@@ -34,6 +35,7 @@ __all__ = [
     "install",
     "is_ours",
     "rendered",
+    "users_call",
     "users_frames",
     "users_only",
 ]
@@ -68,6 +70,17 @@ def users_frames(trace: types.TracebackType | None) -> types.TracebackType | Non
     for t in reversed(kept):
         chain = types.TracebackType(chain, t.tb_frame, t.tb_lasti, t.tb_lineno)
     return chain
+
+
+def users_call() -> Location | None:
+    """Where the user's code is that called this package."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way to the callers
+    while frame is not None:
+        code = frame.f_code
+        if not is_ours(code.co_filename):
+            return Location(code.co_filename, frame.f_lineno, function=code.co_name)
+        frame = frame.f_back
+    return None
 
 
 def cut(error: OpenCuTeError) -> OpenCuTeError:

@@ -7,7 +7,8 @@ allocation is an offset and a number of bytes::
 
     %p = "cute.smem_alloc"() {bytes = 512, offset = 1024} : () -> !cute.ptr<i8, smem, align<1024>>
 
-The kernel's attribute ``cute.smem_bytes`` is the end of its last allocation.
+A member of a struct is an allocation in that of the struct; `label` is its name for messages. The
+kernel's attribute ``cute.smem_bytes`` is the end of its last allocation.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from opencute.base.errors import VerificationError
 from opencute.dialects.cute import POINTER, PtrType
 from opencute.dialects.llvm import PTR, SHARED, LLVMPointerType
-from opencute.ir.attributes import IntAttr
+from opencute.ir.attributes import Attribute, IntAttr, StringAttr
 from opencute.ir.builder import build1
 from opencute.ir.core import Op, OpResult
 from opencute.ir.declare import SCALAR_INT, Trait, attr, op, result
@@ -41,6 +42,7 @@ class SmemAllocOp(Op):
 
     offset = attr(IntAttr)
     bytes = attr(IntAttr)
+    label = attr(StringAttr, required=False)
     out = result(POINTER)
 
     def verify(self) -> None:
@@ -74,9 +76,11 @@ class SmemBaseOp(Op):
     out = result(PTR)
 
 
-def smem_alloc(offset: int, bytes: int, align: int = 16) -> OpResult:
-    """A pointer to `bytes` of the block's shared memory from `offset` on."""
-    attrs = {"offset": IntAttr(offset, I64), "bytes": IntAttr(bytes, I64)}
+def smem_alloc(offset: int, bytes: int, align: int = 16, label: str = "") -> OpResult:
+    """A pointer to `bytes` of the block's shared memory from `offset` on, with a name."""
+    attrs: dict[str, Attribute] = {"offset": IntAttr(offset, I64), "bytes": IntAttr(bytes, I64)}
+    if label:
+        attrs["label"] = StringAttr(label)
     return build1("cute.smem_alloc", (), PtrType(I8, "smem", align), attrs)
 
 

@@ -16,6 +16,7 @@ while tracing, else a run-time value::
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import functools
 import operator
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from typing import Any
 from opencute.base.errors import LanguageError
 from opencute.frontend.control import if_
 from opencute.frontend.ranges import LoopRange, enumerated, zipped
+from opencute.frontend.state.turns import truth
 from opencute.frontend.state.watch import advance
 from opencute.frontend.unbound import Unbound
 from opencute.lang.numbers import Boolean, Numeric, as_numeric, number_in
@@ -36,6 +38,7 @@ __all__ = [
     "chain",
     "compare",
     "contains",
+    "decides",
     "equal",
     "ifexp",
     "not_",
@@ -100,11 +103,19 @@ def _logic(parts: tuple[Thunk, ...], stop: bool, state: State) -> Any:
     if isinstance(value, TensorSSA):
         rest = _logic(parts[1:], stop, state)
         return value | rest if stop else value & rest
-    if not _dynamic(value):
-        return value if bool(value) == stop else _logic(parts[1:], stop, state)
+    holds = value if _dynamic(value) else truth(value)
+    if isinstance(holds, bool):
+        return value if holds == stop else _logic(parts[1:], stop, state)
     rest = lambda: _logic(parts[1:], stop, state)  # noqa: E731 - passed on as an arm
     then, orelse = (lambda: value, rest) if stop else (rest, lambda: value)
-    return ifexp(value.to(Boolean), then, orelse, state)
+    return ifexp(holds.to(Boolean), then, orelse, state)
+
+
+def decides(x: Any) -> Any:
+    """An operand of `and` and `or` of whose result nothing but the truth counts: a number as it
+    is, of other objects whether they are true."""
+    x = number_in(x)
+    return x if isinstance(x, Numeric | TensorSSA | bool | int | float) else truth(x)
 
 
 def _flag(x: Any) -> Any:
@@ -118,12 +129,8 @@ def not_(x: Any) -> Any:
         return ~x.to(Boolean)
     if isinstance(x, TensorSSA):
         return x == 0
-    return not x
-
-
-def truth(x: Any) -> Any:
-    """A bool or a run-time Boolean: what Python's `if` makes of a value."""
-    return _flag(x) if _dynamic(x) else bool(x)
+    on = truth(x)
+    return not on if isinstance(on, bool) else ~on
 
 
 def same(a: Any, b: Any) -> Any:
@@ -143,8 +150,21 @@ def same(a: Any, b: Any) -> Any:
     return a is b
 
 
+def _compared(x: Any) -> tuple[Any, ...] | None:
+    """The fields of a record by which the `__eq__` that `dataclass` wrote compares it."""
+    written = None if isinstance(x, type) else getattr(type(x).__eq__, "__code__", None)
+    if written is None or written.co_filename != "<string>" or not dataclasses.is_dataclass(x):
+        return None
+    return tuple(getattr(x, f.name) for f in dataclasses.fields(x) if f.compare)
+
+
 def equal(a: Any, b: Any) -> Any:
-    """`a == b`; of tuples and lists with run-time numbers, one comparison for each pair."""
+    """`a == b`; of tuples, lists and records with run-time numbers, one comparison for each
+    pair."""
+    if type(a) is type(b) and not isinstance(a, Numeric):
+        fields, others = _compared(a), _compared(b)
+        if fields is not None and others is not None:
+            a, b = fields, others
     if is_sequence(a) and is_sequence(b) and _has_dynamic((a, b)):
         if len(a) != len(b) or isinstance(a, list) != isinstance(b, list):
             return False
@@ -154,7 +174,8 @@ def equal(a: Any, b: Any) -> Any:
 
 
 def _has_dynamic(x: Any) -> bool:
-    return any(map(_has_dynamic, x)) if is_sequence(x) else _dynamic(x)
+    parts = x if is_sequence(x) else _compared(x)
+    return _dynamic(x) if parts is None else any(map(_has_dynamic, parts))
 
 
 def _ordered(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
@@ -229,7 +250,7 @@ def _best(better: Callable[[Any, Any], Any], items: list[Any], marks: list[Any])
 
 
 def _any_all(name: str, iterable: Any) -> Any:
-    items = list(iterable)
+    items = [decides(x) for x in iterable]
     if not items or not any(map(_dynamic, items)):
         return getattr(builtins, name)(items)
     parts = [lambda x=x: x for x in items]
@@ -257,6 +278,8 @@ def builtin(function: Any) -> Any:
         def convert(*a: Any, **k: Any) -> Any:
             if len(a) == 1 and _dynamic(a[0]):
                 return a[0].to(function)
+            if len(a) == 1 and not k and function is builtins.bool:
+                return truth(a[0])
             return function(*a, **k)
 
         return convert
@@ -274,7 +297,7 @@ class compare:
 
     @staticmethod
     def ne(a: Any, b: Any) -> Any:
-        if is_sequence(a) and is_sequence(b):
+        if (is_sequence(a) and is_sequence(b)) or _compared(a) is not None:
             return not_(equal(a, b))
         return a != b
 

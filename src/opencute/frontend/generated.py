@@ -20,16 +20,17 @@ from opencute.frontend.expressions import (
     chain,
     compare,
     contains,
+    decides,
     equal,
     ifexp,
     not_,
     or_,
     same,
-    truth,
 )
 from opencute.frontend.leaving import caught, go_on, raised, unrolled
 from opencute.frontend.matching import match
 from opencute.frontend.state.links import given
+from opencute.frontend.state.turns import truth
 from opencute.lang.block.warps import elected
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "chain",
     "compare",
     "contains",
+    "decides",
     "elected",
     "equal",
     "for_",

@@ -27,10 +27,11 @@ _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
 def note_rewritten(code: types.CodeType) -> None:
-    """Remember a rewritten function's code and that of the functions in it."""
+    """Remember a rewritten function's code and that of the functions in it; those of a class in it
+    stay as they are."""
     REWRITTEN.add(code)
     for const in code.co_consts:
-        if isinstance(const, types.CodeType):
+        if isinstance(const, types.CodeType) and const.co_flags & inspect.CO_OPTIMIZED:
             note_rewritten(const)
 
 

@@ -90,6 +90,9 @@ class PartsSpec(Spec):
     def types(self) -> list[Type]:
         return [t for i in self.items for t in i.types()]
 
+    def static(self) -> list[Any]:
+        return [x for i in self.items for x in i.static()]
+
     def build(self, values: Iterator[Value]) -> Any:
         parts = [i.build(values) for i in self.items]
         if self.kind in (tuple, list):
@@ -187,7 +190,9 @@ def as_tensor(obj: Any) -> ExternalTensor | None:
         return obj
     if is_array(obj):
         t = from_dlpack(obj)
-        return t.mark_layout_dynamic() if t.shape else t
+        # Of several modes with neighbours in memory, as windows that overlap have, the last leads.
+        ones = [i for i, n in enumerate(t.shape) if n > 1 and t.stride[i] == 1]
+        return t.mark_layout_dynamic(ones[-1] if len(ones) > 1 else None) if t.shape else t
     return None
 
 

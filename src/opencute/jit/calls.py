@@ -270,9 +270,7 @@ def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def _trace_and_guard(request: Request) -> tuple[Runner, Guard | str]:
     """Compiled code, and what tells whether its trace still holds, or why nothing does."""
-    static = [
-        s.value for n, s in request.specs.items() if isinstance(s, StaticSpec) and n != "self"
-    ]
+    static = [x for n, s in request.specs.items() if n != "self" for x in s.static()]
     if "self" in request.arguments:
         static.append(request.arguments["self"])
     before = guard_for([request.fn], static)

@@ -71,11 +71,15 @@ _WRAPPERS = (
 # Where the objects of torch.nn.Module keep what their attributes are.
 _BEHIND = ("_parameters", "_buffers", "_modules")
 # What reads whatever it is told to, or another thing each time.
-_READERS: frozenset[Any] = frozenset({eval, exec, globals, __import__, open, input, sys._getframe})
+_READERS: frozenset[Any] = frozenset(
+    {eval, exec, globals, __import__, open, input} | {sys._getframe}  # pyright: ignore[reportPrivateUsage] - others call it too
+)
 _PLAIN_METACLASSES = (type, enum.EnumMeta, abc.ABCMeta)
 # Reading attributes by names that the code does not show.
 _BY_NAME = frozenset({"getattr", "vars", "__dict__", "hasattr", "fields", "asdict", "astuple"})
 _ANY_NAME = frozenset({"getattr", "vars", "__dict__"})
+# Asking whether there are attributes.
+_ASKING = _BY_NAME | {"AttributeError"}
 _UNUSED = frozenset({"__repr__", "__str__", "__del__", "__reduce__", "__getstate__"})
 
 
@@ -258,16 +262,22 @@ class _Collector:
 
     # ---- functions
     def partial(self, value: Any, where: str) -> None:
-        """Guard what a function with some arguments is made of; it always has the same parts."""
+        """Guard what a function with some arguments is made of: always the same function and
+        positional arguments, but keywords are those of a dict that anyone may change."""
         if isinstance(value.func, types.FunctionType):
             self.function(value.func)
         elif isinstance(value.func, type):
             self.klass(value.func, where)
         else:
             self.value(Fixed(value.func), value.func, where)
-        for part in (*value.args, *value.keywords.values()):
+        if vars(value):
+            self.spaces.append((value, where))
+        for part in value.args:
             if not isinstance(part, int | float | str | None):
                 self.value(Fixed(part), part, where)
+        self.checks.append(SizeCheck(value.keywords, f"the keywords of {where}"))
+        for name, part in value.keywords.items():
+            self.value(Item(value.keywords, name), part, f"{name} of {where}")
 
     def decorated(self, fn: JitFunction | KernelFunction) -> None:
         """Guard a decorated function: its name and its body."""
@@ -283,7 +293,7 @@ class _Collector:
         for holder in ("__defaults__", "__kwdefaults__"):
             where = f"the defaults of {fn.__name__}"
             self.value(Part(fn, holder), getattr(fn, holder), where)
-        if fn.__globals__ is vars(functools) and hasattr(fn, "registry"):
+        if fn.__globals__ is functools.__dict__ and hasattr(fn, "registry"):
             self.dispatched(fn)
         if vars(fn):
             self.spaces.append((fn, fn.__name__))
@@ -381,6 +391,10 @@ class _Collector:
                 self._member(holder, name, where)
         for value, where in self.objects:  # a new attribute may hide one of the class
             self._new_attributes(value, where)
+        if self.names & _ASKING:  # getattr(x, "name", None) finds what was not there
+            spaces = [(vars(value), where) for value, where in self.objects]
+            spaces += [(_namespace(cls), where) for cls, where in self.classes]
+            self.checks += [SizeCheck(x, f"the attributes of {where}") for x, where in spaces]
 
     def _submodule(self, holder: Any, name: str, where: str) -> None:
         module = vars(holder)[name]

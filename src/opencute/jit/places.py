@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import math
 import types
 from typing import Any, Protocol
 
@@ -159,13 +160,15 @@ def vars_of(value: Any) -> bool:
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Equality that tells 1 from True and 1.0, also inside of containers."""
+    """Equality that tells 1 from True and 1.0, and 0.0 from -0.0, also inside of containers."""
     if type(a) is not type(b) and not (isinstance(a, tuple) and isinstance(b, tuple)):
         return False
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(map(equal, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(equal(v, b[k]) for k, v in a.items())
+    if isinstance(a, float) and a == b:
+        return math.copysign(1.0, a) == math.copysign(1.0, b)
     return a is b or bool(a == b)
 
 

@@ -10,9 +10,9 @@ from opencute.base.errors import ArgumentError
 from opencute.jit.recording import once_only
 
 __all__ = [
-    "apart", "as_rows", "contiguous", "empty", "empty_like", "fill", "floating", "forwards",
-    "host_values", "item_bits", "multiprocessors", "permuted", "row_major", "same_shape",
-    "share_memory",    "strides", "vector_elements", "viewed", "zeros",
+    "apart", "as_rows", "check_rows", "contiguous", "empty", "empty_like", "fill", "floating",
+    "forwards", "host_values", "item_bits", "multiprocessors", "permuted", "row_major",
+    "same_shape", "share_memory", "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -237,12 +237,8 @@ def as_rows(name: str, array: Any, *, written: bool = False) -> Any:
         for extent in array.shape[:-1]:
             count *= int(extent)
         matrix = viewed(name, array, (count, int(array.shape[-1])), written=written)
-    steps = strides(matrix)
-    if matrix.shape[1] > 1 and steps[1] != 1:
-        raise ArgumentError(
-            f"the last axis of {name} is not contiguous", code="OC2501", expected="stride 1",
-            found=f"stride {steps[1]}", hint="pass a contiguous copy",
-        )  # fmt: skip
+    if matrix.shape[1] != 0:
+        _contiguous(name, matrix)
     return matrix
 
 
@@ -279,6 +275,30 @@ def vector_elements(n: int, bits: int, *arrays: Any) -> int:
     while vec > 1 and (n % vec or any(_address(a) % (vec * bits // 8) for a in arrays)):
         vec //= 2
     return vec
+
+
+def _contiguous(name: str, array: Any) -> None:
+    if not row_major(array):
+        raise ArgumentError(
+            f"the last axis of {name} is not contiguous", code="OC2501", expected="stride 1",
+            found=f"stride {strides(array)[-1]}", hint="pass a contiguous copy",
+        )  # fmt: skip
+
+
+def check_rows(name: str, array: Any) -> None:
+    """Check that rows can be moved by 16 bytes at a time.
+
+    Raises:
+        ArgumentError: they are not contiguous, or do not start where they should.
+    """
+    _contiguous(name, array)
+    bits = item_bits(array)
+    if vector_elements(int(array.shape[-1]), bits, array) * bits != 128:
+        raise ArgumentError(
+            f"rows of {name} do not start at multiples of 16 bytes", code="OC2524",
+            expected=f"an aligned address, and strides that are multiples of {128 // bits}",
+            hint="pass a contiguous copy",
+        )  # fmt: skip
 
 
 def _address(array: Any) -> int:

@@ -33,7 +33,7 @@ __all__ = ["checked", "separate", "typed_fields"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MOST = 1 << 31
-_FAILURES = (AttributeError, TypeError, ValueError, RuntimeError)
+_FAILURES = (AttributeError, TypeError, ValueError, RuntimeError, OverflowError)
 
 
 def checked(

@@ -10,6 +10,7 @@ ran out of time or never answered, and the exit status::
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,20 @@ def _problems(outcome: Outcome) -> list[str]:
     return list(outcome.result.get("problems", []))
 
 
+def _next_step(path: Path, outcome: Outcome) -> list[str]:
+    """What to do about wrong numbers, or about a kernel that ended the process or never ended."""
+    result = outcome.result
+    if result is not None and not (
+        result.get("launches") and any(o.get("wrong_elements") for o in result.get("outputs", ()))
+    ):
+        return []
+    command = f"opencute check {shlex.quote(str(path))}"
+    return [
+        f"to find out why, run `{command}`: it looks for races, missing waits, fences and "
+        "barriers, accesses outside of arrays and deadlocks, in the simulator"
+    ]
+
+
 def verify(
     path: Path, *, rtol: float = 1e-3, atol: float = 1e-3, timeout: float = 60.0, seeds: int = 3,
     equal_nan: bool = False,
@@ -64,16 +79,16 @@ def verify(
         f"an element is right when {FORMULA} with rtol={rtol:g}, atol={atol:g}; the relative "
         f"difference divides by {RELATIVE_DIVISOR}; {policy}"
     )
-    notes = [f"note: {n}" for n in result.get("notes", [])]
+    notes = [*([] if correct else _next_step(path, outcome)), *result.get("notes", [])]
     report: dict[str, Any] = {
         "correct": correct,
         **{k: result.get(k) for k in ("max_abs_diff", "max_rel_diff")},
         **{k: v for k, v in result.items() if k.endswith("_text")},
-        "details": _details([first, *notes, rules], outcome),
+        "details": _details([first, *(f"note: {n}" for n in notes), rules], outcome),
         "file": str(path),
         "target": result.get("target"),
         "problems": problems,
-        "notes": result.get("notes", []),
+        "notes": notes,
         "outputs": result.get("outputs", []),
         "seeds": ran,
         "rtol": rtol,
@@ -105,12 +120,13 @@ def benchmark(
     first = "failed: " + "; ".join(problems) if problems else "timed"
     notes = [f"note: {n}" for n in result.get("notes", [])]
     report: dict[str, Any] = {
+        # First, for they may say that the numbers mean something else.
+        "notes": result.get("notes", []),
         **_TIMES,
         **result,
         "details": _details([first, *notes], outcome),
         "file": str(path),
         "problems": problems,
-        "notes": result.get("notes", []),
         "child_output": outcome.output,
         "elapsed_s": round(outcome.elapsed, 3),
     }
@@ -131,7 +147,8 @@ def mock_benchmark(path: Path, *, warmup: int, iters: int) -> dict[str, Any]:
     canned = {"kernel_time_ms": 0.1, "reference_time_ms": 0.1, "speedup": 1.0, "min_ms": 0.1,
               "median_ms": 0.1, "p10_ms": 0.1, "p90_ms": 0.1, "host_time_ms": 0.01}  # fmt: skip
     return {
-        **_TIMES, **canned, "warmup_iters": warmup, "benchmark_iters": iters,
+        "notes": ["canned result: nothing was run"], **_TIMES, **canned, "warmup_iters": warmup,
+        "benchmark_iters": iters,
         "wrong_framework": False, "clock": "none", "details": "canned result: nothing was run",
-        "file": str(path), "problems": [], "notes": [], "mock": True,
+        "file": str(path), "problems": [], "mock": True,
     }  # fmt: skip

@@ -178,17 +178,17 @@ def binary(name: str, a: Any, b: Any) -> Any:
     cls = promoted(a, b, true_division=name == "truediv")
     if cls is None:
         return NotImplemented
-    if name in ("shl", "shr"):
-        cls = type(a) if isinstance(a, lang.Numeric) else cls
-        b = shift_amount(b, cls.dtype)
-    dtype: DType = cls.dtype
-    if dtype.is_bool and name not in ("and", "or", "xor"):
-        cls = lang.Int32
-        dtype = cls.dtype
-    if dtype.is_float and name in ("and", "or", "xor", "shl", "shr"):
+    if cls.dtype.is_float and name in ("and", "or", "xor", "shl", "shr"):
         raise TypeMismatchError(
             f"operator {name!r} needs integers", code="OC1207", found=f"{cls.__name__} operands"
         )
+    if name in ("shl", "shr") and isinstance(a, lang.Numeric):
+        cls = type(a)
+    if cls.dtype.is_bool and name not in ("and", "or", "xor"):
+        cls = lang.Int32
+    dtype: DType = cls.dtype
+    if name in ("shl", "shr"):
+        b = shift_amount(b, dtype)
     x, y = _operand(a, cls), _operand(b, cls)
     if not x.is_dynamic and not y.is_dynamic:
         return _make(cls, _eager(name, x.value, y.value, dtype))

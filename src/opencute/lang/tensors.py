@@ -26,6 +26,7 @@ from opencute.dialects.smem import BASE_ALIGN, SmemAllocOp
 from opencute.ir.attributes import IntAttr
 from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Value
+from opencute.lang.block.smem import is_member, widened
 from opencute.lang.numbers import (
     Int32,
     Int64,
@@ -569,7 +570,22 @@ def make_tensor(iterator: Any, layout: Any = None, *, loc: Any = None, ip: Any =
         raise TypeMismatchError(
             "make_tensor takes a pointer", code="OC1233", found=type(iterator).__name__
         )
+    if isinstance(iterator, Pointer) and is_member(iterator.value):
+        iterator = _with_room(iterator, layout)
     return TracedTensor(iterator, layout)
+
+
+def _with_room(pointer: Pointer, layout: Layout | ComposedLayout) -> Pointer:
+    """A pointer that may be used by a layout, also where that is larger than a struct's member."""
+    outer = layout.outer if isinstance(layout, ComposedLayout) else layout
+    size = None
+    if isinstance(outer, Layout) and is_static(outer):
+        extent = cosize(outer)
+        if isinstance(layout, ComposedLayout):
+            extent = extent + layout.offset if isinstance(layout.offset, int) else None
+        size = -(-extent * element_bits(pointer.dtype) // 8) if isinstance(extent, int) else None
+    value = widened(pointer.value, size)
+    return pointer if value is pointer.value else Pointer(value, pointer.dtype)
 
 
 def make_identity_tensor(shape: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:

@@ -90,6 +90,7 @@ class Access:
         widest: bytes of the widest single access.
         natural: whether an element's own size is promised too, as C does.
         swizzle: (bits, base, shift) of the address that is accessed instead, or ().
+        unit: whether no threads access memory, but a unit that copies all of a lane's runs.
     """
 
     def __init__(
@@ -103,8 +104,9 @@ class Access:
         widest: int = 16,
         natural: bool = True,
         swizzle: tuple[int, ...] = (),
+        unit: bool = False,
     ) -> None:
-        self.op = op
+        self.op, self.unit = op, unit
         self.dtype, self.packed = _storage(element, op)
         self.size = self.dtype.itemsize
         self.vector = vector

@@ -12,13 +12,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from opencute.base.errors import MisalignedError, OutOfBoundsError
+from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
+from opencute.sim.tiles import int_attr
 from opencute.sim.values import Array
 
 __all__ = [
-    "byte_name", "coordinate", "located", "misaligned", "not_shared", "out_of_bounds", "read_only",
+    "allocations", "byte_name", "coordinate", "located", "misaligned", "not_shared",
+    "out_of_bounds", "read_only", "smem_name",
 ]  # fmt: skip
 
 
@@ -53,14 +56,53 @@ def out_of_bounds(
         f"element {index}" if access.run == 1 else f"elements {index} to {index + access.run - 1}"
     )
     at = coordinate(buffer, offset if not 0 <= index < items else items * size)
+    other = ""
+    if buffer.space == "smem":
+        other = _neighbour(access.op, buffer, offset if offset < 0 else max(offset, buffer.size))
     raise OutOfBoundsError(
         f"{verb} outside of {buffer.name!r}: {'' if at is None else f'{at}, '}{what} of {items} "
-        f"({access.dtype}, byte offset {offset} of {buffer.size}), {name}{_others(count)}",
+        f"({access.dtype}, byte offset {offset} of {buffer.size}{other}), {name}{_others(count)}",
         code="OC3101",
         loc=access.op.loc,
         expected=f"0 <= element < {items}" if at is None else buffer.tensor.bounds(),
         found=index if at is None else buffer.tensor.past(at),
     )
+
+
+def allocations(op: Op) -> list[tuple[int, int, str]]:
+    """Beginning, size and name of what the kernel of an operation allocates in shared memory."""
+    out: list[tuple[int, int, str]] = []
+    parent = op.parent
+    while parent is not None and parent.parent is not None and parent.parent.parent is not None:
+        op = parent.parent.parent
+        parent = op.parent
+        if op.name == "gpu.func":
+            break
+    for inner in op.walk():
+        if inner.name == "cute.smem_alloc":
+            out.append((int_attr(inner, "offset"), int_attr(inner, "bytes"), smem_name(inner)))
+    return out
+
+
+def smem_name(op: Op) -> str:
+    """What messages call an allocation of shared memory."""
+    label = op.attributes.get("label")
+    what = label.value if isinstance(label, StringAttr) else "shared memory"
+    return f"{what} from {op.loc}" if op.loc else f"{what} at {int_attr(op, 'offset')}"
+
+
+def _neighbour(op: Op, buffer: Any, offset: int) -> str:
+    """The allocation that a byte outside of another one is in, as the end of a sentence: the
+    smallest one, which is not what the other one is a part of."""
+    place, end = buffer.start + offset, buffer.start + buffer.size
+    found = [
+        (size, name, place - start) for start, size, name in allocations(op)
+        if start <= place < start + size and not (start <= buffer.start and end <= start + size)
+    ]  # fmt: skip
+    if not found:
+        return ""
+    _, name, byte = min(found)
+    return f", which is byte {byte} of {name!r}"
 
 
 def coordinate(buffer: Any, offset: int) -> tuple[int, ...] | None:

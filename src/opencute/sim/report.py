@@ -5,17 +5,20 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from opencute.base.errors import SimulationError
+from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
 from opencute.ir.core import Op
 
-__all__ = ["LineReport", "RunReport", "collecting", "note"]
+__all__ = ["LineReport", "RunReport", "collecting", "doubt", "doubts", "note"]
 
 _found: list[list[SimulationError]] = []
+_doubts: list[str] = []
 
 
 @contextlib.contextmanager
@@ -36,6 +39,22 @@ def note(error: Exception) -> None:
             each.append(error)
 
 
+def doubt(error: SimulationError) -> None:
+    """What no manual promises, and yet works, published kernels do too: a warning, or, where
+    OPENCUTE_SIM_STRICT asks for that, the error."""
+    if KNOBS.sim_strict:
+        raise error
+    _doubts.append(error.code)
+    warnings.warn(
+        f"[{error.code}] {error.message} ({error.loc}): {error.hint}", RuntimeWarning, stacklevel=3
+    )
+
+
+def doubts() -> list[str]:
+    """The codes of the warnings that checks have given in this process."""
+    return _doubts[:]
+
+
 @dataclass
 class LineReport:
     """What one kind of access of one source line asked of memory.
@@ -44,8 +63,8 @@ class LineReport:
         loc: the line.
         verb: read, write or update.
         space: gmem or smem.
-        width: bytes that an instruction moves for each thread.
-        instructions: instructions of warps.
+        width: bytes that an instruction moves for each thread; of a unit's copy, all of it.
+        instructions: instructions of warps, or copies of units.
         bytes: bytes moved.
         sectors: 32-byte sectors of global memory.
         passes: passes over the banks of shared memory.

@@ -21,6 +21,8 @@ from opencute.sim.values import Array
 
 __all__ = ["Transactions", "Watcher"]
 
+_BANKS = 128  # bytes that the banks of shared memory give at once
+
 
 class Watcher(Protocol):
     """What is told about each access."""
@@ -80,6 +82,8 @@ class Transactions:
     Of global memory: the 32-byte sectors and 128-byte lines that an instruction touches. Of shared
     memory: the *passes* that its 32 banks of 4 bytes need, and how few would do without conflicts.
     An instruction of 8 bytes a thread goes in two halves of the warp, one of 16 in four quarters.
+    What units copy (TMA, bulk copies) is counted by whole copies: the sectors and lines that one
+    touches, and a pass for each 128 bytes of shared memory, as these choose the order of banks.
     """
 
     def __init__(self, report: Any) -> None:
@@ -90,6 +94,9 @@ class Transactions:
     ) -> None:
         """Count one access."""
         if verb == "begin" or lanes.run.host:
+            return
+        if access.unit:
+            self._copy(lanes, access, verb, buffer, offsets, mask)
             return
         joined = _joined(access, offsets) if mask is None else None
         if joined is None:
@@ -119,6 +126,33 @@ class Transactions:
                 self._banks(line, verb, instruction, lane, place % buffer.arena.stride, wide)
             else:
                 self._sectors(line, verb, buffer.space, instruction, buffer.counted + place)
+
+    def _copy(
+        self, lanes: Lanes, access: Any, verb: str, buffer: Any, offsets: Array, mask: Any
+    ) -> None:
+        who, _, where = _spread(lanes, offsets, mask)
+        if who.size == 0:
+            return
+        width, runs = access.width, offsets.shape[2] if offsets.ndim == 3 else 1
+        line = self.report.line(access.op, verb, buffer.space, runs * width)
+        copies, counts = np.unique(who, return_counts=True)
+        line.instructions += copies.size
+        line.bytes += where.size * width
+        if buffer.space == "smem":
+            passes = int((-(-counts * width // _BANKS)).sum())
+            self.report.passes[verb] += passes
+            line.passes += passes
+            return
+        found: list[int] = []
+        first = buffer.counted + where
+        for size, counter in ((32, self.report.sectors), (128, self.report.lines)):
+            begin, end = first // size, (first + width - 1) // size
+            steps = np.arange(int((end - begin).max()) + 1)
+            there = begin[:, None] + steps
+            keys = np.stack([np.broadcast_to(who[:, None], there.shape), there])
+            found.append(np.unique(keys[:, there <= end[:, None]], axis=1).shape[1])
+            counter[verb, buffer.space] += found[-1]
+        line.sectors += found[0]
 
     def _sectors(
         self, line: Any, verb: str, space: str, instruction: Array, address: Array

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from opencute.base.errors import SimulationError
 from opencute.base.knobs import KNOBS
-from opencute.sim.report import LineReport, RunReport, collecting
+from opencute.sim.report import LineReport, RunReport, collecting, doubts
 from opencute.tools.run import run_file
 
 __all__ = ["check", "profile", "table"]
@@ -27,7 +27,7 @@ def _target() -> str:
     return KNOBS.target if KNOBS.target.startswith("sim") else "sim"
 
 
-def check(path: Path, arguments: list[str], *, seeds: int, show: bool) -> int:
+def check(path: Path, arguments: list[str], *, seeds: int, show: bool, strict: bool = False) -> int:
     """Run a script with all checks, in several orders of its threads.
 
     Of a kernel file that launches nothing by itself ``kernel_fn(*get_inputs())`` is called.
@@ -37,6 +37,7 @@ def check(path: Path, arguments: list[str], *, seeds: int, show: bool) -> int:
         arguments: what it finds in `sys.argv[1:]`.
         seeds: how many orders; the first one is the usual one.
         show: whether to print what the kernels asked of memory.
+        strict: whether what the checks only warn of are errors.
 
     Returns:
         The exit status of the first run that fails (1 if checks found something and the script
@@ -44,8 +45,11 @@ def check(path: Path, arguments: list[str], *, seeds: int, show: bool) -> int:
     """
     from opencute.jit.runners import simulated
 
+    before = len(doubts())
     for seed in range(seeds):
         knobs = {"target": _target(), "sim_check": True, "sim_profile": show and seed == 0}
+        if strict:
+            knobs["sim_strict"] = True
         with KNOBS.override(**knobs, sim_seed=seed), collecting() as found:
             status = run_file(path, arguments, call_kernel_fn=True)
         if found and (not status or len(found) > 1):
@@ -60,7 +64,9 @@ def check(path: Path, arguments: list[str], *, seeds: int, show: bool) -> int:
             if not report.launches:
                 print("opencute: no kernel was launched", file=sys.stderr)
                 return 1
-    print(f"opencute: nothing found in {seeds} orders of the threads", file=sys.stderr)
+    warned = sorted({*doubts()[before:]})
+    but = f", but for warnings ({', '.join(warned)}; errors with --strict)" if warned else ""
+    print(f"opencute: nothing found in {seeds} orders of the threads{but}", file=sys.stderr)
     return 0
 
 

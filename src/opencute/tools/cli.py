@@ -165,9 +165,10 @@ _FORWARDED = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 @main.command(context_settings=_FORWARDED)
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Orders.")
 @click.option("--counters", is_flag=True, help="Show what each line asks of memory.")
+@click.option("--strict", is_flag=True, help="Let warnings of the checks be errors.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def check(seeds: int, counters: bool, file: Path, args: tuple[str, ...]) -> None:
+def check(seeds: int, counters: bool, strict: bool, file: Path, args: tuple[str, ...]) -> None:
     """Run FILE in the simulator and look for races, early reads and barriers that not all reach.
 
     FILE is a script, a notebook, or a kernel file, whose kernel_fn(*get_inputs()) is called; what
@@ -178,7 +179,8 @@ def check(seeds: int, counters: bool, file: Path, args: tuple[str, ...]) -> None
     from opencute.tools import check as tool
 
     _must_exist(file)
-    raise SystemExit(tool.check(file, _its_own(args), seeds=seeds, show=counters))
+    found = tool.check(file, _its_own(args), seeds=seeds, show=counters, strict=strict)
+    raise SystemExit(found)
 
 
 @main.command(context_settings=_FORWARDED)

@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 import opencute as cutlass
+from codegen.compiling import assemble
+from codegen.hopper.test_rolled import pipeline
 from opencute import cute
 from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
 from opencute.base.log import PerformanceWarning
 from opencute.codegen.debug.advisories import advisories
-from opencute.codegen.debug.explain import parse_lined
+from opencute.codegen.debug.explain import explain, lined_instructions, parse_lined
 from opencute.codegen.ptxas import parse_report
 from opencute.codegen.toolchain import find_disassembler
 from opencute.cute.runtime import from_dlpack
@@ -134,3 +136,25 @@ def test_instructions_that_never_happen_are_left_out() -> None:
         /*0030*/              @!P0 LDS R1, [R2] ;
 """
     assert [i.opcode for i in parse_lined(text)] == ["LDGSTS.E.BYPASS.128", "LDS"]
+
+
+def test_instructions_that_only_end_a_group_are_no_products() -> None:
+    code = parse_lined(
+        "\t.section .text.k,...\n.text.k:\n"
+        "  /*0260*/  HGMMA.64x8x16.F16 RZ, gdesc[URZ], RZ, !UPT, gsb0 ;\n"
+        "  /*0270*/  @P0 HGMMA.64x128x16.F32 R24, gdesc[UR8], RZ, !UPT ;\n"
+        "  /*0280*/  HGMMA.64x128x16.F32 R24, gdesc[UR8], R24, gsb0 ;\n"
+        "  /*0290*/  HMMA.16816.F32 R4, R8, R12, RZ ;\n"
+        "  /*02a0*/  FADD R1, R2, RZ ;\n"
+    )
+    assert [i.is_product for i in code] == [False, True, True, True, False]
+
+
+def test_products_that_ptxas_adds_are_not_counted() -> None:
+    find_disassembler()
+    code = assemble(pipeline(True))
+    facts = explain(code.cubin, code.report)[0]
+    assert facts.products.total() % 4 == 1  # as test_rolled says
+    assert all(".64x64x16." in opcode for opcode, _ in facts.products)
+    everything = lined_instructions(code.cubin)
+    assert any(i.opcode.startswith("HGMMA") and not i.is_product for i in everything)

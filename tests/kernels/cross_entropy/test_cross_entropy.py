@@ -83,6 +83,10 @@ def test_in_place_views_and_empty(checked, random, close) -> None:
     for shape in ((0, 8), (0, 0)):
         loss, lse = cross_entropy(np.ones(shape, np.float32), np.ones(shape[0], np.int64))
         assert loss.shape == lse.shape == (0,)
+    for _ in range(2):  # memory that was used before
+        loss, lse = cross_entropy(np.ones((3, 0), np.float32), np.array([0, -100, 5]))
+        assert np.isnan(loss[[0, 2]]).all() and loss[1] == 0.0 and np.isneginf(lse).all()
+        np.full(3, 7.0, np.float32)
 
 
 @t0
@@ -93,6 +97,8 @@ def test_in_place_views_and_empty(checked, random, close) -> None:
         (lambda x, t: cross_entropy(x[0], t), "OC2506"),
         (lambda x, t: cross_entropy(x, t.astype(np.float32)), "OC2507"),
         (lambda x, t: cross_entropy(x.astype(np.int32), t), "OC2507"),
+        (lambda x, t: cross_entropy(x, t, ignore_index=2**31), "OC2544"),
+        (lambda x, t: cross_entropy(x, t, ignore_index=-1.0), "OC2531"),
         (lambda x, t: cross_entropy_backward(x[0, :3], x, t, x[0, :4]), "OC2502"),
         (lambda x, t: cross_entropy_backward(x[0, :4], x, t, x[0, :4], out=x[:2].copy()), "OC2502"),
     ],

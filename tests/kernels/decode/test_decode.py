@@ -91,6 +91,8 @@ def test_all_keys_with_the_usual_choice(checked: None) -> None:
     np.testing.assert_allclose(into.astype(np.float64), want, rtol=2e-3, atol=1e-3)
     nothing, none = decode_attention(q, k[:, :0], v[:, :0], return_lse=True)
     assert not nothing.any() and (none == -np.inf).all() and logs.shape == none.shape
+    counts, table = np.zeros(0, np.int32), np.zeros((0, 3), np.int32)  # no sequences
+    assert decode_attention(q[:0], k[:, :32], v[:, :32], counts, block_table=table).shape[0] == 0
 
 
 @pytest.mark.t0
@@ -125,6 +127,7 @@ def test_wrong_arguments() -> None:
         ),
         (lambda: decode_attention(q, *flat, out=q[:1]), "OC2523"),
         (lambda: decode_attention(q, odd, odd), "OC2524"),
+        (lambda: decode_attention(q, np.zeros((2, 64, 2, 128), HALF)[..., ::2], flat[1]), "OC2501"),
         (lambda: decode_attention(q, *flat, config=DecodeConfig(3, 4, 16, 3, 1)), "OC2560"),
         (lambda: decode_attention(q, *flat, config=DecodeConfig(1, 4, 128, 9, 1)), "OC2521"),
         (

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -28,6 +29,7 @@ t1, t2 = pytest.mark.t1, pytest.mark.t2
 HALF = cutlass.Float16
 ROW = HopperConfig((128, 16), transposed=True)
 PAIR = HopperConfig((128, 16), split=2, most=1, depth=2)
+PUSH = replace(PAIR, push=True)
 LINE = HopperConfig((128, 16), stream=True, most=2, depth=2)
 TAG = 7
 
@@ -48,8 +50,12 @@ CASES: list[tuple[Any, HopperConfig, tuple[int, int, int]]] = [
     (np.float16, PAIR, (136, 16, 136)),  # two tiles, one after the other
     (np.float16, replace(PAIR, split=8), (72, 16, 72)),  # more blocks than steps
     (np.float16, PAIR, (9, 37, 71)),  # nothing that TMA reads or writes
+    (np.float16, PUSH, (136, 16, 136)),
+    (np.float16, replace(ROW, split=3, tile=(128, 32), push=True), (1, 72, 136)),
+    (np.float16, HopperConfig((64, 32), split=4, beside=True, most=1, push=True), (72, 40, 264)),
     (np.float16, HopperConfig((64, 32), split=2, beside=True, most=1), (72, 40, 72)),
     (np.float16, HopperConfig((192, 32), beside=True), (200, 40, 72)),
+    (np.float16, HopperConfig((256, 176), (2, 1)), (264, 184, 72)),
     (np.float16, HopperConfig((64, 16), (2, 1), True, once=2, promote=256), (200, 16, 200)),
     (np.float16, LINE, (264, 16, 72)),
     (np.float16, replace(LINE, cluster=(2, 1)), (520, 16, 136)),
@@ -87,8 +93,20 @@ def test_everything_that_is_added(config: HopperConfig) -> None:
 
 
 @t1
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_wide_parts_wait_for_each_other(dtype: Any) -> None:
+    """In the place of what is added, and in a buffer of their own."""
+    a, b, r = numbers((72, 72)), numbers((72, 184)), numbers((72, 184), dtype, 1)
+    pieces = visitors.chain(visitors.add(r))
+    with KNOBS.override(target="sim", sim_check=True):
+        got = gemm(a, b, epilogue=pieces, config=HopperConfig((256, 176), most=1))
+    same(got, a.astype(np.float32) @ b.astype(np.float32) + r.astype(np.float32))
+
+
+@t1
 def test_what_cannot_be_shared() -> None:
-    for wrong in ({"pingpong": True, "tile": (64, 32)}, {"stream": True}, {"cluster": (2, 1)}):
+    for wrong in ({"pingpong": True, "tile": (64, 32)}, {"stream": True}, {"cluster": (2, 1)},
+                  {"push": True, "split": 1}):  # fmt: skip
         with pytest.raises(ArgumentError, match="OC2538"):
             replace(PAIR, **wrong).check()
 
@@ -156,6 +174,10 @@ FAULTS: dict[str, tuple[HopperConfig, str, str, str]] = {
         PAIR, "            sums.read.arrive(sums.group, sums.other(lane))\n", "            pass\n",
         "OC3501",
     ),
+    "wait for a slot that is pushed to": (
+        PUSH, "    sums.read.wait(sums.group, (sums.turn & 1) ^ 1)\n", "", "OC3402",
+    ),
+    "too few bytes": (PUSH, "each = 4 * 128", "each = 2 * 128", "OC3402"),
     "telling who may be gone": (PAIR, "    if sums.work.goes_on():", "    if True:", "OC3407"),
 }  # fmt: skip
 
@@ -212,6 +234,8 @@ def test_no_spills(config: HopperConfig, chain: bool) -> None:
      HopperConfig((128, 128), stream=True), HopperConfig((128, 256), (2, 1), stream=True),
      HopperConfig((256, 128), transposed=True, split=8),
      HopperConfig((64, 64), transposed=True, split=2, beside=True),
+     HopperConfig((128, 64), transposed=True, split=4, push=True),
+     HopperConfig((256, 176), (2, 1)),
      HopperConfig((192, 192), (2, 1), beside=True, promote=256),
      HopperConfig((64, 32), (2, 1), True, transposed=True, once=1)],
     ids=str,

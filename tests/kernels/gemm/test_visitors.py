@@ -239,3 +239,48 @@ def test_objects_that_are_called_are_read_anew(how: str, of: Any) -> None:
     for by in (2.0, 3.0):
         times.by = by
         assert gemm(a, b, **{how: fn})[0, 0] == by
+
+
+def test_operands_that_run_backwards_and_matrices_that_lie_otherwise() -> None:
+    a, b = numbers((64, 64)), numbers((64, 64))
+    rows, more = np.arange(64, dtype=np.float32)[::-1], numbers((64, 64), seed=2)[::-1]
+    d = gemm(a, b, epilogue=visitors.chain(visitors.add_rows(rows), visitors.add(more)))
+    same(d, reference.gemm(a, b) + rows[:, None] + more)
+    for into in (np.zeros((64, 64), np.float16).T, np.zeros((64, 64), np.float16)[::-1]):
+        with pytest.raises(ArgumentError, match="keep, which is written, lies in another order"):
+            gemm(a, b, epilogue=visitors.chain(visitors.keep(into)))
+
+
+def test_operands_that_share_memory() -> None:
+    """What is written is neither read nor written elsewhere, but for elements in their place."""
+    a, b, c = numbers((64, 64)), numbers((64, 64)), numbers((64, 64), seed=2)
+    out, keep, add = np.zeros((64, 64), np.float16), visitors.keep, visitors.add
+    for epilogue, names in (
+        (visitors.chain(keep(a)), "keep shares memory with a,"),
+        (visitors.chain(keep(out)), "out shares memory with keep,"),
+        (visitors.chain(keep(c), keep(c)), r"keep \(piece 0\) shares memory with keep \(piece 1\)"),
+        (visitors.chain(keep(c), add(c.T)), "keep shares memory with add,"),
+        (visitors.chain(visitors.add_rows(out[0])), "out shares memory with add_rows,"),
+    ):
+        with pytest.raises(ArgumentError, match=names) as e:
+            gemm(a, b, out=out, epilogue=epilogue)
+        assert e.value.code == "OC2542"
+    before = c.copy()
+    gemm(a, b, out=out, epilogue=visitors.chain(add(c), keep(c)))
+    same(c, reference.gemm(a, b) + before)
+    same(out, c)
+
+
+def test_keywords_of_a_partial_function_are_read_anew() -> None:
+    a, b = numbers((64, 64)), numbers((64, 64))
+    times = functools.partial(lambda x, by: x * by, by=2.0)
+    for by in (2.0, 3.0):
+        times.keywords["by"] = by
+        same(gemm(a, b, epilogue=times), reference.gemm(a, b) * by)
+
+
+def test_nan_is_no_largest_magnitude() -> None:
+    a, b = numbers((64, 64)), numbers((64, 64))
+    a[3, 5], most = np.nan, np.zeros(1, np.float32)
+    gemm(a, b, epilogue=visitors.chain(visitors.peak(most)))
+    assert most[0] == np.nanmax(np.abs(a.astype(np.float32) @ b.astype(np.float32)))

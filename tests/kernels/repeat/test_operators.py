@@ -22,6 +22,7 @@ from opencute.base.knobs import KNOBS
 from opencute.integrations.driver_stub import StubDriver
 from opencute.jit.recording import fresh, once_only
 from opencute.kernels.arrays import empty, fill, zeros
+from opencute.kernels.checked import separate
 from opencute.kernels.repeat.operators import forget_calls, repeated, why_not
 from opencute.runtime import driver
 
@@ -194,6 +195,28 @@ def test_overlapping_tensors(stub: StubDriver) -> None:
         x, y = make()
         operator(x, y[0], out=zeroed(4))
     assert not entered
+
+
+def test_results_that_come_to_share_memory(stub: StubDriver) -> None:
+    """What an operator refuses, it refuses also where calls of the kind have been recorded."""
+    refusing = repeated(separate(inplace="x")(plain))
+    both = zeroed(9, 8)
+
+    def refused(x: Any, y: Any, out: Any) -> None:
+        with pytest.raises(ArgumentError, match="out shares memory"):
+            refusing(x, y, out=out)
+
+    for _ in range(3):
+        refusing(rows(), rows(), out=zeroed(8, 8))
+        refused(both[:8], rows(), both[1:])
+        refused(rows(), both[1:], both[:8])
+    count = len(entered)
+    refusing(both[:8], rows(), out=zeroed(8, 8))
+    assert len(entered) == count, why_not(refusing)
+    for _ in range(3):
+        refusing(both[:8], rows(), out=both[:8])  # in its place
+        refused(both[:8], rows(), both[1:])
+    assert len(entered) == count + 1  # recorded at once: the kind is known
 
 
 def test_what_changes_is_seen(stub: StubDriver, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,7 +202,7 @@ def test_the_simulator_finds_a_write_beyond_the_struct():
     @cute.kernel
     def kernel(past: cutlass.Int32):
         storage = utils.SmemAllocator().allocate(Pair)
-        (storage.re.ptr + past).store(1.0)
+        (cute.recast_ptr(storage.ptr, dtype=cutlass.Float32) + past).store(1.0)
 
     @cute.jit
     def host(past: cutlass.Int32):

@@ -238,7 +238,7 @@ def test_a_barrier_in_global_memory() -> None:
 
 # ---------------------------------------------------------------------- machine code
 def compiled(host: Any, *args: Any, target: str) -> Any:
-    return cute.compile(host, *args, options=f"--gpu-arch {target} --keep-ptx --keep-cubin")
+    return cute.compile(host, *args, options=f"--gpu-arch {target}")
 
 
 @pytest.mark.t1

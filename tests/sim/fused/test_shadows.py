@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from typing import Any
 
@@ -15,7 +16,9 @@ from opencute.dialects import arith
 from opencute.ir.types import F32
 from opencute.sim import Buffer, Simulator
 from opencute.sim.fused import shadows
-from opencute.sim.sync import access_check, checker
+from opencute.sim.sync import checker
+from opencute.sim.sync.checks import native as loops
+from opencute.sim.sync.shadow import Shadow
 from sim.building import kernel_module, ptr
 from sim.sync.blocks import add, bid, const, load, mul, shared, store, sync, tid
 
@@ -45,7 +48,7 @@ def body(good: bool) -> Any:
 
 def run(monkeypatch: pytest.MonkeyPatch, native: bool, good: bool = True) -> list[Any]:
     """The words of all shadows after a run, and the numbers."""
-    monkeypatch.setattr(access_check, "FEWEST", 0 if native else 1 << 60)
+    monkeypatch.setattr(loops, "FEWEST", 0 if native else 1 << 60)
     monkeypatch.setattr(shadows.LOOPS, "patience", 0)
     found: list[checker.Checker] = []
     finish = checker.Checker.finish
@@ -88,3 +91,41 @@ def test_a_race_is_found(monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
     with pytest.raises(RaceError) as caught:
         run(monkeypatch, native, good=False)
     assert caught.value.code == "OC3401"
+
+
+@pytest.mark.parametrize("barrier", [True, False])
+def test_reads_are_forgotten_only_behind_barriers(
+    monkeypatch: pytest.MonkeyPatch, barrier: bool
+) -> None:
+    """A read that a barrier has ordered is forgotten; one that it has not is still in the way."""
+    monkeypatch.setattr(loops, "FEWEST", 0)
+    monkeypatch.setattr(loops, "LATE", 0)
+    monkeypatch.setattr(shadows.LOOPS, "patience", 0)
+    kept: list[int] = []
+    forget = Shadow.forget
+
+    def watched(self: Shadow, time: int) -> None:
+        forget(self, time)
+        kept.append(len(self.late))
+
+    monkeypatch.setattr(Shadow, "forget", watched)
+
+    def kernel(y: Any) -> None:
+        s = shared(THREADS)
+        store(arith.constant(1.0, F32), s, tid())
+        sync()
+        mirrored = arith.binary("subi", const(THREADS - 1), tid())
+        load(s, mirrored)
+        sync()
+        load(s, mirrored)
+        if barrier:
+            sync()
+        store(arith.constant(2.0, F32), s, tid())
+
+    module = kernel_module([ptr(F32)], kernel)
+    pointer = Buffer.from_numpy(np.zeros(1, np.float32)).pointer()
+    simulator = Simulator(check=True)
+    raises = pytest.raises(RaceError, match="read at")
+    with contextlib.nullcontext() if barrier else raises:
+        simulator.run_kernel(module, "kernel", (BLOCKS,), (THREADS,), [pointer], smem=1024)
+    assert 0 in kept

@@ -254,6 +254,17 @@ def test_a_warp_waits_for_its_own_part_of_a_product(seed: int):
         assert product(fault)
 
 
+def test_that_is_an_error_where_only_what_the_manual_says_counts():
+    with (
+        KNOBS.override(sim_check=True, sim_strict=True),
+        pytest.raises(RaceError, match="not all warps that started it") as e,
+    ):
+        product("overwritten without a barrier")
+    assert e.value.code == "OC3410" and e.value.loc is not None
+    with KNOBS.override(sim_check=True, sim_strict=True):
+        assert product("overwritten after a barrier")
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

@@ -44,6 +44,15 @@ class LinedInstruction:
         """The opcode with its modifiers."""
         return re.sub(r"^@!?U?P\w+\s+", "", self.text).split()[0]
 
+    @property
+    def is_product(self) -> bool:
+        """Whether it is a matrix product. One whose result is thrown away is none: ptxas writes
+        ``HGMMA.64x8x16.F16 RZ, gdesc[URZ], RZ, !UPT, gsb0`` to end a group of others."""
+        if not _PRODUCT.match(self.opcode.split(".")[0]):
+            return False
+        rest = self.text.partition(self.opcode)[2].lstrip()
+        return re.match(r"U?RZ\b", rest) is None
+
 
 _SECTION = re.compile(r"^\.text\.([\w$]+):")
 _PLACE = re.compile(r'//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
@@ -192,7 +201,7 @@ def explain(cubin: bytes, report: AsmReport) -> list[KernelFacts]:
         accesses: Counter[tuple[str, int, tuple[Place, ...]]] = Counter()
         products: Counter[tuple[str, tuple[Place, ...]]] = Counter()
         for i in code:
-            if _PRODUCT.match(i.opcode.split(".")[0]):
+            if i.is_product:
                 products[i.opcode, i.places] += 1
             kind = _KINDS.get(i.opcode.split(".")[0])
             if kind is not None:

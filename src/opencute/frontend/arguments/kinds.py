@@ -13,6 +13,7 @@ of a call. `Spec.like` makes the spec of a later call's argument and checks it o
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import sys
 import typing
@@ -20,6 +21,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from opencute.base.errors import ArgumentError, TypeMismatchError
+from opencute.base.interned import is_interned
 from opencute.dialects.cute import Dyn, LayoutAttr, PtrType
 from opencute.frontend.arguments.declared import CallCheck, Declared, check_memory
 from opencute.ir.core import Value
@@ -61,6 +63,10 @@ class Spec:
         """Types of the SSA parameters."""
         return []
 
+    def static(self) -> list[Any]:
+        """The compile-time values of the argument, also those inside of it."""
+        return []
+
     def build(self, values: Iterator[Value]) -> Any:
         """The object that tracing works with."""
         raise AssertionError
@@ -98,6 +104,9 @@ class StaticSpec(Spec):
         self.value = value
         self.key = self.base = ("static", _identity(value))
 
+    def static(self) -> list[Any]:
+        return [self.value]
+
     def build(self, values: Iterator[Value]) -> Any:
         return self.value
 
@@ -118,6 +127,11 @@ def _identity(value: Any) -> Any:
         hash(value)
     except TypeError:
         return (type(value), id(value))
+    by_value = getattr(getattr(type(value), "__dataclass_params__", None), "eq", False)
+    if by_value and not is_interned(value):
+        # Tracing reads fields as they are: it tells 1 from True, and those not compared, too.
+        names = [f.name for f in dataclasses.fields(value)]
+        return (type(value), *(_identity(getattr(value, n, None)) for n in names), value)
     return (type(value), value)
 
 

@@ -16,7 +16,7 @@ from opencute.frontend.rewrite.accepted import check
 from opencute.frontend.rewrite.conditionals import rewrite_if
 from opencute.frontend.rewrite.definite import bind_later, surely_bound
 from opencute.frontend.rewrite.elections import Elections
-from opencute.frontend.rewrite.expressions import rewrite_expression, state_of
+from opencute.frontend.rewrite.expressions import note_condition, rewrite_expression, state_of
 from opencute.frontend.rewrite.leaving import (
     RESULT,
     keep_generator,
@@ -141,7 +141,16 @@ class _Rewriter(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         return node  # its body runs while tracing, as Python
 
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        note_condition(node.test)
+        return self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        note_condition(node)
+        return self.generic_visit(node)
+
     def visit_If(self, node: ast.If) -> Any:
+        note_condition(node.test)
         self.generic_visit(node)
         if is_constexpr(node.test) or runs_in_python(node):
             return node
@@ -154,6 +163,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._place(rewrite_for(node, self._next(), self._shared(node)), node.iter)
 
     def visit_While(self, node: ast.While) -> Any:
+        note_condition(node.test)
         self.generic_visit(node)
         if runs_in_python(node):
             return node

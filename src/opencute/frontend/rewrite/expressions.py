@@ -9,6 +9,7 @@ int, float and bool by their plain names.
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 from opencute.frontend.rewrite.scope import (
     RUNTIME,
@@ -19,7 +20,7 @@ from opencute.frontend.rewrite.scope import (
     target_tuple,
 )
 
-__all__ = ["BUILTINS", "rewrite_expression", "state_of"]
+__all__ = ["BUILTINS", "note_condition", "rewrite_expression", "state_of"]
 
 STATE = "__oc_state"
 SETTER = "__oc_set_"
@@ -37,6 +38,35 @@ def _later(body: ast.expr) -> ast.Lambda:
     return ast.Lambda(ast.arguments([], [], None, [], [], None, []), body)
 
 
+def note_condition(test: ast.expr) -> None:
+    """Note which operands of `and` and `or` are asked for nothing but their truth."""
+    if isinstance(test, ast.BoolOp):
+        logic = ast.Compare | ast.BoolOp
+        test.oc_asked = [  # type: ignore[attr-defined]
+            not (isinstance(x, logic) or _is_not(x)) for x in test.values
+        ]
+        for value in test.values:
+            note_condition(value)
+    elif _is_not(test):
+        note_condition(test.operand)
+
+
+def _is_not(node: ast.expr) -> TypeGuard[ast.UnaryOp]:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+
+
+def _logic(node: ast.BoolOp, state: bool) -> ast.Call:
+    """`and_` or `or_`; in a condition objects are true or not, since values of one kind only can be
+    joined."""
+    name = "and_" if isinstance(node.op, ast.And) else "or_"
+    new = _with_state(call(name, *map(_later, node.values)), state)
+    asked = getattr(node, "oc_asked", [False] * len(node.values))
+    new.args = [
+        _later(call("decides", x) if ask else x) for ask, x in zip(asked, node.values, strict=True)
+    ]
+    return new
+
+
 def rewrite_expression(node: ast.expr, state: bool = False) -> ast.expr:
     """The replacement of an expression whose parts are already rewritten.
 
@@ -48,9 +78,8 @@ def rewrite_expression(node: ast.expr, state: bool = False) -> ast.expr:
         parts = node.test, _later(node.body), _later(node.orelse)
         return _with_state(call("ifexp", *parts), state)
     if isinstance(node, ast.BoolOp):
-        name = "and_" if isinstance(node.op, ast.And) else "or_"
-        return _with_state(call(name, *map(_later, node.values)), state)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _logic(node, state)
+    if _is_not(node):
         return call("not_", node.operand)
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
         return _with_state(_chain(node), state)

@@ -116,11 +116,12 @@ def given(value: Any) -> Any:
     """What a function returns; its variables are still there to be looked at.
 
     Raises:
-        MaybeUnboundError: it is a variable that some paths do not bind.
+        MaybeUnboundError: it is, or has, a variable that some paths do not bind.
         LanguageError: as `check`.
     """
-    if isinstance(value, Unbound):
-        bool(value)
+    for part in value if type(value) in (tuple, list) else (value,):
+        if isinstance(part, Unbound):
+            bool(part)
     check()
     return value
 

@@ -11,6 +11,7 @@ an `scf` op, and the variables after::
 from __future__ import annotations
 
 import contextlib
+import types
 from collections.abc import Callable, Generator, Iterable, Iterator
 from types import FunctionType
 from typing import Any
@@ -52,11 +53,21 @@ _TURNS = 8  # a loop's types settle after a few tracings of its body, or never
 
 
 def truth(cond: Any) -> Any:
-    """A Python bool, or a dynamic Boolean."""
+    """What Python's `if` makes of a value: a bool, or a run-time Boolean.
+
+    The `__bool__` of a user's class may give a run-time value, which Python's `bool` refuses.
+    """
     cond = number_in(cond)
-    if isinstance(cond, Numeric) and cond.is_dynamic:
-        return cond.to(Boolean)
-    return bool(cond)  # of a vector: raises with a hint
+    if isinstance(cond, Numeric):
+        return cond.to(Boolean) if cond.is_dynamic else bool(cond)
+    method = getattr(type(cond), "__bool__", None)
+    if method is not None and not isinstance(method, types.WrapperDescriptorType):
+        said = number_in(method(cond))  # of a vector: raises with a hint
+        if isinstance(said, Boolean):
+            return truth(said)
+        if isinstance(said, bool):
+            return said
+    return bool(cond)
 
 
 class Loop:

@@ -22,12 +22,12 @@ from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
     apart,
+    check_rows,
     empty,
     empty_like,
     fill,
     item_bits,
     strides,
-    vector_elements,
 )
 from opencute.kernels.attention import autograd
 from opencute.kernels.attention.call import Call, Lengths, class_of, fits, refuse_narrow
@@ -462,13 +462,7 @@ def _launch_backward(
 
 def _tensor(name: str, array: Any) -> Any:
     """The array with a layout that may differ between calls, but for what the kernel relies on."""
-    bits = item_bits(array)
-    if vector_elements(int(array.shape[-1]), bits, array) != 128 // bits:
-        raise ArgumentError(
-            f"rows of {name} do not start at multiples of 16 bytes", code="OC2524",
-            expected=f"an aligned address, and strides that are multiples of {128 // bits}",
-            hint="pass a contiguous copy",
-        )  # fmt: skip
+    check_rows(name, array)
     return _marked(array)
 
 

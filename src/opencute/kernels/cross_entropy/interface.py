@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import Any
 
 from opencute.base.errors import ArgumentError
+from opencute.jit.recording import once_only
 from opencute.kernels.arrays import (
     as_rows,
     empty,
     empty_like,
+    fill,
     floating,
     same_shape,
 )
@@ -34,7 +38,7 @@ def cross_entropy(
     Args:
         logits: array (M, N) of f16, bf16 or f32 whose last axis is contiguous.
         target: array (M,) of i32 or i64: the class of each row, 0 to N - 1, or `ignore_index`.
-        ignore_index: rows with this target have loss 0.
+        ignore_index: rows with this target have loss 0; a number of 32 bits.
         config: how the work is shared; a good choice when omitted.
 
     Returns:
@@ -45,12 +49,18 @@ def cross_entropy(
         ArgumentError: shapes or types do not fit.
     """
     m, n = _sizes(logits, target)
+    ignored = _ignored(ignore_index)
     floating(logits=logits)
     loss, lse = (empty(logits, (m,), "float32") for _ in range(2))
     if m and n:
         rows = as_rows("logits", logits)
         config = config or choose(n, rows)
-        sm80.cross_entropy(rows, target, loss, lse, ignore_index, config.rows(n))
+        sm80.cross_entropy(rows, target, loss, lse, ignored, config.rows(n))
+    elif m:  # there are no classes, so that no target is one
+        once_only("it looks for targets that are ignored")
+        fill(lse, -math.inf)
+        fill(loss, math.nan)
+        loss[target == ignored] = 0.0
     return loss, lse
 
 
@@ -75,6 +85,7 @@ def cross_entropy_backward(
         The gradient. A target that is no class is none here either.
     """
     m, n = _sizes(logits, target)
+    ignored = _ignored(ignore_index)
     out = empty_like(logits) if out is None else out
     same_shape(logits=logits, out=out)
     floating(logits=logits, out=out, grad=grad, lse=lse)
@@ -82,8 +93,24 @@ def cross_entropy_backward(
     if m and n:
         rows, into = as_rows("logits", logits), as_rows("out", out, written=True)
         config = config or choose(n, rows, into)
-        sm80.cross_entropy_backward(grad, rows, target, lse, into, ignore_index, config.rows(n))
+        sm80.cross_entropy_backward(grad, rows, target, lse, into, ignored, config.rows(n))
     return out
+
+
+def _ignored(index: Any) -> int:
+    """The target of rows that do not count.
+
+    Raises:
+        TypeError: it is no integer.
+        ArgumentError: kernels, which take 32 bits, cannot have it.
+    """
+    index = operator.index(index)
+    if not -(1 << 31) <= index < 1 << 31:
+        raise ArgumentError(
+            "ignore_index has more than 32 bits", code="OC2544", found=index,
+            expected="-2**31 to 2**31 - 1",
+        )  # fmt: skip
+    return index
 
 
 def _sizes(logits: Any, target: Any) -> tuple[int, int]:

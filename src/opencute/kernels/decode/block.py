@@ -34,6 +34,7 @@ class Block:
     Attributes:
         tid: index of the thread.
         split, batch: which share of the keys of which sequence it has.
+        place: of its rows, among those of all heads.
         head: of keys.
         first: the first of its rows.
         which: the thread's group.
@@ -51,11 +52,12 @@ class Block:
     ) -> None:
         config = plan.config
         self.tid, _, _ = cute.arch.thread_idx()
-        head, self.split, self.batch = cute.arch.block_idx()
+        self.place, self.split, self.batch = cute.arch.block_idx()
         if leads:
             cute.arch.griddepcontrol_launch_dependents()
         blocks = cute.ceil_div(plan.queries * plan.group, config.rows)
-        self.head, self.first = head // blocks, head % blocks * config.rows
+        self.head, self.first = self.place // blocks, self.place % blocks * config.rows
+        self.group = plan.group
         self.which = cute.arch.make_warp_uniform(self.tid // plan.threads)
 
         self.sQ = memory.allocate_tensor(plan.computed, plan.rows_layout(config.rows), 16)
@@ -73,16 +75,18 @@ class Block:
         self.step = cute.arch.grid_dim()[1] * config.groups
         self.room, self.end = (cute.ceil_div(x, config.n) for x in (room, self.keys))
 
-    def results(self, mO: Any, mLogs: Any, scale: Any) -> Results:
+    def results(self, mO: Any, mLogs: Any, scale: Any, part: Any = None) -> Results:
         """Where the block's results go.
 
         Args:
             mO: (rows, D, Hk, B, splits); mLogs: (splits, B, H, Sq), or None.
             scale: what results are multiplied with, or None.
+            part: of `mO`, where it is not that of the block's share of the keys.
         """
-        logs = None if mLogs is None else mLogs[self.split, self.batch, None, None]
-        out = mO[None, None, self.head, self.batch, self.split]
-        return Results(out, logs, self.first, self.head, scale)
+        part = self.split if part is None else part
+        logs = None if mLogs is None else mLogs[part, self.batch, None, None]
+        out = mO[None, None, self.head, self.batch, part]
+        return Results(out, logs, self.first, self.head, scale, self.group)
 
 
 def scaled(factor: Any, scales: Any, head: Any) -> Any:

@@ -5,7 +5,7 @@
 In: what is known of a call. Out: a frozen configuration::
 
     work = Work(rows=4, head_dim=128, keys=8192, pairs=512, page=None, processors=132)
-    heuristic(work, 232448)  # DecodeConfig(warps=1, groups=4, n=16, stages=3, splits=1)
+    heuristic(work, 232448)  # DecodeConfig(warps=1, groups=4, n=16, stages=3, splits=1, ...)
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from opencute.base.errors import ArgumentError
 from opencute.kernels.checked import typed_fields
 
 __all__ = [
-    "DecodeConfig", "Work", "depth_of", "good_splits", "heuristic", "search_space", "step_over",
+    "MERGES", "DecodeConfig", "Work", "depth_of", "good_splits", "heuristic", "search_space",
+    "step_over",
 ]  # fmt: skip
 
+MERGES = ("launch", "flags", "cluster")
+"""How results of splits are put together, see `DecodeConfig.merge`."""
 ROWS = 16  # of an instruction, and of a warp
 BESIDE = 2  # blocks of a multiprocessor
 ALONE = 0.6  # time of a block that has a multiprocessor to itself, to that of one of several
@@ -60,6 +63,10 @@ class DecodeConfig:
         n: keys of a tile.
         stages: tiles in shared memory, of each group.
         splits: blocks that share the keys of a sequence.
+        merge: who puts their results together: "launch", a second kernel; "flags", the last of
+            these blocks, which waits for the others; "cluster", all of them, a cluster whose blocks
+            write each other's shared memory: 2, 4, 8 or 16 with tiles loaded by TMA.
+        promote: bytes that L2 brings at once where TMA needs any of them: 64, 128 or 256.
     """
 
     warps: int
@@ -67,6 +74,8 @@ class DecodeConfig:
     n: int
     stages: int
     splits: int
+    merge: str = "launch"
+    promote: int = 128
 
     @property
     def rows(self) -> int:
@@ -76,8 +85,11 @@ class DecodeConfig:
     def smem_bytes(self, head_dim: int, bits: int = 16) -> int:
         """Shared memory of a block, with keys and values of so many bits."""
         depth = depth_of(head_dim)
-        tiles = 2 * self.n * self.stages * self.groups * (depth * bits // 8 + 16)
+        pad = 0 if self.merge == "cluster" else 16  # of copies without TMA
+        tiles = 2 * self.n * self.stages * self.groups * (depth * bits // 8 + pad)
         queries = self.rows * (2 * (depth + 8) + 4)
+        if self.merge == "cluster":  # what comes from other blocks
+            queries += self.rows * (4 * depth + 8 * self.splits)
         return queries + tiles + 8 * self.groups * (self.rows + self.stages) + 1024
 
     def check(self, head_dim: int, page: int | None, smem: int, bits: int = 16) -> DecodeConfig:
@@ -100,6 +112,9 @@ class DecodeConfig:
             and self.n in (16, 32, 64, 128)
             and 2 <= self.stages <= 16
             and 1 <= self.splits <= 1024
+            and self.merge in MERGES
+            and self.promote in (64, 128, 256)
+            and (self.merge != "cluster" or self._clustered(head_dim))
             # The results of all groups take the place of the tiles.
             and self.n * self.stages * depth * bits >= 16 * self.rows * (depth + step_over(bits))
             # Each thread of a group has 16 bytes of a tile to copy.
@@ -109,7 +124,9 @@ class DecodeConfig:
             raise ArgumentError(
                 "decoding cannot be shared like this", code="OC2560", found=self,
                 expected="1, 2 or 4 warps, at most 16 with all groups; tiles of 16, 32, 64 or 128 "
-                "keys, 2 to 16 of them, with more keys in all than a block has rows",
+                "keys, 2 to 16 of them, with more keys in all than a block has rows; clusters of "
+                "2, 4, 8 or 16 splits that divide a row's vectors of four; L2 that brings 64, 128 "
+                "or 256 bytes",
             )  # fmt: skip
         if page is not None and page % self.n:
             raise ArgumentError(
@@ -122,6 +139,10 @@ class DecodeConfig:
                 expected=f"at most {smem} bytes", found=self.smem_bytes(head_dim, bits),
             )  # fmt: skip
         return self
+
+    def _clustered(self, head_dim: int) -> bool:
+        """Whether the blocks of a cluster can each finish some columns."""
+        return self.splits in (1, 2, 4, 8, 16) and head_dim % (4 * self.splits) == 0
 
 
 def step_over(bits: int) -> int:

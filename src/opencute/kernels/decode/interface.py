@@ -20,6 +20,7 @@ from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
     apart,
+    check_rows,
     empty,
     empty_like,
     fill,
@@ -27,11 +28,11 @@ from opencute.kernels.arrays import (
     item_bits,
     multiprocessors,
     strides,
-    vector_elements,
 )
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.config import DecodeConfig, Work, heuristic
+from opencute.kernels.decode.merge import splits_ahead
 from opencute.kernels.decode.parts import DecodePlan
 from opencute.kernels.decode.sm80 import decode_forward
 from opencute.kernels.decode.sm90 import decode_forward as launch_bulk
@@ -43,6 +44,7 @@ from opencute.kernels.scales import (
     no_scales,
     split_scale,
 )
+from opencute.kernels.tags import call_tag
 from opencute.kernels.tuned import tuned
 
 __all__ = [
@@ -201,25 +203,42 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     smem = utils.get_smem_capacity_in_bytes()
     config = heuristic(call.work, smem) if config is None else config
     config.check(call.work.head_dim, call.work.page, smem, call.work.bits)
+    bulk = _has_tensor_maps(call)
+    if config.splits == 1:
+        config = replace(config, merge="launch")
+    if config.merge != "launch" and not bulk:
+        raise ArgumentError(
+            "only a kernel whose tiles TMA loads puts splits together itself", code="OC2560",
+            found=config, expected="merge='launch'",
+        )  # fmt: skip
     q, heads = call.q, int(call.k.shape[2])
     batch, queries, all_heads, head_dim = (int(x) for x in q.shape)
+    flagged, clustered = config.merge == "flags", config.merge == "cluster"
+    slots = splits_ahead(config.splits) if flagged else slots_for(config.splits, head_dim)
     plan = interned(DecodePlan(
-        call.dtype, head_dim, replace(config, splits=1), queries, all_heads // heads, call.causal,
-        call.work.page, call.cache, slots_for(config.splits, head_dim),
+        call.dtype, head_dim, replace(config, splits=config.splits if clustered else 1), queries,
+        all_heads // heads, call.causal, call.work.page, call.cache, 1 if clustered else slots,
     ))  # fmt: skip
-    parts = part_logs = None
-    if config.splits > 1:
+    parts = part_logs = flags = tag = None
+    if config.splits > 1 and not clustered:
         parts = empty(q, (config.splits, batch, queries, all_heads, head_dim), "float32")
         part_logs = empty(q, (config.splits, batch, all_heads, queries), "float32")
     tensors = [
         rows(name, t) for name, t in (("q", q), ("k_cache", call.k), ("v_cache", call.v),
                                       ("out", out))
     ]  # fmt: skip
-    launch = launch_bulk if _has_tensor_maps(call) else decode_forward
-    launch(
+    if flagged:
+        blocks = heads * -(-call.work.rows // config.rows)
+        flags = empty(q, (batch, blocks, config.splits), "int64")
+        tag = call_tag()
+    arguments = (
         *tensors, logs, call.lengths, call.table, parts, part_logs,
         call.scale * math.log2(math.e), plan, call.v_scale, call.k_scales, call.v_scales,
     )  # fmt: skip
+    if bulk:
+        launch_bulk(*arguments, flags, tag)
+    else:
+        decode_forward(*arguments)
 
 
 def _has_tensor_maps(call: _Call) -> bool:
@@ -236,18 +255,7 @@ def rows(name: str, array: Any) -> Any:
     Raises:
         ArgumentError: rows do not start where they should.
     """
-    bits = item_bits(array)
-    if vector_elements(int(array.shape[-1]), bits, array) * bits != 128:
-        raise ArgumentError(
-            f"rows of {name} do not start at multiples of 16 bytes", code="OC2524",
-            expected=f"an aligned address, and strides that are multiples of {128 // bits}",
-            hint="pass a contiguous copy",
-        )  # fmt: skip
-    if strides(array)[-1] != 1:
-        raise ArgumentError(
-            f"the last axis of {name} is not contiguous", code="OC2501", expected="stride 1",
-            found=f"stride {strides(array)[-1]}", hint="pass a contiguous copy",
-        )  # fmt: skip
+    check_rows(name, array)
     return from_dlpack(array).mark_layout_dynamic(leading_dim=len(array.shape) - 1)
 
 
@@ -282,7 +290,11 @@ def indices(name: str, array: Any, shape: tuple[int | None, ...]) -> None:
         want in (None, got) for want, got in zip(shape, given, strict=True)
     )
     kind = str(array.dtype).rpartition(".")[2]
-    if not fits or kind != "int32" or (given[-1] > 1 and strides(array)[-1] != 1):
+    if (
+        not fits
+        or kind != "int32"
+        or (given[-1] > 1 and 0 not in given and strides(array)[-1] != 1)
+    ):
         raise ArgumentError(
             f"{name} is no list of numbers for these sequences", code="OC2562",
             expected=f"contiguous i32 of the shape {shape}",

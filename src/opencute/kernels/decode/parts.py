@@ -25,11 +25,12 @@ from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.config import DecodeConfig, depth_of, step_over
 
 __all__ = [
-    "DecodePlan", "Results", "Walk", "finish", "load_queries", "packed", "split_mode",
-    "synchronise", "visit",
+    "DecodePlan", "Results", "Walk", "finish", "load_queries", "merged", "packed", "put",
+    "split_mode", "synchronise", "visit",
 ]  # fmt: skip
 
 GROUPS = 1  # the first of the named barriers of groups
+_SMEM = 225 << 10  # bytes of shared memory for blocks of a multiprocessor
 
 warp = cute.nvgpu.warp
 
@@ -41,13 +42,15 @@ class DecodePlan:
     Args:
         dtype: Float16 or BFloat16.
         head_dim: elements of a head.
-        config: how the work is shared; how many splits there are the launch says.
+        config: how the work is shared; how many splits there are the launch says, but for those
+            of a cluster.
         queries: of a sequence.
         group: heads of queries to one head of keys.
         causal: whether each query but the last one sees one key less than the next.
         page: keys of a page, or None.
         cache: type of keys and values: Float8E4M3FN, or None: that of queries.
-        slots: threads along splits that put them together, of `combine.slots_for`.
+        slots: threads along splits that put them together, of `combine.slots_for`; where a block
+            of the same kernel does so, splits that a thread reads at a time.
     """
 
     dtype: Any
@@ -83,8 +86,10 @@ class DecodePlan:
     @property
     def beside(self) -> int:
         """Blocks of a multiprocessor that there should be registers for; 0: as it comes."""
-        threads = self.threads * self.config.groups
-        small = self.config.n == 16 and self.depth <= 128  # what of a tile and of results is held
+        config, threads = self.config, self.threads * self.config.groups
+        small = config.n == 16 and self.depth <= 128  # what of a tile and of results is held
+        if config.merge == "cluster":  # only where there is room for two
+            small = small and 2 * config.smem_bytes(self.head_dim, self.stored.width) <= _SMEM
         return 2 if self.cache is not None and threads == 256 and small else 0
 
     @property
@@ -117,6 +122,10 @@ class DecodePlan:
     def tiles(self) -> int:
         """Tiles in shared memory, of all groups."""
         return self.config.groups * self.config.stages
+
+    def rows_from(self, first: Any) -> Any:
+        """How many rows there are of a block whose first one this is."""
+        return cutlass.min(self.queries * self.group - first, self.config.rows)
 
     def tiled_mma(self) -> Any:
         """The warps of a group one below the other."""
@@ -360,19 +369,30 @@ class Results:
         first: the block's first row.
         head: its head of keys.
         scale: what results are multiplied with, or None.
+        group: heads of queries to one of keys.
     """
 
     out: Any
     logs: Any
     first: Any
     head: Any
-    scale: Any = None
+    scale: Any
+    group: int
+
+    def put(self, row: Any, column: Any, level: Any, total: Any, sums: Any) -> None:
+        """Store a vector of four of one of the block's rows, weighted relative to a level."""
+        put(self, row, column, level, total, sums)
+
+    def log_place(self, row: Any) -> tuple[Any, Any]:
+        """Head and query of a row."""
+        place = self.first + row
+        return self.head * self.group + place % self.group, place // self.group
 
 
 @cute.jit
 def finish(
     walk: cutlass.Constexpr[Walk], softmax: cutlass.Constexpr[Softmax], rO: Any, memory: Any,
-    sStats: Any, which: Any, into: cutlass.Constexpr[Results], tid: Any,
+    sStats: Any, which: Any, into: cutlass.Constexpr[Any], tid: Any,
 ):  # fmt: skip
     """Put the results of all groups together, and store them.
 
@@ -380,6 +400,7 @@ def finish(
         memory: of the tiles, where the results go.
         sStats: (rows, groups, 2) in f32: levels and sums.
         which: the group.
+        into: where to: `Results`, or what else has `first` and `put`.
         tid: index of the thread in the block.
     """
     plan, config = walk.plan, walk.plan.config
@@ -389,7 +410,7 @@ def finish(
     )
     sO = cute.make_tensor(cute.recast_ptr(memory, dtype=cutlass.Float32), layout)
     cute.arch.sync_threads()  # nobody reads tiles any more
-    rows = cutlass.min(plan.queries * plan.group - into.first, config.rows)
+    rows = plan.rows_from(into.first)
     for r in cutlass.range_constexpr(softmax.rows):
         if walk.coords[r, 0][0] < rows:  # often there are few
             walk.keep(rO, r, sO[None, None, which])
@@ -402,29 +423,46 @@ def finish(
     across = plan.head_dim // 4
     for at in range(tid, rows * across, plan.threads * config.groups):
         row, column = at // across, at % across
-        level = sStats[row, 0, 0]
-        for g in cutlass.range_constexpr(1, config.groups):
-            level = cute.arch.fmax(level, sStats[row, g, 0])
-        total = cutlass.Float32(0.0)
-        sums = cute.make_rmem_tensor(4, cutlass.Float32)
-        sums.fill(0.0)
-        for g in cutlass.range_constexpr(config.groups):
-            weight = cute.math.exp2(sStats[row, g, 0] - level, fastmath=True)
-            total = total + sStats[row, g, 1] * weight
-            held = cute.make_rmem_tensor(4, cutlass.Float32)
-            cute.autovec_copy(cute.local_tile(sO[row, None, g], (4,), (column,)), held)
-            sums.store(sums.load() + held.load() * weight)
-        result = cute.make_rmem_tensor(4, into.out.element_type)
-        factor = 0.0 if total == 0.0 else 1.0 / total
-        if cutlass.const_expr(into.scale is not None):
-            factor = factor * into.scale
-        result.store((sums.load() * factor).to(into.out.element_type))
-        target = into.out.iterator + into.out.layout((into.first + row, column * 4))
-        alignment = 4 * into.out.element_type.width // 8
-        cute.autovec_copy(result, cute.make_tensor(target.align(alignment), cute.make_layout(4)))
-        if cutlass.const_expr(into.logs is not None):
-            if column == 0:
-                place = into.first + row
-                logs = (level + cute.math.log2(total, fastmath=True)) * math.log(2.0)
-                head = into.head * plan.group + place % plan.group
-                into.logs[head, place // plan.group] = logs
+        into.put(row, column, *merged(sO, sStats, row, column))
+
+
+def merged(results: Any, stats: Any, row: Any, column: Any) -> tuple[Any, Any, Any]:
+    """A level, the sum of weights relative to it, and of weighted vectors of four.
+
+    Args:
+        results: (rows, D, groups); stats: (rows, groups, 2), levels and sums.
+        column: which vector of the row.
+    """
+    groups = stats.shape[1]
+    level = stats[row, 0, 0]
+    for g in range(1, groups):
+        level = cute.arch.fmax(level, stats[row, g, 0])
+    total = cutlass.Float32(0.0)
+    sums = cute.make_rmem_tensor(4, cutlass.Float32)
+    sums.fill(0.0)
+    for g in range(groups):
+        weight = cute.math.exp2(stats[row, g, 0] - level, fastmath=True)
+        total = total + stats[row, g, 1] * weight
+        held = cute.make_rmem_tensor(4, cutlass.Float32)
+        cute.autovec_copy(cute.local_tile(results[row, None, g], (4,), (column,)), held)
+        sums.store(sums.load() + held.load() * weight)
+    return level, total, sums
+
+
+@cute.jit
+def put(
+    into: cutlass.Constexpr[Results], row: Any, column: Any, level: Any, total: Any, sums: Any
+):  # fmt: skip
+    """Store a vector of the result of a row, and the logarithm with the first."""
+    result = cute.make_rmem_tensor(4, into.out.element_type)
+    factor = 0.0 if total == 0.0 else 1.0 / total
+    if cutlass.const_expr(into.scale is not None):
+        factor = factor * into.scale
+    result.store((sums.load() * factor).to(into.out.element_type))
+    target = into.out.iterator + into.out.layout((into.first + row, column * 4))
+    alignment = 4 * into.out.element_type.width // 8
+    cute.autovec_copy(result, cute.make_tensor(target.align(alignment), cute.make_layout(4)))
+    if cutlass.const_expr(into.logs is not None):
+        if column == 0:
+            logs = (level + cute.math.log2(total, fastmath=True)) * math.log(2.0)
+            into.logs[into.log_place(row)] = logs

@@ -22,6 +22,7 @@ from opencute.kernels.attention.parts import as_heads
 from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.block import Block, scaled
 from opencute.kernels.decode.combine import combine
+from opencute.kernels.decode.merge import ClusterMerge, FlagMerge
 from opencute.kernels.decode.narrow import load_rows, walk_over
 from opencute.kernels.decode.parts import (
     DecodePlan,
@@ -152,9 +153,17 @@ def decode_kernel(
     k_scales: Any,
     v_scales: Any,
     mma: cute.TiledMma,
+    shared: Any,
     plan: cutlass.Constexpr[DecodePlan],
-    shares: cutlass.Constexpr[bool],
+    leads: cutlass.Constexpr[bool],
 ):
+    """A block for some rows of a head of keys, and for some tiles.
+
+    Args:
+        mO, mLogs: where its results go, or those of all splits, where these put them together.
+        shared: with flags, parts, their logarithms, the flags, and the call's number.
+        leads: whether a kernel that puts splits together is next.
+    """
     memory = utils.SmemAllocator()
     layout = tiles_layout(plan)
     size = cute.cosize(layout.outer)
@@ -163,14 +172,26 @@ def decode_kernel(
         cute.make_tensor(cute.recast_ptr(t, layout.inner, plan.stored), layout.outer)
         for t in (tiles, tiles + size)
     )
-    block = Block(memory, lengths, room, plan, shares)
+    block = Block(memory, lengths, room, plan, leads)
     barriers = memory.allocate_array(cutlass.Int64, plan.tiles, 8)
+    merge: Any = None
+    if cutlass.const_expr(plan.config.merge == "cluster"):
+        merge = ClusterMerge(memory, block.split, plan)
+    elif cutlass.const_expr(plan.config.merge == "flags"):
+        parts, part_logs, flags, tag = shared
+        merge = FlagMerge(
+            parts[None, None, block.head, block.batch, None],
+            part_logs[None, block.batch, None, None], flags[block.batch, block.place, None], tag,
+            block.split, plan,
+        )  # fmt: skip
     heads = [t[None, None, block.head, None] for t in (mK, mV)]
     loads = Loads(atoms, heads, (sK, sV), barriers, table, block.batch, plan)
     if cute.arch.make_warp_uniform(block.tid // 32) % plan.config.warps == 0:
         for atom in atoms:
             cpasync.prefetch_descriptor(atom)
         begin(loads, block)
+    if cutlass.const_expr(plan.config.merge == "cluster"):
+        merge.begin(block.tid, plan.rows_from(block.first))
     load_rows(mQ[None, None, block.head, block.batch], block, plan)
     cute.arch.sync_threads()  # queries and barriers are there
     walk = walk_over(block, sK, sV, mma, plan)
@@ -179,8 +200,12 @@ def decode_kernel(
     scale = None if plan.cache is None else scaled(v_scale, v_scales, block.head)
     softmax = Softmax(2 * rO.shape[1], scale_log2)
     consume(walk, loads, softmax, rO, block)
-    into = block.results(mO, mLogs, scale)
+    into: Any = block.results(mO, mLogs, scale, None if merge is None else 0)
+    if merge is not None:
+        into = merge.results(into)
     finish(walk, softmax, rO, tiles, block.sStats, block.which, into, block.tid)
+    if merge is not None:
+        merge.end(block.tid, plan.rows_from(block.first))
 
 
 @cute.jit
@@ -199,31 +224,45 @@ def decode_forward(
     v_scale: cutlass.Float32 = 1.0,  # type: ignore[assignment]
     k_scales: Any = None,
     v_scales: Any = None,
+    flags: Any = None,
+    tag: Any = None,
 ):
     """Launch the kernel, and with several splits the one that puts them together.
 
     Arguments are those of `opencute.kernels.decode.sm80.decode_forward`; strides of `k` and `v`
-    are positive.
+    are positive. With flags there are besides (B, blocks, splits) of them, and the call's number;
+    the blocks of a cluster have no parts in memory.
     """
     mK, mV = (as_heads(t, plan.head_dim, plan.vec) for t in (k, v))
     room = mK.shape[0] if plan.page is None else table.shape[1] * plan.page
-    into, into_logs = parts, part_logs
-    if cutlass.const_expr(parts is None):
-        into, into_logs = split_mode(out), split_mode(logs)
+    config = plan.config
+    into, into_logs = split_mode(out), split_mode(logs)
+    splits = config.splits if config.merge == "cluster" else 1
+    shared: Any = None
+    if cutlass.const_expr(parts is not None):
+        splits = parts.shape[0]
+        if cutlass.const_expr(config.merge == "flags"):
+            shared = (packed(parts, plan.group), part_logs, flags, tag)
+        else:
+            into, into_logs = parts, part_logs
+    follows = parts is not None and shared is None
     place = cute.slice_(tiles_layout(plan), (None, None, 0))
     tile = (plan.config.n, plan.depth)
     made = [
-        cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), t, place, tile)
+        cpasync.make_tiled_tma_atom(
+            cpasync.CopyBulkTensorTileG2SOp(), t, place, tile, l2_promotion=f"{config.promote}b"
+        )
         for t in (mK, mV)
     ]
     blocks = cute.ceil_div(plan.queries * plan.group, plan.config.rows)
     decode_kernel(
         tuple(atom for atom, _ in made), packed(q, plan.group), *(t for _, t in made),
         packed(into, plan.group), into_logs, lengths, table, room, scale_log2, v_scale, k_scales,
-        v_scales, plan.tiled_mma(), plan, parts is not None,
+        v_scales, plan.tiled_mma(), shared, plan, follows,
     ).launch(
-        grid=[mK.shape[2] * blocks, into.shape[0], q.shape[0]],
+        grid=[mK.shape[2] * blocks, splits, q.shape[0]],
+        cluster=[1, splits, 1] if config.merge == "cluster" else None,
         block=[plan.threads * plan.config.groups, 1, 1], min_blocks_per_mp=plan.beside,
     )  # fmt: skip
-    if cutlass.const_expr(parts is not None):
+    if cutlass.const_expr(follows):
         combine(parts, part_logs, out, logs, plan.head_dim, plan.slots, dependent=True)

@@ -13,8 +13,18 @@ from opencute import utils
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements, zeros
+from opencute.kernels.arrays import (
+    empty,
+    forwards,
+    item_bits,
+    row_major,
+    share_memory,
+    strides,
+    vector_elements,
+    zeros,
+)
 from opencute.kernels.checked import checked, separate
+from opencute.kernels.functions import refuse_function
 from opencute.kernels.gemm.activations import ACTIVATIONS
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
 from opencute.kernels.gemm.rows.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
@@ -86,7 +96,8 @@ def gemm(
         a: array (M, K) or (L, M, K) of f32, f16, bf16, int8; on Hopper also of uint8, e4m3, e5m2.
         b: array (K, N) or (L, K, N) of the same type, or of the other of uint8 and int8, or of
             e4m3 and e5m2. One matrix serves a whole batch of the other.
-        c, residual: arrays of the result's shape and type, or None.
+        c, residual: arrays of the result's shape and type, or None. Where `beta` is 0, `c` is not
+            read, as in BLAS.
         bias: array (N,), or None.
         activation: "relu", "gelu", "silu", or a function on vectors of Float32.
         out: where the result goes; a new array when omitted, of the type of `a`, of int32, or of
@@ -124,16 +135,11 @@ def gemm(
         names = {"i8": "int32", "f8": "float32"}
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
-    if activation is not None and not callable(activation):
-        asked: Any = activation
-        if not isinstance(asked, str) or asked not in ACTIVATIONS:
-            raise ArgumentError(
-                "there is no such activation", code="OC2512", found=activation,
-                expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
-            )  # fmt: skip
-        activation = ACTIVATIONS[activation]
+    activation = _activation(activation)
     if 0 in shape:
         return out
+    if c is not None and float(beta) == 0.0:
+        c = None  # which is not read, as in BLAS: it may be full of NaN
     if a.shape[-1] == 0:
         a = zeros(a, (*a.shape[:-1], 1), a.dtype)
         b = zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
@@ -149,6 +155,7 @@ def gemm(
             residual=call.residual,
         )  # fmt: skip
     else:
+        _separate(visitor, a, b, out)
         visitor = _placed(visitor, call)
     only = epilogue is not None or kind == "f8" or _name(out.dtype) in _NARROW
     only = only or "uint8" in (_name(a.dtype), _name(b.dtype))
@@ -308,6 +315,24 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     return True
 
 
+def _activation(asked: Any) -> Callable[[Any], Any] | None:
+    """The function that an activation is.
+
+    Raises:
+        ArgumentError: there is none of this name, or it is none for vectors.
+    """
+    if asked is None or callable(asked):
+        if asked is not None:
+            refuse_function("the activation", asked)
+        return asked
+    if not isinstance(asked, str) or asked not in ACTIVATIONS:
+        raise ArgumentError(
+            "there is no such activation", code="OC2512", found=asked,
+            expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
+        )  # fmt: skip
+    return ACTIVATIONS[asked]
+
+
 def _alone(others: dict[str, Any]) -> None:
     """Raise if an epilogue is not all there is to do."""
     given = [name for name, value in others.items() if value is not None]
@@ -328,6 +353,7 @@ def _visitor(epilogue: Any, shape: tuple[int, ...]) -> tuple[Visitor | None, Any
                 found=repr(epilogue)[:80],
                 expected="a function of the sums, Visitor(fn, ...), or visitors.chain(...)",
             )  # fmt: skip
+        refuse_function("the epilogue", epilogue)
         if takes(epilogue) == 1:
             return None, epilogue
         epilogue = Visitor(epilogue)
@@ -367,19 +393,61 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
     placed: dict[str, Operand] = {}
     for name, operand in epilogue.operands.items():
         value = operand.value
+        if operand.kind in ("row", "column", "load") and hasattr(value, "ctypes"):
+            value = forwards(value)
         if operand.kind in ("load", "store"):
             value = _batched(value, call.d.shape[0])
             value = value.swapaxes(1, 2) if call.swapped else value
-            again = _repeats(value)
-            if operand.kind == "store" and (again or _repeats(value.swapaxes(0, 2))):
-                raise ArgumentError(
-                    f"elements of {name}, which is written, are at the same place", code="OC2540",
-                    expected="a matrix", found=strides(operand.value),
-                )  # fmt: skip
-            if operand.kind == "load" and (again or not row_major(value)):
+            if operand.kind == "store":
+                _writable(name, value, operand.value)
+            elif _repeats(value) or not row_major(value):
                 value = _compact(value)
         placed[name] = Operand(operand.kind, value)
     return Visitor(epilogue.fn, gated=epilogue.gated, **placed)
+
+
+def _separate(epilogue: Visitor, a: Any, b: Any, out: Any) -> None:
+    """Refuse an epilogue that writes what the product reads, or writes elsewhere. It may read the
+    elements in whose place it, or the product, writes.
+
+    Raises:
+        ArgumentError: it does.
+    """
+    places = [("a", a, "load"), ("b", b, "load"), ("out", out, "store")]
+    places += [(n, o.value, o.kind) for n, o in epilogue.operands.items() if o.kind != "scalar"]
+    for i, (name, mine, how) in enumerate(places):
+        for j, (other, array, kind) in enumerate(places):
+            if i == j or how not in ("store", "amax"):
+                continue
+            same = share_memory(mine, array)
+            if same or (same is None and (kind != "load" or j < 2)):
+                raise ArgumentError(
+                    f"{name} shares memory with {other}, which the product reads or writes",
+                    code="OC2542", expected="other memory",
+                )  # fmt: skip
+
+
+def _writable(name: str, placed: Any, given: Any) -> None:
+    """Check that TMA can store to a matrix of an epilogue as it does to the result.
+
+    Args:
+        placed: the matrix, transposed as the product is.
+        given: the matrix as it was given.
+
+    Raises:
+        ArgumentError: it cannot.
+    """
+    if _repeats(placed) or _repeats(placed.swapaxes(0, 2)):
+        raise ArgumentError(
+            f"elements of {name}, which is written, are at the same place", code="OC2540",
+            expected="a matrix", found=strides(given),
+        )  # fmt: skip
+    if not row_major(placed) or any(s < 0 for s in strides(placed)):
+        raise ArgumentError(
+            f"{name}, which is written, lies in another order than the result", code="OC2540",
+            expected="rows that are contiguous, or columns, as those of out",
+            found=f"strides {strides(given)}", hint="pass an array that lies as out does",
+        )  # fmt: skip
 
 
 def problem_of(a: Any, b: Any, out: Any, *, tf32: bool = False) -> Problem:

@@ -26,7 +26,7 @@ def gemm(
     """As `opencute.kernels.gemm.gemm`, in f64; `activation` is a function on arrays."""
     wide = lambda x: x.astype(np.float64)  # noqa: E731
     out = alpha * np.matmul(wide(a), wide(b))
-    out = out if c is None else out + beta * wide(c)
+    out = out if c is None or beta == 0 else out + beta * wide(c)
     out = out if bias is None else out + wide(bias)
     out = out if activation is None else activation(out)
     return out if residual is None else out + wide(residual)

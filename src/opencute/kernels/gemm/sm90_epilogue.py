@@ -20,6 +20,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, pipeline
 from opencute.cute.nvgpu import cpasync, warp
+from opencute.kernels.functions import applied
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, ROWS
 from opencute.kernels.gemm.visitors import declared, visit
 
@@ -243,7 +244,8 @@ class Epilogue:
             gates[i], others[i] = held[2 * i], held[2 * i + 1]
         dtype = self.out.dtype
         results = cute.make_rmem_tensor((count,), dtype)
-        products = self.plan.visitor.gated(gates.load()) * others.load()
+        gate = applied("the gate", self.plan.visitor.gated, gates.load())
+        products = gate * others.load()
         results.store(narrowed(products, dtype))
         return results
 
@@ -519,6 +521,10 @@ def finish_part(
 ):  # fmt: skip
     """The epilogue of a part of a tile."""
     values = cute.size(epilogue.layout)
+    if cutlass.const_expr(plan.direct == 0 and plan.wide and not plan.inplace):
+        if epilogue.stored_by:
+            cute.arch.cp_async_bulk_wait_group(0, read=True)  # the part before
+        epilogue.barrier.arrive_and_wait()
     if cutlass.const_expr(epilogue.full is not None):
         phase = (turn * (plan.shares // plan.buffers) + part // plan.buffers) & 1
         epilogue.full.wait(epilogue.buffer(part), phase)
@@ -535,7 +541,8 @@ def finish_part(
         seen.put(epilogue.out, result)
     if cutlass.const_expr(plan.direct == 0):
         cute.arch.fence_proxy("async.shared", space="cta")
-        if cutlass.const_expr(not plan.inplace and not plan.whole) and epilogue.stored_by:
+        turns = not (plan.wide or plan.inplace or plan.whole)
+        if cutlass.const_expr(turns) and epilogue.stored_by:
             # The part before has been read, so that all may write the next one after they meet.
             cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)
         epilogue.barrier.arrive_and_wait()

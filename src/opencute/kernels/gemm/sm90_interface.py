@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import count
-from os import urandom
 from typing import Any
 
 import opencute as cutlass
@@ -22,7 +20,6 @@ from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.jit.recording import fresh
 from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements
 from opencute.kernels.gemm.pad import pad
 from opencute.kernels.gemm.sm90 import hopper_gemm
@@ -30,6 +27,7 @@ from opencute.kernels.gemm.sm90_choice import hopper_heuristic
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperConfig, HopperPlan
 from opencute.kernels.gemm.sm90_shared import hopper_shared_gemm
 from opencute.kernels.gemm.visitors import Visitor, VisitorPlan
+from opencute.kernels.tags import call_tag
 
 __all__ = [
     "choice", "for_tma", "have_hopper", "on_hopper", "pad_time", "padded", "refuse",
@@ -43,8 +41,6 @@ _CLASSES = {
     "float8_e5m2": cutlass.Float8E5M2,
 }  # fmt: skip
 _MATRICES = ("load", "store")
-# Numbers of calls that no memory has anything like, though the first is not the same each time.
-_TAGS = count(int.from_bytes(urandom(7), "little") | 1 << 48)
 
 
 def have_hopper() -> bool:
@@ -105,7 +101,7 @@ def on_hopper(
         groups = plan.clusters * cells * CONSUMERS
         like = "int32" if plan.acc is cutlass.Int32 else "float32"
         sums, flags = empty(a, (groups, 128 * plan.sums), like), empty(a, (groups,), "int64")
-        tag = cutlass.Int64(fresh(_TAGS))
+        tag = call_tag()
     hopper_shared_gemm(*tensors, extra, sums, flags, tag, plan)
 
 

@@ -30,6 +30,7 @@ ROWS = 64
 """Rows of an instruction, and of a part of the epilogue."""
 _LINE = 128  # bytes of a swizzled row of shared memory
 _MOST_STAGES = 12
+_MOST_SUMS = 144  # of a thread, of tiles whose parts take turns in buffers
 _MOST_PARTS = 4  # whose buffers take no more than two for each of two matrices
 _BARRIERS = 1024  # bytes of shared memory for barriers, more than enough
 
@@ -59,6 +60,8 @@ class HopperConfig:
             that it keeps the other.
         beside: whether each of the two warpgroups has half of a tile's columns rather than of its
             rows.
+        push: whether sums of a split are sent so that they count their bytes where they come,
+            rather than stored, fenced and told.
     """
 
     tile: tuple[int, int]
@@ -74,6 +77,7 @@ class HopperConfig:
     promote: int = 128
     once: int = 0
     beside: bool = False
+    push: bool = False
 
     @property
     def shared(self) -> bool:
@@ -113,7 +117,7 @@ class HopperConfig:
         rows = ROWS * (1 if self.beside else self.owners)
         # Half of them are those of a step, where sums are taken twice.
         most = (128 if self.pingpong or self.beside else 192) if self.twice else (
-            144 if self.beside else 128
+            _MOST_SUMS if self.beside else 128 if self.pingpong or self.shared else 176
         )  # fmt: skip
         blocks = self.cluster[0] * self.cluster[1]
         results = m * n // (128 * self.owners) * (2 if self.twice else 1)
@@ -125,14 +129,16 @@ class HopperConfig:
             and 1 <= self.split <= 8 and not ((self.shared or self.beside) and self.pingpong)
             and self.promote in (64, 128, 256) and self.once in (0, 1, 2)
             and not (self.split > 1 and (self.stream or blocks > 1))
+            and not (self.push and self.split == 1)
         )  # fmt: skip
         if not fits:
             raise ArgumentError(
                 "no such tiles of a product on Hopper", code="OC2538", found=self,
                 expected=f"rows in multiples of {rows}, columns in multiples of 16 up to 256, at "
-                "most 128 sums for a thread (144 of half of the columns, 192 with those of a "
-                "step), at most 8 blocks in a cluster; tiles that are shared by a split or a "
-                "stream, not both, and not in turns; 64, 128 or 256 bytes for L2",
+                "most 176 sums for a thread (144 of half of the columns, 128 of tiles in "
+                "turns or shared, 192 with those of a step), at most 8 blocks in a cluster; tiles "
+                "that are shared by a split or a stream, not both, and not in turns; 64, 128 or "
+                "256 bytes for L2; sums of a split only are pushed",
             )  # fmt: skip
         return self
 
@@ -191,6 +197,8 @@ class HopperPlan:
         """Columns of the accumulators that the epilogue takes at a time: a line of shared memory
         at most, and as many parts as buffers can serve in turns."""
         rows, n = self.pieces
+        if self.wide:
+            return n
         widths = [t.width for t in (self.types[2], *self.aux)]
         gated = self.visitor.gated is not None
         # TMA moves 16 bytes at least.
@@ -226,7 +234,13 @@ class HopperPlan:
         """Buffers that each warpgroup has for each matrix of its epilogue."""
         if self.inplace or self.whole:
             return self.shares
-        return 2 if self.shares % 2 == 0 else 3
+        return 1 if self.wide else 2 if self.shares % 2 == 0 else 3
+
+    @property
+    def wide(self) -> bool:
+        """Whether a thread has so many sums that a part of the epilogue is as wide as the tile, of
+        any width, and waits for the one before in the only buffer."""
+        return self.sums > _MOST_SUMS
 
     @property
     def whole(self) -> bool:
@@ -284,6 +298,11 @@ class HopperPlan:
     def slot(self) -> int:
         """Sums in shared memory that other blocks of the cluster leave there."""
         return (self.config.split - 1) * self.shares * ROWS * self.columns * CONSUMERS
+
+    @property
+    def push(self) -> bool:
+        """Whether sums are sent and count their bytes: those of f32."""
+        return self.config.push and self.config.split > 1 and self.acc is cutlass.Float32
 
     @property
     def kept(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, pipeline
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, ROWS
+from opencute.lib.hopper.exchange import store_async
 
 __all__ = ["ClusterSums", "MemorySums", "Work"]
 
@@ -233,9 +234,12 @@ class ClusterSums:
         )
         self.turn = cutlass.Int32(0)
         kind = pipeline.PipelineOp.AsyncThread
-        arrivals = pipeline.CooperativeGroup(pipeline.Agent.Thread, 4 * others)
-        self.ready = pipeline.MbarrierArray(None, CONSUMERS, (kind, arrivals))
-        self.read = pipeline.MbarrierArray(None, CONSUMERS, (kind, arrivals))
+        warps = pipeline.CooperativeGroup(pipeline.Agent.Thread, 4 * others)
+        told = warps
+        if plan.push:  # by bytes, which one thread expects
+            told = pipeline.CooperativeGroup(pipeline.Agent.Thread, 1)
+        self.ready = pipeline.MbarrierArray(None, CONSUMERS, (kind, told))
+        self.read = pipeline.MbarrierArray(None, CONSUMERS, (kind, warps))
 
     def init(self) -> None:
         """Make the barriers, by one thread."""
@@ -264,6 +268,8 @@ def _give_near(sums: cutlass.Constexpr, acc: Any, mine: Any):
     """Write what other blocks finish to their shared memory, and tell them."""
     plan, values = sums.plan, sums.values
     split = plan.config.split
+    if cutlass.const_expr(plan.push):
+        _expect_near(sums)
     sums.read.wait(sums.group, (sums.turn & 1) ^ 1)
     for rank in cutlass.range_constexpr(split):
         parts = range(rank, plan.parts, split)
@@ -271,6 +277,8 @@ def _give_near(sums: cutlass.Constexpr, acc: Any, mine: Any):
         if rank == sums.rank:
             for i in cutlass.range_constexpr(len(own)):
                 mine[i] = own[i]
+        elif cutlass.const_expr(plan.push):
+            _push_near(sums, own, rank)
         else:
             far = cute.make_tensor(
                 cute.arch.map_dsmem_ptr(sums.slot.iterator, rank), sums.slot.layout
@@ -281,11 +289,37 @@ def _give_near(sums: cutlass.Constexpr, acc: Any, mine: Any):
                 for j in cutlass.range_constexpr(_VEC):
                     held[j] = own[i * _VEC + j]
                 cute.autovec_copy(held, into[None, sums.tid, i])
+    if cutlass.const_expr(not plan.push):
+        _tell_near(sums)
+
+
+@cute.jit
+def _tell_near(sums: cutlass.Constexpr):
+    """Tell the other blocks that this warp's sums are there."""
     cute.arch.sync_warp()
     cute.arch.fence_acq_rel_cluster()  # of those who arrive, for all that the warp has written
     lane = cute.arch.lane_idx()
-    if lane < split - 1:
+    if lane < sums.plan.config.split - 1:
         sums.ready.arrive(sums.group, sums.other(lane))
+
+
+@cute.jit
+def _expect_near(sums: cutlass.Constexpr):
+    """Say how many bytes come from other blocks."""
+    plan, split = sums.plan, sums.plan.config.split
+    if sums.tid == 0:
+        parts = plan.parts // split + cute.where(sums.rank < plan.parts % split, 1, 0)
+        each = 4 * 128 * sums.values * (split - 1)
+        cute.arch.mbarrier_arrive_and_expect_tx(sums.ready.get_barrier(sums.group), parts * each)
+
+
+def _push_near(sums: Any, own: list[Any], rank: int) -> None:
+    """Send sums to where they count their bytes."""
+    index = sums.from_block(sums.rank - cute.where(sums.rank > rank, 1, 0))
+    for i in range(len(own) // _VEC):
+        into = sums.slot.iterator + sums.slot.layout((0, sums.tid, i, index))
+        values = tuple(own[i * _VEC : (i + 1) * _VEC])
+        store_async(into, values, sums.ready.get_barrier(sums.group), rank)
 
 
 @cute.jit

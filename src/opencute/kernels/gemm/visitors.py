@@ -31,8 +31,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
+from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.suggest import did_you_mean
+from opencute.kernels.functions import applied, is_module, place_of, refuse_function
+from opencute.kernels.gemm.activations import plus
 
 __all__ = [
     "Operand", "Visitor", "VisitorPlan", "add", "add_columns", "add_rows", "amax", "apply", "chain",
@@ -76,7 +78,8 @@ def store(matrix: Any) -> Operand:
 
 
 def amax(cell: Any) -> Operand:
-    """An array (1,) of f32 that grows to the largest magnitude of ``tile.amax(name, x)``."""
+    """An array (1,) of f32 that grows to the largest magnitude of ``tile.amax(name, x)``, of those
+    that are numbers: NaN is none."""
     return Operand("amax", cell)
 
 
@@ -109,8 +112,8 @@ def takes(fn: Any) -> int:
     Raises:
         ArgumentTypeError: it takes neither one nor two positional arguments.
     """
-    try:
-        parameters = inspect.signature(fn).parameters.values()
+    try:  # a module of torch is called as its forward is
+        parameters = inspect.signature(fn.forward if is_module(fn) else fn).parameters.values()
     except (TypeError, ValueError):  # no function; or one of C, which does not say
         return 2
     placed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -122,7 +125,7 @@ def takes(fn: Any) -> int:
         raise ArgumentTypeError(
             "the function of a visitor takes the sums, or the sums and the tile", code="OC2537",
             expected="def fn(x): ... or def fn(x, tile): ...",
-            found=f"{getattr(fn, '__name__', 'fn')}{inspect.signature(fn)}",
+            found=f"{getattr(fn, '__name__', 'fn')}{inspect.signature(fn)}", loc=place_of(fn),
             hint="numbers of its own are those of a closure, or functools.partial(fn, factor=2.0)",
         )  # fmt: skip
     return 1 if len(needed) < 2 and not (open_ended or "tile" in [p.name for p in placed]) else 2
@@ -140,7 +143,7 @@ class VisitorPlan:
         swapped: whether what the kernel multiplies is transposed, so that its rows are columns.
     """
 
-    fn: Callable[[Any, Any], Any]
+    fn: Any
     names: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     gated: Callable[[Any], Any] | None = None
@@ -166,23 +169,27 @@ class Visitor:
         **operands: Operand,
     ) -> None:  # fmt: skip
         for what, f in (("fn", fn), ("gated", gated)):
-            if not callable(f) and (what == "fn" or f is not None):
+            if isinstance(f, (_Usual, _Chain, _OfSums)) or (what == "gated" and f is None):
+                continue
+            if not callable(f):
                 raise ArgumentTypeError(
                     f"{what} of a visitor is no function", code="OC2537", found=_short(f)
                 )
+            refuse_function(f"{what} of a visitor", f)
         for name, operand in operands.items():
             if not isinstance(operand, Operand):
                 raise ArgumentError(
                     f"{name} is no operand of a visitor", code="OC2537", found=_short(operand),
                     expected="row(x), column(x), load(x), store(x), amax(x) or scalar(x)",
                 )  # fmt: skip
-        if not isinstance(fn, (_Usual, _Chain)) and takes(fn) == 1:
+        if not isinstance(fn, (_Usual, _Chain, _OfSums)) and takes(fn) == 1:
             if operands:
                 raise ArgumentTypeError(
                     "a visitor with operands reads them from the tile, and its function takes none",
                     code="OC2537", found=f"operands {', '.join(operands)}, and a function of one "
                     "argument", expected="def fn(x, tile): ... "
                     + ", ".join(f"tile.{o.kind}({n!r})" for n, o in operands.items()),
+                    loc=place_of(fn),
                 )  # fmt: skip
             fn = _OfSums(fn)
         self.fn, self.gated, self.operands = fn, gated, operands
@@ -234,7 +241,10 @@ def visit(plan: VisitorPlan, x: Any, tile: Any) -> Any:
         ArgumentError: the function gives no vector, does what vectors cannot do, or leaves a
             matrix unwritten.
     """
-    result = _vector("the visitor", plan.fn, x, tile)
+    fn, given = plan.fn, (x, tile)
+    if isinstance(fn, _OfSums):
+        fn, given = fn.fn, (tile.floats(x),)
+    result = applied("the visitor", fn, *given)
     left = [
         name for name, kind in zip(plan.names, plan.kinds, strict=True)
         if kind in ("store", "amax") and name not in tile.stored
@@ -244,28 +254,7 @@ def visit(plan: VisitorPlan, x: Any, tile: Any) -> Any:
         raise ArgumentError(
             f"{left[0]} was declared as {kind}(x), but the visitor writes nothing to it",
             code="OC2537", expected=f"tile.{kind}({left[0]!r}, x) in each call", found="none",
-        )  # fmt: skip
-    return result
-
-
-def _vector(what: str, fn: Callable[..., Any], x: Any, *rest: Any) -> Any:
-    """The vector that a function of a vector gives, or an error that says why it gives none."""
-    hint = "it works on vectors of registers: cute.where(x > 0, x, 0.0), cute.math.exp(x)"
-    try:
-        result = fn(x, *rest)
-    except OpenCuTeError:
-        raise
-    except (TypeError, AttributeError) as e:
-        raise ArgumentTypeError(
-            f"{what} does what vectors of registers cannot do", code="OC2537",
-            found=f"{type(e).__name__}: {e}"[:160], hint=hint,
-        ) from e  # fmt: skip
-    if not isinstance(result, type(x)):
-        raise ArgumentTypeError(
-            f"{what} gives no vector", code="OC2537",
-            expected="a vector as long as the one that it gets",
-            found="None" if result is None else type(result).__name__,
-            hint="return the vector that is to be stored" if result is None else hint,
+            loc=place_of(fn),
         )  # fmt: skip
     return result
 
@@ -275,9 +264,6 @@ class _OfSums:
     """A function that needs no tile."""
 
     fn: Callable[[Any], Any]
-
-    def __call__(self, x: Any, tile: Any) -> Any:
-        return self.fn(tile.floats(x))
 
 
 @dataclass(frozen=True)
@@ -291,11 +277,11 @@ class _Usual:
         if "alpha" in self.present:
             x = tile.floats(x) * tile.scalar("alpha")
         if "c" in self.present:
-            x = tile.floats(x) + tile.load("c") * tile.scalar("beta")
+            x = plus(tile.floats(x), tile.load("c"), tile.scalar("beta"))
         if "bias" in self.present:
             x = tile.floats(x) + tile.column("bias")
         if self.activation is not None:
-            x = self.activation(tile.floats(x))
+            x = applied("the function on the sums", self.activation, tile.floats(x))
         if "residual" in self.present:
             x = tile.floats(x) + tile.load("residual")
         return x
@@ -387,12 +373,14 @@ def _add_columns(x: Any, tile: Any, name: str, _: Any) -> Any:
 
 
 def _add(x: Any, tile: Any, name: str, factor: Any) -> Any:
+    if factor == 0.0:
+        return x
     more = tile.load(name)
     return tile.floats(x) + (more if factor == 1.0 else more * factor)
 
 
 def _apply(x: Any, tile: Any, name: str, fn: Any) -> Any:
-    return _vector("the function of apply(...)", fn, tile.floats(x))
+    return applied("the function of apply(...)", fn, tile.floats(x))
 
 
 def _keep(x: Any, tile: Any, name: str, _: Any) -> Any:
@@ -431,8 +419,8 @@ def add_columns(vector: Any) -> Piece:
 
 
 def add(matrix: Any, factor: float = 1.0) -> Piece:
-    """Add a matrix, as a residual; `factor` is compiled in."""
-    return _Step(_add, factor), load(matrix)
+    """Add a matrix, as a residual; `factor` is compiled in, and where it is 0 nothing is read."""
+    return _Step(_add, factor), load(matrix) if factor != 0.0 else None
 
 
 def apply(fn: Callable[[Any], Any]) -> Piece:
@@ -443,6 +431,7 @@ def apply(fn: Callable[[Any], Any]) -> Piece:
     """
     if not callable(fn):
         raise ArgumentTypeError("apply: this is no function", code="OC2537", found=_short(fn))
+    refuse_function("the function of apply(...)", fn)
     return _Step(_apply, fn), None
 
 

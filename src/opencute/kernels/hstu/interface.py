@@ -13,7 +13,15 @@ from opencute import utils
 from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import apart, empty_like, fill, item_bits, strides, vector_elements
+from opencute.kernels.arrays import (
+    apart,
+    check_rows,
+    empty_like,
+    fill,
+    item_bits,
+    strides,
+    vector_elements,
+)
 from opencute.kernels.attention.config import AttentionConfig, heuristic
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.hstu.sm80 import HstuPlan, hstu_forward
@@ -148,10 +156,5 @@ def _spread(bias: Any, batch: int, heads: int) -> Any:
 
 
 def _tensor(name: str, array: Any) -> Any:
-    if vector_elements(int(array.shape[-1]), item_bits(array), array) != 8:
-        raise ArgumentError(
-            f"rows of {name} do not start at multiples of 16 bytes", code="OC2524",
-            expected="an aligned address, and strides that are multiples of 8",
-            hint="pass a contiguous copy",
-        )  # fmt: skip
+    check_rows(name, array)
     return from_dlpack(array).mark_layout_dynamic(leading_dim=3)

@@ -69,7 +69,7 @@ def repeated(fn: F) -> F:
                     return result
                 tapes = tuple(t for t in tapes or () if t is not tape)
                 break
-        recorder = Recorder(tensors, addresses)
+        recorder = Recorder(tensors, addresses, _written(tensors, kwargs))
         with recorder:
             result = fn(*args, **kwargs)
         tape = recorder.tape(result)
@@ -82,6 +82,15 @@ def repeated(fn: F) -> F:
     marked: Any = call
     marked.kinds = kinds
     return marked
+
+
+def _written(tensors: list[Any], kwargs: dict[str, Any]) -> list[int]:
+    """The numbers of the tensors that a call may write to: its result, and what an epilogue is
+    given."""
+    if kwargs.get("epilogue") is not None:
+        return [*range(len(tensors))]
+    out = kwargs.get("out")
+    return [i for i, t in enumerate(tensors) if t is out]
 
 
 def forget_calls() -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from opencute.jit.again import Launch, merged
@@ -25,6 +25,7 @@ from opencute.jit.recording import watched_calls
 from opencute.kernels.repeat.tape import (
     MADE,
     Alias,
+    Apart,
     Launched,
     Made,
     Number,
@@ -49,13 +50,16 @@ class Recorder:
 
     Args:
         tensors, addresses: of the call.
+        written: numbers of those that the call may write to.
 
     Attributes:
         why: why the call cannot be made again from what was seen; empty if it can.
         elsewhere: whether it ran somewhere else, such as in the simulator.
     """
 
-    def __init__(self, tensors: list[Any], addresses: list[int]) -> None:
+    def __init__(
+        self, tensors: list[Any], addresses: list[int], written: Sequence[int] = ()
+    ) -> None:
         self.why = ""
         self.elsewhere = False
         self._things: list[Any] = [*tensors]  # kept, so that nothing else gets their memory
@@ -64,6 +68,7 @@ class Recorder:
         self._numbers: dict[int, int] = {}
         self._aliases: set[Alias] = set()
         self._given = len(tensors)
+        self._written = written
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Recorder:
@@ -209,7 +214,23 @@ class Recorder:
                 return None
             steps.append(Launched(launch))
             checks = ()  # once for all
-        return Tape(steps, returned, sorted(self._aliases))
+        apart = self._apart()
+        return Tape(steps, returned, sorted(self._aliases), apart)
+
+    def _apart(self) -> list[Apart]:
+        """The tensors of which nothing is in what is written. Those of which something is, the
+        operator might have refused if they lay otherwise."""
+        out: list[Apart] = []
+        for i in self._written:
+            for j in range(self._given):
+                (a, end), (b, last) = self._spans[i], self._spans[j]
+                if j == i or a == end or b == last or (j in self._written and j < i):
+                    continue
+                if b < end and a < last:
+                    self._aliases.add(Alias(i, j, b - a))
+                else:
+                    out.append(Apart(i, j, end - a, last - b))
+        return out
 
     def _together(self, returned: Any) -> list[Any]:
         """The steps; new memory that only kernels see, and nothing is in at first, is one piece."""

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 __all__ = [
-    "MADE", "MISSED", "Alias", "Launched", "Made", "Number", "Operation", "Part", "Step", "Tape",
-    "Viewed",
+    "MADE", "MISSED", "Alias", "Apart", "Launched", "Made", "Number", "Operation", "Part", "Step",
+    "Tape", "Viewed",
 ]  # fmt: skip
 
 MADE = 64
@@ -41,6 +41,20 @@ class Alias(NamedTuple):
     first: int
     second: int
     distance: int
+
+
+class Apart(NamedTuple):
+    """That two things share no memory.
+
+    Args:
+        first, second: their numbers.
+        size, other: bytes from the beginning of the first, and of the second, to its end.
+    """
+
+    first: int
+    second: int
+    size: int
+    other: int
 
 
 @dataclass(frozen=True)
@@ -190,17 +204,27 @@ class Tape:
         steps: what it did. The first launch looks whether all that was compiled still holds; what
             comes before it can be done twice.
         result: what it returned: `Viewed`, None, a number, or a tuple of such.
-        aliases: what has to hold of addresses.
+        aliases, apart: what has to hold of addresses.
     """
 
-    def __init__(self, steps: Sequence[Step], result: Any, aliases: Sequence[Alias]) -> None:
+    def __init__(
+        self, steps: Sequence[Step], result: Any, aliases: Sequence[Alias],
+        apart: Sequence[Apart] = (),
+    ) -> None:  # fmt: skip
         self.steps = tuple(step.do for step in steps)
         self.result = result
         self.aliases = tuple(aliases)
+        self.apart = tuple(apart)
 
     def fits(self, addresses: list[int]) -> bool:
         """Whether tensors lie to each other as they did where that counts."""
-        return all(addresses[b] - addresses[a] == d for a, b, d in self.aliases)
+        for a, b, d in self.aliases:
+            if addresses[b] - addresses[a] != d:
+                return False
+        for a, b, size, other in self.apart:
+            if -other < addresses[b] - addresses[a] < size:
+                return False
+        return True
 
     def play(self, tensors: list[Any], addresses: list[int]) -> Any:
         """What the operator would return for these tensors, or `MISSED`.

@@ -9,6 +9,7 @@ starts = cumsum(lengths, exclusive=True)  # y[i] = x[0] + ... + x[i - 1]
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 from opencute.base.errors import ArgumentError
@@ -59,6 +60,7 @@ def cumsum(x: Any, axis: int = -1, *, exclusive: bool = False, out: Any = None) 
     same_shape(x=x, out=out)
     floating(x=x, out=out)
     shape = tuple(int(s) for s in x.shape)
+    axis = operator.index(axis)
     at = axis + len(shape) if axis < 0 else axis
     if not 0 <= at < len(shape):
         raise ArgumentError("there is no such axis", code="OC2509", expected=shape, found=axis)

@@ -18,11 +18,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from opencute.base.errors import ArgumentError, LanguageError
 from opencute.dialects import cute, smem
+from opencute.ir.attributes import IntAttr
+from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Value
 from opencute.lang.numbers import Int8, Int32, NumericMeta, class_of
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits, pointer_type
@@ -35,11 +37,15 @@ __all__ = [
     "dynamic_smem_size",
     "get_dyn_smem",
     "get_dyn_smem_size",
+    "is_member",
     "mark",
+    "part",
+    "place_of",
     "planning",
     "rewind",
     "take",
     "typed",
+    "widened",
 ]
 
 
@@ -60,6 +66,8 @@ class SmemPlan:
     merge_branches: bool = False
     offset: int = 0
     used: int = 0
+    pieces: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """What was given away: beginning and end."""
 
     def take(self, size: int, align: int) -> int:
         """Give away `size` bytes; returns where they begin.
@@ -77,7 +85,12 @@ class SmemPlan:
             )  # fmt: skip
         self.offset = start + size
         self.used = max(self.used, self.offset)
+        self.pieces.append((start, self.offset))
         return start
+
+    def end_of(self, place: int) -> int | None:
+        """The end of the last allocation that a place is in, None if it is in none."""
+        return next((b for a, b in reversed(self.pieces) if a <= place < b), None)
 
 
 class _State(threading.local):
@@ -103,16 +116,18 @@ def planning(limit: int, where: str, *, merge_branches: bool = False) -> Generat
         _STATE.plan = before
 
 
-def mark() -> tuple[int, int]:
+def mark() -> tuple[int, int, int]:
     """How far allocation has come, for `rewind`."""
     plan = _STATE.plan
-    return (plan.offset, plan.used) if plan is not None else (0, 0)
+    return (plan.offset, plan.used, len(plan.pieces)) if plan is not None else (0, 0, 0)
 
 
-def rewind(to: tuple[int, int]) -> None:
+def rewind(to: tuple[int, int, int]) -> None:
     """Take back what was allocated since a mark: its code is traced anew."""
-    if _STATE.plan is not None:
-        _STATE.plan.offset, _STATE.plan.used = to
+    plan = _STATE.plan
+    if plan is not None:
+        plan.offset, plan.used, count = to
+        del plan.pieces[count:]
 
 
 @contextmanager
@@ -164,6 +179,64 @@ def take(size: int, align: int) -> Value:
     start = plan.take(size, align)
     known = min(start & -start, smem.BASE_ALIGN) if start else smem.BASE_ALIGN
     return smem.smem_alloc(start, size, known)
+
+
+def place_of(value: Value) -> int | None:
+    """The byte of the block's shared memory that a pointer is to, None if that is not known.
+
+    It is for a pointer made of an allocation by steps that are known while tracing.
+    """
+    op, steps = value.op, 0
+    while op is not None and op.name in ("cute.recast", "cute.ptr_add"):
+        source = op.operands[0]
+        if op.name == "cute.ptr_add":
+            step = constant_of(op.operands[1])
+            if not isinstance(step, IntAttr) or not isinstance(source.type, cute.PtrType):
+                return None
+            bits = step.value * cute.storage_bits(source.type.element)
+            if bits % 8:
+                return None
+            steps += bits // 8
+        op = source.op
+    return op.offset.value + steps if isinstance(op, smem.SmemAllocOp) else None
+
+
+def part(place: int, size: int, align: int, label: str) -> Value:
+    """A pointer to some bytes of an allocation, a member of a struct, which are an array of their
+    own: an access outside of them is found, also where it stays in the allocation."""
+    return smem.smem_alloc(place, size, align, label)
+
+
+def widened(value: Value, size: int | None) -> Value:
+    """A pointer by which more bytes can be accessed than its member has, if its allocation has
+    them: who lays a larger tensor over a member means what follows it, too.
+
+    Args:
+        size: bytes of the tensor, None if they are not known.
+    """
+    op, plan, place, type = _origin(value), _STATE.plan, place_of(value), value.type
+    if plan is None or place is None or op is None or op.label is None:
+        return value
+    end = plan.end_of(place)
+    room = op.offset.value + op.bytes.value - place
+    if end is None or (size is not None and size <= room):
+        return value
+    assert isinstance(type, cute.PtrType)
+    whole = smem.smem_alloc(place, end - place, type.align)
+    return whole if whole.type == type else cute.recast(whole, type)
+
+
+def is_member(value: Value) -> bool:
+    """Whether a pointer is to a member of a struct in shared memory, as far as that is known."""
+    op = _origin(value)
+    return op is not None and op.label is not None
+
+
+def _origin(value: Value) -> smem.SmemAllocOp | None:
+    op = value.op
+    while op is not None and op.name in ("cute.recast", "cute.ptr_add"):
+        op = op.operands[0].op
+    return op if isinstance(op, smem.SmemAllocOp) else None
 
 
 def typed(raw: Value, dtype: NumericMeta) -> Pointer:

@@ -30,7 +30,8 @@ from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
 from opencute.ir.types import I8, I32
 from opencute.lang.block.scalars import NUMBER_OPERATORS, ScalarMember
-from opencute.lang.numbers import NumericMeta, as_numeric, class_of
+from opencute.lang.block.smem import part, place_of
+from opencute.lang.numbers import Int8, NumericMeta, as_numeric, class_of
 from opencute.lang.pointers import Pointer, element_bits, offset_alignment
 from opencute.lang.tensors import make_tensor
 from opencute.layout import ComposedLayout, Layout, cosize, is_static
@@ -205,35 +206,42 @@ def _annotations(cls: type) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- members in memory
-def _moved(base: Pointer, offset: int, dtype: NumericMeta) -> Pointer:
-    """A pointer to elements of a type, some bytes after `base`."""
+def _moved(base: Pointer, offset: int, dtype: NumericMeta, size: int, label: str) -> Pointer:
+    """A pointer to elements of a type, some bytes after `base`.
+
+    Args:
+        size: bytes that there are.
+        label: what messages call them.
+    """
     from opencute.dialects import arith
 
     type = base.value.type
     assert isinstance(type, PtrType)
     value = base.value
     align = offset_alignment(type.align, offset, 8)
+    element = PtrType(dtype.mlir_type, type.space, max(align, 1), type.swizzle)
+    place = place_of(value) if type.space == "smem" and not type.swizzle else None
+    if place is not None:
+        value = part(place + offset, size, max(align, 1), label)
+        return Pointer(value if value.type == element else cute.recast(value, element), dtype)
     if type.element != I8:
         value = cute.recast(value, PtrType(I8, type.space, type.align, type.swizzle))
     if offset:
         value = cute.ptr_add(value, arith.constant(offset, I32), max(align, 1))
-    element = PtrType(dtype.mlir_type, type.space, max(align, 1), type.swizzle)
     return Pointer(value if value.type == element else cute.recast(value, element), dtype)
 
 
-def _member(t: Any, base: Pointer, offset: int) -> Any:
-    if isinstance(t, Align):
-        return _member(t.inner, base, offset)
+def _member(of: struct, name: str, base: Pointer) -> Any:
+    t, offset = of.fields[name]
+    while isinstance(t, Align):
+        t = t.inner
+    dtype: Any = t
+    if isinstance(t, struct | MemRange):
+        dtype = Int8 if isinstance(t, struct) or isinstance(t.dtype, struct) else t.dtype
+    ptr = _moved(base, offset, dtype, _size_align(t)[0], f"{of.__name__}.{name}")
     if isinstance(t, struct):
-        from opencute.lang.numbers import Int8
-
-        return StructMember(t, _moved(base, offset, Int8))
-    if isinstance(t, MemRange):
-        from opencute.lang.numbers import Int8
-
-        element: Any = Int8 if isinstance(t.dtype, struct) else t.dtype
-        return MemRangeMember(t, _moved(base, offset, element))
-    return ScalarMember(_moved(base, offset, t))
+        return StructMember(t, ptr)
+    return MemRangeMember(t, ptr) if isinstance(t, MemRange) else ScalarMember(ptr)
 
 
 _Class = TypeVar("_Class", bound=type)
@@ -399,7 +407,7 @@ class StructMember:
     def __getattr__(self, name: str) -> Any:
         field = self._struct.fields.get(name)
         if field is not None:
-            return _member(field[0], self._base, field[1])
+            return _member(self._struct, name, self._base)
         if name in ("ptr", "size_in_bytes"):
             return self._base if name == "ptr" else self._struct.size_in_bytes
         raise AttributeError(_no_member(self._struct, name))
@@ -408,7 +416,7 @@ class StructMember:
         field = self._struct.fields.get(name)
         if field is None:
             raise AttributeError(_no_member(self._struct, name))
-        member = _member(field[0], self._base, field[1])
+        member = _member(self._struct, name, self._base)
         if not isinstance(member, ScalarMember):
             raise TypeMismatchError(
                 f"{name!r} is no number that could be assigned", code="OC1299", found=str(member),

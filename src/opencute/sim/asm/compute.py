@@ -16,14 +16,15 @@ import numpy as np
 from opencute.base.errors import SimulationError
 from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op
-from opencute.sim.asm import conversions, floats, integers
+from opencute.sim.asm import bitwise, conversions, floats, integers
 from opencute.sim.asm.record import FAMILIES, Compute, uint
 from opencute.sim.registry import Function, semantics
 from opencute.sim.values import Array, dtype_of, scalar_of
 
 __all__ = ["find"]
 
-assert conversions.__all__ is not None and floats.__all__ and integers.__all__ is not None
+# Importing them is what makes their instructions known.
+assert all(m.__name__ for m in (bitwise, conversions, floats, integers))
 
 
 @lru_cache(maxsize=1024)

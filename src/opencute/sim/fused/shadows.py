@@ -3,10 +3,10 @@
 """Native loops over the pieces of memory that lanes touch, for the checking mode.
 
 In: a `Walk`, which says what each lane touches, and the words of a shadow. Out: words changed as
-`sync.access_check` would, or what has to be known to leave the rest to it::
+`sync.checks` would, or what has to be known to leave the rest to it::
 
-    walk = Walk(offsets, slots, inner, blocks, width, shift)
-    most, bits = walk.read_shared(shadow.writer, ...)
+    walk = Walk(offsets, slots, threads, first_block, width, shift)
+    most, bits, last = walk.look(shadow.writer, shadow.last_read)
 
 What is here is what happens in nearly all accesses of programs without races; everything that needs
 more than a comparison of words with what all lanes know is told, and left to NumPy.
@@ -18,6 +18,7 @@ more than a comparison of words with what all lanes know is told, and left to Nu
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,31 +38,35 @@ class Walk:
     Args:
         offsets: byte offsets of runs, (P or 1, Q or 1, runs), or flat with a mask.
         slots: numbers of the lanes, (P, Q), or flat.
-        inner: their numbers within their blocks.
-        blocks: the numbers of these in the launch.
+        threads: of a block.
+        first_block: the number in the launch of the first block.
         width: bytes of a run, a multiple of a piece.
         shift: of a piece.
     """
 
     def __init__(
-        self, offsets: Array, slots: Array, inner: Array, blocks: Array, width: int, shift: int
+        self, offsets: Array, slots: Array, threads: int, first_block: int, width: int, shift: int
     ) -> None:  # fmt: skip
         if slots.ndim == 1:
             offsets = offsets.reshape(1, -1, 1)
         self.offsets = np.ascontiguousarray(offsets, np.int64)
-        self.slots, self.inner, self.blocks = slots, inner, blocks
+        self.slots, self.threads, self.first_block = slots, threads, first_block
         P, Q = slots.shape if slots.ndim > 1 else (1, slots.size)
         p, q, runs = self.offsets.shape
-        self.pieces = P * Q * runs * (width >> shift)
         self._walk = (
             P, Q, runs, width >> shift, shift, self.offsets, q * runs if p > 1 else 0,
             runs if q > 1 else 0, self.slots,
         )  # fmt: skip
 
-    @property
-    def worth(self) -> bool:
-        """Whether native code can do it, and does it faster."""
-        return LOOPS.ready(self.pieces)
+    @cached_property
+    def inner(self) -> Array:
+        """The lanes' numbers within their blocks."""
+        return self.slots % self.threads
+
+    @cached_property
+    def blocks(self) -> Array:
+        """The numbers of their blocks in the launch."""
+        return self.slots // self.threads + self.first_block
 
     def _call(self, name: str, *args: Any) -> int:
         return LOOPS(name, *self._walk, *args)
@@ -74,18 +79,15 @@ class Walk:
         most, bits, read = out.tolist()
         return most, bits, read
 
-    def read_shared(
-        self, writer: Array, last_read: Array, reader: Array, word: int, stamp: int
-    ) -> tuple[int, int]:
-        """Lanes read: the words of their warps are set. Returns as `look`, of writers."""
-        out = np.zeros(3, np.int64)
-        self._call("mark", writer, last_read, reader, reader.shape[1], self.inner, word, stamp, out)
-        return int(out[0]), int(out[1])
+    def read_shared(self, last_read: Array, reader: Array, word: int, stamp: int) -> None:
+        """Lanes read shared memory: the words of their warps are set."""
+        self._call("mark", last_read, reader, reader.shape[1], self.inner, word, stamp)
 
     def write(self, writer: Array, write_op: Array, first: int, word: int, number: int) -> int:
         """Lanes write: the words of pieces become theirs. Returns how many of them became others'
         in this very access."""
-        self._call("claim", writer, write_op, first, word, number)
+        if not self._call("claim", writer, write_op, first, word, number):
+            return 0
         return self._call("lost", writer, first, word)
 
     def look_global(
@@ -230,7 +232,6 @@ _LOOK = (
 _MARK = (
     _WARP
     + "---\n"
-    + _WRITER
     + """
   %lptr = getelementptr inbounds i64, ptr %read, i64 %piece
   %before = load i64, ptr %lptr
@@ -259,7 +260,15 @@ _CLAIM = (
     + "---\n"
     + """
   %wptr = getelementptr inbounds i64, ptr %writer, i64 %piece
+  %old = load i64, ptr %wptr
   store i64 %mine, ptr %wptr
+  %late = icmp sge i64 %old, %word
+  %other = icmp ne i64 %old, %mine
+  %both = and i1 %late, %other
+  %n1 = zext i1 %both to i64
+  %a0 = load i64, ptr %acc
+  %a1 = add i64 %a0, %n1
+  store i64 %a1, ptr %acc
   %iptr = getelementptr inbounds i32, ptr %ops, i64 %piece
   store i32 %op, ptr %iptr
   br label %next
@@ -381,10 +390,10 @@ _TEXT = "\n".join((
     "declare i64 @llvm.smax.i64(i64, i64)",
     "declare i64 @llvm.smin.i64(i64, i64)",
     _loop("look", f"{_PTR}writer, {_PTR}read, {_PTR}out", _LOOK, result=_OUT),
-    _loop("mark", f"{_PTR}writer, {_PTR}read, {_PTR}reader, i64 %size, {_PTR}inners, i64 %word, "
-          f"i64 %stamp, {_PTR}out", _MARK, result=_OUT),
+    _loop("mark", f"{_PTR}read, {_PTR}reader, i64 %size, {_PTR}inners, i64 %word, i64 %stamp",
+          _MARK),
     _loop("claim", f"{_PTR}writer, {_PTR}ops, i64 %first, i64 %word, i64 %number", _CLAIM,
-          head="  %op = trunc i64 %number to i32"),
+          head="  %op = trunc i64 %number to i32", result=_COUNT),
     _loop("lost", f"{_PTR}writer, i64 %first, i64 %word", _LOST, result=_COUNT),
     _loop("strange", f"{_PTR}writer, {_PTR}reader, {_PTR}floors, i64 %first, i64 %threads, "
           f"{_PTR}blocks, i64 %writes", _STRANGE, result=_COUNT),
@@ -396,7 +405,7 @@ _WALK = "iiiiipiip"
 LOOPS = Compiled(
     _TEXT,
     {
-        "look": _WALK + "ppp", "mark": _WALK + "pppipiip",
+        "look": _WALK + "ppp", "mark": _WALK + "ppipii",
         "claim": _WALK + "ppiii", "lost": _WALK + "pii", "strange": _WALK + "pppiipi",
         "beside": _WALK + "pppiipiii",
     },

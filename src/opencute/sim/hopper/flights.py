@@ -28,8 +28,9 @@ from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.sync.access_check import AccessCheck
 from opencute.sim.sync.checker import Checker
-from opencute.sim.sync.clocks import AGENT, AGENTS, FREED, SEEN, Clocks, key
-from opencute.sim.sync.shadow import FOREIGN, PENDING, READING, TIME, WHO, first_of_each
+from opencute.sim.sync.clocks import AGENT, AGENTS, FREED, SEEN, Clocks, distinct, key
+from opencute.sim.sync.columns import READING, Column
+from opencute.sim.sync.shadow import FOREIGN, PENDING, TIME, WHO, first_of_each
 from opencute.sim.values import Array
 
 __all__ = ["Flight", "check_read", "known_words", "read_at_once", "start"]
@@ -46,15 +47,15 @@ class Flight:
         pieces: what of it.
         op: what started it.
         run: the launch.
-        buffer: the memory.
+        homes: of shared memory: the blocks whose it is.
     """
 
     def __init__(
         self, checker: Checker, agent: int, verb: str, shadow: Any, pieces: Array, op: Op, run: Any,
-        buffer: Any,
+        homes: list[int],
     ) -> None:  # fmt: skip
         self.checker, self.agent, self.verb, self.op = checker, agent, verb, op
-        self.run, self.arena = run, getattr(buffer, "arena", None)
+        self.run, self.homes = run, homes
         self.shadow, self.shift = shadow, shadow.shift
         self.pieces = pieces
         self.landed: dict[int, int] | None = None
@@ -78,10 +79,9 @@ class Flight:
             column = shadow.extra[self.agent]
             column.words[column.at(pieces)] = now << 8
             column.flying, column.latest = column.flying - 1, now
-        if self.arena is not None:
-            blocks = self.pieces // (self.arena.stride >> self.shift)
+        if self.homes:
             self.checker.trailing.by_unit(
-                self.op, self.run, self.agent, blocks, now, writes=self.verb == "write"
+                self.op, self.run, self.agent, self.homes, now, writes=self.verb == "write"
             )
         self.landed = {key(AGENT, self.agent - AGENTS): now}
         return self.landed
@@ -98,17 +98,23 @@ def start(
         check.check()
     assert check is not None
     check.remember()
-    return Flight(checker, agent, verb, check.shadow, check.pieces, op, run, buffer)
+    homes = check.homes if check.shadow.columns and check.pieces.size else []
+    return Flight(checker, agent, verb, check.shadow, check.pieces, op, run, homes)
 
 
 def known_words(clocks: Clocks, slot: int, words: list[int], kind: int = SEEN) -> bool:
     """Whether all writers of these words are units that a thread has waited for."""
-    row = clocks.rows[clocks.row[slot]]
-    return all(
+    row, name = clocks.rows[clocks.row[slot]], (kind, *words)
+    if name in row.sure:
+        return True
+    known = all(
         w == 0
         or (w & WHO >= AGENTS and w < PENDING and row.knows(clocks, w & WHO, kind) >= w >> TIME)
         for w in words
     )
+    if known:
+        row.sure.add(name)
+    return known
 
 
 def check_read(
@@ -134,7 +140,7 @@ def read_at_once(
     check = AccessCheck(checker, lanes, access, "read", buffer, places, mask, shadow, 0)
     if not check.read_unwritten():
         return None
-    return Flight(checker, agent, "read", shadow, check.pieces[:0], op, lanes.run, buffer)
+    return Flight(checker, agent, "read", shadow, check.pieces[:0], op, lanes.run, [])
 
 
 class _AgentCheck(AccessCheck):
@@ -153,8 +159,22 @@ class _AgentCheck(AccessCheck):
         self.pieces = self.shadow.pieces(np.asarray(places).reshape(-1), width).reshape(-1)
         self.first = self.clocks.first_block * self.clocks.threads
         self.time = self.clocks.now << TIME
-        self.floor = self._least_floor()
+        self.floor = int(self.clocks.floor[slot])
         self.away = None
+
+    @cached_property
+    def reach(self) -> tuple[int, int]:
+        """The first of the pieces, and the last."""
+        return int(self.pieces.min()), int(self.pieces.max())
+
+    @cached_property
+    def homes(self) -> list[int]:
+        """Of shared memory: the blocks (of those that run) whose it is."""
+        if self.clocks.blocks == 1:
+            return [0]
+        stride = self.buffer.arena.stride >> self.shadow.shift
+        first, last = (piece // stride for piece in self.reach)
+        return [first] if first == last else distinct(self.pieces // stride)
 
     @cached_property
     def slots(self) -> Array:  # type: ignore[override]
@@ -166,14 +186,20 @@ class _AgentCheck(AccessCheck):
         if self.pieces.size == 0:
             return
         if self.shadow.columns and self.verb != "read":
-            away = self._home() != self.slot // self.clocks.threads
-            self.away = away if away.any() else None
+            own = self.slot // self.clocks.threads
+            if self.homes != [own]:
+                self.away = self._home() != own
         self._against_writers()
         if self.verb == "read":
             return
         self._against_readers_of_shared() if self.shadow.columns else self._against_readers()
         if self.shadow.extra:
             self._against_extra()
+
+    def _columns(self) -> list[tuple[int, dict[int, Column]]]:
+        """As for threads: of those blocks only whose memory it is."""
+        found = self.shadow.by_block
+        return [(block, found[block]) for block in (*self.homes, -1) if block in found]
 
     def _part(self, block: int) -> tuple[Any, Array]:
         """As for threads: all is by one."""
@@ -188,25 +214,19 @@ class _AgentCheck(AccessCheck):
         """It is under way."""
         shadow, number = self.shadow, self.checker.number(self.access.op)
         if self.verb == "write":
-            shadow.foreign = shadow.has_writers = True
+            shadow.foreign = True
+            shadow.wrote(PENDING >> TIME)
             shadow.writer[self.pieces] = PENDING + FOREIGN + self.agent
             shadow.write_op[self.pieces] = number
         elif shadow.columns:
-            column = shadow.column(self.agent, self._one_home(), self.clocks.blocks)
+            home = self.homes[0] if len(self.homes) == 1 else -1
+            column = shadow.column(self.agent, home, self.clocks.blocks)
             column.flying += 1
             at = column.at(self.pieces)
             column.words[at] = READING
             column.op[at] = number
         else:
             self._remember_readers()
-
-    def _one_home(self) -> int:
-        """The block whose memory it is about, -1: several."""
-        if self.clocks.blocks == 1 or not self.pieces.size:
-            return 0
-        stride = self.buffer.arena.stride >> self.shadow.shift
-        first, last = (int(p) // stride for p in (self.pieces.min(), self.pieces.max()))
-        return first if first == last else -1
 
     def _against_writers(self) -> None:
         before = self.shadow.writer.take(self.pieces)

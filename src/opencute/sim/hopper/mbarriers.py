@@ -251,8 +251,9 @@ class MBarriers:
             SimulationError: no barrier, or more bytes than the phase waits for.
         """
         bar = self._find(by, place, None)
-        if known is not None and bar.birth is not None and self.checker is not None:
-            self.checker.bytes_come(by, bar.birth, self.name(place))
+        birth = bar.birth
+        if known is not None and birth is not None and not birth.fenced:
+            self.checker.bytes_come(by, birth, self.name(place))
         bar.tx -= tx
         bar.last = by
         if bar.tx < -MAX_COUNT:
@@ -284,8 +285,7 @@ class MBarriers:
         slots = lanes.slot.ravel()
         for place, who in _by_place(places.ravel()):
             bar = self._find(op, place, int(slots[who[0]]))
-            if self.checker is not None and bar.birth is not None:
-                self.checker.used(op, self.run, bar.birth, slots[who], self.name(place))
+            self._aware(op, bar, slots[who])
 
     def _too_many(self, op: Op, bar: MBarrier) -> NoReturn:
         raise SimulationError(
@@ -460,12 +460,17 @@ class MBarriers:
         """The barrier at a place, which threads use."""
         bar = self._find(op, place, int(slots[0]))
         if self.checker is not None:
-            if bar.birth is not None:
-                self.checker.used(op, self.run, bar.birth, slots, self.name(place))
-            if self.group.blocks > 1:
+            self._aware(op, bar, slots)
+            if self.run.cluster != (1, 1, 1):
                 home = np.full(slots.size, place // self.arena.stride)
                 self.checker.checker.trailing.by_threads(op, self.run, slots, home, bar)
         return bar
+
+    def _aware(self, op: Op, bar: MBarrier, slots: Array) -> None:
+        """Threads use a barrier, which they have to know of (checking mode)."""
+        birth = bar.birth
+        if birth is not None and self.checker is not None and not birth.known_to(slots):
+            self.checker.used(op, self.run, birth, slots, self.name(bar.place))
 
     def describe(self, bar: MBarrier) -> str:
         """What the current phase of a barrier waits for."""

@@ -66,6 +66,13 @@ class Birth:
     fenced: bool = False
     aware: Array = field(default_factory=lambda: np.zeros(0, np.bool_))
 
+    def known_to(self, slots: Array) -> bool:
+        """Whether threads are all known to know of it."""
+        aware = self.aware
+        if not aware.size:
+            return False
+        return bool(aware[slots[0]] if slots.size == 1 else aware[slots].all())
+
 
 @dataclass(eq=False)
 class Knowledge:

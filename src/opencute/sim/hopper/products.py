@@ -111,9 +111,9 @@ class Products:
         self.started: Array = np.zeros(group.blocks * group.threads, np.int64)
         self.flying: list[_Started] = []
         self.parties = -(-group.threads // PARTY)
-        self.reads: dict[tuple[int, int], list[tuple[int, Any]]] = {}
-        """What the checking mode knows of a product, by warpgroup and number: what each of its
-        warps reads, by the slot of its first thread."""
+        self.reads: dict[tuple[int, int], list[Any]] = {}
+        """What the checking mode knows of a product, by warpgroup and number: what its warps
+        read."""
 
     def party(self, lanes: Lanes) -> Array:
         """The warpgroup of each lane, counted over the blocks that run together."""
@@ -203,7 +203,7 @@ class Products:
         if not left:
             self.reads.clear()
 
-    def _reads_of(self, one: _Started) -> list[tuple[int, Any]]:
+    def _reads_of(self, one: _Started) -> list[Any]:
         """What the warpgroups of its lanes, of one or more blocks, have read for it."""
         if not self.reads:
             return []

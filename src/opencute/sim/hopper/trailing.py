@@ -14,13 +14,13 @@ and GPUs run them right.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
+from opencute.sim.report import doubt
 from opencute.sim.sync.clocks import AGENTS, FREED, OVER, distinct
 from opencute.sim.sync.group import Group
 from opencute.sim.values import Array
@@ -77,11 +77,11 @@ class Trailing:
                 self.arrivals[block, slot + first] = (now, op, run, bar, bar.phase)
 
     def by_unit(
-        self, op: Op, run: Any, agent: int, blocks: Array, time: int, *, writes: bool
+        self, op: Op, run: Any, agent: int, blocks: list[int], time: int, *, writes: bool
     ) -> None:
         """A unit has used the shared memory of blocks."""
         uses = self.uses if writes else self.reads
-        for block in distinct(blocks):
+        for block in blocks:
             uses[block, agent] = (time, op, run)
 
     def finish(self) -> None:
@@ -118,12 +118,11 @@ class Trailing:
         if id(op) in self.told:
             return
         self.told.add(id(op))
-        warnings.warn(
-            f"[OC3407] {self._block(run, block)} may end while {self.checker.agents.name(who)} "
-            f"still reads its shared memory ({op.loc}): cp_async_bulk_wait_group before the block "
-            "ends",
-            RuntimeWarning, stacklevel=2,
-        )  # fmt: skip
+        doubt(RaceError(
+            f"{self._block(run, block)} may end while {self.checker.agents.name(who)} still reads "
+            "its shared memory",
+            code="OC3407", loc=op.loc, hint="cp_async_bulk_wait_group before the block ends",
+        ))  # fmt: skip
 
     def _fail(self, op: Op, run: Any, block: int, who: int) -> None:
         clocks = self.checker.clocks

@@ -32,15 +32,16 @@ from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.hopper.parties import parties_of
-from opencute.sim.hopper.product_reads import CORE, take_off
+from opencute.sim.hopper.product_reads import CORE, Together, read_together, take_off
 from opencute.sim.hopper.products import Operands, products_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.numbers.words import WORDS, together
 from opencute.sim.registry import Function, semantics
+from opencute.sim.semantics.matrices import Warps
 from opencute.sim.semantics.sparse import check_metadata, codes_of, expanded
 from opencute.sim.semantics.tile_access import TileAccess
-from opencute.sim.semantics.tiled import Warps, matrix_of, numbers_of, registers_of
+from opencute.sim.semantics.tiled import matrix_of, numbers_of, registers_of
 from opencute.sim.sync.guards import fences_of
 from opencute.sim.sync.shared import SHARED_BASE
 from opencute.sim.taint import Taint
@@ -358,6 +359,7 @@ class _Product:
         _, um, un = extents(op.d_layout)
         self.uses = (um, un, extents(op.b_layout)[2])
         self.c_layout = _of_one_warp(atom.c)
+        self.known: dict[Any, list[Together]] = {}
         self.e_layout = metadata_layout(_ROWS, k, ELEMENT_BITS[atom.types[1]])
 
     # ------------------------------------------------------------------ the threads' part
@@ -386,21 +388,35 @@ class _Product:
 
     def _take_off(self, lanes: Lanes, warps: Warps, operands: Operands, numbers: Array) -> None:
         """Tell the checking mode what is read from now on."""
-        blocks = _of_warps(warps, self.op, lanes.bid, "their block") - lanes.run.first_block
-        low = self._lows(warps, [operands.b], "B")
-        cores = [self.right.cores(lanes, blocks, low, None)]
-        if isinstance(self.left, Operand):
-            low = self._lows(warps, [operands.a], "A")
-            warp = _of_warps(warps, self.op, np.asarray(lanes.tid) // 32, "their warp")
-            cores.append(self.left.cores(lanes, blocks, low, warp % _WARPS))
-        slots = warps.rows(lanes.slot)[:, :, 0]
         products = products_of(lanes.run.group)
-        groups = products.commits[slots[:, 0]]
-        parties = warps.rows(products.party(lanes))[:, 0, 0]
-        flights = take_off(self.op, lanes, slots, cores, groups)
-        for i, flight in enumerate(flights):
-            name = int(parties[i]), int(numbers[i])
-            products.reads.setdefault(name, []).append((int(slots[i, 0]), flight))
+        reads = self._reads(lanes, warps, operands)
+        flights = take_off(self.op, lanes, reads, products.commits)
+        parties = warps.rows(products.party(lanes))[:, 0, 0].tolist()
+        i = 0
+        for flight in flights:
+            products.reads.setdefault((parties[i], int(numbers[i])), []).append(flight)
+            i += len(flight.units)
+
+    def _reads(self, lanes: Lanes, warps: Warps, operands: Operands) -> list[Together]:
+        """What the warpgroups read of shared memory, which comes again in each turn of a loop."""
+        blocks = _of_warps(warps, self.op, lanes.bid, "their block") - lanes.run.first_block
+        slots = warps.rows(lanes.slot)[:, :, 0]
+        lows = [self._lows(warps, [operands.b], "B")]
+        if isinstance(self.left, Operand):
+            lows.append(self._lows(warps, [operands.a], "A"))
+        arena = lanes.run.group.arena
+        key = (*(x.tobytes() for x in (slots, *lows)), arena.size, arena.stride)
+        known = self.known.get(key)
+        if known is not None:
+            return known
+        cores = [self.right.cores(lanes, blocks, lows[0], None)]
+        if isinstance(self.left, Operand):
+            warp = _of_warps(warps, self.op, np.asarray(lanes.tid) // 32, "their warp")
+            cores.append(self.left.cores(lanes, blocks, lows[1], warp % _WARPS))
+        if len(self.known) >= _REMEMBERED:
+            self.known.clear()
+        reads = self.known[key] = read_together(slots, lanes.run.group.threads, cores)
+        return reads
 
     def _fragments(self, d: SimPointer, a: Any) -> list[tuple[SimPointer, TileAccess, bool]]:
         out = [(d, self.d, True)]

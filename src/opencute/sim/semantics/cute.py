@@ -35,8 +35,8 @@ from opencute.sim.semantics.llvm import (
     to_shared_pointer,
     writing,
 )
+from opencute.sim.semantics.matrices import AsyncTile, MatrixTile
 from opencute.sim.semantics.tile_access import TileAccess
-from opencute.sim.semantics.tiled import AsyncTile, MatrixTile
 from opencute.sim.sync.guards import Guard, guarded
 from opencute.sim.taint import Taint, report
 from opencute.sim.tiles import Tile, int_attr

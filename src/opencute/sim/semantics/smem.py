@@ -8,6 +8,7 @@ from typing import Any
 
 from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
+from opencute.sim.faults import smem_name
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
 from opencute.sim.registry import Function, semantics
@@ -20,7 +21,7 @@ __all__: list[str] = []
 def smem_alloc(op: Op) -> Function:
     """A pointer to an allocation, which is at the same place in every block."""
     start, size = int_attr(op, "offset"), int_attr(op, "bytes")
-    name = f"shared memory from {op.loc}" if op.loc else f"shared memory at {start}"
+    name = smem_name(op)
 
     def run(lanes: Lanes) -> SimPointer:
         arena = lanes.run.group.arena

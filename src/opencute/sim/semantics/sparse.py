@@ -21,8 +21,8 @@ from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.lanes import Lanes
 from opencute.sim.registry import Function, semantics
+from opencute.sim.semantics.matrices import Warps
 from opencute.sim.semantics.tiled import (
-    Warps,
     elements_of,
     matrix_of,
     mma_taint,

@@ -134,7 +134,7 @@ class Checker:
                 continue
             now = clocks.tick()
             floor = max(f for f, _ in arrivals)
-            clocks.floor[slots] = np.maximum(clocks.floor[slots], floor)
+            clocks.raise_floor(slots, np.maximum(clocks.floor[slots], floor))
             clocks.near[slots] = now
             clocks.learn(slots, [news for _, news in arrivals])
 
@@ -145,7 +145,7 @@ class Checker:
             slots = lanes.slot.reshape(-1, WARP)
             if (clocks.row[slots] == clocks.row[slots[:, :1]]).all():
                 clocks.near[slots] = clocks.tick()
-                clocks.floor[slots] = clocks.floor[slots].max(axis=1, keepdims=True)
+                clocks.raise_floor(slots, clocks.floor[slots].max(axis=1, keepdims=True))
                 return
             for row in slots:
                 clocks.meet(row, True)

@@ -25,7 +25,7 @@ Scopes make knowledge of other blocks better or worse, which is kept apart by it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ SEEN, OVER, FREED = 0, 1, 2
 _KIND = 2  # where the kind begins in a key
 _NUMBER = 4
 _MANY_ROWS = 4096
+_SMALL = 256  # numbers that Python sorts faster
 _WHO = (1 << 32) - 1
 AGENTS = 1 << 28
 """Hardware units that act on their own have numbers from here on, where threads have theirs."""
@@ -80,6 +81,8 @@ class Row:
         self.times = times
         self.kinds = kinds
         """The weakest kind of knowledge here."""
+        self.sure: set[tuple[int, ...]] = set()
+        """Words of writers that are known, after the kind of knowledge."""
         self._dense: dict[int, tuple[Any, Array]] = {}
 
     def merged(self, others: Iterable[Times]) -> Row:
@@ -157,8 +160,8 @@ class Row:
 
 def distinct(numbers: Array) -> list[int]:
     """Small numbers, none below zero, each once, in order."""
-    if numbers.size < 2:
-        return numbers.tolist()
+    if numbers.size <= _SMALL:
+        return sorted(set(numbers.ravel().tolist()))
     first = numbers[0]
     if (numbers == first).all():
         return [int(first)]
@@ -180,10 +183,12 @@ class Clocks:
         self.group, self.first_block = group, first_block
         self.threads, self.warps, self.blocks = group.threads, group.warps, group.blocks
         self.floor = np.zeros(n, np.int64)
+        self._kept = False
         self.near = np.zeros(n, np.int64)
         self.row = np.zeros(n, np.int32)
         self.rows: list[Row] = [NOTHING]
         self.version = 0
+        self._least = (0, 0)
         self.tick()
 
     def tick(self) -> int:
@@ -192,6 +197,23 @@ class Clocks:
         self.now += 1
         self.version += 1
         return now
+
+    def keep_floor(self) -> Array:
+        """The floors as they are now; who raises them takes a copy first."""
+        self._kept = True
+        return self.floor
+
+    def raise_floor(self, slots: Any, times: Any) -> None:
+        """Threads know their blocks up to these times."""
+        if self._kept:
+            self.floor, self._kept = self.floor.copy(), False
+        self.floor[slots] = times
+
+    def least_floor(self) -> int:
+        """The time up to which all threads know their blocks."""
+        if self._least[0] != self.version:
+            self._least = (self.version, int(self.floor.min()))
+        return self._least[1]
 
     # ------------------------------------------------------------------ rows
     def add_row(self, row: Row) -> int:
@@ -212,12 +234,14 @@ class Clocks:
         self._tidy()
         ids = self.row[slots]
         self.version += 1
-        if ids.size and (ids == ids[0]).all():
-            row = self.rows[ids[0]].merged(news)
-            if row is not self.rows[ids[0]]:
+        different = distinct(ids)
+        if len(different) == 1:
+            before = self.rows[different[0]]
+            row = before.merged(news)
+            if row is not before:
                 self.row[slots] = self.add_row(row)
             return
-        for i in distinct(ids):
+        for i in different:
             row = self.rows[i].merged(news)
             if row is not self.rows[i]:
                 self.row[slots[ids == i]] = self.add_row(row)
@@ -232,14 +256,14 @@ class Clocks:
         """All threads of some blocks (a mask) have met."""
         now = self.tick()
         if blocks.all():
-            self.floor[:] = now
+            self.raise_floor(slice(None), now)
             if self.row.any():
                 for b in range(self.blocks):
                     self._join_block(b)
             return
         for b in np.flatnonzero(blocks).tolist():
             part = slice(b * self.threads, (b + 1) * self.threads)
-            self.floor[part] = now
+            self.raise_floor(part, now)
             if self.row[part].any():
                 self._join_block(b)
 
@@ -265,7 +289,7 @@ class Clocks:
         """Some threads of one warp have met; `whole`: all of it that are still there."""
         now = self.tick()
         news = self.rows_of(slots)
-        self.floor[slots] = self.floor[slots].max()
+        self.raise_floor(slots, self.floor[slots].max())
         if whole:
             self.near[slots] = now
         else:
@@ -349,11 +373,10 @@ class Clocks:
         known = [self.rows[p >> 32].knows(self, p & _WHO, kind) for p in pairs.tolist()]
         return np.array(known, np.int64)[inverse]
 
-    def all_know(self, slots: Array, thread: int, time: int, kind: int) -> bool:
-        """Whether threads all know what a unit did up to a time."""
-        return all(
-            self.rows[i].knows(self, thread, kind) >= time for i in distinct(self.row[slots])
-        )
+    def all_know(self, slots: Array, units: Sequence[int], time: int, kind: int) -> bool:
+        """Whether threads all know what units did up to a time."""
+        rows = [self.rows[i] for i in distinct(self.row[slots])]
+        return all(row.knows(self, unit, kind) >= time for row in rows for unit in units)
 
     def knows_block(self, slot: int, block: int, time: int, kind: int = SEEN) -> bool:
         """Whether a thread knows what all threads of a block did up to a time."""

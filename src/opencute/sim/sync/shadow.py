@@ -14,16 +14,16 @@ readers from elsewhere: warps of other blocks, and hardware units, as far as the
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from opencute.sim.sync.columns import Column, ProductColumn
 from opencute.sim.values import Array
 
 __all__ = [
-    "EVERYBODY", "FOREIGN", "LEVEL", "ONE", "PENDING", "READING", "STRENGTH", "TIME", "WHO",
-    "WHOLE_BLOCK", "Column", "Read", "Shadow", "first_of_each",
+    "EVERYBODY", "FOREIGN", "LATE", "LEVEL", "ONE", "PENDING", "SEVERAL", "STRENGTH",
+    "TIME", "WHO", "WHOLE_BLOCK", "LateRead", "Shadow", "first_of_each",
 ]  # fmt: skip
 
 WHO = (1 << 29) - 1
@@ -36,142 +36,23 @@ PENDING = ((1 << 30) - 1) << TIME
 FOREIGN = 1 << LEVEL
 """Marks writers of shared memory that are no threads of its block."""
 _SHIFT = 4  # of the pieces, as long as all accesses are as large
-READING = ((1 << 30) - 1) << 8
-"""The word of a reader that has not ended."""
-_LOGGED = 64  # reads of one unit that are kept apart
+SEVERAL = 32
+"""In the place of a lane: more than one."""
 _FEW = 16  # different words that are looked at one by one
+LATE = 1 << 21
+"""Pieces of reads whose words are not set yet, at the most."""
 _CUTS = 1024  # sets of places whose pieces are remembered
 
 
-@dataclass(eq=False)
-class Read:
-    """What a unit reads, or has read last.
+class LateRead(Protocol):
+    """A read whose words are not set yet."""
 
-    Args:
-        part: where the runs begin, in order; not to be written to.
-        width: bytes of each.
-        word: as in a column.
-        op: the operation's number.
-    """
+    time: int
+    size: int
+    """Pieces that it touches."""
 
-    part: Array
-    width: int
-    word: int
-    op: int
-    logged: bool = True
-
-    def __post_init__(self) -> None:
-        self.first, self.last = int(self.part[0]), int(self.part[-1]) + self.width
-
-
-class Column:
-    """Words for one reader from elsewhere, as those for a warp of the block: time << 8 | lane.
-
-    Args:
-        size: pieces.
-        who: the number of the warp's first thread, or of the agent.
-        base: the first of the pieces.
-    """
-
-    def __init__(self, shadow: Shadow, size: int, who: int, base: int = 0) -> None:
-        self.shadow, self.size = shadow, size
-        self._words: Array | None = None
-        self._op: Array | None = None
-        self.who, self.base = who, base
-        self.log: dict[int, Read] = {}
-        """Of a unit: what it has read that is not in the words yet, by the array of places."""
-        self.block = -1
-        """Of a unit: the block whose memory it has read, -1: several."""
-        self.flying = 0
-        """Of a unit: reads that have not ended."""
-        self.latest = 0
-        """Of a unit: when the last one ended."""
-        self._aware: dict[int, tuple[int, Array]] = {}
-
-    @property
-    def words(self) -> Array:
-        """The words, all reads of the log among them."""
-        if self.log:
-            log, self.log = self.log, {}
-            for read in log.values():
-                self._settle(read)
-        elif self._words is None:
-            self._words = np.zeros(self.size, np.int64)
-        assert self._words is not None
-        return self._words
-
-    @property
-    def op(self) -> Array:
-        """For each piece, the number of the operation that read it."""
-        if self._op is None:
-            self._op = np.zeros(self.size, np.int32)
-        return self._op
-
-    def _settle(self, read: Read) -> None:
-        if self._words is None:
-            self._words = np.zeros(self.size, np.int64)
-        at = self.at(self.shadow.cut(id(read.part), (read.part,), read.width))
-        self._words[at] = read.word
-        self.op[at] = read.op
-        read.logged = False
-
-    def reads(self, part: Array, width: int, word: int, op: int) -> Read:
-        """A unit reads runs of a width that begin at some places, for now in the log only."""
-        if len(self.log) >= _LOGGED:
-            assert self.words.size == self.size
-        self.log.pop(id(part), None)  # what comes later goes last
-        read = self.log[id(part)] = Read(part, width, word, op)
-        return read
-
-    def ended(self, reads: list[Read], now: int) -> None:
-        """Reads of a unit have ended, together."""
-        for read in reads:
-            read.word = now << 8
-            if not read.logged:
-                self._settle(read)
-        self.flying, self.latest = self.flying - 1, now
-
-    def untouched(self, first: int, last: int) -> list[int] | None:
-        """Words of what the log says of the bytes from `first` to `last`; None: words have to be
-        looked at one by one."""
-        if self._words is not None:
-            return None
-        return [r.word for r in self.log.values() if r.first < last and first < r.last]
-
-    def known_by(self, slots: int, kind: int) -> Array:
-        """Of a unit: which threads are known to know of all that it has read, to be added to.
-
-        Args:
-            slots: how many threads run.
-            kind: how well they know.
-        """
-        found = self._aware.get(kind)
-        if found is None or found[0] != self.latest:
-            found = self._aware[kind] = (self.latest, np.zeros(slots, np.bool_))
-        return found[1]
-
-    def at(self, pieces: Array) -> Array:
-        """Where its words of some pieces are."""
-        return pieces - self.base if self.base else pieces
-
-    def refine(self, factor: int) -> None:
-        """The pieces are cut smaller."""
-        if self._words is not None:
-            self._words = np.repeat(self._words, factor)
-        if self._op is not None:
-            self._op = np.repeat(self._op, factor)
-        self.base *= factor
-        self.size *= factor
-
-    def widen(self, size: int) -> None:
-        """It reads the memory of several blocks."""
-        for name in ("_words", "_op"):
-            old = getattr(self, name)
-            if old is not None:
-                new = np.zeros(size, old.dtype)
-                new[self.base : self.base + old.size] = old
-                setattr(self, name, new)
-        self.base, self.block, self.size = 0, -1, size
+    def settle(self, shadow: Shadow) -> None:
+        """Set them."""
 
 
 class Shadow:
@@ -186,14 +67,19 @@ class Shadow:
         self.size = size
         self.columns = columns
         self.shift = _SHIFT
-        n = -(-size >> _SHIFT)
-        self.writer = np.zeros(n, np.int64)
-        self.write_op = np.zeros(n, np.int32)
-        # Of shared memory: time << 32 | operation.
-        self.last_read = np.zeros(n, np.int64 if columns else np.int32)
-        self.reader = np.zeros((max(columns, 1), n), np.int64)
-        self.touched = self.has_writers = self.has_readers = False
-        """Whether anybody has used the memory, written there, read there (not as a unit)."""
+        self.pieces_in_all = -(-size >> _SHIFT)
+        self._arrays: dict[str, Array] = {}
+        self.has_writers = self.has_readers = False
+        """Whether anybody has written there, read there (not as a unit)."""
+        self.latest_write = self.latest_read = 0
+        """Of shared memory: a time that no word of a writer is later than, and when threads of the
+        block read last."""
+        self.reach: tuple[int, int] | None = (0, 0)
+        """Of global memory: the bytes that have been used lie there; None: anywhere."""
+        self.late: list[LateRead] = []
+        """Reads that are not in the words of readers yet."""
+        self.waiting = 0
+        """How many pieces they touch."""
         self.blocks: set[int] = set()
         self.foreign = False
         self.extra: dict[int, Column] = {}
@@ -201,6 +87,60 @@ class Shadow:
 
         self.by_block: dict[int, dict[int, Column]] = {}
         """The readers from elsewhere by the block whose memory they read, -1: several."""
+
+    # ------------------------------------------------------------------ words
+    def _array(self, name: str, dtype: Any, *more: int) -> Array:
+        found = self._arrays.get(name)
+        if found is None:
+            found = self._arrays[name] = np.zeros((*more, self.pieces_in_all), dtype)
+        return found
+
+    @property
+    def writer(self) -> Array:
+        """The word of each piece's writer."""
+        return self._array("writer", np.int64)
+
+    @property
+    def write_op(self) -> Array:
+        """The number of the operation that wrote each piece."""
+        return self._array("write_op", np.int32)
+
+    @property
+    def last_read(self) -> Array:
+        """The operation that read each piece last; of shared memory: time << 32 | operation."""
+        self.settle()
+        return self._array("last_read", np.int64 if self.columns else np.int32)
+
+    @property
+    def reader(self) -> Array:
+        """The words of each piece's readers."""
+        self.settle()
+        return self._array("reader", np.int64, max(self.columns, 1))
+
+    def wrote(self, time: int) -> None:
+        """Words of writers have been set, to a time that is no later."""
+        self.has_writers = True
+        self.latest_write = max(self.latest_write, time)
+
+    # ------------------------------------------------------------------ reads not yet in words
+    def postpone(self, read: LateRead) -> None:
+        """Remember a read; its words are set when somebody looks at words of readers."""
+        self.late.append(read)
+        self.waiting += read.size
+        if self.waiting > LATE:
+            self.settle()
+
+    def settle(self) -> None:
+        """Set the words of all reads."""
+        if self.late:
+            late, self.late, self.waiting = self.late, [], 0
+            for read in late:
+                read.settle(self)
+
+    def forget(self, time: int) -> None:
+        """Reads up to a time are known to all who can ever write there."""
+        self.late = [read for read in self.late if read.time > time]
+        self.waiting = sum(read.size for read in self.late)
 
     def cut(self, name: Hashable, parts: Sequence[Array], width: int) -> Array:
         """Pieces of runs, as `pieces`, flat; remembered by a name made of the parts' identity."""
@@ -224,11 +164,11 @@ class Shadow:
         low = int(np.bitwise_or.reduce(places, axis=None)) | width if places.size else width
         if low & ((1 << self.shift) - 1):
             self._refine(low & -low)
-        self.touched = True
 
     def pieces(self, places: Array, width: int) -> Array:
         """Numbers of the pieces that runs of `width` bytes touch, on a further axis."""
         self.fit(places, width)
+        self.reach = None
         grain = 1 << self.shift
         first = places >> self.shift
         count = width // grain
@@ -236,14 +176,11 @@ class Shadow:
 
     def _refine(self, grain: int) -> None:
         """Cut the pieces smaller."""
+        self.settle()
         factor = (1 << self.shift) // grain
-        for name in ("writer", "write_op", "last_read", "reader"):
-            words = getattr(self, name)
-            if self.touched:
-                words = np.repeat(words, factor, axis=-1)
-            else:
-                words = np.zeros((*words.shape[:-1], words.shape[-1] * factor), words.dtype)
-            setattr(self, name, words)
+        self.pieces_in_all *= factor
+        for name, words in self._arrays.items():
+            self._arrays[name] = np.repeat(words, factor, axis=-1)
         for column in self.extra.values():
             column.refine(factor)
         self.shift = grain.bit_length() - 1
@@ -252,28 +189,40 @@ class Shadow:
         """The words of a reader from elsewhere, who reads the memory of one block, or of several
         (-1) of the `blocks` whose memory this is."""
         column = self.extra.get(who)
-        size = self.writer.size
+        size = self.pieces_in_all
         if column is None:
             if block >= 0 and size % blocks == 0:
-                size //= blocks
-                column = self.extra[who] = Column(self, size, who, block * size)
-                column.block = block
+                column = Column(self, size // blocks, who, block * (size // blocks), block)
             else:
-                column = self.extra[who] = Column(self, size, who)
-            self.by_block.setdefault(column.block, {})[who] = column
+                column = Column(self, size, who)
+            self._add(column)
         elif column.block >= 0 and column.block != block:
             del self.by_block[column.block][who]
             column.widen(size)
             self.by_block.setdefault(-1, {})[who] = column
         return column
 
+    def products(self, who: int, units: tuple[int, ...], block: int, blocks: int) -> ProductColumn:
+        """The reads of a warpgroup's products, by the part of each warp; see `column`."""
+        column = self.extra.get(who)
+        if column is None:
+            size = self.pieces_in_all // blocks
+            column = ProductColumn(self, size, who, block * size, block, units)
+            self._add(column)
+        assert isinstance(column, ProductColumn)
+        return column
+
+    def _add(self, column: Column) -> None:
+        self.extra[column.who] = column
+        self.by_block.setdefault(column.block, {})[column.who] = column
+
 
 def first_of_each(words: Array) -> Array | None:
     """Where each word is first, in order; None if there are many different ones."""
-    if (words == words[0]).all():
+    (rest,) = (words != words[0]).nonzero()
+    if not rest.size:
         return np.zeros(1, np.int64)
     found = [0]
-    rest = np.flatnonzero(words != words[0])
     while rest.size:
         if len(found) == _FEW:
             return None

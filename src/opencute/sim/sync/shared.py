@@ -42,25 +42,27 @@ class Arena:
         self.raw: Array = np.full(blocks * self.stride, _POISON, np.uint8)
         self.written: Array = np.zeros(blocks * self.stride, np.bool_)
         self.views: dict[Any, Array] = {}
-        self.allocations: dict[tuple[int, int], SharedBuffer] = {}
+        self.allocations: dict[tuple[int, int, str], SharedBuffer] = {}
         self.whole = SharedBuffer(self, 0, size, "shared memory")
         self.spoilt = 0
         """Goes up whenever bytes become unknown again."""
 
     def allocation(self, start: int, size: int, name: str) -> SharedBuffer:
         """The buffer of the allocation at `start`."""
-        buffer = self.allocations.get((start, size))
+        key = start, size, name
+        buffer = self.allocations.get(key)
         if buffer is None:
-            buffer = self.allocations[start, size] = SharedBuffer(self, start, size, name)
+            buffer = self.allocations[key] = SharedBuffer(self, start, size, name)
         return buffer
 
     def name_of(self, place: int) -> tuple[str, int]:
-        """The allocation that a place of the arena is in, and the byte in it."""
+        """The smallest allocation that a place of the arena is in, and the byte in it: a member
+        of a struct rather than the struct."""
         byte = place % self.stride if self.stride else 0
-        for buffer in self.allocations.values():
-            if buffer.start <= byte < buffer.start + buffer.size:
-                return buffer.name, byte - buffer.start
-        return self.whole.name, byte
+        inside = [b for b in self.allocations.values() if b.start <= byte < b.start + b.size]
+        # Of two that are as large, the later one, which is a member of the other.
+        buffer = min(reversed(inside), key=lambda b: b.size, default=self.whole)
+        return buffer.name, byte - buffer.start
 
 
 class SharedBuffer:

@@ -18,6 +18,8 @@ import opencute as cutlass
 from opencute import cute
 from opencute.base.errors import ArgumentError
 from opencute.kernels.checked import typed_fields
+from opencute.kernels.functions import applied
+from opencute.kernels.gemm.activations import plus
 from opencute.lib.rows import group_reduce
 from opencute.lib.smem_allocator import SmemAllocator
 
@@ -122,21 +124,21 @@ def _gemv(
         if cutlass.const_expr(plan.scaled):
             x = x * alpha
         if cutlass.const_expr(gC is not None):
-            x = x + gC[batch, row].to(cutlass.Float32) * beta
+            x = plus(x, gC[batch, row].to(cutlass.Float32), beta)
         if cutlass.const_expr(gBias is not None):
             x = x + gBias[0 if plan.one_bias else row].to(cutlass.Float32)
         if cutlass.const_expr(plan.activation is not None):
-            x = applied(plan.activation, x)
+            x = activated(plan.activation, x)
         if cutlass.const_expr(gR is not None):
             x = x + gR[batch, row].to(cutlass.Float32)
         gOut[batch, row] = x.to(gOut.element_type)
 
 
-def applied(function: Any, x: Any) -> Any:
+def activated(function: Any, x: Any) -> Any:
     """A function on vectors, of a number."""
     held = cute.make_rmem_tensor((1,), cutlass.Float32)
     held[0] = x
-    held.store(function(held.load()))
+    held.store(applied("the function on the sums", function, held.load()))
     return held[0]
 
 

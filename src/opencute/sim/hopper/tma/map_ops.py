@@ -23,7 +23,7 @@ from opencute.sim.hopper.tma.tensor_maps import MapReader, TensorMap, encode, re
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import Buffer, SimPointer
 from opencute.sim.registry import Function, semantics
-from opencute.sim.semantics.tiled import Warps
+from opencute.sim.semantics.matrices import Warps
 
 __all__: list[str] = []
 
@@ -103,7 +103,7 @@ def replace(op: Op) -> Function:
 def copy_fence(op: Op) -> Function:
     """A warp copies a map from shared to global memory."""
     n = DESCRIPTOR_BYTES
-    access = Access(op, I8, vector=True, run=n, align=DESCRIPTOR_ALIGN, widest=n)
+    access = Access(op, I8, vector=True, run=n, align=DESCRIPTOR_ALIGN, widest=n, unit=True)
 
     def run(lanes: Lanes, dst: SimPointer, src: SimPointer) -> None:
         Warps(op, lanes)

@@ -82,7 +82,7 @@ class Reduction:
     def _access(self, width: int) -> Access:
         access = self.known.get(width)
         if access is None:
-            access = Access(self.op, I8, vector=True, run=width, align=width)
+            access = Access(self.op, I8, vector=True, run=width, align=width, unit=True)
             access.order = ("relaxed", "gpu")
             self.known[width] = access
         return access

@@ -61,7 +61,9 @@ class _Sized:
         """The access to a run."""
         found = self.known.get(size)
         if found is None:
-            found = self.known[size] = Access(self.op, I8, vector=True, run=size, align=_ALIGN)
+            found = self.known[size] = Access(
+                self.op, I8, vector=True, run=size, align=_ALIGN, unit=True
+            )
         return found
 
     def by_size(self, lanes: Lanes, size: Any) -> Iterator[tuple[int, Lanes, Callable[[Any], Any]]]:

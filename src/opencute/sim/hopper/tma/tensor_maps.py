@@ -124,7 +124,9 @@ class MapReader:
     def __init__(self, op: Op) -> None:
         self.op = op
         n = DESCRIPTOR_BYTES
-        self.access = Access(op, I8, vector=True, run=n, align=DESCRIPTOR_ALIGN, widest=n)
+        self.access = Access(
+            op, I8, vector=True, run=n, align=DESCRIPTOR_ALIGN, widest=n, unit=True
+        )
 
     def bytes(self, lanes: Lanes, ptr: SimPointer) -> Array:
         """The bytes of each lane's map, (P, Q, 128), P and Q may be 1."""

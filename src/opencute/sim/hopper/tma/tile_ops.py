@@ -70,7 +70,7 @@ class _Mover:
                 )  # fmt: skip
             access = self.known[key] = Access(
                 self.op, I8, vector=True, run=tile.bytes, align=16, swizzle=swizzle.swizzle,
-                natural=False,
+                natural=False, unit=True,
             )  # fmt: skip
         return access
 
@@ -79,7 +79,7 @@ class _Mover:
         access = self.known.get(runs.width)
         if access is None:
             access = self.known[runs.width] = Access(
-                self.op, I8, vector=True, run=runs.width, align=runs.width
+                self.op, I8, vector=True, run=runs.width, align=runs.width, unit=True
             )
         return access
 
