@@ -77,6 +77,7 @@ def test_derivatives_have_no_spills(arch: str, causal: bool) -> None:
         (192, "sm_86"),
         (256, "sm_80"),
         (256, "sm_90a"),
+        (256, "sm_120a"),
     ],
 )
 def test_derivatives_of_other_heads_have_no_spills(head_dim: int, arch: str) -> None:
