@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import opencute as cutlass
-from opencute import cute
 from opencute.base.knobs import KNOBS
-from opencute.cute.runtime import from_dlpack
 from opencute.kernels.gemm import (
     FewConfig,
     GemmConfig,
@@ -22,7 +19,6 @@ from opencute.kernels.gemm import (
     reference,
     visitors,
 )
-from opencute.kernels.gemm.activations import plus
 
 pytestmark = pytest.mark.t1
 
@@ -55,27 +51,6 @@ def test_what_is_not_added_is_not_read(
         got = gemm(a, b, c, beta=beta, config=config)
         assert (got == k).all() and (reference.gemm(a, b, c, beta=beta) == k).all()
     assert np.isnan(gemm(a, b, c, beta=1, config=config)).all()
-
-
-@cute.kernel
-def plus_kernel(x: cute.Tensor, c: cute.Tensor, y: cute.Tensor, beta: cutlass.Float32):
-    tid, _, _ = cute.arch.thread_idx()
-    y[tid, None].store(plus(x[tid, None].load(), c[tid, None].load(), beta))
-    y[tid, 0] = plus(x[tid, 0], c[tid, 0], beta)  # of numbers
-
-
-@cute.jit
-def plus_all(x: cute.Tensor, c: cute.Tensor, y: cute.Tensor, beta: cutlass.Float32):
-    plus_kernel(x, c, y, beta).launch(grid=1, block=8)
-
-
-@pytest.mark.parametrize("beta", [0.0, -0.0, 2.0])
-def test_a_factor_that_is_known_when_the_kernel_runs(beta: float) -> None:
-    x, c, y = np.ones((8, 4), np.float32), np.full((8, 4), NAN, np.float32), np.empty((8, 4), "f4")
-    c[1] = 3.0
-    plus_all(from_dlpack(x), from_dlpack(c), from_dlpack(y), cutlass.Float32(beta))
-    assert (y[1] == 1 + 3 * beta).all()
-    assert np.isnan(y[0]).all() == (beta != 0) == np.isnan(y).any()
 
 
 def test_a_piece_that_adds_nothing_reads_nothing() -> None:

@@ -14,18 +14,10 @@ from typing import Any
 
 from opencute import cute
 
-__all__ = ["ACTIVATIONS", "gelu", "plus", "relu", "silu"]
+__all__ = ["ACTIVATIONS", "gelu", "relu", "silu"]
 
 
 _ROOT = 0.7978845608028654  # of 2 / pi
-
-
-def plus(x: Any, c: Any, beta: Any) -> Any:
-    """x + beta c; where beta is 0, x, whatever c is: it may be NaN.
-
-    Source: BLAS, which does not read C then; where that is known before the launch, nor do we.
-    """
-    return x + cute.where(beta == 0.0, 0.0, c) * beta
 
 
 def relu(x: Any) -> Any:

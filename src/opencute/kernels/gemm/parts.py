@@ -18,7 +18,6 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute
 from opencute.kernels.functions import applied
-from opencute.kernels.gemm.activations import plus
 
 __all__ = [
     "Ring", "TileLoad", "Walk", "as_matrices", "as_matrix", "block_of", "combine", "copy_atom",
@@ -390,7 +389,7 @@ def combine(values: Any, plan: Any, alpha: Any, c: Any, beta: Any, bias: Any, re
     if plan.scaled:
         values = values.to(cutlass.Float32) * alpha
     if c is not None:
-        values = plus(values.to(cutlass.Float32), c, beta)
+        values = values.to(cutlass.Float32) + c * beta
     if bias is not None:
         values = values.to(cutlass.Float32) + bias
     if plan.activation is not None:

@@ -36,7 +36,6 @@ from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.base.suggest import did_you_mean
 from opencute.kernels.functions import applied, is_module, place_of, refuse_function
-from opencute.kernels.gemm.activations import plus
 
 __all__ = [
     "Operand", "Visitor", "VisitorPlan", "add", "add_columns", "add_rows", "amax", "apply", "chain",
@@ -281,7 +280,7 @@ class _Usual:
         if "alpha" in self.present:
             x = tile.floats(x) * tile.scalar("alpha")
         if "c" in self.present:
-            x = plus(tile.floats(x), tile.load("c"), tile.scalar("beta"))
+            x = tile.floats(x) + tile.load("c") * tile.scalar("beta")
         if "bias" in self.present:
             x = tile.floats(x) + tile.column("bias")
         if self.activation is not None:

@@ -23,7 +23,6 @@ from opencute import cute
 from opencute.base.errors import ArgumentError
 from opencute.cute.nvgpu import warp
 from opencute.kernels.checked import typed_fields
-from opencute.kernels.gemm.activations import plus
 from opencute.kernels.gemm.pad import elements, load_around, moved, place
 from opencute.kernels.gemm.rows.gemv import activated
 from opencute.lib.smem_allocator import SmemAllocator
@@ -420,7 +419,7 @@ def finish(
                 if cutlass.const_expr(plan.scaled):
                     x = x * numbers[0]
                 if cutlass.const_expr(gC is not None):
-                    x = plus(x, gC[part.batch, row, column].to(cutlass.Float32), numbers[1])
+                    x = x + gC[part.batch, row, column].to(cutlass.Float32) * numbers[1]
                 if cutlass.const_expr(gBias is not None):
                     x = x + gBias[column if plan.bias_axis else row].to(cutlass.Float32)
                 if cutlass.const_expr(plan.activation is not None):

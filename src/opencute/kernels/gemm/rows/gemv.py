@@ -19,7 +19,6 @@ from opencute import cute
 from opencute.base.errors import ArgumentError
 from opencute.kernels.checked import typed_fields
 from opencute.kernels.functions import applied
-from opencute.kernels.gemm.activations import plus
 from opencute.lib.rows import group_reduce
 from opencute.lib.smem_allocator import SmemAllocator
 
@@ -124,7 +123,7 @@ def _gemv(
         if cutlass.const_expr(plan.scaled):
             x = x * alpha
         if cutlass.const_expr(gC is not None):
-            x = plus(x, gC[batch, row].to(cutlass.Float32), beta)
+            x = x + gC[batch, row].to(cutlass.Float32) * beta
         if cutlass.const_expr(gBias is not None):
             x = x + gBias[0 if plan.one_bias else row].to(cutlass.Float32)
         if cutlass.const_expr(plan.activation is not None):
