@@ -4,14 +4,23 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 
 # Before NumPy and torch are loaded: several test processes whose products each want all cores wait
 # for each other, many times as long as one core needs.
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+
+# What somebody has tuned here before must not choose other kernels. Processes that this one starts
+# share the folder.
+if "OPENCUTE_CACHE_DIR" not in os.environ:
+    os.environ["OPENCUTE_CACHE_DIR"] = tempfile.mkdtemp(prefix="opencute-tests-")
+    atexit.register(shutil.rmtree, os.environ["OPENCUTE_CACHE_DIR"], ignore_errors=True)
 
 import pytest  # noqa: E402
 
