@@ -171,7 +171,8 @@ class Pipeline:
             start: number of passes to leave out at the front.
 
         Raises:
-            CompileError: from a pass or the verifier, with a note that names the pass.
+            CompileError: from a pass or the verifier, with a note that names the pass, unless its
+                attribute `checks` says that its errors are about the user's code.
         """
         check = KNOBS.verify_passes if verify_each is None else verify_each
         dumps = _Dumps(dump_dir, module)
@@ -185,8 +186,9 @@ class Pipeline:
                 try:
                     records.append(self._one(number, pass_, module, check, dumps))
                 except CompileError as e:
-                    note = f"in pass {pass_.name}"
-                    e.hint = f"{e.hint}; {note}" if e.hint else note
+                    if not getattr(pass_, "checks", False):
+                        note = f"in pass {pass_.name}"
+                        e.hint = f"{e.hint}; {note}" if e.hint else note
                     raise
         return records
 

@@ -19,6 +19,7 @@ from opencute.arch.target import Target
 from opencute.base.errors import CompileError
 from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op
+from opencute.passes.hopper.needed import check_instruction
 
 __all__ = ["check_atoms"]
 
@@ -30,6 +31,7 @@ def check_atoms(function: Op, target: Target) -> None:
         CompileError: the target does not have one.
     """
     for op in function.walk():
+        check_instruction(op, target)
         if op.name == "cute.wgmma" and not target.has_wgmma:
             raise CompileError(
                 f"{target} has no products of warpgroups", code="OC1066", loc=op.loc,

@@ -169,8 +169,6 @@ def _scope(word: str, target: Target) -> str:
 def _atomic(op: Op, rw: Rewriter, target: Target) -> Replacement:
     ptr, value = op.operands
     type = value.type
-    if element_type(type) == BF16:
-        need(target, 90, "an atomic operation on bfloat16")
     address, letter, space = _address(ptr, rw.source_type(0))
     register = _in_register(value)
     of = _LETTER[register.type]

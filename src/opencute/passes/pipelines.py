@@ -101,6 +101,11 @@ class EachFunction:
         """The name of the pass, which is that of its file."""
         return self.function.__name__
 
+    @property
+    def checks(self) -> bool:
+        """Whether it only looks for errors of the user's: then who found one is no matter."""
+        return self.function is check_atoms
+
     def run(self, module: Op) -> None:
         """Run the pass on each function."""
         for function in self.select(module):

@@ -9,17 +9,13 @@ clusters a cluster is one block, and a kernel starts when the one before has end
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from opencute.arch.target import Target
-from opencute.base.errors import CompileError
 from opencute.dialects import arith, llvm, ptx, vector
 from opencute.ir.attributes import IntAttr, StringAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.rewrite import Replacement, Rewriter, Rule
 from opencute.ir.types import F32, F64, I32, I64, Type, VectorType, element_type
 from opencute.passes.hopper.mbarrier import shared_address
-from opencute.passes.instructions import need
 
 __all__ = ["cluster_rules"]
 
@@ -29,20 +25,12 @@ _LETTER: dict[Type, str] = {I32: "r", I64: "l", F32: "f", F64: "d"}
 
 def cluster_rules(target: Target) -> dict[str, Rule]:
     """The rules, by the operation's name."""
-
-    def on(what: str, rule: Callable[[Op, Rewriter], Replacement]) -> Rule:
-        def checked(op: Op, rw: Rewriter) -> Replacement:
-            need(target, 90, what)
-            return rule(op, rw)
-
-        return checked
-
-    rules = {
-        "ptx.mapa": on("another block's shared memory", _mapa),
-        "ptx.cp_async_mbarrier_arrive": on("an mbarrier", _cp_async_arrive),
-        "ptx.st_async": on("st.async", _st_async),
-        "ptx.red_async": on("red.async", _red_async),
-        "ptx.setmaxnreg": on("setmaxnreg", lambda op, rw: _setmaxnreg(op, target)),
+    rules: dict[str, Rule] = {
+        "ptx.mapa": _mapa,
+        "ptx.cp_async_mbarrier_arrive": _cp_async_arrive,
+        "ptx.st_async": _st_async,
+        "ptx.red_async": _red_async,
+        "ptx.setmaxnreg": _setmaxnreg,
         "ptx.cluster_arrive": _cluster_arrive,
         "ptx.cluster_wait": _cluster_wait,
         "ptx.griddepcontrol": _griddepcontrol,
@@ -89,12 +77,7 @@ def _griddepcontrol(op: Op, rw: Rewriter) -> Replacement:
     return _plain(f"griddepcontrol.{_word(op, 'action')};")
 
 
-def _setmaxnreg(op: Op, target: Target) -> Replacement:
-    if not target.arch_specific:
-        raise CompileError(
-            f"{target} has no setmaxnreg", code="OC1067", loc=op.loc,
-            expected="sm_90a, or a newer processor by its name with a or f",
-        )  # fmt: skip
+def _setmaxnreg(op: Op, rw: Rewriter) -> Replacement:
     count = op.attributes["count"]
     assert isinstance(count, IntAttr)
     return _plain(f"setmaxnreg.{_word(op, 'action')}.sync.aligned.u32 {count.value};")

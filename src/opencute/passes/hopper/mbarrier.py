@@ -17,43 +17,31 @@ fence of the whole device for each arrival.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from opencute.arch.target import Target
 from opencute.dialects import llvm
 from opencute.dialects.cute import PtrType
 from opencute.ir.attributes import IntAttr, StringAttr
 from opencute.ir.core import Op, Value
 from opencute.ir.rewrite import Replacement, Rewriter, Rule
 from opencute.ir.types import I1, I32, I64
-from opencute.passes.instructions import need
 
 __all__ = ["mbarrier_rules", "shared_address"]
 
 _MEMORY = ",~{memory}"
 
 
-def mbarrier_rules(target: Target) -> dict[str, Rule]:
+def mbarrier_rules() -> dict[str, Rule]:
     """The rules, by the operation's name."""
-
-    def on(rule: Callable[[Op, Rewriter], Replacement]) -> Rule:
-        def checked(op: Op, rw: Rewriter) -> Replacement:
-            need(target, 90, f"{op.name.removeprefix('ptx.')}")
-            return rule(op, rw)
-
-        return checked
-
     return {
-        "ptx.mbarrier_init": on(_init),
-        "ptx.mbarrier_inval": on(_inval),
-        "ptx.fence_mbarrier_init": on(_fence),
-        "ptx.mbarrier_arrive": on(_arrive),
-        "ptx.mbarrier_arrive_token": on(_arrive_token),
-        "ptx.mbarrier_pending_count": on(_pending_count),
-        "ptx.mbarrier_tx": on(_tx),
-        "ptx.mbarrier_test_wait": on(_test_wait),
-        "ptx.mbarrier_try_wait": on(_test_wait),
-        "ptx.mbarrier_wait": on(_wait),
+        "ptx.mbarrier_init": _init,
+        "ptx.mbarrier_inval": _inval,
+        "ptx.fence_mbarrier_init": _fence,
+        "ptx.mbarrier_arrive": _arrive,
+        "ptx.mbarrier_arrive_token": _arrive_token,
+        "ptx.mbarrier_pending_count": _pending_count,
+        "ptx.mbarrier_tx": _tx,
+        "ptx.mbarrier_test_wait": _test_wait,
+        "ptx.mbarrier_try_wait": _test_wait,
+        "ptx.mbarrier_wait": _wait,
     }
 
 

@@ -15,4 +15,4 @@ __all__ = ["hopper_rules"]
 
 def hopper_rules(target: Target) -> dict[str, Rule]:
     """The rules, by the operation's name."""
-    return {**mbarrier_rules(target), **cluster_rules(target), **tma_rules(target)}
+    return {**mbarrier_rules(), **cluster_rules(target), **tma_rules()}

@@ -15,10 +15,8 @@ After::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from opencute.arch.target import Target
-from opencute.base.errors import CompileError
 from opencute.dialects import llvm
 from opencute.dialects.cute import PtrType
 from opencute.dialects.hopper.bulk import (
@@ -34,7 +32,6 @@ from opencute.dialects.hopper.tensor_maps import (
     ReplaceTensormapOp,
 )
 from opencute.dialects.hopper.tma import TmaLoadOp, TmaPrefetchOp, TmaReduceOp, TmaStoreOp
-from opencute.ir.builder import current_loc
 from opencute.ir.core import Op, Value
 from opencute.ir.rewrite import Replacement, Rewriter, Rule
 from opencute.ir.types import I16, I32, I64, Type
@@ -46,37 +43,16 @@ _COMPLETES = ".mbarrier::complete_tx::bytes"
 _SPACE = {"gmem": "global", "smem": "shared::cta", "dsmem": "shared::cluster"}
 
 
-def tma_rules(target: Target) -> dict[str, Rule]:
+def tma_rules() -> dict[str, Rule]:
     """The rules, by the operation's name."""
-
-    def for_target(rule: Callable[[Op, Rewriter], Replacement]) -> Rule:
-        def checked(op: Op, rw: Rewriter) -> Replacement:
-            if not target.has_tma:
-                raise CompileError(
-                    f"{op.name}: {target} has no tensor memory accelerator", code="OC1068",
-                    loc=current_loc(), expected="sm_90 or newer", found=target.name,
-                )  # fmt: skip
-            return rule(op, rw)
-
-        return checked
-
-    def replace(op: Op, rw: Rewriter) -> Replacement:
-        if not target.suffix:
-            raise CompileError(
-                f"{op.name}: only code for one architecture can change tensor maps", code="OC1068",
-                loc=current_loc(), expected=f"{target.name}a", found=target.name,
-            )  # fmt: skip
-        return _replace(op, rw)
-
-    table = {
+    return {
         "ptx.tma_load": _load, "ptx.tma_store": _store, "ptx.tma_reduce": _store,
         "ptx.tma_prefetch": _prefetch, "ptx.bulk_copy": _bulk_copy,
         "ptx.bulk_reduce": _bulk_reduce, "ptx.bulk_prefetch": _bulk_prefetch,
         "ptx.bulk_commit": _commit, "ptx.bulk_wait": _wait,
-        "ptx.prefetch_tensormap": _prefetch_map, "ptx.tensormap_replace": replace,
+        "ptx.prefetch_tensormap": _prefetch_map, "ptx.tensormap_replace": _replace,
         "ptx.tensormap_copy_fence": _copy_fence,
     }  # fmt: skip
-    return {name: for_target(rule) for name, rule in table.items()}
 
 
 class _Asm:
