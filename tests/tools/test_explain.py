@@ -92,3 +92,16 @@ def test_a_script_that_fails_says_so(tmp_path: Path) -> None:
     file.write_text("raise ValueError('no')\n", encoding="utf-8")
     run = invoke("show", file)
     assert run.exit_code == 1 and "ended with status 1" in run.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["check", "profile --simulate", "explain", "show", "show --sm sm_80"]
+)
+def test_a_target_that_is_none_is_refused_by_every_command(command: str, tmp_path: Path) -> None:
+    script = tmp_path / "nothing.py"
+    script.write_text("print('has run')")
+    with KNOBS.override(target="foo"):
+        done = CliRunner().invoke(main, [*command.split(), str(script)])
+    assert done.exit_code != 0
+    assert "OC2122" in f"{done.output}{done.exception}", done.output
+    assert "has run" not in done.output

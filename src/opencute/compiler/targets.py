@@ -12,7 +12,7 @@ from opencute.base.errors import ArgumentError, MissingPieceError
 from opencute.base.knobs import KNOBS
 from opencute.runtime import device, driver
 
-__all__ = ["DEFAULT_SIMULATED", "RunTarget", "run_target", "tell_simulated"]
+__all__ = ["DEFAULT_SIMULATED", "RunTarget", "asked_target", "run_target", "tell_simulated"]
 
 DEFAULT_SIMULATED = "sm_90a"
 
@@ -61,6 +61,21 @@ def native_arch() -> str:
     return f"sm_{max(older)}"
 
 
+def asked_target() -> tuple[str, str]:
+    """What OPENCUTE_TARGET says: ``sim``, ``cuda`` or nothing, and an architecture or nothing.
+
+    Raises:
+        ArgumentError: the knob has another value than sim, sim:ARCH, cuda or cuda:ARCH.
+    """
+    kind, _, arch = KNOBS.target.partition(":")
+    if kind not in ("", "sim", "cuda"):
+        raise ArgumentError(
+            "OPENCUTE_TARGET has an unknown value", code="OC2122",
+            expected="sim, sim:sm_100a, cuda, cuda:sm_90a", found=KNOBS.target,
+        )  # fmt: skip
+    return kind, target(arch).name if arch else ""
+
+
 def run_target(gpu_arch: str = "") -> RunTarget:
     """The target that OPENCUTE_TARGET names, or the one that this machine has.
 
@@ -68,17 +83,11 @@ def run_target(gpu_arch: str = "") -> RunTarget:
         ArgumentError: the knob has another value than sim, sim:ARCH, cuda or cuda:ARCH.
         MissingPieceError: a GPU is asked for and there is none.
     """
-    kind, _, arch = KNOBS.target.partition(":")
-    arch = gpu_arch or arch
-    if arch:
-        arch = target(arch).name
+    kind, arch = asked_target()
+    if gpu_arch:
+        arch = target(gpu_arch).name
     if kind == "sim":
         return RunTarget("sim", arch or DEFAULT_SIMULATED)
-    if kind not in ("", "cuda"):
-        raise ArgumentError(
-            "OPENCUTE_TARGET has an unknown value", code="OC2122",
-            expected="sim, sim:sm_100a, cuda, cuda:sm_90a", found=KNOBS.target,
-        )  # fmt: skip
     if driver.available():
         return RunTarget("cuda", arch or native_arch())
     if kind == "cuda":

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from opencute.base.errors import SimulationError
 from opencute.base.knobs import KNOBS
+from opencute.compiler.targets import asked_target
 from opencute.sim.report import LineReport, RunReport, collecting, doubts
 from opencute.tools.run import run_file
 
@@ -24,7 +25,9 @@ _ROWS = 20
 
 
 def _target() -> str:
-    return KNOBS.target if KNOBS.target.startswith("sim") else "sim"
+    """The simulator, of the processor that OPENCUTE_TARGET names for it."""
+    kind, _ = asked_target()
+    return KNOBS.target if kind == "sim" else "sim"
 
 
 def check(path: Path, arguments: list[str], *, seeds: int, show: bool, strict: bool = False) -> int:

@@ -22,7 +22,7 @@ from opencute.arch.target import target
 from opencute.base.errors import ArgumentError, MissingPieceError
 from opencute.base.knobs import KNOBS
 from opencute.compiler.artefacts import Artefacts
-from opencute.compiler.targets import DEFAULT_SIMULATED
+from opencute.compiler.targets import DEFAULT_SIMULATED, asked_target
 from opencute.jit.calls import compiled_artefacts
 from opencute.tools.run import apart, run_file
 
@@ -52,11 +52,10 @@ def architecture(asked: str | None) -> str:
             ``sim:sm_100a``, and else the processor that the simulator is without more being said.
 
     Raises:
-        ArgumentError: there is no such processor.
+        ArgumentError: there is no such processor, or OPENCUTE_TARGET has an unknown value.
     """
-    if not asked:
-        asked = KNOBS.target.partition(":")[2] or DEFAULT_SIMULATED
-    return target(asked).name
+    own = asked_target()[1]  # refused when it means nothing, also where it does not count
+    return target(asked).name if asked else own or DEFAULT_SIMULATED
 
 
 @dataclass(frozen=True)
