@@ -39,7 +39,7 @@ MEANINGS: dict[str, str] = {
     "OC1227": "what goes with a bulk copy, or one by tensor maps, is missing or not for it",
     "OC1236": "an operand of a copy is no tensor of the kind that it copies",
     "OC1237": "a copy atom is needed",
-    "OC1238": "source and destination of a copy differ in their elements",
+    "OC1238": "what is written is of another type than where it goes",
     "OC1244": "integers have no power whose exponent is an integer of run time",
     "OC1250": "objects of several paths do not become one",
     "OC1267": "there is no such keyword argument",

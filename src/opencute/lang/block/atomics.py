@@ -122,6 +122,7 @@ def _order(sem: Any, scope: Any, sems: tuple[str, ...]) -> tuple[str, str]:
 def _value(ptr: Pointer, val: Any, name: str) -> tuple[Value, Callable[[Value], Any]]:
     """The operand, of the pointer's type, and what makes a value of a result."""
     dtype: Any = ptr.dtype
+    _check_kind(f"atomic {name}", val, dtype)
     if isinstance(val, TensorSSA):
         vec = val.to(dtype)
         _check(name, vec.value.type, dtype)
@@ -129,6 +130,23 @@ def _value(ptr: Pointer, val: Any, name: str) -> tuple[Value, Callable[[Value], 
     operand = as_numeric(val, dtype).to(dtype).ir_value()
     _check(name, operand.type, dtype)
     return operand, dtype
+
+
+def _check_kind(what: str, val: Any, dtype: NumericMeta) -> None:
+    """Raise if a float would lose its fraction on the way into an integer in memory."""
+    if dtype.dtype.is_float:
+        return
+    if isinstance(val, Numeric | TensorSSA):
+        own: Any = type(val) if isinstance(val, Numeric) else val.dtype
+        lossy, found = own.dtype.is_float, own.__name__
+    else:
+        lossy, found = isinstance(val, float) and not val.is_integer(), repr(val)
+    if lossy:
+        raise TypeMismatchError(
+            f"{what}: a float does not go into an integer in memory", code="OC1238",
+            expected=dtype.__name__, found=found,
+            hint=f"say how it is rounded: value.to({dtype.__name__}) drops the fraction",
+        )  # fmt: skip
 
 
 def _check(name: str, type: Type, dtype: NumericMeta) -> None:
@@ -206,6 +224,7 @@ def atomic_cas(
         )  # fmt: skip
 
     def bits(x: Any) -> Value:
+        _check_kind("atomic cas", x, dtype)
         raw = as_numeric(x, dtype).to(dtype).ir_value()
         return raw if isinstance(raw.type, IntegerType) else _bitcast(raw, IntegerType(width))
 
