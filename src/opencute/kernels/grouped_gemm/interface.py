@@ -7,26 +7,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import opencute as cutlass
-from opencute import utils
 from opencute.base.errors import ArgumentError, ArgumentTypeError
-from opencute.base.interned import interned
-from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import contiguous, empty, fill, item_bits, row_major, strides
+from opencute.kernels.arrays import apart, contiguous, fill, row_major, share_memory, strides
 from opencute.kernels.checked import checked, separate
-from opencute.kernels.gemm.sm90_interface import for_tma, have_hopper, padded, type_of
-from opencute.kernels.gemm.sm90_plan import HopperPlan
-from opencute.kernels.gemm.visitors import VisitorPlan, chain, scale
+from opencute.kernels.gemm.interface import gemm
+from opencute.kernels.gemm.sm90_interface import for_tma, have_hopper, padded
+from opencute.kernels.grouped_gemm.arguments import (
+    check_out,
+    check_types,
+    name_of,
+    need_hopper,
+    new_result,
+    plan_of,
+    room_for,
+    tensor_of,
+)
 from opencute.kernels.grouped_gemm.config import GroupedConfig, heuristic
-from opencute.kernels.grouped_gemm.sm90 import DRAFTS, map_slots, row_gemm
+from opencute.kernels.grouped_gemm.lists import multiply_lists
+from opencute.kernels.grouped_gemm.sm90 import row_gemm
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
-__all__ = ["moe_gemm"]
-
-_TYPES = ("float16", "bfloat16")
-_RESULTS = (*_TYPES, "float32")
+__all__ = ["grouped_gemm", "moe_gemm"]
 
 
 @tuned("moe_gemm", "a b out")
@@ -64,11 +67,11 @@ def moe_gemm(
         ArgumentError: shapes or types do not fit, or the processor is none of Hopper's.
     """
     shape = _row_shape(a, b, offsets)
-    _need_hopper()
+    need_hopper()
     groups, k = int(b.shape[0]), int(b.shape[1])
     if out is None:
-        out = _result(a, shape)
-    _check_out("out", out, shape)
+        out = new_result(a, shape)
+    check_out("out", out, shape)
     if 0 in shape or groups == 0:
         return out
     if k == 0:
@@ -80,10 +83,10 @@ def moe_gemm(
     if not row_major(right) and strides(right)[1] != 1:
         right = contiguous(right)
     left, right = (t if for_tma(t) else padded(t) for t in (left, right))
-    plan, extra = _plan(config, (left, right, result), alpha)
+    plan, extra = plan_of(config, (left, right, result), alpha)
     row_gemm(
-        _tensor(left, 2), _tensor(right, 2 if plan.k_major[1] else 1), _tensor(result, 2),
-        from_dlpack(offsets).mark_layout_dynamic(), extra, _room(a, plan), plan,
+        tensor_of(left, 2), tensor_of(right, 2 if plan.k_major[1] else 1), tensor_of(result, 2),
+        from_dlpack(offsets).mark_layout_dynamic(), extra, room_for(a, plan), plan,
     )  # fmt: skip
     return out
 
@@ -101,104 +104,99 @@ def _row_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int]:
             "these shapes are no product of groups of rows", code="OC2580", found=shapes,
             expected="a of (S, K), b of (G, K, N), offsets of (G,)",
         )  # fmt: skip
-    _check_types([a, b])
-    if _name(offsets) != "int32":
+    check_types([a, b])
+    if name_of(offsets) != "int32":
         raise ArgumentError(
-            "offsets are of int32", code="OC2581", found=_name(offsets),
+            "offsets are of int32", code="OC2581", found=name_of(offsets),
             hint="offsets.to(torch.int32), which needs no look at them",
         )  # fmt: skip
     return shapes[0][0], shapes[1][2]
 
 
-def _check_types(arrays: Sequence[Any]) -> None:
-    names = sorted({_name(t) for t in arrays})
-    if len(names) > 1 or names[0] not in _TYPES:
-        raise ArgumentError(
-            "no grouped product of these types", code="OC2581", found=names,
-            expected=f"all of {' or of '.join(_TYPES)}",
-        )  # fmt: skip
+@checked(numbers="alpha")
+def grouped_gemm(
+    a: Sequence[Any],
+    b: Sequence[Any],
+    *,
+    alpha: float = 1.0,
+    out: Sequence[Any] | None = None,
+    config: GroupedConfig | None = None,
+) -> list[Any]:
+    """``[alpha * x @ y for x, y in zip(a, b)]``, in one launch on Hopper.
 
+    Args:
+        a: arrays (M, K) of f16 or bf16, each with its own M and K.
+        b: as many arrays (K, N) of the same type.
+        out: arrays for the results, row-major, with rows of a multiple of 16 bytes; new ones when
+            omitted.
+        config: how the work is shared; a good choice when omitted. For Hopper only.
 
-def _need_hopper() -> None:
-    """Raise if groups whose extents the host does not know cannot be multiplied."""
-    if not have_hopper():
-        raise ArgumentError(
-            "groups whose ends only the device knows need a kernel for Hopper", code="OC2539",
-            expected="compute capability 9.0", found=run_target().arch,
-            hint="grouped_gemm takes lists of matrices on every processor",
-        )  # fmt: skip
+    All arrays of `a` are contiguous along rows, or all along columns; so are those of `b`. What
+    TMA cannot read is copied first. Where the arrays are is copied to the device by the first call
+    with them; a CUDA graph can capture later ones only. Other processors do one product after
+    another.
 
-
-def _result(like: Any, shape: tuple[int, int]) -> Any:
-    """A new result whose rows TMA can store."""
-    vec = 128 // item_bits(like)
-    room = empty(like, (shape[0], -(-shape[1] // vec) * vec), like.dtype)
-    return room if room.shape[1] == shape[1] else room[:, : shape[1]]
-
-
-def _check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
-    """Check that a result is one that TMA can store.
+    Returns:
+        The results (M, N). Sums are taken in f32.
 
     Raises:
-        ArgumentError: it is not.
+        ArgumentError: shapes, types or majors do not fit.
     """
-    if not hasattr(out, "dtype") or not hasattr(out, "shape"):
-        raise ArgumentTypeError(
-            f"{name} is no array", code="OC2582", found=type(out).__name__, expected="an array"
-        )
-    if tuple(out.shape) != shape or _name(out) not in _RESULTS:
+    shapes = _shapes(a, b)
+    if not a:
+        return []
+    check_types([*a, *b])
+    made = out is None
+    results = [new_result(x, s) for x, s in zip(a, shapes, strict=True)] if made else list(out)
+    if len(results) != len(shapes) or len({name_of(d) for d in results if hasattr(d, "dtype")}) > 1:
         raise ArgumentError(
-            f"{name} does not fit the product", code="OC2582",
-            expected=f"{shape} of {', '.join(_RESULTS)}", found=(tuple(out.shape), _name(out)),
+            "out does not fit the products", code="OC2582", found=len(results),
+            expected=f"{len(shapes)} arrays of one type",
         )  # fmt: skip
-    if 0 not in shape and not (row_major(out) and for_tma(out[None], 2)):
+    for i, (d, shape) in enumerate(zip(results, shapes, strict=True)):
+        check_out(f"out[{i}]", d, shape)
+        if not made:
+            _check_separate(i, d, a[i], b[i])
+    if have_hopper():
+        multiply_lists(a, b, results, alpha=alpha, config=config)
+        return results
+    if config is not None:
+        need_hopper()
+    for x, y, d in zip(a, b, results, strict=True):
+        gemm(x, y, alpha=alpha, out=d)
+    return results
+
+
+def _check_separate(i: int, d: Any, x: Any, y: Any) -> None:
+    """Refuse a result whose elements share memory with each other, or with what it is made of."""
+    apart(f"out[{i}]", d)
+    for name, t in (("a", x), ("b", y)):
+        if share_memory(d, t) is not False:
+            raise ArgumentError(
+                f"out[{i}] shares memory with {name}[{i}], which is read while it is written",
+                code="OC2542", expected="other memory",
+            )  # fmt: skip
+
+
+def _shapes(a: Any, b: Any) -> list[tuple[int, int]]:
+    """The shapes of the results.
+
+    Raises:
+        ArgumentError: these lists are no products.
+    """
+    for name, arrays in (("a", a), ("b", b)):
+        if not isinstance(arrays, (list, tuple)) or not all(hasattr(t, "dtype") for t in arrays):
+            raise ArgumentTypeError(
+                f"grouped_gemm: {name} is no list of arrays", code="OC2583",
+                found=type(arrays).__name__, expected="a list of arrays",
+                hint="moe_gemm(a, b, offsets) takes groups that are rows of one array",
+            )  # fmt: skip
+    pairs = [[tuple(int(n) for n in t.shape) for t in two] for two in zip(a, b, strict=False)]
+    good = all(len(x) == 2 == len(y) and x[1] == y[0] for x, y in pairs)
+    if len(a) != len(b) or not good:
         raise ArgumentError(
-            f"rows of {name} do not start at multiples of 16 bytes", code="OC2582",
-            expected="contiguous rows, an aligned address and stride", found=strides(out),
-            hint="leave out=... away, and a result with room at the end of rows is made",
+            "these lists are no matrices to multiply", code="OC2580",
+            found=pairs if len(a) == len(b) else f"{len(a)} and {len(b)} arrays",
+            expected="as many (M, K) as (K, N)",
         )  # fmt: skip
-
-
-def _plan(
-    config: GroupedConfig, arrays: tuple[Any, Any, Any], alpha: float
-) -> tuple[HopperPlan, Any]:
-    """The configuration applied to arrays, and what the epilogue needs besides."""
-    visitor, extra = chain(), None
-    if alpha != 1.0:
-        visitor, extra = chain(scale(alpha)), (cutlass.Float32(alpha),)
-    clusters = max(1, int(utils.HardwareInfo().get_max_active_clusters(1)))
-    a, b, d = arrays
-    return _made(
-        config, (type_of(a), type_of(b), type_of(d)), (row_major(a), row_major(b)),
-        visitor.plan(False), min(config.most or clusters, clusters),
-    ), extra  # fmt: skip
-
-
-def _made(
-    config: GroupedConfig, types: Any, majors: tuple[bool, bool], visitor: VisitorPlan, blocks: int
-) -> HopperPlan:  # fmt: skip
-    """What the kernel is compiled for."""
-    return interned(HopperPlan(
-        config.hopper, types, majors, visitor, (), (False, False), blocks,
-        utils.get_smem_capacity_in_bytes() - DRAFTS,
-    ))  # fmt: skip
-
-
-def _room(like: Any, plan: HopperPlan) -> Any:
-    """Memory for the tensor maps of all blocks."""
-    words = plan.clusters * map_slots(plan) * 16
-    if hasattr(like, "ctypes"):
-        room = empty(like, (words + 16,), "int64")
-        first = -room.ctypes.data % 128 // 8  # others are aligned
-        room = room[first : first + words]
-    else:
-        room = empty(like, (words,), "int64")
-    return from_dlpack(room.reshape(plan.clusters, map_slots(plan), 16), assumed_align=128)
-
-
-def _name(array: Any) -> str:
-    return str(array.dtype).rpartition(".")[2]
-
-
-def _tensor(array: Any, leading: int) -> Any:
-    return from_dlpack(array).mark_layout_dynamic(leading_dim=leading)
+    return [(x[0], y[1]) for x, y in pairs]

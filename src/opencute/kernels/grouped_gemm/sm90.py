@@ -146,9 +146,7 @@ def grouped_kernel(
             produce(loads, sched, groups, maps, operands, plan)
     else:
         cute.arch.setmaxregister_increase(CONSUMER_REGISTERS)
-        epilogue = Epilogue(
-            plan, (group, tid % 128), matrices, None, extra, mD.shape[:2], part_mma
-        )
+        epilogue = Epilogue(plan, (group, tid % 128), matrices, None, extra, mD.shape[:2], part_mma)
         consume(loads, sched, groups, maps, (sA, sB), mma, group, epilogue, plan)
 
 
@@ -156,8 +154,8 @@ def inside(work: Any, plan: HopperPlan) -> Any:
     """Whether there is such a tile: how many there are, only sizes in memory tell."""
     found = work.group_search_result
     in_rows = found.cta_tile_idx_m * plan.tile[0] < found.problem_shape_m
-    return work.is_valid_tile & in_rows & (
-        found.cta_tile_idx_n * plan.tile[1] < found.problem_shape_n
+    return (
+        work.is_valid_tile & in_rows & (found.cta_tile_idx_n * plan.tile[1] < found.problem_shape_n)
     )
 
 
@@ -264,6 +262,7 @@ def list_gemm(
     tiles: cutlass.Int32,
     extra: Any,
     room: cute.Tensor,
+    reached: Any,
     plan: cutlass.Constexpr[HopperPlan],
 ):
     """Launch the kernel for lists of matrices.
@@ -273,6 +272,8 @@ def list_gemm(
         table: of all groups, see `ListGroups`.
         tiles: how many there are.
         extra, room: as for `row_gemm`.
+        reached: arrays whose addresses are in the table, which the simulator wants to know; or
+            None.
     """
     launch(sides(a, b, d, plan), table, tiles, extra, room, plan, True)
 
