@@ -56,15 +56,13 @@ class RowGroups:
         return group
 
 
-@cute.jit
-def rows_of(ends: Any, group: Any, rows: Any) -> Any:
+def rows_of(ends: Any, group: Any, rows: Any) -> tuple[Any, Any]:
     """The first row of a group and the one behind its last; ends that make no sense give no rows,
     and none outside of the matrix."""
-    start = cutlass.Int32(0)
-    if group > 0:
-        start = cutlass.min(cutlass.max(ends[group - 1], 0), rows)
-    end = cutlass.max(cutlass.min(ends[group], rows), start)
-    return start, end
+    # The first group reads an end, too: a number is cheaper than a branch.
+    before = ends[cutlass.max(group - 1, 0)] * cutlass.Int32(group > 0)
+    start = cutlass.min(cutlass.max(before, 0), rows)
+    return start, cutlass.max(cutlass.min(ends[group], rows), start)
 
 
 class ListGroups:

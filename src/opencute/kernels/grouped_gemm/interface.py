@@ -51,8 +51,8 @@ def moe_gemm(
         a: array (S, K) of f16 or bf16.
         b: array (G, K, N) of the same type, contiguous along N or along K.
         offsets: array (G,) of int32: the row of `a` behind the last one of each group, so that
-            group `g` is ``a[offsets[g - 1] : offsets[g]]``. The host does not read them. A group
-            may be empty; one that ends before it starts is, and rows that `a` has not are none.
+            group `g` is ``a[offsets[g - 1] : offsets[g]]``. The host does not read them. Groups may
+            be empty; ends outside of `a` are taken to be its first or last row.
         out: where the result goes, with rows of a multiple of 16 bytes; a new array of the type of
             `a` when omitted. It may be of f16, bf16 or f32.
         config: how the work is shared; a good choice when omitted.

@@ -28,5 +28,5 @@ def moe_gemm(a: Any, b: Any, offsets: Any, *, alpha: float = 1.0) -> Any:
     for weights, end in zip(b, offsets, strict=True):
         part = a[start:end].astype(np.float32) @ weights.astype(np.float32)
         out[start:end] = alpha * part
-        start = max(start, int(end))
+        start = int(end)
     return out.astype(a.dtype)
