@@ -151,6 +151,18 @@ def test_choices() -> None:
     assert all(c.check() is c for c in search_space())
 
 
+def test_tensors_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    a, b, of = whole(40, 64), whole(2, 64, 32, seed=1), ends(9, 40)
+    want = reference.moe_gemm(a, b, of)
+    a, b, of = map(torch.from_numpy, (a, b, of))
+    np.testing.assert_array_equal(moe_gemm(a, b, of, config=SMALL).numpy(), want)
+    for d, part in zip(
+        grouped_gemm([a[:9], a[9:]], [*b], config=SMALL), (want[:9], want[9:]), strict=True
+    ):
+        np.testing.assert_array_equal(d.numpy(), part)
+
+
 @pytest.mark.t2
 def test_on_a_gpu_as_torch() -> None:
     torch = pytest.importorskip("torch")

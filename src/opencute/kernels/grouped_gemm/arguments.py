@@ -118,9 +118,9 @@ def _made(
 def room_for(like: Any, plan: HopperPlan) -> Any:
     """Memory for the tensor maps of all blocks."""
     words = plan.clusters * map_slots(plan) * 16
-    if getattr(getattr(like, "device", None), "type", "") == "cuda":
+    if run_target().kind != "sim":
         room = empty(like, (words,), "int64")
-    else:  # where memory may be aligned to no more than an element
+    else:  # memory of the host is aligned to less
         room = empty(like, (words + 16,), "int64")
         first = -address(room) % 128 // 8
         room = room[first : first + words]

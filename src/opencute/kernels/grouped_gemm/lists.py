@@ -28,6 +28,8 @@ __all__ = ["multiply_lists"]
 
 _KEPT: Recent[Any, Any] = Recent(256)
 """Tables on a device, by what is in them; made by the stream that reads them."""
+_CAPTURED: dict[Any, Any] = {}
+"""Those that a CUDA graph reads, for as long as the process lives."""
 
 
 def multiply_lists(
@@ -139,13 +141,15 @@ def _on_device(table: Any, like: Any) -> Any:
     if like.device.type != "cuda":
         return host
     key = (table.tobytes(), like.device, torch.cuda.current_stream(like.device).cuda_stream)
-    kept = _KEPT.get(key)
+    kept, capturing = _KEPT.get(key), torch.cuda.is_current_stream_capturing()
     if kept is None:
-        if torch.cuda.is_current_stream_capturing():
+        if capturing:
             raise ArgumentError(
                 "where these matrices are is not on the device yet", code="OC2585",
                 expected="a call with them on this stream before one is captured",
                 hint="moe_gemm(a, b, offsets) needs none",
             )  # fmt: skip
         kept = _KEPT[key] = host.to(like.device)
+    if capturing:
+        _CAPTURED[key] = kept
     return kept
