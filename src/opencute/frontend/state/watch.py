@@ -135,8 +135,7 @@ class Watch:
             quiet.append(lead)
             self.functions.append(lead.fn)
             if stored:
-                for each in quiet:
-                    queue.extend(each.used(turn))
+                queue.extend(x for each in quiet for x in each.used(turn))
                 quiet.clear()
 
         for part in parts:
