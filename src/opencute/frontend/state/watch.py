@@ -29,6 +29,7 @@ from collections.abc import Generator, Iterable
 from typing import Any
 
 from opencute.base.errors import LanguageError
+from opencute.frontend.state.classes import class_of
 from opencute.frontend.state.kept import (
     is_inert,
     is_iterator,
@@ -152,8 +153,8 @@ class Watch:
                     assigns(lead)
                     if lead.sets_globals and (shot := snapshot(obj)) is not None:
                         self.fixed.append((obj, shot))
-                    inside = obj.__dict__
-                    if not inside and not obj.__kwdefaults__:  # as most functions
+                    inside, named = obj.__dict__, obj.__kwdefaults__
+                    if not inside and not (named and any(map(_is_given, named.values()))):
                         if id(inside) not in seen:
                             seen.add(id(inside))
                             self.unset.append(inside)
@@ -162,6 +163,21 @@ class Watch:
                 queue += kept_parts(obj, turn)
                 continue
             if is_inert(kind):
+                continue
+            if kind is tuple:
+                queue += obj
+                continue
+            if issubclass(kind, type):
+                inner = class_of(obj)
+                if inner is None:
+                    if is_odd(obj):
+                        odd.append(obj)
+                    if (shot := snapshot(obj)) is not None:
+                        self.fixed.append((obj, shot))
+                    continue
+                self.objects.append(obj)
+                self.before.append(inner.state)
+                queue += inner.parts
                 continue
             if kind is dict or kind is list:  # as below, for most objects
                 state = dict(obj) if kind is dict else dict(enumerate(obj))
@@ -209,7 +225,9 @@ class Watch:
             self.before += [{} for _ in found]
         self.touched, touched = None, list[int]()
         for i, (obj, old) in enumerate(zip(self.objects, self.before, strict=True)):
-            new = kept_state(obj) or {}
+            new = obj if type(obj) is dict else _state_now(obj)
+            if new is old:
+                continue
             if (
                 len(new) == len(old)
                 and all(map(operator.is_, new.values(), old.values()))
@@ -281,6 +299,19 @@ class Watch:
         if isinstance(obj, (dict, set, *_LISTS)):
             return f"{type(obj).__name__}[{name!r}]"
         return f"{type(obj).__name__}.{name}"
+
+
+def _state_now(obj: Any) -> dict[Any, Any]:
+    """What an object consists of; of a class that is what it was, the same dictionary."""
+    if isinstance(obj, type):
+        inner = class_of(obj)
+        return inner.state if inner is not None else {}
+    return kept_state(obj) or {}
+
+
+def _is_given(default: Any) -> bool:
+    """Whether a default of a keyword is an object: `loc=None` is all that most functions have."""
+    return default is not None
 
 
 def _equal_sets(a: Any, b: Any) -> bool:
