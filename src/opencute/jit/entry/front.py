@@ -5,7 +5,9 @@
 ``front_call(self, args, count, names)`` is a METH_FASTCALL | METH_KEYWORDS function whose ``self``
 is the address of a `Front` record. It describes the arguments in words (`_describe`), looks for a
 call with the same ones (`Known`), and does its steps (`Step`): memory, numbers, launches. Calls
-that are not known, and those of which a step cannot be done, go to the Python function.
+that are not known, and those of which a step cannot be done, go to the Python function, and so do
+those within a dispatch mode of torch's, which is to see each of torch's operations. Of exceptions
+on the way only those that are an `Exception` are dropped; Ctrl-C is not.
 ``front_key`` gives the words of a call as bytes: hash, tensors, words.
 """
 
@@ -120,9 +122,26 @@ _SCRATCH = _PLACES + 8 * MOST_THINGS
 
 def front_functions() -> str:
     """The functions of this file as LLVM IR."""
-    parts = (_put(), _tensor(), _describe(), _fingerprint(), _hash(), _fits(), _patched(), _step(),
-             _item(), _result(), _play(), _found(), _call(), _key())  # fmt: skip
+    parts = (_dropped(), _put(), _tensor(), _describe(), _fingerprint(), _hash(), _fits(),
+             _patched(), _step(), _item(), _result(), _play(), _found(), _call(),
+             _key())  # fmt: skip
     return "\n".join(f.text() for f in parts)
+
+
+def _dropped() -> Fn:
+    """Drop an exception, but none such as KeyboardInterrupt: the call ends with that one."""
+    f = Fn("drop_exception", "void", local=True)
+    ours = f.call("i32", "PyErr_ExceptionMatches", f"ptr {f.load('ptr', '@PyExc_Exception')}")
+    with f.when(f.cmp("ne", ours, 0, "i32")):
+        f.call("void", "PyErr_Clear")
+    f.ret("void")
+    return f
+
+
+def _unless_raised(f: Fn) -> None:
+    """End the function if an exception is set."""
+    with f.when(f.cmp("ne", f.call("ptr", "PyErr_Occurred"), "null", "ptr")):
+        f.ret("ptr", "null")
 
 
 def _put() -> Fn:
@@ -178,6 +197,9 @@ def _tensor() -> Fn:
             if table is shape:
                 f.set(many, f.op("mul", f.get(many), n))
             _add(f, n)
+    # Memory that was given back, or never was there.
+    there = f.op("or", f.cmp("ne", address, 0), f.cmp("eq", f.get(many), 0), "i1")
+    f.unless(there, no)
     # One element in the host's memory may be a number.
     f.unless(f.op("or", f.op("xor", host, "true", "i1"), f.cmp("sgt", f.get(many), 1), "i1"), no)
     at = f.load("i64", "%s", _THINGS)
@@ -186,7 +208,7 @@ def _tensor() -> Fn:
     f.store("i64", f.add(at, 1), "%s", _THINGS)
     f.ret("i1", "true")
     f.start(clear)
-    f.call("void", "PyErr_Clear")
+    f.call("void", "@drop_exception")
     f.goto(no)
     f.start(no)
     f.ret("i1", "false")
@@ -261,7 +283,7 @@ def _parts(f: Fn, no: str) -> None:
     f.call("void", "Py_DecRef", f"ptr {made}")
     f.goto(no)
     f.start(failed)
-    f.call("void", "PyErr_Clear")
+    f.call("void", "@drop_exception")
     f.goto(no)
 
 
@@ -382,9 +404,12 @@ def _step() -> Fn:
     _made(f, f.add(base, f.let(f"ptrtoint ptr {b} to i64")), (place, kept, more))
     f.start(labels[Action.NUMBER])
     number = f.call("ptr", "PyIter_Next", f"ptr {a}")
-    f.unless(f.cmp("ne", number, "null", "ptr"), slowly)
+    f.unless(f.cmp("ne", number, "null", "ptr"), slowly)  # perhaps an exception is set
     value = f.call("i64", "PyLong_AsUnsignedLongLong", f"ptr {number}")
     f.call("void", "Py_DecRef", f"ptr {number}")
+    with f.when(f.cmp("eq", value, -1)):
+        error = f.call("ptr", "PyErr_Occurred")
+        f.unless(f.cmp("eq", error, "null", "ptr"), raised)
     _made(f, value, (place, kept, more))
     f.start(labels[Action.LAUNCH])
     f.ret("i32", f.call("i32", "@launch_patched", f"ptr {a}", f"ptr {b}", f"i64 {c}",
@@ -513,6 +538,12 @@ def _call() -> Fn:
     st = f.call("ptr", "PyLong_AsVoidPtr", "ptr %self")
     watched = f.load("i64", f.load("ptr", st, Front.WATCHED_AT))
     f.unless(f.cmp("eq", watched, 0), slow)
+    # Without torch there are no modes, nor is anything known.
+    modes, bare = f.load("ptr", "@state", State.TORCH_MODES), f.label()
+    f.unless(f.cmp("ne", modes, "null", "ptr"), slow)
+    within = is_true(f, f.call("ptr", "PyObject_CallNoArgs", f"ptr {modes}"), failed)
+    f.branch(within, slow, bare)
+    f.start(bare)
     s, out = f.alloca("i8", _SCRATCH), f.alloca("ptr")
     arguments = ("ptr %args", "i64 %count", "ptr %names")
     f.unless(f.call("i1", "@fingerprint", f"ptr {s}", *arguments), slow)
@@ -526,6 +557,7 @@ def _call() -> Fn:
     f.start(failed)
     f.ret("ptr", "null")
     f.start(slow)
+    _unless_raised(f)
     python = f.load("ptr", st, Front.SLOW)
     f.ret("ptr", f.call("ptr", "PyObject_Vectorcall", f"ptr {python}", *arguments))
     return f
@@ -551,6 +583,7 @@ def _key() -> Fn:
         f.store("i64", f.load("i64", f.word(key, i)), f.word(target, i))
     f.ret("ptr", out)
     f.start(no)
+    _unless_raised(f)
     none = f.load("ptr", "@state", State.NONE)
     f.call("void", "Py_IncRef", f"ptr {none}")
     f.ret("ptr", none)
