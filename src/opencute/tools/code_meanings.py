@@ -104,6 +104,8 @@ MEANINGS: dict[str, str] = {
     "OC2530": "an operand is no array",
     "OC2531": "an argument is of another kind",
     "OC2536": "a product cannot be shared out so",
+    "OC2542": "a result shares memory with what is read, or written, meanwhile",
+    "OC2560": "decoding cannot be shared among blocks and warps like this",
     "OC2915": "the record of an atom contradicts itself",
     "OC2916": "there is no record of such an atom",
     "OC2918": "an access has no such hint",
