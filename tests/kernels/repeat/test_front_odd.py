@@ -101,6 +101,19 @@ def test_memory_that_is_not_there_is_refused(stub: StubDriver) -> None:
     assert empty_one.data_ptr() == 0 and FRONT._key(aligned(8), empty_one) is None
 
 
+def test_negated_views_that_begin_at_the_real_parts_are_refused(stub: StubDriver) -> None:
+    room = aligned(16)
+    pairs, at = torch.view_as_complex(room.view(8, 2)), room.storage_offset()
+    parts, negated = (p.imag.as_strided((8,), (2,), at) for p in (pairs, pairs.conj()))
+    for _ in range(3):
+        operator(parts)
+    assert negated.is_neg() and hits(lambda: operator(parts)) == 1
+    count = stub.count
+    with pytest.raises(ArgumentError, match="negated"):
+        operator(negated)
+    assert stub.count == count
+
+
 def test_a_mode_sees_operations() -> None:
     from torch.utils._python_dispatch import TorchDispatchMode
 

@@ -85,8 +85,7 @@ def _describe(
             raise _Unknown
         if not at and value.numel():  # its memory was given back, or it never had any
             raise _Unknown
-        # Negated views are imaginary parts, which begin in the middle of an element.
-        if at % 16 and value.is_neg():
+        if value.is_neg():
             raise _Unknown
         place = value.get_device()
         key.append((value.shape, value.stride(), value.dtype, place, at % ALIGNED, grad))
