@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""The published FlashAttention-2 at its default configuration spills no more than its order is worth."""
+"""The published FlashAttention-2, by default, spills no more than its order is worth."""
 
 from __future__ import annotations
 
