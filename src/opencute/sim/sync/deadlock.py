@@ -103,9 +103,10 @@ def absent(run: Any, here: Array, missing: Array) -> tuple[str, str | None]:
             continue
         at.setdefault(where, []).append(slots)
         wait = cohort.wait
-        if wait is not None and wait.missing is not None and ".bar_" not in wait.op.name:
-            if wait.missing()[here].any():
-                waiting = f"{wait.op.name} at {wait.op.loc}"
+        if wait is None or wait.missing is None or ".bar_" in wait.op.name:
+            continue
+        if wait.missing()[here].any():
+            waiting = f"{wait.op.name} at {wait.op.loc}"
     texts = [
         f"\n    not there: {describe_slots(run, np.sort(np.concatenate(slots)))}, which are {where}"
         for where, slots in at.items()
