@@ -61,6 +61,26 @@ def test_keywords_and_state():
     assert f(1, x=2) == (12345, 1, True)
 
 
+def test_the_module_is_a_text_and_keeps():
+    """torch.compile splits the ``__module__`` of whatever a function calls."""
+
+    @ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)
+    def body(self, args, count):
+        return self
+
+    kept = Kept()
+    seen = weakref.ref(kept)
+    f = native_function(address_of(body), "f", state=1, keep=kept)
+    kept.f = f  # as a callable keeps what native code is in front of it
+    assert f.__module__ == "opencute" and f.__module__.split(".") == ["opencute"]
+    del kept
+    gc.collect()
+    assert seen() is not None and f() == 1
+    del f
+    gc.collect()
+    assert seen() is None
+
+
 def test_no_address_no_function():
     with pytest.raises(ArgumentError) as caught:
         native_function(0, "f")

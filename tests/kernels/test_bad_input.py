@@ -14,7 +14,17 @@ import pytest
 
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.knobs import KNOBS
-from opencute.kernels import attention, cross_entropy, gemm, norm, reduce, scan, softmax, transpose
+from opencute.kernels import (
+    attention,
+    cross_entropy,
+    gemm,
+    grouped_gemm,
+    norm,
+    reduce,
+    scan,
+    softmax,
+    transpose,
+)
 from opencute.kernels.checked import checked
 
 torch = pytest.importorskip("torch")
@@ -63,6 +73,10 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
             "a": f16(64, 32), "b": f16(32, 64), "c": f16(64, 64), "bias": f16(64),
             "residual": f16(64, 64), "out": f16(64, 64),
         },
+    ),
+    (
+        grouped_gemm.moe_gemm,
+        {"a": f16(64, 32), "b": f16(2, 32, 64), "offsets": CU[1:], "out": f16(64, 64)},
     ),
     (transpose.transpose, {"x": X, "out": f32(64, 4)}),
     (attention.attention, {"q": Q, "k": Q, "v": Q, "out": f16(1, 64, 2, 64), "scale": 1.0}),

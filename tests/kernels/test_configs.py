@@ -24,6 +24,7 @@ from opencute.kernels.gemm.config import GemmConfig
 from opencute.kernels.gemm.rows.few import FewConfig
 from opencute.kernels.gemm.rows.gemv import GemvConfig
 from opencute.kernels.gemm.sm90_plan import HopperConfig
+from opencute.kernels.grouped_gemm.config import GroupedConfig
 from opencute.kernels.mla.config import MlaConfig
 from opencute.kernels.norm.config import ClusterRows
 from opencute.kernels.norm.interface import rms_norm
@@ -45,6 +46,7 @@ GOOD: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "latent": (MlaConfig(2, 1), lambda c: c.check(64)),
     "product": (GemmConfig((64, 64, 32), (2, 2), 2), lambda c: c.check("f16", 16, SMEM)),
     "product on Hopper": (HopperConfig((128, 64)), lambda c: c.check()),
+    "grouped product": (GroupedConfig((128, 64)), lambda c: c.check()),
     "product with a vector": (GemvConfig(32, 256, 2), lambda c: c.check()),
     "product of few rows": (FewConfig(2, 4, 1), lambda c: c.check()),
 }

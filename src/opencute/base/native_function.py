@@ -40,6 +40,13 @@ class _Keeper:
         self.things = things
 
 
+class _Module(str):
+    """The builtin's ``__module__``, where its ``__self__`` is a number: a text, as all expect that
+    look at functions (torch.compile does), which keeps something alive."""
+
+    keep: object
+
+
 _new_builtin = ctypes.PYFUNCTYPE(
     ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
 )(("PyCFunction_NewEx", ctypes.pythonapi))
@@ -66,7 +73,7 @@ def native_function(
         doc: its ``__doc__``.
         keywords: the code takes the names of keyword arguments; else there can be none.
         state: an integer that the code gets as ``self``; the description of such functions is never
-            freed, and `keep` is what they have as ``__module__``.
+            freed, and their ``__module__`` holds `keep`.
         keep: kept alive with the builtin, e.g. the module that holds the code.
 
     Raises:
@@ -79,8 +86,9 @@ def native_function(
         definition = _MethodDef(name.encode(), address, flags, doc.encode() if doc else None)
         return _new_builtin(ctypes.addressof(definition), _Keeper(definition, keep), None)
     definition = _shared_definition(address, name, flags, doc)
-    owner = None if keep is None else id(keep)
-    return _new_builtin(ctypes.addressof(definition), state, owner)
+    owner = _Module("opencute")
+    owner.keep = keep
+    return _new_builtin(ctypes.addressof(definition), state, id(owner))
 
 
 @functools.cache

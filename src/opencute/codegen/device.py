@@ -24,7 +24,7 @@ from opencute.ir.core import Op
 from opencute.native.isolated import to_ptx_isolated
 from opencute.native.nvptx import ptx_version_for, to_ptx
 
-__all__ = ["DeviceCode", "assemble", "compile_device", "compile_to_ptx", "llvm_to_ptx"]
+__all__ = ["FEW", "DeviceCode", "assemble", "compile_device", "compile_to_ptx", "llvm_to_ptx"]
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def assemble(
             meanwhile()
         crowded = free and _crowded(code.ptx)  # takes half as long as ptxas, which is at work
         cubin, report = asm.finish()
-    if free and report.spills and not (report.spills <= _FEW and crowded):
+    if free and report.spills and not (report.spills <= FEW and crowded):
         level = _CAREFUL if first == _HIGHEST else _HIGHEST
         other = _assembled(code.ptx, target, level, line_info, extra)
         if _better(other[1], report):
@@ -166,7 +166,8 @@ def assemble(
 
 
 _HIGHEST, _CAREFUL = 3, 1  # levels of ptxas
-_FEW = 256  # bytes spilled and loaded again, which cost less than the written order
+FEW = 256
+"""Bytes spilled and loaded again that cost less than giving up the written order."""
 _REGISTERS = 255  # of a thread
 _MANY = 256  # matrix instructions, below which nobody needs to count registers
 

@@ -106,9 +106,10 @@ class Emitter:
 
     # ---------------------------------------------------------------- values
     def fresh(self) -> str:
-        """A new local name."""
+        """A new local name: a number, which LLVM keeps in no table of names. Numbers are to grow in
+        the order of the text."""
         self._count += 1
-        return f"%v{self._count}"
+        return f"%{self._count}"
 
     def label(self, hint: str) -> str:
         """A new block name, without the percent sign."""
@@ -180,7 +181,8 @@ class Emitter:
 
     def alloca(self, type: str, count: int, align: int) -> str:
         """A stack slot; in the entry block wherever it is asked for, so that LLVM promotes it."""
-        name = self.fresh()
+        self._count += 1
+        name = f"%m{self._count}"  # no number, which would stand before smaller ones
         self.allocas.append(f"  {name} = alloca [{count} x {type}], align {align}")
         return name
 

@@ -46,6 +46,7 @@ from opencute.frontend.locations import (
     without_end,
 )
 from opencute.frontend.misuse import bound as bound_arguments
+from opencute.frontend.state.classes import forget as forget_classes
 from opencute.frontend.state.leads import forget as forget_leads
 from opencute.frontend.state.links import check, clear
 from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, TypeAttr
@@ -175,6 +176,7 @@ def trace_host(
         _STATE.trace = before
         forget_frames()
         forget_leads()
+        forget_classes()
     returned.forget_values()
     return module, returned
 

@@ -143,7 +143,9 @@ def run_passes(module: Any, machine: Any, passes: Passes) -> None:
     if passes != "small":
         builder.getModulePassManager().run(module, builder)
         return
-    inlines = any(b"alwaysinline" in f.attributes for f in module.functions)
+    inlines = any(
+        not f.is_declaration and b"alwaysinline" in f.attributes for f in module.functions
+    )
     if inlines:
         inliner = llvm.create_new_module_pass_manager()
         inliner.add_always_inliner_pass()

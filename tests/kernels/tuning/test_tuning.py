@@ -64,7 +64,7 @@ def test_recorded_calls_do_not_run() -> None:
 def test_every_operator_builds_each_of_its_configurations() -> None:
     """Small problems: what a configuration launches is a call that can be compiled."""
     small = {"m": 64, "n": 512, "k": 256, "batch": 2, "queries": 128, "keys": 256, "heads": 2,
-             "kv_heads": 2, "head_dim": 64, "length": 128}  # fmt: skip
+             "kv_heads": 2, "head_dim": 64, "length": 128, "rows": 64, "groups": 2}  # fmt: skip
     for name, what in operators().items():
         sizes = {k: small[k] for k in what.extents}
         if name in ("decode_attention", "mla_decode"):

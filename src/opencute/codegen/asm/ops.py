@@ -4,9 +4,9 @@
 
 ``llvm.inline_asm`` with an i1 in a 32-bit register becomes::
 
-    %v1 = zext i1 %a to i32
-    %v2 = call i32 asm sideeffect "setp.ne.b32 p, $1, 0; ...", "=r,r"(i32 %v1) #0
-    %v3 = trunc i32 %v2 to i1
+    %1 = zext i1 %a to i32
+    %2 = call i32 asm sideeffect "setp.ne.b32 p, $1, 0; ...", "=r,r"(i32 %1) #0
+    %3 = trunc i32 %2 to i1
 
 Assembly that a user wrote carries its number (``opencute.asm``) as a comment, by which `origin`
 finds the user's line when ptxas rejects the text.

@@ -68,6 +68,8 @@ def chain_comment(loc: Location) -> str:
 
 def chains_of(ir: str) -> list[list[Frame]]:
     """The chains that LLVM IR carries, in order; innermost frame first."""
+    if "; opencute.chain " not in ir:  # found out a hundred times sooner than line by line
+        return []
     return [[(f[0], f[1], f[2], f[3]) for f in json.loads(m[1])] for m in _COMMENT.finditer(ir)]
 
 

@@ -35,11 +35,19 @@ from opencute.frontend.state.stores import facts_of, is_odd
 __all__ = ["Lead", "Space", "begin", "forget", "lead_of"]
 
 _turns = itertools.count(1)
+_turn = 0
 
 
 def begin() -> int:
-    """The number of a walk, in which each name is looked up once."""
-    return next(_turns)
+    """The number of a walk, in which each name is looked up once; that of the walk before if since
+    then no name has come to stand for another object."""
+    global _turn
+    changed = [s for s in [*_spaces.values()] if s.changed()]
+    if changed:
+        _turn = next(_turns)
+        for space in changed:
+            space.version(_turn)
+    return _turn
 
 
 class Space:
@@ -50,22 +58,33 @@ class Space:
         inside: its dictionary.
     """
 
-    __slots__ = ("_at", "_get", "_names", "_owner", "_turn", "_values", "_version")
+    __slots__ = ("_absent", "_found", "_get", "_keys", "_owner", "_there", "_turn", "_values",
+                 "_version")  # fmt: skip
 
     def __init__(self, owner: Any, inside: Any) -> None:
         self._owner = owner  # which keeps its identity its own
-        self._get = inside.get
-        self._at: dict[str, int] = {}
-        self._names: list[str] = []
+        self._get, self._keys = inside.get, inside.keys()
+        self._found: dict[str, Any] = {}
+        # Of the names that functions mention, most are not in a given module or class.
+        self._there: list[str] = []
         self._values: list[Any] = []
-        self._turn = self._version = 0
+        self._absent: set[str] = set()
+        self._turn, self._version = -1, 0
+
+    def changed(self) -> bool:
+        """Whether a name stands for another object than when it was last looked up."""
+        return not (
+            self._keys.isdisjoint(self._absent)
+            and all(map(operator.is_, map(self._get, self._there), self._values))
+        )
 
     def version(self, turn: int) -> int:
         """A number that is another one once a name stands for another object."""
         if self._turn != turn:
-            now = list(map(self._get, self._names))
-            if not all(map(operator.is_, now, self._values)):
-                self._values = now
+            if self.changed():
+                names = [*self._found]
+                self._found, self._there, self._values, self._absent = {}, [], [], set()
+                self.values(names)
                 self._version += 1
             self._turn = turn
         return self._version
@@ -73,13 +92,16 @@ class Space:
     def values(self, names: Sequence[str]) -> list[Any]:
         """What some names stand for, None for those that stand for nothing; from now on `version`
         tells whether they have changed."""
-        at = self._at
+        found = self._found
         for name in names:
-            if name not in at:
-                at[name] = len(at)
-                self._names.append(name)
-                self._values.append(self._get(name))
-        return [self._values[at[n]] for n in names]
+            if name not in found:
+                value = found[name] = self._get(name)
+                if name in self._keys:
+                    self._there.append(name)
+                    self._values.append(value)
+                else:
+                    self._absent.add(name)
+        return [found[n] for n in names]
 
 
 _spaces: dict[int, Space] = {}
@@ -112,7 +134,7 @@ class Lead:
         self._own: list[Any] = [*shared, *(fn.__defaults__ or ())]
         self._globals = _space(fn.__globals__)
         self._parts: list[Any] = []
-        self._parts_at = -1
+        self._parts_at = self._parts_turn = self._used_turn = -1
         self._used: list[Any] = []
         self._used_at: list[tuple[Space, int]] | None = None
 
@@ -126,7 +148,10 @@ class Lead:
 
     def parts(self, turn: int) -> list[Any]:
         """`own`, then `stateful`. The list is not to be changed."""
+        if turn == self._parts_turn:
+            return self._parts
         version = self._globals.version(turn)
+        self._parts_turn = turn
         if version != self._parts_at:
             named = self._globals.values(self._facts.names)
             self._parts = [*self._own, *(x for x in named if x is not None and _has_state(x))]
@@ -136,7 +161,9 @@ class Lead:
     def used(self, turn: int) -> list[Any]:
         """What it may assign attributes on: objects by global name, and what it names of modules
         and classes. The list is not to be changed."""
-        known = self._used_at
+        if turn == self._used_turn:
+            return self._used
+        known, self._used_turn = self._used_at, turn
         if known is None or not all(s.version(turn) == v for s, v in known):
             self._find_used(turn)
         return self._used

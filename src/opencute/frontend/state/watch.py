@@ -29,6 +29,7 @@ from collections.abc import Generator, Iterable
 from typing import Any
 
 from opencute.base.errors import LanguageError
+from opencute.frontend.state.classes import class_of
 from opencute.frontend.state.kept import (
     is_inert,
     is_iterator,
@@ -120,71 +121,13 @@ class Watch:
         self.touched: list[int] | None = None
         self.unset: list[dict[str, Any]] = []
         """The attributes of functions that have none; they are objects once they have some."""
-        seen = set(own)
-        queue = list(roots)
-        stored: set[str] = set()
-        odd: list[Any] = []
-        quiet: list[Lead] = []
-        turn = begin()
-
-        def assigns(lead: Lead) -> None:
-            # Who assigns may have the object from another function: `state().scale = 3`.
-            if lead.stored:
-                stored.update(lead.stored)
-            quiet.append(lead)
-            self.functions.append(lead.fn)
-            if stored:
-                queue.extend(x for each in quiet for x in each.used(turn))
-                quiet.clear()
-
+        walk = _Walk(self, set(own), list(roots))
         for part in parts:
             if isinstance(part, types.FunctionType):
-                assigns(lead_of(part))
-        while queue and len(self.objects) < _LIMIT:
-            obj = queue.pop()
-            if id(obj) in seen:
-                continue
-            seen.add(id(obj))
-            kind = type(obj)
-            if kind is types.FunctionType:
-                lead = lead_of(obj)
-                if lead.is_users:
-                    assigns(lead)
-                    if lead.sets_globals and (shot := snapshot(obj)) is not None:
-                        self.fixed.append((obj, shot))
-                    inside = obj.__dict__
-                    if not inside and not obj.__kwdefaults__:  # as most functions
-                        if id(inside) not in seen:
-                            seen.add(id(inside))
-                            self.unset.append(inside)
-                        queue += lead.parts(turn)
-                        continue
-                queue += kept_parts(obj, turn)
-                continue
-            if is_inert(kind):
-                continue
-            if kind is dict or kind is list:  # as below, for most objects
-                state = dict(obj) if kind is dict else dict(enumerate(obj))
-                self.objects.append(obj)
-                self.before.append(state)
-                queue += state.values()
-                queue += state if kind is dict else ()
-                continue
-            state = kept_state(obj)
-            if state is None and is_odd(obj):
-                odd.append(obj)
-            if isinstance(obj, (*_SIMPLE, types.ModuleType)):
-                continue
-            if state is not None:
-                self.objects.append(obj)
-                self.before.append(state)
-                queue += state.values()
-                queue += state if isinstance(obj, dict) else ()
-            elif (shot := snapshot(obj)) is not None:
-                self.fixed.append((obj, shot))
-            queue += kept_parts(obj, turn)
-        if stored:
-            names = frozenset(stored)
+                walk.assigns(lead_of(part))
+        odd = walk.run()
+        if walk.stored:
+            names = frozenset(walk.stored)
             self.odd = [(obj, attributes(obj, names)) for obj in odd]
             self.names = names
         self.known = {*map(id, self.objects), *map(id, self.unset)}
@@ -209,7 +152,9 @@ class Watch:
             self.before += [{} for _ in found]
         self.touched, touched = None, list[int]()
         for i, (obj, old) in enumerate(zip(self.objects, self.before, strict=True)):
-            new = kept_state(obj) or {}
+            new = obj if type(obj) is dict else _state_now(obj)
+            if new is old:
+                continue
             if (
                 len(new) == len(old)
                 and all(map(operator.is_, new.values(), old.values()))
@@ -281,6 +226,112 @@ class Watch:
         if isinstance(obj, (dict, set, *_LISTS)):
             return f"{type(obj).__name__}[{name!r}]"
         return f"{type(obj).__name__}.{name}"
+
+
+class _Walk:
+    """The walk through what code can reach, which a `Watch` begins with.
+
+    Args:
+        watch: gets the objects, and what they are.
+        seen: the identities of what is not to be looked at.
+        queue: where to start.
+    """
+
+    def __init__(self, watch: Watch, seen: set[int], queue: list[Any]) -> None:
+        self.watch, self.seen, self.queue = watch, seen, queue
+        self.stored: set[str] = set()
+        """The attributes that functions assign."""
+        self._odd: list[Any] = []
+        self._quiet: list[Lead] = []
+        self._turn = begin()
+
+    def assigns(self, lead: Lead) -> None:
+        """A function of the user's is reached."""
+        # Who assigns may have the object from another function: `state().scale = 3`.
+        stored, quiet = self.stored, self._quiet
+        if lead.stored:
+            stored.update(lead.stored)
+        quiet.append(lead)
+        self.watch.functions.append(lead.fn)
+        if stored:
+            for each in quiet:
+                self.queue.extend(each.used(self._turn))
+            quiet.clear()
+
+    def run(self) -> list[Any]:
+        """Look at everything; returns what has no state of its own, but attributes."""
+        queue, seen, watch, turn = self.queue, self.seen, self.watch, self._turn
+        objects, before = watch.objects, watch.before
+        while queue and len(objects) < _LIMIT:
+            obj = queue.pop()
+            if id(obj) in seen:
+                continue
+            seen.add(id(obj))
+            kind = type(obj)
+            if kind is types.FunctionType:
+                self._function(obj)
+                continue
+            if is_inert(kind):
+                continue
+            if kind is tuple:
+                queue += obj
+                continue
+            if kind is dict or kind is list:  # as below, for most objects
+                state = dict(obj) if kind is dict else dict(enumerate(obj))
+                objects.append(obj)
+                before.append(state)
+                queue += state.values()
+                queue += state if kind is dict else ()
+                continue
+            inner = class_of(obj) if issubclass(kind, type) else None
+            if inner is not None:
+                objects.append(obj)
+                before.append(inner.state)
+                queue += inner.parts
+                continue
+            state = kept_state(obj)
+            if state is None and is_odd(obj):
+                self._odd.append(obj)
+            if isinstance(obj, (*_SIMPLE, types.ModuleType)):
+                continue
+            if state is not None:
+                objects.append(obj)
+                before.append(state)
+                queue += state.values()
+                queue += state if isinstance(obj, dict) else ()
+            elif (shot := snapshot(obj)) is not None:
+                watch.fixed.append((obj, shot))
+            queue += kept_parts(obj, turn)
+        return self._odd
+
+    def _function(self, obj: types.FunctionType) -> None:
+        lead = lead_of(obj)
+        if lead.is_users:
+            watch = self.watch
+            self.assigns(lead)
+            if lead.sets_globals and (shot := snapshot(obj)) is not None:
+                watch.fixed.append((obj, shot))
+            inside, named = obj.__dict__, obj.__kwdefaults__
+            if not inside and not (named and any(map(_is_given, named.values()))):
+                if id(inside) not in self.seen:
+                    self.seen.add(id(inside))
+                    watch.unset.append(inside)
+                self.queue += lead.parts(self._turn)
+                return
+        self.queue += kept_parts(obj, self._turn)
+
+
+def _state_now(obj: Any) -> dict[Any, Any]:
+    """What an object consists of; of a class that is what it was, the same dictionary."""
+    if isinstance(obj, type):
+        inner = class_of(obj)
+        return inner.state if inner is not None else {}
+    return kept_state(obj) or {}
+
+
+def _is_given(default: Any) -> bool:
+    """Whether a default of a keyword is an object: `loc=None` is all that most functions have."""
+    return default is not None
 
 
 def _equal_sets(a: Any, b: Any) -> bool:

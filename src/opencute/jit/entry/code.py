@@ -43,11 +43,11 @@ __all__ = ["Entry", "load"]
 
 _FUNCTIONS = {
     "PyBool_Type": "", "PyDict_Type": "", "PyFloat_Type": "", "PyList_Type": "",
-    "PyLong_Type": "",
-    "PyTuple_Type": "",
+    "PyLong_Type": "", "PyTuple_Type": "", "PyExc_Exception": "",
     "PyBytes_AsString": "ptr (ptr)", "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
     "PyCell_Get": "ptr (ptr)", "PyDict_GetItemWithError": "ptr (ptr, ptr)",
-    "PyErr_Clear": "void ()", "PyErr_Occurred": "ptr ()", "PyEval_RestoreThread": "void (ptr)",
+    "PyErr_Clear": "void ()", "PyErr_ExceptionMatches": "i32 (ptr)", "PyErr_Occurred": "ptr ()",
+    "PyEval_RestoreThread": "void (ptr)",
     "PyEval_SaveThread": "ptr ()", "PyFloat_AsDouble": "double (ptr)",
     "PyFunction_GetCode": "ptr (ptr)", "PyFunction_GetDefaults": "ptr (ptr)",
     "PyFunction_GetKwDefaults": "ptr (ptr)", "PyIter_Next": "ptr (ptr)",
@@ -66,19 +66,32 @@ _FUNCTIONS = {
 }  # fmt: skip
 """What the code uses of CPython: functions with their types, and classes."""
 
-# Python 3.10 has these as inline functions only. What is called here is a function of Python or C,
-# which has a vectorcall; tp_vectorcall_offset is the eighth word of a class.
+# Python 3.10 has these as inline functions only. tp_vectorcall_offset is the eighth word of a class
+# whose flags say so; C functions that take a tuple, as torch's do, have none there.
 _INLINE = {
     "PyObject_Vectorcall": """
 define ptr @PyObject_Vectorcall(ptr %f, ptr %args, i64 %count, ptr %names) {
   %class_at = getelementptr i8, ptr %f, i64 8
   %class = load ptr, ptr %class_at
+  %flags = call i64 @PyType_GetFlags(ptr %class)
+  %flag = and i64 %flags, 2048
+  %may = icmp ne i64 %flag, 0
+  br i1 %may, label %look, label %tuple
+look:
   %offset_at = getelementptr i8, ptr %class, i64 56
   %offset = load i64, ptr %offset_at
   %call_at = getelementptr i8, ptr %f, i64 %offset
   %call = load ptr, ptr %call_at
+  %has = icmp ne ptr %call, null
+  br i1 %has, label %direct, label %tuple
+direct:
   %out = call ptr %call(ptr %f, ptr %args, i64 %count, ptr %names)
   ret ptr %out
+tuple:
+  %thread = call ptr @PyThreadState_Get()
+  %given = and i64 %count, 9223372036854775807
+  %made = call ptr @_PyObject_MakeTpCall(ptr %thread, ptr %f, ptr %args, i64 %given, ptr %names)
+  ret ptr %made
 }""",
     "PyObject_CallOneArg": """
 define ptr @PyObject_CallOneArg(ptr %f, ptr %arg) {
@@ -89,6 +102,12 @@ define ptr @PyObject_CallOneArg(ptr %f, ptr %arg) {
 }""",
 }
 
+_INLINE_FUNCTIONS = {
+    "PyThreadState_Get": "ptr ()", "PyType_GetFlags": "i64 (ptr)",
+    "_PyObject_MakeTpCall": "ptr (ptr, ptr, ptr, i64, ptr)",
+}  # fmt: skip
+"""What these use; other Pythons need not have it."""
+
 _EXCHANGE = b"dlpack_exchange_api"
 # DLPackExchangeAPI: version, previous, allocator, managed_from, managed_to, borrowed_from, stream.
 _EXPORT, _STREAM = 5, 6
@@ -96,11 +115,8 @@ _EXPORT, _STREAM = 5, 6
 
 def _text() -> str:
     lines: list[str] = []
-    inline = _inline()
-    lines += [_INLINE[name] for name in inline]
-    for name, type in _FUNCTIONS.items():
-        if name in inline:
-            continue
+    lines += [_INLINE[name] for name in _inline()]
+    for name, type in _used().items():
         if type:
             result, parameters = type.split(" ", 1)
             lines.append(f"declare {result} @{name}{parameters}")
@@ -120,12 +136,19 @@ def _inline() -> tuple[str, ...]:
     return tuple(n for n in _INLINE if not hasattr(ctypes.pythonapi, n))
 
 
+def _used() -> dict[str, str]:
+    """What is used of this Python, with types."""
+    inline = _inline()
+    used = {**_FUNCTIONS, **(_INLINE_FUNCTIONS if inline else {})}
+    return {name: type for name, type in used.items() if name not in inline}
+
+
 def _symbols() -> dict[str, int]:
-    api, inline = ctypes.pythonapi, _inline()
+    api = ctypes.pythonapi
     return {
         name: (ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0) if type
         else ctypes.addressof(ctypes.c_char.in_dll(api, name))
-        for name, type in _FUNCTIONS.items() if name not in inline
+        for name, type in _used().items()
     }  # fmt: skip
 
 
@@ -258,6 +281,7 @@ class Entry:
             return
         self._set(State.TORCH_EXPORT, table[_EXPORT])
         self._set(State.TORCH_GRAD_ENABLED, torch.is_grad_enabled)
+        self._set(State.TORCH_MODES, torch._C._len_torch_dispatch_stack)
         self._set(State.TORCH_PARAMETER, torch.nn.Parameter)
         self._set(State.TORCH_TENSOR, torch.Tensor)
         self.stream = table[_STREAM]

@@ -5,7 +5,9 @@
 ``front_call(self, args, count, names)`` is a METH_FASTCALL | METH_KEYWORDS function whose ``self``
 is the address of a `Front` record. It describes the arguments in words (`_describe`), looks for a
 call with the same ones (`Known`), and does its steps (`Step`): memory, numbers, launches. Calls
-that are not known, and those of which a step cannot be done, go to the Python function.
+that are not known, and those of which a step cannot be done, go to the Python function, and so do
+those within a dispatch mode of torch's, which is to see each of torch's operations. Of exceptions
+on the way only those that are an `Exception` are dropped; Ctrl-C is not.
 ``front_key`` gives the words of a call as bytes: hash, tensors, words.
 """
 
@@ -39,7 +41,9 @@ ALIGNED = 256
 MADE = 64
 """Bytes that the places of new tensors are multiples of, on every device."""
 _CPU, _CUDA, _COMPLEX = 1, 2, 5
-_ODD = 15  # negated views are imaginary parts, which begin in the middle of 16 bytes
+# Negated views are imaginary parts, which begin in the middle of 16 bytes; those that `as_strided`
+# lets begin elsewhere still have no neighbours.
+_ODD = 15
 _SPREAD = -7046029254386353131  # odd, and near 2**64 over the golden ratio
 _OFFSET_FLAG = -9223372036854775808  # the word before the arguments may be used
 
@@ -120,9 +124,26 @@ _SCRATCH = _PLACES + 8 * MOST_THINGS
 
 def front_functions() -> str:
     """The functions of this file as LLVM IR."""
-    parts = (_put(), _tensor(), _describe(), _fingerprint(), _hash(), _fits(), _patched(), _step(),
-             _item(), _result(), _play(), _found(), _call(), _key())  # fmt: skip
+    parts = (_dropped(), _put(), _tensor(), _describe(), _fingerprint(), _hash(), _fits(),
+             _patched(), _step(), _item(), _result(), _play(), _found(), _call(),
+             _key())  # fmt: skip
     return "\n".join(f.text() for f in parts)
+
+
+def _dropped() -> Fn:
+    """Drop an exception, but none such as KeyboardInterrupt: the call ends with that one."""
+    f = Fn("drop_exception", "void", local=True)
+    ours = f.call("i32", "PyErr_ExceptionMatches", f"ptr {f.load('ptr', '@PyExc_Exception')}")
+    with f.when(f.cmp("ne", ours, 0, "i32")):
+        f.call("void", "PyErr_Clear")
+    f.ret("void")
+    return f
+
+
+def _unless_raised(f: Fn) -> None:
+    """End the function if an exception is set."""
+    with f.when(f.cmp("ne", f.call("ptr", "PyErr_Occurred"), "null", "ptr")):
+        f.ret("ptr", "null")
 
 
 def _put() -> Fn:
@@ -138,6 +159,16 @@ def _put() -> Fn:
 def _add(f: Fn, *words: str | int) -> None:
     for word in words:
         f.call("void", "@put_word", "ptr %s", f"i64 {word}")
+
+
+def _spaced(f: Fn, rank: str, shape: str, strides: str) -> str:
+    """Whether there are several elements, none of which is next to another one."""
+    wide, unit = f.var("i64", 0), f.var("i64", 0)
+    with f.each(rank) as i, f.when(f.cmp("sgt", f.load("i64", f.word(shape, i)), 1)):
+        f.set(wide, 1)
+        with f.when(f.cmp("eq", f.load("i64", f.word(strides, i)), 1)):
+            f.set(unit, 1)
+    return f.cmp("ugt", f.get(wide), f.get(unit))
 
 
 def _tensor() -> Fn:
@@ -162,9 +193,10 @@ def _tensor() -> Fn:
     rank = f.let(f"sext i32 {f.load('i32', dl, NDIM)} to i64")
     f.unless(f.cmp("ule", rank, 32), no)
     address = address_of(f, dl)
-    with f.when(f.cmp("ne", f.op("and", address, _ODD), 0)):
-        f.unless(f.op("xor", is_true(f, method(f, "%obj", State.IS_NEG), clear), "true", "i1"), no)
     shape, strides = f.load("ptr", dl, SHAPE), f.load("ptr", dl, STRIDES)
+    with f.when(f.op("or", f.cmp("ne", f.op("and", address, _ODD), 0),
+                     _spaced(f, rank, shape, strides), "i1")):  # fmt: skip
+        f.unless(f.op("xor", is_true(f, method(f, "%obj", State.IS_NEG), clear), "true", "i1"), no)
     place = f.load("i64", dl, DEVICE)
     kind = f.op("and", place, 0xFFFFFFFF)
     host = f.cmp("eq", kind, _CPU)
@@ -178,6 +210,9 @@ def _tensor() -> Fn:
             if table is shape:
                 f.set(many, f.op("mul", f.get(many), n))
             _add(f, n)
+    # Memory that was given back, or never was there.
+    there = f.op("or", f.cmp("ne", address, 0), f.cmp("eq", f.get(many), 0), "i1")
+    f.unless(there, no)
     # One element in the host's memory may be a number.
     f.unless(f.op("or", f.op("xor", host, "true", "i1"), f.cmp("sgt", f.get(many), 1), "i1"), no)
     at = f.load("i64", "%s", _THINGS)
@@ -186,7 +221,7 @@ def _tensor() -> Fn:
     f.store("i64", f.add(at, 1), "%s", _THINGS)
     f.ret("i1", "true")
     f.start(clear)
-    f.call("void", "PyErr_Clear")
+    f.call("void", "@drop_exception")
     f.goto(no)
     f.start(no)
     f.ret("i1", "false")
@@ -261,7 +296,7 @@ def _parts(f: Fn, no: str) -> None:
     f.call("void", "Py_DecRef", f"ptr {made}")
     f.goto(no)
     f.start(failed)
-    f.call("void", "PyErr_Clear")
+    f.call("void", "@drop_exception")
     f.goto(no)
 
 
@@ -382,9 +417,12 @@ def _step() -> Fn:
     _made(f, f.add(base, f.let(f"ptrtoint ptr {b} to i64")), (place, kept, more))
     f.start(labels[Action.NUMBER])
     number = f.call("ptr", "PyIter_Next", f"ptr {a}")
-    f.unless(f.cmp("ne", number, "null", "ptr"), slowly)
+    f.unless(f.cmp("ne", number, "null", "ptr"), slowly)  # perhaps an exception is set
     value = f.call("i64", "PyLong_AsUnsignedLongLong", f"ptr {number}")
     f.call("void", "Py_DecRef", f"ptr {number}")
+    with f.when(f.cmp("eq", value, -1)):
+        error = f.call("ptr", "PyErr_Occurred")
+        f.unless(f.cmp("eq", error, "null", "ptr"), raised)
     _made(f, value, (place, kept, more))
     f.start(labels[Action.LAUNCH])
     f.ret("i32", f.call("i32", "@launch_patched", f"ptr {a}", f"ptr {b}", f"i64 {c}",
@@ -513,6 +551,12 @@ def _call() -> Fn:
     st = f.call("ptr", "PyLong_AsVoidPtr", "ptr %self")
     watched = f.load("i64", f.load("ptr", st, Front.WATCHED_AT))
     f.unless(f.cmp("eq", watched, 0), slow)
+    # Without torch there are no modes, nor is anything known.
+    modes, bare = f.load("ptr", "@state", State.TORCH_MODES), f.label()
+    f.unless(f.cmp("ne", modes, "null", "ptr"), slow)
+    within = is_true(f, f.call("ptr", "PyObject_CallNoArgs", f"ptr {modes}"), failed)
+    f.branch(within, slow, bare)
+    f.start(bare)
     s, out = f.alloca("i8", _SCRATCH), f.alloca("ptr")
     arguments = ("ptr %args", "i64 %count", "ptr %names")
     f.unless(f.call("i1", "@fingerprint", f"ptr {s}", *arguments), slow)
@@ -526,6 +570,7 @@ def _call() -> Fn:
     f.start(failed)
     f.ret("ptr", "null")
     f.start(slow)
+    _unless_raised(f)
     python = f.load("ptr", st, Front.SLOW)
     f.ret("ptr", f.call("ptr", "PyObject_Vectorcall", f"ptr {python}", *arguments))
     return f
@@ -551,6 +596,7 @@ def _key() -> Fn:
         f.store("i64", f.load("i64", f.word(key, i)), f.word(target, i))
     f.ret("ptr", out)
     f.start(no)
+    _unless_raised(f)
     none = f.load("ptr", "@state", State.NONE)
     f.call("void", "Py_IncRef", f"ptr {none}")
     f.ret("ptr", none)

@@ -41,10 +41,12 @@ def type_of(f: Fn, obj: str) -> str:
 
 
 def is_true(f: Fn, obj: str, other: str) -> str:
-    """Whether a new reference is True; it is let go. Jumps to `other` if it is null."""
+    """Whether a new reference is True; it is let go. Jumps to `other` if it is null, or if it does
+    not say so; an exception is set then."""
     f.unless(f.cmp("ne", obj, "null", "ptr"), other)
     truth = f.call("i32", "PyObject_IsTrue", f"ptr {obj}")
     f.call("void", "Py_DecRef", f"ptr {obj}")
+    f.unless(f.cmp("sge", truth, 0, "i32"), other)
     return f.cmp("ne", truth, 0, "i32")
 
 

@@ -38,6 +38,7 @@ class State(_Offsets):
     TORCH_PARAMETER = enum.auto()
     TORCH_EXPORT = enum.auto()  # dltensor_from_py_object_no_sync of its DLPack exchange
     TORCH_GRAD_ENABLED = enum.auto()
+    TORCH_MODES = enum.auto()  # a function: how many dispatch modes there are in this thread
     REQUIRES_GRAD = enum.auto()  # names, as Python strings
     IS_NEG = enum.auto()
     UNTYPED_STORAGE = enum.auto()

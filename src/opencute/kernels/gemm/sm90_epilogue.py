@@ -146,6 +146,7 @@ class Epilogue:
     ) -> None:  # fmt: skip
         self.plan, self.extents, self.full = plan, extents, full
         self.rank: Any = 0  # of the block, where several finish a tile
+        self.map: Any = None  # of the stores, where it is another than their atom's
         self.group, self.tid = who
         self.out, self.others, self.vectors = matrices
         # What a thread brings there: read before the sums are taken, written when they are.
@@ -491,7 +492,9 @@ def store_part(epilogue: Any, tile: Any, part: cutlass.Constexpr[int]):
     at = epilogue.buffer(part)
     place = epilogue.place(tile, part)
     for matrix in (epilogue.out, *epilogue.stores):
-        cute.copy(matrix.atom, matrix.s[None, at], matrix.g[(None, *place)])
+        cute.copy(
+            matrix.atom, matrix.s[None, at], matrix.g[(None, *place)], tma_desc_ptr=epilogue.map
+        )
     cute.arch.cp_async_bulk_commit_group()
 
 

@@ -30,7 +30,7 @@ from opencute.kernels.gemm.visitors import Visitor, VisitorPlan
 from opencute.kernels.tags import call_tag
 
 __all__ = [
-    "choice", "for_tma", "have_hopper", "on_hopper", "pad_time", "padded", "refuse",
+    "address", "choice", "for_tma", "have_hopper", "on_hopper", "pad_time", "padded", "refuse",
     "type_of", "why_not",
 ]  # fmt: skip
 

@@ -42,10 +42,11 @@ def described(
 
     Tensors are torch's. Those that want gradients, and those with one element in the host's memory,
     which may be numbers, have no key; nor have calls for a GPU that is not the current one. Where a
-    configuration holds what has no hash, the key has none.
+    configuration holds what has no hash, the key has none. Calls within a dispatch mode of torch's,
+    which sees each operation and may make something else of it, have none either.
     """
     torch: Any = sys.modules.get("torch")
-    if torch is None:
+    if torch is None or torch._C._len_torch_dispatch_stack():
         return None
     key: list[Any] = []
     tensors: list[Any] = []
@@ -82,8 +83,9 @@ def _describe(
             raise _Unknown
         if not cuda and not (value.is_cpu and value.numel() > 1):
             raise _Unknown
-        # Negated views are imaginary parts, which begin in the middle of an element.
-        if at % 16 and value.is_neg():
+        if not at and value.numel():  # its memory was given back, or it never had any
+            raise _Unknown
+        if value.is_neg():
             raise _Unknown
         place = value.get_device()
         key.append((value.shape, value.stride(), value.dtype, place, at % ALIGNED, grad))

@@ -19,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -99,20 +100,18 @@ class Front:
             if key is None or struct.unpack_from("qq", key)[1] != tape.given:
                 return
             # One that does not hold any more may lie before those that do.
-            for old in [k for k, e in self.entries.items() if e.tape.stale]:
-                del self.entries[old]
+            entries = {k: e for k, e in self.entries.items() if not e.tape.stale}
             whole = (key, tape.aliases, tape.apart)
-            if whole in self.entries or self._served(tape) >= _EQUALS:
+            known = whole in entries and entries[whole].tape is tape
+            if not known and sum(e.tape is tape for e in entries.values()) < _EQUALS:
+                entries[whole] = _Entry(key, tape, objects)
+            elif len(entries) == len(self.entries):
                 return
-            self.entries[whole] = _Entry(key, tape, objects)
-            if len(self.entries) > _MOST:
-                for old in [*self.entries][: _MOST // 2]:
-                    del self.entries[old]
+            if len(entries) > _MOST:
+                for old in [*entries][: _MOST // 2]:
+                    del entries[old]
+            self.entries = entries
             self._publish()
-
-    def _served(self, tape: Tape) -> int:
-        """How many kinds of calls a tape serves."""
-        return sum(e.tape is tape for e in self.entries.values())
 
     def _load(self) -> None:
         entry = code.load()
@@ -128,17 +127,22 @@ class Front:
         self.call = make(entry.function("front_call"), "call")
 
     def _publish(self) -> None:
-        """Have native code see the entries: all of a new table, then where it is."""
+        """Have native code see the entries: all of a new table, then where it is.
+
+        A table keeps its entries: calls of other threads, and of what is finalized meanwhile, look
+        into it until there is another one.
+        """
+        entries = [*self.entries.values()]
         size = 16
-        while size < 2 * len(self.entries):
+        while size < 2 * len(entries):
             size *= 2
         table = (ctypes.c_int64 * size)()
-        for entry in self.entries.values():
+        for entry in entries:
             at = entry.hash % size
             while table[at]:
                 at = (at + 1) % size
             table[at] = entry.address
-        old, self._table = self._table, (table, size)
+        old, self._table = self._table, (table, entries)
         state = self._state
         # A call may begin between any two of these: it finds the old table, or none.
         state[words.Front.TABLE // 8] = 0
@@ -149,9 +153,10 @@ class Front:
     def forget(self) -> None:
         """Send all calls to Python again."""
         with self._lock:
-            self.entries.clear()
             self._state[words.Front.TABLE // 8] = 0
-            self._table = None
+            old = (self.entries, self._table)
+            self.entries, self._table = {}, None
+            del old  # what is finalized now may call the operator
 
 
 def _address(value: Any) -> int:
@@ -187,13 +192,15 @@ class _Entry:
 
 def _objects(values: Sequence[Any], parted: set[type]) -> Iterator[Any]:
     """What native code tells by its identity; classes with `described_parts` go to `parted`."""
+    torch: Any = sys.modules["torch"]
+    tensors = (torch.Tensor, torch.nn.Parameter)
     for value in values:
         if type(value) is tuple:
             yield from _objects(value, parted)
         elif hasattr(type(value), "described_parts"):
             parted.add(type(value))
             yield from _objects(value.described_parts(), parted)
-        elif not hasattr(value, "data_ptr"):
+        elif type(value) not in tensors:
             yield value
 
 

@@ -27,7 +27,10 @@ DTYPES = {
     "e4m3": "float8_e4m3fn",
 }  # fmt: skip
 """Types as options name them, and as torch and NumPy do."""
-_FOLDERS = ("gemm", "attention", "decode", "mla", "hstu", "softmax", "norm", "cross_entropy")
+_FOLDERS = (
+    "gemm", "grouped_gemm", "attention", "decode", "mla", "hstu", "softmax", "norm",
+    "cross_entropy",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

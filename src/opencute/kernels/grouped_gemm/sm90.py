@@ -1,0 +1,301 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Grouped matrix products on Hopper: one launch, tensor maps that blocks make for each group.
+
+Persistent blocks take tiles of all groups in turns; which group a tile is of, its warps find out by
+reading the groups' sizes. One warp loads: when it comes to another group it changes a tensor map in
+shared memory, publishes it in global memory and acquires it there; then TMA sees the group's rows
+and no others. Each of two warpgroups multiplies half of a tile's rows, and stores them with a map
+of its own, which cuts off what is behind the group's end.
+
+Loads with older maps may be on their way still, so a block has more maps than buffers: when one
+comes round again, each buffer that was loaded with it has been waited for.
+
+Floor: 2 M N K operations over what `wgmma` reaches, or the bytes of all operands over the bandwidth
+of memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import opencute as cutlass
+from opencute import cute, pipeline, utils
+from opencute.kernels.gemm.sm90 import (
+    CONSUMER_REGISTERS,
+    LOADER_REGISTERS,
+    as_tma_matrix,
+    group_of,
+    multiply,
+    operand_parts,
+)
+from opencute.kernels.gemm.sm90_epilogue import Epilogue, finish_tile, leave, memory_of
+from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperPlan
+from opencute.kernels.grouped_gemm.groups import ListGroups, RowGroups
+
+__all__ = ["DRAFTS", "grouped_kernel", "list_gemm", "map_slots", "row_gemm"]
+
+DRAFTS = 1024
+"""Bytes of shared memory in which maps are changed, and before them to align the rest."""
+_WORDS = 16  # of a map
+
+
+def ring(plan: HopperPlan) -> int:
+    """Maps that the loads of an operand take in turns."""
+    return plan.stages + 1
+
+
+def map_slots(plan: HopperPlan) -> int:
+    """Maps of a block in global memory: for loads of A, of B, and of each warpgroup's stores."""
+    return 2 * ring(plan) + CONSUMERS
+
+
+class Maps:
+    """The tensor maps of a block.
+
+    Args:
+        room: (blocks, slots, words) in global memory.
+        smem: the allocator.
+        atoms: of A, B and D, whose maps are what is changed.
+    """
+
+    def __init__(self, room: Any, smem: Any, atoms: tuple[Any, Any, Any]) -> None:
+        self.room, self.atoms = room, atoms
+        self.block = cute.arch.block_idx()[2]
+        self.drafts = smem.allocate_tensor(
+            cutlass.Int64, cute.make_layout((_WORDS, 2 + CONSUMERS)), 128
+        )
+        self.manager = utils.TensorMapManager(utils.TensorMapUpdateMode.SMEM)
+
+    def draft(self, which: Any) -> Any:
+        """Where the map of A (0), of B (1), or of a warpgroup's stores (2, 3) is changed."""
+        return self.drafts[None, which].iterator.align(128)
+
+    def place(self, slot: Any) -> Any:
+        """A map in global memory."""
+        return self.manager.get_tensormap_ptr(self.room[self.block, slot, None].iterator)
+
+    def change(self, which: int, matrix: Any, draft: Any, slot: Any, warp: Any) -> None:
+        """Make a map that of a matrix, by one warp, which may use it then.
+
+        Args:
+            which: 0 for A, 1 for B, 2 for D.
+            matrix: in global memory.
+            draft: where it is changed.
+            slot: where it is used.
+            warp: which warp.
+        """
+        place = self.place(slot)
+        self.manager.update_tensormap(
+            (matrix,), (self.atoms[which],), (place,), warp, (self.draft(draft),)
+        )
+        self.manager.fence_tensormap_update(place)
+
+
+@cute.kernel
+def grouped_kernel(
+    atom_a: cute.CopyAtom,
+    mA: cute.Tensor,
+    atom_b: cute.CopyAtom,
+    mB: cute.Tensor,
+    atom_d: cute.CopyAtom,
+    mD: cute.Tensor,
+    about: Any,
+    extra: Any,
+    room: cute.Tensor,
+    params: utils.PersistentTileSchedulerParams,
+    mma: cute.TiledMma,
+    part_mma: cute.TiledMma,
+    plan: cutlass.Constexpr[HopperPlan],
+    listed: cutlass.Constexpr[bool],
+):
+    """A block for some tiles of all groups."""
+    tid, _, _ = cute.arch.thread_idx()
+    group = cute.arch.make_warp_uniform(tid // 128)
+    warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    smem = utils.SmemAllocator()
+    sA, sB = (
+        smem.allocate_tensor(plan.types[i], s.outer, 1024, swizzle=s.inner)
+        for i, s in enumerate((plan.operand_smem(0), plan.operand_smem(1)))
+    )
+    matrices = memory_of(smem, (atom_d, mD), extra, plan)
+    maps = Maps(room, smem, (atom_a, atom_b, atom_d))
+    loads = pipeline.PipelineTmaAsync.create(
+        num_stages=plan.stages, producer_group=group_of(1),
+        consumer_group=group_of(4 * CONSUMERS), tx_count=plan.operand_bytes(), defer_sync=True,
+    )  # fmt: skip
+    for i in cutlass.range_constexpr(2 + CONSUMERS):
+        by = 4 * CONSUMERS if i < 2 else 4 * (i - 2)
+        maps.manager.init_tensormap_from_atom(maps.atoms[min(i, 2)], maps.draft(i), by)
+    maps.manager.fence_tensormap_initialization()
+    pipeline.pipeline_init_arrive(is_relaxed=True)
+    pipeline.pipeline_init_wait()
+    groups = ListGroups(about, plan) if listed else RowGroups(*about)
+    sched = utils.StaticPersistentGroupTileScheduler.create(
+        params, cute.arch.block_idx(), cute.arch.grid_dim(), plan.tile,
+        utils.create_initial_search_state(), groups.count, groups,
+    )  # fmt: skip
+    if group == CONSUMERS:
+        cute.arch.setmaxregister_decrease(LOADER_REGISTERS)
+        if warp == 4 * CONSUMERS:
+            alone = cute.make_layout((1, 1, 1))
+            operands = tuple(
+                operand_parts(atom, m, s, alone, (0, 0, 0), i, plan)
+                for i, (atom, m, s) in enumerate(((atom_a, mA, sA), (atom_b, mB, sB)))
+            )
+            produce(loads, sched, groups, maps, operands, plan)
+    else:
+        cute.arch.setmaxregister_increase(CONSUMER_REGISTERS)
+        epilogue = Epilogue(plan, (group, tid % 128), matrices, None, extra, mD.shape[:2], part_mma)
+        consume(loads, sched, groups, maps, (sA, sB), mma, group, epilogue, plan)
+
+
+def inside(work: Any, plan: HopperPlan) -> Any:
+    """Whether there is such a tile: how many there are, only sizes in memory tell."""
+    found = work.group_search_result
+    in_rows = found.cta_tile_idx_m * plan.tile[0] < found.problem_shape_m
+    return (
+        work.is_valid_tile & in_rows & (found.cta_tile_idx_n * plan.tile[1] < found.problem_shape_n)
+    )
+
+
+@cute.jit
+def produce(
+    loads: Any, sched: Any, groups: Any, maps: Any, operands: Any,
+    plan: cutlass.Constexpr[HopperPlan],
+):  # fmt: skip
+    """Load the tiles of A and B, in the order in which they are multiplied."""
+    state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
+    last, turn = cutlass.Int32(-1), cutlass.Int32(0)
+    work = sched.initial_work_tile_info()
+    while inside(work, plan):
+        found = work.group_search_result
+        if found.group_idx != last:
+            last = found.group_idx
+            turn = turn + 1
+            if turn == ring(plan):
+                turn = cutlass.Int32(0)
+            for i in cutlass.range_constexpr(2):
+                if cutlass.const_expr(groups.mapped[i]):
+                    matrix = groups.matrix(i, last)
+                    maps.change(i, matrix, i, i * ring(plan) + turn, 4 * CONSUMERS)
+        tile = (found.cta_tile_idx_m, found.cta_tile_idx_n)
+        for k in range(found.cta_tile_count_k):
+            loads.producer_acquire(state)
+            for i in cutlass.range_constexpr(2):
+                atom, coords, into, _ = operands[i]
+                own = groups.mapped[i]
+                cute.copy(
+                    atom,
+                    coords[None, tile[i], k, 0 if own else groups.batch(last)],
+                    into[None, state.index],
+                    tma_bar_ptr=loads.producer_get_barrier(state),
+                    tma_desc_ptr=maps.place(i * ring(plan) + turn) if own else None,
+                )
+            loads.producer_commit(state)
+            state.advance()
+        sched.advance_to_next_work()
+        work = sched.get_current_work()
+    loads.producer_tail(state)
+
+
+@cute.jit
+def consume(
+    loads: Any, sched: Any, groups: Any, maps: Any, smem: Any, mma: Any, group: Any,
+    epilogue: Any, plan: cutlass.Constexpr[HopperPlan],
+):  # fmt: skip
+    """Multiply tiles, and store them."""
+    own = mma.get_slice(group * 128)
+    rA = mma.make_fragment_A(own.partition_A(smem[0]))
+    rB = mma.make_fragment_B(own.partition_B(smem[1]))
+    acc = mma.make_fragment_C(mma.partition_shape_C(plan.tile[:2]))
+    state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, plan.stages)
+    last, turn = cutlass.Int32(-1), cutlass.Int32(0)
+    slot = 2 * ring(plan) + group
+    epilogue.map = maps.place(slot)
+    work = sched.initial_work_tile_info()
+    while inside(work, plan):
+        found = work.group_search_result
+        if found.group_idx != last:
+            last = found.group_idx
+            maps.change(2, groups.matrix(2, last), 2 + group, slot, 4 * group)
+        tile = (found.cta_tile_idx_m, found.cta_tile_idx_n, 0)
+        multiply(loads, state, found.cta_tile_count_k, mma, acc, rA, rB, None, None)
+        finish_tile(acc, epilogue, tile, turn, plan)
+        turn = turn + 1
+        sched.advance_to_next_work()
+        work = sched.get_current_work()
+    leave(epilogue)
+
+
+@cute.jit
+def row_gemm(
+    a: cute.Tensor,
+    b: cute.Tensor,
+    d: cute.Tensor,
+    ends: cute.Tensor,
+    extra: Any,
+    room: cute.Tensor,
+    plan: cutlass.Constexpr[HopperPlan],
+):
+    """Launch the kernel for groups that are rows of one matrix.
+
+    Args:
+        a, b, d: (1, rows, K), (groups, N, K) and (1, rows, N); A and D are row-major.
+        ends: for each group the row behind its last one.
+        extra: the visitor's operands.
+        room: (blocks, slots, words) for tensor maps.
+    """
+    matrices = sides(a, b, d, plan)
+    groups = b.shape[0]
+    # However rows are spread, no more tiles than that.
+    most = (a.shape[1] // plan.tile[0] + groups) * cute.ceil_div(b.shape[1], plan.tile[1])
+    launch(matrices, (ends, matrices), most, extra, room, plan, False)
+
+
+@cute.jit
+def list_gemm(
+    a: cute.Tensor,
+    b: cute.Tensor,
+    d: cute.Tensor,
+    table: cute.Tensor,
+    tiles: cutlass.Int32,
+    extra: Any,
+    room: cute.Tensor,
+    reached: Any,
+    plan: cutlass.Constexpr[HopperPlan],
+):
+    """Launch the kernel for lists of matrices.
+
+    Args:
+        a, b, d: (1, M, K), (1, N, K) and (1, M, N) of some group, of which only majors count.
+        table: of all groups, see `ListGroups`.
+        tiles: how many there are.
+        extra, room: as for `row_gemm`.
+        reached: arrays whose addresses are in the table, which the simulator wants to know; or
+            None.
+    """
+    launch(sides(a, b, d, plan), table, tiles, extra, room, plan, True)
+
+
+def sides(a: Any, b: Any, d: Any, plan: HopperPlan) -> tuple[Any, Any, Any]:
+    """The matrices as TMA moves them: (rows, columns, batch)."""
+    return (
+        as_tma_matrix(a, plan.k_major[0], plan.types[0]),
+        as_tma_matrix(b, plan.k_major[1], plan.types[1]),
+        as_tma_matrix(d, True, plan.types[2]),
+    )
+
+
+def launch(
+    matrices: Any, about: Any, tiles: Any, extra: Any, room: Any, plan: HopperPlan, listed: bool
+) -> None:
+    """Launch the kernel."""
+    mA, mB, mD = matrices
+    params = utils.PersistentTileSchedulerParams((1, 1, tiles), (1, 1, 1))
+    grid = utils.StaticPersistentGroupTileScheduler.get_grid_shape(params, plan.clusters)
+    grouped_kernel(
+        *plan.operand_atom(mA, 0), *plan.operand_atom(mB, 1),
+        *plan.part_atom(mD, plan.result_columns, False), about, extra or (), room, params,
+        plan.tiled_mma(), plan.part_mma(), plan, listed,
+    ).launch(grid=grid, block=[plan.threads, 1, 1], min_blocks_per_mp=1)  # fmt: skip

@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: 2026 The OpenCuTe authors
+# SPDX-License-Identifier: Apache-2.0
+"""Grouped products in the checking simulator, against NumPy; what is refused; on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from opencute.base.errors import ArgumentError, ArgumentTypeError
+from opencute.base.knobs import KNOBS
+from opencute.kernels.grouped_gemm import GroupedConfig, grouped_gemm, moe_gemm, reference
+from opencute.kernels.grouped_gemm.config import heuristic, search_space
+
+pytestmark = pytest.mark.t1
+
+SMALL = GroupedConfig((128, 32), most=2, depth=2)
+
+
+@pytest.fixture(autouse=True)
+def on_hopper(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.node.get_closest_marker("t2"):
+        yield
+        return
+    with KNOBS.override(target="sim:sm_90a", sim_check=True):
+        yield
+
+
+def whole(*shape: int, seed: int = 0, dtype: Any = np.float16) -> Any:
+    return np.random.default_rng(seed).integers(-3, 4, shape).astype(dtype)
+
+
+def ends(*of: int) -> Any:
+    return np.array(of, np.int32)
+
+
+# Rows of A, K, N and the ends of groups.
+ROWS: dict[str, tuple[int, int, int, Any]] = {
+    "empty ones": (200, 64, 32, ends(0, 70, 70, 199, 199)),
+    "one": (130, 72, 40, ends(130)),
+    "more than a warp sees at a time": (40, 64, 16, ends(*range(1, 41))),
+    "none has rows": (8, 64, 32, ends(0, 0)),
+    "rows behind": (150, 64, 32, ends(3, 20)),
+}
+
+
+@pytest.mark.parametrize("case", list(ROWS))
+def test_groups_of_rows(case: str) -> None:
+    rows, k, n, of = ROWS[case]
+    a, b = whole(rows, k), whole(len(of), k, n, seed=1)
+    out = np.full((rows, n), 9, np.float16)
+    assert moe_gemm(a, b, of, out=out, config=SMALL) is out
+    want = reference.moe_gemm(a, b, of)
+    np.testing.assert_array_equal(out[: of[-1]], want[: of[-1]])
+    assert (out[of[-1] :] == 9).all()
+
+
+def test_ends_that_change_between_calls() -> None:
+    a, b, of = whole(140, 64), whole(3, 64, 32, seed=1), ends(10, 20, 30)
+    for new in ((10, 20, 30), (0, 0, 140), (129, 129, 140)):
+        of[:] = new
+        d = moe_gemm(a, b, of, config=SMALL)
+        np.testing.assert_array_equal(d[: new[-1]], reference.moe_gemm(a, b, of)[: new[-1]])
+
+
+def test_ends_outside_of_the_matrix_reach_nothing_else() -> None:
+    a, b = whole(40, 64), whole(3, 64, 32, seed=1)
+    d = moe_gemm(a, b, ends(-5, 20, 99), config=SMALL)
+    np.testing.assert_array_equal(d, reference.moe_gemm(a, b, ends(0, 20, 40)))
+
+
+def test_other_majors_types_and_a_factor() -> None:
+    bf16 = ml_dtypes.bfloat16
+    a = np.asfortranarray(whole(50, 68, dtype=bf16))
+    b = whole(2, 33, 68, seed=1, dtype=bf16).swapaxes(1, 2)
+    out = np.zeros((50, 36), np.float32)[:, :33]
+    moe_gemm(a, b, ends(11, 50), alpha=0.5, out=out, config=SMALL)
+    want = reference.moe_gemm(a.astype(np.float32), b, ends(11, 50), alpha=0.5)
+    np.testing.assert_array_equal(out, want)
+    d = moe_gemm(a, b, ends(11, 50), alpha=0.5, config=SMALL)
+    np.testing.assert_array_equal(d, want.astype(bf16))
+
+
+def test_nothing_to_add_up_is_zero() -> None:
+    d = moe_gemm(whole(5, 0), whole(2, 0, 8), ends(2, 5))
+    assert d.shape == (5, 8) and not d.any()
+
+
+def lists(shapes: Any, turned: tuple[bool, bool] = (False, False)) -> tuple[list[Any], list[Any]]:
+    def one(rows: int, columns: int, seed: int, turn: bool) -> Any:
+        return whole(columns, rows, seed=seed).T if turn else whole(rows, columns, seed=seed)
+
+    a = [one(m, k, i, turned[0]) for i, (m, _, k) in enumerate(shapes)]
+    b = [one(k, n, i + 9, turned[1]) for i, (_, n, k) in enumerate(shapes)]
+    return a, b
+
+
+@pytest.mark.parametrize("turned", [(False, False), (True, True), (False, True)])
+def test_lists(turned: tuple[bool, bool]) -> None:
+    shapes = [(130, 40, 64), (5, 0, 64), (7, 20, 0), (64, 8, 136), (0, 8, 8), (1, 33, 10)]
+    a, b = lists(shapes, turned)
+    results = grouped_gemm(a, b, config=SMALL, alpha=2.0)
+    for d, want in zip(results, reference.grouped_gemm(a, b, alpha=2.0), strict=True):
+        np.testing.assert_array_equal(d, want)
+
+
+def test_lists_elsewhere_and_empty_ones() -> None:
+    a, b = lists([(5, 16, 32), (17, 8, 16)])
+    out = [np.zeros((5, 16), np.float16), np.zeros((17, 8), np.float16)]
+    with KNOBS.override(target="sim:sm_80"):
+        results = grouped_gemm(a, b, out=out)
+        with pytest.raises(ArgumentError, match="need a kernel for Hopper"):
+            moe_gemm(a[0], whole(1, 32, 16), ends(5))
+    assert results[0] is out[0]
+    for d, want in zip(out, reference.grouped_gemm(a, b), strict=True):
+        np.testing.assert_array_equal(d, want)
+    assert grouped_gemm([], []) == []
+
+
+def test_what_is_refused() -> None:
+    a, b, of = whole(16, 64), whole(2, 64, 32), ends(8, 16)
+    with pytest.raises(ArgumentError, match="OC2580"):
+        moe_gemm(a, b, ends(16))
+    with pytest.raises(ArgumentError, match="OC2581"):
+        moe_gemm(a, b, of.astype(np.int64))
+    with pytest.raises(ArgumentError, match="OC2581"):
+        moe_gemm(a, b.astype(np.float32), of)
+    with pytest.raises(ArgumentError, match="OC2582"):
+        moe_gemm(a, b, of, out=np.zeros((16, 33), np.float16)[:, :32])
+    with pytest.raises(ArgumentError, match="OC2542"):
+        moe_gemm(a, whole(2, 64, 64), of, out=a)
+    with pytest.raises(ArgumentError, match="OC2538"):
+        moe_gemm(a, b, of, config=GroupedConfig((96, 64)))
+    with pytest.raises(ArgumentTypeError, match="OC2583"):
+        grouped_gemm(a, b)
+    with pytest.raises(ArgumentError, match="OC2580"):
+        grouped_gemm([a], [])
+    with pytest.raises(ArgumentError, match="OC2584"):
+        grouped_gemm([a, np.asfortranarray(a)], [b[0], b[1]])
+    with pytest.raises(ArgumentError, match="OC2542"):
+        grouped_gemm([a], [whole(64, 64)], out=[a])
+
+
+def test_choices() -> None:
+    assert heuristic(65536, 8, 4096).tile in ((128, 256), (256, 128))
+    assert heuristic(64, 8, 64).tile[1] <= 128
+    assert all(c.check() is c for c in search_space())
+
+
+def test_tensors_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    a, b, of = whole(40, 64), whole(2, 64, 32, seed=1), ends(9, 40)
+    want = reference.moe_gemm(a, b, of)
+    a, b, of = map(torch.from_numpy, (a, b, of))
+    np.testing.assert_array_equal(moe_gemm(a, b, of, config=SMALL).numpy(), want)
+    for d, part in zip(
+        grouped_gemm([a[:9], a[9:]], [*b], config=SMALL), (want[:9], want[9:]), strict=True
+    ):
+        np.testing.assert_array_equal(d.numpy(), part)
+
+
+@pytest.mark.t2
+def test_on_a_gpu_as_torch() -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available() or torch.cuda.get_device_capability()[0] != 9:
+        pytest.skip("no Hopper")
+    groups, k, n = 9, 520, 392
+    a = torch.randn(1500, k, device="cuda", dtype=torch.bfloat16)
+    b = torch.randn(groups, k, n, device="cuda", dtype=torch.bfloat16)
+    for turn in range(5):  # the third and later ones are recorded
+        lengths = torch.randint(0, 300, (groups,), generator=torch.Generator().manual_seed(turn))
+        lengths[turn] = 0
+        of = lengths.cumsum(0).clamp(max=1500).to(torch.int32)
+        d, start = moe_gemm(a, b, of.cuda()), 0
+        for g, end in enumerate(of.tolist()):
+            want = a[start:end].float() @ b[g].float()
+            torch.testing.assert_close(d[start:end].float(), want, rtol=2e-2, atol=0.3)
+            start = end
+    left = [a[:70, : 8 * i] for i in range(1, 40)]
+    right = [b[i % groups, : 8 * i] for i in range(1, 40)]
+    for _ in range(2):
+        for x, y, d in zip(left, right, grouped_gemm(left, right), strict=True):
+            torch.testing.assert_close(d.float(), x.float() @ y.float(), rtol=2e-2, atol=0.3)
