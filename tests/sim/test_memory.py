@@ -110,7 +110,7 @@ def test_coordinates_of_bytes(shape: tuple[int, ...], strides: tuple[int, ...]) 
 def test_coordinates_outside_go_on_along_the_largest_stride() -> None:
     modes = TensorModes((40, 8), (8, 1), 32)
     assert modes.coordinate(4 * 323) == (40, 3)
-    assert modes.past((40, 3)) == "(40, 3): mode 0 has no 40"
+    assert modes.past((40, 3)).startswith("(40, 3): mode 0 has no 40, or an index past the end of")
     assert modes.coordinate(-4) == (-1, 7) and modes.past((-1, 7)) == "(-1, 7): mode 0 has no -1"
     columns = TensorModes((40, 8), (1, 40), 16)
     assert columns.coordinate(2 * 321) == (1, 8)

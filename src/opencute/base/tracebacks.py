@@ -33,6 +33,7 @@ __all__ = [
     "cut",
     "hidden",
     "install",
+    "is_our_frame",
     "is_ours",
     "rendered",
     "users_call",
@@ -52,6 +53,15 @@ def is_ours(filename: str) -> bool:
     return filename.startswith(_SKIPPED)
 
 
+def is_our_frame(frame: types.FrameType) -> bool:
+    """Whether a frame is not the user's: also that of a method which `dataclass` wrote for us."""
+    code = frame.f_code
+    return is_ours(code.co_filename) or (
+        code.co_filename == "<string>"
+        and str(frame.f_globals.get("__name__")).partition(".")[0] == "opencute"
+    )
+
+
 def hidden() -> bool:
     """What `__tracebackhide__` is in a function of ours that users call."""
     from opencute.base.knobs import KNOBS  # not at import: `python -m opencute.base.knobs` works
@@ -63,7 +73,7 @@ def users_frames(trace: types.TracebackType | None) -> types.TracebackType | Non
     """The traceback without frames of this package."""
     kept: list[types.TracebackType] = []
     while trace is not None:
-        if not is_ours(trace.tb_frame.f_code.co_filename):
+        if not is_our_frame(trace.tb_frame):
             kept.append(trace)
         trace = trace.tb_next
     chain: types.TracebackType | None = None
@@ -77,7 +87,7 @@ def users_call() -> Location | None:
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no other way to the callers
     while frame is not None:
         code = frame.f_code
-        if not is_ours(code.co_filename):
+        if not is_our_frame(frame):
             return Location(code.co_filename, frame.f_lineno, function=code.co_name)
         frame = frame.f_back
     return None

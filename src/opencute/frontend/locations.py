@@ -13,7 +13,7 @@ from typing import Any
 
 from opencute.base.errors import LanguageError, OpenCuTeError
 from opencute.base.location import Location
-from opencute.base.tracebacks import KERNELS, cut, hidden, is_ours, users_frames
+from opencute.base.tracebacks import KERNELS, cut, hidden, is_our_frame, is_ours, users_frames
 from opencute.frontend.hints import hint_for
 from opencute.frontend.misuse import explained
 
@@ -186,7 +186,7 @@ def place_error(error: BaseException) -> BaseException:
     frames: list[types.TracebackType] = []
     tb = error.__traceback__
     while tb is not None:
-        if not is_internal(tb.tb_frame.f_code):
+        if not is_our_frame(tb.tb_frame):
             frames.append(tb)
         tb = tb.tb_next
     if not frames:

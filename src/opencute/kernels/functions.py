@@ -35,6 +35,10 @@ __all__ = ["applied", "is_module", "place_of", "plain", "refuse_function"]
 _CODE = "OC2537"
 _CALL = "__call__"
 _VECTORS = "it works on vectors of registers: cute.where(x > 0, x, 0.0), cute.math.exp(x)"
+_VISITORS = (
+    "an array reaches the sums through a visitor: epilogue=chain(add_columns(bias)), see "
+    "help(opencute.kernels.gemm.visitors); " + _VECTORS
+)
 # Packages whose functions are for arrays, or numbers, of their own.
 _ARRAYS = ("cmath", "cupy", "jax", "jaxlib", "math", "numpy", "scipy", "torch")
 
@@ -162,7 +166,8 @@ def applied(what: str, fn: Callable[..., Any], x: Any, *rest: Any) -> Any:
         raise ArgumentTypeError(
             f"{what} does what vectors of registers cannot do", code=_CODE,
             found=f"{type(e).__name__}: {e}"[:160], loc=loc or place_of(fn),
-            hint=_instead(str(e).partition("(")[0]) if package in _ARRAYS else _VECTORS,
+            hint=_VISITORS if "scalar arrays" in str(e) or "must be Tensor" in str(e)
+            else _instead(str(e).partition("(")[0]) if package in _ARRAYS else _VECTORS,
         ) from e  # fmt: skip
     if not isinstance(result, type(x)):
         _no_vector(what, fn, x, result)

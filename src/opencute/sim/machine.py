@@ -92,6 +92,7 @@ class _Machine:
     def run(self, root: Cohort) -> list[Cohort]:
         self.ready.append(root)
         group = root.lanes.run.group
+        group.rest["whereabouts"] = self._whereabouts
         while True:
             while self.ready:
                 self._step(self._next())
@@ -117,6 +118,26 @@ class _Machine:
         self.idle_turns = 0
         self._wake()
         return True
+
+    def _whereabouts(self) -> list[tuple[Cohort, str]]:
+        """Who is where, in words, but for the cohort whose step is under way."""
+        out = [(c, f"at {c.wait.op.name} at {c.wait.op.loc}") for c in self.parked if c.wait]
+        for meeting in self.meetings:
+            past = f"past the condition at {meeting.op.loc}"
+            out += [(c, past) for _, c in meeting.arrived]
+        return out + [(c, self._next_place(c.pc)) for c in self.ready]
+
+    def _next_place(self, pc: int) -> str:
+        """The next place with a name that those who are ready at a step come to."""
+        step = self.steps[pc]
+        while step.kind == "segment" or (step.kind == "jump" and step.to > pc):
+            pc = pc + 1 if step.kind == "segment" else step.to
+            step = self.steps[pc]
+        if step.op is None:
+            return "at the end of the kernel"
+        if step.kind == "wait":
+            return f"before {step.op.name} at {step.op.loc}"
+        return f"{'past' if step.kind == 'join' else 'before'} the condition at {step.op.loc}"
 
     @staticmethod
     def _finish_agents(group: Group) -> None:

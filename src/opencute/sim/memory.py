@@ -87,7 +87,10 @@ class TensorModes:
         """A coordinate, and which of its indices leaves its extent."""
         for m, (i, n) in enumerate(zip(at, self.shape, strict=True)):
             if not 0 <= i < n:
-                return f"{at}: mode {m} has no {i}"
+                other = "" if len(at) == 1 or i < 0 else (
+                    ", or an index past the end of another mode, which wraps around"
+                )  # fmt: skip
+                return f"{at}: mode {m} has no {i}{other}"
         return str(at)
 
     def bounds(self) -> str:

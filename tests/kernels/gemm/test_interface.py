@@ -11,9 +11,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from opencute.base.errors import ArgumentError
+from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.knobs import KNOBS
 from opencute.kernels.gemm import GemmConfig, gemm, reference
+from opencute.kernels.gemm.visitors import chain
 
 TYPES = {
     "f32": np.float32, "tf32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
@@ -171,6 +172,15 @@ def test_what_does_not_fit_is_an_error(code: str, args: Any, options: Any) -> No
     with pytest.raises(ArgumentError) as error:
         gemm(*args, **options)
     assert error.value.code == code
+
+
+def test_messages_of_an_epilogue_say_what_to_write() -> None:
+    with pytest.raises(ArgumentError, match="two of the same type of float32"):
+        gemm(F32, F16)
+    with pytest.raises(ArgumentTypeError, match=r"piece 0 .* a plain function; write apply\(fn\)"):
+        chain(lambda x: x)
+    with pytest.raises(ArgumentTypeError, match=r"chain\(add_columns\(bias\)\)"):
+        gemm(F16, F16, epilogue=lambda x: x + F32[0])
 
 
 @pytest.mark.t2

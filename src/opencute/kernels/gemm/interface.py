@@ -584,7 +584,7 @@ def _kind(a: Any, b: Any, tf32: bool) -> str:
     if kinds[0] != kinds[1] or kinds[0] is None:
         raise ArgumentError(
             "no product of these types", code="OC2516", found=names,
-            expected="two of " + ", ".join(_KINDS),
+            expected="two of the same type of " + ", ".join(_KINDS),
         )  # fmt: skip
     kind = kinds[0]
     return "tf32" if kind == "f32" and tf32 else kind

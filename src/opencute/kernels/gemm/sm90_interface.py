@@ -234,7 +234,8 @@ def refuse(reason: str) -> ArgumentError:
         return ArgumentError(
             f"this product needs a kernel for Hopper: {reason}", code="OC2539",
             expected="compute capability 9.0", found=run_target().arch,
-            hint="an epilogue=, a HopperConfig and elements of 8 bits other than int8 are for it",
+            hint="a visitor, a HopperConfig and elements of 8 bits other than int8 are for it; a "
+            "function of the sums alone, epilogue=lambda x: ..., needs no Hopper",
         )  # fmt: skip
     hint = "pass a contiguous copy"
     if "tf32" in reason:

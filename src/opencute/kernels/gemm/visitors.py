@@ -345,7 +345,9 @@ def chain(*pieces: Piece, gated: Callable[[Any], Any] | None = None) -> Visitor:
     for i, piece in enumerate(pieces):
         if not (isinstance(piece, tuple) and len(piece) == 2 and isinstance(piece[0], _Step)):
             raise ArgumentTypeError(
-                f"piece {i} of the chain is none", code="OC2537", found=_short(piece),
+                f"piece {i} of the chain is a plain function; write apply(fn)"
+                if callable(piece) else f"piece {i} of the chain is not a piece",
+                code="OC2537", found=_short(piece),
                 expected="what scale(x), add_columns(x), apply(fn), keep(x), ... give",
                 hint="pass them one by one: chain(*pieces)" if isinstance(piece, list) else None,
             )  # fmt: skip

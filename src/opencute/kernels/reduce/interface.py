@@ -138,7 +138,10 @@ def _reduce(
 def _axis(axis: int, shape: tuple[int, ...]) -> int:
     at = axis + len(shape) if axis < 0 else axis
     if not 0 <= at < len(shape):
-        raise ArgumentError("there is no such axis", code="OC2509", expected=shape, found=axis)
+        raise ArgumentError(
+            "there is no such axis", code="OC2509", found=axis,
+            expected=f"{-len(shape)} to {len(shape) - 1}, axes of the shape {shape}",
+        )  # fmt: skip
     return at
 
 

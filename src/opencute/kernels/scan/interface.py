@@ -63,7 +63,10 @@ def cumsum(x: Any, axis: int = -1, *, exclusive: bool = False, out: Any = None) 
     axis = operator.index(axis)
     at = axis + len(shape) if axis < 0 else axis
     if not 0 <= at < len(shape):
-        raise ArgumentError("there is no such axis", code="OC2509", expected=shape, found=axis)
+        raise ArgumentError(
+            "there is no such axis", code="OC2509", found=axis,
+            expected=f"{-len(shape)} to {len(shape) - 1}, axes of the shape {shape}",
+        )  # fmt: skip
     axes = _in_memory(x if out is None else out)
     back = tuple(axes.index(i) for i in range(len(axes)))
     if out is None:

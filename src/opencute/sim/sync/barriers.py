@@ -21,7 +21,7 @@ import numpy as np
 from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
 from opencute.sim.lanes import Lanes
-from opencute.sim.sync.deadlock import describe_slots
+from opencute.sim.sync.deadlock import absent, describe_slots
 from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
@@ -93,7 +93,7 @@ class Barriers:
         want = group.warps * WARP if count is None else count
         self._check(op, name, counts, blocks, want, pred is not None)
         if self.checker is not None:
-            self._check_aligned(op, name, counts)
+            self._check_aligned(op, name, counts, lanes, who)
             self.checker.arrived(op, self.run, name, counts > 0)
         self.expected[name, blocks] = want
         self.open[name, blocks] = count is None
@@ -142,13 +142,25 @@ class Barriers:
                 (counts > 0) & mixed[:, None], "OC3016",
             )  # fmt: skip
 
-    def _check_aligned(self, op: Op, name: int, counts: Array) -> None:
-        apart = (counts > 0) & (counts < self.group.alive)
-        if apart.any():
-            raise self._error(
-                op, name, f"a part of a warp arrives at barrier {name}, the other threads are "
-                "somewhere else", apart, "OC3017",
-            )  # fmt: skip
+    def _check_aligned(self, op: Op, name: int, counts: Array, lanes: Lanes, who: Array) -> None:
+        group = self.group
+        apart = (counts > 0) & (counts < group.alive)
+        if not apart.any():
+            return
+        threads = self._threads(apart)
+        slots = np.broadcast_to(lanes.slot, who.shape)[who]
+        here = np.intersect1d(slots, threads)
+        missing = np.setdiff1d(threads[~group.ended[threads]], slots)
+        places, waiting = absent(self.run, here, missing)
+        raise SimulationError(
+            f"a part of a warp arrives at barrier {name}, the other threads are somewhere else: "
+            f"{describe_slots(self.run, here)}{places}",
+            code="OC3017", loc=op.loc,
+            hint="the threads of a warp come to a barrier together: move it out of the branch, or "
+            "let whole warps take the branch" if waiting is None
+            else f"{waiting} waits for threads that have gone on: move it out of its branch, or "
+            "give it the mask of those who come there",
+        )  # fmt: skip
 
     def _error(self, op: Op, name: int, text: str, warps: Array, code: str) -> SimulationError:
         slots = self._threads(warps & (self.group.alive > 0))

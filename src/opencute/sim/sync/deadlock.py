@@ -17,7 +17,7 @@ import numpy as np
 from opencute.base.errors import DeadlockError
 from opencute.sim.values import Array
 
-__all__ = ["collapsed", "deadlock", "describe_slots"]
+__all__ = ["absent", "collapsed", "deadlock", "describe_slots"]
 
 _SHOWN = 8
 
@@ -86,6 +86,32 @@ def collapsed(entries: Iterable[str], mark: str = " ") -> list[str]:
         text, count = kept.get(key, (entry, -1))
         kept[key] = text, count + 1
     return [f"{text}{mark}{_more(n)}" if n else text for text, n in kept.values()]
+
+
+def absent(run: Any, here: Array, missing: Array) -> tuple[str, str | None]:
+    """Where threads are that should be here, and where some of them wait for those who are.
+
+    Args:
+        run: the launch.
+        here, missing: slots of threads.
+    """
+    at: dict[str, list[Array]] = {}
+    waiting: str | None = None
+    for cohort, where in run.group.rest["whereabouts"]():
+        slots = np.intersect1d(cohort.lanes.slot, missing)
+        if not slots.size:
+            continue
+        at.setdefault(where, []).append(slots)
+        wait = cohort.wait
+        if wait is None or wait.missing is None or ".bar_" in wait.op.name:
+            continue
+        if wait.missing()[here].any():
+            waiting = f"{wait.op.name} at {wait.op.loc}"
+    texts = [
+        f"\n    not there: {describe_slots(run, np.sort(np.concatenate(slots)))}, which are {where}"
+        for where, slots in at.items()
+    ]
+    return "".join(collapsed(texts)), waiting
 
 
 def deadlock(parked: Sequence[Any]) -> NoReturn:
