@@ -166,7 +166,7 @@ def applied(what: str, fn: Callable[..., Any], x: Any, *rest: Any) -> Any:
         raise ArgumentTypeError(
             f"{what} does what vectors of registers cannot do", code=_CODE,
             found=f"{type(e).__name__}: {e}"[:160], loc=loc or place_of(fn),
-            hint=_VISITORS if "scalar arrays" in str(e) or "argument 'other'" in str(e)
+            hint=_VISITORS if str(e).startswith("only integer")  # arrays of NumPy and torch
             else _instead(str(e).partition("(")[0]) if package in _ARRAYS else _VECTORS,
         ) from e  # fmt: skip
     if not isinstance(result, type(x)):

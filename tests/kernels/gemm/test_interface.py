@@ -183,6 +183,13 @@ def test_messages_of_an_epilogue_say_what_to_write() -> None:
         gemm(F16, F16, epilogue=lambda x: x + F32[0])
 
 
+def test_a_tensor_of_torch_in_an_epilogue_is_sent_to_visitors() -> None:
+    torch = pytest.importorskip("torch")
+    bias = torch.ones(F16.shape[-1])
+    with pytest.raises(ArgumentTypeError, match=r"chain\(add_columns\(bias\)\)"):
+        gemm(F16, F16, epilogue=lambda x: x + bias)
+
+
 @pytest.mark.t2
 @pytest.mark.parametrize("majors", list(itertools.product((-1, -2), repeat=3)), ids=str)
 @pytest.mark.parametrize("kind", TYPES)
