@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -55,28 +53,16 @@ def run() -> None:
     np.testing.assert_array_equal(d, reference.moe_gemm(a, b, ends))
 
 
-def plant(tmp_path: Path, patch: pytest.MonkeyPatch, text: str, other: str) -> Any:
-    """The kernel's module with one thing changed, used by the operator."""
-    source = Path(str(sm90.__file__)).read_text()
-    assert source.count(text) == 1, text
-    copy = tmp_path / "planted_grouped.py"
-    copy.write_text(source.replace(text, other))
-    spec = importlib.util.spec_from_file_location(copy.stem, copy)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    patch.setitem(sys.modules, copy.stem, module)
-    spec.loader.exec_module(module)
-    patch.setattr(interface, "row_gemm", module.row_gemm)
-
-
 def test_nothing_is_reported_without_a_fault() -> None:
     run()
 
 
 @pytest.mark.parametrize("case", list(CASES))
-def test_faults_are_reported(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_are_reported(
+    case: str, planted: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
     text, other, code, says = CASES[case]
-    plant(tmp_path, monkeypatch, text, other)
+    monkeypatch.setattr(interface, "row_gemm", planted(sm90.__name__, text, other, 1).row_gemm)
     with pytest.raises(OpenCuTeError, match=says) as raised:
         run()
     assert raised.value.code == code

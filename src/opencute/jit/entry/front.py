@@ -28,7 +28,7 @@ from opencute.jit.entry.tensors import (
     method,
     type_of,
 )
-from opencute.jit.entry.words import State, Version
+from opencute.jit.entry.words import Offsets, State, Version
 from opencute.native.builder import Fn
 
 __all__ = ["MOST_THINGS", "Action", "Front", "Given", "Known", "Step", "front_functions"]
@@ -48,18 +48,7 @@ _SPREAD = -7046029254386353131  # odd, and near 2**64 over the golden ratio
 _OFFSET_FLAG = -9223372036854775808  # the word before the arguments may be used
 
 
-class _Offsets(enum.IntEnum):
-    @staticmethod
-    def _generate_next_value_(name: str, start: int, count: int, last_values: list[int]) -> int:
-        return count * 8
-
-    @classmethod
-    def size(cls) -> int:
-        """Words of a record."""
-        return len(cls)
-
-
-class Front(_Offsets):
+class Front(Offsets):
     """An operator."""
 
     SLOW = enum.auto()  # a Python function with the same arguments
@@ -69,7 +58,7 @@ class Front(_Offsets):
     HITS = enum.auto()  # calls that took no Python
 
 
-class Known(_Offsets):
+class Known(Offsets):
     """A kind of calls, and what they do."""
 
     HASH = enum.auto()
@@ -86,7 +75,7 @@ class Known(_Offsets):
     OWNER = enum.auto()  # an object that keeps all this
 
 
-class Step(_Offsets):
+class Step(Offsets):
     """One step."""
 
     ACTION = enum.auto()
@@ -106,7 +95,7 @@ class Action(enum.IntEnum):
     LAUNCH = 3  # (A version, B patches, C how many)
 
 
-class Given(_Offsets):
+class Given(Offsets):
     """What is returned: a thing (A), part of one (A thing, B four objects), an object (B)."""
 
     KIND = enum.auto()

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import enum
 
-__all__ = ["Arg", "Check", "Kind", "State", "Version"]
+__all__ = ["Arg", "Check", "Kind", "Offsets", "State", "Version"]
 
 
-class _Offsets(enum.IntEnum):
+class Offsets(enum.IntEnum):
+    """The words of a record, by their byte offsets."""
+
     @staticmethod
     def _generate_next_value_(name: str, start: int, count: int, last_values: list[int]) -> int:
         return count * 8
@@ -24,7 +26,7 @@ class _Offsets(enum.IntEnum):
         return len(cls)
 
 
-class State(_Offsets):
+class State(Offsets):
     """What native code needs to know of Python, torch and our classes; one in a process."""
 
     NONE = enum.auto()
@@ -60,7 +62,7 @@ class State(_Offsets):
     NUMBER_VALUE_AT = enum.auto()  # the slot `value` of a Numeric
 
 
-class Version(_Offsets):
+class Version(Offsets):
     """A compiled function and the arguments for which it was compiled."""
 
     COUNT = enum.auto()  # of arguments
@@ -80,7 +82,7 @@ class Version(_Offsets):
     CHECK_COUNT = enum.auto()
 
 
-class Arg(_Offsets):
+class Arg(Offsets):
     """One argument of a version."""
 
     KIND = enum.auto()
