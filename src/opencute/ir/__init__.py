@@ -1,3 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 2: the SSA core. It knows types, attributes, operations and regions, and nothing of CuTe."""
+"""Rank 2: the SSA core. It knows types, attributes, operations and regions, and nothing of CuTe.
+
+Importing this package gives operations their text, as `printer` makes it.
+"""
+
+from __future__ import annotations
+
+from opencute.ir import printer
+
+__all__ = ["printer"]
