@@ -18,7 +18,7 @@ import functools
 import hashlib
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from opencute.base.errors import OpenCuTeError
@@ -29,6 +29,7 @@ from opencute.jit.entry.again import again_function
 from opencute.jit.entry.arguments import call_functions
 from opencute.jit.entry.fast_call import fast_call_function
 from opencute.jit.entry.front import front_functions
+from opencute.jit.entry.lists import list_functions
 from opencute.jit.entry.tensors import tensor_functions
 from opencute.jit.entry.words import State
 from opencute.lang import external
@@ -127,7 +128,7 @@ def _text() -> str:
         f"@state = global [{State.size()} x i64] zeroinitializer",
     ]
     lines += [tensor_functions(), call_functions(), fast_call_function(), again_function()]
-    lines.append(front_functions())
+    lines += [front_functions(), list_functions()]
     return "\n".join(lines)
 
 
@@ -208,6 +209,11 @@ class Entry:
     def function(self, name: str) -> int:
         """The address of an exported function."""
         return self._module.address(name)
+
+    @functools.cached_property
+    def read_matrices(self) -> Callable[..., bytes | None]:
+        """What lists of torch's vectors and matrices are, in words: see `jit.entry.lists`."""
+        return native_function(self.function("read_matrices"), "read_matrices", state=0)
 
     def holds(self, checks: Sequence[int]) -> bool:
         """Whether guards hold, given in the words of `Guard.native`."""

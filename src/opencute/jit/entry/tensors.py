@@ -15,13 +15,16 @@ from opencute.jit.entry.words import Arg, State
 from opencute.lang.external import MARK_ALIGN, MARK_LEAD
 from opencute.native.builder import Fn
 
-__all__ = ["address_of", "is_true", "method", "tensor_functions", "type_of"]
+__all__ = ["address_of", "is_true", "method", "spaced", "tensor_functions", "type_of"]
 
 # DLTensor.
 DATA, DEVICE, NDIM, DTYPE, SHAPE, STRIDES, OFFSET = 0, 8, 16, 20, 24, 32, 40
 DL_SIZE = 48
 _TYPE_AT = 8  # of an object's class, in every CPython that has a global lock
-_COMPLEX = 5
+COMPLEX = 5  # a code of element types
+# Negated views are imaginary parts, which begin in the middle of 16 bytes; those that `as_strided`
+# lets begin elsewhere still have no neighbours.
+ODD = 15
 _MAX_RANK = 32
 _FACT_BYTES = 16
 
@@ -65,6 +68,16 @@ def method(f: Fn, obj: str, name: State) -> str:
         f"i64 {flag}",
         "ptr null",
     )
+
+
+def spaced(f: Fn, rank: str, shape: str, strides: str) -> str:
+    """Whether there are several elements, none of which is next to another one."""
+    wide, unit = f.var("i64", 0), f.var("i64", 0)
+    with f.each(rank) as i, f.when(f.cmp("sgt", f.load("i64", f.word(shape, i)), 1)):
+        f.set(wide, 1)
+        with f.when(f.cmp("eq", f.load("i64", f.word(strides, i)), 1)):
+            f.set(unit, 1)
+    return f.cmp("ugt", f.get(wide), f.get(unit))
 
 
 def _plain_torch() -> Fn:
