@@ -7,7 +7,7 @@ from __future__ import annotations
 import enum
 import math
 import operator
-from typing import Any, ClassVar
+from typing import Any
 
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import arith, cute, interop, registers
@@ -63,7 +63,6 @@ class Pointer:
     """
 
     __slots__ = ("_dtype", "value")
-    indexed: ClassVar[type[Pointer]]  # set in `arrays.raw`: runs of elements take tensors
 
     def __init__(self, value: Value, dtype: NumericMeta) -> None:
         if not isinstance(value.type, PtrType):
@@ -123,7 +122,9 @@ class Pointer:
 
     def raw_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
         """The same pointer as one that can be indexed: ``p[i]``."""
-        return self.indexed(self.value, self._dtype)
+        from opencute.lang.arrays.raw import RawPointer
+
+        return RawPointer(self.value, self._dtype)
 
     def align(self, alignment: int, *, loc: Any = None, ip: Any = None) -> Pointer:
         """The same pointer, promised to have an alignment in bytes (a power of two)."""

@@ -151,6 +151,3 @@ class RawPointer(Pointer):
     def __new_from_mlir_values__(self, values: Any) -> Pointer:
         made = super().__new_from_mlir_values__(values)
         return RawPointer(made.value, made.dtype)
-
-
-Pointer.indexed = RawPointer
