@@ -90,6 +90,12 @@ class OpenCuTeError(Exception):
             self.loc = loc
         return self
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the user's frames and the message."""
+        from opencute.base.tracebacks import rendered
+
+        return rendered(self)
+
     def __str__(self) -> str:
         lines = [f"[{self.code}] {self.message}"]
         if self.expected is not None:

@@ -148,8 +148,7 @@ def _knows(trace: types.TracebackType | None) -> bool:
 
 
 def install() -> None:
-    """Let IPython and `sys.excepthook` leave out our frames, and the latter do what it did."""
-    OpenCuTeError._render_traceback_ = rendered  # pyright: ignore[reportAttributeAccessIssue]
+    """Let `sys.excepthook` leave out our frames, and then do what it did."""
     before = sys.excepthook
     if getattr(before, "_opencute", False):
         return

@@ -1,12 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 2: the SSA core. It knows types, attributes, operations and regions, and nothing of CuTe.
-
-Importing this package gives operations their text, as `printer` makes it.
-"""
-
-from __future__ import annotations
-
-from opencute.ir import printer
-
-__all__ = ["printer"]
+"""Rank 2: the SSA core. It knows types, attributes, operations and regions, and nothing of CuTe."""

@@ -3,9 +3,9 @@
 """Values, operations, blocks and regions.
 
 Operations are plain data: a name, operands, results, attributes, regions and the user's source
-location. What an operation may look like is declared in `declare`; its text, which is also what
-`str` gives, is made in `printer`. There are no use lists: rewriting walks forward with a
-substitution (see `rewrite`), which is enough because every definition stands before its uses.
+location. What an operation may look like is declared in `declare`; how it is printed is in
+`printer`. There are no use lists: rewriting walks forward with a substitution (see `rewrite`),
+which is enough because every definition stands before its uses.
 """
 
 from __future__ import annotations
@@ -177,6 +177,11 @@ class Op:
         Args:
             lookup: finds what a symbol names, from the nearest enclosing symbol table.
         """
+
+    def __str__(self) -> str:
+        from opencute.ir.printer import print_op
+
+        return print_op(self)
 
     def __repr__(self) -> str:
         return f"<{self.name}>"

@@ -204,10 +204,3 @@ def _dictionary(attributes: Mapping[str, Attribute]) -> str:
         name = attribute_name(key)
         parts.append(name if isinstance(value, UnitAttr) else f"{name} = {value}")
     return f"{{{', '.join(parts)}}}"
-
-
-def _text(self: Op) -> str:
-    return print_op(self)
-
-
-Op.__str__ = _text
