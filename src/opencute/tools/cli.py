@@ -190,6 +190,9 @@ def check(seeds: int, counters: bool, strict: bool, file: Path, args: tuple[str,
 def profile(simulate: bool, file: Path, args: tuple[str, ...]) -> None:
     """Run FILE and show what each line asks of memory: sectors, bank conflicts, waits.
 
+    A wait is counted when threads that run together come to a barrier or wait that is not over
+    yet; docs/reference/checks.md says what the other counts are.
+
     FILE is a script, a notebook, or a kernel file, whose kernel_fn(*get_inputs()) is called; what
     follows it, or a -- after it, are arguments of its own.
     """

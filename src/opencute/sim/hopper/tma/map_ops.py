@@ -71,11 +71,18 @@ def descriptor_address(op: Op) -> Function:
 
 @semantics("ptx.prefetch_tensormap", lanes=True, sinks=_sinks)
 def prefetch(op: Op) -> Function:
-    """Nothing to do, but what is there has to be a map."""
+    """Nothing to do, but what is there has to be a map. A warp fetches each map once."""
     reader = MapReader(op)
 
     def run(lanes: Lanes, ptr: SimPointer) -> None:
-        for _ in reader.by_map(lanes, ptr):
+        threads = lanes.run.threads
+        warp = lanes.full(lanes.bid * -(-threads // 32) + lanes.tid // 32)
+        address = lanes.full(np.asarray(ptr.address()))
+        pairs = np.stack([warp.ravel(), address.ravel()])
+        first = np.zeros(lanes.n, np.bool_)
+        first[np.unique(pairs, axis=1, return_index=True)[1]] = True
+        part, pick, _ = lanes.sub(first.reshape(lanes.P, lanes.Q))
+        for _ in reader.by_map(part, pick(ptr)):
             pass
 
     return run
@@ -103,7 +110,9 @@ def replace(op: Op) -> Function:
 def copy_fence(op: Op) -> Function:
     """A warp copies a map from shared to global memory."""
     n = DESCRIPTOR_BYTES
-    access = Access(op, I8, vector=True, run=n, align=DESCRIPTOR_ALIGN, widest=n, unit=True)
+    access = Access(
+        op, I8, vector=True, run=n, align=DESCRIPTOR_ALIGN, widest=n, unit=True, counted="maps"
+    )
 
     def run(lanes: Lanes, dst: SimPointer, src: SimPointer) -> None:
         Warps(op, lanes)
