@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from opencute.base.errors import SimulationError
 from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
+from opencute.base.log import warn
 from opencute.ir.core import Op
 
 __all__ = ["LineReport", "RunReport", "collecting", "doubt", "doubts", "note"]
@@ -45,9 +45,7 @@ def doubt(error: SimulationError) -> None:
     if KNOBS.sim_strict:
         raise error
     _doubts.append(error.code)
-    warnings.warn(
-        f"[{error.code}] {error.message} ({error.loc}): {error.hint}", RuntimeWarning, stacklevel=3
-    )
+    warn(f"[{error.code}] {error.message}: {error.hint}", RuntimeWarning, error.loc)
 
 
 def doubts() -> list[str]:

@@ -92,7 +92,7 @@ def test_spills_are_warned_about_with_the_kernels_line() -> None:
     compiled = _compile(_run_crowded, 48 * 32)
     with pytest.warns(PerformanceWarning, match=r"_crowded_0: registers do not suffice") as seen:
         assert compiled.kernel_info["_crowded_0"].spill_stores > 0
-    assert __file__ in str(seen[0].message)
+    assert __file__ in str(seen[0].message) and seen[0].filename == __file__
     with KNOBS.override(advisories=False):  # pytest makes any warning an error
         again = _compile(_run_crowded, 48 * 32, cute.OptLevel(2))
         assert again.kernel_info["_crowded_0"].registers <= 32
