@@ -207,10 +207,10 @@ def _compare_values(
     if wrong:
         index = [int(i) for i in np.unravel_index(first, shape)]
         leaf["first_wrong"] = {"index": index, "kernel": str(a[first]), "reference": str(b[first])}
+        are = "is" if wrong == 1 else "are"
         out.problems.append(
-            f"{path}: {wrong} of {a.size} elements {'is' if wrong == 1 else 'are'} wrong; the first "
-            f"is {index}: the kernel gives {a[first]}, the reference {b[first]}"
-            f"{_nan_hint(a, b, kind, tolerance)}"
+            f"{path}: {wrong} of {a.size} elements {are} wrong; the first is {index}: the kernel "
+            f"gives {a[first]}, the reference {b[first]}{_nan_hint(a, b, kind, tolerance)}"
         )
     out.leaves.append(leaf)
 

@@ -9,14 +9,21 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import apart, contiguous, fill, row_major, share_memory, strides
+from opencute.kernels.arrays import (
+    apart,
+    contiguous,
+    element_name,
+    fill,
+    row_major,
+    share_memory,
+    strides,
+)
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.gemm.interface import gemm
 from opencute.kernels.gemm.sm90_interface import for_tma, have_hopper, padded
 from opencute.kernels.grouped_gemm.arguments import (
     check_out,
     check_types,
-    name_of,
     need_hopper,
     new_result,
     plan_of,
@@ -105,9 +112,9 @@ def _row_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int]:
             expected="a of (S, K), b of (G, K, N), offsets of (G,)",
         )  # fmt: skip
     check_types([a, b])
-    if name_of(offsets) != "int32":
+    if element_name(offsets) != "int32":
         raise ArgumentError(
-            "offsets are of int32", code="OC2581", found=name_of(offsets),
+            "offsets are of int32", code="OC2581", found=element_name(offsets),
             hint="offsets.to(torch.int32), which needs no look at them",
         )  # fmt: skip
     return shapes[0][0], shapes[1][2]
@@ -148,7 +155,8 @@ def grouped_gemm(
     check_types([*a, *b])
     made = out is None
     results = [new_result(x, s) for x, s in zip(a, shapes, strict=True)] if made else list(out)
-    if len(results) != len(shapes) or len({name_of(d) for d in results if hasattr(d, "dtype")}) > 1:
+    types = {element_name(d) for d in results if hasattr(d, "dtype")}
+    if len(results) != len(shapes) or len(types) > 1:
         raise ArgumentError(
             "out does not fit the products", code="OC2582", found=len(results),
             expected=f"{len(shapes)} arrays of one type",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opencute.arch.tma import DESCRIPTOR_ALIGN, DESCRIPTOR_BYTES, map_faults
+from opencute.arch.tma import DESCRIPTOR_ALIGN, DESCRIPTOR_BYTES, map_faults, map_hint
 from opencute.base.errors import ArgumentError, SimulationError
 from opencute.dialects.hopper.tensor_maps import DescriptorOp, ReplaceTensormapOp, tile_of
 from opencute.ir.core import Op
@@ -52,7 +52,7 @@ def descriptor(op: Op) -> Function:
         if fault is not None:
             raise ArgumentError(
                 f"no tensor map can be made: {fault[1]}", code="OC2931", loc=op.loc,
-                hint="innermost elements are neighbours, other strides are multiples of 16 bytes",
+                hint=map_hint(fault[0], tile),
             )  # fmt: skip
         data = encode(TensorMap(tile, address, tuple(dims), tuple(strides)))
         table = lanes.run.table
