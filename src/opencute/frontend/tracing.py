@@ -19,7 +19,6 @@ import math
 import re
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +32,7 @@ from opencute.arch.target import (
 )
 from opencute.base.errors import ArgumentError, LanguageError, TypeMismatchError
 from opencute.base.location import Location
+from opencute.base.log import warn
 from opencute.dialects import arith, builtin, func, gpu, llvm
 from opencute.dialects.hopper.launch import launch_event
 from opencute.frontend.arguments.returns import Returned
@@ -345,11 +345,11 @@ class KernelCall:
                 hint="fewer pipeline stages or a smaller tile",
             )  # fmt: skip
         if size < plan.used:
-            warnings.warn(
+            warn(
                 f"kernel {self.name!r} is launched with smem={size}, but its allocators use "
                 f"{plan.used} bytes of shared memory: it gets those",
-                RuntimeWarning, stacklevel=3,
-            )  # fmt: skip
+                RuntimeWarning,
+            )
         return max(size, plan.used)
 
     def _trace_kernel(

@@ -10,13 +10,18 @@ from opencute.base.errors import ArgumentError
 from opencute.jit.recording import once_only
 
 __all__ = [
-    "apart", "as_rows", "check_rows", "contiguous", "empty", "empty_like", "fill", "floating",
-    "forwards", "host_values", "item_bits", "multiprocessors", "permuted", "row_major",
+    "apart", "as_rows", "check_rows", "contiguous", "element_name", "empty", "empty_like", "fill",
+    "floating", "forwards", "host_values", "item_bits", "multiprocessors", "permuted", "row_major",
     "same_shape", "share_memory", "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
 _MOST_WORK = 10_000  # to find out whether arrays share memory
+
+
+def element_name(array: Any) -> str:
+    """The type of the elements, the same word for torch and NumPy: ``"bfloat16"``."""
+    return str(array.dtype).rpartition(".")[2]
 
 
 def item_bits(array: Any) -> int:
@@ -72,7 +77,7 @@ def floating(**arrays: Any) -> None:
         ArgumentError: one of them is not.
     """
     for name, array in arrays.items():
-        if array is not None and str(array.dtype).rpartition(".")[2] not in _FLOATS:
+        if array is not None and element_name(array) not in _FLOATS:
             raise ArgumentError(
                 f"{name} has a type that this operator does not take", code="OC2507",
                 expected=", ".join(_FLOATS), found=str(array.dtype),

@@ -18,7 +18,7 @@ from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import apart, empty, item_bits, row_major, strides
+from opencute.kernels.arrays import apart, element_name, empty, item_bits, row_major, strides
 from opencute.kernels.gemm.sm90_interface import address, for_tma, have_hopper
 from opencute.kernels.gemm.sm90_plan import HopperPlan
 from opencute.kernels.gemm.visitors import VisitorPlan
@@ -26,7 +26,7 @@ from opencute.kernels.grouped_gemm.config import GroupedConfig
 from opencute.kernels.grouped_gemm.sm90 import DRAFTS, map_slots
 
 __all__ = [
-    "check_out", "check_types", "maps_in", "name_of", "need_hopper", "new_result", "plan_of",
+    "check_out", "check_types", "maps_in", "need_hopper", "new_result", "plan_of",
     "refuse_lists", "room_for", "tensor_of",
 ]  # fmt: skip
 
@@ -35,7 +35,7 @@ _RESULTS = (*_TYPES, "float32")
 
 
 def check_types(arrays: Sequence[Any]) -> None:
-    names = sorted({name_of(t) for t in arrays})
+    names = sorted({element_name(t) for t in arrays})
     if len(names) > 1 or names[0] not in _TYPES:
         raise ArgumentError(
             "no grouped product of these types", code="OC2581", found=names,
@@ -70,10 +70,11 @@ def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
         raise ArgumentTypeError(
             f"{name} is no array", code="OC2582", found=type(out).__name__, expected="an array"
         )
-    if tuple(out.shape) != shape or name_of(out) not in _RESULTS:
+    if tuple(out.shape) != shape or element_name(out) not in _RESULTS:
         raise ArgumentError(
             f"{name} does not fit the product", code="OC2582",
-            expected=f"{shape} of {', '.join(_RESULTS)}", found=(tuple(out.shape), name_of(out)),
+            expected=f"{shape} of {', '.join(_RESULTS)}",
+            found=f"{tuple(out.shape)} of {element_name(out)}",
         )  # fmt: skip
     if 0 not in shape and not (row_major(out) and for_tma(out[None], 2)):
         raise ArgumentError(
@@ -118,10 +119,6 @@ def maps_in(room: Any) -> Any:
     return from_dlpack(room, assumed_align=128)
 
 
-def name_of(array: Any) -> str:
-    return str(array.dtype).rpartition(".")[2]
-
-
 def tensor_of(array: Any, leading: int) -> Any:
     return from_dlpack(array).mark_layout_dynamic(leading_dim=leading)
 
@@ -152,7 +149,7 @@ def refuse_lists(a: Any, b: Any, out: Any) -> list[tuple[int, int]]:
         check_types([*a, *b])
     shapes = [(x[0], y[1]) for x, y in pairs]
     if out is not None:
-        if len(out) != len(shapes) or len({name_of(d) for d in out}) > 1:
+        if len(out) != len(shapes) or len({element_name(d) for d in out}) > 1:
             raise ArgumentError(
                 "out does not fit the products", code="OC2582", found=len(out),
                 expected=f"{len(shapes)} arrays of one type",

@@ -10,7 +10,7 @@ from typing import Any
 import opencute as cutlass
 from opencute.base.errors import ArgumentError
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import contiguous, fill, row_major, strides
+from opencute.kernels.arrays import contiguous, element_name, fill, row_major, strides
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.gemm.interface import gemm
 from opencute.kernels.gemm.sm90_interface import for_tma, have_hopper, padded, type_of
@@ -19,7 +19,6 @@ from opencute.kernels.grouped_gemm.arguments import (
     check_out,
     check_types,
     maps_in,
-    name_of,
     need_hopper,
     new_result,
     plan_of,
@@ -115,9 +114,9 @@ def _row_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int]:
             expected="a of (S, K), b of (G, K, N), offsets of (G,)",
         )  # fmt: skip
     check_types([a, b])
-    if name_of(offsets) != "int32":
+    if element_name(offsets) != "int32":
         raise ArgumentError(
-            "offsets are of int32", code="OC2581", found=name_of(offsets),
+            "offsets are of int32", code="OC2581", found=element_name(offsets),
             hint="offsets.to(torch.int32), which needs no look at them",
         )  # fmt: skip
     return shapes[0][0], shapes[1][2]
