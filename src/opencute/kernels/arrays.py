@@ -84,8 +84,26 @@ def floating(**arrays: Any) -> None:
             )  # fmt: skip
 
 
-def forwards(array: Any) -> Any:
-    """A NumPy array, or a copy of one that runs backwards through memory."""
+def forwards(name: str, array: Any) -> Any:
+    """A NumPy array as operators take it: a plain one, a copy where it runs backwards.
+
+    Raises:
+        ArgumentError: some of its elements do not count, or the order of bytes is another one.
+    """
+    import numpy as np
+
+    if type(array) is not np.ndarray:
+        if isinstance(array, np.ma.MaskedArray):
+            raise ArgumentError(
+                f"{name} is a masked array, and operators know no masks", code="OC2010",
+                hint="pass array.filled(0), or array.data with what is under the mask",
+            )  # fmt: skip
+        array = array.view(np.ndarray)  # matrices keep two axes, whatever is done to them
+    if not array.dtype.isnative:
+        raise ArgumentError(
+            f"the byte order of {name} is not this machine's", code="OC2011",
+            found=repr(array.dtype), hint="pass array.astype(array.dtype.newbyteorder('='))",
+        )  # fmt: skip
     if any(s < 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
         return array.copy()
     return array

@@ -395,7 +395,7 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
     for name, operand in epilogue.operands.items():
         value = operand.value
         if operand.kind in ("row", "column", "load") and hasattr(value, "ctypes"):
-            value = forwards(value)
+            value = forwards(name, value)
         if operand.kind in ("load", "store"):
             value = _batched(value, call.d.shape[0])
             value = value.swapaxes(1, 2) if call.swapped else value
