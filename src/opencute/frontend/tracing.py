@@ -249,8 +249,10 @@ class KernelCall:
         """Trace the kernel and launch it.
 
         Args:
-            grid: blocks in x, y, z; up to three integers, missing ones are 1.
-            block: threads per block in x, y, z.
+            grid: blocks in x, y, z; up to three integers, missing ones are 1. With a 0 among them
+                nothing is launched, and that is no error: an empty problem needs no test, as in
+                ``grid=cute.ceil_div(cute.size(x), 128)``.
+            block: threads per block in x, y, z; at least 1.
             cluster: blocks per cluster in x, y, z (sm_90 and newer).
             smem: bytes of dynamic shared memory; None: what the kernel's allocator used.
             stream: the stream; None: the current stream of the framework that the tensors are from.
