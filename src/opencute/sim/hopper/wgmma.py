@@ -151,7 +151,6 @@ class _Words:
         values = items.take(index).view(dtype)
         return values.swapaxes(1, 2) if self.turned else values
 
-
     def written(self, bytes_: Array, first: Array) -> bool:
         """Whether all bytes are written, as far as can be told quickly."""
         if self.size < 8 or bytes_.size % 8:
