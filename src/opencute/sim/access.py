@@ -152,7 +152,12 @@ class Access:
         elif type(ptr.offset) is int and not self.vector and self._one_place(buffer):
             value = self._read_one(lanes, buffer, ptr.offset)
         else:
-            value = self._gather(lanes, buffer, self._offsets(buffer, ptr.offset, starts), None)
+            value = None
+            if type(starts) is np.ndarray and starts.ndim == 1 and not lanes.run.watchers:
+                value = self._tiles_at_once(lanes, buffer, ptr.offset, starts)
+            if value is None:
+                offsets = self._offsets(buffer, ptr.offset, starts)
+                value = self._gather(lanes, buffer, offsets, None)
         return value if self.decode is None else self.decode(value)
 
     def read_where(self, lanes: Lanes, ptr: SimPointer, starts: Any, mask: Array) -> Any:
@@ -260,6 +265,26 @@ class Access:
             out = out.reshape(*shape, self.width)
         out = out.view(self.dtype)
         return out.reshape(*out.shape[:2], -1) if self.vector else out[..., 0]
+
+    def _tiles_at_once(self, lanes: Lanes, buffer: Any, offset: Any, starts: Array) -> Array | None:
+        """The runs of tiles, as `_gather_at_once` of their offsets, which need not be made."""
+        if type(offset) is not np.ndarray or offset.size * starts.size < _MANY or self.swizzle:
+            return None
+        n = offset.size * starts.size
+        reach = int(offset.flat[-1] - offset.flat[0]) + int(starts[-1] - starts[0])
+        if reach == (n - 1) * self.width:
+            return None  # they may follow each other
+        origin = buffer.origin(lanes) if type(buffer) is SharedBuffer else 0
+        if type(origin) is np.ndarray and origin.shape[1] > 1:
+            return None
+        out = gather(
+            buffer.raw, offset, starts, origin=origin, width=self.width,
+            last=buffer.size - self.width, low=self.need - 1, base=buffer.base,
+        )  # fmt: skip
+        if out is None:
+            return None
+        self._seen(lanes, "read", buffer, offset, None, starts.size)
+        return out.view(self.dtype).reshape(*out.shape[:2], -1)
 
     def _neighbours(self, buffer: Any, offsets: Array) -> int | None:
         """Where the runs begin, if they follow each other in memory, aligned and in bounds."""
