@@ -116,10 +116,11 @@ def parse_report(log: str) -> AsmReport:
 def _environment() -> dict[str, str]:
     """That of ptxas: its heap in huge pages, where the kernel gives such to who asks. It fills
     several megabytes while it starts, and a tenth of a small run is page faults."""
-    tunables = os.environ.get("GLIBC_TUNABLES", "")
+    own = dict(os.environ)
+    tunables = own.get("GLIBC_TUNABLES", "")
     if "glibc.malloc.hugetlb" not in tunables:
-        tunables = ":".join(filter(None, (tunables, "glibc.malloc.hugetlb=1")))
-    return {**os.environ, "GLIBC_TUNABLES": tunables}
+        own["GLIBC_TUNABLES"] = ":".join(filter(None, (tunables, "glibc.malloc.hugetlb=1")))
+    return own
 
 
 class Assembler:
