@@ -26,7 +26,7 @@ from opencute.dialects.smem import BASE_ALIGN, SmemAllocOp
 from opencute.ir.attributes import IntAttr
 from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Value
-from opencute.lang.block.smem import is_member, widened
+from opencute.lang.block.smem_plan import is_member, widened
 from opencute.lang.numbers import (
     Int32,
     Int64,
