@@ -26,7 +26,7 @@ from opencute.dialects.smem import BASE_ALIGN, SmemAllocOp
 from opencute.ir.attributes import IntAttr
 from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Value
-from opencute.lang.block.smem import is_member, widened
+from opencute.lang.block.smem_plan import is_member, widened
 from opencute.lang.numbers import (
     Int32,
     Int64,
@@ -48,6 +48,7 @@ from opencute.layout import (
     Swizzle,
     coord_add,
     cosize,
+    group_modes,
     is_static,
     make_identity_layout,
     make_layout,
@@ -63,6 +64,7 @@ __all__ = [
     "Tensor",
     "TracedTensor",
     "addressed",
+    "grouped",
     "layout_operands",
     "make_fragment_like",
     "make_identity_tensor",
@@ -491,6 +493,16 @@ def tile(tensor: TracedTensor) -> cute.Tile:
     pointer, layout = addressed(tensor, "copy")
     attr, dyns = layout_operands(layout)
     return cute.Tile(pointer.value, attr, dyns)
+
+
+def grouped(tensor: TracedTensor) -> TracedTensor:
+    """The same tensor as (V, rest), the form of operands of a copy."""
+    layout = tensor.layout
+    if layout.rank == 1:
+        layout = make_layout(layout, make_layout(1, stride=0))
+    elif layout.rank > 2:
+        layout = group_modes(layout, 1, layout.rank)
+    return TracedTensor(tensor.iterator, layout)
 
 
 def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:
