@@ -211,9 +211,7 @@ def attends(rank: int, q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...
     return good and (rank == 3 or q[0] == k[0])
 
 
-def shapes_hint(
-    rank: int, q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]
-) -> str:
+def shapes_hint(rank: int, q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> str:
     """What is wrong with three shapes that are no attention, and what to change.
 
     Args:
