@@ -5,7 +5,6 @@
 Python itself says what is right.
 """
 
-# ruff: noqa: PLR0124
 from __future__ import annotations
 
 import functools
@@ -107,6 +106,6 @@ def test_an_order_of_keys_that_depends_on_the_path(loop: bool) -> None:
             d["a"] = d.pop("a") + 1
         return d["a"]
 
-    with pytest.raises(LanguageError, match="OC1117.*the same order on all paths") as e:
+    with pytest.raises(LanguageError, match=r"OC1117.*the same order on all paths") as e:
         run(turns if loop else branch)
     assert "put back comes last" in str(e.value.hint)
