@@ -208,6 +208,35 @@ def test_nested_tensors_are_refused(fn: Any) -> None:
     assert e.value.code == "OC2532" and e.value.hint == "pass x.to_padded_tensor(0.0)"
 
 
+OPTIONS = [
+    (fn, kwargs, name)
+    for fn, kwargs in CALLS
+    for name, p in inspect.signature(fn).parameters.items()
+    if isinstance(p.default, bool | int | float) or name in ("eps", "scale", "axis")
+]
+
+
+@pytest.mark.parametrize(("fn", "kwargs", "name"), OPTIONS, ids=lambda c: getattr(c, "__name__", c))
+def test_text_is_no_number(fn: Any, kwargs: Any, name: str) -> None:
+    """``float("1e-5")`` is one, and any text is true."""
+    with pytest.raises(ArgumentTypeError, match="OC2531") as e:
+        fn(**{**kwargs, name: "1"})
+    assert f"{fn.__name__}: {name} is no" in str(e.value)
+
+
+@pytest.mark.parametrize("fn", [softmax.softmax, norm.layer_norm, norm.rms_norm])
+def test_tensors_that_torch_maps_over(fn: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match="OC2532") as e:
+        torch.vmap(fn)(f32(2, 4, 64))
+    assert "x has no memory of its own" in str(e.value) and "torch.vmap" in str(e.value.hint)
+
+
+def test_attention_that_torch_maps_over() -> None:
+    q = f16(2, 1, 16, 2, 32)
+    with pytest.raises(ArgumentTypeError, match="attention: q has no memory of its own"):
+        torch.vmap(attention.attention)(q, q, q)
+
+
 INPLACE = {
     "softmax": "x", "softmax_backward": "grad y", "layer_norm": "x residual",
     "rms_norm": "x residual", "cumsum": "x", "cross_entropy_backward": "logits",
