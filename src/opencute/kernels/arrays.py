@@ -11,11 +11,12 @@ from opencute.jit.recording import once_only
 
 __all__ = [
     "apart", "as_rows", "check_rows", "contiguous", "element_name", "empty", "empty_like", "fill",
-    "floating", "forwards", "host_values", "item_bits", "multiprocessors", "permuted", "row_major",
-    "same_shape", "share_memory", "strides", "vector_elements", "viewed", "zeros",
+    "floating", "forwards", "host_values", "item_bits", "multiprocessors", "near", "permuted",
+    "row_major", "same_shape", "share_memory", "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
+_FAR = 1 << 31  # elements
 _MOST_WORK = 10_000  # to find out whether arrays share memory
 
 
@@ -171,6 +172,16 @@ def contiguous(array: Any) -> Any:
     import numpy as np
 
     return np.ascontiguousarray(array)
+
+
+def near(array: Any, axis: int, rows: int) -> Any:
+    """An array in whose tiles the distances have 32 bits: itself, or a copy.
+
+    Args:
+        axis: along which a tile has `rows`.
+    """
+    far = int(array.shape[axis]) > 1 and strides(array)[axis] * rows >= _FAR
+    return contiguous(array) if far else array
 
 
 def host_values(array: Any) -> Any:
