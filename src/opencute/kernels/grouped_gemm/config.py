@@ -36,12 +36,16 @@ class GroupedConfig:
         depth: tiles of operands in shared memory, or 0 for as many as there is room for.
         twice: whether sums of 128 products are added up in f32 outside of the tensor cores, which
             keep fewer bits of sums of 8-bit floats.
+        promote: bytes that L2 brings at once where a tile needs any of them: 64, 128 or 256.
+        once: 1 or 2 where A, or B, is read once, which L2 is told, so that it keeps the other.
     """
 
     tile: tuple[int, int] = (128, 256)
     most: int = 0
     depth: int = 0
     twice: bool = False
+    promote: int = 128
+    once: int = 0
 
     def check(self) -> GroupedConfig:
         """The configuration itself, if it is possible.
@@ -61,7 +65,10 @@ class GroupedConfig:
     @property
     def hopper(self) -> HopperConfig:
         """The same for the pieces of a single product."""
-        return HopperConfig(self.tile, twice=self.twice, most=self.most, depth=self.depth)
+        return HopperConfig(
+            self.tile, twice=self.twice, most=self.most, depth=self.depth, promote=self.promote,
+            once=self.once,
+        )  # fmt: skip
 
 
 def heuristic(rows: int, groups: int, n: int, *, twice: bool = False) -> GroupedConfig:
@@ -106,3 +113,6 @@ def search_space(*, twice: bool = False) -> Iterator[GroupedConfig]:
     """What is worth trying."""
     for tile in (*(t for t, _ in _speeds(twice)), (256, 64)):
         yield GroupedConfig(tile, twice=twice)
+    for tile in ((128, 192), (128, 128)) if twice else ((128, 256), (128, 128)):
+        yield GroupedConfig(tile, twice=twice, promote=256)
+        yield GroupedConfig(tile, twice=twice, once=2)

@@ -233,6 +233,7 @@ def produce(
                     into[None, state.index],
                     tma_bar_ptr=loads.producer_get_barrier(state),
                     tma_desc_ptr=maps.place(i * ring(plan) + turn) if own else None,
+                    cache_policy=plan.policy(i),
                 )
             loads.producer_commit(state)
             state.advance()
