@@ -91,6 +91,7 @@ class Access:
         natural: whether an element's own size is promised too, as C does.
         swizzle: (bits, base, shift) of the address that is accessed instead, or ().
         unit: whether no threads access memory, but a unit that copies all of a lane's runs.
+        counted: what accesses are counted as, instead of as those of the memory.
     """
 
     def __init__(
@@ -105,8 +106,9 @@ class Access:
         natural: bool = True,
         swizzle: tuple[int, ...] = (),
         unit: bool = False,
+        counted: str = "",
     ) -> None:
-        self.op, self.unit = op, unit
+        self.op, self.unit, self.counted = op, unit, counted
         self.dtype, self.packed = _storage(element, op)
         self.size = self.dtype.itemsize
         self.vector = vector
@@ -517,7 +519,7 @@ class Access:
         """Count an access of all lanes, and tell whoever watches."""
         run = lanes.run
         accesses = lanes.n * runs if mask is None else int(np.count_nonzero(mask))
-        run.count(verb, buffer.space, accesses, self.width, self.need)
+        run.count(verb, self.counted or buffer.space, accesses, self.width, self.need)
         for watcher in run.watchers:
             watcher(lanes, self, verb, buffer, np.atleast_2d(offsets), mask)
 

@@ -206,7 +206,7 @@ class MBarriers:
             f"{self._who(slot)}",
             code="OC3032", loc=op.loc, expected=f"{total} arrivals, as initialised at {bar.op.loc}",
             found=f"{total - bar.pending + count}",
-            hint=f"the phase still waits for {bar.tx} bytes" if bar.tx > 0 else None,
+            hint=_of_overflow(bar, slot),
         )  # fmt: skip
 
     def expect_arrivals(self, op: Op, lanes: Lanes, places: Array) -> None:
@@ -534,6 +534,21 @@ def _grid(value: Any) -> tuple[int, ...]:
 def _each(lanes: Lanes, value: Any) -> Array:
     """An operand for each lane, flat."""
     return lanes.full(np.asarray(value, np.int64).reshape(_grid(value))).ravel()
+
+
+def _of_overflow(bar: MBarrier, slot: int) -> str:
+    """What may have led to one arrival too many in a phase: as a rule that a thread runs ahead."""
+    still = f"the phase still waits for {bar.tx} bytes; " if bar.tx > 0 else ""
+    if any(slot in slots for slots in bar.arrived):
+        return (
+            f"{still}this thread has arrived in the phase before: between its arrivals it has to "
+            "wait, here or, as producers do, at the barrier by which the readers free the memory "
+            "(mbarrier_wait, producer_acquire)"
+        )
+    return (
+        f"{still}mbarrier_init counts all arrivals of a phase; or threads arrive for the next "
+        "phase without having waited for this one (mbarrier_wait)"
+    )
 
 
 def _by_place(places: Array) -> list[tuple[int, Array]]:
