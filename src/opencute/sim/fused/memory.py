@@ -26,7 +26,7 @@ from opencute.native.jit import HostModule, compile_host
 from opencute.sim.fused.compiled import Compiled
 from opencute.sim.values import Array
 
-__all__ = ["MemoryPatience", "evenly", "gather"]
+__all__ = ["SPACED", "MemoryPatience", "evenly", "gather"]
 
 WIDTHS = (1, 2, 4, 8, 16)
 FEWEST = 1024
