@@ -14,10 +14,12 @@ from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
+    MOST_BLOCKS,
     element_name,
     empty,
     forwards,
     item_bits,
+    portions,
     row_major,
     share_memory,
     strides,
@@ -145,6 +147,14 @@ def gemm(
         a = zeros(a, (*a.shape[:-1], 1), a.dtype)
         b = zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
     call = _Call.of(a, b, c, residual, out)
+    if epilogue is None and len(result) == 3 and int(result[0]) > MOST_BLOCKS:
+        for part in portions(int(result[0])):
+            given = [t if t is None or len(t.shape) < 3 else t[part] for t in (a, b, c, residual)]
+            gemm(
+                *given[:3], alpha=alpha, beta=beta, bias=bias, activation=activation,
+                residual=given[3], out=out[part], tf32=tf32, config=config,
+            )  # fmt: skip
+        return out
     if epilogue is None:
         for kernel in (_few, _gemv):
             if kernel(call, kind, bias, activation, (alpha, beta), config):

@@ -21,6 +21,7 @@ from opencute.kernels.arrays import (
     fill,
     item_bits,
     near,
+    portions,
     strides,
     vector_elements,
 )
@@ -106,11 +107,10 @@ def hstu_attention(
         biased=bias is not None,
     ))  # fmt: skip
     k, v = (near(t, 1, config.n) for t in (k, v))
-    tensors = [_tensor(name, t) for name, t in (("q", q), ("k", k), ("v", v), ("out", out))]
-    hstu_forward(
-        *tensors, None if bias is None else _tensor("bias", bias), scale,
-        1.0 / divisor, plan,
-    )  # fmt: skip
+    given = {"q": q, "k": k, "v": v, "out": out, "bias": bias}
+    for part in portions(batch):
+        tensors = [None if t is None else _tensor(n, t[part]) for n, t in given.items()]
+        hstu_forward(*tensors, scale, 1.0 / divisor, plan)
     return out
 
 
