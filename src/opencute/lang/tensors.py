@@ -33,13 +33,13 @@ from opencute.lang.numbers import (
     Integer,
     Numeric,
     NumericMeta,
-    Uint8,
     as_numeric,
     class_of,
     number_in,
 )
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.values.packed_access import is_packed, load_element, store_element
+from opencute.lang.values.runs import fragment
 from opencute.lang.values.text import print_rows
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import (
@@ -633,17 +633,7 @@ def make_rmem_tensor(
         )  # fmt: skip
     if cosize(layout) < 1:
         raise LayoutError("registers need at least one element", code="OC1367", found=layout)
-    bits = 8 if dtype.dtype.is_bool else dtype.width
-    align = min(max(16, bits // 8), 32)
-    count = cosize(layout)
-    if dtype.dtype.is_subbyte:  # whole bytes, whose other bits are known when one is written
-        unit = math.lcm(bits, 8) // bits
-        count = -(-count // unit) * unit
-    pointer = Pointer(cute.alloca(dtype.mlir_type, count, align), dtype)
-    if dtype.dtype.is_subbyte:
-        zeros = TracedTensor(pointer.recast(Uint8), Layout(count * bits // 8, 1))
-        zeros.fill(0)
-    return TracedTensor(pointer, layout)
+    return TracedTensor(Pointer(fragment(dtype, cosize(layout)), dtype), layout)
 
 
 def make_fragment_like(
