@@ -148,12 +148,10 @@ def gemm(
         b = zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
     call = _Call.of(a, b, c, residual, out)
     if epilogue is None and len(result) == 3 and int(result[0]) > MOST_BLOCKS:
-        for part in portions(int(result[0])):
-            given = [t if t is None or len(t.shape) < 3 else t[part] for t in (a, b, c, residual)]
-            gemm(
-                *given[:3], alpha=alpha, beta=beta, bias=bias, activation=activation,
-                residual=given[3], out=out[part], tf32=tf32, config=config,
-            )  # fmt: skip
+        _in_portions(
+            (a, b, c, residual), out, alpha=alpha, beta=beta, bias=bias, activation=activation,
+            tf32=tf32, config=config,
+        )  # fmt: skip
         return out
     if epilogue is None:
         for kernel in (_few, _gemv):
@@ -178,12 +176,7 @@ def gemm(
     config = heuristic(problem, smem) if config is None else config
     config.check(problem.kind, problem.out_bits, smem)
     plan = interned(call.plan(config, kind, alpha != 1.0, activation))
-    c, residual = (None if t is None else _tensor(t, 2) for t in (call.c, call.residual))
-    lead = [2 if major else 1 for major in call.k_major]
-    args = (
-        _tensor(call.a, lead[0]), _tensor(call.b, lead[1]), c, bias, residual, _tensor(call.d, 2),
-        float(alpha), float(beta),
-    )  # fmt: skip
+    args = (*call.tensors(bias), float(alpha), float(beta))
     blocks = config.blocks(problem)
     if blocks == 0:
         (sgemm if kind == "f32" else tensor_core_gemm)(*args, plan)
@@ -193,6 +186,13 @@ def gemm(
     flags = zeros(a, (blocks,), "int32")
     (shared_sgemm if kind == "f32" else shared_tensor_core_gemm)(*args, sums, flags, plan)
     return out
+
+
+def _in_portions(matrices: tuple[Any, ...], out: Any, **rest: Any) -> None:
+    """As many batches at a time as a grid has blocks along its last axis."""
+    for part in portions(int(out.shape[0])):
+        a, b, c, residual = [t if t is None or len(t.shape) < 3 else t[part] for t in matrices]
+        gemm(a, b, c, residual=residual, out=out[part], **rest)
 
 
 def _few(
@@ -504,6 +504,15 @@ class _Call:
         return Problem(
             int(m), int(n), int(k), int(batch), kind, item_bits(self.d), narrow, min(128, *bits)
         )  # fmt: skip
+
+    def tensors(self, bias: Any) -> tuple[Any, ...]:
+        """The arguments of the kernels of every processor, up to the result."""
+        a, b = (
+            _tensor(t, 2 if k_major else 1)
+            for t, k_major in zip((self.a, self.b), self.k_major, strict=True)
+        )
+        c, residual = (None if t is None else _tensor(t, 2) for t in (self.c, self.residual))
+        return a, b, c, bias, residual, _tensor(self.d, 2)
 
     def matrices(self) -> list[Any]:
         """What is read and written."""
