@@ -49,7 +49,7 @@ from opencute.codegen.llvm_text import device_module_text
 from opencute.compiler.artefacts import Artefacts
 from opencute.integrations import environment
 from opencute.ir.printer import outline
-from opencute.jit.calls import Request
+from opencute.jit.request import Request
 from opencute.passes.pipelines import device_pipeline
 
 CUTE = "examples/python/CuTeDSL/cute"

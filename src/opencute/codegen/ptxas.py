@@ -119,10 +119,11 @@ _HEAP = "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864"
 def _environment() -> dict[str, str]:
     """That of ptxas: its heap is one piece, in huge pages where the kernel gives such to who asks.
     Of a run for a small kernel, a tenth is page faults otherwise."""
-    tunables = os.environ.get("GLIBC_TUNABLES", "")
+    own = dict(os.environ)
+    tunables = own.get("GLIBC_TUNABLES", "")
     if "glibc.malloc." not in tunables:
-        tunables = f"{tunables}:{_HEAP}" if tunables else _HEAP
-    return {**os.environ, "GLIBC_TUNABLES": tunables}
+        own["GLIBC_TUNABLES"] = f"{tunables}:{_HEAP}" if tunables else _HEAP
+    return own
 
 
 class Assembler:
