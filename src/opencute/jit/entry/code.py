@@ -46,7 +46,9 @@ _FUNCTIONS = {
     "PyBool_Type": "", "PyDict_Type": "", "PyFloat_Type": "", "PyList_Type": "",
     "PyLong_Type": "", "PyTuple_Type": "", "PyExc_Exception": "",
     "PyBytes_AsString": "ptr (ptr)", "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
-    "PyCell_Get": "ptr (ptr)", "PyDict_GetItemWithError": "ptr (ptr, ptr)",
+    "PyCell_Get": "ptr (ptr)", "PyDict_GetItem": "ptr (ptr, ptr)",
+    "PyDict_GetItemWithError": "ptr (ptr, ptr)",
+    "PyDict_Next": "i32 (ptr, ptr, ptr, ptr)",
     "PyErr_Clear": "void ()", "PyErr_ExceptionMatches": "i32 (ptr)", "PyErr_Occurred": "ptr ()",
     "PyEval_RestoreThread": "void (ptr)",
     "PyEval_SaveThread": "ptr ()", "PyFloat_AsDouble": "double (ptr)",
@@ -288,6 +290,11 @@ class Entry:
         self._set(State.TORCH_EXPORT, table[_EXPORT])
         self._set(State.TORCH_GRAD_ENABLED, torch.is_grad_enabled)
         self._set(State.TORCH_MODES, torch._C._len_torch_dispatch_stack)
+        levels = vars(torch.autograd.forward_ad)
+        self._set(State.TORCH_LEVELS, levels)
+        self._set(State.CURRENT_LEVEL, sys.intern("_current_level"))
+        # Python has one object for -1, as for all small numbers.
+        self._set(State.NO_LEVEL, id(-1) if "_current_level" in levels else 0)
         self._set(State.TORCH_PARAMETER, torch.nn.Parameter)
         self._set(State.TORCH_TENSOR, torch.Tensor)
         self.stream = table[_STREAM]

@@ -30,6 +30,7 @@ from opencute.jit.entry.tensors import (
     method,
     spaced,
     type_of,
+    unless_tangents,
 )
 from opencute.jit.entry.words import Offsets, State, Version
 from opencute.native.builder import Fn
@@ -536,6 +537,7 @@ def _call() -> Fn:
     within = is_true(f, f.call("ptr", "PyObject_CallNoArgs", f"ptr {modes}"), failed)
     f.branch(within, slow, bare)
     f.start(bare)
+    unless_tangents(f, slow)
     s, out = f.alloca("i8", _SCRATCH), f.alloca("ptr")
     arguments = ("ptr %args", "i64 %count", "ptr %names")
     f.unless(f.call("i1", "@fingerprint", f"ptr {s}", *arguments), slow)

@@ -15,7 +15,9 @@ from opencute.jit.entry.words import Arg, State
 from opencute.lang.external import MARK_ALIGN, MARK_LEAD
 from opencute.native.builder import Fn
 
-__all__ = ["address_of", "is_true", "method", "spaced", "tensor_functions", "type_of"]
+__all__ = [
+    "address_of", "is_true", "method", "spaced", "tensor_functions", "type_of", "unless_tangents",
+]  # fmt: skip
 
 # DLTensor.
 DATA, DEVICE, NDIM, DTYPE, SHAPE, STRIDES, OFFSET = 0, 8, 16, 20, 24, 32, 40
@@ -80,6 +82,13 @@ def spaced(f: Fn, rank: str, shape: str, strides: str) -> str:
     return f.cmp("ugt", f.get(wide), f.get(unit))
 
 
+def unless_tangents(f: Fn, other: str) -> None:
+    """Jump to `other` where tensors may have tangents, which Python looks for."""
+    given = (f.load("ptr", "@state", at) for at in (State.TORCH_LEVELS, State.CURRENT_LEVEL))
+    level = f.call("ptr", "PyDict_GetItem", *(f"ptr {g}" for g in given))
+    f.unless(f.cmp("eq", level, f.load("ptr", "@state", State.NO_LEVEL), "ptr"), other)
+
+
 def _plain_torch() -> Fn:
     """Whether an object is a torch tensor of a plain class that autograd does not watch, and whose
     memory is not to be negated."""
@@ -89,6 +98,7 @@ def _plain_torch() -> Fn:
     tensor = f.cmp("eq", cls, f.load("ptr", "@state", State.TORCH_TENSOR), "ptr")
     parameter = f.cmp("eq", cls, f.load("ptr", "@state", State.TORCH_PARAMETER), "ptr")
     f.unless(f.op("or", tensor, parameter, "i1"), no)
+    unless_tangents(f, no)
     name = f.load("ptr", "@state", State.REQUIRES_GRAD)
     wants = is_true(f, f.call("ptr", "PyObject_GetAttr", "ptr %obj", f"ptr {name}"), clear)
     f.branch(wants, grad, neg)

@@ -22,10 +22,12 @@ from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
     apart,
     check_rows,
+    element_name,
     empty,
     empty_like,
     fill,
     item_bits,
+    near,
     strides,
 )
 from opencute.kernels.attention.autograd import differentiable
@@ -256,7 +258,7 @@ def _result(call: Call, out: Any) -> Any:
             call.q, tuple(call.q.shape),
             "bfloat16" if hasattr(call.q, "new_empty") else ml_dtypes.bfloat16,
         )  # fmt: skip
-    wanted, name = ("float16", "bfloat16"), str(out.dtype).rpartition(".")[2]
+    wanted, name = ("float16", "bfloat16"), element_name(out)
     if tuple(out.shape) != tuple(call.q.shape) or name not in wanted:
         raise ArgumentError(
             "out does not fit q", code="OC2523", expected=(tuple(call.q.shape), wanted),
@@ -306,6 +308,9 @@ def _launch(call: Call, out: Any, logs: Any, config: Any) -> None:
         _launch_warpgroups(call, tensors, out, logs, scale, config)
         return
     config.check(head_dim, smem)
+    for i, name in enumerate("kv", 1):
+        arrays[name] = near(arrays[name], 1, config.n)
+        tensors[i] = _tensor(name, arrays[name])
     plan = interned(AttentionPlan(
         call.dtype, head_dim, config.m, config.n, config.warps, call.causal,
         call.group, strides(arrays["k"]) == strides(arrays["v"]), config.stages, config.ahead,
@@ -370,7 +375,7 @@ def _backward(
     fits("grad", grad, call.q)
     fits("out", out, call.q)
     shape = (batch, heads, queries)
-    if str(lse.dtype).rpartition(".")[2] != "float32":
+    if element_name(lse) != "float32":
         raise ArgumentError(
             "lse is of another type", code="OC2535", expected="float32", found=str(lse.dtype),
             hint="pass what attention(..., return_lse=True) returned",
@@ -421,6 +426,7 @@ def _launch_backward(
             call.dtype, head_dim, config.m, config.n, config.warps, config.stages,
             *call.reach(), call.group, deterministic,
         ))  # fmt: skip
+        arrays = tuple(near(t, t.ndim - 3, max(config.m, config.n)) for t in arrays)
     tiles = call.tiles(plan.m)
     stats = empty(q, (tiles, heads, 2, plan.m), "float32")
     sums = empty(q, (tiles, heads, plan.m * plan.depth), "float32")

@@ -18,7 +18,7 @@ from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import apart, empty, row_major, strides
+from opencute.kernels.arrays import apart, element_name, empty, row_major, strides
 from opencute.kernels.gemm.sm90_interface import address, for_tma, have_hopper
 from opencute.kernels.gemm.sm90_plan import HopperPlan
 from opencute.kernels.gemm.visitors import VisitorPlan
@@ -26,7 +26,7 @@ from opencute.kernels.grouped_gemm.config import GroupedConfig
 from opencute.kernels.grouped_gemm.sm90 import DRAFTS, map_slots
 
 __all__ = [
-    "check_out", "check_types", "maps_in", "name_of", "need_hopper", "new_result", "plan_of",
+    "check_out", "check_types", "maps_in", "need_hopper", "new_result", "plan_of",
     "refuse_devices", "refuse_lists", "room_for", "tensor_of",
 ]  # fmt: skip
 
@@ -44,7 +44,7 @@ def check_types(arrays: Sequence[Any], *, narrow: bool = False) -> None:
     Raises:
         ArgumentError: they are not.
     """
-    names = sorted({name_of(t) for t in arrays})
+    names = sorted({element_name(t) for t in arrays})
     types = (*_TYPES, *_NARROW) if narrow else _TYPES
     if len(names) > 1 or names[0] not in types:
         raise ArgumentError(
@@ -71,7 +71,7 @@ def new_result(like: Any, shape: tuple[int, ...], dtype: Any = None) -> Any:
         dtype: its type; that of `like` when omitted, bf16 where that has 8 bits.
     """
     if dtype is None:
-        dtype = "bfloat16" if name_of(like) in _NARROW else like.dtype
+        dtype = "bfloat16" if element_name(like) in _NARROW else like.dtype
     vec = 8  # of 16 bits; more than enough for others
     room = empty(like, (*shape[:-1], -(-shape[-1] // vec) * vec), dtype)
     return room if room.shape[-1] == shape[-1] else room[..., : shape[-1]]
@@ -87,10 +87,11 @@ def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
         raise ArgumentTypeError(
             f"{name} is no array", code="OC2582", found=type(out).__name__, expected="an array"
         )
-    if tuple(out.shape) != shape or name_of(out) not in _RESULTS:
+    if tuple(out.shape) != shape or element_name(out) not in _RESULTS:
         raise ArgumentError(
             f"{name} does not fit the product", code="OC2582",
-            expected=f"{shape} of {', '.join(_RESULTS)}", found=(tuple(out.shape), name_of(out)),
+            expected=f"{shape} of {', '.join(_RESULTS)}",
+            found=f"{tuple(out.shape)} of {element_name(out)}",
         )  # fmt: skip
     batch = out if len(shape) == 3 else out[None]
     if 0 not in shape and not (row_major(out) and for_tma(batch, 2)):
@@ -137,10 +138,6 @@ def maps_in(room: Any) -> Any:
     return from_dlpack(room, assumed_align=128)
 
 
-def name_of(array: Any) -> str:
-    return str(array.dtype).rpartition(".")[2]
-
-
 def tensor_of(array: Any, leading: int) -> Any:
     return from_dlpack(array).mark_layout_dynamic(leading_dim=leading)
 
@@ -180,7 +177,7 @@ def refuse_lists(a: Any, b: Any, out: Any, *, gated: bool = False) -> list[tuple
             "gates and what they gate are pairs of columns", code="OC2540", found=odd[0]
         )
     if out is not None:
-        if len(out) != len(shapes) or len({name_of(d) for d in out}) > 1:
+        if len(out) != len(shapes) or len({element_name(d) for d in out}) > 1:
             raise ArgumentError(
                 "out does not fit the products", code="OC2582", found=len(out),
                 expected=f"{len(shapes)} arrays of one type",

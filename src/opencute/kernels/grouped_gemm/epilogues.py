@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 import opencute as cutlass
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import contiguous, row_major, share_memory
+from opencute.kernels.arrays import contiguous, element_name, row_major, share_memory
 from opencute.kernels.functions import refuse_function
 from opencute.kernels.gemm.activations import activation_of
 from opencute.kernels.gemm.interface import alone, writable
 from opencute.kernels.gemm.sm90_interface import for_tma, padded, type_of
 from opencute.kernels.gemm.visitors import Operand, Visitor, apply, chain, takes, usual
-from opencute.kernels.grouped_gemm.arguments import name_of, tensor_of
+from opencute.kernels.grouped_gemm.arguments import tensor_of
 
 __all__ = [
     "Given", "columns_of", "operands", "refuse_in_place", "shapes_of_rows", "shapes_of_sums",
@@ -173,10 +173,10 @@ def _fits(name: str, operand: Operand, shapes: tuple[tuple[int, ...], ...]) -> N
             f"{name} is no array", code="OC2530", found=type(value).__name__,
             expected=f"{operand.kind}(x) of an array of the shape {words}",
         )  # fmt: skip
-    if operand.kind == "amax" and name_of(value) != "float32":
+    if operand.kind == "amax" and element_name(value) != "float32":
         raise ArgumentError(
             f"{name}: largest magnitudes are noted in f32", code="OC2540",
-            expected="an array (1,) of float32", found=name_of(value),
+            expected="an array (1,) of float32", found=element_name(value),
         )  # fmt: skip
     _addable(name, value)
     if tuple(value.shape) not in shapes:
@@ -187,10 +187,10 @@ def _fits(name: str, operand: Operand, shapes: tuple[tuple[int, ...], ...]) -> N
 
 
 def _addable(name: str, value: Any) -> None:
-    if name_of(value) not in _TYPES:
+    if element_name(value) not in _TYPES:
         raise ArgumentError(
             f"{name} is of a type that is not added to products", code="OC2533",
-            expected=" or ".join(_TYPES), found=name_of(value),
+            expected=" or ".join(_TYPES), found=element_name(value),
         )  # fmt: skip
 
 
@@ -218,7 +218,7 @@ def vectors_of(visitor: Visitor, shapes: Sequence[tuple[int, int]]) -> list[Sequ
         several = isinstance(vectors, (list, tuple)) and all(hasattr(v, "dtype") for v in vectors)
         found = [tuple(int(n) for n in v.shape) for v in vectors] if several else type(vectors)
         wanted = [(shape[at],) for shape in shapes]
-        kinds = {name_of(v) for v in vectors} if several else set[str]()
+        kinds = {element_name(v) for v in vectors} if several else set[str]()
         for vector in vectors if several else ():
             _addable(name, vector)
         if found != wanted or len(kinds) > 1:

@@ -9,7 +9,14 @@ from typing import Any
 
 from opencute.base.errors import ArgumentError
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import contiguous, item_bits, row_major, strides, zeros
+from opencute.kernels.arrays import (
+    contiguous,
+    element_name,
+    item_bits,
+    row_major,
+    strides,
+    zeros,
+)
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.gemm.interface import gemm, separate_epilogue
 from opencute.kernels.gemm.sm90_interface import for_tma, have_hopper, padded, type_of
@@ -18,7 +25,6 @@ from opencute.kernels.grouped_gemm.arguments import (
     check_out,
     check_types,
     maps_in,
-    name_of,
     need_hopper,
     new_result,
     plan_of,
@@ -208,9 +214,9 @@ def _sum_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int, int]:
 
 
 def _check_ends(offsets: Any) -> None:
-    if name_of(offsets) != "int32":
+    if element_name(offsets) != "int32":
         raise ArgumentError(
-            "offsets are of int32", code="OC2581", found=name_of(offsets),
+            "offsets are of int32", code="OC2581", found=element_name(offsets),
             hint="offsets.to(torch.int32), which needs no look at them",
         )  # fmt: skip
 
