@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ def data(torch: Any, turn: int = 0) -> tuple[Any, Any, Any, list[tuple[int, int]
     lengths[turn] = 0
     ends = lengths.cumsum(0).clamp(max=ROWS).to(torch.int32)
     bounds = [0, *ends.tolist()]
-    return a, b, ends.cuda(), [*zip(bounds, bounds[1:], strict=False)]
+    return a, b, ends.cuda(), [*itertools.pairwise(bounds)]
 
 
 def close(torch: Any, d: Any, want: Any) -> None:

@@ -35,6 +35,7 @@ __all__ = [
 
 Shapes = dict[str, tuple[tuple[int, ...], ...]]
 _MATRICES = ("load", "store")
+_TYPES = ("float16", "bfloat16", "float32")
 
 
 def visitor_of(name: str, epilogue: Any, *, alpha: float, bias: Any, activation: Any) -> Visitor:
@@ -177,10 +178,19 @@ def _fits(name: str, operand: Operand, shapes: tuple[tuple[int, ...], ...]) -> N
             f"{name}: largest magnitudes are noted in f32", code="OC2540",
             expected="an array (1,) of float32", found=element_name(value),
         )  # fmt: skip
+    _addable(name, value)
     if tuple(value.shape) not in shapes:
         raise ArgumentError(
             f"{name} does not fit the products", code="OC2540", expected=words,
             found=tuple(value.shape),
+        )  # fmt: skip
+
+
+def _addable(name: str, value: Any) -> None:
+    if element_name(value) not in _TYPES:
+        raise ArgumentError(
+            f"{name} is of a type that is not added to products", code="OC2533",
+            expected=" or ".join(_TYPES), found=element_name(value),
         )  # fmt: skip
 
 
@@ -209,7 +219,9 @@ def vectors_of(visitor: Visitor, shapes: Sequence[tuple[int, int]]) -> list[Sequ
         found = [tuple(int(n) for n in v.shape) for v in vectors] if several else type(vectors)
         wanted = [(shape[at],) for shape in shapes]
         kinds = {element_name(v) for v in vectors} if several else set[str]()
-        if found != wanted or len(kinds) > 1 or not all(type_of(v) for v in vectors):
+        for vector in vectors if several else ():
+            _addable(name, vector)
+        if found != wanted or len(kinds) > 1:
             raise ArgumentError(
                 f"{name} does not fit the products", code="OC2540", expected=wanted, found=found,
                 hint="a list of vectors of one type, one for each product",
