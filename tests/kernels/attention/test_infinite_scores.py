@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of which every score is -inf have the result 0 and the logarithm -inf, as if they saw no key.
+"""Rows of which every score is -inf: the result is 0, the logarithm -inf, as if they saw no key.
 
 Keys whose scores are -inf have no weight, in whatever tile or part they come.
 """
