@@ -24,8 +24,8 @@ from opencute.jit.runners import ReturningRunner
 from opencute.lang.external import ExternalTensor, make_native
 
 if TYPE_CHECKING:
-    from opencute.jit.calls import Request
     from opencute.jit.cuda_runner import PreparedCall
+    from opencute.jit.request import Request
     from opencute.jit.runners import Runner
 
 __all__ = ["Executor", "fast_executor"]
@@ -81,15 +81,26 @@ class Executor:
     which the facts of the example do not hold (another alignment, a stride that 16 bytes do not
     divide) is served by another version, compiled at its first use.
 
+    Args:
+        request: what it was compiled for.
+        runner: the code.
+        compile_: makes the code of other versions.
+        pickled: gives what pickle keeps.
+
     Attributes:
         ``__mlir__``, ``__ptx__``, ``__cubin__``, ``__sass__``: the stages as text or bytes.
     """
 
     def __init__(
-        self, request: Request, runner: Runner, compile_: Callable[[Request], Runner]
+        self,
+        request: Request,
+        runner: Runner,
+        compile_: Callable[[Request], Runner],
+        pickled: Callable[[Executor], tuple[Any, ...]],
     ) -> None:
         self._request = request
         self._compile = compile_
+        self._pickled = pickled
         self._versions: dict[Any, Runner] = {request.key: runner}
         self._prepared: dict[tuple[int, ...], _Prepared] = {}
         self.fast: Any = None
@@ -229,9 +240,7 @@ class Executor:
         return runner
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from opencute.jit.calls import pickled
-
-        return pickled(self)
+        return self._pickled(self)
 
     @property
     def open_ended(self) -> bool:

@@ -11,11 +11,13 @@ from opencute.jit.recording import once_only
 
 __all__ = [
     "apart", "as_rows", "check_rows", "contiguous", "element_name", "empty", "empty_like", "fill",
-    "floating", "forwards", "host_values", "item_bits", "multiprocessors", "permuted", "row_major",
-    "same_shape", "share_memory", "stepping", "strides", "vector_elements", "viewed", "zeros",
+    "floating", "forwards", "host_values", "item_bits", "multiprocessors", "near", "permuted",
+    "row_major", "same_shape", "share_memory", "stepping", "strides", "vector_elements", "viewed",
+    "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
+_FAR = 1 << 31  # elements
 _MOST_WORK = 10_000  # to find out whether arrays share memory
 
 
@@ -84,8 +86,26 @@ def floating(**arrays: Any) -> None:
             )  # fmt: skip
 
 
-def forwards(array: Any) -> Any:
-    """A NumPy array, or a copy of one that runs backwards through memory."""
+def forwards(name: str, array: Any) -> Any:
+    """A NumPy array as operators take it: a plain one, a copy where it runs backwards.
+
+    Raises:
+        ArgumentError: some of its elements do not count, or the order of bytes is another one.
+    """
+    import numpy as np
+
+    if type(array) is not np.ndarray:
+        if isinstance(array, np.ma.MaskedArray):
+            raise ArgumentError(
+                f"{name} is a masked array, and operators know no masks", code="OC2010",
+                hint="pass array.filled(0), or array.data with what is under the mask",
+            )  # fmt: skip
+        array = array.view(np.ndarray)  # matrices keep two axes, whatever is done to them
+    if not array.dtype.isnative:
+        raise ArgumentError(
+            f"the byte order of {name} is not this machine's", code="OC2011",
+            found=repr(array.dtype), hint="pass array.astype(array.dtype.newbyteorder('='))",
+        )  # fmt: skip
     if any(s < 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
         return array.copy()
     return array
@@ -153,6 +173,16 @@ def contiguous(array: Any) -> Any:
     import numpy as np
 
     return np.ascontiguousarray(array)
+
+
+def near(array: Any, axis: int, rows: int) -> Any:
+    """An array in whose tiles the distances have 32 bits: itself, or a copy.
+
+    Args:
+        axis: along which a tile has `rows`.
+    """
+    far = int(array.shape[axis]) > 1 and strides(array)[axis] * rows >= _FAR
+    return contiguous(array) if far else array
 
 
 def host_values(array: Any) -> Any:

@@ -26,7 +26,7 @@ from opencute.dialects.smem import BASE_ALIGN, SmemAllocOp
 from opencute.ir.attributes import IntAttr
 from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Value
-from opencute.lang.block.smem import is_member, widened
+from opencute.lang.block.smem_plan import is_member, widened
 from opencute.lang.numbers import (
     Int32,
     Int64,
@@ -40,6 +40,7 @@ from opencute.lang.numbers import (
 )
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.values.packed_access import is_packed, load_element, store_element
+from opencute.lang.values.text import print_rows
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import (
     ComposedLayout,
@@ -47,6 +48,7 @@ from opencute.layout import (
     Swizzle,
     coord_add,
     cosize,
+    group_modes,
     is_static,
     make_identity_layout,
     make_layout,
@@ -62,6 +64,7 @@ __all__ = [
     "Tensor",
     "TracedTensor",
     "addressed",
+    "grouped",
     "layout_operands",
     "make_fragment_like",
     "make_identity_tensor",
@@ -294,6 +297,10 @@ class TracedTensor(Tensor):
 
     __repr__ = __str__
 
+    def __opencute_parts__(self) -> tuple[Any, ...]:
+        """What printf shows."""
+        return ("tensor(", self.iterator, " o ", self.layout, ")")
+
     def data_ptr(self, offset: Any = 0, *, loc: Any = None, ip: Any = None) -> Any:
         """A pointer to the first element, or some elements further; it can be indexed."""
         return self._pointer().raw_ptr() + offset
@@ -311,8 +318,6 @@ class TracedTensor(Tensor):
         self, max_elements: int | None = None, *, loc: Any = None, ip: Any = None
     ) -> None:
         """Print the elements at run time, at most `max_elements` of each mode."""
-        from opencute.lang.printing import print_rows
-
         print_rows(self, max_elements)
 
     # ---- elements and views
@@ -488,6 +493,16 @@ def tile(tensor: TracedTensor) -> cute.Tile:
     pointer, layout = addressed(tensor, "copy")
     attr, dyns = layout_operands(layout)
     return cute.Tile(pointer.value, attr, dyns)
+
+
+def grouped(tensor: TracedTensor) -> TracedTensor:
+    """The same tensor as (V, rest), the form of operands of a copy."""
+    layout = tensor.layout
+    if layout.rank == 1:
+        layout = make_layout(layout, make_layout(1, stride=0))
+    elif layout.rank > 2:
+        layout = group_modes(layout, 1, layout.rank)
+    return TracedTensor(tensor.iterator, layout)
 
 
 def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:

@@ -27,6 +27,7 @@ from opencute.kernels.arrays import (
     empty_like,
     fill,
     item_bits,
+    near,
     strides,
 )
 from opencute.kernels.attention.autograd import differentiable
@@ -308,6 +309,9 @@ def _launch(call: Call, out: Any, logs: Any, config: Any) -> None:
         _launch_warpgroups(call, tensors, out, logs, scale, config)
         return
     config.check(head_dim, smem)
+    for i, name in enumerate("kv", 1):
+        arrays[name] = near(arrays[name], 1, config.n)
+        tensors[i] = _tensor(name, arrays[name])
     plan = interned(AttentionPlan(
         call.dtype, head_dim, config.m, config.n, config.warps, call.causal,
         call.group, strides(arrays["k"]) == strides(arrays["v"]), config.stages, config.ahead,
@@ -423,6 +427,7 @@ def _launch_backward(
             call.dtype, head_dim, config.m, config.n, config.warps, config.stages,
             *call.reach(), call.group, deterministic,
         ))  # fmt: skip
+        arrays = tuple(near(t, t.ndim - 3, max(config.m, config.n)) for t in arrays)
     tiles = call.tiles(plan.m)
     stats = empty(q, (tiles, heads, 2, plan.m), "float32")
     sums = empty(q, (tiles, heads, plan.m * plan.depth), "float32")

@@ -26,7 +26,7 @@ from opencute.kernels.arrays import (
 )
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.functions import refuse_function
-from opencute.kernels.gemm.activations import ACTIVATIONS
+from opencute.kernels.gemm.activations import activation_of
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
 from opencute.kernels.gemm.rows.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
 from opencute.kernels.gemm.rows.gemv import GemvConfig, GemvPlan, gemv, gemv_heuristic
@@ -50,7 +50,7 @@ from opencute.kernels.gemm.visitors import Operand, Visitor, takes, usual
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
-__all__ = ["gemm", "problem_of"]
+__all__ = ["alone", "gemm", "problem_of", "separate_epilogue", "writable"]
 
 _KINDS = {
     "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "uint8": "i8",
@@ -128,7 +128,7 @@ def gemm(
     result = shape
     if epilogue is not None:
         given = {"alpha": None if alpha == 1.0 else alpha, "c": c, "bias": bias}
-        _alone(given | {"activation": activation, "residual": residual})
+        alone(given | {"activation": activation, "residual": residual})
         epilogue, activation = _visitor(epilogue, shape)
     if epilogue is not None and epilogue.gated is not None:
         result = (*shape[:-1], shape[-1] // 2)
@@ -136,7 +136,7 @@ def gemm(
         names = {"i8": "int32", "f8": "float32"}
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
-    activation = _activation(activation)
+    activation = activation_of(activation)
     if 0 in shape:
         return out
     if c is not None and float(beta) == 0.0:
@@ -156,7 +156,7 @@ def gemm(
             residual=call.residual,
         )  # fmt: skip
     else:
-        _separate(visitor, a, b, out)
+        separate_epilogue(visitor, a, b, out)
         visitor = _placed(visitor, call)
     only = epilogue is not None or kind == "f8" or element_name(out) in _NARROW
     only = only or "uint8" in (element_name(a), element_name(b))
@@ -316,25 +316,7 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     return True
 
 
-def _activation(asked: Any) -> Callable[[Any], Any] | None:
-    """The function that an activation is.
-
-    Raises:
-        ArgumentError: there is none of this name, or it is none for vectors.
-    """
-    if asked is None or callable(asked):
-        if asked is not None:
-            refuse_function("the activation", asked)
-        return asked
-    if not isinstance(asked, str) or asked not in ACTIVATIONS:
-        raise ArgumentError(
-            "there is no such activation", code="OC2512", found=asked,
-            expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
-        )  # fmt: skip
-    return ACTIVATIONS[asked]
-
-
-def _alone(others: dict[str, Any]) -> None:
+def alone(others: dict[str, Any]) -> None:
     """Raise if an epilogue is not all there is to do."""
     given = [name for name, value in others.items() if value is not None]
     if given:
@@ -395,19 +377,19 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
     for name, operand in epilogue.operands.items():
         value = operand.value
         if operand.kind in ("row", "column", "load") and hasattr(value, "ctypes"):
-            value = forwards(value)
+            value = forwards(name, value)
         if operand.kind in ("load", "store"):
             value = _batched(value, call.d.shape[0])
             value = value.swapaxes(1, 2) if call.swapped else value
             if operand.kind == "store":
-                _writable(name, value, operand.value)
+                writable(name, value, operand.value)
             elif _repeats(value) or not row_major(value):
                 value = _compact(value)
         placed[name] = Operand(operand.kind, value)
     return Visitor(epilogue.fn, gated=epilogue.gated, **placed)
 
 
-def _separate(epilogue: Visitor, a: Any, b: Any, out: Any) -> None:
+def separate_epilogue(epilogue: Visitor, a: Any, b: Any, out: Any) -> None:
     """Refuse an epilogue that writes what the product reads, or writes elsewhere. It may read the
     elements in whose place it, or the product, writes.
 
@@ -428,7 +410,7 @@ def _separate(epilogue: Visitor, a: Any, b: Any, out: Any) -> None:
                 )  # fmt: skip
 
 
-def _writable(name: str, placed: Any, given: Any) -> None:
+def writable(name: str, placed: Any, given: Any) -> None:
     """Check that TMA can store to a matrix of an epilogue as it does to the result.
 
     Args:

@@ -465,9 +465,7 @@ def add(matrix: Any, factor: float = 1.0) -> Piece:
         ArgumentTypeError: the factor is no number.
     """
     if not hasattr(factor, "__float__") or tuple(getattr(factor, "shape", ())):
-        raise ArgumentTypeError(
-            "add: the factor is no number", code="OC2537", found=_short(factor)
-        )
+        raise ArgumentTypeError("add: the factor is no number", code="OC2537", found=_short(factor))
     return _Step(_add, factor), load(matrix) if factor != 0.0 else None
 
 

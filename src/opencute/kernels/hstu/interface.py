@@ -20,6 +20,7 @@ from opencute.kernels.arrays import (
     empty_like,
     fill,
     item_bits,
+    near,
     strides,
     vector_elements,
 )
@@ -99,11 +100,12 @@ def hstu_attention(
     more = 0 if bias is None else 2 * config.m * (config.n + 8)
     config.check(head_dim, smem - more)
     if bias is not None:
-        bias = _spread(bias, batch, heads)
+        bias = near(_spread(bias, batch, heads), 2, config.m)
     plan = interned(HstuPlan(
         dtype, head_dim, config.m, config.n, config.warps, causal, heads // int(k.shape[2]),
         biased=bias is not None,
     ))  # fmt: skip
+    k, v = (near(t, 1, config.n) for t in (k, v))
     tensors = [_tensor(name, t) for name, t in (("q", q), ("k", k), ("v", v), ("out", out))]
     hstu_forward(
         *tensors, None if bias is None else _tensor("bias", bias), scale,

@@ -15,11 +15,10 @@ from typing import Any
 
 from opencute.arch.hints import AccessHints
 from opencute.base.errors import TypeMismatchError
+from opencute.dialects import cute
 from opencute.lang.numbers import Boolean, as_numeric
 from opencute.lang.pointers import Pointer
-from opencute.lang.tensors import TracedTensor, make_rmem_tensor, make_tensor
-from opencute.lang.tiled.atoms import CopyAtom
-from opencute.lang.tiled.calls import copy
+from opencute.lang.tensors import TracedTensor, grouped, make_rmem_tensor, make_tensor, tile
 from opencute.lang.tiled.operations import CopyUniversalOp
 from opencute.lang.vectors import TensorSSA
 from opencute.layout import size
@@ -39,8 +38,11 @@ def _hints(is_volatile: bool, is_invariant: bool) -> AccessHints:
     return AccessHints("volatile" if is_volatile else "", invariant=is_invariant)
 
 
-def _move(src: TracedTensor, dst: TracedTensor, hints: AccessHints, pred: Any = None) -> None:
-    copy(CopyAtom(CopyUniversalOp(), src.element_type, 0, hints), src, dst, pred=pred)
+def _move(
+    src: TracedTensor, dst: TracedTensor, hints: AccessHints, pred: TracedTensor | None = None
+) -> None:
+    s, d = tile(grouped(src)), tile(grouped(dst))
+    cute.copy(CopyUniversalOp.name, 0, s, d, None if pred is None else tile(grouped(pred)), hints)
 
 
 def load_run(

@@ -559,6 +559,13 @@ def _by_place(places: Array) -> list[tuple[int, Array]]:
     first = int(flat[0])
     if (flat == first).all():
         return [(first, np.arange(flat.size))]
+    if (flat[1:] >= flat[:-1]).all():  # as those of blocks are
+        everyone = np.arange(flat.size)
+        edges = [0, *((flat[1:] != flat[:-1]).nonzero()[0] + 1).tolist(), flat.size]
+        return [
+            (p, everyone[a:b])
+            for p, a, b in zip(flat[edges[:-1]].tolist(), edges, edges[1:], strict=False)
+        ]
     return [(p, np.flatnonzero(flat == p)) for p in np.unique(flat).tolist()]
 
 
