@@ -12,7 +12,7 @@ from opencute.jit.recording import once_only
 __all__ = [
     "MOST_BLOCKS", "apart", "as_rows", "check_rows", "contiguous", "element_name", "empty",
     "empty_like", "fill", "floating", "forwards", "host_values", "item_bits", "multiprocessors",
-    "near", "permuted", "portions", "row_major", "same_shape", "share_memory", "strides",
+    "near", "permuted", "portions", "row_major", "same_shape", "share_memory", "stepping", "strides",
     "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
@@ -214,6 +214,25 @@ def strides(array: Any) -> tuple[int, ...]:
     if callable(getattr(array, "stride", None)):
         return tuple(int(s) for s in array.stride())
     return tuple(int(s) // array.dtype.itemsize for s in array.strides)
+
+
+def stepping(array: Any) -> Any:
+    """A view of an array in which axes of one element have positive strides too, as tensor maps
+    want them: that of ``x[None]`` is 0 in NumPy."""
+    reach, steps = 1, list(strides(array))
+    for i in reversed(range(len(steps))):
+        n = int(array.shape[i])
+        if n == 1 and steps[i] <= 0:
+            steps[i] = reach
+        reach = max(reach, steps[i] * n)
+    if tuple(steps) == strides(array):
+        return array
+    if hasattr(array, "as_strided"):
+        return array.as_strided(array.shape, steps)
+    import numpy as np
+
+    in_bytes = [s * array.dtype.itemsize for s in steps]
+    return np.lib.stride_tricks.as_strided(array, array.shape, in_bytes)
 
 
 def row_major(array: Any) -> bool:

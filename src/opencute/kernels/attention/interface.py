@@ -104,8 +104,9 @@ def attention(
 
     On sm_90a `q`, `k` and `v` may be of float8_e4m3fn, without gradients; the result is then of
     bf16, or as `out` is, and weights are rounded to e4m3. Strides are free, as long as rows start
-    at multiples of 16 bytes. A query that sees no key has the result 0. Where torch wants gradients
-    of `q`, `k` or `v`, the result has them, and `out` must be omitted.
+    at multiples of 16 bytes. A query that sees no key, or of which all scores are -inf, has the
+    result 0 and the logarithm -inf. Where torch wants gradients of `q`, `k` or `v`, the result has
+    them, and `out` must be omitted.
 
     Returns:
         The result (B, Sq, H, D); with `return_lse` also the logarithms (B, H, Sq) in f32.

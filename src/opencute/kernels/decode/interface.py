@@ -114,8 +114,8 @@ def decode_attention(
     Keys and values of e4m3 are exact in f16, in which they are multiplied; `q` is rounded to it
     relative to the largest of a row where it is bf16, and weights to f16.
 
-    Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key has
-    the result 0.
+    Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key, or
+    of which all scores are -inf, has the result 0 and the logarithm -inf.
 
     Returns:
         The result (B, Sq, H, D); with `return_lse` also the logarithms (B, H, Sq) in f32.
