@@ -12,8 +12,8 @@ from opencute.jit.recording import once_only
 __all__ = [
     "MOST_BLOCKS", "apart", "as_rows", "check_rows", "contiguous", "element_name", "empty",
     "empty_like", "fill", "floating", "forwards", "host_values", "item_bits", "multiprocessors",
-    "near", "permuted", "portions", "row_major", "same_shape", "share_memory", "stepping", "strides",
-    "vector_elements", "viewed", "zeros",
+    "near", "permuted", "portions", "row_major", "same_shape", "share_memory", "stepping",
+    "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")

@@ -40,13 +40,14 @@ def twice() -> None:
 
 
 FENCE = '        cute.arch.fence_proxy("async.shared", space="cta")\n'
+ROWS = "        if cutlass.const_expr(epilogue.rows"
 KEPT = "brought[i].to(cutlass.Float32)\n"
 MEET = "        epilogue.barrier.arrive_and_wait()\n"
 BEFORE = "cp_async_bulk_wait_group(plan.buffers - {}, read=True)"
 GATED = {
     # what is wrong: the text, what stands there instead, the report
     "fence of results": (FENCE, "", "OC3406"),
-    "meeting for results": (MEET + "        if epilogue.s", "        if epilogue.s", "OC3401"),
+    "meeting for results": (MEET + ROWS, ROWS, "OC3401"),
     "meeting for columns": (KEPT + MEET, KEPT, "OC3401"),
     "wait for the part before": (BEFORE.format(2), BEFORE.format(1), "OC3403"),
     "group of stores": ("    cute.arch.cp_async_bulk_commit_group()\n", "", "OC3403"),

@@ -263,7 +263,7 @@ def test_what_is_refused() -> None:
             call()
     left, right = lists()
     for epilogue in (chain(add_columns(bias)), chain(add(out)), chain(add_columns([bias[0]] * 3)),
-                     chain(scale_rows([x[:, 0].astype(t) for x, t in zip(left, "fed", strict=True)
+                     chain(scale_rows([x[:, 0].astype(t) for x, t in zip(left, "fee", strict=True)
                                        if x.shape[1]]))):  # fmt: skip
         with pytest.raises(ArgumentError, match="OC2540"):
             grouped_gemm(left, right, epilogue=epilogue)
