@@ -48,6 +48,7 @@ CASES = [
     # b, sq, h, hk, d, lengths, config
     (2, 2, 4, 2, 64, (61, 0), FLAGS),  # a sequence without keys
     (2, 2, 4, 2, 64, (61, 0), CLUSTER),
+    (1, 5, 8, 1, 96, (33,), replace(CLUSTER, pieces=2)),
     (1, 5, 8, 1, 96, (33,), replace(CLUSTER, warps=2)),  # two blocks of rows, the last one cut
     (1, 1, 3, 1, 64, (70,), replace(FLAGS, splits=4, promote=256)),
     (1, 1, 2, 1, 64, (20,), replace(CLUSTER, splits=16, groups=1)),  # splits without keys
@@ -196,6 +197,9 @@ def test_faults_are_reported(
         (DecodeConfig(1, 4, 16, 6, 16, "cluster"), 4, False),
         (DecodeConfig(2, 4, 32, 3, 4, "flags"), 32, False),
         (DecodeConfig(1, 8, 32, 3, 2, "cluster"), 8, True),
+        (DecodeConfig(1, 8, 16, 3, 8, "cluster"), 4, False),  # usual choices, for one sequence
+        (DecodeConfig(1, 8, 32, 3, 8, "cluster"), 4, True),
+        (DecodeConfig(1, 8, 16, 3, 2, "cluster", pieces=2), 32, False),
     ],
     ids=str,
 )
@@ -234,6 +238,7 @@ def test_no_spills(config: DecodeConfig, rows: int, narrow: bool) -> None:
     [
         (1, 32, 8, DecodeConfig(1, 8, 16, 2, 16)), (32, 32, 1, DecodeConfig(2, 4, 32, 2, 4)),
         (64, 16, 8, DecodeConfig(1, 4, 16, 3, 2)),
+        (32, 32, 1, DecodeConfig(1, 8, 16, 3, 2, pieces=2)),
     ],
     ids=str,
 )  # fmt: skip

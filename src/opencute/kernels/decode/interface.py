@@ -9,6 +9,7 @@ out, lse = decode_attention(q, k_pages, v_pages, lengths, block_table=table, ret
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,6 +52,7 @@ __all__ = [
     "CLASSES",
     "check_cache",
     "check_values",
+    "clusters",
     "decode_attention",
     "indices",
     "result",
@@ -201,9 +203,10 @@ def _scales(call: _Call, k_scale: Any, v_scale: Any) -> dict[str, Any]:
 def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> None:
     """Run the kernel for the processor, and these arrays."""
     smem = utils.get_smem_capacity_in_bytes()
-    config = heuristic(call.work, smem) if config is None else config
-    config.check(call.work.head_dim, call.work.page, smem, call.work.bits)
     bulk = _has_tensor_maps(call)
+    if config is None:
+        config = heuristic(call.work, smem, clusters() if bulk else None)
+    config.check(call.work.head_dim, call.work.page, smem, call.work.bits)
     if config.splits == 1:
         config = replace(config, merge="launch")
     if config.merge != "launch" and not bulk:
@@ -239,6 +242,16 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
         launch_bulk(*arguments, flags, tag)
     else:
         decode_forward(*arguments)
+
+
+def clusters() -> Callable[[int], int] | None:
+    """How many clusters of so many blocks run at a time, where that is how splits are put together
+    unless a configuration says otherwise: on Hopper, of which it was measured."""
+    return _active if run_target().arch.startswith("sm_90") else None
+
+
+def _active(blocks: int) -> int:
+    return int(utils.HardwareInfo().get_max_active_clusters(blocks))
 
 
 def _has_tensor_maps(call: _Call) -> bool:

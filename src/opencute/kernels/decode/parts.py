@@ -100,7 +100,7 @@ class DecodePlan:
     @property
     def tight(self) -> bool:
         """Whether tiles are read a part after the other, just before it is used."""
-        return self.deep or self.beside > 0
+        return self.deep or self.beside > 0 or self.config.pieces > 1
 
     @property
     def deep(self) -> bool:
@@ -130,7 +130,7 @@ class DecodePlan:
     def tiled_mma(self) -> Any:
         """The warps of a group one below the other."""
         op = warp.MmaF16BF16Op(self.computed, cutlass.Float32, (16, 8, 16))
-        m = self.config.warps
+        m = self.config.warps  # a warp's pieces are one below all warps' first ones
         return cute.make_tiled_mma(op, (m, 1, 1), permutation_mnk=(16 * m, 16, 16))
 
     def matrices(self, transpose: bool) -> Any:
@@ -244,12 +244,13 @@ class Walk:
         acc.fill(0.0)
         steps = cute.size(self.rQ, mode=[2])
         at = [(None, None, k) for k in range(steps)]
-        if not self.plan.deep:
+        if not self.plan.tight:
             for k in at:  # all of them before the first is used: a warp is on its own
                 cute.copy(self.read_K, self.from_K[(*k, place)], self.into_K[k])
         for k in at:
             if self.plan.deep:
                 cute.copy(self.read_Q, self.from_Q[k], self.into_Q[k])
+            if self.plan.tight:
                 cute.copy(self.read_K, self.from_K[(*k, place)], self.into_K[k])
             cute.gemm(self.mma, acc, self.rQ[k], self.rK[k], acc)
         return acc
@@ -280,7 +281,7 @@ class Walk:
 
     def _add(self, rP: Any, rO: Any, place: Any, k: int) -> None:
         """Add the product of weights and values of 16 keys."""
-        if not self.plan.deep:
+        if not self.plan.tight:
             cute.gemm(self.mma, rO, rP, self.rV[None, None, k], rO)
         else:
             self._add_parts(rP, rO, place, k)
@@ -292,8 +293,9 @@ class Walk:
         for j in range(parts):
             cute.copy(self.read_V, self.from_V[None, j, k, place], self.into_V[None, j, k])
             for n in range(j * tiles, (j + 1) * tiles):
-                into = rO[None, 0, n]
-                cute.gemm(self.mma, into, rP[None, 0], self.rV[None, n, k], into)
+                for m in range(cute.size(rO, mode=[1])):
+                    into = rO[None, m, n]
+                    cute.gemm(self.mma, into, rP[None, m], self.rV[None, n, k], into)
 
 
 @cute.jit
