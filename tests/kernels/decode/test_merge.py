@@ -199,6 +199,7 @@ def test_faults_are_reported(
         (DecodeConfig(1, 8, 32, 3, 2, "cluster"), 8, True),
         (DecodeConfig(1, 8, 16, 3, 8, "cluster"), 4, False),  # usual choices, for one sequence
         (DecodeConfig(1, 8, 32, 3, 8, "cluster"), 4, True),
+        (DecodeConfig(1, 16, 16, 3, 8, "cluster"), 4, True),  # 128 registers for a thread
         (DecodeConfig(1, 8, 16, 3, 2, "cluster", pieces=2), 32, False),
     ],
     ids=str,
