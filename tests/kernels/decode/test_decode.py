@@ -43,21 +43,8 @@ CASES = [
     (HOPPER, 1, 5, 8, 1, 96, (33,), None, False, HALF, DecodeConfig(2, 2, 16, 3, 2)),  # two blocks
     (AMPERE, 1, 5, 8, 2, 40, (21,), None, True, HALF, DecodeConfig(2, 1, 16, 3, 1)),
     (HOPPER, 2, 1, 4, 2, 128, (50, 33), 32, True, HALF, DecodeConfig(1, 2, 16, 3, 2)),
-    (HOPPER, 2, 1, 4, 2, 64, (50, 33), 32, True, HALF, DecodeConfig(1, 2, 16, 3, 2, fetch=True)),
     # Warps of 32 rows, and two of them: of the last block's rows there are few, or none of a warp.
-    (
-        HOPPER,
-        1,
-        5,
-        8,
-        1,
-        96,
-        (49,),
-        None,
-        True,
-        BRAIN,
-        DecodeConfig(1, 2, 16, 3, 2, pieces=2, fetch=True),
-    ),
+    (HOPPER, 1, 5, 8, 1, 96, (49,), None, True, BRAIN, DecodeConfig(1, 2, 16, 3, 2, pieces=2)),
     (AMPERE, 1, 5, 8, 2, 40, (21,), None, True, HALF, DecodeConfig(1, 1, 32, 3, 1, pieces=2)),
     (HOPPER, 1, 2, 9, 1, 64, (70,), None, False, HALF, DecodeConfig(2, 1, 32, 3, 1, pieces=2)),
 ]

@@ -72,8 +72,6 @@ class DecodeConfig:
         promote: bytes that L2 brings at once where TMA needs any of them: 64, 128 or 256.
         pieces: of 16 rows that each warp has, 1 or 2. With two, a tile is read by half as many
             warps; for keys of 16 bits and heads of up to 128 elements.
-        fetch: whether L2 is asked for the first tile of each group while TMA fetches what it must
-            know of the tensors; not with pages.
     """
 
     warps: int
@@ -84,7 +82,6 @@ class DecodeConfig:
     merge: str = "launch"
     promote: int = 128
     pieces: int = 1
-    fetch: bool = False
 
     @property
     def rows(self) -> int:

@@ -18,7 +18,6 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import cute, utils
-from opencute.dialects.hopper import bulk
 from opencute.kernels.attention.parts import as_heads
 from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.block import Block, scaled
@@ -86,25 +85,6 @@ class Loads:
                 cute.group_modes(g, 0, 2),
             )  # fmt: skip
             cute.copy(atom, source, into, tma_bar_ptr=barrier)
-
-
-@cute.jit
-def fetch(
-    tensors: Any, block: cutlass.Constexpr[Block], plan: cutlass.Constexpr[DecodePlan]
-):  # fmt: skip
-    """Ask L2 for a group's first keys and values; for one warp of it.
-
-    Args:
-        tensors: (keys, D, Hk, B), as they are in memory.
-    """
-    n, size = plan.config.n, plan.head_dim * plan.stored.width // 8
-    for t in tensors:
-        for i in cutlass.range_constexpr(-(-n // 32)):
-            place = block.tid % 32 + 32 * i
-            key = block.start * n + place
-            if (place < n) & (key < t.shape[0]):
-                at = t.iterator + t.layout((key, 0, block.head, block.batch))
-                bulk.bulk_prefetch(at.align(16).value, cutlass.Int32(size).ir_value())
 
 
 @cute.jit
@@ -176,7 +156,6 @@ def decode_kernel(
     shared: Any,
     plan: cutlass.Constexpr[DecodePlan],
     leads: cutlass.Constexpr[bool],
-    known: Any = None,
 ):
     """A block for some rows of a head of keys, and for some tiles.
 
@@ -184,7 +163,6 @@ def decode_kernel(
         mO, mLogs: where its results go, or those of all splits, where these put them together.
         shared: with flags, parts, their logarithms, the flags, and the call's number.
         leads: whether a kernel that puts splits together is next.
-        known: keys and values as they are in memory, where the first are fetched, or None.
     """
     memory = utils.SmemAllocator()
     layout = tiles_layout(plan)
@@ -211,8 +189,6 @@ def decode_kernel(
     if cute.arch.make_warp_uniform(block.tid // 32) % plan.config.warps == 0:
         for atom in atoms:
             cpasync.prefetch_descriptor(atom)
-        if cutlass.const_expr(known is not None):
-            fetch(known, block, plan)
         begin(loads, block)
     if cutlass.const_expr(plan.config.merge == "cluster"):
         merge.begin(block.tid, plan.rows_from(block.first))
@@ -283,7 +259,6 @@ def decode_forward(
         tuple(atom for atom, _ in made), packed(q, plan.group), *(t for _, t in made),
         packed(into, plan.group), into_logs, lengths, table, room, scale_log2, v_scale, k_scales,
         v_scales, plan.tiled_mma(), shared, plan, follows,
-        (mK, mV) if config.fetch and plan.page is None else None,
     ).launch(
         grid=[mK.shape[2] * blocks, splits, q.shape[0]],
         cluster=[1, splits, 1] if config.merge == "cluster" else None,
