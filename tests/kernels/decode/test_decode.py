@@ -179,7 +179,9 @@ def active(blocks: int) -> int:
     [
         # rows, head_dim, keys, pairs, page, processors, bits; what was fastest on an H200.
         (Work(4, 128, 8192, 8, None, 132), DecodeConfig(1, 8, 16, 2, 8, "cluster")),
-        (Work(4, 128, 32768, 8, None, 132), DecodeConfig(1, 8, 16, 3, 8, "cluster")),
+        (Work(4, 128, 32768, 8, None, 132), DecodeConfig(1, 8, 16, 2, 8, "cluster")),
+        (Work(4, 128, 4096, 32, None, 132), DecodeConfig(1, 8, 16, 2, 2, "cluster")),
+        (Work(32, 128, 8192, 32, None, 132), DecodeConfig(2, 4, 32, 2, 2, "cluster")),
         (Work(4, 128, 32768, 8, None, 132, 8), DecodeConfig(1, 8, 32, 3, 8, "cluster")),
         (Work(8, 128, 8192, 64, None, 132, 8), DecodeConfig(1, 8, 32, 3, 2, "cluster")),
         (Work(4, 128, 8192, 512, None, 132), DecodeConfig(1, 4, 16, 3, 1)),

@@ -72,6 +72,9 @@ class DecodeConfig:
         promote: bytes that L2 brings at once where TMA needs any of them: 64, 128 or 256.
         pieces: of 16 rows that each warp has, 1 or 2. With two, a tile is read by half as many
             warps; for keys of 16 bits and heads of up to 128 elements.
+        beyond: heads of keys and sequences that share a cluster, of 8 blocks at most, where their
+            number divides that of all: as clusters of 8 are spread over the processor's groups
+            of multiprocessors, these have equally many blocks then, and equal shares of memory.
     """
 
     warps: int
@@ -82,6 +85,7 @@ class DecodeConfig:
     merge: str = "launch"
     promote: int = 128
     pieces: int = 1
+    beyond: int = 1
 
     @property
     def rows(self) -> int:
@@ -120,6 +124,8 @@ class DecodeConfig:
             and 1 <= self.splits <= 1024
             and self.merge in MERGES
             and self.promote in (64, 128, 256)
+            and self.beyond in ((1, 2, 4) if self.merge == "cluster" else (1,))
+            and (self.beyond == 1 or self.beyond * self.splits <= 8)
             and (self.pieces == 1 or (self.pieces == 2 and bits == 16 and depth <= 128))
             and (self.merge != "cluster" or self._clustered(head_dim))
             # The results of all groups take the place of the tiles.
@@ -133,7 +139,8 @@ class DecodeConfig:
                 expected="1, 2 or 4 warps, at most 16 with all groups; tiles of 16, 32, 64 or 128 "
                 "keys, 2 to 16 of them, with more keys in all than a block has rows; clusters of "
                 "2, 4, 8 or 16 splits that divide a row's vectors of four; L2 that brings 64, 128 "
-                "or 256 bytes; two pieces of a warp only of 16 bits and up to 128 elements",
+                "or 256 bytes; two pieces of a warp only of 16 bits and up to 128 elements; 1, 2 "
+                "or 4 beyond, in clusters of up to 8",
             )  # fmt: skip
         if page is not None and page % self.n:
             raise ArgumentError(
@@ -244,9 +251,16 @@ def _clustered(
     config: DecodeConfig, work: Work, blocks: int, size: int, smem: int
 ) -> DecodeConfig | None:
     """Tiles for blocks of a cluster, or None where there are too few keys, or too little room."""
-    if config.warps == 1 and depth_of(work.head_dim) == 128:
-        if blocks * size < MOST * work.processors and work.bits == 16:
-            config = replace(config, groups=8, n=16, stages=3)  # each has twice as much to do
+    if (
+        depth_of(work.head_dim) == 128
+        and work.bits == 16
+        and blocks * size < MOST * work.processors
+    ):
+        # Each has twice as much to do, and half of what is on its way is enough: more than memory
+        # can take at a time is in the way of what others load, and some blocks end late.
+        few = {"groups": 8, "n": 16} if config.warps == 1 else {}
+        config = replace(config, stages=2, **few)
+    elif config.warps == 1 and depth_of(work.head_dim) == 128:
         config = _short(config, work, work.keys // size, smem)
     config = replace(config, splits=size, merge="cluster")
     try:

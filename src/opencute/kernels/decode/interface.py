@@ -221,6 +221,7 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     plan = interned(DecodePlan(
         call.dtype, head_dim, replace(config, splits=config.splits if clustered else 1), queries,
         all_heads // heads, call.causal, call.work.page, call.cache, 1 if clustered else slots,
+        _beyond(config, heads * -(-call.work.rows // config.rows), batch),
     ))  # fmt: skip
     parts = part_logs = flags = tag = None
     if config.splits > 1 and not clustered:
@@ -242,6 +243,12 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
         launch_bulk(*arguments, flags, tag)
     else:
         decode_forward(*arguments)
+
+
+def _beyond(config: DecodeConfig, places: int, batch: int) -> tuple[int, int]:
+    """Heads of keys, and sequences, of a cluster: no more than divide those that there are."""
+    heads = math.gcd(config.beyond, places)
+    return heads, math.gcd(config.beyond // heads, batch)
 
 
 def clusters() -> Callable[[int], int] | None:

@@ -25,8 +25,8 @@ from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.config import DecodeConfig, depth_of, step_over
 
 __all__ = [
-    "DecodePlan", "Results", "Walk", "finish", "load_queries", "merged", "packed", "put",
-    "split_mode", "synchronise", "visit",
+    "DecodePlan", "Results", "Walk", "finish", "merged", "packed", "put", "read_vectors",
+    "split_mode", "store_queries", "synchronise", "vectors", "visit",
 ]  # fmt: skip
 
 GROUPS = 1  # the first of the named barriers of groups
@@ -51,6 +51,7 @@ class DecodePlan:
         cache: type of keys and values: Float8E4M3FN, or None: that of queries.
         slots: threads along splits that put them together, of `combine.slots_for`; where a block
             of the same kernel does so, splits that a thread reads at a time.
+        beyond: heads of keys, and sequences, that a cluster has.
     """
 
     dtype: Any
@@ -62,6 +63,7 @@ class DecodePlan:
     page: int | None
     cache: Any = None
     slots: int = 1
+    beyond: tuple[int, int] = (1, 1)
 
     @property
     def stored(self) -> Any:
@@ -173,27 +175,52 @@ def synchronise(which: Any, plan: DecodePlan) -> None:
         cute.arch.barrier(barrier_id=GROUPS + which, number_of_threads=plan.threads)
 
 
-@cute.jit
-def load_queries(
-    mQ: Any, sQ: Any, first: Any, tid: Any, plan: cutlass.Constexpr[DecodePlan]
-):  # fmt: skip
-    """Copy rows into shared memory; what there is not becomes zero.
+def vectors(tid: Any, plan: DecodePlan) -> list[tuple[Any, Any]]:
+    """Rows and vectors of eight elements of them that a thread loads; some are behind the last
+    row."""
+    across, threads = plan.depth // 8, plan.threads * plan.config.groups
+    places = [tid + i * threads for i in range(-(-plan.config.rows * across // threads))]
+    return [(at // across, at % across) for at in places]
+
+
+def read_vectors(mQ: Any, first: Any, places: list[tuple[Any, Any]], plan: DecodePlan) -> Any:
+    """Ask for vectors of rows; what there is not is zero.
 
     Args:
         mQ: (rows, D); first: the block's first one.
+        places: of the vectors, in rows and vectors.
+
+    Returns:
+        (8, vectors).
     """
-    across = plan.depth // 8
-    for at in range(tid, plan.config.rows * across, plan.threads * plan.config.groups):
-        row, column = at // across, at % across
-        held = cute.make_rmem_tensor(8, plan.dtype)
-        held.fill(0.0)
-        if first + row < plan.queries * plan.group and column * 8 < plan.head_dim:
-            source = cute.make_tensor(
-                (mQ.iterator + mQ.layout((first + row, column * 8))).align(16), cute.make_layout(8)
-            )
-            cute.autovec_copy(source, held)
-        into = cute.local_tile(sQ, (1, 8), (row, column))
-        cute.autovec_copy(held, into[0, None])
+    held = cute.make_rmem_tensor((8, len(places)), plan.dtype)
+    held.fill(0.0)
+    for i, (row, column) in enumerate(places):
+        _read_vector(mQ, held[None, i], first, row, column, plan)
+    return held
+
+
+@cute.jit
+def _read_vector(
+    mQ: Any, held: Any, first: Any, row: Any, column: Any, plan: cutlass.Constexpr[DecodePlan]
+):  # fmt: skip
+    there = (row < plan.config.rows) & (first + row < plan.queries * plan.group)
+    if there & (column * 8 < plan.head_dim):
+        source = mQ.iterator + mQ.layout((first + row, column * 8))
+        cute.autovec_copy(cute.make_tensor(source.align(16), cute.make_layout(8)), held)
+
+
+@cute.jit
+def store_queries(
+    held: Any, sQ: Any, tid: Any, plan: cutlass.Constexpr[DecodePlan]
+):  # fmt: skip
+    """Store what `read_vectors` gives of `vectors` in shared memory."""
+    places = vectors(tid, plan)
+    for i in cutlass.range_constexpr(len(places)):
+        row, column = places[i]
+        if row < plan.config.rows:
+            into = cute.local_tile(sQ, (1, 8), (row, column))
+            cute.autovec_copy(held[None, i], into[0, None])
 
 
 class Walk:
