@@ -244,12 +244,14 @@ def test_no_spills(config: DecodeConfig, rows: int, narrow: bool) -> None:
         (1, 32, 8, DecodeConfig(1, 8, 16, 2, 16)), (32, 32, 1, DecodeConfig(2, 4, 32, 2, 4)),
         (64, 16, 8, DecodeConfig(1, 4, 16, 3, 2)),
         (32, 32, 1, DecodeConfig(1, 8, 16, 3, 2, pieces=2)),
+        (32, 32, 1, DecodeConfig(2, 4, 32, 2, 2, "cluster", beyond=4)),
+        (2, 32, 8, DecodeConfig(1, 8, 16, 2, 4, "cluster", beyond=2)),
     ],
     ids=str,
 )  # fmt: skip
 def test_on_a_gpu(merge: str, b: int, h: int, hk: int, config: DecodeConfig) -> None:
     torch = pytest.importorskip("torch")
-    config = replace(config, merge=merge)
+    config = replace(config, merge=merge, beyond=1 if merge == "flags" else config.beyond)
     g = torch.Generator(device="cuda").manual_seed(0)
     q, k, v = (
         torch.randn(s, device="cuda", generator=g).half()
