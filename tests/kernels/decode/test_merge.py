@@ -51,7 +51,7 @@ CASES = [
     (1, 5, 8, 1, 96, (33,), replace(CLUSTER, pieces=2)),
     (1, 5, 8, 1, 96, (33,), replace(CLUSTER, warps=2)),  # two blocks of rows, the last one cut
     (4, 1, 4, 4, 64, (37, 0, 20, 33), replace(CLUSTER, beyond=4)),  # heads of a cluster
-    (2, 1, 8, 2, 64, (37, 64), replace(CLUSTER, beyond=4)),  # heads, and sequences
+    (2, 1, 8, 2, 64, (37, 64), replace(CLUSTER, beyond=4, once=True)),  # heads, and sequences
     (2, 1, 3, 3, 64, (37, 64), replace(CLUSTER, beyond=4)),  # sequences
     (1, 1, 3, 1, 64, (70,), replace(FLAGS, splits=4, promote=256)),
     (1, 1, 2, 1, 64, (20,), replace(CLUSTER, splits=16, groups=1)),  # splits without keys
@@ -200,7 +200,7 @@ def test_faults_are_reported(
         (DecodeConfig(1, 4, 16, 6, 16, "cluster"), 4, False),
         (DecodeConfig(2, 4, 32, 3, 4, "flags"), 32, False),
         (DecodeConfig(1, 8, 32, 3, 2, "cluster"), 8, True),
-        (DecodeConfig(2, 4, 32, 2, 2, "cluster", beyond=4), 32, False),
+        (DecodeConfig(2, 4, 32, 2, 2, "cluster", beyond=4, once=True), 32, False),
         (DecodeConfig(1, 8, 16, 2, 8, "cluster"), 4, False),  # usual choices, for one sequence
         (DecodeConfig(1, 8, 32, 3, 8, "cluster"), 4, True),
         (DecodeConfig(1, 16, 16, 3, 8, "cluster"), 4, True),  # 128 registers for a thread

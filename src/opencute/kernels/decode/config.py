@@ -75,6 +75,8 @@ class DecodeConfig:
         beyond: heads of keys and sequences that share a cluster, of 8 blocks at most, where their
             number divides that of all: as clusters of 8 are spread over the processor's groups
             of multiprocessors, these have equally many blocks then, and equal shares of memory.
+        once: whether L2 is told that keys are read once, so that it keeps all else, the kernel's
+            instructions too; of tiles loaded by TMA.
     """
 
     warps: int
@@ -86,6 +88,7 @@ class DecodeConfig:
     promote: int = 128
     pieces: int = 1
     beyond: int = 1
+    once: bool = False
 
     @property
     def rows(self) -> int:

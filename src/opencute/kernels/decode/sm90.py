@@ -66,6 +66,7 @@ class Loads:
         self.plan, self.table, self.batch, self.barriers = plan, table, batch, barriers
         self.loads = list(zip(atoms, tensors, memory, strict=True))
         self.early = plan.page is None
+        self.policy = "evict_first" if plan.config.once else None
 
     def start(self, tile: Any, place: Any) -> None:
         """Start the load of a tile to a place; for one warp."""
@@ -84,7 +85,7 @@ class Loads:
                 atom, 0, cute.make_layout(1), cute.group_modes(memory[None, None, place], 0, 2),
                 cute.group_modes(g, 0, 2),
             )  # fmt: skip
-            cute.copy(atom, source, into, tma_bar_ptr=barrier)
+            cute.copy(atom, source, into, tma_bar_ptr=barrier, cache_policy=self.policy)
 
 
 @cute.jit
