@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from opencute.base.bounded import Recent
@@ -40,3 +42,15 @@ def test_while_there_is_room_reading_changes_nothing() -> None:
     assert recent.get(0) == 0 and list(recent) == [0, 1, 2, 3]
     recent[4] = 4
     assert recent.get(0) == 0 and list(recent) == [1, 2, 3, 4, 0]
+
+
+def test_forgetting_waits_for_what_another_thread_does_to_an_item() -> None:
+    recent = Recent[int, int](8)
+    recent[1] = 1
+    with recent._guard:  # as within `setdefault`, between its look and its move
+        other = threading.Thread(target=recent.clear)
+        other.start()
+        other.join(0.05)
+        assert list(recent) == [1]
+    other.join()
+    assert not recent

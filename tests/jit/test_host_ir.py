@@ -18,7 +18,7 @@ from opencute.base.errors import TypeMismatchError
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 from opencute.integrations.driver_stub import StubDriver
-from opencute.jit.calls import Request
+from opencute.jit.request import Request
 from opencute.jit.runners import SimRunner
 from opencute.sim import Simulator
 

@@ -160,6 +160,54 @@ def test_errors_of_other_kinds_pass() -> None:
         fail(x, z=3)
 
 
+Y = np.arange(32, dtype=np.float32).reshape(4, 8)
+SUMS: list[tuple[Callable[..., Any], Any]] = [
+    (lambda x: reduce.sum(x, 0), Y.sum(0)),
+    (lambda x: reduce.argmax(x), 31),
+    (lambda x: scan.cumsum(x, 0), Y.cumsum(0)),
+    (lambda x: transpose.transpose(x), Y.T),
+    (lambda x: gemm.gemm(x, np.ascontiguousarray(Y.T)), Y @ Y.T),
+]
+
+
+@pytest.mark.parametrize("kind", [np.matrix, np.recarray])
+@pytest.mark.parametrize("call", range(len(SUMS)))
+def test_numpys_subclasses_are_arrays(kind: Any, call: int) -> None:
+    """Matrices keep two axes whatever is done; those of records have no attribute `stride`."""
+    fn, want = SUMS[call]
+    with KNOBS.override(target="sim"):
+        found = fn(Y.view(kind))
+    assert type(found) is np.ndarray and np.array_equal(found, want)
+
+
+STRANGE: list[tuple[Any, str, str]] = [
+    (np.ma.masked_array(Y), "OC2010", "mask"),
+    (Y.astype(">f4"), "OC2011", "byte order of x"),
+    (np.float32(3), "OC2530", "x is no array"),
+    (torch.ones(4, 8).to_sparse(), "OC2532", "x is no dense array"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(STRANGE)))
+@pytest.mark.parametrize("fn", [softmax.softmax, norm.rms_norm, reduce.sum, scan.cumsum])
+def test_arrays_that_are_none(fn: Any, case: int) -> None:
+    x, code, says = STRANGE[case]
+    if isinstance(x, np.generic) and fn is not reduce.sum:
+        return  # it has no axis, of which the operator tells
+    with KNOBS.override(target="sim"), pytest.raises(ArgumentError, match=says) as e:
+        fn(x)
+    assert e.value.code == code
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("fn", [softmax.softmax, reduce.sum, transpose.transpose])
+def test_nested_tensors_are_refused(fn: Any) -> None:
+    x = torch.nested.nested_tensor([torch.ones(4), torch.ones(5)])
+    with pytest.raises(ArgumentTypeError, match="x is no dense array") as e:
+        fn(x)
+    assert e.value.code == "OC2532" and e.value.hint == "pass x.to_padded_tensor(0.0)"
+
+
 INPLACE = {
     "softmax": "x", "softmax_backward": "grad y", "layer_norm": "x residual",
     "rms_norm": "x residual", "cumsum": "x", "cross_entropy_backward": "logits",

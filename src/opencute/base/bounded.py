@@ -66,3 +66,12 @@ class Recent(OrderedDict[K, V], Generic[K, V]):
             self.move_to_end(key)
             while len(self) > self.limit:
                 self.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all, between what other threads do to the items."""
+        with self._guard:
+            super().clear()
+
+    def __delitem__(self, key: K) -> None:
+        with self._guard:
+            super().__delitem__(key)

@@ -34,7 +34,7 @@ _OTHER = re.compile(
     r"([\w.<>]+)\(\) ((?:missing|takes|got multiple values|got some positional).*)", re.DOTALL
 )
 # What users know these classes as.
-_SHOWN = {"TracedTensor": "Tensor", "ExternalTensor": "Tensor", "_Decorated": "function"}
+_SHOWN = {"TracedTensor": "Tensor", "ExternalTensor": "Tensor", "Decorated": "function"}
 # What arrays of other libraries call it, and how it is written here.
 _TURNED = (
     "another layout of the same memory: cute.make_tensor(x.iterator, cute.make_layout(shape, "

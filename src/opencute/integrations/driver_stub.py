@@ -42,9 +42,7 @@ _LAUNCH = """
 @count = global i64 0
 @record = global ptr null
 define i32 @launch(ptr %config, ptr %function, ptr %params, ptr %extra) {
-  %n = load i64, ptr @count
-  %m = add i64 %n, 1
-  store i64 %m, ptr @count
+  %n = atomicrmw add ptr @count, i64 1 monotonic
   %r = load ptr, ptr @record
   %none = icmp eq ptr %r, null
   br i1 %none, label %counted, label %recorded

@@ -6,37 +6,29 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
 import threading
 from dataclasses import dataclass
 from typing import Any
 
 from opencute.base.bounded import Recent
-from opencute.base.counters import COUNTERS
 from opencute.base.errors import LanguageError
 from opencute.base.tracebacks import hidden
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.cached import pack, unpack
 from opencute.compiler.options import Options, default_options, parse_options
-from opencute.compiler.targets import RunTarget, run_target
-from opencute.frontend.arguments.adapters import adapted
-from opencute.frontend.arguments.declared import CallCheck
+from opencute.compiler.targets import RunTarget
 from opencute.frontend.locations import place_error
-from opencute.frontend.misuse import bound as bound_arguments
-from opencute.frontend.signature import EnvStreamSpec, Spec, StaticSpec, spec_of
-from opencute.frontend.tracing import trace_host
-from opencute.ir.builder import paused_gc
 from opencute.ir.printer import outline, print_op
+from opencute.jit.decorated import Bound, Decorated, HostFunction
 from opencute.jit.executor import Executor, fast_executor
-from opencute.jit.functions import Bound, JitFunction, KernelFunction
 from opencute.jit.guards import Guard, guard_for
 from opencute.jit.learning import by_position, learn_call
 from opencute.jit.recording import RECORDING, WATCHER
+from opencute.jit.request import Request
 from opencute.jit.runners import ReturningRunner, Runner, make_runner
-from opencute.lang.pointers import AddressSpace
 
 __all__ = [
-    "CompileCallable", "Request", "adopt", "artefacts_of", "call_jit", "compile",
+    "CompileCallable", "adopt", "artefacts_of", "call_jit", "compile",
     "compiled_artefacts", "executor_for", "resolve", "runner_key",
 ]  # fmt: skip
 
@@ -46,107 +38,6 @@ _runners: Recent[_Key, Runner] = Recent(256)
 _outlines: Recent[_Key, None] = Recent(4096)  # of the modules that there was code for
 _making: dict[Any, threading.Lock] = {}
 _making_lock = threading.Lock()
-
-
-class Request:
-    """A function and its arguments, described: what compilation starts from."""
-
-    def __init__(
-        self, fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
-    ) -> None:
-        bound = bound_arguments(fn.fn.__name__, fn.signature, args, kwargs, ("options",))
-        bound.apply_defaults()
-        self._set(fn, options, run_target(options.gpu_arch), bound.arguments)
-
-    def _set(
-        self, fn: JitFunction, options: Options, where: RunTarget, arguments: dict[str, Any]
-    ) -> None:
-        self.fn = fn
-        self.options = options
-        self.target = where
-        self.arguments = arguments
-        # In the simulator host arrays stand for device memory.
-        space = AddressSpace.gmem if where.kind == "sim" else None
-        static, notes = fn.static_parameters, fn.argument_notes
-        self.specs: dict[str, Spec] = {
-            n: StaticSpec(v) if n in static else spec_of(v, notes.get(n), n, space)
-            for n, v in arguments.items()
-        }
-
-    def forget_tensors(self) -> None:
-        """Let go of the example's tensors; what they were is kept for messages."""
-        for name, spec in self.specs.items():
-            spec.forget()
-            if not isinstance(spec, StaticSpec):
-                self.arguments[name] = None
-
-    def like(self, arguments: dict[str, Any]) -> Request:
-        """The same function, options and target with the arguments of a call.
-
-        Raises:
-            ArgumentError: one of them breaks what the example promised.
-        """
-        new = object.__new__(Request)
-        new.fn, new.options, new.target = self.fn, self.options, self.target
-        new.arguments = arguments
-        space = AddressSpace.gmem if self.target.kind == "sim" else None
-        static, notes = self.fn.static_parameters, self.fn.argument_notes
-        call = CallCheck(self.fn.symbol, spec_of, self.positions, self._describe)
-        new.specs = {}
-        for n, v in arguments.items():
-            spec = self.specs.get(n)
-            if n in static:
-                new.specs[n] = StaticSpec(v)
-            elif spec is None:
-                new.specs[n] = spec_of(v, notes.get(n), n, space)
-            else:
-                new.specs[n] = spec.like(adapted(v), call, n, notes.get(n), space)
-        return new
-
-    def _describe(self, call: CallCheck) -> list[str]:
-        return [f"{n}: {self.specs[n].describe(call)}" for n in self.positions]
-
-    @functools.cached_property
-    def positions(self) -> dict[str, int]:
-        """The arguments that calls pass, numbered."""
-        static = self.fn.static_parameters
-        names = [
-            n for n, s in self.specs.items()
-            if n not in static and not isinstance(s, EnvStreamSpec)
-        ]  # fmt: skip
-        return {n: i for i, n in enumerate(names)}
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Equal for requests that the same code serves."""
-        return tuple(s.key for s in self.specs.values())
-
-    @paused_gc()
-    def trace(self) -> Any:
-        """The module of this request."""
-        COUNTERS.compilations += 1
-        types = [t for s in self.specs.values() for t in s.types()]
-
-        def build(values: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-            it = iter(values)
-            bound = inspect.BoundArguments(
-                self.fn.signature,
-                {n: s.build(it) for n, s in self.specs.items()},  # type: ignore[arg-type]
-            )
-            return bound.args, bound.kwargs
-
-        self.functions = {id(self.fn): self.fn}
-        module, self.returned = trace_host(
-            self.fn.rewritten, self.fn.symbol, types, build, self.target.arch, self.functions
-        )
-        return module
-
-    def values(self, arguments: dict[str, Any]) -> list[Any]:
-        """The run-time values of arguments, in the order of the parameters."""
-        out: list[Any] = []
-        for name, spec in self.specs.items():
-            spec.extract(adapted(arguments[name]), out)
-        return out
 
 
 def runner_for(request: Request) -> Runner:
@@ -237,7 +128,7 @@ class _Version:
     guard: Guard
 
 
-def call_jit(fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_jit(fn: HostFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Compile a function for its arguments and run it.
 
     Code made for an equal request is used again if nothing that its trace read has changed. Where
@@ -331,7 +222,7 @@ class CompileCallable:
 
 def executor_for(request: Request, runner: Runner) -> Executor:
     """What `cute.compile` returns."""
-    executor = Executor(request, runner, runner_for)
+    executor = Executor(request, runner, runner_for, pickled)
     request.forget_tensors()
     return fast_executor(executor) if request.target.kind == "cuda" else executor
 
@@ -361,23 +252,23 @@ def pickled(executor: Executor) -> tuple[Any, ...]:
     return restored, (state, None if code is None else pack(code))
 
 
-def resolve(fn: Any, args: tuple[Any, ...]) -> tuple[JitFunction, tuple[Any, ...]]:
+def resolve(fn: Any, args: tuple[Any, ...]) -> tuple[HostFunction, tuple[Any, ...]]:
     if isinstance(fn, functools.partial) and not fn.keywords:
         return resolve(fn.func, (*fn.args, *args))
-    if isinstance(fn, Bound) and isinstance(fn.decorated, JitFunction):
+    if isinstance(fn, Bound) and isinstance(fn.decorated, HostFunction):
         return fn.decorated, (fn.obj, *args)
-    if isinstance(fn, JitFunction):
+    if isinstance(fn, HostFunction):
         return fn, args
-    if isinstance(fn, KernelFunction | Bound):
+    if isinstance(fn, Decorated | Bound):
         raise LanguageError(
             "cute.compile takes a host function, not a kernel", code="OC1135", found=repr(fn),
             hint="write a @cute.jit function that launches the kernel, and compile that",
         )  # fmt: skip
     inner = getattr(fn, "__wrapped__", None)
-    if isinstance(inner, JitFunction):  # a decorator on top of @cute.jit, such as autotune_jit
+    if isinstance(inner, HostFunction):  # a decorator on top of @cute.jit, such as autotune_jit
         return inner, args
     method = getattr(type(fn), "__call__", None)  # noqa: B004 - the method itself is wanted
-    if isinstance(method, JitFunction):
+    if isinstance(method, HostFunction):
         return method, (fn, *args)
     raise LanguageError(
         "cute.compile takes a function decorated with @cute.jit", code="OC1136", found=repr(fn)

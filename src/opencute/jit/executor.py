@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from opencute.base.errors import ArgumentError
 from opencute.base.suggest import did_you_mean
 from opencute.base.tracebacks import hidden
+from opencute.frontend.arguments.declared import OTHER_LAYOUT, OTHER_RANK, OTHER_TYPE
+from opencute.frontend.arguments.kinds import TensorSpec
 from opencute.frontend.locations import place_error
 from opencute.frontend.misuse import bound as bound_arguments
 from opencute.jit.entry.versions import describe
@@ -22,8 +24,8 @@ from opencute.jit.runners import ReturningRunner
 from opencute.lang.external import ExternalTensor, make_native
 
 if TYPE_CHECKING:
-    from opencute.jit.calls import Request
     from opencute.jit.cuda_runner import PreparedCall
+    from opencute.jit.request import Request
     from opencute.jit.runners import Runner
 
 __all__ = ["Executor", "fast_executor"]
@@ -79,15 +81,26 @@ class Executor:
     which the facts of the example do not hold (another alignment, a stride that 16 bytes do not
     divide) is served by another version, compiled at its first use.
 
+    Args:
+        request: what it was compiled for.
+        runner: the code.
+        compile_: makes the code of other versions.
+        pickled: gives what pickle keeps.
+
     Attributes:
         ``__mlir__``, ``__ptx__``, ``__cubin__``, ``__sass__``: the stages as text or bytes.
     """
 
     def __init__(
-        self, request: Request, runner: Runner, compile_: Callable[[Request], Runner]
+        self,
+        request: Request,
+        runner: Runner,
+        compile_: Callable[[Request], Runner],
+        pickled: Callable[[Executor], tuple[Any, ...]],
     ) -> None:
         self._request = request
         self._compile = compile_
+        self._pickled = pickled
         self._versions: dict[Any, Runner] = {request.key: runner}
         self._prepared: dict[tuple[int, ...], _Prepared] = {}
         self.fast: Any = None
@@ -220,16 +233,14 @@ class Executor:
                 raise ArgumentError(
                     f"argument {name!r} does not fit what {first.fn.symbol}() was compiled for",
                     code="OC2131", expected=_describe(want), found=_describe(spec),
-                    hint="mark what may differ with mark_layout_dynamic(), or compile again",
+                    hint=_remedy(want, spec),
                 )  # fmt: skip
         with contextlib.redirect_stdout(io.StringIO()):  # the trace's prints were shown once
             runner = self._versions[request.key] = self._compile(request)
         return runner
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from opencute.jit.calls import pickled
-
-        return pickled(self)
+        return self._pickled(self)
 
     @property
     def open_ended(self) -> bool:
@@ -310,6 +321,17 @@ def fast_executor(executor: Executor) -> Executor:
     executor.fast = FastCall(slow, names)
     executor.__class__ = type("Executor", (Executor,), {"__call__": executor.fast.function})
     return executor
+
+
+def _remedy(want: Any, found: Any) -> str:
+    """What to change about an argument of another type than what a function was compiled for."""
+    if not isinstance(want, TensorSpec) or not isinstance(found, TensorSpec):
+        return "pass what the function was compiled for, or compile for this too"
+    if want.dtype is not found.dtype:
+        return OTHER_TYPE
+    if len(want.base[3][0]) != len(found.base[3][0]):
+        return OTHER_RANK
+    return OTHER_LAYOUT
 
 
 def _describe(spec: Any) -> str:

@@ -33,7 +33,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from opencute.jit.functions import Bound, JitFunction, KernelFunction
+from opencute.jit.decorated import Bound, Decorated
 from opencute.jit.places import (
     MISSING,
     Attribute,
@@ -183,13 +183,13 @@ class _Collector:
             return not _is_stable(value) and value.__module__ != "builtins"
         if isinstance(value, types.FunctionType):
             return not _is_stable(value)
-        if isinstance(value, JitFunction | KernelFunction):
+        if isinstance(value, Decorated):
             return False
         return not _is_stable(type(value)) and type(value).__module__ != "builtins"
 
     def value(self, place: Place, value: Any, where: str) -> None:
         """Guard a value that tracing may have used in any way."""
-        if isinstance(value, JitFunction | KernelFunction):
+        if isinstance(value, Decorated):
             self.same(place, where)
             self.decorated(value)
         elif isinstance(value, types.FunctionType):
@@ -282,7 +282,7 @@ class _Collector:
         for name, part in value.keywords.items():
             self.value(Item(value.keywords, name), part, f"{name} of {where}")
 
-    def decorated(self, fn: JitFunction | KernelFunction) -> None:
+    def decorated(self, fn: Decorated) -> None:
         """Guard a decorated function: its name and its body."""
         self.same(Item(vars(fn), "prefix"), f"the name of {fn.fn.__name__}")
         self.function(fn.fn)

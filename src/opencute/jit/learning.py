@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 from opencute.base.knobs import KNOBS
 from opencute.compiler.options import OPTION_KNOBS
+from opencute.jit.decorated import HostFunction
 from opencute.jit.entry import code
 from opencute.jit.entry.fast_call import MOST_NAMES
 from opencute.jit.entry.versions import describe
 from opencute.jit.entry.words import Check
-from opencute.jit.functions import JitFunction
 from opencute.jit.guards import Guard
 from opencute.jit.places import Item, PlaceCheck
 from opencute.lang.external import ExternalTensor, make_native
 
 if TYPE_CHECKING:
-    from opencute.jit.calls import Request
+    from opencute.jit.request import Request
 
 __all__ = ["by_position", "environment_words", "guard_words", "learn_call", "place_words"]
 
@@ -34,7 +34,7 @@ _MOST = 1024  # kinds of calls of a function that are known to be learnt
 
 
 def learn_call(
-    fn: JitFunction, args: tuple[Any, ...], request: Request, prepared: Any, guard: Guard,
+    fn: HostFunction, args: tuple[Any, ...], request: Request, prepared: Any, guard: Guard,
     watched: bool = False,
 ) -> None:  # fmt: skip
     """Have calls like this one made by native code from now on.
@@ -65,18 +65,19 @@ def learn_call(
     _fast(fn).learn(version)
 
 
-def _fast(fn: JitFunction) -> Any:
+def _fast(fn: HostFunction) -> Any:
     """The native code in front of a function."""
     if fn.fast is None:
         from opencute.jit.fastcall import FastCall
 
-        slow = functools.partial(JitFunction.__call__, fn)
+        kind: Any = type(fn)
+        slow = functools.partial(kind.__call__, fn)
         fn.fast = FastCall(slow, _names(fn) or (), fn.fn)
-        fn.__class__ = type("JitFunction", (JitFunction,), {"__call__": fn.fast.function})
+        fn.__class__ = type(kind.__name__, (kind,), {"__call__": fn.fast.function})
     return fn.fast
 
 
-def _names(fn: JitFunction) -> list[str] | None:
+def _names(fn: HostFunction) -> list[str] | None:
     """Names of the parameters of a function, if all take arguments by position and by name."""
     parameters = fn.signature.parameters
     usual = all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values())
@@ -84,7 +85,7 @@ def _names(fn: JitFunction) -> list[str] | None:
 
 
 def by_position(
-    fn: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: dict[str, Any]
+    fn: HostFunction, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: dict[str, Any]
 ) -> tuple[Any, ...] | None:
     """All arguments of a call by position, as native code puts them; None if it does not.
 
@@ -100,7 +101,7 @@ def by_position(
     return tuple(arguments[n] for n in names[:count])
 
 
-def _remember(fn: JitFunction, args: tuple[Any, ...], prepared: Any, guard: Guard) -> None:
+def _remember(fn: HostFunction, args: tuple[Any, ...], prepared: Any, guard: Guard) -> None:
     """Have native code know a call by the identity of its arguments, where it does not read them:
     one call of a function."""
     from opencute.jit.fastcall import FIXED
@@ -131,7 +132,7 @@ def _make_native(args: tuple[Any, ...]) -> None:
 
 
 def _version(
-    fn: JitFunction, args: tuple[Any, ...], request: Request, prepared: Any, guard: Guard
+    fn: HostFunction, args: tuple[Any, ...], request: Request, prepared: Any, guard: Guard
 ) -> Any:
     parameters = fn.signature.parameters
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values()):

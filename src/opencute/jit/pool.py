@@ -33,9 +33,10 @@ from opencute.compiler.cached import cache_key, unpack
 from opencute.compiler.options import parse_options
 from opencute.frontend.locations import place_error
 from opencute.ir.printer import print_op
-from opencute.jit.calls import Request, adopt, artefacts_of, executor_for, resolve
+from opencute.jit.calls import adopt, artefacts_of, executor_for, resolve
+from opencute.jit.decorated import HostFunction
 from opencute.jit.executor import Executor
-from opencute.jit.functions import JitFunction
+from opencute.jit.request import Request
 from opencute.jit.worker import read, write
 from opencute.runtime.cache import default_cache
 
@@ -211,7 +212,7 @@ def compile_many(
 def _listed(items: Any) -> list[Any]:
     if isinstance(items, Iterable) and not isinstance(items, str | bytes | dict):
         listed: list[Any] = [*items]  # pyright: ignore[reportUnknownVariableType]
-        if not (isinstance(items, tuple) and listed and isinstance(listed[0], JitFunction)):
+        if not (isinstance(items, tuple) and listed and isinstance(listed[0], HostFunction)):
             return listed
         hint = "an item is a tuple itself: write [(fn, (a, b))]"
     else:
@@ -222,7 +223,7 @@ def _listed(items: Any) -> list[Any]:
     )  # fmt: skip
 
 
-def _parts(item: Any) -> tuple[JitFunction, tuple[Any, ...], dict[str, Any]]:
+def _parts(item: Any) -> tuple[HostFunction, tuple[Any, ...], dict[str, Any]]:
     """The function, arguments and keyword arguments of an item."""
     parts: list[Any] = list(item) if isinstance(item, tuple | list) else []  # pyright: ignore
     if not (

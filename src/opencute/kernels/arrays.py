@@ -10,13 +10,18 @@ from opencute.base.errors import ArgumentError
 from opencute.jit.recording import once_only
 
 __all__ = [
-    "apart", "as_rows", "check_rows", "contiguous", "empty", "empty_like", "fill", "floating",
-    "forwards", "host_values", "item_bits", "multiprocessors", "permuted", "row_major",
+    "apart", "as_rows", "check_rows", "contiguous", "element_name", "empty", "empty_like", "fill",
+    "floating", "forwards", "host_values", "item_bits", "multiprocessors", "permuted", "row_major",
     "same_shape", "share_memory", "strides", "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
 _MOST_WORK = 10_000  # to find out whether arrays share memory
+
+
+def element_name(array: Any) -> str:
+    """The type of the elements, the same word for torch and NumPy: ``"bfloat16"``."""
+    return str(array.dtype).rpartition(".")[2]
 
 
 def item_bits(array: Any) -> int:
@@ -72,15 +77,33 @@ def floating(**arrays: Any) -> None:
         ArgumentError: one of them is not.
     """
     for name, array in arrays.items():
-        if array is not None and str(array.dtype).rpartition(".")[2] not in _FLOATS:
+        if array is not None and element_name(array) not in _FLOATS:
             raise ArgumentError(
                 f"{name} has a type that this operator does not take", code="OC2507",
                 expected=", ".join(_FLOATS), found=str(array.dtype),
             )  # fmt: skip
 
 
-def forwards(array: Any) -> Any:
-    """A NumPy array, or a copy of one that runs backwards through memory."""
+def forwards(name: str, array: Any) -> Any:
+    """A NumPy array as operators take it: a plain one, a copy where it runs backwards.
+
+    Raises:
+        ArgumentError: some of its elements do not count, or the order of bytes is another one.
+    """
+    import numpy as np
+
+    if type(array) is not np.ndarray:
+        if isinstance(array, np.ma.MaskedArray):
+            raise ArgumentError(
+                f"{name} is a masked array, and operators know no masks", code="OC2010",
+                hint="pass array.filled(0), or array.data with what is under the mask",
+            )  # fmt: skip
+        array = array.view(np.ndarray)  # matrices keep two axes, whatever is done to them
+    if not array.dtype.isnative:
+        raise ArgumentError(
+            f"the byte order of {name} is not this machine's", code="OC2011",
+            found=repr(array.dtype), hint="pass array.astype(array.dtype.newbyteorder('='))",
+        )  # fmt: skip
     if any(s < 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
         return array.copy()
     return array

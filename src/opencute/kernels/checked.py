@@ -68,16 +68,17 @@ def checked(
         def call(*args: Any, **kwargs: Any) -> Any:
             for i in read:
                 if i < len(args) and isinstance(args[i], np.ndarray):
-                    args = (*args[:i], forwards(args[i]), *args[i + 1 :])
+                    args = (*args[:i], forwards(names[i], args[i]), *args[i + 1 :])
             for name, value in kwargs.items():
                 if isinstance(value, np.ndarray) and name in inputs:
-                    kwargs[name] = forwards(value)
+                    kwargs[name] = forwards(name, value)
             if (config := kwargs.get("config")) is not None:
                 _config(fn, config)
             try:
                 return fn(*args, **kwargs)
             except OpenCuTeError as e:
                 __tracebackhide__ = hidden()
+                _dense(fn, {**dict(zip(names, args, strict=False)), **kwargs})
                 raise cut(e)  # noqa: B904 - the same error
             except _FAILURES as e:
                 _explain(fn, args, kwargs, _kinds(arrays, optional, integers, numbers), e)
@@ -260,14 +261,32 @@ def _converts(value: Any, kind: str) -> bool:
 
 
 def _array(fn: str, name: str, value: Any) -> None:
-    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
+    import numpy as np
+
+    if kind := _sparse(value):
+        raise ArgumentTypeError(
+            f"{fn}: {name} is no dense array", code="OC2532", found=kind,
+            hint="pass x.to_padded_tensor(0.0)" if kind == "nested" else "pass x.to_dense()",
+        ) from None  # fmt: skip
+    if isinstance(value, np.generic) or not (hasattr(value, "shape") and hasattr(value, "dtype")):
         raise ArgumentTypeError(
             f"{fn}: {name} is no array", code="OC2530",
             expected="a torch tensor or a NumPy array", found=type(value).__name__,
         ) from None  # fmt: skip
-    layout = str(getattr(value, "layout", "torch.strided"))
-    if layout != "torch.strided":
-        raise ArgumentTypeError(
-            f"{fn}: {name} is no dense array", code="OC2532", found=layout,
-            hint="pass x.to_dense()",
-        ) from None  # fmt: skip
+
+
+def _sparse(value: Any) -> str:
+    """What a tensor of torch is if it is no dense one; empty for others."""
+    layout = str(getattr(value, "layout", ""))
+    if not layout.startswith("torch."):
+        return ""
+    if value.is_nested:
+        return "nested"
+    return layout if layout != "torch.strided" else ""
+
+
+def _dense(fn: Callable[..., Any], given: dict[str, Any]) -> None:
+    """Raise what is wrong with a sparse array: its strides, which an error may name, are none."""
+    for name, value in given.items():
+        if _sparse(value):
+            _array(fn.__name__, name, value)

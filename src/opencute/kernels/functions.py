@@ -114,6 +114,8 @@ def refuse_function(what: str, fn: Any) -> None:
     Raises:
         ArgumentTypeError: it is a coroutine, a generator, or of another package's arrays.
     """
+    if _is_ordinary(fn):
+        return
     real = plain(fn)
     kinds = (
         (inspect.iscoroutinefunction(real), "an async function", "async def {}"),
@@ -137,6 +139,22 @@ def refuse_function(what: str, fn: Any) -> None:
             code=_CODE, loc=users_call(), found=f"{package}'s {name}", hint=_instead(name),
             expected="a function of Python that is written with cute",
         )  # fmt: skip
+
+
+_ODD_CODE = (
+    inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_GENERATOR
+    | inspect.CO_ASYNC_GENERATOR
+)  # fmt: skip
+
+
+def _is_ordinary(fn: Any) -> bool:
+    """Whether this is a plain function of no array package: what users pass at each call."""
+    return (
+        type(fn) is types.FunctionType
+        and not fn.__dict__  # no decorator left a mark or what it wraps
+        and not fn.__code__.co_flags & _ODD_CODE
+        and (fn.__module__ or "").partition(".")[0] not in _ARRAYS
+    )
 
 
 def _instead(name: str) -> str:

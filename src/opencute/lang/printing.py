@@ -16,11 +16,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from opencute.base.errors import LayoutError, TypeMismatchError
-from opencute.dialects import arith, cute, scf
-from opencute.ir.builder import insert_at, new_block
-from opencute.ir.core import Value
-from opencute.ir.types import I32
+from opencute.base.errors import TypeMismatchError
+from opencute.dialects import cute
 from opencute.lang.numbers import (
     Float32,
     Float64,
@@ -28,137 +25,24 @@ from opencute.lang.numbers import (
     Int64,
     Numeric,
     Uint32,
-    Uint64,
     as_numeric,
     number_in,
 )
 from opencute.lang.pointers import Pointer
 from opencute.lang.tensors import TracedTensor, make_rmem_tensor
+from opencute.lang.values.text import MAX_ARGS, Text, loop, mode_sizes, say
 from opencute.lang.vectors import TensorSSA
-from opencute.layout import ComposedLayout, Layout, is_scaled_basis, is_static, make_layout, product
-from opencute.layout.ints import is_sequence, is_tuple
+from opencute.layout import is_static, make_layout, product
+from opencute.layout.ints import is_tuple
 
-__all__ = ["print_rows", "print_tensor", "printf"]
+__all__ = ["print_tensor", "printf"]
 
-# CUDA's printf takes 32 arguments at most (CUDA C++ Programming Guide, "Formatted Output").
-_MAX_ARGS = 32
-_PIECE = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z])")
 _C_SPEC = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXeEfFgGcsp]))")
 
 _BRACES = re.compile(r"\{\{|\}\}|\{(\d*)(?::([-+ #0]*\d*(?:\.\d+)?)([diouxXeEfFgG]?))?\}")
 
 
-class _Text:
-    """A C format in the making, with the values that it prints."""
-
-    def __init__(self) -> None:
-        self.format = ""
-        self.args: list[Value] = []
-
-    def plain(self, text: str) -> None:
-        self.format += text.replace("%", "%%")
-
-    def number(self, x: Numeric, spec: str | None = None) -> None:
-        if not x.is_dynamic and spec is None:
-            self.plain(f"{x.value:f}" if x.dtype.is_float else str(int(x.value)))
-            return
-        if x.dtype.width > 64:  # C has no conversion for it
-            self.format += "0x%016llx%016llx"
-            self.args += [(x >> 64).to(Uint64).ir_value(), x.to(Uint64).ir_value()]
-            return
-        wide, default = _widened(x)
-        self.format += spec or default
-        self.args.append(wide.ir_value())
-
-    def element(self, x: Any) -> None:
-        """Print an element of a tensor, with a blank where a sign would stand."""
-        blank = isinstance(x, Numeric) and x.is_dynamic and x.dtype.width <= 64
-        if blank and (x.dtype.is_float or x.dtype.signed):
-            wide, default = _widened(x)
-            self.format += f"% {default[1:]}"
-            self.args.append(wide.ir_value())
-        else:
-            self.plain(" ")
-            self.any(x)
-
-    def any(self, x: Any) -> None:
-        """Print whatever a user may hand to printf."""
-        x = number_in(x)
-        if isinstance(x, Numeric):
-            self.number(x)
-        elif isinstance(x, bool):
-            self.plain(str(int(x)))
-        elif isinstance(x, float):
-            self.plain(f"{x:f}")
-        elif is_sequence(x):
-            self._sequence(x)
-        elif isinstance(x, Layout):
-            self.any(x.shape)
-            self.plain(":")
-            self.any(x.stride)
-        elif isinstance(x, ComposedLayout):
-            self.plain(f"{x.inner} o ")
-            self.any(x.offset)
-            self.plain(" o ")
-            self.any(x.outer)
-        elif isinstance(x, TensorSSA):
-            self._sequence([x[i] for i in range(product(x.shape))])
-        elif isinstance(x, Pointer):
-            self._pointer(x)
-        elif isinstance(x, TracedTensor):
-            self._tensor(x)
-        elif is_scaled_basis(x):
-            self.any(x.value)
-            self.plain("".join(f"@{m}" for m in reversed(x.mode)))
-        else:
-            self.plain("_" if x is None else str(x))
-
-    def _sequence(self, items: Any) -> None:
-        self.plain("(")
-        for i, item in enumerate(items):
-            if i:
-                self.plain(",")
-            self.any(item)
-        self.plain(")")
-
-    def _pointer(self, p: Pointer) -> None:
-        self.plain("raw_ptr(0x")
-        self.format += "%016llx"
-        self.args.append(cute.ptr_to_int(p.value))
-        self.plain(f": {p.dtype.dtype.name}, {p.memspace.name}, align<{p.alignment}>)")
-
-    def _tensor(self, t: TracedTensor) -> None:
-        self.plain("tensor(")
-        self.any(t.iterator)
-        self.plain(" o ")
-        self.any(t.layout)
-        self.plain(")")
-
-    def emit(self) -> None:
-        """Print; in several parts where there are more values than one call takes."""
-        start = used = taken = 0
-        for match in _PIECE.finditer(self.format):
-            if match.group(0) == "%%":
-                continue
-            if used - taken == _MAX_ARGS:
-                cute.print_(self.format[start : match.start()], self.args[taken:used])
-                start, taken = match.start(), used
-            used += 1
-        cute.print_(self.format[start:], self.args[taken:])
-
-
-def _widened(x: Numeric) -> tuple[Numeric, str]:
-    t = x.dtype
-    if t.is_float:
-        return (x if t.width == 64 else x.to(Float32).to(Float64)), "%f"
-    if t.is_bool:
-        return x.to(Int32), "%d"
-    if t.width <= 32:
-        return (x.to(Int32), "%d") if t.signed else (x.to(Uint32), "%u")
-    return (x.to(Int64), "%lld") if t.signed else (x.to(Uint64), "%llu")
-
-
-def _c_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
+def _c_format(text: Text, fmt: str, args: tuple[Any, ...]) -> None:
     """`fmt` in C's spelling; each conversion takes one argument, converted to what it prints."""
     rest = list(args)
     last = 0
@@ -201,7 +85,7 @@ def _check_kind(number: Numeric, kind: str, spec: str) -> None:
         )  # fmt: skip
 
 
-def _one(text: _Text, spec: str, kind: str, x: Any) -> None:
+def _one(text: Text, spec: str, kind: str, x: Any) -> None:
     if kind == "p" and isinstance(x, Pointer):
         x = Int64(cute.ptr_to_int(x.value))
     x = number_in(x)
@@ -230,7 +114,7 @@ def _dynamic(x: Numeric) -> Numeric:
     return type(x)(x.ir_value())
 
 
-def _brace_format(text: _Text, fmt: str, args: tuple[Any, ...]) -> None:
+def _brace_format(text: Text, fmt: str, args: tuple[Any, ...]) -> None:
     """`fmt` in Python's spelling: ``{}``, ``{0}``, and ``{:spec}`` with a spec that C has too."""
     last = count = 0
     used: set[int] = set()
@@ -286,7 +170,7 @@ def printf(fmt: Any, *args: Any, end: str = "\n", loc: Any = None, ip: Any = Non
     Raises:
         TypeMismatchError: format and arguments differ in number.
     """
-    text = _Text()
+    text = Text()
     if not isinstance(fmt, str):
         for i, x in enumerate((fmt, *args)):
             if i:
@@ -315,7 +199,7 @@ def print_tensor(tensor: Any, *, verbose: bool = False, loc: Any = None, ip: Any
         fragment = make_rmem_tensor(make_layout(tensor.shape), tensor.dtype)
         fragment.store(tensor)
         tensor = fragment
-    head = _Text()
+    head = Text()
     head.plain("tensor(")
     head.any(tensor.iterator)
     head.plain(" o ")
@@ -325,77 +209,10 @@ def print_tensor(tensor: Any, *, verbose: bool = False, loc: Any = None, ip: Any
     if not is_static(tensor.shape):
         _at_run_time(tensor, verbose)
         return
-    if product(_modes(tensor)) == 0:
-        _say(")\n" if verbose else "[])\n")
+    if product(mode_sizes(tensor)) == 0:
+        say(")\n" if verbose else "[])\n")
         return
     (_verbose if verbose else _nested)(tensor)
-
-
-def _modes(tensor: TracedTensor) -> tuple[int, ...]:
-    shape = tensor.shape if is_tuple(tensor.shape) else (tensor.shape,)
-    return tuple(product(s) for s in shape)
-
-
-def _say(*parts: Any) -> None:
-    text = _Text()
-    for part in parts:
-        if isinstance(part, str):
-            text.plain(part)
-        else:
-            text.any(part)
-    text.emit()
-
-
-def _loop(extent: Any, body: Callable[[Any], None]) -> None:
-    """Build a run-time loop over 0, 1, ... below an extent."""
-    region, block = new_block([I32])
-    with insert_at(block):
-        index: Any = Int32(block.args[0])
-        index.nonneg = index.is_index = True
-        body(index)
-        scf.yield_()
-    zero, one = (arith.constant(n, I32) for n in (0, 1))
-    scf.for_(zero, Int32(extent).ir_value(), one, (), region)
-
-
-def print_rows(tensor: TracedTensor, max_elements: int | None = None) -> None:
-    """Print the elements of a tensor of static shape, a row of its last mode on each line.
-
-    Args:
-        tensor: the tensor.
-        max_elements: how many of each mode; all when omitted.
-
-    Raises:
-        LayoutError: the shape is not static.
-    """
-    if not is_static(tensor.shape):
-        raise LayoutError(
-            "rows of a static length are printed", code="OC1357", found=str(tensor),
-            hint="cute.print_tensor prints tensors of any shape",
-        )  # fmt: skip
-    modes = _modes(tensor)
-    shown = modes if max_elements is None else tuple(min(n, max_elements) for n in modes)
-
-    def row(crd: tuple[Any, ...]) -> None:
-        text = _Text()
-        for i in crd:
-            text.plain("[")
-            text.any(i)
-            text.plain("]")
-        text.plain(": [" if crd else "[")
-        for c in range(shown[-1]):
-            text.plain(", " if c else "")
-            text.any(tensor[(*crd, c) if crd else c])
-        text.plain(", ...]\n" if shown[-1] < modes[-1] else "]\n")
-        text.emit()
-
-    def each(crd: tuple[Any, ...]) -> None:
-        if len(crd) == len(shown) - 1:
-            row(crd)
-        else:
-            _loop(shown[len(crd)], lambda i: each((*crd, i)))
-
-    each(())
 
 
 def _at_run_time(tensor: TracedTensor, verbose: bool) -> None:
@@ -408,56 +225,56 @@ def _at_run_time(tensor: TracedTensor, verbose: bool) -> None:
 
     def line(crd: list[Any]) -> None:
         places = [p for i, c in enumerate(crd) for p in ((",", c) if i else (c,))]
-        _say("\t(", *places, ")= ", element(crd), "\n")
+        say("\t(", *places, ")= ", element(crd), "\n")
 
     def row(crd: list[Any]) -> None:
-        _say("[")
-        _loop(modes[1], lambda c: _say(element([crd[0], c, *crd[1:]]), ", "))
-        _say("],\n       ")
+        say("[")
+        loop(modes[1], lambda c: say(element([crd[0], c, *crd[1:]]), ", "))
+        say("],\n       ")
 
     def each(rest: list[int], crd: dict[int, Any], do: Callable[[dict[int, Any]], None]) -> None:
         if not rest:
             do(crd)
             return
-        _loop(modes[rest[0]], lambda i: each(rest[1:], {**crd, rest[0]: i}, do))
+        loop(modes[rest[0]], lambda i: each(rest[1:], {**crd, rest[0]: i}, do))
 
     if verbose:
         each(list(range(len(modes))), {}, lambda c: line([c[i] for i in sorted(c)]))
-        _say(")\n")
+        say(")\n")
     elif len(modes) == 1:
-        _say("[")
-        _loop(modes[0], lambda i: _say(element([i]), ", "))
-        _say("])\n")
+        say("[")
+        loop(modes[0], lambda i: say(element([i]), ", "))
+        say("])\n")
     else:
         order = [*range(len(modes) - 1, 1, -1), 0]
         each(order, {}, lambda c: row([c[0], *(c[i] for i in range(2, len(modes)))]))
-        _say(")\n")
+        say(")\n")
 
 
 def _verbose(tensor: TracedTensor) -> None:
-    modes = _modes(tensor)
+    modes = mode_sizes(tensor)
     for i in range(product(modes)):
         crd, rest = [], i
         for extent in reversed(modes):
             crd.insert(0, rest % extent)
             rest //= extent
-        text = _Text()
+        text = Text()
         text.plain(f"\t({','.join(map(str, crd))})= ")
         text.any(tensor[tuple(crd) if len(crd) > 1 else crd[0]])
         text.plain("\n")
         text.emit()
-    end = _Text()
+    end = Text()
     end.plain(")\n")
     end.emit()
 
 
 def _nested(tensor: TracedTensor) -> None:
     """Rows of the second mode inside planes of the later ones, first mode down."""
-    modes = _modes(tensor)
+    modes = mode_sizes(tensor)
     rows, cols = modes[0], modes[1] if len(modes) > 1 else 1
     planes = product(modes[2:]) if len(modes) > 2 else 1
     depth = max(len(modes), 1)
-    text = _Text()
+    text = Text()
     for p in range(planes):
         outer, rest = [], p
         for extent in modes[2:]:
@@ -471,9 +288,9 @@ def _nested(tensor: TracedTensor) -> None:
             for c in range(cols):
                 text.element(tensor[(r, c, *outer)[: len(modes)] if len(modes) > 1 else r])
                 text.plain(", ")
-                if len(text.args) >= _MAX_ARGS:
+                if len(text.args) >= MAX_ARGS:
                     text.emit()
-                    text = _Text()
+                    text = Text()
             last = r == rows - 1
             closing = (depth if p == planes - 1 else min(depth, 2)) if last else 1
             text.plain("]" * closing)

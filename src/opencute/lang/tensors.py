@@ -40,6 +40,7 @@ from opencute.lang.numbers import (
 )
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.values.packed_access import is_packed, load_element, store_element
+from opencute.lang.values.text import print_rows
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import (
     ComposedLayout,
@@ -294,6 +295,10 @@ class TracedTensor(Tensor):
 
     __repr__ = __str__
 
+    def __opencute_parts__(self) -> tuple[Any, ...]:
+        """What printf shows."""
+        return ("tensor(", self.iterator, " o ", self.layout, ")")
+
     def data_ptr(self, offset: Any = 0, *, loc: Any = None, ip: Any = None) -> Any:
         """A pointer to the first element, or some elements further; it can be indexed."""
         return self._pointer().raw_ptr() + offset
@@ -311,8 +316,6 @@ class TracedTensor(Tensor):
         self, max_elements: int | None = None, *, loc: Any = None, ip: Any = None
     ) -> None:
         """Print the elements at run time, at most `max_elements` of each mode."""
-        from opencute.lang.printing import print_rows
-
         print_rows(self, max_elements)
 
     # ---- elements and views

@@ -17,8 +17,8 @@ from opencute.cute.runtime import from_dlpack
 from opencute.frontend.state import guesses
 from opencute.frontend.state.turns import Loop
 from opencute.ir.printer import print_op
-from opencute.jit.calls import Request
 from opencute.jit.functions import JitFunction
+from opencute.jit.request import Request
 
 pytestmark = pytest.mark.t0
 

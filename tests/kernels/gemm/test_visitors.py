@@ -120,6 +120,35 @@ def test_equal_chains_are_one_kernel() -> None:
     assert plans[0] != visitors.chain(visitors.add_rows(v), visitors.apply(half)).plan()
 
 
+def test_chains_made_anew_are_one_function_with_operands_of_their_own() -> None:
+    v, w, r = numbers((N,)), numbers((N,)), numbers((M, N))
+    first, second = (
+        visitors.chain(visitors.add_columns(x), visitors.apply(half), gated=half) for x in (v, w)
+    )
+    assert first.fn is second.fn and first.gated is second.gated
+    assert first.operands["add_columns"].value is v and second.operands["add_columns"].value is w
+
+    factors = [1, 1.0, True, 2.0, 0.0, -1.0]
+    plans = [visitors.chain(visitors.add(r, f)).plan() for f in factors]
+    assert [p.fn.steps[0].fn for p in plans] == factors
+    assert [type(p.fn.steps[0].fn) for p in plans] == [type(f) for f in factors]
+    assert [p.names for p in plans] == [("add",)] * 4 + [(), ("add",)]
+
+
+def test_a_function_is_judged_anew_when_its_code_changes() -> None:
+    def late(x: object) -> object:
+        return x
+
+    visitors.chain(visitors.apply(late))
+
+    async def never(x: object) -> object:
+        return x
+
+    late.__code__ = never.__code__
+    with pytest.raises(ArgumentTypeError, match="async"):
+        visitors.chain(visitors.apply(late))
+
+
 def test_what_does_not_fit() -> None:
     a, b = numbers((M, K)), numbers((K, N))
     with pytest.raises(ArgumentError, match="add_columns does not fit the product"):

@@ -39,10 +39,10 @@ __getattr__, __dir__, __all__ = lazy_names(
         },
         **{
             name: _HOPPER + "tma_atoms"
-            for name in ("TmaInfo", "make_tiled_tma_atom", "prefetch_descriptor")
-        },
-        **{
-            name: _HOPPER + "tma_copy" for name in ("create_tma_multicast_mask", "tma_partition")
+            for name in (
+                "TmaInfo", "create_tma_multicast_mask", "make_tiled_tma_atom",
+                "prefetch_descriptor", "tma_partition",
+            )
         },
     },
 )  # fmt: skip

@@ -16,10 +16,10 @@ from opencute.lang.hopper.tensor_maps import fence_tma_desc_acquire as fence_tma
 from opencute.lang.hopper.tensor_maps import fence_tma_desc_release as fence_tma_desc_release
 from opencute.lang.hopper.tensor_maps import update_tma_descriptor as update_tma_descriptor
 from opencute.lang.hopper.tma_atoms import TmaInfo as TmaInfo
+from opencute.lang.hopper.tma_atoms import create_tma_multicast_mask as create_tma_multicast_mask
 from opencute.lang.hopper.tma_atoms import make_tiled_tma_atom as make_tiled_tma_atom
 from opencute.lang.hopper.tma_atoms import prefetch_descriptor as prefetch_descriptor
-from opencute.lang.hopper.tma_copy import create_tma_multicast_mask as create_tma_multicast_mask
-from opencute.lang.hopper.tma_copy import tma_partition as tma_partition
+from opencute.lang.hopper.tma_atoms import tma_partition as tma_partition
 from opencute.lang.hopper.tma_ops import (
     CopyBulkTensorTileG2SMulticastOp as CopyBulkTensorTileG2SMulticastOp,
 )

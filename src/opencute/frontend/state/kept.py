@@ -34,6 +34,7 @@ from typing import Any
 from opencute.frontend.state.leads import lead_of
 from opencute.frontend.state.objects import (
     fill,
+    is_decorated,
     is_holder,
     is_mutable_kind,
     is_users,
@@ -164,7 +165,7 @@ def is_inert(kind: type) -> bool:
         issubclass(kind, holders)
         or is_mutable_kind(kind) or is_odd_kind(kind) or is_holder(kind)
         or _is_special(kind) or _has_snapshot(kind)
-        or dataclasses.is_dataclass(kind) or kind.__module__ == "opencute.jit.functions"
+        or dataclasses.is_dataclass(kind) or is_decorated(kind)
     )  # fmt: skip
 
 

@@ -29,7 +29,12 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from opencute.frontend.state.objects import is_mutable, is_mutable_kind, is_users
+from opencute.frontend.state.objects import (
+    is_decorated,
+    is_mutable,
+    is_mutable_kind,
+    is_users,
+)
 from opencute.frontend.state.stores import facts_of, is_odd
 
 __all__ = ["Lead", "Space", "begin", "forget", "lead_of"]
@@ -191,7 +196,7 @@ def _has_state(obj: Any) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _kind_has_state(kind: type) -> bool:
-    return is_mutable_kind(kind) or kind.__module__ == "opencute.jit.functions"
+    return is_mutable_kind(kind) or is_decorated(kind)
 
 
 _leads: dict[int, Lead] = {}

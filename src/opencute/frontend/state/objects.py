@@ -31,8 +31,8 @@ from opencute.lang.tiled.atoms import MmaAtom
 from opencute.layout.ints import is_tuple
 
 __all__ = [
-    "fill", "is_holder", "is_mutable", "is_mutable_kind", "is_users", "parts_of", "shell",
-    "state_of",
+    "fill", "is_decorated", "is_holder", "is_mutable", "is_mutable_kind", "is_users", "parts_of",
+    "shell", "state_of",
 ]  # fmt: skip
 
 _FOREIGN = frozenset({
@@ -106,6 +106,12 @@ def is_mutable(obj: Any) -> bool:
 def is_mutable_kind(kind: type) -> bool:
     """Whether objects of a class have items that code can change."""
     return kind in _LISTS or kind in _DICTS or kind is set or _has_attributes(kind)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_decorated(kind: type) -> bool:
+    """Whether objects of a class are decorated functions, or such with their object."""
+    return any("__opencute_decorated__" in vars(cls) for cls in kind.__mro__)
 
 
 def is_holder(kind: type) -> bool:
@@ -189,7 +195,7 @@ def parts_of(obj: Any) -> Iterable[Any]:
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
         return [getattr(obj, f.name) for f in dataclasses.fields(obj) if hasattr(obj, f.name)]
     kind = type(obj)
-    if kind.__module__ == "opencute.jit.functions":  # a decorated function, or one with its object
+    if is_decorated(kind):
         inside = (getattr(obj, n, None) for n in ("fn", "decorated", "obj"))
         return [x for x in inside if x is not None]
     return ()

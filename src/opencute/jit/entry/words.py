@@ -41,6 +41,9 @@ class State(Offsets):
     TORCH_EXPORT = enum.auto()  # dltensor_from_py_object_no_sync of its DLPack exchange
     TORCH_GRAD_ENABLED = enum.auto()
     TORCH_MODES = enum.auto()  # a function: how many dispatch modes there are in this thread
+    TORCH_LEVELS = enum.auto()  # a dict whose item CURRENT_LEVEL is NO_LEVEL where there are no
+    CURRENT_LEVEL = enum.auto()  # derivatives forwards
+    NO_LEVEL = enum.auto()
     REQUIRES_GRAD = enum.auto()  # names, as Python strings
     IS_NEG = enum.auto()
     UNTYPED_STORAGE = enum.auto()

@@ -27,9 +27,10 @@ from opencute.compiler.targets import run_target
 from opencute.frontend.arguments.returns import python_number
 from opencute.frontend.signature import spec_of
 from opencute.ir.parser import parse
-from opencute.jit.calls import Request
+from opencute.jit.calls import pickled
 from opencute.jit.executor import Executor, fast_executor
 from opencute.jit.export.parameters import Examples
+from opencute.jit.request import Request
 from opencute.jit.runners import ReturningRunner, make_runner
 from opencute.lang.pointers import AddressSpace
 from opencute.numeric.dtypes import DTYPES
@@ -107,7 +108,7 @@ def _function(package: Package) -> Executor:
     runner = make_runner(artefacts, where)
     if header["results"]:
         runner = ReturningRunner(runner, _Numbers(header["results"]))
-    executor = Executor(request, runner, _no_other)
+    executor = Executor(request, runner, _no_other, pickled)
     return fast_executor(executor) if where.kind == "cuda" else executor
 
 

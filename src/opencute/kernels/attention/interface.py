@@ -22,6 +22,7 @@ from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
     apart,
     check_rows,
+    element_name,
     empty,
     empty_like,
     fill,
@@ -256,7 +257,7 @@ def _result(call: Call, out: Any) -> Any:
             call.q, tuple(call.q.shape),
             "bfloat16" if hasattr(call.q, "new_empty") else ml_dtypes.bfloat16,
         )  # fmt: skip
-    wanted, name = ("float16", "bfloat16"), str(out.dtype).rpartition(".")[2]
+    wanted, name = ("float16", "bfloat16"), element_name(out)
     if tuple(out.shape) != tuple(call.q.shape) or name not in wanted:
         raise ArgumentError(
             "out does not fit q", code="OC2523", expected=(tuple(call.q.shape), wanted),
@@ -370,7 +371,7 @@ def _backward(
     fits("grad", grad, call.q)
     fits("out", out, call.q)
     shape = (batch, heads, queries)
-    if str(lse.dtype).rpartition(".")[2] != "float32":
+    if element_name(lse) != "float32":
         raise ArgumentError(
             "lse is of another type", code="OC2535", expected="float32", found=str(lse.dtype),
             hint="pass what attention(..., return_lse=True) returned",

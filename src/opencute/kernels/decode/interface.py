@@ -22,6 +22,7 @@ from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
     apart,
     check_rows,
+    element_name,
     empty,
     empty_like,
     fill,
@@ -309,7 +310,7 @@ def indices(name: str, array: Any, shape: tuple[int | None, ...]) -> None:
     fits = len(given) == len(shape) and all(
         want in (None, got) for want, got in zip(shape, given, strict=True)
     )
-    kind = str(array.dtype).rpartition(".")[2]
+    kind = element_name(array)
     if (
         not fits
         or kind != "int32"
@@ -389,7 +390,7 @@ def _check(q: Any, k: Any, v: Any, paged: bool) -> tuple[Any, Any]:
     Raises:
         ArgumentError: these arrays are no attention for decoding.
     """
-    names = [str(t.dtype).rpartition(".")[2] for t in (q, k, v)]
+    names = [element_name(t) for t in (q, k, v)]
     narrow = names[1] in NARROW
     if names[0] not in CLASSES or names[1] != names[2] or not (narrow or names[0] == names[1]):
         raise ArgumentError(

@@ -14,6 +14,7 @@ from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
+    element_name,
     empty,
     forwards,
     item_bits,
@@ -157,8 +158,8 @@ def gemm(
     else:
         _separate(visitor, a, b, out)
         visitor = _placed(visitor, call)
-    only = epilogue is not None or kind == "f8" or _name(out.dtype) in _NARROW
-    only = only or "uint8" in (_name(a.dtype), _name(b.dtype))
+    only = epilogue is not None or kind == "f8" or element_name(out) in _NARROW
+    only = only or "uint8" in (element_name(a), element_name(b))
     if _hopper(call, visitor, kind, config, forced=only):
         return out
     assert not isinstance(config, (HopperConfig, GemvConfig, FewConfig))
@@ -196,7 +197,7 @@ def _few(
     few, wide = (call.b, call.a) if turned else (call.a, call.b)
     good = (
         int(few.shape[1]) <= _FEW_ROWS and kind in ("f16", "bf16") and all(call.k_major)
-        and _name(call.d.dtype) in ("float16", "bfloat16", "float32")
+        and element_name(call.d) in ("float16", "bfloat16", "float32")
     )  # fmt: skip
     if not good and isinstance(config, FewConfig):
         raise ArgumentError(
@@ -245,7 +246,7 @@ def _gemv(
     good = (
         sides[1].shape[1] == 1 and not call.swapped and all(map(row_major, sides))
         and kind in ("f16", "bf16", "f32", "tf32") and all(t is None or row_major(t) for t in flat)
-        and _name(call.d.dtype) in ("float16", "bfloat16", "float32")
+        and element_name(call.d) in ("float16", "bfloat16", "float32")
     )  # fmt: skip
     if not good and isinstance(config, GemvConfig):
         raise ArgumentError(
@@ -366,10 +367,10 @@ def _visitor(epilogue: Any, shape: tuple[int, ...]) -> tuple[Visitor | None, Any
                 f"{name} is no array", code="OC2530", found=type(operand.value).__name__,
                 expected=f"{operand.kind}(x) of an array of the shape {want}",
             )  # fmt: skip
-        if operand.kind == "amax" and _name(operand.value.dtype) != "float32":
+        if operand.kind == "amax" and element_name(operand.value) != "float32":
             raise ArgumentError(
                 f"{name}: largest magnitudes are noted in f32", code="OC2540",
-                expected="an array (1,) of float32", found=_name(operand.value.dtype),
+                expected="an array (1,) of float32", found=element_name(operand.value),
             )  # fmt: skip
         if want is not None and tuple(operand.value.shape) != want:
             raise ArgumentError(
@@ -394,7 +395,7 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
     for name, operand in epilogue.operands.items():
         value = operand.value
         if operand.kind in ("row", "column", "load") and hasattr(value, "ctypes"):
-            value = forwards(value)
+            value = forwards(name, value)
         if operand.kind in ("load", "store"):
             value = _batched(value, call.d.shape[0])
             value = value.swapaxes(1, 2) if call.swapped else value
@@ -574,12 +575,8 @@ def _shape(a: Any, b: Any) -> tuple[int, ...]:
     return (*batches, int(a.shape[-2]), int(b.shape[-1]))
 
 
-def _name(dtype: Any) -> str:
-    return str(dtype).rpartition(".")[2]
-
-
 def _kind(a: Any, b: Any, tf32: bool) -> str:
-    names = [_name(t.dtype) for t in (a, b)]
+    names = [element_name(t) for t in (a, b)]
     kinds = [_KINDS.get(name) for name in names]
     if kinds[0] != kinds[1] or kinds[0] is None:
         raise ArgumentError(
@@ -594,27 +591,42 @@ def _check(
     shape: tuple[int, ...], kind: str, out: Any, *, bias_shape: Any, bias: Any, **added: Any
 ) -> None:
     results = ("float32",) if kind == "f32" else (*_RESULTS, *_NARROW)
-    if _name(out.dtype) not in results:
+    if element_name(out) not in results:
         raise ArgumentError(
-            "no product has results of this type", code="OC2517", found=_name(out.dtype),
+            "no product has results of this type", code="OC2517", found=element_name(out),
             expected=" or ".join(results),
         )  # fmt: skip
     for name, t in (("out", out), *added.items()):
         if t is not None and (tuple(t.shape) != shape or t.dtype != out.dtype):
             raise ArgumentError(
                 f"{name} does not fit the result", code="OC2518",
-                expected=(shape, _name(out.dtype)), found=(tuple(t.shape), _name(t.dtype)),
+                expected=f"{shape} of {element_name(out)}",
+                found=f"{tuple(t.shape)} of {element_name(t)}",
+                hint=_fit(name, shape, tuple(t.shape)),
             )  # fmt: skip
-    if bias is not None and _name(bias.dtype) not in _RESULTS:
+    if bias is not None and element_name(bias) not in _RESULTS:
         raise ArgumentError(
             "bias is of a type that is not added to products", code="OC2533",
-            expected=" or ".join(_RESULTS), found=_name(bias.dtype),
+            expected=" or ".join(_RESULTS), found=element_name(bias),
         )  # fmt: skip
     if bias is not None and tuple(bias.shape) != bias_shape:
         raise ArgumentError(
             "bias does not fit the columns of the result", code="OC2519", expected=bias_shape,
             found=tuple(bias.shape),
         )  # fmt: skip
+
+
+def _fit(name: str, shape: tuple[int, ...], given: tuple[int, ...]) -> str:
+    """What to do about a matrix that does not fit a result."""
+    if given == shape:
+        return f"convert {name} to the type of the result, or pass out of the type of {name}"
+    if given[-1:] == shape[-1:] and len(given) == 1 and name != "out":
+        return "a vector (N,) that is added to each row is bias"
+    if given == (*shape[:-2], shape[-1], shape[-2]):
+        return f"{name} is transposed: swap its last two axes"
+    if name == "out":
+        return "leave out away for a new array, or allocate it as is expected"
+    return f"broadcast {name} to the shape of the result, and pass a copy"
 
 
 def _compact(array: Any) -> Any:

@@ -7,24 +7,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opencute.base.errors import ArgumentError, ArgumentTypeError
+import opencute as cutlass
+from opencute.base.errors import ArgumentError
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import apart, contiguous, fill, row_major, share_memory, strides
+from opencute.kernels.arrays import contiguous, element_name, fill, row_major, strides
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.gemm.interface import gemm
-from opencute.kernels.gemm.sm90_interface import for_tma, have_hopper, padded
+from opencute.kernels.gemm.sm90_interface import for_tma, have_hopper, padded, type_of
+from opencute.kernels.gemm.visitors import chain, scale
 from opencute.kernels.grouped_gemm.arguments import (
     check_out,
     check_types,
-    name_of,
+    maps_in,
     need_hopper,
     new_result,
     plan_of,
+    refuse_lists,
     room_for,
     tensor_of,
 )
 from opencute.kernels.grouped_gemm.config import GroupedConfig, heuristic
-from opencute.kernels.grouped_gemm.lists import multiply_lists
+from opencute.kernels.grouped_gemm.lists import multiply_lists, refuse_shared
 from opencute.kernels.grouped_gemm.sm90 import row_gemm
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
@@ -83,10 +86,16 @@ def moe_gemm(
     if not row_major(right) and strides(right)[1] != 1:
         right = contiguous(right)
     left, right = (t if for_tma(t) else padded(t) for t in (left, right))
-    plan, extra = plan_of(config, (left, right, result), alpha)
+    visitor, extra = chain(), None
+    if alpha != 1.0:
+        visitor, extra = chain(scale(alpha)), (cutlass.Float32(alpha),)
+    types = type_of(left), type_of(right), type_of(result)
+    majors = row_major(left), row_major(right)
+    plan = plan_of(config, types, majors, visitor.plan())
     row_gemm(
         tensor_of(left, 2), tensor_of(right, 2 if plan.k_major[1] else 1), tensor_of(result, 2),
-        from_dlpack(offsets).mark_layout_dynamic(), extra, room_for(a, plan), plan,
+        from_dlpack(offsets).mark_layout_dynamic(), extra,
+        maps_in(room_for(a, plan)), plan,
     )  # fmt: skip
     return out
 
@@ -105,9 +114,9 @@ def _row_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int]:
             expected="a of (S, K), b of (G, K, N), offsets of (G,)",
         )  # fmt: skip
     check_types([a, b])
-    if name_of(offsets) != "int32":
+    if element_name(offsets) != "int32":
         raise ArgumentError(
-            "offsets are of int32", code="OC2581", found=name_of(offsets),
+            "offsets are of int32", code="OC2581", found=element_name(offsets),
             hint="offsets.to(torch.int32), which needs no look at them",
         )  # fmt: skip
     return shapes[0][0], shapes[1][2]
@@ -131,10 +140,11 @@ def grouped_gemm(
             omitted.
         config: how the work is shared; a good choice when omitted. For Hopper only.
 
-    All arrays of `a` are contiguous along rows, or all along columns; so are those of `b`. What
-    TMA cannot read is copied first. Where the arrays are is copied to the device by the first call
-    with them; a CUDA graph can capture later ones only. Other processors do one product after
-    another.
+    What TMA cannot read is copied first, and so are arrays of `a`, or of `b`, that lie in memory
+    in another order than most of them, by rows or by columns. Where arrays are is copied to the
+    device when it differs from what is there already, without waiting. A CUDA graph that captures a
+    call reads a copy of its own, which stays. Other processors, and NumPy's arrays on a GPU, take
+    one product after another.
 
     Returns:
         The results (M, N). Sums are taken in f32.
@@ -142,61 +152,15 @@ def grouped_gemm(
     Raises:
         ArgumentError: shapes, types or majors do not fit.
     """
-    shapes = _shapes(a, b)
-    if not a:
-        return []
-    check_types([*a, *b])
-    made = out is None
-    results = [new_result(x, s) for x, s in zip(a, shapes, strict=True)] if made else list(out)
-    if len(results) != len(shapes) or len({name_of(d) for d in results if hasattr(d, "dtype")}) > 1:
-        raise ArgumentError(
-            "out does not fit the products", code="OC2582", found=len(results),
-            expected=f"{len(shapes)} arrays of one type",
-        )  # fmt: skip
-    for i, (d, shape) in enumerate(zip(results, shapes, strict=True)):
-        check_out(f"out[{i}]", d, shape)
-        if not made:
-            _check_separate(i, d, a[i], b[i])
     if have_hopper():
-        multiply_lists(a, b, results, alpha=alpha, config=config)
-        return results
-    if config is not None:
+        results = multiply_lists(a, b, out, alpha=alpha, config=config)
+        if results is not None:
+            return results
+    elif config is not None:
         need_hopper()
+    shapes = refuse_lists(a, b, out)
+    results = out or [new_result(x, s) for x, s in zip(a, shapes, strict=True)]
+    refuse_shared(a, b, results)
     for x, y, d in zip(a, b, results, strict=True):
         gemm(x, y, alpha=alpha, out=d)
-    return results
-
-
-def _check_separate(i: int, d: Any, x: Any, y: Any) -> None:
-    """Refuse a result whose elements share memory with each other, or with what it is made of."""
-    apart(f"out[{i}]", d)
-    for name, t in (("a", x), ("b", y)):
-        if share_memory(d, t) is not False:
-            raise ArgumentError(
-                f"out[{i}] shares memory with {name}[{i}], which is read while it is written",
-                code="OC2542", expected="other memory",
-            )  # fmt: skip
-
-
-def _shapes(a: Any, b: Any) -> list[tuple[int, int]]:
-    """The shapes of the results.
-
-    Raises:
-        ArgumentError: these lists are no products.
-    """
-    for name, arrays in (("a", a), ("b", b)):
-        if not isinstance(arrays, (list, tuple)) or not all(hasattr(t, "dtype") for t in arrays):
-            raise ArgumentTypeError(
-                f"grouped_gemm: {name} is no list of arrays", code="OC2583",
-                found=type(arrays).__name__, expected="a list of arrays",
-                hint="moe_gemm(a, b, offsets) takes groups that are rows of one array",
-            )  # fmt: skip
-    pairs = [[tuple(int(n) for n in t.shape) for t in two] for two in zip(a, b, strict=False)]
-    good = all(len(x) == 2 == len(y) and x[1] == y[0] for x, y in pairs)
-    if len(a) != len(b) or not good:
-        raise ArgumentError(
-            "these lists are no matrices to multiply", code="OC2580",
-            found=pairs if len(a) == len(b) else f"{len(a)} and {len(b)} arrays",
-            expected="as many (M, K) as (K, N)",
-        )  # fmt: skip
-    return [(x[0], y[1]) for x, y in pairs]
+    return list(results)

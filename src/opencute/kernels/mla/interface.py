@@ -15,7 +15,7 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
-from opencute.kernels.arrays import empty, fill, multiprocessors, strides
+from opencute.kernels.arrays import element_name, empty, fill, multiprocessors, strides
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.interface import CLASSES, check_cache, check_values, result, rows
@@ -157,7 +157,7 @@ def _check(q_nope: Any, q_rope: Any, cache: Any, paged: bool) -> Any:
     Raises:
         ArgumentError: these arrays are no attention with a latent cache.
     """
-    names = [str(t.dtype).rpartition(".")[2] for t in (q_nope, q_rope, cache)]
+    names = [element_name(t) for t in (q_nope, q_rope, cache)]
     if len(set(names)) > 1 or names[0] not in CLASSES:
         raise ArgumentError(
             "no attention of these types", code="OC2525", expected="three of f16, or of bf16",

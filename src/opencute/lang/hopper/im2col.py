@@ -27,15 +27,10 @@ from opencute.arch.tma import MAX_BOX, TMA_SWIZZLES, Tile
 from opencute.base.errors import ArgumentError, LayoutError, TypeMismatchError
 from opencute.dialects.hopper import tensor_maps, tma
 from opencute.lang.hopper.byte_counts import note_bytes
-from opencute.lang.hopper.tma_atoms import (
-    TmaAtom,
-    TmaInfo,
-    element_word,
-    global_tensor,
-    shared_layout,
-)
+from opencute.lang.hopper.tma_atoms import TmaInfo, element_word, global_tensor, shared_layout
 from opencute.lang.hopper.tma_copy import (
     SmemSide,
+    TmaAtom,
     barrier_of,
     by_one_thread,
     cache_policy_of,

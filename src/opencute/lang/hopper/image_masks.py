@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opencute.lang.hopper.tma_copy import create_tma_multicast_mask
+from opencute.lang.hopper.tma_atoms import create_tma_multicast_mask
 
 __all__ = ["make_layout_image_mask"]
 

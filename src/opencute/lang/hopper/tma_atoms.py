@@ -7,6 +7,9 @@ the tensor map, and the tensor of coordinates that partitions of the copies are 
 
     atom, coords = make_tiled_tma_atom(CopyBulkTensorTileG2SOp(), a, smem_layout, (128, 64))
     kernel(atom, coords, ...).launch(...)
+
+In kernels `tma_partition` orders a tile of coordinates, and the same tile of shared memory, as
+instructions move them; `tma_copy` copies them.
 """
 
 # Layouts hold nested tuples of any numbers.
@@ -16,7 +19,6 @@ the tensor map, and the tensor of coordinates that partitions of the copies are 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 from opencute import layout as la
@@ -25,6 +27,7 @@ from opencute.base.errors import ArgumentError, LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.hopper import tensor_maps
 from opencute.ir.core import Value
+from opencute.lang.hopper.tma_copy import TmaAtom, plain_layout
 from opencute.lang.hopper.tma_ops import TmaOp
 from opencute.lang.hopper.tma_plan import (
     TmaPlan,
@@ -33,15 +36,15 @@ from opencute.lang.hopper.tma_plan import (
     make_plan,
     map_extents,
 )
-from opencute.lang.numbers import Float32, Int64, Integer, NumericMeta, TFloat32
+from opencute.lang.numbers import Int16, Int32, Int64, Integer, Numeric, NumericMeta
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits, pointer_type
 from opencute.lang.tensors import TracedTensor
-from opencute.lang.tiled.atoms import CopyAtom
-from opencute.layout import ComposedLayout, Layout, Swizzle, make_layout
+from opencute.layout import ComposedLayout, Layout, Swizzle, coord_add, make_layout
+from opencute.layout.ints import is_tuple
 
 __all__ = [
-    "TmaAtom",
     "TmaInfo",
+    "create_tma_multicast_mask",
     "element_word",
     "global_tensor",
     "make_map",
@@ -51,99 +54,13 @@ __all__ = [
     "prefetch_descriptor",
     "shared_layout",
     "tma_atom_of",
+    "tma_partition",
 ]
 
 _WORDS = {
     "f16": "f16", "bf16": "bf16", "f32": "f32", "f64": "f64", "tf32": "tf32", "i16": "u16",
     "u16": "u16", "i32": "s32", "u32": "u32", "i64": "s64", "u64": "u64",
 }  # fmt: skip
-
-
-class TmaAtom(CopyAtom):
-    """A copy of tiles of one tensor.
-
-    Args:
-        op: the operation.
-        value_type: numeric class of the tensor's elements.
-        plan: what one instruction moves.
-        tile: the static part of the tensor map.
-        map: the tensor map, an SSA value.
-        num_multicast: blocks that share the tile.
-        gmem_shape: the tensor's shape; only its modes count.
-        internal_type: numeric class of the tensor map's elements; that of the tensor's if None.
-    """
-
-    def __init__(
-        self, op: TmaOp, value_type: NumericMeta, plan: TmaPlan, tile: Tile, map: Value,
-        num_multicast: int = 1, gmem_shape: Any = (), internal_type: NumericMeta | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(op, value_type, 0)
-        self.plan = plan
-        self.tile = tile
-        self.map = map
-        self.num_multicast = num_multicast
-        self.gmem_shape = gmem_shape
-        self.internal_type = value_type if internal_type is None else internal_type
-
-    def moves(self, dtype: NumericMeta) -> bool:
-        """Whether elements of this type in shared memory are what the atom moves.
-
-        The bits stay as they are, so they are the tensor's elements, or what `internal_type` says
-        that they are; tf32 lies in memory as f32 does.
-        """
-        if dtype in (self.value_type, self.internal_type):
-            return element_bits(dtype) == element_bits(self.value_type)
-        return {dtype, self.value_type} == {Float32, TFloat32}
-
-    @property
-    def key(self) -> Any:
-        return (self.op, self.value_type, self.plan, self.tile, self.num_multicast, self.map)
-
-    # ---- as an argument of a kernel
-    def __extract_mlir_values__(self) -> list[Value]:
-        return [self.map]
-
-    def __new_from_mlir_values__(self, values: Any) -> TmaAtom:
-        first = values[0]
-        if isinstance(first, TmaAtom):
-            return first
-        return TmaAtom(
-            self.op, self.value_type, self.plan, self.tile, first, self.num_multicast,
-            self.gmem_shape, self.internal_type,
-        )  # fmt: skip
-
-    # ---- layouts
-    @property
-    def num_values(self) -> int:
-        return self.plan.values
-
-    @cached_property
-    def thr_id(self) -> Layout:
-        return Layout(1, 0)
-
-    @cached_property
-    def layout_src_tv(self) -> Layout:
-        return Layout((1, self.num_values), (0, 1))
-
-    @property
-    def layout_dst_tv(self) -> Layout:  # type: ignore[override]
-        """(thread, value) to position in the tile."""
-        return self.layout_src_tv
-
-    @property
-    def reference(self) -> Layout:
-        return self.layout_src_tv
-
-    @property
-    def smem_swizzle(self) -> tuple[int, ...]:
-        """(bits, base, shift) of the swizzle of addresses in shared memory, () for none."""
-        return TMA_SWIZZLES[self.tile.swizzle].swizzle
-
-    def copy_tensors(self, src: Any, dst: Any, pred: Any = None, **options: Any) -> None:
-        """What `cute.copy` does with this atom."""
-        from opencute.lang.hopper.tma_copy import copy_tiles
-
-        copy_tiles(self, src, dst, pred=pred, **options)
 
 
 class TmaInfo:
@@ -389,3 +306,101 @@ def tma_atom_of(atom: Any) -> TmaAtom:
             expected="what make_tiled_tma_atom gives",
         )  # fmt: skip
     return found
+
+
+# ---------------------------------------------------------------- partitioning
+def tma_partition(
+    atom: Any,
+    cta_coord: Any,
+    cta_layout: Any,
+    smem_tensor: Any,
+    gmem_tensor: Any,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> tuple[TracedTensor, TracedTensor]:
+    """Shared memory and coordinates in the order in which instructions move them.
+
+    Args:
+        atom: the atom.
+        cta_coord: which of the blocks that share the tile this one is.
+        cta_layout: layout of those blocks.
+        smem_tensor: shared memory, (tile, rest...).
+        gmem_tensor: coordinates, (tile, rest...).
+
+    Returns:
+        Both as ((elements of one instruction, instructions), rest...), the part of this block.
+
+    Raises:
+        LayoutError: the tiles differ in size.
+    """
+    tma_atom = tma_atom_of(atom)
+    for name, t in (("smem_tensor", smem_tensor), ("gmem_tensor", gmem_tensor)):
+        if not isinstance(t, TracedTensor):
+            raise TypeMismatchError(
+                f"tma_partition: {name} is no tensor", code="OC1249", found=str(t)
+            )
+    smem = plain_layout(smem_tensor.layout)
+    first = smem[0] if la.rank(smem) > 1 or is_tuple(smem.shape) else smem
+    size, values = la.size(first), tma_atom.num_values
+    coords = gmem_tensor.layout
+    own = coords[0] if la.rank(coords) > 1 or is_tuple(coords.shape) else coords
+    if la.size(own) != size or size % values:
+        raise LayoutError(
+            "tma_partition: the first modes are not one tile of the atom", code="OC1338",
+            expected=f"a multiple of {values} elements", found=f"{smem.shape} and {coords.shape}",
+            hint="group the modes of the tile: cute.group_modes(tensor, 0, 2)",
+        )  # fmt: skip
+    order = la.tile_to_shape(make_layout(la.right_inverse(first)), size)
+    order = la.logical_divide(order, make_layout(values))  # (one instruction, instructions)
+    who = cta_layout(cta_coord) if isinstance(cta_layout, Layout) else 0
+    blocks = la.cosize(cta_layout) if isinstance(cta_layout, Layout) else 1
+    step = values // blocks if isinstance(blocks, int) and blocks > 1 else values
+    return (
+        _part(smem_tensor, order, who, step, blocks),
+        _part(gmem_tensor, order, who, step, blocks),
+    )
+
+
+def _part(t: TracedTensor, order: Layout, who: Any, step: int, blocks: Any) -> TracedTensor:
+    """One tensor in the order of instructions, moved to the block's own part."""
+    plain = plain_layout(t.layout)
+    modes = [plain[i] for i in range(la.rank(plain))] if is_tuple(plain.shape) else [plain]
+    tile = la.composition(modes[0], order)
+    tile = make_layout(la.coalesce(tile[0]), la.coalesce(tile[1]))
+    offset: Any = 0
+    if not (isinstance(blocks, int) and blocks == 1):
+        index = who if isinstance(who, Numeric) else int(who)
+        offset = tile[0](index * step)
+    new = make_layout(tile, *modes[1:])
+    if isinstance(t.layout, ComposedLayout):
+        moved = coord_add(t.layout.offset, offset)
+        return TracedTensor(t.iterator, ComposedLayout(t.layout.inner, moved, new))
+    if isinstance(t.iterator, Pointer):
+        return TracedTensor(t.iterator + offset, new)
+    return TracedTensor(coord_add(t.iterator, offset), new)
+
+
+def create_tma_multicast_mask(
+    cta_layout_vmnk: Any, cta_coord_vmnk: Any, mcast_mode: Any, *, loc: Any = None, ip: Any = None
+) -> Any:
+    """The blocks that share a tile, as a mask of their ranks in the cluster.
+
+    Args:
+        cta_layout_vmnk: layout of the cluster, from coordinates to ranks.
+        cta_coord_vmnk: coordinate of this block.
+        mcast_mode: the mode along which the blocks lie.
+
+    Returns:
+        An Int16.
+    """
+    layout = cta_layout_vmnk
+    coord = list(cta_coord_vmnk)
+    coord[int(mcast_mode)] = None
+    along, first = la.slice_and_offset(tuple(coord), layout)
+    mask = 0
+    for i in range(la.size(along)):
+        mask |= 1 << int(along(i))
+    base: Any = Int32(first) if not isinstance(first, Numeric) else first.to(Int32)
+    wide: Any = Int32(mask) << base
+    return wide.to(Int16)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Partitioning and copying by tensor maps: what kernels do with a `TmaAtom`.
+"""Copying by tensor maps: the atom, and what `cute.copy` does with it.
 
-`tma_partition` orders a tile of coordinates, and the same tile of shared memory, as instructions
-move them: ``((elements of one instruction, instructions), rest...)``. `cute.copy` then issues one
-instruction for each of the second and of the rest, by one thread of the warp that it elects.
+In: shared memory and coordinates, in the order in which instructions move them
+(`tma_atoms.tma_partition`): ``((elements of one instruction, instructions), rest...)``. Out: one
+instruction for each of the second and of the rest, by one thread of the warp that is elected.
 """
 
 # Layouts hold nested tuples of any numbers.
@@ -14,10 +14,11 @@ instruction for each of the second and of the rest, by one thread of the warp th
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from opencute import layout as la
-from opencute.arch.tma import SMEM_ALIGN
+from opencute.arch.tma import SMEM_ALIGN, TMA_SWIZZLES, Tile
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import arith, cute, ptx_warp, scf
 from opencute.dialects.hopper import tensor_maps, tma
@@ -25,128 +26,117 @@ from opencute.ir.builder import insert_at, new_block
 from opencute.ir.core import Region, Value
 from opencute.ir.types import I32, IntegerType
 from opencute.lang.hopper.byte_counts import note_bytes
-from opencute.lang.hopper.tma_atoms import TmaAtom, tma_atom_of
-from opencute.lang.numbers import Int16, Int32, Numeric, as_numeric
+from opencute.lang.hopper.tma_ops import TmaOp
+from opencute.lang.hopper.tma_plan import TmaPlan
+from opencute.lang.numbers import Float32, NumericMeta, TFloat32, as_numeric
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits, pointer_type
 from opencute.lang.tensors import TracedTensor
+from opencute.lang.tiled.atoms import CopyAtom
 from opencute.lang.tiled.hints import policy_bits
-from opencute.layout import ComposedLayout, Layout, Swizzle, coord_add, make_layout
-from opencute.layout.ints import is_tuple
+from opencute.layout import ComposedLayout, Layout, Swizzle, coord_add
 
 __all__ = [
     "SmemSide",
+    "TmaAtom",
     "barrier_of",
     "by_one_thread",
     "cache_policy_of",
     "copy_tiles",
-    "create_tma_multicast_mask",
     "map_of",
     "narrow",
+    "plain_layout",
     "prefetch",
-    "tma_partition",
 ]
 
 
-# ---------------------------------------------------------------- partitioning
-def tma_partition(
-    atom: Any,
-    cta_coord: Any,
-    cta_layout: Any,
-    smem_tensor: Any,
-    gmem_tensor: Any,
-    *,
-    loc: Any = None,
-    ip: Any = None,
-) -> tuple[TracedTensor, TracedTensor]:
-    """Shared memory and coordinates in the order in which instructions move them.
+class TmaAtom(CopyAtom):
+    """A copy of tiles of one tensor.
 
     Args:
-        atom: the atom.
-        cta_coord: which of the blocks that share the tile this one is.
-        cta_layout: layout of those blocks.
-        smem_tensor: shared memory, (tile, rest...).
-        gmem_tensor: coordinates, (tile, rest...).
-
-    Returns:
-        Both as ((elements of one instruction, instructions), rest...), the part of this block.
-
-    Raises:
-        LayoutError: the tiles differ in size.
+        op: the operation.
+        value_type: numeric class of the tensor's elements.
+        plan: what one instruction moves.
+        tile: the static part of the tensor map.
+        map: the tensor map, an SSA value.
+        num_multicast: blocks that share the tile.
+        gmem_shape: the tensor's shape; only its modes count.
+        internal_type: numeric class of the tensor map's elements; that of the tensor's if None.
     """
-    tma_atom = tma_atom_of(atom)
-    for name, t in (("smem_tensor", smem_tensor), ("gmem_tensor", gmem_tensor)):
-        if not isinstance(t, TracedTensor):
-            raise TypeMismatchError(
-                f"tma_partition: {name} is no tensor", code="OC1249", found=str(t)
-            )
-    smem = _plain(smem_tensor.layout)
-    first = smem[0] if la.rank(smem) > 1 or is_tuple(smem.shape) else smem
-    size, values = la.size(first), tma_atom.num_values
-    coords = gmem_tensor.layout
-    own = coords[0] if la.rank(coords) > 1 or is_tuple(coords.shape) else coords
-    if la.size(own) != size or size % values:
-        raise LayoutError(
-            "tma_partition: the first modes are not one tile of the atom", code="OC1338",
-            expected=f"a multiple of {values} elements", found=f"{smem.shape} and {coords.shape}",
-            hint="group the modes of the tile: cute.group_modes(tensor, 0, 2)",
+
+    def __init__(
+        self, op: TmaOp, value_type: NumericMeta, plan: TmaPlan, tile: Tile, map: Value,
+        num_multicast: int = 1, gmem_shape: Any = (), internal_type: NumericMeta | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(op, value_type, 0)
+        self.plan = plan
+        self.tile = tile
+        self.map = map
+        self.num_multicast = num_multicast
+        self.gmem_shape = gmem_shape
+        self.internal_type = value_type if internal_type is None else internal_type
+
+    def moves(self, dtype: NumericMeta) -> bool:
+        """Whether elements of this type in shared memory are what the atom moves.
+
+        The bits stay as they are, so they are the tensor's elements, or what `internal_type` says
+        that they are; tf32 lies in memory as f32 does.
+        """
+        if dtype in (self.value_type, self.internal_type):
+            return element_bits(dtype) == element_bits(self.value_type)
+        return {dtype, self.value_type} == {Float32, TFloat32}
+
+    @property
+    def key(self) -> Any:
+        return (self.op, self.value_type, self.plan, self.tile, self.num_multicast, self.map)
+
+    # ---- as an argument of a kernel
+    def __extract_mlir_values__(self) -> list[Value]:
+        return [self.map]
+
+    def __new_from_mlir_values__(self, values: Any) -> TmaAtom:
+        first = values[0]
+        if isinstance(first, TmaAtom):
+            return first
+        return TmaAtom(
+            self.op, self.value_type, self.plan, self.tile, first, self.num_multicast,
+            self.gmem_shape, self.internal_type,
         )  # fmt: skip
-    order = la.tile_to_shape(make_layout(la.right_inverse(first)), size)
-    order = la.logical_divide(order, make_layout(values))  # (one instruction, instructions)
-    who = cta_layout(cta_coord) if isinstance(cta_layout, Layout) else 0
-    blocks = la.cosize(cta_layout) if isinstance(cta_layout, Layout) else 1
-    step = values // blocks if isinstance(blocks, int) and blocks > 1 else values
-    return (
-        _part(smem_tensor, order, who, step, blocks),
-        _part(gmem_tensor, order, who, step, blocks),
-    )
+
+    # ---- layouts
+    @property
+    def num_values(self) -> int:
+        return self.plan.values
+
+    @cached_property
+    def thr_id(self) -> Layout:
+        return Layout(1, 0)
+
+    @cached_property
+    def layout_src_tv(self) -> Layout:
+        return Layout((1, self.num_values), (0, 1))
+
+    @property
+    def layout_dst_tv(self) -> Layout:  # type: ignore[override]
+        """(thread, value) to position in the tile."""
+        return self.layout_src_tv
+
+    @property
+    def reference(self) -> Layout:
+        return self.layout_src_tv
+
+    @property
+    def smem_swizzle(self) -> tuple[int, ...]:
+        """(bits, base, shift) of the swizzle of addresses in shared memory, () for none."""
+        return TMA_SWIZZLES[self.tile.swizzle].swizzle
+
+    def copy_tensors(self, src: Any, dst: Any, pred: Any = None, **options: Any) -> None:
+        """What `cute.copy` does with this atom."""
+        copy_tiles(self, src, dst, pred=pred, **options)
 
 
-def _plain(layout: Any) -> Layout:
+def plain_layout(layout: Any) -> Layout:
+    """The part of a layout that coordinates go through."""
     return layout.outer if isinstance(layout, ComposedLayout) else layout
-
-
-def _part(t: TracedTensor, order: Layout, who: Any, step: int, blocks: Any) -> TracedTensor:
-    """One tensor in the order of instructions, moved to the block's own part."""
-    plain = _plain(t.layout)
-    modes = [plain[i] for i in range(la.rank(plain))] if is_tuple(plain.shape) else [plain]
-    tile = la.composition(modes[0], order)
-    tile = make_layout(la.coalesce(tile[0]), la.coalesce(tile[1]))
-    offset: Any = 0
-    if not (isinstance(blocks, int) and blocks == 1):
-        index = who if isinstance(who, Numeric) else int(who)
-        offset = tile[0](index * step)
-    new = make_layout(tile, *modes[1:])
-    if isinstance(t.layout, ComposedLayout):
-        moved = coord_add(t.layout.offset, offset)
-        return TracedTensor(t.iterator, ComposedLayout(t.layout.inner, moved, new))
-    if isinstance(t.iterator, Pointer):
-        return TracedTensor(t.iterator + offset, new)
-    return TracedTensor(coord_add(t.iterator, offset), new)
-
-
-def create_tma_multicast_mask(
-    cta_layout_vmnk: Any, cta_coord_vmnk: Any, mcast_mode: Any, *, loc: Any = None, ip: Any = None
-) -> Any:
-    """The blocks that share a tile, as a mask of their ranks in the cluster.
-
-    Args:
-        cta_layout_vmnk: layout of the cluster, from coordinates to ranks.
-        cta_coord_vmnk: coordinate of this block.
-        mcast_mode: the mode along which the blocks lie.
-
-    Returns:
-        An Int16.
-    """
-    layout = cta_layout_vmnk
-    coord = list(cta_coord_vmnk)
-    coord[int(mcast_mode)] = None
-    along, first = la.slice_and_offset(tuple(coord), layout)
-    mask = 0
-    for i in range(la.size(along)):
-        mask |= 1 << int(along(i))
-    base: Any = Int32(first) if not isinstance(first, Numeric) else first.to(Int32)
-    wide: Any = Int32(mask) << base
-    return wide.to(Int16)
 
 
 # ---------------------------------------------------------------- operands
@@ -222,7 +212,7 @@ class SmemSide:
                 hint="the copy moves bits as they are: give shared memory the tensor's type, or "
                 "say internal_type= when the atom is made",
             )  # fmt: skip
-        self.layout = _plain(t.layout)
+        self.layout = plain_layout(t.layout)
         pointer = t.iterator
         swizzle = pointer.swizzle
         if isinstance(t.layout, ComposedLayout):
@@ -428,23 +418,22 @@ def _mask(atom: TmaAtom, mask: Any) -> Value | None:
     return narrow(mask, 16)
 
 
-def prefetch(atom: Any, src: Any, *, tma_desc_ptr: Any = None, cache_policy: Any = None,
+def prefetch(atom: TmaAtom, src: Any, *, tma_desc_ptr: Any = None, cache_policy: Any = None,
              loc: Any = None, ip: Any = None) -> None:  # fmt: skip
     """Fetch tiles into the L2 cache; all threads of a warp call it.
 
     Args:
-        atom: an atom of `make_tiled_tma_atom`.
+        atom: the atom.
         src: coordinates.
         tma_desc_ptr: another tensor map, in global memory.
         cache_policy: a cache policy.
     """
-    tma_atom = tma_atom_of(atom)
-    coords = _coords_of(tma_atom, src, "src")
-    map_ = map_of(tma_atom, tma_desc_ptr)
-    cache, n = cache_policy_of(cache_policy), tma_atom.num_values
+    coords = _coords_of(atom, src, "src")
+    map_ = map_of(atom, tma_desc_ptr)
+    cache, n = cache_policy_of(cache_policy), atom.num_values
 
     def all_of_them() -> None:
         for index in range(0, int(la.size(coords.layout)), n):
-            tma.tma_prefetch(map_, _coordinate(tma_atom, coords, index), cache=cache)
+            tma.tma_prefetch(map_, _coordinate(atom, coords, index), cache=cache)
 
     by_one_thread(all_of_them)

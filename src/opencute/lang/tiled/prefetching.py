@@ -49,9 +49,10 @@ def prefetch(
         ArgumentError: OC2237, there is no such cache.
     """
     if hasattr(atom, "copy_tensors"):  # an atom that knows itself what it copies
+        from opencute.lang.hopper.tma_atoms import tma_atom_of
         from opencute.lang.hopper.tma_copy import prefetch as by_tma
 
-        by_tma(atom, src, **options)
+        by_tma(tma_atom_of(atom), src, **options)
         return
     if options:
         name = next(iter(options))
