@@ -48,7 +48,6 @@ CASES = [
     # b, sq, h, hk, d, lengths, config
     (2, 2, 4, 2, 64, (61, 0), FLAGS),  # a sequence without keys
     (2, 2, 4, 2, 64, (61, 0), CLUSTER),
-    (1, 5, 8, 1, 96, (33,), replace(CLUSTER, pieces=2)),
     (1, 5, 8, 1, 96, (33,), replace(CLUSTER, warps=2)),  # two blocks of rows, the last one cut
     (4, 1, 4, 4, 64, (37, 0, 20, 33), replace(CLUSTER, beyond=4)),  # heads of a cluster
     (2, 1, 8, 2, 64, (37, 64), replace(CLUSTER, beyond=4, once=True)),  # heads, and sequences
@@ -202,9 +201,8 @@ def test_faults_are_reported(
         (DecodeConfig(1, 8, 32, 3, 2, "cluster"), 8, True),
         (DecodeConfig(2, 4, 32, 2, 2, "cluster", beyond=4, once=True), 32, False),
         (DecodeConfig(1, 8, 16, 2, 8, "cluster"), 4, False),  # usual choices, for one sequence
-        (DecodeConfig(1, 8, 32, 3, 8, "cluster"), 4, True),
+        (DecodeConfig(1, 8, 32, 2, 8, "cluster"), 4, True),
         (DecodeConfig(1, 16, 16, 3, 8, "cluster"), 4, True),  # 128 registers for a thread
-        (DecodeConfig(1, 8, 16, 3, 2, "cluster", pieces=2), 32, False),
     ],
     ids=str,
 )
@@ -243,7 +241,6 @@ def test_no_spills(config: DecodeConfig, rows: int, narrow: bool) -> None:
     [
         (1, 32, 8, DecodeConfig(1, 8, 16, 2, 16)), (32, 32, 1, DecodeConfig(2, 4, 32, 2, 4)),
         (64, 16, 8, DecodeConfig(1, 4, 16, 3, 2)),
-        (32, 32, 1, DecodeConfig(1, 8, 16, 3, 2, pieces=2)),
         (32, 32, 1, DecodeConfig(2, 4, 32, 2, 2, "cluster", beyond=4)),
         (2, 32, 8, DecodeConfig(1, 8, 16, 2, 4, "cluster", beyond=2)),
     ],

@@ -51,6 +51,7 @@ from opencute.kernels.tuned import tuned
 
 __all__ = [
     "CLASSES",
+    "beyond",
     "check_cache",
     "check_values",
     "clusters",
@@ -222,7 +223,7 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     plan = interned(DecodePlan(
         call.dtype, head_dim, replace(config, splits=config.splits if clustered else 1), queries,
         all_heads // heads, call.causal, call.work.page, call.cache, 1 if clustered else slots,
-        _beyond(config, heads * -(-call.work.rows // config.rows), batch),
+        beyond(config, heads * -(-call.work.rows // config.rows), batch),
     ))  # fmt: skip
     parts = part_logs = flags = tag = None
     if config.splits > 1 and not clustered:
@@ -246,7 +247,7 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
         decode_forward(*arguments)
 
 
-def _beyond(config: DecodeConfig, places: int, batch: int) -> tuple[int, int]:
+def beyond(config: DecodeConfig, places: int, batch: int) -> tuple[int, int]:
     """Heads of keys, and sequences, of a cluster: no more than divide those that there are."""
     heads = math.gcd(config.beyond, places)
     return heads, math.gcd(config.beyond // heads, batch)

@@ -103,7 +103,7 @@ class DecodePlan:
     def tight(self) -> bool:
         """Whether tiles are read a part after the other, just before it is used."""
         few = self.threads * self.config.groups > 384  # registers, 128 of a thread
-        return self.deep or self.beside > 0 or self.config.pieces > 1 or few
+        return self.deep or self.beside > 0 or few
 
     @property
     def deep(self) -> bool:
