@@ -32,7 +32,7 @@ _TABLE = {
     "Float4E2M1FNx2": "opencute.lang.values.packed",
     "Float6E3M2FNx4": "opencute.lang.values.packed",
     "GridConstant": "opencute.lang.typing",
-    "Pointer": "opencute.lang.arrays.raw:RawPointer",
+    "Pointer": "opencute.lang.pointers:RawPointer",
     "Swizzle": "opencute.layout",
     "Vector": "opencute.lang.arrays.vector",
     "as_numeric": _N,

@@ -24,7 +24,6 @@ from opencute.frontend.structured import extract_mlir_values as extract_mlir_val
 from opencute.frontend.structured import new_from_mlir_values as new_from_mlir_values
 from opencute.lang.arrays import vector as vector
 from opencute.lang.arrays.arrays import Array as Array
-from opencute.lang.arrays.raw import RawPointer as Pointer
 from opencute.lang.arrays.vector import Vector as Vector
 from opencute.lang.fills import full as full
 from opencute.lang.hints import const_expr as const_expr
@@ -68,6 +67,7 @@ from opencute.lang.numbers import Uint64 as Uint64
 from opencute.lang.numbers import Uint128 as Uint128
 from opencute.lang.numbers import as_numeric as as_numeric
 from opencute.lang.pointers import AddressSpace as AddressSpace
+from opencute.lang.pointers import RawPointer as Pointer
 from opencute.lang.tiled.atoms import CopyAtom as CopyAtom
 from opencute.lang.typing import GridConstant as GridConstant
 from opencute.lang.typing import dtype as dtype

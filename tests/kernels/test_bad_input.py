@@ -76,7 +76,14 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     ),
     (
         grouped_gemm.moe_gemm,
-        {"a": f16(64, 32), "b": f16(2, 32, 64), "offsets": CU[1:], "out": f16(64, 64)},
+        {
+            "a": f16(64, 32), "b": f16(2, 32, 64), "offsets": CU[1:], "bias": f16(2, 64),
+            "out": f16(64, 64),
+        },
+    ),
+    (
+        grouped_gemm.moe_gemm_weights,
+        {"a": f16(64, 32), "b": f16(64, 64), "offsets": CU[1:], "out": f16(2, 32, 64)},
     ),
     (transpose.transpose, {"x": X, "out": f32(64, 4)}),
     (attention.attention, {"q": Q, "k": Q, "v": Q, "out": f16(1, 64, 2, 64), "scale": 1.0}),
@@ -208,6 +215,35 @@ def test_nested_tensors_are_refused(fn: Any) -> None:
     assert e.value.code == "OC2532" and e.value.hint == "pass x.to_padded_tensor(0.0)"
 
 
+OPTIONS = [
+    (fn, kwargs, name)
+    for fn, kwargs in CALLS
+    for name, p in inspect.signature(fn).parameters.items()
+    if isinstance(p.default, bool | int | float) or name in ("eps", "scale", "axis")
+]
+
+
+@pytest.mark.parametrize(("fn", "kwargs", "name"), OPTIONS, ids=lambda c: getattr(c, "__name__", c))
+def test_text_is_no_number(fn: Any, kwargs: Any, name: str) -> None:
+    """``float("1e-5")`` is one, and any text is true."""
+    with pytest.raises(ArgumentTypeError, match="OC2531") as e:
+        fn(**{**kwargs, name: "1"})
+    assert f"{fn.__name__}: {name} is no" in str(e.value)
+
+
+@pytest.mark.parametrize("fn", [softmax.softmax, norm.layer_norm, norm.rms_norm])
+def test_tensors_that_torch_maps_over(fn: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match="OC2532") as e:
+        torch.vmap(fn)(f32(2, 4, 64))
+    assert "x has no memory of its own" in str(e.value) and "torch.vmap" in str(e.value.hint)
+
+
+def test_attention_that_torch_maps_over() -> None:
+    q = f16(2, 1, 16, 2, 32)
+    with pytest.raises(ArgumentTypeError, match="attention: q has no memory of its own"):
+        torch.vmap(attention.attention)(q, q, q)
+
+
 INPLACE = {
     "softmax": "x", "softmax_backward": "grad y", "layer_norm": "x residual",
     "rms_norm": "x residual", "cumsum": "x", "cross_entropy_backward": "logits",
@@ -325,4 +361,4 @@ def test_arrays_that_run_backwards(fn: Any, kwargs: Any) -> None:
             axis = max(range(result.ndim), key=lambda i: result.shape[i])
             with pytest.raises(ArgumentError) as e:
                 fn(**given, **rest, out=np.flip(result, axis))
-            assert e.value.code in ("OC2015", "OC2501", "OC2524"), e.value.code
+            assert e.value.code in ("OC2015", "OC2501", "OC2524", "OC2582"), e.value.code

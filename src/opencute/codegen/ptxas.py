@@ -113,13 +113,16 @@ def parse_report(log: str) -> AsmReport:
     return AsmReport(reports, tuple(diagnostics), log)
 
 
+_HEAP = "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864"
+
+
 def _environment() -> dict[str, str]:
-    """That of ptxas: its heap in huge pages, where the kernel gives such to who asks. It fills
-    several megabytes while it starts, and a tenth of a small run is page faults."""
+    """That of ptxas: its heap is one piece, in huge pages where the kernel gives such to who asks.
+    Of a run for a small kernel, a tenth is page faults otherwise."""
     own = dict(os.environ)
     tunables = own.get("GLIBC_TUNABLES", "")
-    if "glibc.malloc.hugetlb" not in tunables:
-        own["GLIBC_TUNABLES"] = ":".join(filter(None, (tunables, "glibc.malloc.hugetlb=1")))
+    if "glibc.malloc." not in tunables:
+        own["GLIBC_TUNABLES"] = f"{tunables}:{_HEAP}" if tunables else _HEAP
     return own
 
 

@@ -47,7 +47,7 @@ from opencute.frontend.unbound import Later, Partial, Unbound
 from opencute.ir.builder import current_block, insert_at, new_block
 from opencute.ir.core import Block, Region
 from opencute.ir.types import I64
-from opencute.lang.block.smem import branches
+from opencute.lang.block.smem_plan import branches
 from opencute.lang.numbers import Int32, Int64
 from opencute.lang.tensors import Tensor
 

@@ -53,7 +53,7 @@ from opencute.ir.attributes import UNIT, Attribute, DenseI32Attr, IntAttr, TypeA
 from opencute.ir.builder import insert_at, locating
 from opencute.ir.core import Block, Op, Value
 from opencute.ir.types import I64, FunctionType, Type
-from opencute.lang.block.smem import SmemPlan, planning
+from opencute.lang.block.smem_plan import SmemPlan, planning
 from opencute.lang.numbers import Int32, Int64, Numeric
 from opencute.lang.streams import Event, Stream
 from opencute.lang.tiled.atoms import MmaAtom

@@ -10,12 +10,15 @@ from opencute.base.errors import ArgumentError
 from opencute.jit.recording import once_only
 
 __all__ = [
-    "apart", "as_rows", "check_rows", "contiguous", "element_name", "empty", "empty_like", "fill",
-    "floating", "forwards", "host_values", "item_bits", "multiprocessors", "permuted", "row_major",
-    "same_shape", "share_memory", "strides", "vector_elements", "viewed", "zeros",
+    "MOST_BLOCKS", "apart", "as_rows", "check_rows", "contiguous", "element_name", "empty",
+    "empty_like", "fill", "floating", "forwards", "host_values", "item_bits", "multiprocessors",
+    "near", "permuted", "portions", "row_major", "same_shape", "share_memory", "strides",
+    "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
+MOST_BLOCKS = 65535  # of a grid, along its second and third axis
+_FAR = 1 << 31  # elements
 _MOST_WORK = 10_000  # to find out whether arrays share memory
 
 
@@ -171,6 +174,26 @@ def contiguous(array: Any) -> Any:
     import numpy as np
 
     return np.ascontiguousarray(array)
+
+
+def near(array: Any, axis: int, rows: int) -> Any:
+    """An array in whose tiles the distances have 32 bits: itself, or a copy.
+
+    Args:
+        axis: along which a tile has `rows`.
+    """
+    far = int(array.shape[axis]) > 1 and strides(array)[axis] * rows >= _FAR
+    return contiguous(array) if far else array
+
+
+def portions(count: int, each: int = 1) -> list[slice]:
+    """So many things in parts for which a grid has room along its second or third axis.
+
+    Args:
+        each: how many of them a block does.
+    """
+    most = MOST_BLOCKS * each
+    return [slice(i, i + most) for i in range(0, count, most)]
 
 
 def host_values(array: Any) -> Any:

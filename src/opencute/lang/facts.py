@@ -17,12 +17,9 @@ C++. All other values wrap, and what is known of them survives wrapping.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from opencute.lang.values.number import Number
 from opencute.numeric.dtypes import DType
-
-if TYPE_CHECKING:
-    from opencute.lang.numbers import Numeric
 
 __all__ = ["bound_div", "is_index", "nonneg", "of_binary", "pow2"]
 
@@ -34,7 +31,7 @@ def _limit(dtype: DType) -> int:
     return _INDEX_LIMIT.get(dtype.width, -1) if dtype.signed else -1
 
 
-def is_index(x: Numeric) -> bool:
+def is_index(x: Number) -> bool:
     """Whether a number is an operand of index arithmetic."""
     limit = _limit(x.dtype)
     if x.is_dynamic:
@@ -42,7 +39,7 @@ def is_index(x: Numeric) -> bool:
     return bool(abs(x.value) <= limit)
 
 
-def _no_overflow(name: str, a: Numeric, b: Numeric) -> bool:
+def _no_overflow(name: str, a: Number, b: Number) -> bool:
     """Whether a sum, difference, product or left shift is index arithmetic."""
     if name == "shl" and (b.is_dynamic or 1 << min(b.value, 64) > _limit(a.dtype)):
         return False
@@ -54,7 +51,7 @@ def pow2(n: int) -> int:
     return n & -n
 
 
-def of_binary(name: str, a: Numeric, b: Numeric, out: Numeric) -> None:
+def of_binary(name: str, a: Number, b: Number, out: Number) -> None:
     """Divisibility and sign of a result."""
     da, db = (x.div if x.is_dynamic else abs(x.value) for x in (a, b))
     na, nb = nonneg(a), nonneg(b)
@@ -93,13 +90,13 @@ def of_binary(name: str, a: Numeric, b: Numeric, out: Numeric) -> None:
     bound_div(out)
 
 
-def bound_div(x: Numeric) -> None:
+def bound_div(x: Number) -> None:
     """Keep a divisor below 2^31, as the layout algebra computes with it."""
     if x.div >= 1 << 31:
         x.div = min(pow2(x.div), 1 << 30)
 
 
-def nonneg(x: Numeric) -> bool:
+def nonneg(x: Number) -> bool:
     """Whether the top bit of a number is known to be clear."""
     if x.is_dynamic:
         return x.nonneg

@@ -13,10 +13,9 @@ source run by plain Python is an oracle for the compiled code. Dynamic operands 
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from opencute.base.errors import TypeMismatchError
 from opencute.dialects import arith
 from opencute.dialects import math as math_dialect
 from opencute.ir.attributes import IntAttr
+from opencute.ir.core import Value
 from opencute.lang import facts
 from opencute.lang.emission import (
     convert_value,
@@ -33,19 +33,18 @@ from opencute.lang.emission import (
     emit_minmax,
     emit_negate,
 )
+from opencute.lang.numeric_meta import NumericMeta, ir_type
 from opencute.lang.values.conversion import (
     convert_concrete,
     convert_rounded,
     random_bits,
     rounding_of,
 )
+from opencute.lang.values.number import NUMERIC_CLASSES, Number, number_in, numeric_class
 from opencute.numeric.dtypes import DType
 from opencute.numeric.literals import decided, literal_kind, plain_kind, plain_type
 from opencute.numeric.promotion import promote
 from opencute.numeric.scalars import coerce_scalar, decode_scalar, encode_scalar
-
-if TYPE_CHECKING:
-    from opencute.lang.numbers import Numeric, NumericMeta
 
 __all__ = [
     "absolute",
@@ -70,16 +69,10 @@ __all__ = [
     "power",
     "powers",
     "promoted",
+    "rounded",
     "shift_amount",
     "whole_exponent",
 ]
-
-
-@functools.cache
-def _lang() -> Any:
-    from opencute.lang import numbers
-
-    return numbers
 
 
 def coerce(value: Any, dtype: DType) -> Any:
@@ -98,7 +91,7 @@ def coerce(value: Any, dtype: DType) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    return value.dtype if isinstance(value, _lang().Numeric) else plain_kind(value)
+    return value.dtype if isinstance(value, Number) else plain_kind(value)
 
 
 def promoted(a: Any, b: Any, *, true_division: bool = False) -> NumericMeta | None:
@@ -106,7 +99,7 @@ def promoted(a: Any, b: Any, *, true_division: bool = False) -> NumericMeta | No
     ka, kb = _kind(a), _kind(b)
     if ka is None or kb is None:
         return None
-    return _lang().numeric_class(common_kind((a, ka), (b, kb), true_division))
+    return numeric_class(common_kind((a, ka), (b, kb), true_division))
 
 
 def common_kind(a: tuple[Any, Any], b: tuple[Any, Any], true_division: bool = False) -> DType:
@@ -120,9 +113,9 @@ def common_kind(a: tuple[Any, Any], b: tuple[Any, Any], true_division: bool = Fa
 
 # ---------------------------------------------------------------- numbers
 def convert_as(
-    x: Numeric, cls: NumericMeta, rounding: Any = None, saturate: bool | None = None,
+    x: Number, cls: NumericMeta, rounding: Any = None, saturate: bool | None = None,
     rbits: Any = None,
-) -> Numeric:  # fmt: skip
+) -> Number:  # fmt: skip
     """`x` as another class, rounded and saturated as the caller says (`Numeric.to`)."""
     how = rounding_of(rounding, cls.dtype, rbits)
     same: Any = cls
@@ -135,14 +128,14 @@ def convert_as(
         out.value = convert_concrete(x.value, src, dst, how, saturate, rbits)
         return out
     value = x.ir_value()
-    random = None if rbits is None else random_bits(_lang().as_numeric(rbits), value)
+    random = None if rbits is None else random_bits(rbits, value)
     value = convert_rounded(value, src, dst, how, saturate, random)
     if not src.is_float and not dst.is_float:
         value = convert_value(value, src, dst)
     return same(value)
 
 
-def convert(x: Numeric, cls: NumericMeta) -> Numeric:
+def convert(x: Number, cls: NumericMeta) -> Number:
     """`x` as another class."""
     same: Any = cls
     if type(x) is same:
@@ -173,8 +166,7 @@ def _convert_concrete(value: Any, src: DType, dst: DType) -> Any:
 
 def binary(name: str, a: Any, b: Any) -> Any:
     """An arithmetic or bitwise operator of numbers; NotImplemented if one is no number."""
-    lang = _lang()
-    a, b = lang.number_in(a), lang.number_in(b)
+    a, b = number_in(a), number_in(b)
     cls = promoted(a, b, true_division=name == "truediv")
     if cls is None:
         return NotImplemented
@@ -182,10 +174,10 @@ def binary(name: str, a: Any, b: Any) -> Any:
         raise TypeMismatchError(
             f"operator {name!r} needs integers", code="OC1207", found=f"{cls.__name__} operands"
         )
-    if name in ("shl", "shr") and isinstance(a, lang.Numeric):
+    if name in ("shl", "shr") and isinstance(a, Number):
         cls = type(a)
     if cls.dtype.is_bool and name not in ("and", "or", "xor"):
-        cls = lang.Int32
+        cls = NUMERIC_CLASSES["i32"]
     dtype: DType = cls.dtype
     if name in ("shl", "shr"):
         b = shift_amount(b, dtype)
@@ -197,7 +189,7 @@ def binary(name: str, a: Any, b: Any) -> Any:
         if simple is not None:
             return simple
     nonneg = not dtype.is_float and facts.nonneg(x) and facts.nonneg(y)
-    out = cls(emit_binary(name, x.ir_value(), y.ir_value(), dtype, nonneg=nonneg))
+    out = _new(cls, emit_binary(name, x.ir_value(), y.ir_value(), dtype, nonneg=nonneg))
     if not dtype.is_float and not dtype.is_bool:
         facts.of_binary(name, x, y, out)
     return out
@@ -225,14 +217,18 @@ def _make(cls: Any, value: Any) -> Any:
     return out
 
 
-def _operand(value: Any, cls: Any) -> Numeric:
-    lang = _lang()
-    if isinstance(value, lang.Numeric):
+def _new(cls: Any, value: Value) -> Any:
+    """A run-time number."""
+    return cls(value)
+
+
+def _operand(value: Any, cls: Any) -> Number:
+    if isinstance(value, Number):
         return convert(value, cls)
     return _make(cls, value)
 
 
-def _identity(name: str, x: Numeric, y: Numeric) -> Numeric | None:
+def _identity(name: str, x: Number, y: Number) -> Number | None:
     """``x + 0``, ``x * 1``, ``x // 1`` and the like, which keep all facts."""
     xv, yv = (v.value if not v.is_dynamic else None for v in (x, y))
     if (name in ("add", "sub", "or", "xor", "shl", "shr") and yv == 0) or (
@@ -276,25 +272,25 @@ def _floor(x: float) -> float:
 
 def compare(name: str, a: Any, b: Any) -> Any:
     """A comparison; NotImplemented if one operand is no number."""
-    lang = _lang()
-    a, b = lang.number_in(a), lang.number_in(b)
+    a, b = number_in(a), number_in(b)
+    boolean: Any = NUMERIC_CLASSES["i1"]
     for value, other, flip in ((b, a, False), (a, b, True)):
         known = decided(name, value, _kind(other), flip)
         if known is not None:
-            dynamic = isinstance(other, lang.Numeric) and other.is_dynamic
-            return lang.Boolean(known) if dynamic else _make(lang.Boolean, known)
+            dynamic = isinstance(other, Number) and other.is_dynamic
+            return boolean(known) if dynamic else _make(boolean, known)
     cls = promoted(a, b)
     if cls is None:
         return NotImplemented
     x, y = _operand(a, cls), _operand(b, cls)
     if not x.is_dynamic and not y.is_dynamic:
-        return _make(lang.Boolean, getattr(operator, name)(x.value, y.value))
-    return lang.Boolean(emit_compare(name, x.ir_value(), y.ir_value(), cls.dtype))
+        return _make(boolean, getattr(operator, name)(x.value, y.value))
+    return boolean(emit_compare(name, x.ir_value(), y.ir_value(), cls.dtype))
 
 
 def minmax(name: str, a: Any, b: Any) -> Any:
     """The lesser or greater of two numbers, in their common type."""
-    a, b = _lang().number_in(a), _lang().number_in(b)
+    a, b = number_in(a), number_in(b)
     cls = promoted(a, b)
     if cls is None:
         raise TypeMismatchError(f"{name}() needs numbers", code="OC1208", found=f"{a!r}, {b!r}")
@@ -325,29 +321,34 @@ def ceil_div(a: Any, b: Any) -> Any:
     return (a + (b - 1)) // b
 
 
-def negate(x: Numeric) -> Numeric:
+def negate(x: Number) -> Number:
     """``-x``."""
     if x.dtype.is_bool:
         return binary("sub", 0, x)
     if not x.is_dynamic:
         return _make(type(x), -x.value)
     if x.dtype.is_float:
-        return type(x)(emit_negate(x.ir_value(), x.dtype))
+        return _new(type(x), emit_negate(x.ir_value(), x.dtype))
     return binary("sub", 0, x)
 
 
-def absolute(x: Numeric) -> Numeric:
+def absolute(x: Number) -> Number:
     """``abs(x)``; the most negative integer stays itself, as in two's complement."""
     if not x.is_dynamic:
         return _make(type(x), abs(x.value))
     if x.dtype.is_float:
-        return type(x)(emit_math("absf", (x.ir_value(),), x.dtype))
+        return _new(type(x), emit_math("absf", (x.ir_value(),), x.dtype))
     if not x.dtype.signed or x.nonneg:
         return x
-    return type(x)(math_dialect.int_unary("absi", x.ir_value()))
+    return _new(type(x), math_dialect.int_unary("absi", x.ir_value()))
 
 
-def invert(x: Numeric) -> Numeric:
+def rounded(x: Number) -> Any:
+    """The whole number nearest to a run-time float, as a float; ties to even."""
+    return _new(type(x), emit_math("roundeven", (x.ir_value(),), x.dtype))
+
+
+def invert(x: Number) -> Number:
     """``~x``; of a Boolean: not."""
     if x.dtype.is_float:
         raise TypeMismatchError("operator '~' needs an integer", code="OC1207", found=repr(x))
@@ -365,26 +366,25 @@ def power(a: Any, b: Any) -> Any:
     Raises:
         TypeMismatchError: integers with an exponent that is only known at run time.
     """
-    lang = _lang()
     cls = promoted(a, b)
     if cls is None:
         return NotImplemented
-    base: Any = type(a) if isinstance(a, lang.Numeric) else cls
+    base: Any = type(a) if isinstance(a, Number) else cls
     count = whole_exponent(b, base.dtype)
     if count is not None:
         return powers(_operand(a, base), count) if count else base(1)
-    if not cls.dtype.is_float and isinstance(b, lang.Numeric) and b.is_dynamic:
+    if not cls.dtype.is_float and isinstance(b, Number) and b.is_dynamic:
         raise TypeMismatchError(
             "an integer to the power of a run-time integer", code="OC1244",
             expected="an exponent known at compile time, or a float", found=repr(b),
             hint="convert one of them: x.to(Float32) ** n; for powers of two: 1 << n",
         )  # fmt: skip
     cls = promoted(a, b, true_division=True)
-    assert cls is not None and issubclass(cls, lang.Numeric)
+    assert cls is not None and issubclass(cls, Number)
     x, y = _operand(a, cls), _operand(b, cls)
     if not x.is_dynamic and not y.is_dynamic:
         return _make(cls, _eager("pow", x.value, y.value, cls.dtype))
-    return cls(emit_math("powf", (x.ir_value(), y.ir_value()), cls.dtype))
+    return _new(cls, emit_math("powf", (x.ir_value(), y.ir_value()), cls.dtype))
 
 
 def _known(x: Any) -> int | None:
@@ -398,7 +398,7 @@ def _known(x: Any) -> int | None:
 
 def whole_exponent(b: Any, base: DType) -> int | None:
     """An exponent to multiply for; None where `math.powf` does it."""
-    if isinstance(b, _lang().Integer):
+    if isinstance(b, Number) and b.dtype.is_integer:
         b = _known(b)
     if plain_kind(b) is not int:
         return None
@@ -425,7 +425,7 @@ def powers(x: Any, count: int) -> Any:
     return out
 
 
-def bitcast(x: Numeric, cls: NumericMeta) -> Numeric:
+def bitcast(x: Number, cls: NumericMeta) -> Number:
     """The bits of `x` as another class of the same width."""
     if cls.dtype.width != x.dtype.width:
         raise TypeMismatchError(
@@ -435,5 +435,5 @@ def bitcast(x: Numeric, cls: NumericMeta) -> Numeric:
     if not x.is_dynamic:
         return _make(cls, decode_scalar(encode_scalar(x.value, x.dtype), cls.dtype))
     value = x.ir_value()
-    to = _lang().ir_type(cls.dtype)
+    to = ir_type(cls.dtype)
     return cls(value if value.type == to else arith.cast("bitcast", value, to))

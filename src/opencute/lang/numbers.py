@@ -15,19 +15,23 @@ divides them, that they are not negative, and that they are made of indices.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from opencute.base.errors import LanguageError, TypeMismatchError
+from opencute.base.errors import TypeMismatchError
 from opencute.dialects import arith
-from opencute.ir import types as ir_types
 from opencute.ir.builder import current_block
 from opencute.ir.core import Value
 from opencute.lang import facts
 from opencute.lang import number_ops as ops
 from opencute.lang.numeric_meta import NumericMeta, ir_type
-from opencute.numeric.dtypes import DTYPES, DType, from_numpy_dtype
+from opencute.lang.values.number import (
+    NUMERIC_CLASSES,
+    Number,
+    class_of,
+    number_in,
+    numeric_class,
+)
+from opencute.numeric.dtypes import DTYPES
 from opencute.numeric.literals import plain_type
 
 __all__ = [
@@ -73,7 +77,7 @@ __all__ = [
 ]
 
 
-class Numeric(metaclass=NumericMeta):
+class Numeric(Number):
     """Base of all numbers.
 
     Args:
@@ -84,15 +88,10 @@ class Numeric(metaclass=NumericMeta):
         ValueError, OverflowError: NaN or infinity given to an integer type.
     """
 
-    __slots__ = ("div", "is_index", "nonneg", "value")
+    __slots__ = ()
     __hash__ = object.__hash__
     # NumPy's scalars leave operators to this class, which knows their types.
     __array_ufunc__ = None
-    dtype: ClassVar[DType]
-    value: Any
-    div: int
-    nonneg: bool
-    is_index: bool
 
     def __init__(self, value: Any = 0, *, loc: Any = None, ip: Any = None) -> None:
         self.div = 1
@@ -124,34 +123,6 @@ class Numeric(metaclass=NumericMeta):
                     self.div = abs(int(constant)) or 1
                     facts.bound_div(self)
 
-    # ---- facts
-    @property
-    def is_dynamic(self) -> bool:
-        """Whether the value is only known at run time."""
-        return isinstance(self.value, Value)
-
-    @property
-    def type(self) -> ir_types.Type:
-        """The IR type."""
-        return ir_type(self.dtype)
-
-    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Value:
-        """The SSA value; a concrete number becomes a constant."""
-        if isinstance(self.value, Value):
-            return self.value
-        return arith.constant(self.value, ir_type(self.dtype))
-
-    def __c_pointers__(self) -> list[Any]:
-        return [self]
-
-    __get_mlir_types__ = __c_pointers__
-
-    def __extract_mlir_values__(self) -> list[Value]:
-        return [self.ir_value()]
-
-    def __new_from_mlir_values__(self, values: Any) -> Any:
-        return type(self)(values[0])
-
     def to(
         self,
         dtype: Any,
@@ -178,53 +149,13 @@ class Numeric(metaclass=NumericMeta):
         Raises:
             TypeMismatchError: no such rounding.
         """
+        if rbits is not None and (self.is_dynamic or getattr(rbits, "is_dynamic", False)):
+            rbits = as_numeric(rbits)
         return ops.convert_as(self, class_of(dtype), rounding, saturate, rbits)
 
     def bitcast(self, dtype: NumericMeta) -> Any:
         """The same bits as another type of the same width."""
         return ops.bitcast(self, dtype)
-
-    # ---- protocols of Python that need a value now
-    def _concrete(self, what: str) -> Any:
-        if self.is_dynamic:
-            raise LanguageError(
-                f"a run-time {type(self).__name__} has no value while the kernel is traced",
-                code="OC1101",
-                found=what,
-                hint="use it in a dynamic `if`, `for` or `while` of a @jit or @kernel function; "
-                "const_expr() and range_constexpr() need values known at compile time",
-            )
-        return self.value
-
-    def __bool__(self) -> bool:
-        return bool(self._concrete("bool()"))
-
-    def __index__(self) -> int:
-        if self.dtype.is_float:
-            raise TypeError(f"{type(self).__name__} cannot be used as an index")
-        return int(self._concrete("an index"))
-
-    def __int__(self) -> int:
-        return int(self._concrete("int()"))
-
-    def __float__(self) -> float:
-        return float(self._concrete("float()"))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({'?' if self.is_dynamic else self.value})"
-
-    def __str__(self) -> str:
-        if not self.is_dynamic:
-            return str(self.value)
-        return "?" if self.div <= 1 else f"?{{div={self.div}}}"
-
-    def __format__(self, spec: str) -> str:
-        if not self.is_dynamic:
-            return format(self.value, spec)
-        try:
-            return format(str(self), spec)
-        except ValueError:  # digits, a sign: what only a known number has
-            return str(self)
 
     # ---- arithmetic
     def __add__(self, other: Any) -> Any:
@@ -318,9 +249,7 @@ class Numeric(metaclass=NumericMeta):
             raise TypeError("round() with digits is not defined for run-time numbers")
         if not self.is_dynamic:
             return Int32(round(self.value))
-        from opencute.lang import mathfns
-
-        return mathfns.round(self).to(Int32)
+        return ops.rounded(self).to(Int32)
 
     def __trunc__(self) -> Any:
         return self.to(int)
@@ -411,7 +340,8 @@ def _define(name: str, base: type = Numeric) -> Any:
     }
     members["__hash__"] = object.__hash__
     members["__module__"] = __name__
-    return NumericMeta(dtype.display, (base,), members)
+    cls = NUMERIC_CLASSES[name] = NumericMeta(dtype.display, (base,), members)
+    return cls
 
 
 if TYPE_CHECKING:  # for type checkers these are classes, so that they can be annotations
@@ -503,58 +433,6 @@ else:
     Float8E5M2FNUZ = _define("f8e5m2fnuz", Float)
     Float6E3M2FN = _define("f6e3m2fn", Float)
     Float6E2M3FN = _define("f6e2m3fn", Float)
-
-NUMERIC_CLASSES: dict[str, NumericMeta] = {
-    c.dtype.name: c
-    for c in (
-        Boolean, Int4, Int8, Int16, Int32, Int64, Int128, Uint4, Uint8, Uint16, Uint32, Uint64,
-        Uint128, Float64, Float32, TFloat32, Float16, BFloat16, Float8E4M3FN, Float8E5M2,
-        Float8E8M0FNU, Float4E2M1FN, Float8E4M3, Float8E3M4, Float8E4M3B11FNUZ, Float8E4M3FNUZ,
-        Float8E5M2FNUZ, Float6E3M2FN, Float6E2M3FN,
-    )
-}  # fmt: skip
-
-
-def numeric_class(dtype: DType) -> NumericMeta:
-    """The language's class for an element type.
-
-    Raises:
-        TypeMismatchError: the language has no such type.
-    """
-    found = NUMERIC_CLASSES.get(dtype.name)
-    if found is None:
-        raise TypeMismatchError(
-            f"element type {dtype.display} is not part of the language", code="OC1202"
-        )
-    return found
-
-
-def class_of(dtype: Any) -> NumericMeta:
-    """A numeric class from itself, `int`, `float`, `bool`, an element type or a NumPy type."""
-    if isinstance(dtype, NumericMeta):
-        return dtype
-    if isinstance(dtype, DType):
-        return numeric_class(dtype)
-    plain: Any = None
-    if isinstance(dtype, type):
-        plain = {int: Int32, float: Float32, bool: Boolean}.get(dtype)
-        if plain is None and issubclass(dtype, np.generic):
-            return numeric_class(from_numpy_dtype(dtype))
-    if plain is None:
-        raise TypeMismatchError(
-            f"{dtype!r} is not a numeric type",
-            code="OC1203",
-            hint="use cutlass.Float32, cutlass.Int32, ...",
-        )
-    return plain
-
-
-def number_in(x: Any) -> Any:
-    """The number that an object stands for, such as a member of a struct in memory; else `x`."""
-    if isinstance(x, Numeric) or type(x) is int:
-        return x
-    found = getattr(x, "__opencute_value__", x)
-    return found if isinstance(found, Numeric) else x
 
 
 def as_numeric(value: Any, like: NumericMeta | None = None) -> Numeric:

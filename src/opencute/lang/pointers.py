@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Typed pointers with a memory space and a known alignment."""
+"""Typed pointers with a memory space and a known alignment; plain ones, and such with an index.
+
+``tensor.iterator`` is plain; ``tensor.data_ptr()`` and ``tensor.iterator.raw_ptr()`` are indexed as
+in C: ``p[i]``, ``(p + i).load(count=4)``.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,38 @@ import math
 import operator
 from typing import Any
 
+from opencute.arch.hints import AccessHints
 from opencute.base.errors import LayoutError, TypeMismatchError
 from opencute.dialects import arith, cute, interop, registers
 from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
 from opencute.ir.types import I32, I64
-from opencute.lang.numbers import Int32, Int64, Integer, Numeric, NumericMeta, ir_type, number_in
-from opencute.layout import Swizzle
+from opencute.lang.numbers import (
+    Boolean,
+    Int32,
+    Int64,
+    Integer,
+    Numeric,
+    NumericMeta,
+    Uint8,
+    as_numeric,
+    class_of,
+    ir_type,
+    number_in,
+)
+from opencute.lang.values import runs
+from opencute.lang.vectors import TensorSSA, splat
+from opencute.layout import Swizzle, product, to_str
 from opencute.numeric.literals import check_fits
 
-__all__ = ["AddressSpace", "Pointer", "element_bits", "offset_alignment", "pointer_type"]
+__all__ = [
+    "AddressSpace",
+    "Pointer",
+    "RawPointer",
+    "element_bits",
+    "offset_alignment",
+    "pointer_type",
+]
 
 
 class AddressSpace(enum.IntEnum):
@@ -122,8 +148,6 @@ class Pointer:
 
     def raw_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
         """The same pointer as one that can be indexed: ``p[i]``."""
-        from opencute.lang.arrays.raw import RawPointer
-
         return RawPointer(self.value, self._dtype)
 
     def align(self, alignment: int, *, loc: Any = None, ip: Any = None) -> Pointer:
@@ -220,6 +244,193 @@ class Pointer:
         return f"ptr<{self._dtype.dtype.name}, {self._ptr.space}{align}{swizzle}>"
 
     __repr__ = __str__
+
+
+class RawPointer(Pointer):
+    """A pointer whose elements are indexed; see `Pointer`.
+
+    Args:
+        value: an SSA value, or a pointer.
+        dtype: numeric class of the elements; the pointer's own when omitted.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, value: Any, dtype: Any = None, *, loc: Any = None, ip: Any = None) -> None:
+        if isinstance(value, Pointer):
+            dtype = value.dtype if dtype is None else class_of(dtype)
+            value = value.value if dtype is value.dtype else value.recast(dtype).value
+        super().__init__(value, dtype)
+
+    def __add__(self, offset: Any) -> RawPointer:
+        moved = super().__add__(offset)
+        return RawPointer(moved.value, moved.dtype)
+
+    __radd__ = __add__
+
+    def __sub__(self, offset: Any) -> RawPointer:
+        return self + (-offset)
+
+    def _promised(self, alignment: int | None) -> Pointer:
+        """The plain pointer, aligned as the user says."""
+        plain = Pointer(self.value, self.dtype)
+        if alignment is None or alignment <= plain.alignment or alignment & (alignment - 1):
+            return plain
+        return plain.align(alignment)
+
+    def _held(self, value: Any, count: int) -> Value:
+        """Registers with what is written to so many neighbours."""
+        held = runs.fragment(self.dtype, count)
+        if not isinstance(value, TensorSSA):
+            check_fits(value, self.dtype.dtype)
+            value = splat(value, count, self.dtype)
+        elif product(value.shape) != count:
+            raise LayoutError(
+                "a vector is stored to a tensor of another size", code="OC1356",
+                expected=count, found=to_str(value.shape),
+            )  # fmt: skip
+        runs.write(held, value.to(self.dtype))
+        return held
+
+    def __getitem__(self, index: Any) -> Any:
+        return Pointer.load(self + index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        Pointer.store(self + index, value)
+
+    def load(
+        self, count: int = 1, *, alignment: int | None = None, is_volatile: bool = False,
+        is_invariant: bool = False, loc: Any = None, ip: Any = None,
+    ) -> Any:  # fmt: skip
+        """The element pointed to, or a vector of `count` neighbours.
+
+        Args:
+            count: how many elements.
+            alignment: of the address, in bytes, as the user promises.
+            is_volatile: neither left out nor moved.
+            is_invariant: nobody writes them while the kernel runs.
+        """
+        where, dtype = self._promised(alignment), self.dtype
+        if not is_volatile and not is_invariant:
+            return where.load() if count == 1 else runs.read(where.value, dtype, count)
+        held = runs.fragment(dtype, count)
+        hints = AccessHints("volatile" if is_volatile else "", invariant=is_invariant)
+        runs.copy(where.value, held, dtype, count, hints)
+        if count == 1 and not dtype.dtype.is_subbyte:
+            return Pointer(held, dtype).load()
+        return runs.read(held, dtype, count)[0] if count == 1 else runs.read(held, dtype, count)
+
+    def store(
+        self, value: Any, *, alignment: int | None = None, is_volatile: bool = False,
+        loc: Any = None, ip: Any = None,
+    ) -> None:  # fmt: skip
+        """Write an element, or all elements of a vector to neighbours; as `load`."""
+        where, dtype = self._promised(alignment), self.dtype
+        count: int = product(value.shape) if isinstance(value, TensorSSA) else 1
+        if not is_volatile and not isinstance(value, TensorSSA):
+            where.store(value)
+        elif not is_volatile:
+            runs.write(where.value, value.to(dtype))
+        else:
+            held = self._held(value, count)
+            runs.copy(held, where.value, dtype, count, AccessHints("volatile"))
+
+    def masked_load(
+        self, mask: Any, default: Any = None, *, alignment: int | None = None, loc: Any = None,
+        ip: Any = None,
+    ) -> TensorSSA:  # fmt: skip
+        """Neighbours where a mask holds, and `default` (0 if not given) where it does not."""
+        flags = _mask_of(mask)
+        count, dtype = product(flags.shape), self.dtype
+        held = self._held(as_numeric(0 if default is None else default).to(dtype), count)
+        runs.copy(self._promised(alignment).value, held, dtype, count, AccessHints(), flags)
+        return runs.read(held, dtype, count)
+
+    def masked_store(
+        self, value: Any, mask: Any, *, alignment: int | None = None, loc: Any = None,
+        ip: Any = None,
+    ) -> None:  # fmt: skip
+        """Write neighbours where a mask holds."""
+        flags = _mask_of(mask)
+        count = product(flags.shape)
+        held, where = self._held(value, count), self._promised(alignment)
+        runs.copy(held, where.value, self.dtype, count, AccessHints(), flags)
+
+    def subview(self, offset: Any) -> RawPointer:
+        """The pointer some elements further."""
+        return self + offset
+
+    def data_ptr(self, *, loc: Any = None, ip: Any = None) -> RawPointer:
+        """Itself."""
+        return self
+
+    def raw_ptr(self, *, loc: Any = None, ip: Any = None) -> RawPointer:
+        """Itself."""
+        return self
+
+    def recast(self, dtype: Any) -> RawPointer:
+        """The same address as a pointer to another element type."""
+        return RawPointer(super().recast(dtype).value, dtype)
+
+    def toint(self, dtype: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
+        """The address as an integer, of another class if one is named."""
+        address = super().toint()
+        return address if dtype is None else address.to(class_of(dtype))
+
+    def apply_swizzle(self, swizzle: Any, *, loc: Any = None, ip: Any = None) -> RawPointer:
+        """Where an access with a swizzle (of byte addresses) goes from here.
+
+        Args:
+            swizzle: a `Swizzle`, such as ``Swizzle.from_name("s128b")``.
+
+        Raises:
+            LayoutError: not shared memory, or a swizzle that reads bits below those it changes.
+        """
+        if swizzle.bits == 0:
+            return self
+        self.swizzled(swizzle)  # refuses what is no swizzle of addresses
+        plain = pointer_type(Uint8, self.memspace, self.alignment)
+        place = Pointer(cute.recast(self.value, plain), Uint8)
+        address: Any = place.toint()
+        moved = place + (swizzle(address) - address)
+        align = math.gcd(self.alignment, 1 << swizzle.base)
+        return RawPointer(moved.align(align).recast(self.dtype).value, self.dtype)
+
+    def load_swizzled(
+        self, swizzle: Any, count: int = 1, *, alignment: int | None = None, loc: Any = None,
+        ip: Any = None,
+    ) -> Any:  # fmt: skip
+        """As `load`, where a swizzle (of byte addresses) puts the elements."""
+        pointer = self._promised(alignment).swizzled(swizzle)
+        return RawPointer(pointer.value, self.dtype).load(count)
+
+    def store_swizzled(
+        self, value: Any, swizzle: Any, *, alignment: int | None = None, loc: Any = None,
+        ip: Any = None,
+    ) -> None:  # fmt: skip
+        """As `store`, to where a swizzle (of byte addresses) puts the elements."""
+        pointer = self._promised(alignment).swizzled(swizzle)
+        RawPointer(pointer.value, self.dtype).store(value)
+
+    def tospace(self, space: AddressSpace) -> RawPointer:
+        """The same address in another memory space."""
+        type = pointer_type(self.dtype, space, self.alignment, self.swizzle)
+        return RawPointer(cute.recast(self.value, type), self.dtype)
+
+    def __new_from_mlir_values__(self, values: Any) -> Pointer:
+        made = super().__new_from_mlir_values__(values)
+        return RawPointer(made.value, made.dtype)
+
+
+def _mask_of(mask: Any) -> TensorSSA:
+    """A mask, also one in registers, as a vector."""
+    kind = mask.dtype if isinstance(mask, TensorSSA) else getattr(mask, "element_type", None)
+    if kind is not Boolean:
+        raise TypeMismatchError(
+            "a mask has a Boolean for each element", code="OC1261", found=str(mask),
+            expected="a vector or a register tensor of Boolean",
+        )  # fmt: skip
+    return mask if isinstance(mask, TensorSSA) else mask.load()
 
 
 def _constant(n: int) -> Any:

@@ -26,20 +26,20 @@ from opencute.dialects.smem import BASE_ALIGN, SmemAllocOp
 from opencute.ir.attributes import IntAttr
 from opencute.ir.cleanup import constant_of
 from opencute.ir.core import Value
-from opencute.lang.block.smem import is_member, widened
+from opencute.lang.block.smem_plan import is_member, widened
 from opencute.lang.numbers import (
     Int32,
     Int64,
     Integer,
     Numeric,
     NumericMeta,
-    Uint8,
     as_numeric,
     class_of,
     number_in,
 )
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.values.packed_access import is_packed, load_element, store_element
+from opencute.lang.values.runs import fragment
 from opencute.lang.values.text import print_rows
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import (
@@ -48,6 +48,7 @@ from opencute.layout import (
     Swizzle,
     coord_add,
     cosize,
+    group_modes,
     is_static,
     make_identity_layout,
     make_layout,
@@ -63,6 +64,7 @@ __all__ = [
     "Tensor",
     "TracedTensor",
     "addressed",
+    "grouped",
     "layout_operands",
     "make_fragment_like",
     "make_identity_tensor",
@@ -493,6 +495,16 @@ def tile(tensor: TracedTensor) -> cute.Tile:
     return cute.Tile(pointer.value, attr, dyns)
 
 
+def grouped(tensor: TracedTensor) -> TracedTensor:
+    """The same tensor as (V, rest), the form of operands of a copy."""
+    layout = tensor.layout
+    if layout.rank == 1:
+        layout = make_layout(layout, make_layout(1, stride=0))
+    elif layout.rank > 2:
+        layout = group_modes(layout, 1, layout.rank)
+    return TracedTensor(tensor.iterator, layout)
+
+
 def addressed(tensor: TracedTensor, what: str) -> tuple[Pointer, Layout]:
     """A tensor in memory as a pointer, which may have a swizzle, and a plain layout.
 
@@ -621,17 +633,7 @@ def make_rmem_tensor(
         )  # fmt: skip
     if cosize(layout) < 1:
         raise LayoutError("registers need at least one element", code="OC1367", found=layout)
-    bits = 8 if dtype.dtype.is_bool else dtype.width
-    align = min(max(16, bits // 8), 32)
-    count = cosize(layout)
-    if dtype.dtype.is_subbyte:  # whole bytes, whose other bits are known when one is written
-        unit = math.lcm(bits, 8) // bits
-        count = -(-count // unit) * unit
-    pointer = Pointer(cute.alloca(dtype.mlir_type, count, align), dtype)
-    if dtype.dtype.is_subbyte:
-        zeros = TracedTensor(pointer.recast(Uint8), Layout(count * bits // 8, 1))
-        zeros.fill(0)
-    return TracedTensor(pointer, layout)
+    return TracedTensor(Pointer(fragment(dtype, cosize(layout)), dtype), layout)
 
 
 def make_fragment_like(

@@ -18,7 +18,8 @@ from typing import Any
 from opencute.arch.target import target
 from opencute.base.errors import ArgumentError, LayoutError, TypeMismatchError
 from opencute.compiler.targets import run_target
-from opencute.lang.block.smem import current_plan, take, typed
+from opencute.lang.block.smem import typed
+from opencute.lang.block.smem_plan import current_plan, take
 from opencute.lang.block.structs import struct
 from opencute.lang.numbers import Int8, class_of
 from opencute.lang.pointers import element_bits

@@ -24,7 +24,7 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.core import Op
 from opencute.ir.types import IntegerType, Type
 from opencute.sim import faults, registers
-from opencute.sim.fused.memory import gather
+from opencute.sim.fused.memory import evenly, gather
 from opencute.sim.lanes import Lanes, merge_value
 from opencute.sim.memory import RAW, Buffer, RowBuffer, SimPointer
 from opencute.sim.numbers import wide
@@ -297,7 +297,7 @@ class Access:
         if first < 0 or first + n * width > buffer.size or (buffer.base + first) % self.need:
             return None
         flat = offsets.reshape(-1)
-        return first if (flat[1:] - flat[:-1] == width).all() else None
+        return first if evenly(flat, width) else None
 
     def _take(self, buffer: Any, offsets: Array, low: int) -> Array:
         """Bytes of the runs, on a further axis; `low` has the low bits of all offsets."""
@@ -391,7 +391,7 @@ class Access:
         first = int(offsets.flat[0])
         if n > 16 and int(offsets.flat[n - 1]) - first == (n - 1) * width:
             flat = offsets.ravel()
-            if (flat[1:] - flat[:-1] == width).all():
+            if evenly(flat, width):
                 buffer.raw[first : first + n * width] = value.reshape(-1).view(np.uint8)
                 return
         grain = min((low | width) & -(low | width), 16)

@@ -44,7 +44,7 @@ from opencute.frontend.state.watch import MISSING, Key, Watch
 from opencute.frontend.unbound import Later, Unbound
 from opencute.ir.builder import current_block, insert_at, new_block
 from opencute.ir.core import Block, Op, Value
-from opencute.lang.block import smem
+from opencute.lang.block import smem_plan
 from opencute.lang.numbers import Boolean, Numeric, number_in
 
 __all__ = ["Loop", "truth"]
@@ -80,7 +80,7 @@ class Loop:
         self.watch = Watch((*current, *reached), own_cells(parts, names), parts)
         check()
         self.links = mark()
-        self.memory = smem.mark()
+        self.memory = smem_plan.mark()
         self.outside = current_block()
         self.guess = guessed(parts, self.watch)
         self.guesses = 2
@@ -120,7 +120,7 @@ class Loop:
     def _turns(self) -> Iterator[None]:
         """Attempts at tracing the body."""
         for _ in range(_TURNS):
-            smem.rewind(self.memory)
+            smem_plan.rewind(self.memory)
             self.changed.clear()
             yield
         raise _unsettled()
@@ -332,7 +332,7 @@ class Loop:
             self._begin(Guess())
             head = self._condition(cond, new_block(types_of(self.plans))[1])
             if isinstance(head, bool):
-                smem.rewind(self.memory)
+                smem_plan.rewind(self.memory)
                 return head
             self.guesses = 2
             self._begin(guess)
@@ -340,7 +340,7 @@ class Loop:
             before, before_block = new_block(types_of(self.plans))
             head = self._condition(cond, before_block)
             if isinstance(head, bool):
-                smem.rewind(self.memory)
+                smem_plan.rewind(self.memory)
                 return head
             if head is None:
                 continue

@@ -130,3 +130,5 @@ class Check(enum.IntEnum):
     TYPE = 8
     WORD = 9  # the 8 bytes at address A
     SPACE = 10  # the dict A: the next B checks hold if its tag is the expected one
+    KEYS = 11  # of the dict A are those of the tuple B, in its order
+    NUMBER = 12  # that the function A gives, called without arguments

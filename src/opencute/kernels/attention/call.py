@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import opencute as cutlass
@@ -93,6 +93,10 @@ class Call:
     def whole(self, array: Any) -> Any:
         """An array as (B, S, H, D)."""
         return array if self.lengths is None else array[None]
+
+    def part(self, batches: slice) -> Call:
+        """The call for some batches."""
+        return replace(self, q=self.q[batches], k=self.k[batches], v=self.v[batches])
 
     @property
     def group(self) -> int:

@@ -20,6 +20,7 @@ from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
+    MOST_BLOCKS,
     apart,
     check_rows,
     element_name,
@@ -27,6 +28,8 @@ from opencute.kernels.arrays import (
     empty_like,
     fill,
     item_bits,
+    near,
+    portions,
     strides,
 )
 from opencute.kernels.attention.autograd import differentiable
@@ -302,11 +305,19 @@ def _launch(call: Call, out: Any, logs: Any, config: Any) -> None:
     _check_warpgroups(call, isinstance(config, WarpgroupConfig), why, config)
     smem, scale = utils.get_smem_capacity_in_bytes(arch), call.scale * math.log2(math.e)
     config = heuristic(head_dim, smem, call.lengths is not None) if config is None else config
+    stay = isinstance(config, WarpgroupConfig) and config.persistent
+    if not stay and call.lengths is None and int(call.q.shape[0]) > MOST_BLOCKS:
+        for part in portions(int(call.q.shape[0])):
+            _launch(call.part(part), out[part], None if logs is None else logs[part], config)
+        return
     if isinstance(config, WarpgroupConfig):
         config.check(head_dim, smem, call.dtype.width)
         _launch_warpgroups(call, tensors, out, logs, scale, config)
         return
     config.check(head_dim, smem)
+    for i, name in enumerate("kv", 1):
+        arrays[name] = near(arrays[name], 1, config.n)
+        tensors[i] = _tensor(name, arrays[name])
     plan = interned(AttentionPlan(
         call.dtype, head_dim, config.m, config.n, config.warps, call.causal,
         call.group, strides(arrays["k"]) == strides(arrays["v"]), config.stages, config.ahead,
@@ -408,6 +419,11 @@ def _launch_backward(
 ) -> None:  # fmt: skip
     """Run the kernels that a configuration is for."""
     q = call.whole(call.q)
+    if call.lengths is None and int(q.shape[0]) > MOST_BLOCKS:
+        for part in portions(int(q.shape[0])):
+            some, into = (tuple(t[part] for t in ts) for ts in (arrays, grads))
+            _launch_backward(call.part(part), some, into, lse[part], deterministic, config)
+        return
     heads, head_dim = int(q.shape[2]), int(q.shape[3])
     if isinstance(config, WarpgroupBackwardConfig):
         launch: Any = launch_warpgroups_back
@@ -422,6 +438,7 @@ def _launch_backward(
             call.dtype, head_dim, config.m, config.n, config.warps, config.stages,
             *call.reach(), call.group, deterministic,
         ))  # fmt: skip
+        arrays = tuple(near(t, t.ndim - 3, max(config.m, config.n)) for t in arrays)
     tiles = call.tiles(plan.m)
     stats = empty(q, (tiles, heads, 2, plan.m), "float32")
     sums = empty(q, (tiles, heads, plan.m * plan.depth), "float32")

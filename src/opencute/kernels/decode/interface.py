@@ -29,6 +29,7 @@ from opencute.kernels.arrays import (
     host_values,
     item_bits,
     multiprocessors,
+    near,
     strides,
 )
 from opencute.kernels.checked import checked, separate
@@ -229,8 +230,9 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     if config.splits > 1 and not clustered:
         parts = empty(q, (config.splits, batch, queries, all_heads, head_dim), "float32")
         part_logs = empty(q, (config.splits, batch, all_heads, queries), "float32")
+    k, v = (t if bulk else near(t, 1, config.n) for t in (call.k, call.v))
     tensors = [
-        rows(name, t) for name, t in (("q", q), ("k_cache", call.k), ("v_cache", call.v),
+        rows(name, t) for name, t in (("q", q), ("k_cache", k), ("v_cache", v),
                                       ("out", out))
     ]  # fmt: skip
     if flagged:

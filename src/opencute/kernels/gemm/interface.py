@@ -14,10 +14,12 @@ from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
+    MOST_BLOCKS,
     element_name,
     empty,
     forwards,
     item_bits,
+    portions,
     row_major,
     share_memory,
     strides,
@@ -26,7 +28,7 @@ from opencute.kernels.arrays import (
 )
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.functions import refuse_function
-from opencute.kernels.gemm.activations import ACTIVATIONS
+from opencute.kernels.gemm.activations import activation_of
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
 from opencute.kernels.gemm.rows.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
 from opencute.kernels.gemm.rows.gemv import GemvConfig, GemvPlan, gemv, gemv_heuristic
@@ -50,7 +52,7 @@ from opencute.kernels.gemm.visitors import Operand, Visitor, takes, usual
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
-__all__ = ["gemm", "problem_of"]
+__all__ = ["alone", "gemm", "problem_of", "separate_epilogue", "writable"]
 
 _KINDS = {
     "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "uint8": "i8",
@@ -128,7 +130,7 @@ def gemm(
     result = shape
     if epilogue is not None:
         given = {"alpha": None if alpha == 1.0 else alpha, "c": c, "bias": bias}
-        _alone(given | {"activation": activation, "residual": residual})
+        alone(given | {"activation": activation, "residual": residual})
         epilogue, activation = _visitor(epilogue, shape)
     if epilogue is not None and epilogue.gated is not None:
         result = (*shape[:-1], shape[-1] // 2)
@@ -136,7 +138,7 @@ def gemm(
         names = {"i8": "int32", "f8": "float32"}
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
-    activation = _activation(activation)
+    activation = activation_of(activation)
     if 0 in shape:
         return out
     if c is not None and float(beta) == 0.0:
@@ -145,6 +147,12 @@ def gemm(
         a = zeros(a, (*a.shape[:-1], 1), a.dtype)
         b = zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
     call = _Call.of(a, b, c, residual, out)
+    if epilogue is None and len(result) == 3 and int(result[0]) > MOST_BLOCKS:
+        _in_portions(
+            (a, b, c, residual), out, alpha=alpha, beta=beta, bias=bias, activation=activation,
+            tf32=tf32, config=config,
+        )  # fmt: skip
+        return out
     if epilogue is None:
         for kernel in (_few, _gemv):
             if kernel(call, kind, bias, activation, (alpha, beta), config):
@@ -156,7 +164,7 @@ def gemm(
             residual=call.residual,
         )  # fmt: skip
     else:
-        _separate(visitor, a, b, out)
+        separate_epilogue(visitor, a, b, out)
         visitor = _placed(visitor, call)
     only = epilogue is not None or kind == "f8" or element_name(out) in _NARROW
     only = only or "uint8" in (element_name(a), element_name(b))
@@ -168,12 +176,7 @@ def gemm(
     config = heuristic(problem, smem) if config is None else config
     config.check(problem.kind, problem.out_bits, smem)
     plan = interned(call.plan(config, kind, alpha != 1.0, activation))
-    c, residual = (None if t is None else _tensor(t, 2) for t in (call.c, call.residual))
-    lead = [2 if major else 1 for major in call.k_major]
-    args = (
-        _tensor(call.a, lead[0]), _tensor(call.b, lead[1]), c, bias, residual, _tensor(call.d, 2),
-        float(alpha), float(beta),
-    )  # fmt: skip
+    args = (*call.tensors(bias), float(alpha), float(beta))
     blocks = config.blocks(problem)
     if blocks == 0:
         (sgemm if kind == "f32" else tensor_core_gemm)(*args, plan)
@@ -183,6 +186,13 @@ def gemm(
     flags = zeros(a, (blocks,), "int32")
     (shared_sgemm if kind == "f32" else shared_tensor_core_gemm)(*args, sums, flags, plan)
     return out
+
+
+def _in_portions(matrices: tuple[Any, ...], out: Any, **rest: Any) -> None:
+    """As many batches at a time as a grid has blocks along its last axis."""
+    for part in portions(int(out.shape[0])):
+        a, b, c, residual = [t if t is None or len(t.shape) < 3 else t[part] for t in matrices]
+        gemm(a, b, c, residual=residual, out=out[part], **rest)
 
 
 def _few(
@@ -316,25 +326,7 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     return True
 
 
-def _activation(asked: Any) -> Callable[[Any], Any] | None:
-    """The function that an activation is.
-
-    Raises:
-        ArgumentError: there is none of this name, or it is none for vectors.
-    """
-    if asked is None or callable(asked):
-        if asked is not None:
-            refuse_function("the activation", asked)
-        return asked
-    if not isinstance(asked, str) or asked not in ACTIVATIONS:
-        raise ArgumentError(
-            "there is no such activation", code="OC2512", found=asked,
-            expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
-        )  # fmt: skip
-    return ACTIVATIONS[asked]
-
-
-def _alone(others: dict[str, Any]) -> None:
+def alone(others: dict[str, Any]) -> None:
     """Raise if an epilogue is not all there is to do."""
     given = [name for name, value in others.items() if value is not None]
     if given:
@@ -400,14 +392,14 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
             value = _batched(value, call.d.shape[0])
             value = value.swapaxes(1, 2) if call.swapped else value
             if operand.kind == "store":
-                _writable(name, value, operand.value)
+                writable(name, value, operand.value)
             elif _repeats(value) or not row_major(value):
                 value = _compact(value)
         placed[name] = Operand(operand.kind, value)
     return Visitor(epilogue.fn, gated=epilogue.gated, **placed)
 
 
-def _separate(epilogue: Visitor, a: Any, b: Any, out: Any) -> None:
+def separate_epilogue(epilogue: Visitor, a: Any, b: Any, out: Any) -> None:
     """Refuse an epilogue that writes what the product reads, or writes elsewhere. It may read the
     elements in whose place it, or the product, writes.
 
@@ -428,7 +420,7 @@ def _separate(epilogue: Visitor, a: Any, b: Any, out: Any) -> None:
                 )  # fmt: skip
 
 
-def _writable(name: str, placed: Any, given: Any) -> None:
+def writable(name: str, placed: Any, given: Any) -> None:
     """Check that TMA can store to a matrix of an epilogue as it does to the result.
 
     Args:
@@ -512,6 +504,15 @@ class _Call:
         return Problem(
             int(m), int(n), int(k), int(batch), kind, item_bits(self.d), narrow, min(128, *bits)
         )  # fmt: skip
+
+    def tensors(self, bias: Any) -> tuple[Any, ...]:
+        """The arguments of the kernels of every processor, up to the result."""
+        a, b = (
+            _tensor(t, 2 if k_major else 1)
+            for t, k_major in zip((self.a, self.b), self.k_major, strict=True)
+        )
+        c, residual = (None if t is None else _tensor(t, 2) for t in (self.c, self.residual))
+        return a, b, c, bias, residual, _tensor(self.d, 2)
 
     def matrices(self) -> list[Any]:
         """What is read and written."""

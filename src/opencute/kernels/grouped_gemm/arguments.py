@@ -18,7 +18,7 @@ from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import apart, element_name, empty, item_bits, row_major, strides
+from opencute.kernels.arrays import apart, element_name, empty, row_major, strides
 from opencute.kernels.gemm.sm90_interface import address, for_tma, have_hopper
 from opencute.kernels.gemm.sm90_plan import HopperPlan
 from opencute.kernels.gemm.visitors import VisitorPlan
@@ -27,19 +27,29 @@ from opencute.kernels.grouped_gemm.sm90 import DRAFTS, map_slots
 
 __all__ = [
     "check_out", "check_types", "maps_in", "need_hopper", "new_result", "plan_of",
-    "refuse_lists", "room_for", "tensor_of",
+    "refuse_devices", "refuse_lists", "room_for", "tensor_of",
 ]  # fmt: skip
 
 _TYPES = ("float16", "bfloat16")
+_NARROW = ("float8_e4m3fn", "float8_e5m2")
 _RESULTS = (*_TYPES, "float32")
 
 
-def check_types(arrays: Sequence[Any]) -> None:
+def check_types(arrays: Sequence[Any], *, narrow: bool = False) -> None:
+    """Check that operands are of one type.
+
+    Args:
+        narrow: whether they may be of 8 bits.
+
+    Raises:
+        ArgumentError: they are not.
+    """
     names = sorted({element_name(t) for t in arrays})
-    if len(names) > 1 or names[0] not in _TYPES:
+    types = (*_TYPES, *_NARROW) if narrow else _TYPES
+    if len(names) > 1 or names[0] not in types:
         raise ArgumentError(
             "no grouped product of these types", code="OC2581", found=names,
-            expected=f"all of {' or of '.join(_TYPES)}",
+            expected=f"all of {', or of '.join(types)}",
         )  # fmt: skip
 
 
@@ -53,11 +63,18 @@ def need_hopper() -> None:
         )  # fmt: skip
 
 
-def new_result(like: Any, shape: tuple[int, int]) -> Any:
-    """A new result whose rows TMA can store."""
-    vec = 128 // item_bits(like)
-    room = empty(like, (shape[0], -(-shape[1] // vec) * vec), like.dtype)
-    return room if room.shape[1] == shape[1] else room[:, : shape[1]]
+def new_result(like: Any, shape: tuple[int, ...], dtype: Any = None) -> Any:
+    """A new result whose rows TMA can store.
+
+    Args:
+        like: an array of its kind.
+        dtype: its type; that of `like` when omitted, bf16 where that has 8 bits.
+    """
+    if dtype is None:
+        dtype = "bfloat16" if element_name(like) in _NARROW else like.dtype
+    vec = 8  # of 16 bits; more than enough for others
+    room = empty(like, (*shape[:-1], -(-shape[-1] // vec) * vec), dtype)
+    return room if room.shape[-1] == shape[-1] else room[..., : shape[-1]]
 
 
 def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
@@ -76,7 +93,8 @@ def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
             expected=f"{shape} of {', '.join(_RESULTS)}",
             found=f"{tuple(out.shape)} of {element_name(out)}",
         )  # fmt: skip
-    if 0 not in shape and not (row_major(out) and for_tma(out[None], 2)):
+    batch = out if len(shape) == 3 else out[None]
+    if 0 not in shape and not (row_major(out) and for_tma(batch, 2)):
         raise ArgumentError(
             f"rows of {name} do not start at multiples of 16 bytes", code="OC2582",
             expected="contiguous rows, an aligned address and stride", found=strides(out),
@@ -86,7 +104,7 @@ def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
 
 def plan_of(
     config: GroupedConfig, types: tuple[Any, Any, Any], majors: tuple[bool, bool],
-    visitor: VisitorPlan,
+    visitor: VisitorPlan, aux: tuple[Any, ...] = (),
 ) -> HopperPlan:  # fmt: skip
     """The configuration applied to arrays: what the kernel is compiled for.
 
@@ -94,10 +112,11 @@ def plan_of(
         types: classes of the elements of A, of B and of the result.
         majors: whether A and B are contiguous along k.
         visitor: what becomes of the sums.
+        aux: types of the matrices that it loads and stores.
     """
     clusters = max(1, int(utils.HardwareInfo().get_max_active_clusters(1)))
     return interned(HopperPlan(
-        config.hopper, types, majors, visitor, (), (False, False),
+        config.hopper, types, majors, visitor, aux, (False, False),
         min(config.most or clusters, clusters), utils.get_smem_capacity_in_bytes() - DRAFTS,
     ))  # fmt: skip
 
@@ -123,8 +142,12 @@ def tensor_of(array: Any, leading: int) -> Any:
     return from_dlpack(array).mark_layout_dynamic(leading_dim=leading)
 
 
-def refuse_lists(a: Any, b: Any, out: Any) -> list[tuple[int, int]]:
+def refuse_lists(a: Any, b: Any, out: Any, *, gated: bool = False) -> list[tuple[int, int]]:
     """The shapes of the results of lists of matrices.
+
+    Args:
+        a, b, out: lists, the last one or None.
+        gated: whether pairs of columns give one.
 
     Raises:
         ArgumentError: these lists are no products; it says why.
@@ -147,7 +170,12 @@ def refuse_lists(a: Any, b: Any, out: Any) -> list[tuple[int, int]]:
         )  # fmt: skip
     if a:
         check_types([*a, *b])
-    shapes = [(x[0], y[1]) for x, y in pairs]
+    shapes = [(x[0], y[1] // 2 if gated else y[1]) for x, y in pairs]
+    odd = [y[1] for _, y in pairs if gated and y[1] % 2]
+    if odd:
+        raise ArgumentError(
+            "gates and what they gate are pairs of columns", code="OC2540", found=odd[0]
+        )
     if out is not None:
         if len(out) != len(shapes) or len({element_name(d) for d in out}) > 1:
             raise ArgumentError(
@@ -157,10 +185,19 @@ def refuse_lists(a: Any, b: Any, out: Any) -> list[tuple[int, int]]:
         for i, (d, shape) in enumerate(zip(out, shapes, strict=True)):
             check_out(f"out[{i}]", d, shape)
             apart(f"out[{i}]", d)
-    places = sorted({str(getattr(t, "device", "cpu")) for t in [*a, *b, *(out or ())]})
+    refuse_devices([*a, *b, *(out or ())])
+    return shapes
+
+
+def refuse_devices(arrays: list[Any]) -> None:
+    """Refuse arrays on different devices.
+
+    Raises:
+        ArgumentError: they are.
+    """
+    places = sorted({str(getattr(t, "device", "cpu")) for t in arrays})
     if len(places) > 1:
         raise ArgumentError(
             "matrices of grouped products are on different devices", code="OC2586", found=places,
             expected="all on one",
         )  # fmt: skip
-    return shapes

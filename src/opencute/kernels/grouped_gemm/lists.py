@@ -4,7 +4,7 @@
 
 In: lists of arrays. Out: one launch for all of them::
 
-    multiply_lists(a, b, None, alpha=1.0, config=None)       # the results
+    multiply_lists(a, b, None, visitor, None)       # the results
 
 What matrices are (`words`) is looked up; all that follows from it is known from the second time on
 (`_Known`). Where they are goes to the device as a table (`tables`), unless it is there already.
@@ -24,19 +24,21 @@ from opencute.base.bounded import Recent
 from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import contiguous, fill, row_major, share_memory, strides
+from opencute.kernels.arrays import contiguous, row_major, share_memory, strides
 from opencute.kernels.gemm.sm90_interface import address, for_tma, padded, type_of
 from opencute.kernels.gemm.sm90_plan import HopperPlan
-from opencute.kernels.gemm.visitors import chain, scale
+from opencute.kernels.gemm.visitors import Visitor
 from opencute.kernels.grouped_gemm import tables
 from opencute.kernels.grouped_gemm.arguments import (
     maps_in,
     plan_of,
+    refuse_devices,
     refuse_lists,
     room_for,
     tensor_of,
 )
 from opencute.kernels.grouped_gemm.config import GroupedConfig, heuristic
+from opencute.kernels.grouped_gemm.epilogues import vectors_of
 from opencute.kernels.grouped_gemm.overlaps import Spans, shared
 from opencute.kernels.grouped_gemm.sm90 import list_gemm
 from opencute.kernels.grouped_gemm.words import TYPES, Fact, read, read_slowly, taken_apart
@@ -50,14 +52,14 @@ _MANY = 1 << 30  # tiles: more than there are blocks
 
 
 def multiply_lists(
-    a: Sequence[Any], b: Sequence[Any], out: Sequence[Any] | None, *, alpha: float,
+    a: Sequence[Any], b: Sequence[Any], out: Sequence[Any] | None, visitor: Visitor,
     config: GroupedConfig | None,
 ) -> list[Any] | None:  # fmt: skip
     """Do products.
 
     Args:
         a, b, out: (M, K), (K, N) and (M, N) of each; without `out`, results are made.
-        alpha: a factor.
+        visitor: what becomes of the sums; its vectors are lists.
         config: the tiles, or None for a good choice.
 
     Returns:
@@ -67,20 +69,25 @@ def multiply_lists(
         ArgumentError: they are no products.
     """
     lists = (a, b) if out is None else (a, b, out)
-    words = read(lists)
+    operands = visitor.operands.values()
+    numbers = tuple(float(o.value) for o in operands if o.kind == "scalar")
+    every = (*lists, *(o.value for o in operands if o.kind != "scalar"))
+    words = read(every)
     if words is None:
-        refuse_lists(a, b, out)
+        shapes = refuse_lists(a, b, out, gated=visitor.gated is not None)
+        vectors_of(visitor, [(h, int(y.shape[1])) for (h, _), y in zip(shapes, b, strict=True)])
         if run_target().kind != "sim" and not all(hasattr(t, "data_ptr") for t in a):
             return None
-        words = read_slowly(lists)
+        words = read_slowly(every)
     if not words:
         return []
     count = len(words) // 56
-    key = (words[8 * count :], len(a), len(b), out is None, alpha, config, run_target())
+    plan = visitor.plan()
+    key = (words[8 * count :], tuple(map(len, every)), out is None, plan, config, run_target())
     known = _KNOWN.get(key)
     if known is None:
-        known = _KNOWN[key] = _learnt(lists, words, alpha, config)
-    return known.multiply(lists, np.frombuffer(words, np.int64, count))
+        known = _KNOWN[key] = _learnt(every, words, visitor, out is not None, config)
+    return known.multiply(every, np.frombuffer(words, np.int64, count), numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,48 +97,49 @@ class _Known:
     Args:
         count: of the products.
         results: types, extents and strides of results that are made; None: they are given.
-        empty: the products with nothing to add up.
-        busy: whether the kernel does any.
+        busy: whether the kernel does anything.
         wrong: what it reads copies of: 0 for A or 1 for B, and of which product.
         majors: whether A and B are contiguous along k.
         spans: extents and strides of all matrices, results first.
-        table: for `ListGroups`, with the places of what is copied left out.
-        launched: what `_launch` takes besides the table.
+        table: for `ListGroups`, without places.
+        hollow: the products with nothing to add up.
+        launched: what `_launch` takes besides the table and numbers.
         tables: those on the device, by what is in them and the stream that wrote them.
     """
 
     count: int
     results: list[tuple[Any, Any]] | None
-    empty: list[int]
     busy: bool
     wrong: list[tuple[int, int]]
     majors: tuple[bool, bool]
     spans: Spans
     table: Any
+    hollow: Any
     launched: tuple[Any, ...]
     tables: Recent[Any, Any]
 
-    def multiply(self, lists: tuple[Any, ...], given: Any) -> list[Any]:
+    def multiply(
+        self, lists: tuple[Any, ...], given: Any, numbers: tuple[float, ...]
+    ) -> list[Any]:  # fmt: skip
         """Do the products of matrices like those.
 
         Args:
-            lists: A and B, and results if they are given.
+            lists: A and B, results if they are given, and the visitor's vectors.
             given: where they are.
+            numbers: the visitor's.
         """
+        places = given.reshape(-1, self.count)
         if self.results is None:
-            results, places = list(lists[2]), given
+            results = list(lists[2])
         else:
             results = tables.made(lists[0][0], self.results)
-            places = np.concatenate((given, tables.places(results)))
-        for i in self.empty:
-            fill(results[i], 0)
+            places = np.concatenate((places[:2], [tables.places(results)], places[2:]))
         if not self.busy:
             return results
         copies: list[Any] = []
-        places = places.reshape(3, self.count)
         for which, i in self.wrong:
             if not copies:
-                places = places.copy()
+                places = places.copy()  # which may be the bytes that were read
             t = lists[which][i]
             copies.append(_readable(t if which == 0 else t.swapaxes(0, 1), self.majors[which]))
             places[which, i] = address(copies[-1])
@@ -139,31 +147,35 @@ class _Known:
         table = self.tables.get(key)
         if table is None:
             if self.results is None:
-                self._refuse_shared(lists, given)
+                self._refuse_shared(lists, places)
             table = self.table.copy()
-            table[:, 3:6] = places.T
+            table[:, 3:6] = places[:3].T
+            table[:, 9::2] = places[3:].T
+            table[self.hollow, 3:5] = table[self.hollow, 5:6]  # which nobody reads
             table = self.tables[key] = tables.on_device(table, key[1])
         if run_target().kind == "sim":
-            _simulated(table, self._read(lists, (*copies, *results)), *self.launched)
+            _simulated(table, self._read(lists, (*copies, *results)), numbers, *self.launched)
         else:
-            _launch(table, *self.launched)
+            _launch(table, numbers, *self.launched)
         return results
 
     def _read(self, lists: tuple[Any, ...], more: tuple[Any, ...]) -> list[Any]:
         """What the kernel reaches: what it reads where it is, and more."""
+        more = (*more, *(v for vectors in lists[2 + (self.results is None) :] for v in vectors))
         wrong = set(self.wrong)
-        own = [lists[w][i] for w in (0, 1) for i in range(self.count) if (w, i) not in wrong]
+        own = [lists[w][i] for w in range(2) for i in range(self.count) if (w, i) not in wrong]
         return [t for t in (*more, *own) if 0 not in t.shape]
 
-    def _refuse_shared(self, lists: tuple[Any, ...], given: Any) -> None:
+    def _refuse_shared(self, lists: tuple[Any, ...], places: Any) -> None:
         """Refuse results that share memory with anything.
 
         Raises:
             ArgumentError: one does.
         """
-        every = [*lists[2], *lists[0], *lists[1]]
+        order = [2, 0, 1, *range(3, len(lists))]
+        every = [t for i in order for t in lists[i]]
         found = shared(
-            np.roll(given, self.count), self.spans, self.count,
+            places[order].reshape(-1), self.spans, self.count,
             lambda i, j: share_memory(every[i], every[j]) is not False,
         )  # fmt: skip
         if found is not None:
@@ -187,7 +199,7 @@ def refuse_shared(a: Sequence[Any], b: Sequence[Any], out: Sequence[Any]) -> Non
 
 
 def _refuse(i: int, j: int, count: int) -> None:
-    name = ("out", "a", "b")[j // count]
+    name = ("out", "a", "b", "the vectors")[min(j // count, 3)]
     raise ArgumentError(
         f"out[{i}] shares memory with {name}[{j % count}], which is "
         f"{'written' if name == 'out' else 'read'} while it is written",
@@ -196,27 +208,40 @@ def _refuse(i: int, j: int, count: int) -> None:
 
 
 def _learnt(
-    lists: tuple[Any, ...], words: bytes, alpha: float, config: GroupedConfig | None
+    every: tuple[Any, ...], words: bytes, visitor: Visitor, given: bool,
+    config: GroupedConfig | None,
 ) -> _Known:  # fmt: skip
     """What matrices can be known by.
+
+    Args:
+        every: lists of A, of B, maybe of results, and of vectors.
+        words: what they are.
+        given: whether there are results.
 
     Raises:
         ArgumentError: they are no products.
     """
-    a, b, out = (*lists, None)[:3]
+    a, b, out = every[0], every[1], every[2] if given else None
     n, (_, facts) = len(a), taken_apart(words)
-    if any(len(t) != n for t in lists) or not _good(n, len(lists), facts):
-        refuse_lists(a, b, out)
+    gated = visitor.gated is not None
+    lists = every[: 3 if given else 2]
+    if any(len(t) != n for t in lists) or not _good(n, gated, facts[: len(lists) * n]):
+        refuse_lists(a, b, out, gated=gated)
+    vectors = vectors_of(
+        visitor, [(int(x.shape[0]), int(y.shape[1])) for x, y in zip(a, b, strict=True)]
+    )
+    facts, rest = facts[: len(lists) * n], facts[len(lists) * n :]
+    if any(rest[:, Fact.DEVICE] != facts[0, Fact.DEVICE]):
+        refuse_devices([*a, *(v for each in vectors for v in each)])
     rows, columns = (facts[:, f] for f in (Fact.ROWS, Fact.COLUMNS))
     m, k, wide = rows[:n], columns[:n], columns[n : 2 * n]
-    taken = (m > 0) & (wide > 0) & (k > 0)
-    empty = [int(i) for i in np.nonzero((m > 0) & (wide > 0) & (k == 0))[0]]
+    taken, read_ = (m > 0) & (wide > 0), (m > 0) & (wide > 0) & (k > 0)
     # A as (rows, k), B as (columns, k).
     operands = facts[:n], _turned(facts[n : 2 * n])
     size = int(facts[0, Fact.DTYPE]) >> 11 & 31
     majors, wrong = [True, True], []
     for i, t in enumerate(operands):
-        fits = [_fits(t, along, size) | ~taken for along in (True, False)]
+        fits = [_fits(t, along, size) | ~read_ for along in (True, False)]
         majors[i] = bool(fits[0].sum() >= fits[1].sum())
         wrong += [(i, int(j)) for j in np.nonzero(~fits[not majors[i]])[0]]
     config = config or heuristic(int(m @ taken), n, int(wide.max()))
@@ -224,33 +249,36 @@ def _learnt(
     if out is None:
         vec = 16 // size
         results = [
-            (_shape(h, w), (-(-int(w) // vec) * vec, 1)) for h, w in zip(m, wide, strict=True)
+            (_shape(h, w), (-(-int(w) // vec) * vec, 1))
+            for h, w in zip(m, wide // (2 if gated else 1), strict=True)
         ]
         stride = np.array([s[0] for _, s in results], np.int64)
         made = np.stack((facts[:n, Fact.DEVICE], facts[:n, Fact.DTYPE], m, wide, stride,
                          np.ones_like(stride)), 1)  # fmt: skip
         facts = np.concatenate((facts, made))
     d = facts[2 * n :]
-    table = np.zeros((n, 9), np.int64)
+    table = np.zeros((n, 9 + 2 * len(vectors)), np.int64)
     table[:, :3] = np.stack((m * taken, wide, k), 1)
+    table[:, 10::2] = rest[:, Fact.ROW_STEP].reshape(len(vectors), n).T
     for i, (t, along) in enumerate(zip((*operands, d), (*majors, True), strict=True)):
         bad = [j for w, j in wrong if w == i]
         table[:, 6 + i] = _steps(t, along, bad)
-    visitor = chain() if alpha == 1.0 else chain(scale(alpha))
     first = (a[0], b[0], a[0] if out is None else out[0])
     types = tuple(type_of(t) for t in first)
-    plan = plan_of(_checked(config), types, (majors[0], majors[1]), visitor.plan(False))
+    plan = plan_of(_checked(config), types, (majors[0], majors[1]), visitor.plan())
     tiles = int((-(-table[:, 0] // config.tile[0])) @ (-(-table[:, 1] // config.tile[1])))
     names = tuple(str(t.dtype).rpartition(".")[2] for t in first)
-    order = np.roll(facts, n, 0)
+    alone = rest.copy()
+    alone[:, Fact.COLUMNS] = 1
+    order = np.concatenate((d, facts[: 2 * n], alone))
     sizes = order[:, Fact.DTYPE] >> 11 & 31
     spans = Spans(order[:, Fact.ROWS], order[:, Fact.COLUMNS], order[:, Fact.ROW_STEP] * sizes,
                   order[:, Fact.COLUMN_STEP] * sizes, sizes)  # fmt: skip
-    numbers = () if alpha == 1.0 else (float(alpha),)
-    launched = (names, tiles if tiles < plan.clusters else _MANY, numbers, plan)
+    kinds = tuple(type_of(v[0]) for v in vectors)
+    launched = (names, tiles if tiles < plan.clusters else _MANY, kinds, plan)
     return _Known(
-        n, results, empty, bool(taken.any()), wrong, (majors[0], majors[1]), spans, table, launched,
-        Recent(64),
+        n, results, bool(taken.any()), wrong, (majors[0], majors[1]), spans, table,
+        np.nonzero(k == 0)[0], launched, Recent(64),
     )  # fmt: skip
 
 
@@ -261,19 +289,27 @@ def _shape(*extents: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in extents)
 
 
-def _good(n: int, lists: int, facts: Any) -> bool:
-    """Whether matrices can be multiplied, and results stored."""
+def _good(n: int, gated: bool, facts: Any) -> bool:
+    """Whether matrices can be multiplied, and results stored.
+
+    Args:
+        n: how many of each.
+        gated: whether results have half as many columns.
+        facts: of A, of B, and maybe of results.
+    """
     kinds = facts[:, Fact.DTYPE] & 0xFFFFFFFF
     rows, columns = facts[:, Fact.ROWS], facts[:, Fact.COLUMNS]
     m, wide = rows[:n], columns[n : 2 * n]
+    odd = gated and (wide % 2).any()
     good = (
         (columns >= 0).all() and (kinds[: 2 * n] == kinds[0]).all()
         and TYPES.get(int(kinds[0])) in _OPERANDS
         and (facts[:, Fact.DEVICE] == facts[0, Fact.DEVICE]).all()
         and (columns[:n] == rows[n : 2 * n]).all()
     )  # fmt: skip
-    if not good or lists == 2:
-        return bool(good)
+    if not good or odd or len(facts) == 2 * n:
+        return bool(good and not odd)
+    wide = wide // 2 if gated else wide
     d, size = facts[2 * n :], int(kinds[2 * n]) >> 11
     step = d[:, Fact.ROW_STEP]
     size &= 31
@@ -318,8 +354,8 @@ def _readable(t: Any, along: bool) -> Any:
 
 
 def _arguments(
-    table: Any, names: tuple[str, ...], tiles: int, numbers: tuple[float, ...], plan: HopperPlan,
-    reached: Any,
+    table: Any, numbers: tuple[float, ...], names: tuple[str, ...], tiles: int,
+    vectors: tuple[Any, ...], plan: HopperPlan, reached: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
     """What `list_gemm` takes."""
     room = room_for(table, plan)
@@ -331,17 +367,21 @@ def _arguments(
         tensor_of(t if major else t.swapaxes(1, 2), 2 if major else 1)
         for t, major in zip(every, majors, strict=True)
     ]
-    extra = tuple(cutlass.Float32(x) for x in numbers) or None
-    return (*tensors, from_dlpack(table).mark_layout_dynamic(), tiles, extra, maps_in(room),
-            reached, plan)  # fmt: skip
+    left = iter(numbers)
+    extra = tuple(
+        cutlass.Float32(next(left)) if kind == "scalar" else None for kind in plan.visitor.kinds
+    )
+    return (*tensors, from_dlpack(table).mark_layout_dynamic(), tiles, extra or None, maps_in(room),
+            reached, vectors, plan)  # fmt: skip
 
 
 @repeated
 def _launch(
-    table: Any, names: tuple[str, ...], tiles: int, numbers: tuple[float, ...], plan: HopperPlan
-) -> None:
+    table: Any, numbers: tuple[float, ...], names: tuple[str, ...], tiles: int,
+    vectors: tuple[Any, ...], plan: HopperPlan,
+) -> None:  # fmt: skip
     """Launch the kernel for the matrices of a table on a GPU."""
-    list_gemm(*_arguments(table, names, tiles, numbers, plan, None))
+    list_gemm(*_arguments(table, numbers, names, tiles, vectors, plan, None))
 
 
 def _simulated(table: Any, matrices: list[Any], *launched: Any) -> None:
@@ -350,8 +390,8 @@ def _simulated(table: Any, matrices: list[Any], *launched: Any) -> None:
 
 
 def _known_to_it(t: Any) -> Any:
-    """A matrix as an argument."""
+    """A matrix, or vector, as an argument."""
     steps = strides(t)
     if 1 not in steps:
         return from_dlpack(t)  # a single row, or column
-    return from_dlpack(t).mark_layout_dynamic(leading_dim=1 if steps[1] == 1 else 0)
+    return from_dlpack(t).mark_layout_dynamic(leading_dim=1 if steps[-1] == 1 < len(steps) else 0)

@@ -20,6 +20,8 @@ from opencute.kernels.arrays import (
     empty_like,
     fill,
     item_bits,
+    near,
+    portions,
     strides,
     vector_elements,
 )
@@ -99,16 +101,16 @@ def hstu_attention(
     more = 0 if bias is None else 2 * config.m * (config.n + 8)
     config.check(head_dim, smem - more)
     if bias is not None:
-        bias = _spread(bias, batch, heads)
+        bias = near(_spread(bias, batch, heads), 2, config.m)
     plan = interned(HstuPlan(
         dtype, head_dim, config.m, config.n, config.warps, causal, heads // int(k.shape[2]),
         biased=bias is not None,
     ))  # fmt: skip
-    tensors = [_tensor(name, t) for name, t in (("q", q), ("k", k), ("v", v), ("out", out))]
-    hstu_forward(
-        *tensors, None if bias is None else _tensor("bias", bias), scale,
-        1.0 / divisor, plan,
-    )  # fmt: skip
+    k, v = (near(t, 1, config.n) for t in (k, v))
+    given = {"q": q, "k": k, "v": v, "out": out, "bias": bias}
+    for part in portions(batch):
+        tensors = [None if t is None else _tensor(n, t[part]) for n, t in given.items()]
+        hstu_forward(*tensors, scale, 1.0 / divisor, plan)
     return out
 
 

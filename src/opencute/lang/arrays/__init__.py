@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Plain arrays and pointers, as kernels have them that call single instructions."""
+"""Plain arrays, as kernels have them that call single instructions."""

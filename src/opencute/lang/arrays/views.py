@@ -19,9 +19,8 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute.base.errors import LayoutError
-from opencute.lang.arrays import accesses
 from opencute.lang.arrays.arrays import Array
-from opencute.lang.pointers import Pointer
+from opencute.lang.pointers import RawPointer
 from opencute.lang.tensors import TracedTensor
 from opencute.lang.vectors import TensorSSA
 from opencute.layout import Layout, size
@@ -43,7 +42,7 @@ class ArrayTensor(TracedTensor):
 
     __slots__ = ()
 
-    def _run(self, index: Any) -> Pointer:
+    def _run(self, index: Any) -> RawPointer:
         """The pointer to an element whose neighbours are neighbours in memory."""
         layout = self.layout
         if not isinstance(layout, Layout) or layout.rank != 1 or layout.stride not in (1, (1,)):
@@ -51,9 +50,9 @@ class ArrayTensor(TracedTensor):
                 "runs are of arrays with one mode of neighbours", code="OC1354", found=layout,
                 hint="index the other modes first, or use .iterator",
             )  # fmt: skip
-        return self._pointer() + (index if index is not None else 0)
+        return self._pointer().raw_ptr() + (index if index is not None else 0)
 
-    def _sliced(self, crd: Any) -> tuple[Pointer, int] | None:
+    def _sliced(self, crd: Any) -> tuple[RawPointer, int] | None:
         if not isinstance(crd, slice) or (crd.start is None and crd.stop is None):
             return None
         if crd.step is not None or crd.stop is None:
@@ -65,7 +64,7 @@ class ArrayTensor(TracedTensor):
 
     def __getitem__(self, crd: Any) -> Any:
         run = self._sliced(crd)
-        return super().__getitem__(crd) if run is None else accesses.load_run(*run)
+        return super().__getitem__(crd) if run is None else run[0].load(run[1])
 
     def __setitem__(self, crd: Any, value: Any) -> None:
         run = self._sliced(crd)
@@ -89,12 +88,12 @@ class ArrayTensor(TracedTensor):
         Args:
             index: of the first.
             vector_size: how many.
-            alignment, is_volatile, is_invariant: as of `load_run`.
+            alignment, is_volatile, is_invariant: as of `RawPointer.load`.
         """
         if index is None:
             return super().load()
-        return accesses.load_run(
-            self._run(index), _count(vector_size), alignment=alignment, is_volatile=is_volatile,
+        return self._run(index).load(
+            _count(vector_size), alignment=alignment, is_volatile=is_volatile,
             is_invariant=is_invariant,
         )  # fmt: skip
 
@@ -108,7 +107,7 @@ class ArrayTensor(TracedTensor):
             data: what to write.
             idx: of the first element.
             vector_size: how many, as `data` has anyway.
-            alignment, is_volatile: as of `load_run`.
+            alignment, is_volatile: as of `RawPointer.load`.
         """
         if idx is None:
             super().store(data)
@@ -119,7 +118,7 @@ class ArrayTensor(TracedTensor):
                 "a vector is stored to a run of another length", code="OC1356", expected=count,
                 found=data,
             )  # fmt: skip
-        accesses.store_run(self._run(idx), data, alignment=alignment, is_volatile=is_volatile)
+        self._run(idx).store(data, alignment=alignment, is_volatile=is_volatile)
 
     def masked_load(
         self, index: Any, vector_size: int, mask: Any, default: Any = None, *,
@@ -127,14 +126,14 @@ class ArrayTensor(TracedTensor):
     ) -> TensorSSA:  # fmt: skip
         """Neighbours where a mask holds, and `default` where it does not; those are not read."""
         _same_length(mask, _count(vector_size))
-        return accesses.masked_load(self._run(index), mask, default, alignment=alignment)
+        return self._run(index).masked_load(mask, default, alignment=alignment)
 
     def masked_store(
         self, index: Any, data: Any, mask: Any, *, alignment: int | None = None, loc: Any = None,
         ip: Any = None,
     ) -> None:  # fmt: skip
         """Write neighbours where a mask holds."""
-        accesses.masked_store(self._run(index), data, mask, alignment=alignment)
+        self._run(index).masked_store(data, mask, alignment=alignment)
 
 
 def _same_length(mask: Any, count: int) -> None:

@@ -30,7 +30,7 @@ from opencute.dialects.cute import PtrType
 from opencute.ir.core import Value
 from opencute.ir.types import I8, I32
 from opencute.lang.block.scalars import NUMBER_OPERATORS, ScalarMember
-from opencute.lang.block.smem import part, place_of
+from opencute.lang.block.smem_plan import part, place_of
 from opencute.lang.numbers import Int8, NumericMeta, as_numeric, class_of
 from opencute.lang.pointers import Pointer, element_bits, offset_alignment
 from opencute.lang.tensors import make_tensor

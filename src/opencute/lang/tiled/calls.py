@@ -17,7 +17,7 @@ from opencute.lang.hopper import wgmma
 from opencute.lang.mlir.control import for_generate, yield_out
 from opencute.lang.numbers import Boolean
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
-from opencute.lang.tensors import TracedTensor, addressed, tile
+from opencute.lang.tensors import TracedTensor, addressed, grouped, tile
 from opencute.lang.tiled import sparse
 from opencute.lang.tiled.atoms import CopyAtom, MmaAtom
 from opencute.lang.tiled.hints import HINTS, check_hints, hints_of, with_policy
@@ -37,15 +37,6 @@ __all__ = [
 
 
 # ---------------------------------------------------------------- copies
-def _grouped(layout: Layout) -> Layout:
-    """(V, rest): the form that `cute.copy` takes."""
-    if la.rank(layout) == 1:
-        return make_layout(layout, make_layout(1, stride=0))
-    if la.rank(layout) == 2:
-        return layout
-    return la.group_modes(layout, 1, la.rank(layout))
-
-
 def operand(who: str, name: str, x: Any) -> TracedTensor:
     """A tensor in memory with a plain layout of static shape.
 
@@ -173,7 +164,7 @@ def _copy_universal(
     units = atom.num_values if atom.num_bits else 0
     if units and all(la.size(x.layout, mode=[0]) % units == 0 for x in (s, d)):
         s, d = _by_units(s, units), _by_units(d, units)
-    s, d = (TracedTensor(x.iterator, _grouped(x.layout)) for x in (s, d))
+    s, d = grouped(s), grouped(d)
     p = None if pred is None else tile(_predicate(pred, s))
     _emit(atom, s, d, p, factor)
 
@@ -279,11 +270,11 @@ def _predicate(pred: Any, src: TracedTensor) -> TracedTensor:
     p = _check_predicate(pred)
     total, rest = la.size(src.layout), la.size(src.layout, mode=[1])
     if la.size(p.layout) == total and (total != rest or la.rank(p.layout) == 1):
-        return TracedTensor(p.iterator, _grouped(p.layout))
+        return grouped(p)
     if la.size(p.layout) == rest:
         return p
     if la.size(p.layout) == total:
-        return TracedTensor(p.iterator, _grouped(p.layout))
+        return grouped(p)
     raise LayoutError(
         "copy: pred does not fit", code="OC1364",
         expected=f"{rest} entries (one per rest coordinate) or {total} (one per element)",

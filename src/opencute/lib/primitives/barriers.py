@@ -8,10 +8,10 @@ from typing import Any
 
 from opencute.cute import arch
 from opencute.dialects.hopper import mbarrier as ops
-from opencute.lang.arrays.raw import RawPointer
 from opencute.lang.block.words import word
 from opencute.lang.hopper.mbarriers import barrier_place
 from opencute.lang.numbers import Boolean, Int64
+from opencute.lang.pointers import RawPointer
 
 __all__ = [
     "bar_warp_sync",

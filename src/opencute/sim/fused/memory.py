@@ -23,9 +23,10 @@ import numpy as np
 
 from opencute.base.errors import MissingPieceError, ToolchainError
 from opencute.native.jit import HostModule, compile_host
+from opencute.sim.fused.compiled import Compiled
 from opencute.sim.values import Array
 
-__all__ = ["MemoryPatience", "gather"]
+__all__ = ["SPACED", "MemoryPatience", "evenly", "gather"]
 
 WIDTHS = (1, 2, 4, 8, 16)
 FEWEST = 1024
@@ -97,6 +98,13 @@ def _function(width: int, tiles: bool) -> Any:
     n, p = ctypes.c_int64, ctypes.c_void_p
     prototype = ctypes.CFUNCTYPE(n, n, n, p, n, p, p, p, n, n, n, *((n, p) if tiles else ()))
     return prototype(module.address(f"gather{width}"))
+
+
+def evenly(offsets: Array, step: int) -> bool:
+    """Whether numbers of a flat array grow by `step` from each to the next."""
+    if SPACED.ready(offsets.size) and offsets.flags.c_contiguous and offsets.dtype == np.int64:
+        return SPACED("spaced", offsets.size, step, offsets) == 0
+    return bool((offsets[1:] - offsets[:-1] == step).all())
 
 
 # A bad offset reads at the start of the memory instead; offsets are compared unsigned.
@@ -200,3 +208,26 @@ leave:
   ret i64 %acc
 }}
 """
+_SPACED = """
+define i64 @spaced(i64 %n, i64 %step, ptr %o) {
+entry:
+  %first = load i64, ptr %o
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i1, %loop ]
+  %want = phi i64 [ %first, %entry ], [ %next, %loop ]
+  %acc0 = phi i64 [ 0, %entry ], [ %acc, %loop ]
+  %op = getelementptr inbounds i64, ptr %o, i64 %i
+  %off = load i64, ptr %op
+  %differs = xor i64 %off, %want
+  %acc = or i64 %acc0, %differs
+  %next = add i64 %want, %step
+  %i1 = add nuw nsw i64 %i, 1
+  %more = icmp slt i64 %i1, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret i64 %acc
+}
+"""
+SPACED = Compiled(_SPACED, {"spaced": "iip"}, patience=1 << 22)
+"""The native function of `evenly`."""

@@ -104,13 +104,15 @@ class Trailing:
     def _known(self, block: int, who: int, time: int, kind: int) -> bool:
         """Whether some thread of a block knows of a use."""
         clocks, threads = self.checker.clocks, self.group.threads
+        rows = self._rows.get(block)
+        if rows is None:
+            ids = distinct(clocks.row[block * threads : (block + 1) * threads])
+            rows = self._rows[block] = [clocks.rows[i] for i in ids]
+        if any(row.knows(clocks, who, kind) >= time for row in rows):
+            return True
         if who >= AGENTS:
-            rows = self._rows.get(block)
-            if rows is None:
-                ids = distinct(clocks.row[block * threads : (block + 1) * threads])
-                rows = self._rows[block] = [clocks.rows[i] for i in ids]
-            return any(row.knows(clocks, who, kind) >= time for row in rows)
-        slots = block * threads + np.arange(threads)
+            return False
+        slots = block * threads + np.arange(threads)  # its own threads know of it by barriers
         known = clocks.knows(slots, np.full(threads, who), np.full(threads, time), kind)
         return bool(known.any())
 
