@@ -206,7 +206,7 @@ def skinny(options):
             few += list(gemv_search_space())
         if few is not None and min(m, n) > 256:
             few += SEARCH[:12:4]
-        chosen = hopper_heuristic(m, n, k, 1)
+        chosen = hopper_heuristic(m, n, k, 1, wide=True)
         print(f"    the choice: {chosen}", flush=True)
         yield compare(
             f"gemm f16 {m}x{n}x{k}, floor {floor:.1f} us",

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ml_dtypes
@@ -43,6 +44,9 @@ CASES = [
     (HOPPER, 1, 5, 8, 1, 96, (33,), None, False, HALF, DecodeConfig(2, 2, 16, 3, 2)),  # two blocks
     (AMPERE, 1, 5, 8, 2, 40, (21,), None, True, HALF, DecodeConfig(2, 1, 16, 3, 1)),
     (HOPPER, 2, 1, 4, 2, 128, (50, 33), 32, True, HALF, DecodeConfig(1, 2, 16, 3, 2)),
+    # Threads with several vectors of rows, or with none.
+    (HOPPER, 1, 5, 8, 1, 96, (49,), None, True, BRAIN, DecodeConfig(2, 1, 32, 3, 1)),
+    (AMPERE, 1, 1, 3, 1, 40, (21,), None, True, HALF, DecodeConfig(1, 8, 16, 2, 1)),
 ]
 
 
@@ -131,6 +135,10 @@ def test_wrong_arguments() -> None:
         (lambda: decode_attention(q, *flat, config=DecodeConfig(3, 4, 16, 3, 1)), "OC2560"),
         (lambda: decode_attention(q, *flat, config=DecodeConfig(1, 4, 128, 9, 1)), "OC2521"),
         (
+            lambda: decode_attention(q, *flat, config=DecodeConfig(1, 4, 16, 3, 2, beyond=2)),
+            "OC2560",
+        ),
+        (
             lambda: decode_attention(
                 q, k, v, lengths, block_table=table, config=DecodeConfig(1, 1, 64, 3, 1)
             ),
@@ -154,8 +162,80 @@ def test_choices_are_possible(
 ) -> None:
     for pairs, keys in ((512, 8192), (1, 100000), (8, 1), (3, 700)):
         work = Work(rows, head_dim, keys, pairs, page, 132, bits)
-        assert heuristic(work, smem).check(head_dim, page, smem, bits)
+        for running in (None, active):
+            assert heuristic(work, smem, running).check(head_dim, page, smem, bits)
+    assert len(list(search_space(work, smem, active))) >= len(list(search_space(work, smem)))
     assert len(list(search_space(work, smem))) >= 4
+
+
+def active(blocks: int) -> int:
+    """Clusters that run at a time on an H200."""
+    return {1: 132, 2: 66, 4: 30, 8: 15, 16: 7}[blocks]
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize(
+    ("work", "want"),
+    [
+        # rows, head_dim, keys, pairs, page, processors, bits; what was fastest on an H200.
+        (Work(4, 128, 8192, 8, None, 132), DecodeConfig(1, 8, 16, 2, 8, "cluster", once=True)),
+        (Work(4, 128, 131072, 8, None, 132), DecodeConfig(1, 8, 16, 2, 8, "cluster", once=True)),
+        (Work(4, 128, 32768, 8, None, 132, 8), DecodeConfig(1, 8, 32, 2, 8, "cluster", once=True)),
+        (Work(8, 128, 8192, 64, None, 132, 8), DecodeConfig(1, 8, 32, 2, 2, "cluster", once=True)),
+        (Work(4, 128, 8192, 512, None, 132), DecodeConfig(1, 4, 16, 3, 1, once=True)),
+        # Four sequences or heads of a cluster.
+        (Work(4, 128, 1000, 32, None, 132),
+         DecodeConfig(1, 8, 16, 2, 2, "cluster", beyond=4, once=True)),
+        (Work(32, 128, 8192, 32, None, 132),
+         DecodeConfig(2, 4, 32, 2, 2, "cluster", beyond=4, once=True)),
+        # Eight bits that L2 holds: all multiprocessors.
+        (Work(4, 128, 8192, 16, None, 132, 8), DecodeConfig(1, 8, 32, 3, 8, once=True)),
+    ],
+)  # fmt: skip
+def test_choices(work: Work, want: DecodeConfig) -> None:
+    assert heuristic(work, 232448, active) == want
+
+
+@pytest.mark.t0
+def test_keys_that_several_blocks_read_stay_in_l2() -> None:
+    assert not heuristic(Work(4, 128, 8192, 8, 64, 132), 232448, active).once
+    assert not heuristic(Work(128, 128, 8192, 8, None, 132), 232448, active).once
+    assert not heuristic(Work(4, 128, 8192, 8, None, 132), 232448).once  # not measured
+
+
+@pytest.mark.t0
+def test_all_clusters_run_at_a_time_and_have_enough_multiprocessors() -> None:
+    for pairs in range(1, 140):
+        for rows, size in ((4, 128), (32, 128), (64, 128), (4, 64), (4, 256)):
+            work = Work(rows, size, 16384, pairs, None, 132)
+            found = heuristic(work, 232448, active)
+            if found.merge != "cluster":
+                continue
+            blocks = pairs * -(-rows // found.rows)
+            assert found.splits in (2, 4, 8) and blocks <= active(found.splits)
+            usual = size == 128 and rows <= 32
+            assert blocks * found.splits >= (0.45 if usual else 0.85) * 132
+            assert found.beyond == 1 or blocks // found.beyond <= active(8)
+            assert blocks % found.beyond == 0 and found.beyond in (1, 8 // found.splits)
+    many = [heuristic(Work(4, 128, 16384, n, None, 132), 232448, active) for n in range(1, 140)]
+    assert [c.splits for c in many[7:67:8]] == [8, 4, 4, 2, 2, 2, 2, 2]
+    assert {c.merge for c in (*many[:7], *many[66:])} == {"launch"}
+    assert {c.merge for c in many[7:66]} == {"cluster"}
+    assert [n + 1 for n, c in enumerate(many) if c.beyond > 1] == [16, 32]
+    # Too few keys for as many blocks, no clusters, or fewer than usual at a time.
+    assert heuristic(Work(4, 128, 1000, 8, None, 132), 232448, active).merge == "launch"
+    assert heuristic(Work(4, 128, 16384, 8, None, 132), 232448).merge == "launch"
+    few = heuristic(Work(4, 128, 16384, 16, None, 132), 232448, lambda c: 15)
+    assert (few.splits, few.merge) == (8, "launch")
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize("heads", [1, 2, 4, 8, 16, 32])
+def test_all_that_a_cluster_is_to_have_divides_what_there_is(heads: int) -> None:
+    """So that there are no more clusters than run at a time."""
+    config = DecodeConfig(1, 8, 16, 2, 2, "cluster", beyond=4)
+    assert math.prod(interface.beyond(config, heads, 32 // heads)) == 4
+    assert math.prod(interface.beyond(config, 3, 5)) == 1
 
 
 @pytest.mark.t0

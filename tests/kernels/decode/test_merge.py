@@ -49,6 +49,9 @@ CASES = [
     (2, 2, 4, 2, 64, (61, 0), FLAGS),  # a sequence without keys
     (2, 2, 4, 2, 64, (61, 0), CLUSTER),
     (1, 5, 8, 1, 96, (33,), replace(CLUSTER, warps=2)),  # two blocks of rows, the last one cut
+    (4, 1, 4, 4, 64, (37, 0, 20, 33), replace(CLUSTER, beyond=4)),  # heads of a cluster
+    (2, 1, 8, 2, 64, (37, 64), replace(CLUSTER, beyond=4, once=True)),  # heads, and sequences
+    (2, 1, 3, 3, 64, (37, 64), replace(CLUSTER, beyond=4)),  # sequences
     (1, 1, 3, 1, 64, (70,), replace(FLAGS, splits=4, promote=256)),
     (1, 1, 2, 1, 64, (20,), replace(CLUSTER, splits=16, groups=1)),  # splits without keys
 ]
@@ -196,6 +199,10 @@ def test_faults_are_reported(
         (DecodeConfig(1, 4, 16, 6, 16, "cluster"), 4, False),
         (DecodeConfig(2, 4, 32, 3, 4, "flags"), 32, False),
         (DecodeConfig(1, 8, 32, 3, 2, "cluster"), 8, True),
+        (DecodeConfig(2, 4, 32, 2, 2, "cluster", beyond=4, once=True), 32, False),
+        (DecodeConfig(1, 8, 16, 2, 8, "cluster"), 4, False),  # usual choices, for one sequence
+        (DecodeConfig(1, 8, 32, 2, 8, "cluster"), 4, True),
+        (DecodeConfig(1, 16, 16, 3, 8, "cluster"), 4, True),  # 128 registers for a thread
     ],
     ids=str,
 )
@@ -234,12 +241,14 @@ def test_no_spills(config: DecodeConfig, rows: int, narrow: bool) -> None:
     [
         (1, 32, 8, DecodeConfig(1, 8, 16, 2, 16)), (32, 32, 1, DecodeConfig(2, 4, 32, 2, 4)),
         (64, 16, 8, DecodeConfig(1, 4, 16, 3, 2)),
+        (32, 32, 1, DecodeConfig(2, 4, 32, 2, 2, "cluster", beyond=4)),
+        (2, 32, 8, DecodeConfig(1, 8, 16, 2, 4, "cluster", beyond=2)),
     ],
     ids=str,
 )  # fmt: skip
 def test_on_a_gpu(merge: str, b: int, h: int, hk: int, config: DecodeConfig) -> None:
     torch = pytest.importorskip("torch")
-    config = replace(config, merge=merge)
+    config = replace(config, merge=merge, beyond=1 if merge == "flags" else config.beyond)
     g = torch.Generator(device="cuda").manual_seed(0)
     q, k, v = (
         torch.randn(s, device="cuda", generator=g).half()

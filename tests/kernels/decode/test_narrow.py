@@ -143,7 +143,7 @@ def test_what_is_out_of_order_gives_other_numbers(
     from opencute.kernels.decode import sm90
 
     module = planted("opencute.kernels.decode.narrow", text, other, 1)
-    for name in ("load_rows", "walk_over"):
+    for name in ("store_rows", "walk_over"):
         monkeypatch.setattr(sm90, name, getattr(module, name))
     with pytest.raises(AssertionError):
         test_narrow_keys(HOPPER, 64, BF16, DecodeConfig(1, 1, 32, 3, 1))

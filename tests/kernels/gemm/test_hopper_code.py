@@ -71,7 +71,7 @@ CASES: dict[str, tuple[HopperConfig, Any, bool]] = {
     "f8 in two levels": (HopperConfig((128, 128), twice=True), (E4, E4, HALF), True),
     "f8 in two, wide": (HopperConfig((128, 192), (2, 1), twice=True), (E4, E4, HALF), True),
     "two instructions high": (HopperConfig((256, 128), (1, 2)), (HALF, HALF, HALF), True),
-    "176 sums": (HopperConfig((256, 176), (2, 1)), (HALF, HALF, HALF), True),
+    "176 sums": (HopperConfig((256, 176), (1, 2), group=16), (HALF, HALF, HALF), True),
 }
 
 

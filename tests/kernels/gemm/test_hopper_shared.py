@@ -55,7 +55,7 @@ CASES: list[tuple[Any, HopperConfig, tuple[int, int, int]]] = [
     (np.float16, HopperConfig((64, 32), split=4, beside=True, most=1, push=True), (72, 40, 264)),
     (np.float16, HopperConfig((64, 32), split=2, beside=True, most=1), (72, 40, 72)),
     (np.float16, HopperConfig((192, 32), beside=True), (200, 40, 72)),
-    (np.float16, HopperConfig((256, 176), (2, 1)), (264, 184, 72)),
+    (np.float16, HopperConfig((256, 176), (1, 2), group=16), (264, 184, 72)),
     (np.float16, HopperConfig((64, 16), (2, 1), True, once=2, promote=256), (200, 16, 200)),
     (np.float16, LINE, (264, 16, 72)),
     (np.float16, replace(LINE, cluster=(2, 1)), (520, 16, 136)),

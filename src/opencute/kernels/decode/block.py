@@ -5,7 +5,8 @@
 In: what is launched. Out: what its groups of warps need besides tiles, however those are loaded::
 
     block = Block(memory, lengths, room, plan)    # once tiles have their shared memory
-    load_rows(mQ[None, None, block.head, block.batch], block, plan)
+    rows = read_rows(mQ[None, None, block.head, block.batch], block, plan)
+    store_rows(rows, block, plan)
     walk = walk_over(block, sK, sV, mma, plan)
     for tile in range(block.start, block.end, block.step): ...
     into = block.results(mO, mLogs, scale)

@@ -10,7 +10,7 @@ In: what is known of a call. Out: a frozen configuration::
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -18,8 +18,8 @@ from opencute.base.errors import ArgumentError
 from opencute.kernels.checked import typed_fields
 
 __all__ = [
-    "MERGES", "DecodeConfig", "Work", "depth_of", "good_splits", "heuristic", "search_space",
-    "step_over",
+    "MERGES", "DecodeConfig", "Work", "cluster_size", "depth_of", "good_splits", "heuristic",
+    "search_space", "step_over",
 ]  # fmt: skip
 
 MERGES = ("launch", "flags", "cluster")
@@ -28,6 +28,10 @@ ROWS = 16  # of an instruction, and of a warp
 BESIDE = 2  # blocks of a multiprocessor
 ALONE = 0.6  # time of a block that has a multiprocessor to itself, to that of one of several
 START, COMBINE = 128, 128  # what a block's start, and a second kernel, cost: in keys of a block
+CLUSTERS = (8, 4, 2)  # of blocks that put their results together; of 16 too few run at a time
+HALF, MOST = 0.45, 0.85  # of all multiprocessors: enough for the bandwidth, and nearly all
+RING = 128 << 10  # bytes that a cluster's block has on their way: more are in the way of others
+L2 = 36e6  # bytes of keys and values that are there from the last time
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,11 @@ class DecodeConfig:
             these blocks, which waits for the others; "cluster", all of them, a cluster whose blocks
             write each other's shared memory: 2, 4, 8 or 16 with tiles loaded by TMA.
         promote: bytes that L2 brings at once where TMA needs any of them: 64, 128 or 256.
+        beyond: heads of keys and sequences that share a cluster, of 8 blocks at most, where their
+            number divides that of all: as clusters of 8 are spread over the processor's groups
+            of multiprocessors, these have equally many blocks then, and equal shares of memory.
+        once: whether L2 is told that keys are read once, so that it keeps all else, the kernel's
+            instructions too; of tiles loaded by TMA.
     """
 
     warps: int
@@ -76,6 +85,8 @@ class DecodeConfig:
     splits: int
     merge: str = "launch"
     promote: int = 128
+    beyond: int = 1
+    once: bool = False
 
     @property
     def rows(self) -> int:
@@ -114,6 +125,8 @@ class DecodeConfig:
             and 1 <= self.splits <= 1024
             and self.merge in MERGES
             and self.promote in (64, 128, 256)
+            and self.beyond in ((1, 2, 4) if self.merge == "cluster" else (1,))
+            and (self.beyond == 1 or self.beyond * self.splits <= 8)
             and (self.merge != "cluster" or self._clustered(head_dim))
             # The results of all groups take the place of the tiles.
             and self.n * self.stages * depth * bits >= 16 * self.rows * (depth + step_over(bits))
@@ -126,7 +139,7 @@ class DecodeConfig:
                 expected="1, 2 or 4 warps, at most 16 with all groups; tiles of 16, 32, 64 or 128 "
                 "keys, 2 to 16 of them, with more keys in all than a block has rows; clusters of "
                 "2, 4, 8 or 16 splits that divide a row's vectors of four; L2 that brings 64, 128 "
-                "or 256 bytes",
+                "or 256 bytes; 1, 2 or 4 beyond, in clusters of up to 8",
             )  # fmt: skip
         if page is not None and page % self.n:
             raise ArgumentError(
@@ -180,29 +193,95 @@ def good_splits(
 
 
 @lru_cache(maxsize=256)
-def heuristic(work: Work, smem: int) -> DecodeConfig:
+def heuristic(
+    work: Work, smem: int, active: Callable[[int], int] | None = None
+) -> DecodeConfig:  # fmt: skip
     """A good choice.
 
     Args:
         smem: bytes of shared memory that a block may have.
+        active: how many clusters of so many blocks run at a time, each block on a multiprocessor;
+            None where blocks of a cluster do not put their results together.
 
     Two blocks on a multiprocessor, so that one loads while the other begins or ends, and tiles as
     many as fit: what is on its way at a time is what the bandwidth depends on. Where there are no
     more blocks than multiprocessors, each has one to itself, with twice as many tiles: then there
-    are fewer results to put together.
+    are fewer results to put together. Those of a cluster are put together fastest, if all clusters
+    run at a time.
     """
+    config = _shared(work, smem, active)
+    # Pages may be those of several sequences.
+    alone = active is not None and work.page is None and work.rows <= config.rows
+    return replace(config, once=alone)
+
+
+def _shared(work: Work, smem: int, active: Callable[[int], int] | None) -> DecodeConfig:
+    """A good choice, but for what L2 is told."""
     warps = 1 if work.rows <= 16 else 2 if work.rows <= 32 else 4
     alone = work.pairs * -(-work.rows // (ROWS * warps)) <= work.processors
     config = _tiles(work, warps, smem, alone)
     blocks = work.pairs * -(-work.rows // config.rows)
+    alone = alone and blocks <= work.processors
+    size = cluster_size(work, blocks, active) if alone and active is not None else 1
+    if size > 1 and active is not None:
+        found = _clustered(config, work, blocks, size, active(8))
+        try:
+            found.check(work.head_dim, work.page, smem, work.bits)
+        except ArgumentError:  # too little room
+            found = config
+        if found.merge == "cluster" and work.keys >= 2 * size * found.n * found.groups:
+            return found
     if alone and warps == 1 and depth_of(work.head_dim) == 128:
         config = _short(config, work, work.keys // max(work.processors // blocks, 1), smem)
     least = 2 * config.n * config.groups
-    if alone and blocks <= work.processors:
+    if alone:
         splits = max(1, min(work.processors // blocks, work.keys // least))
     else:
         splits = good_splits(blocks, work.keys, least, BESIDE * work.processors, BESIDE)
     return replace(config, splits=splits)
+
+
+def cluster_size(work: Work, blocks: int, active: Callable[[int], int]) -> int:
+    """How many blocks of a cluster best share the keys of a sequence; 1: none.
+
+    As many as there may be with all clusters at a time, but only if they have nearly all
+    multiprocessors; or half of them, which can load what memory gives, where keys are 128 elements
+    and queries are few: there are half as many results then. Keys of eight bits that L2 holds come
+    faster than half of all multiprocessors take them.
+
+    Args:
+        blocks: clusters.
+        active: as for `heuristic`.
+    """
+    depth = depth_of(work.head_dim)
+    far = work.bits > 8 or work.pairs * work.keys * depth * work.bits // 4 > L2
+    enough = HALF if depth == 128 and work.rows <= 32 and far else MOST
+    for size in CLUSTERS:
+        if blocks <= active(size):
+            return size if blocks * size >= enough * work.processors else 1
+    return 1
+
+
+def _clustered(
+    config: DecodeConfig, work: Work, blocks: int, size: int, largest: int
+) -> DecodeConfig:  # fmt: skip
+    """Tiles for blocks of a cluster.
+
+    Args:
+        config: those of a block that has a multiprocessor to itself.
+        blocks: clusters, if each has one sequence and head of keys.
+        size: blocks that share its keys.
+        largest: clusters of 8 blocks that run at a time.
+    """
+    wide = depth_of(work.head_dim) * work.bits // 4  # bytes of a key and its values
+    if wide == 512 and config.warps == 1:
+        config = replace(config, groups=8, n=16)
+    while config.stages > 2 and config.stages * config.groups * config.n * wide > RING:
+        config = replace(config, stages=config.stages - 1)
+    beyond = 8 // size
+    if 2 * blocks * size > work.processors or blocks % beyond or blocks // beyond > largest:
+        beyond = 1
+    return replace(config, splits=size, merge="cluster", beyond=beyond)
 
 
 def _short(config: DecodeConfig, work: Work, keys: int, smem: int) -> DecodeConfig:
@@ -251,15 +330,21 @@ def _tiles(work: Work, warps: int, smem: int, alone: bool) -> DecodeConfig:
     return DecodeConfig(warps, groups, n, stages, 1)
 
 
-def search_space(work: Work, smem: int) -> Iterator[DecodeConfig]:
-    """All choices that are worth trying, promising ones first."""
-    best = heuristic(work, smem)
+def search_space(
+    work: Work, smem: int, active: Callable[[int], int] | None = None
+) -> Iterator[DecodeConfig]:  # fmt: skip
+    """All choices that are worth trying, promising ones first; arguments as for `heuristic`."""
+    best = heuristic(work, smem, active)
     yield best
-    for splits in dict.fromkeys((best.splits, 1, 2, 4, 8, 2 * best.splits)):
+    sizes = [c for c in CLUSTERS if active is not None and work.pairs <= active(c)]
+    merges = [("launch", s) for s in dict.fromkeys((best.splits, 1, 2, 4, 8, 2 * best.splits))]
+    for merge, splits in [*(("cluster", c) for c in sizes), *merges]:
         for groups in (best.groups, 2 * best.groups, max(best.groups // 2, 1)):
             for n in (16, 32, 64):
                 for stages in sorted({2, 3, 4, 6, 8, *range(best.stages - 2, best.stages + 1)}):
-                    config = DecodeConfig(best.warps, groups, n, stages, splits)
+                    config = DecodeConfig(
+                        best.warps, groups, n, stages, splits, merge, once=best.once
+                    )  # fmt: skip
                     try:
                         config.check(work.head_dim, work.page, smem, work.bits)
                     except ArgumentError:

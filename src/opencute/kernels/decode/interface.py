@@ -9,6 +9,7 @@ out, lse = decode_attention(q, k_pages, v_pages, lengths, block_table=table, ret
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,8 +52,10 @@ from opencute.kernels.tuned import tuned
 
 __all__ = [
     "CLASSES",
+    "beyond",
     "check_cache",
     "check_values",
+    "clusters",
     "decode_attention",
     "indices",
     "result",
@@ -203,9 +206,10 @@ def _scales(call: _Call, k_scale: Any, v_scale: Any) -> dict[str, Any]:
 def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> None:
     """Run the kernel for the processor, and these arrays."""
     smem = utils.get_smem_capacity_in_bytes()
-    config = heuristic(call.work, smem) if config is None else config
-    config.check(call.work.head_dim, call.work.page, smem, call.work.bits)
     bulk = _has_tensor_maps(call)
+    if config is None:
+        config = heuristic(call.work, smem, clusters() if bulk else None)
+    config.check(call.work.head_dim, call.work.page, smem, call.work.bits)
     if config.splits == 1:
         config = replace(config, merge="launch")
     if config.merge != "launch" and not bulk:
@@ -220,6 +224,7 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     plan = interned(DecodePlan(
         call.dtype, head_dim, replace(config, splits=config.splits if clustered else 1), queries,
         all_heads // heads, call.causal, call.work.page, call.cache, 1 if clustered else slots,
+        beyond(config, heads * -(-call.work.rows // config.rows), batch),
     ))  # fmt: skip
     parts = part_logs = flags = tag = None
     if config.splits > 1 and not clustered:
@@ -242,6 +247,22 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
         launch_bulk(*arguments, flags, tag)
     else:
         decode_forward(*arguments)
+
+
+def beyond(config: DecodeConfig, places: int, batch: int) -> tuple[int, int]:
+    """Heads of keys, and sequences, of a cluster: no more than divide those that there are."""
+    heads = math.gcd(config.beyond, places)
+    return heads, math.gcd(config.beyond // heads, batch)
+
+
+def clusters() -> Callable[[int], int] | None:
+    """How many clusters of so many blocks run at a time, where that is how splits are put together
+    unless a configuration says otherwise: on Hopper, of which it was measured."""
+    return _active if run_target().arch.startswith("sm_90") else None
+
+
+def _active(blocks: int) -> int:
+    return int(utils.HardwareInfo().get_max_active_clusters(blocks))
 
 
 def _has_tensor_maps(call: _Call) -> bool:

@@ -14,7 +14,7 @@ share none, and a captured call may be made again.
 
 Both replace `finish`'s `Results`::
 
-    merge = ClusterMerge(memory, split, plan)
+    merge = ClusterMerge(memory, block, plan)
     merge.begin(tid, rows)                    # before the first tile
     finish(walk, softmax, rO, ..., merge.results(Results(...)), tid)
     merge.end(tid, rows)
@@ -50,12 +50,18 @@ class ClusterMerge:
 
     Args:
         memory: the allocator of shared memory.
-        split: which block of the cluster this is.
+        block: this block. The cluster may have several heads of keys or sequences: the order of
+            blocks in a cluster is that of heads, then splits, then sequences.
         plan: the plan.
     """
 
-    def __init__(self, memory: Any, split: Any, plan: DecodePlan) -> None:
-        self.plan, self.split, self.splits = plan, split, plan.config.splits
+    def __init__(self, memory: Any, block: Any, plan: DecodePlan) -> None:
+        self.plan, self.split, self.splits = plan, block.split, plan.config.splits
+        heads, batches = plan.beyond
+        self.step = heads
+        self.rank = 0 if heads == 1 else block.place % heads  # of the first split
+        if batches > 1:
+            self.rank = self.rank + block.batch % batches * (heads * self.splits)
         self.each = plan.head_dim // _VEC // self.splits
         rows, size = min(plan.config.rows, plan.queries * plan.group), _VEC * self.each
         layout = cute.make_layout((rows, size, self.splits), stride=(size, 1, rows * size))
@@ -113,6 +119,7 @@ def _send(
     sums: Any,
 ) -> None:  # fmt: skip
     owner, place = column // merge.each, column % merge.each
+    owner = merge.rank + owner * merge.step
     into = merge.sums.iterator + merge.sums.layout((row, place * _VEC, merge.split))
     store_async(into, tuple(sums[i] for i in range(_VEC)), merge.barrier, owner)
     if place == 0:

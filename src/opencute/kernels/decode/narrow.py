@@ -5,7 +5,7 @@
 A warp reads two neighbouring elements as one of 16 bits. Of a matrix of 8 keys and 16 elements
 lane 4 u + t gets four elements of key u, from 4 t on: of an instruction for 16 elements those are
 numbers 2 t, 2 t + 1, 2 t + 8, 2 t + 9. Which element has which number does not matter, as long as
-it is the same for queries, which `load_narrow_queries` stores in that order. Transposed, the lane
+it is the same for queries, which `store_narrow_queries` stores in that order. Transposed, the lane
 gets elements 2 u and 2 u + 1 of keys 2 t and 2 t + 1: one instruction has the even columns of the
 result, one the odd ones.
 
@@ -23,9 +23,15 @@ import opencute as cutlass
 from opencute import cute
 from opencute.kernels.attention.parts import by_rows
 from opencute.kernels.decode.block import Block
-from opencute.kernels.decode.parts import DecodePlan, Walk, load_queries
+from opencute.kernels.decode.parts import (
+    DecodePlan,
+    Walk,
+    read_vectors,
+    store_queries,
+    vectors,
+)
 
-__all__ = ["NarrowWalk", "load_narrow_queries", "load_rows", "walk_over"]
+__all__ = ["NarrowWalk", "read_rows", "store_narrow_queries", "store_rows", "walk_over"]
 
 _PAIRS = 0x3120  # bytes 0, 2, 1, 3
 
@@ -120,47 +126,52 @@ def _values(raw: Any) -> Any:
     return cute.make_tensor(wide.iterator, cute.make_layout(((2, 2), 2), stride=((1, 4), 2)))
 
 
+def narrow_vectors(tid: Any, plan: DecodePlan) -> list[tuple[Any, Any]]:
+    """As `vectors`: a lane's of the rows of its warp."""
+    warps = plan.threads * plan.config.groups // 32
+    first = cute.arch.make_warp_uniform(tid // 32)
+    return [(first + i * warps, tid % 32) for i in range(-(-plan.config.rows // warps))]
+
+
 @cute.jit
-def load_narrow_queries(
-    mQ: Any, sQ: Any, powers: Any, first: Any, tid: Any, plan: cutlass.Constexpr[DecodePlan]
+def store_narrow_queries(
+    held: Any, sQ: Any, powers: Any, tid: Any, plan: cutlass.Constexpr[DecodePlan]
 ):  # fmt: skip
     """Store rows in shared memory as f16, in the order that keys are read in.
 
     Args:
-        mQ: (rows, D); first: the block's first one.
+        held: (8, rows of a warp), of `narrow_vectors`.
         powers: (rows,): gets the powers of two that rows were divided by; None: by nothing.
     """
-    lane, warp = tid % 32, cute.arch.make_warp_uniform(tid // 32)
-    warps = plan.threads * plan.config.groups // 32
-    for row in range(warp, plan.config.rows, warps):
-        held = cute.make_rmem_tensor(8, plan.dtype)
-        held.fill(0.0)
-        if first + row < plan.queries * plan.group and lane * 8 < plan.head_dim:
-            source = cute.make_tensor(
-                (mQ.iterator + mQ.layout((first + row, lane * 8))).align(16), cute.make_layout(8)
-            )
-            cute.autovec_copy(source, held)
-        values = held.load().to(cutlass.Float32)
-        if cutlass.const_expr(powers is not None):
-            most = cute.math.absf(values).reduce(cute.ReductionOp.MAX, 0.0, 0)
-            most = cute.arch.warp_reduction(most, cute.arch.fmax)
-            power, inverse = power_below(most)
-            values = values * inverse
-            if lane == 0:
-                powers[row] = power
-        wide = cute.make_rmem_tensor(8, cutlass.Float16)
-        wide.store(values.to(cutlass.Float16))
-        if lane * 8 < plan.depth:
-            # Of 16 elements, pairs 0 to 7 go to places 0, 4, 1, 5, 2, 6, 3, 7.
-            start = lane // 2 * 16 + lane % 2 * 4
-            for i in cutlass.range_constexpr(2):
-                pairs = cute.make_tensor(
-                    wide.iterator + 2 * i, cute.make_layout((2, 2), stride=(1, 4))
-                )
-                four = cute.make_rmem_tensor(4, cutlass.Float16)
-                four.store(pairs.load().reshape(4))
-                into = sQ.iterator + sQ.layout((row, start + 8 * i))
-                cute.autovec_copy(four, cute.make_tensor(into.align(8), cute.make_layout(4)))
+    places = narrow_vectors(tid, plan)
+    for i in cutlass.range_constexpr(len(places)):
+        if places[i][0] < plan.config.rows:
+            _store_row(held[None, i], sQ, powers, *places[i], plan)
+
+
+@cute.jit
+def _store_row(
+    held: Any, sQ: Any, powers: Any, row: Any, lane: Any, plan: cutlass.Constexpr[DecodePlan]
+):  # fmt: skip
+    values = held.load().to(cutlass.Float32)
+    if cutlass.const_expr(powers is not None):
+        most = cute.math.absf(values).reduce(cute.ReductionOp.MAX, 0.0, 0)
+        most = cute.arch.warp_reduction(most, cute.arch.fmax)
+        power, inverse = power_below(most)
+        values = values * inverse
+        if lane == 0:
+            powers[row] = power
+    wide = cute.make_rmem_tensor(8, cutlass.Float16)
+    wide.store(values.to(cutlass.Float16))
+    if lane * 8 < plan.depth:
+        # Of 16 elements, pairs 0 to 7 go to places 0, 4, 1, 5, 2, 6, 3, 7.
+        start = lane // 2 * 16 + lane % 2 * 4
+        for i in cutlass.range_constexpr(2):
+            pairs = cute.make_tensor(wide.iterator + 2 * i, cute.make_layout((2, 2), stride=(1, 4)))
+            four = cute.make_rmem_tensor(4, cutlass.Float16)
+            four.store(pairs.load().reshape(4))
+            into = sQ.iterator + sQ.layout((row, start + 8 * i))
+            cute.autovec_copy(four, cute.make_tensor(into.align(8), cute.make_layout(4)))
 
 
 def power_below(x: Any) -> tuple[Any, Any]:
@@ -170,12 +181,18 @@ def power_below(x: Any) -> tuple[Any, Any]:
     return tuple((b << 23).bitcast(cutlass.Float32) for b in (bits, 254 - bits))  # type: ignore[return-value]
 
 
-def load_rows(mQ: Any, block: Block, plan: DecodePlan) -> None:
-    """Store a block's rows in shared memory, as the walk over these keys takes them."""
+def read_rows(mQ: Any, block: Block, plan: DecodePlan) -> Any:
+    """Ask for a block's rows: before tiles, behind which they would wait for memory."""
+    places = (vectors if plan.cache is None else narrow_vectors)(block.tid, plan)
+    return read_vectors(mQ, block.first, places, plan)
+
+
+def store_rows(held: Any, block: Block, plan: DecodePlan) -> None:
+    """Store what `read_rows` gives in shared memory, as the walk over these keys takes it."""
     if plan.cache is None:
-        load_queries(mQ, block.sQ, block.first, block.tid, plan)
+        store_queries(held, block.sQ, block.tid, plan)
     else:
-        load_narrow_queries(mQ, block.sQ, block.powers, block.first, block.tid, plan)
+        store_narrow_queries(held, block.sQ, block.powers, block.tid, plan)
 
 
 def walk_over(block: Block, sK: Any, sV: Any, mma: Any, plan: DecodePlan) -> Walk:

@@ -25,8 +25,8 @@ from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.config import DecodeConfig, depth_of, step_over
 
 __all__ = [
-    "DecodePlan", "Results", "Walk", "finish", "load_queries", "merged", "packed", "put",
-    "split_mode", "synchronise", "visit",
+    "DecodePlan", "Results", "Walk", "finish", "merged", "packed", "put", "read_vectors",
+    "split_mode", "store_queries", "synchronise", "vectors", "visit",
 ]  # fmt: skip
 
 GROUPS = 1  # the first of the named barriers of groups
@@ -51,6 +51,7 @@ class DecodePlan:
         cache: type of keys and values: Float8E4M3FN, or None: that of queries.
         slots: threads along splits that put them together, of `combine.slots_for`; where a block
             of the same kernel does so, splits that a thread reads at a time.
+        beyond: heads of keys, and sequences, that a cluster has.
     """
 
     dtype: Any
@@ -62,6 +63,7 @@ class DecodePlan:
     page: int | None
     cache: Any = None
     slots: int = 1
+    beyond: tuple[int, int] = (1, 1)
 
     @property
     def stored(self) -> Any:
@@ -100,7 +102,8 @@ class DecodePlan:
     @property
     def tight(self) -> bool:
         """Whether tiles are read a part after the other, just before it is used."""
-        return self.deep or self.beside > 0
+        few = self.threads * self.config.groups > 384  # registers, 128 of a thread
+        return self.deep or self.beside > 0 or few
 
     @property
     def deep(self) -> bool:
@@ -130,7 +133,7 @@ class DecodePlan:
     def tiled_mma(self) -> Any:
         """The warps of a group one below the other."""
         op = warp.MmaF16BF16Op(self.computed, cutlass.Float32, (16, 8, 16))
-        m = self.config.warps
+        m = self.config.warps  # a warp's pieces are one below all warps' first ones
         return cute.make_tiled_mma(op, (m, 1, 1), permutation_mnk=(16 * m, 16, 16))
 
     def matrices(self, transpose: bool) -> Any:
@@ -172,27 +175,52 @@ def synchronise(which: Any, plan: DecodePlan) -> None:
         cute.arch.barrier(barrier_id=GROUPS + which, number_of_threads=plan.threads)
 
 
-@cute.jit
-def load_queries(
-    mQ: Any, sQ: Any, first: Any, tid: Any, plan: cutlass.Constexpr[DecodePlan]
-):  # fmt: skip
-    """Copy rows into shared memory; what there is not becomes zero.
+def vectors(tid: Any, plan: DecodePlan) -> list[tuple[Any, Any]]:
+    """Rows and vectors of eight elements of them that a thread loads; some are behind the last
+    row."""
+    across, threads = plan.depth // 8, plan.threads * plan.config.groups
+    places = [tid + i * threads for i in range(-(-plan.config.rows * across // threads))]
+    return [(at // across, at % across) for at in places]
+
+
+def read_vectors(mQ: Any, first: Any, places: list[tuple[Any, Any]], plan: DecodePlan) -> Any:
+    """Ask for vectors of rows; what there is not is zero.
 
     Args:
         mQ: (rows, D); first: the block's first one.
+        places: of the vectors, in rows and vectors.
+
+    Returns:
+        (8, vectors).
     """
-    across = plan.depth // 8
-    for at in range(tid, plan.config.rows * across, plan.threads * plan.config.groups):
-        row, column = at // across, at % across
-        held = cute.make_rmem_tensor(8, plan.dtype)
-        held.fill(0.0)
-        if first + row < plan.queries * plan.group and column * 8 < plan.head_dim:
-            source = cute.make_tensor(
-                (mQ.iterator + mQ.layout((first + row, column * 8))).align(16), cute.make_layout(8)
-            )
-            cute.autovec_copy(source, held)
-        into = cute.local_tile(sQ, (1, 8), (row, column))
-        cute.autovec_copy(held, into[0, None])
+    held = cute.make_rmem_tensor((8, len(places)), plan.dtype)
+    held.fill(0.0)
+    for i, (row, column) in enumerate(places):
+        _read_vector(mQ, held[None, i], first, row, column, plan)
+    return held
+
+
+@cute.jit
+def _read_vector(
+    mQ: Any, held: Any, first: Any, row: Any, column: Any, plan: cutlass.Constexpr[DecodePlan]
+):  # fmt: skip
+    there = (row < plan.config.rows) & (first + row < plan.queries * plan.group)
+    if there & (column * 8 < plan.head_dim):
+        source = mQ.iterator + mQ.layout((first + row, column * 8))
+        cute.autovec_copy(cute.make_tensor(source.align(16), cute.make_layout(8)), held)
+
+
+@cute.jit
+def store_queries(
+    held: Any, sQ: Any, tid: Any, plan: cutlass.Constexpr[DecodePlan]
+):  # fmt: skip
+    """Store what `read_vectors` gives of `vectors` in shared memory."""
+    places = vectors(tid, plan)
+    for i in cutlass.range_constexpr(len(places)):
+        row, column = places[i]
+        if row < plan.config.rows:
+            into = cute.local_tile(sQ, (1, 8), (row, column))
+            cute.autovec_copy(held[None, i], into[0, None])
 
 
 class Walk:
@@ -244,12 +272,13 @@ class Walk:
         acc.fill(0.0)
         steps = cute.size(self.rQ, mode=[2])
         at = [(None, None, k) for k in range(steps)]
-        if not self.plan.deep:
+        if not self.plan.tight:
             for k in at:  # all of them before the first is used: a warp is on its own
                 cute.copy(self.read_K, self.from_K[(*k, place)], self.into_K[k])
         for k in at:
             if self.plan.deep:
                 cute.copy(self.read_Q, self.from_Q[k], self.into_Q[k])
+            if self.plan.tight:
                 cute.copy(self.read_K, self.from_K[(*k, place)], self.into_K[k])
             cute.gemm(self.mma, acc, self.rQ[k], self.rK[k], acc)
         return acc
@@ -280,7 +309,7 @@ class Walk:
 
     def _add(self, rP: Any, rO: Any, place: Any, k: int) -> None:
         """Add the product of weights and values of 16 keys."""
-        if not self.plan.deep:
+        if not self.plan.tight:
             cute.gemm(self.mma, rO, rP, self.rV[None, None, k], rO)
         else:
             self._add_parts(rP, rO, place, k)
@@ -292,8 +321,9 @@ class Walk:
         for j in range(parts):
             cute.copy(self.read_V, self.from_V[None, j, k, place], self.into_V[None, j, k])
             for n in range(j * tiles, (j + 1) * tiles):
-                into = rO[None, 0, n]
-                cute.gemm(self.mma, into, rP[None, 0], self.rV[None, n, k], into)
+                for m in range(cute.size(rO, mode=[1])):
+                    into = rO[None, m, n]
+                    cute.gemm(self.mma, into, rP[None, m], self.rV[None, n, k], into)
 
 
 @cute.jit

@@ -22,7 +22,7 @@ from opencute.kernels.attention.parts import RowCopy, as_heads, tile_from
 from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.block import Block, scaled
 from opencute.kernels.decode.combine import combine
-from opencute.kernels.decode.narrow import load_rows, walk_over
+from opencute.kernels.decode.narrow import read_rows, store_rows, walk_over
 from opencute.kernels.decode.parts import (
     DecodePlan,
     Walk,
@@ -146,10 +146,11 @@ def decode_kernel(
     sK = cute.make_tensor(tiles, layout)
     sV = cute.make_tensor(tiles + cute.cosize(layout), layout)
     block = Block(memory, lengths, room, plan)
+    rows = read_rows(mQ[None, None, block.head, block.batch], block, plan)
     heads = [t[None, None, block.head, None] for t in (mK, mV)]
     loads = Loads(heads, (sK, sV), table, block, plan)
     begin(loads, block)
-    load_rows(mQ[None, None, block.head, block.batch], block, plan)
+    store_rows(rows, block, plan)
     cute.arch.sync_threads()
     walk = walk_over(block, sK, sV, mma, plan)
     rO = walk.results()

@@ -9,7 +9,8 @@ for each place says when K and V are there.
 
 Floor: bytes of keys and values over what an H200 reads, 4.1 to 4.6 TB/s. What is on the way must
 cover a latency of about 1 us with 35 bytes for each ns and multiprocessor: 35 KB. Two blocks of
-four groups with three tiles of 8 KB have 130 KB to 190 KB.
+four groups with three tiles of 8 KB have 130 KB to 190 KB. More than that is in the way: queries
+that were asked for after tiles came 2 us late, and blocks ended 4 us after others.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from opencute.kernels.attention.sm80 import Softmax
 from opencute.kernels.decode.block import Block, scaled
 from opencute.kernels.decode.combine import combine
 from opencute.kernels.decode.merge import ClusterMerge, FlagMerge
-from opencute.kernels.decode.narrow import load_rows, walk_over
+from opencute.kernels.decode.narrow import read_rows, store_rows, walk_over
 from opencute.kernels.decode.parts import (
     DecodePlan,
     Walk,
@@ -66,6 +67,7 @@ class Loads:
         self.plan, self.table, self.batch, self.barriers = plan, table, batch, barriers
         self.loads = list(zip(atoms, tensors, memory, strict=True))
         self.early = plan.page is None
+        self.policy = "evict_first" if plan.config.once else None
 
     def start(self, tile: Any, place: Any) -> None:
         """Start the load of a tile to a place; for one warp."""
@@ -84,7 +86,7 @@ class Loads:
                 atom, 0, cute.make_layout(1), cute.group_modes(memory[None, None, place], 0, 2),
                 cute.group_modes(g, 0, 2),
             )  # fmt: skip
-            cute.copy(atom, source, into, tma_bar_ptr=barrier)
+            cute.copy(atom, source, into, tma_bar_ptr=barrier, cache_policy=self.policy)
 
 
 @cute.jit
@@ -173,10 +175,11 @@ def decode_kernel(
         for t in (tiles, tiles + size)
     )
     block = Block(memory, lengths, room, plan, leads)
+    rows = read_rows(mQ[None, None, block.head, block.batch], block, plan)
     barriers = memory.allocate_array(cutlass.Int64, plan.tiles, 8)
     merge: Any = None
     if cutlass.const_expr(plan.config.merge == "cluster"):
-        merge = ClusterMerge(memory, block.split, plan)
+        merge = ClusterMerge(memory, block, plan)
     elif cutlass.const_expr(plan.config.merge == "flags"):
         parts, part_logs, flags, tag = shared
         merge = FlagMerge(
@@ -192,7 +195,7 @@ def decode_kernel(
         begin(loads, block)
     if cutlass.const_expr(plan.config.merge == "cluster"):
         merge.begin(block.tid, plan.rows_from(block.first))
-    load_rows(mQ[None, None, block.head, block.batch], block, plan)
+    store_rows(rows, block, plan)
     cute.arch.sync_threads()  # queries and barriers are there
     walk = walk_over(block, sK, sV, mma, plan)
     rO = walk.results()
@@ -255,13 +258,14 @@ def decode_forward(
         for t in (mK, mV)
     ]
     blocks = cute.ceil_div(plan.queries * plan.group, plan.config.rows)
+    heads, batches = plan.beyond
     decode_kernel(
         tuple(atom for atom, _ in made), packed(q, plan.group), *(t for _, t in made),
         packed(into, plan.group), into_logs, lengths, table, room, scale_log2, v_scale, k_scales,
         v_scales, plan.tiled_mma(), shared, plan, follows,
     ).launch(
         grid=[mK.shape[2] * blocks, splits, q.shape[0]],
-        cluster=[1, splits, 1] if config.merge == "cluster" else None,
+        cluster=[heads, splits, batches] if config.merge == "cluster" else None,
         block=[plan.threads * plan.config.groups, 1, 1], min_blocks_per_mp=plan.beside,
     )  # fmt: skip
     if cutlass.const_expr(follows):

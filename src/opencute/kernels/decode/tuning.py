@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from opencute.kernels.decode.config import DecodeConfig, Work, search_space
-from opencute.kernels.decode.interface import decode_attention
+from opencute.kernels.decode.interface import clusters, decode_attention
 from opencute.kernels.tuning.operators import Case, Operator
 
 __all__ = ["OPERATORS"]
@@ -27,7 +27,7 @@ def _space(case: Case) -> Iterator[DecodeConfig]:
         rows, case["head_dim"], case["keys"], case["batch"] * case["kv_heads"], None,
         case.processors,
     )  # fmt: skip
-    return search_space(work, case.smem)
+    return search_space(work, case.smem, clusters())
 
 
 def _work(case: Case) -> tuple[float, float]:

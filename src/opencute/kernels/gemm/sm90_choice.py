@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from opencute.base.errors import ArgumentError
-from opencute.kernels.gemm.sm90_plan import HopperConfig
+from opencute.kernels.gemm.sm90_plan import MOST_STAGES, HopperConfig
 
 __all__ = ["hopper_estimate", "hopper_heuristic", "hopper_search_space"]
 
@@ -36,6 +36,10 @@ _TILE, _SPLIT, _STREAM, _CROSS = 1.5, 0.5, 5.0, 2.56e-3
 _SPLIT_SUMS = 128 * 128  # of a tile, in shared memory besides operands
 _CAUTION = 1.03  # how much must be gained by sharing
 _LONG, _LONG_CAUTION = 8, 1.015  # waves of tiles from which on it is less
+# Tiles of 176 columns fill whole waves of some products where others leave a part of one empty, or
+# share it. They have three stages, and one buffer that all of the epilogue waits for.
+_WIDE, _WIDE_SPEED, _WIDE_CAUTION = HopperConfig((256, 176), (1, 2), group=16), 0.98, 1.015
+_RING = 128 << 10  # bytes on their way to a block that has part of a tile's steps are enough
 # The same of products of few rows: a byte that a multiprocessor loads, where one block of a cluster
 # loads for all a little less; a byte of memory, and of L2, which holds so many; what a kernel, a
 # cluster that splits tiles and flags in memory cost.
@@ -62,7 +66,9 @@ _NARROW = ((128, 0.85), (112, 0.85), (96, 0.85), (80, 0.8), (64, 0.75), (48, 0.7
            (16, 0.5))  # fmt: skip
 
 
-def _candidates(m: int, n: int, twice: bool, gated: bool) -> Iterator[tuple[HopperConfig, float]]:
+def _candidates(
+    m: int, n: int, twice: bool, gated: bool, wide: bool = False
+) -> Iterator[tuple[HopperConfig, float]]:
     """Tiles, and how fast they are when there is enough to do."""
     for config, speed in _CHOICES:
         if twice and config.tile[0] * config.tile[1] > (128 * 64 if config.pingpong else 128 * 192):
@@ -71,6 +77,8 @@ def _candidates(m: int, n: int, twice: bool, gated: bool) -> Iterator[tuple[Hopp
             speed -= 0.04  # more is added up at a time while nothing is multiplied
         yield replace(config, twice=twice), speed
     small, transposed = (m, True) if m <= n else (n, False)
+    if wide and not twice and not gated and small > _FEW:
+        yield _WIDE, _WIDE_SPEED
     if small > _FEW or (transposed and gated):
         return
     for columns, speed in _NARROW:
@@ -185,7 +193,7 @@ def _few(
 @lru_cache(maxsize=1024)
 def hopper_heuristic(
     m: int, n: int, k: int, batch: int, *, width: int = 16, twice: bool = False,
-    gated: bool = False, lines: tuple[int, int] = (_ALIGNED, _ALIGNED),
+    gated: bool = False, wide: bool = False, lines: tuple[int, int] = (_ALIGNED, _ALIGNED),
     active: Callable[[int], int] = _active,
 ) -> HopperConfig:  # fmt: skip
     """A good choice.
@@ -195,11 +203,13 @@ def hopper_heuristic(
         width: bits of an element of the operands.
         twice: see `HopperConfig`.
         gated: whether pairs of columns become one, which the transposed product cannot do.
+        wide: whether there is room for the widest tiles: operands are contiguous along k, and TMA
+            moves a result of 16 bits, and nothing else.
         lines: as for `hopper_estimate`.
         active: how many clusters of so many blocks run at a time.
     """
     best, least = None, float("inf")
-    for config, speed in _candidates(m, n, twice, gated):
+    for config, speed in _candidates(m, n, twice, gated, wide):
         for choice in _shared(config, m, n, k * width // (8 * _LINE), batch, active):
             cost = hopper_estimate(
                 choice, speed, m, n, k, batch, width=width, lines=lines, active=active
@@ -209,6 +219,8 @@ def hopper_heuristic(
                     choice.blocks[0] * choice.blocks[1]
                 )
                 cost *= _LONG_CAUTION if long else _CAUTION
+            elif choice == _WIDE:
+                cost *= _WIDE_CAUTION
             if cost < least:
                 best, least = choice, cost
     assert best is not None  # the smallest is for everything
@@ -230,11 +242,14 @@ def _shared(
     if groups % clusters and clusters // 8 <= groups < 2 * _LONG * clusters and steps >= 8:
         yield replace(config, stream=True)
     small = config.tile[0] * config.tile[1] <= _SPLIT_SUMS and config.cluster == (1, 1)
+    depth = _RING // (sum(config.tile) * _LINE) if config.beside else 0
+    if depth >= MOST_STAGES:
+        depth = 0  # no fewer than there are anyway
     for split in (2, 3, 4, 8) if small else ():
         # Of larger clusters, fewer run at a time than would fit.
         most = active(split) * (1.0 if split < 4 else 0.85)
         if groups <= most and steps >= 2 * split:
-            yield replace(config, split=split)
+            yield replace(config, split=split, depth=depth, push=True)
 
 
 def hopper_search_space(m: int, n: int, k: int, batch: int = 1) -> Iterator[HopperConfig]:

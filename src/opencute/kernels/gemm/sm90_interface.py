@@ -116,9 +116,15 @@ def choice(a: Any, b: Any, d: Any, visitor: Visitor, kind: str) -> HopperConfig:
     """A good configuration for what `on_hopper` takes."""
     return hopper_heuristic(
         int(a.shape[1]), int(b.shape[1]), int(a.shape[2]), int(d.shape[0]), width=item_bits(a),
-        twice=kind == "f8", gated=visitor.gated is not None, lines=(_lines(a), _lines(b)),
-        active=_active,
+        twice=kind == "f8", gated=visitor.gated is not None, wide=_wide(a, b, d, visitor),
+        lines=(_lines(a), _lines(b)), active=_active,
     )  # fmt: skip
+
+
+def _wide(a: Any, b: Any, d: Any, visitor: Visitor) -> bool:
+    """Whether the widest tiles leave room for what is moved besides."""
+    alone = not any(o.kind in _MATRICES for o in visitor.operands.values())
+    return alone and item_bits(d) <= 16 and for_tma(d, 2) and row_major(a) and row_major(b)
 
 
 def _lines(array: Any) -> int:

@@ -22,14 +22,15 @@ from opencute.kernels.checked import typed_fields
 from opencute.kernels.gemm.visitors import VisitorPlan
 from opencute.lib.hopper import operations, smem_layouts
 
-__all__ = ["CONSUMERS", "ROWS", "HopperConfig", "HopperPlan"]
+__all__ = ["CONSUMERS", "MOST_STAGES", "ROWS", "HopperConfig", "HopperPlan"]
 
 CONSUMERS = 2
 """Warpgroups that multiply."""
 ROWS = 64
 """Rows of an instruction, and of a part of the epilogue."""
 _LINE = 128  # bytes of a swizzled row of shared memory
-_MOST_STAGES = 12
+MOST_STAGES = 12
+"""Tiles of operands in shared memory, at most, unless a configuration says how many."""
 _MOST_SUMS = 144  # of a thread, of tiles whose parts take turns in buffers
 _MOST_PARTS = 4  # whose buffers take no more than two for each of two matrices
 _BARRIERS = 1024  # bytes of shared memory for barriers, more than enough
@@ -279,7 +280,7 @@ class HopperPlan:
         """
         room = self.room
         fit = room // self.operand_bytes()
-        stages = min(self.config.depth or _MOST_STAGES, fit)
+        stages = min(self.config.depth or MOST_STAGES, fit)
         if stages < 2:
             raise ArgumentError(
                 "the tiles do not fit in shared memory", code="OC2511", found=self.config,
