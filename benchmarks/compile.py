@@ -19,15 +19,17 @@ from __future__ import annotations
 import argparse
 import collections
 import importlib
+import io
 import json
 import os
 import resource
 import signal
+import statistics
 import sys
 import time
 import types
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,13 +74,15 @@ def capture(work: Callable[[], object]) -> Request:
         raise Captured(request)
 
     Request.trace = stop
+    said = io.StringIO()  # published files print what they are asked for
     try:
-        work()
+        with redirect_stdout(said):
+            work()
     except Captured as e:
         return e.request
     finally:
         Request.trace = trace
-    raise SystemExit("nothing was compiled")
+    raise SystemExit(f"{said.getvalue()}\nnothing was compiled")
 
 
 # ---------------------------------------------------------------- cases
@@ -296,14 +300,39 @@ def request_of(name: str, arch: str) -> Request:
         return capture(CASES[name])
 
 
-def measure(name: str, arch: str, repeat: int) -> dict[str, Times]:
-    """Cold and warm times of a case."""
+def measure(
+    name: str, arch: str, repeat: int, until: float = float("inf")
+) -> Generator[tuple[str, Times]]:
+    """Cold and warm times of a case, as they come: ``cold``, ``warm`` (the best of the repeats),
+    ``median`` (of each phase), and the best with ``whole``.
+
+    Args:
+        name: the case.
+        arch: for which architecture.
+        repeat: how often, at most.
+        until: when to stop repeating, by `time.monotonic`.
+    """
     request = request_of(name, arch)
-    cold = compile_once(request, arch)
-    warm = [compile_once(request, arch) for _ in range(repeat)]
+    yield "cold", compile_once(request, arch)
+    warm: list[Times] = []
+    ways: list[float] = []
+    while len(warm) < repeat and (not warm or time.monotonic() < until):
+        warm.append(compile_once(request, arch))
+    yield "warm", min(warm, key=lambda t: t.total)
+    yield "median", middle(warm)
+    while len(ways) < repeat and (not ways or time.monotonic() < until):
+        ways.append(whole(request, arch))
     best = min(warm, key=lambda t: t.total)
-    best.facts["whole"] = round(min(whole(request, arch) for _ in range(repeat)))
-    return {"cold": cold, "warm": best}
+    best.facts |= {"whole": round(min(ways)), "whole median": round(statistics.median(ways))}
+    yield "facts", best
+
+
+def middle(runs: list[Times]) -> Times:
+    """The medians of each phase."""
+    return Times(
+        {k: statistics.median(t.cpu[k] for t in runs) for k in runs[0].cpu},
+        {k: statistics.median(t.wall[k] for t in runs) for k in runs[0].wall},
+    )
 
 
 def profile(name: str, arch: str, rows: int, repeat: int) -> None:
@@ -339,35 +368,61 @@ def profile(name: str, arch: str, rows: int, repeat: int) -> None:
             )
 
 
-def show(name: str, results: dict[str, Times]) -> None:
-    for kind, times in results.items():
-        phases = "  ".join(f"{k} {v:.0f} [{times.wall[k]:.0f}]" for k, v in times.cpu.items())
-        whole = f"  whole [{times.facts['whole']}]" if "whole" in times.facts else ""
-        print(f"{name:12} {kind}  {times.total:5.0f} ms = {phases}{whole}")
-    print("   ", "  ".join(f"{k}: {v}" for k, v in results["warm"].facts.items()), flush=True)
+def show(name: str, kind: str, times: Times) -> None:
+    """One line, at once: whoever has little time left has what was measured until then."""
+    if kind == "facts":
+        print("   ", "  ".join(f"{k}: {v}" for k, v in times.facts.items()), flush=True)
+        return
+    phases = "  ".join(f"{k} {v:.0f} [{times.wall[k]:.0f}]" for k, v in times.cpu.items())
+    print(f"{name:14} {kind:6}  {times.total:5.0f} ms = {phases}", flush=True)
+
+
+def table(results: dict[str, dict[str, Times]]) -> None:
+    """All cases in a few columns: wall time of all of it, processor time of the phases."""
+    columns = ("trace", "passes", "print", "llvm", "ptxas")
+    print(f"\n{'ms':28} {'whole':>6} {'median':>6} {'cold':>6}", *(f"{c:>6}" for c in columns))
+    for name, kinds in results.items():
+        if "facts" not in kinds:
+            continue
+        best = kinds["facts"]
+        row = [best.facts["whole"], best.facts["whole median"], kinds["cold"].total]
+        row += [best.cpu[c] for c in columns]
+        print(f"{name:28}", *(f"{v:6.0f}" for v in row), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("cases", nargs="*", help=", ".join(CASES))
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--only", default="", help="cases as well, with commas between them")
     parser.add_argument("--arch", default="sm_80")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after about that")
     parser.add_argument("--json", type=Path, help="where to write all numbers")
     parser.add_argument("--profile", type=int, metavar="N", help="print the N costliest functions")
     options = parser.parse_args()
+    names = options.cases + [n for n in options.only.split(",") if n]
+    unknown = [n for n in names if n not in CASES]
+    if unknown:
+        parser.error(f"no case {', '.join(unknown)}; there are {', '.join(CASES)}")
     environment.prepare()
-    everything: dict[str, Any] = {}
+    until = time.monotonic() + options.seconds
+    everything: dict[str, dict[str, Times]] = {}
     with KNOBS.override(cache_enabled=False):
-        for name in chosen(options.cases):
+        for name in chosen(names):
+            if time.monotonic() > until:
+                print(f"{name:14} left out: no time", flush=True)
+                continue
             arch = arch_of(name, options.arch)
             if options.profile:
                 profile(name, arch, options.profile, options.repeat)
                 continue
-            results = measure(name, arch, options.repeat)
-            show(name, results)
-            everything[name] = {k: vars(v) for k, v in results.items()}
-    if options.json:
-        options.json.write_text(json.dumps(everything, indent=1))
+            results = everything.setdefault(name, {})
+            for kind, times in measure(name, arch, options.repeat, until):
+                results[kind] = times
+                show(name, kind, times)
+                if options.json:
+                    options.json.write_text(json.dumps(everything, indent=1, default=vars))
+    table(everything)
 
 
 if __name__ == "__main__":

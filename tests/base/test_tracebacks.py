@@ -167,6 +167,16 @@ def test_a_script_shows_the_users_frames(tmp_path: Path) -> None:
     assert printed(path, "own") == "mine: OC3101\n"
 
 
+def test_a_thread_shows_the_users_frames(tmp_path: Path) -> None:
+    path = tmp_path / "far.py"
+    start = "import threading\n\nt = threading.Thread(target=main)\nt.start()\nt.join()\nexit(1)\n"
+    path.write_text(SCRIPT.removesuffix("main()\n") + start, encoding="utf-8")
+    text = printed(path)
+    assert PACKAGE not in text and "Exception in thread" in text
+    assert "in main" in text and "OutOfBoundsError: [OC3101]" in text
+    assert PACKAGE in printed(path, OPENCUTE_DIAG_FULL_TRACEBACK="1")
+
+
 def test_an_argument_error_of_a_prepared_call() -> None:
     x = from_dlpack(np.zeros(64, np.float32))
     with KNOBS.override(target="sim"):

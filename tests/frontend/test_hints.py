@@ -26,6 +26,11 @@ def if_(n):
 def in_(n):
     return n in [1, 2]{in_}
 
+def for_(n):
+    for k in range(n):{for_}
+        n += k
+    return n
+
 @cute.jit
 def endless(n):
     if n < 2:
@@ -59,6 +64,7 @@ def host(t: cute.Tensor):
 CASES = {
     "t[0] = if_(n)": ("OC1101", "decorate 'if_' with @cute.jit: it has an 'if'", "if_"),
     "t[0] = in_(n)": ("OC1101", "decorate 'in_' with @cute.jit: it has an 'in'", "in_"),
+    "t[0] = for_(n)": ("OC1101", "decorate 'for_' with @cute.jit: it has a 'for'", "for_"),
     "x = [k for k in range(4) if t[k] > 0]": ("OC1101", "a comprehension runs", "body"),
     "assert n > 2": ("OC1101", "an assert is checked while tracing", "body"),
     "x = [1, 2][n]": ("OC1101", "use a register tensor", "body"),
@@ -73,7 +79,7 @@ CASES = {
 @pytest.mark.parametrize("body", CASES)
 def test_advice(body: str, tmp_path: Path) -> None:
     code, words, mark = CASES[body]
-    marks = dict.fromkeys(("if_", "in_", "endless", "raise_", "two"), "")
+    marks = dict.fromkeys(("if_", "in_", "for_", "endless", "raise_", "two"), "")
     marks["body"] = body
     marks[mark] += "  # here"
     source = SOURCE.format(**marks)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import enum
 import functools
@@ -36,6 +37,7 @@ sys.modules["a_config_module"] = config
 config.function = lambda x: x * 2.0  # type: ignore[attr-defined]
 LONG = [2.0]
 PAIRS: Any = [(1, 2.0)]
+ORDER = {"a": 2.0, "b": 3.0}
 
 
 class Mode(enum.Enum):
@@ -123,6 +125,17 @@ def globals_list() -> Any:
             LONG[1:] = value
 
     return Slices()
+
+
+class _Order(dict):  # type: ignore[type-arg]
+    """The keys of ORDER, which come in another order after one was taken out and put back."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return list(ORDER)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        for name in value:
+            ORDER[name] = ORDER.pop(name)
 
 
 def helper_global(x: Any) -> Any:
@@ -311,6 +324,18 @@ MUTATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[pytest.MonkeyPatch], 
         lambda x: cute.math.floor(x * 2.5),
         lambda m: m.setattr(cute.math, "floor", lambda x, **_: x * 1.2),
     ),
+    "order of a dict": (
+        lambda x: x * next(iter(ORDER.values())),
+        lambda m: m.setitem(_Order(), "keys", ["b", "a"]),
+    ),
+    "attribute that a function does not have": (
+        lambda x: x * (3.0 if hasattr(helper_body, "later") else 2.0),
+        lambda m: m.setattr(helper_body, "later", 1, raising=False),
+    ),
+    "attribute that a jit function does not have": (
+        lambda x: x * getattr(helper_jit, "later", 2.0),
+        lambda m: m.setattr(helper_jit, "later", 3.0, raising=False),
+    ),
     "shadowed builtin": (
         lambda x: x * int(2.0), lambda m: m.setattr(
             sys.modules[__name__], "int", lambda v: v + 1, raising=False
@@ -330,6 +355,32 @@ def test_a_change_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert traces(fn) == 0
     monkeypatch.undo()
     assert result(fn) == 2.0
+
+
+class Kind(abc.ABC):  # noqa: B024 - others are registered with it
+    """What classes are registered with."""
+
+
+class Plain:
+    pass
+
+
+plain = Plain()
+
+
+def test_a_class_that_is_registered_later() -> None:
+    from opencute.jit.entry import code
+
+    fn = make(lambda x: x * (3.0 if isinstance(plain, Kind) else 2.0))
+    assert result(fn) == 2.0
+    assert traces(fn) == 0, fn.retraced_because
+    (version,) = fn.versions.values()
+    native = version.guard.native()
+    assert native is not None and code.load().holds(native[0])
+    Kind.register(Plain)
+    assert not code.load().holds(native[0])
+    assert result(fn) == 3.0
+    assert traces(fn) == 0
 
 
 def test_a_closure_cell() -> None:

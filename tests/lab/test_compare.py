@@ -44,7 +44,7 @@ def test_equal_arrays_are_right() -> None:
         (np.zeros(2, np.int32), np.zeros(2, np.uint32), "dtype"),
         ((np.zeros(2),), np.zeros(2), "tuple"),
         ([np.zeros(2)], (np.zeros(2),), "list"),
-        ((np.zeros(2),), (np.zeros(2), np.zeros(2)), "values"),
+        ((np.zeros(2),), (np.zeros(2), np.zeros(2)), "1 value, the reference 2"),
         ({"a": np.zeros(2)}, {"b": np.zeros(2)}, "keys"),
         (0.0, np.zeros(()), "float"),
         (1, 1.0, "int"),

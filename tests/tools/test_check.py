@@ -154,7 +154,7 @@ def test_check_calls_what_a_kernel_file_defines(tmp_path: Path, inputs: str) -> 
 
 def test_profile_calls_what_a_kernel_file_defines(tmp_path: Path) -> None:
     done = kernel_file(tmp_path, f"[{X}]", "profile", "--simulate", "FILE", "pad")
-    assert done.returncode == 0 and done.stderr.count("1 launches, 256 threads") == 1
+    assert done.returncode == 0 and done.stderr.count("1 launch, 256 threads") == 1
 
 
 def test_check_of_a_right_kernel_file(tmp_path: Path) -> None:

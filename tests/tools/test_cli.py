@@ -105,6 +105,22 @@ def test_usage_errors(arguments: list[str]) -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("check --bogus file.py", "No such option '--bogus'"),
+        ("check --seed 2 file.py", "Did you mean '--seeds'"),
+        ("profile --simulate --bogus file.py", "No such option '--bogus'"),
+        ("run --bogus file.py", "No such option '--bogus'"),
+        ("tune --bogus", "No such option '--bogus'"),
+    ],
+)
+def test_options_that_there_are_not(words: str, said: str) -> None:
+    """Of commands that leave what follows a file to the file, too."""
+    done = invoke(*words.split())
+    assert done.exit_code == 2 and said in done.stderr
+
+
 def test_help_names_the_commands() -> None:
     text = invoke("--help").stdout
     for name in ("verify", "benchmark", "run", "doctor", "cache", "compat"):

@@ -86,3 +86,10 @@ def test_without_the_file_of_examples(monkeypatch: pytest.MonkeyPatch, tmp_path:
         assert "Raised in: opencute.lang.vectors" in error_command.explained("1221")
     finally:
         error_command._kept.cache_clear()
+
+
+@pytest.mark.parametrize("code", ["OC2131", "OC2518", "OC2526", "OC2931", "OC3032"])
+def test_remedies_of_common_mistakes_are_whole_sentences(code: str) -> None:
+    """Not what the source says, with gaps where a message has values."""
+    entry = entry_of(code)
+    assert entry is not None and "…" not in remedy_of(entry)[0]

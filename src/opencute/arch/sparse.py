@@ -79,8 +79,9 @@ class SparseMmaAtom:
                     f"atom {self.name}: the layout of {what} does not cover its tile once",
                     code="OC2915", expected=f"{size} places", found=str(layout),
                 )  # fmt: skip
-        chosen = [self.e(t, v) for t in self.contributors(0) for v in range(self.e[1].size())]
-        bits = self.e[1].size() * 4 // run_of(self.types[1])[1]
+        said, per = self.e.offsets(), self.e[0].size()
+        chosen = [place for t in self.contributors(0) for place in said[t::per]]
+        bits = len(said) // per * 4 // run_of(self.types[1])[1]
         if sorted(chosen) != list(range(m * k)) or bits != 32:
             raise ArgumentError(
                 f"atom {self.name}: the metadata does not say everything once", code="OC2915",

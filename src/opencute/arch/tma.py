@@ -35,6 +35,7 @@ __all__ = [
     "TmaSwizzle",
     "TmaType",
     "map_faults",
+    "map_hint",
     "swizzle_word",
 ]
 
@@ -267,3 +268,27 @@ def map_faults(
             yield 8 + i, f"the stride of dimension {i}, {d} bytes, is no multiple of {need}"
         elif not 0 <= d < _MAX_STRIDE:
             yield 8 + i, f"the stride of dimension {i}, {d} bytes, is not below 2^40"
+
+
+def map_hint(number: int, tile: Tile) -> str:
+    """What to change about a tensor of which no map can be made.
+
+    Args:
+        number: what is wrong with it, as `map_faults` counts; any other: who knows.
+        tile: the static part.
+    """
+    need = 32 if tile.interleave == "32b" else 16
+    step = need * 8 // tile.type.bits
+    if number == 0:
+        return (
+            f"a view that begins inside of a row may not: begin at a multiple of {step} elements, "
+            "or pass a contiguous copy"
+        )
+    if 0 < number < 8:
+        return "launch nothing for a tensor that is empty; a larger one has to be cut"
+    if number <= 12:
+        return (
+            f"make rows of a multiple of {step} elements: allocate wider ones and pass a slice of "
+            "them, as in buffer[:, :n]"
+        )
+    return "innermost elements are neighbours, other strides are multiples of 16 bytes"

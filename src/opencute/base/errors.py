@@ -28,6 +28,7 @@ User mistakes raise one of these; ``assert`` is for our own bugs.
 from __future__ import annotations
 
 from opencute.base.location import Location
+from opencute.base.words import singular
 
 __all__ = [
     "ArgumentError",
@@ -76,7 +77,7 @@ class OpenCuTeError(Exception):
         found: object = None,
         hint: str | None = None,
     ) -> None:
-        self.message = message
+        self.message = message = singular(message)
         self.code = code or self.default_code
         self.loc = loc
         self.expected = expected
@@ -104,9 +105,8 @@ class OpenCuTeError(Exception):
             lines.append(f"  found:    {self.found}")
         if self.hint:
             lines.append(f"  hint: {self.hint}")
-        if self.loc is not None:
-            lines.append(self.loc.render())
-        return "\n".join(lines)
+        text = singular("\n".join(lines))
+        return text if self.loc is None else f"{text}\n{self.loc.render()}"
 
 
 class CompileError(OpenCuTeError):

@@ -12,7 +12,8 @@ In: an exception. Out: the same one, whose traceback leaves out the frames of th
 Where an error leaves the package its inner frames are cut off (`frontend.locations`), which works
 for whoever prints it. The frame that raises it is added after that by Python; `sys.excepthook` for
 scripts, `_render_traceback_` for IPython and `__tracebackhide__` for pytest leave that out too, and
-those of operators that raise before anything is compiled. OPENCUTE_DIAG_FULL_TRACEBACK=1 shows all.
+those of operators that raise before anything is compiled. Threads have `threading.excepthook`.
+OPENCUTE_DIAG_FULL_TRACEBACK=1 shows all.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import contextlib
 import functools
 import os
 import sys
+import threading
 import types
 from typing import Any
 
@@ -148,8 +150,8 @@ def _knows(trace: types.TracebackType | None) -> bool:
 
 
 def install() -> None:
-    """Let `sys.excepthook` leave out our frames, and then do what it did."""
-    before = sys.excepthook
+    """Let `sys.excepthook` and that of threads leave out our frames, and then do what they did."""
+    before, in_threads = sys.excepthook, threading.excepthook
     if getattr(before, "_opencute", False):
         return
 
@@ -160,5 +162,15 @@ def install() -> None:
             trace = users_only(error).__traceback__
         before(kind, error, trace)
 
+    def thread_hook(given: threading.ExceptHookArgs) -> None:
+        error = given.exc_value
+        if error is not None and (
+            isinstance(error, OpenCuTeError) or _knows(given.exc_traceback)
+        ):  # fmt: skip
+            trace = users_only(error).__traceback__
+            given = threading.ExceptHookArgs((given.exc_type, error, trace, given.thread))
+        in_threads(given)
+
     hook._opencute = True  # pyright: ignore[reportFunctionMemberAccess]
     sys.excepthook = hook
+    threading.excepthook = thread_hook

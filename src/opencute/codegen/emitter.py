@@ -29,6 +29,8 @@ __all__ = ["Emitter", "ModuleText", "OpPrinter"]
 
 
 _UNNAMED = 4  # members of a structure
+# What only moves what it is given.
+_MOVES = frozenset({"vector.bitcast", "vector.extract", "vector.shuffle"})
 
 
 class ModuleText:
@@ -100,6 +102,7 @@ class Emitter:
         # Vectors as the names of their elements, for those that nobody may need as a whole.
         self.parts: dict[Value, list[str]] = {}
         self._whole: dict[tuple[Value, str], str] = {}
+        self._loaded: dict[Value, Location] = {}
         self.block_name = "entry"
         self._count = 0
         self._dbg = ""
@@ -152,7 +155,7 @@ class Emitter:
                 texts = [constant_text(item) for item in known.items]
                 return texts * count if len(texts) == 1 else texts
             typed = self.typed(value)
-            parts = [self.assign(f"extractelement {typed}, i32 {i}") for i in range(count)]
+            parts = [self.moved(value, f"extractelement {typed}, i32 {i}") for i in range(count)]
         return parts
 
     def typed(self, value: Value) -> str:
@@ -163,6 +166,17 @@ class Emitter:
         """Print ``%n = text`` and return ``%n``."""
         name = self.fresh()
         self.lines.append(f"  {name} = {text}{self._dbg}")
+        return name
+
+    def moved(self, value: Value, text: str) -> str:
+        """As `assign`, where the instruction only moves what is in a value, see `_place`."""
+        place = self._loaded.get(value)
+        if place is None:
+            return self.assign(text)
+        here = self._dbg
+        self.locate(place)
+        name = self.assign(text)
+        self._dbg = here
         return name
 
     def emit(self, result: Value, text: str) -> None:
@@ -195,7 +209,7 @@ class Emitter:
 
     def op(self, op: Op) -> None:
         """Print one operation."""
-        self.locate(op.loc)
+        self.locate(op.loc if self.module.debug is None else self._place(op))
         if op.name == "scf.if" and self.predicate is not None and self.predicate(self, op):
             return
         control = _CONTROL.get(op.name)
@@ -208,6 +222,21 @@ class Emitter:
                 f"{op.name} cannot be printed as LLVM IR", code="OC1522", loc=op.loc
             )
         printer(self, op)
+
+    def _place(self, op: Op) -> Location | None:
+        """Where an operation is. What only moves loaded values is where they are loaded: of a load
+        and a bitcast LLVM makes one load, at the place of the latter."""
+        if op.name == "llvm.load":
+            place = op.loc
+        elif op.name in _MOVES:
+            place = self._loaded.get(op.operands[0])
+            if any(self._loaded.get(v) != place for v in op.operands[1:]):
+                place = None
+        else:
+            return op.loc
+        if place is not None:
+            self._loaded[op.results[0]] = place
+        return place or op.loc
 
     def locate(self, loc: Location | None) -> None:
         """Give the instructions that follow a source position."""

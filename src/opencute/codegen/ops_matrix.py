@@ -179,9 +179,10 @@ def _call_mma(
     """An intrinsic; those on f16 take and give pairs where we have registers."""
     types = mma_atom(op.atom.value).types
     args: list[tuple[str, str]] = []
-    for (type, parts), element in zip(groups, types[1:], strict=True):
+    operands = op.a, op.b, op.c
+    for value, (type, parts), element in zip(operands, groups, types[1:], strict=True):
         if element == "f16":
-            args += [(_PAIR, e.assign(f"bitcast i32 {p} to {_PAIR}")) for p in parts]
+            args += [(_PAIR, e.moved(value, f"bitcast i32 {p} to {_PAIR}")) for p in parts]
         else:
             args += [(type, p) for p in parts]
     element, count = llvm_type(_vector(op.out).element), _vector(op.out).length

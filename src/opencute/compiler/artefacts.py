@@ -25,7 +25,6 @@ import logging
 import re
 import shlex
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -344,9 +343,9 @@ class Artefacts:
     def _advise(self, code: DeviceCode) -> None:
         if KNOBS.advisories:
             for advisory in advisories(code.report, self.module):
-                warnings.warn(str(advisory), log.PerformanceWarning, stacklevel=4)
+                log.warn(str(advisory), log.PerformanceWarning, advisory.loc)
             for request in unmet_requests(self.module):
-                warnings.warn(str(request), log.PerformanceWarning, stacklevel=4)
+                log.warn(str(request), log.PerformanceWarning, request.loc)
 
     def take_device_code(self, code: DeviceCode) -> None:
         """Use machine code that was made elsewhere for the same module and options."""

@@ -257,12 +257,33 @@ def _any_all(name: str, iterable: Any) -> Any:
     return _flag(or_(*parts) if name == "any" else and_(*parts))
 
 
+def _min(*args: Any, **kwargs: Any) -> Any:
+    return _reduce("min", args, kwargs)
+
+
+def _max(*args: Any, **kwargs: Any) -> Any:
+    return _reduce("max", args, kwargs)
+
+
+def _any(iterable: Any, /) -> Any:
+    return _any_all("any", iterable)
+
+
+def _all(iterable: Any, /) -> Any:
+    return _any_all("all", iterable)
+
+
+_BY_IDENTITY: dict[int, Any] = {
+    id(builtins.min): _min, id(builtins.max): _max, id(builtins.any): _any, id(builtins.all): _all,
+}  # fmt: skip
+"""One function for each, so that those that a kernel names are equal if they are the same."""
+
+
 def builtin(function: Any) -> Any:
     """What a name stands for that Python's builtins define; dynamic operands get operations."""
-    if function in (builtins.min, builtins.max):
-        return lambda *a, **k: _reduce(function.__name__, a, k)
-    if function in (builtins.any, builtins.all):
-        return lambda it: _any_all(function.__name__, it)
+    ours = _BY_IDENTITY.get(id(function))
+    if ours is not None:
+        return ours
     if function is builtins.next:
         return advance
     if function is builtins.range:

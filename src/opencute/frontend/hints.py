@@ -20,7 +20,7 @@ REWRITTEN: set[types.CodeType] = set()
 """The code of functions with rewritten control flow."""
 
 _NAMES = {
-    "if": "an 'if'", "elif": "an 'elif'", "while": "a 'while'", "in": "an 'in'",
+    "if": "an 'if'", "elif": "an 'elif'", "while": "a 'while'", "for": "a 'for'", "in": "an 'in'",
     "expression": "an expression",
 }  # fmt: skip
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
@@ -59,6 +59,8 @@ def hint_for(found: str, tb: types.TracebackType) -> str | None:
             )
         return None
     if found == "an index":
+        if line.startswith("for ") and "range(" in line and code not in REWRITTEN:
+            return f"decorate {code.co_name!r} with @cute.jit: it has {_construct(line, tb)}"
         return (
             "Python's lists and tuples are indexed while tracing: loop over range_constexpr(), or "
             "use a register tensor (cute.make_rmem_tensor)"
@@ -102,6 +104,6 @@ def _is_in(tb: types.TracebackType) -> bool:
 
 def _construct(line: str, tb: types.TracebackType) -> str:
     word = line.split(None, 1)[0] if line else ""
-    if word not in ("if", "elif", "while"):
+    if word not in ("if", "elif", "while", "for"):
         word = "in" if _is_in(tb) else "expression"
     return f"{_NAMES[word]} that depends on a run-time value"

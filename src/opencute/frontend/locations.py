@@ -77,6 +77,11 @@ def here() -> Location | None:
     while frame is not None:
         code = frame.f_code
         if id(code) not in passed:
+            around = _frames.get(id(frame))
+            if around is not None:  # for most operations
+                found = around[3].get(frame.f_lasti)
+                if found is not None:
+                    return found
             if not is_internal(code):
                 return _position(frame)
             if code is _TRACED:

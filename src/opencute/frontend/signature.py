@@ -124,6 +124,7 @@ class PartsSpec(Spec):
             raise ArgumentError(
                 f"argument {path!r} does not fit: {call.function}() was compiled for other parts",
                 code="OC2131", expected=self.names, found=names,
+                hint="pass as many parts, by the same names, or compile for these",
             )  # fmt: skip
         hints = _item_annotations(annotation, self.kind, self.names)
         new = object.__new__(PartsSpec)

@@ -19,7 +19,6 @@ import math
 import re
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +32,7 @@ from opencute.arch.target import (
 )
 from opencute.base.errors import ArgumentError, LanguageError, TypeMismatchError
 from opencute.base.location import Location
+from opencute.base.log import warn
 from opencute.dialects import arith, builtin, func, gpu, llvm
 from opencute.dialects.hopper.launch import launch_event
 from opencute.frontend.arguments.returns import Returned
@@ -249,8 +249,10 @@ class KernelCall:
         """Trace the kernel and launch it.
 
         Args:
-            grid: blocks in x, y, z; up to three integers, missing ones are 1.
-            block: threads per block in x, y, z.
+            grid: blocks in x, y, z; up to three integers, missing ones are 1. With a 0 among them
+                nothing is launched, and that is no error: an empty problem needs no test, as in
+                ``grid=cute.ceil_div(cute.size(x), 128)``.
+            block: threads per block in x, y, z; at least 1.
             cluster: blocks per cluster in x, y, z (sm_90 and newer).
             smem: bytes of dynamic shared memory; None: what the kernel's allocator used.
             stream: the stream; None: the current stream of the framework that the tensors are from.
@@ -345,11 +347,11 @@ class KernelCall:
                 hint="fewer pipeline stages or a smaller tile",
             )  # fmt: skip
         if size < plan.used:
-            warnings.warn(
+            warn(
                 f"kernel {self.name!r} is launched with smem={size}, but its allocators use "
                 f"{plan.used} bytes of shared memory: it gets those",
-                RuntimeWarning, stacklevel=3,
-            )  # fmt: skip
+                RuntimeWarning,
+            )
         return max(size, plan.used)
 
     def _trace_kernel(

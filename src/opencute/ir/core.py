@@ -11,6 +11,7 @@ which is enough because every definition stands before its uses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 from opencute.base.location import Location
@@ -65,6 +66,9 @@ class BlockArgument(Value):
         self.hint = hint
         self.block = block
         self.index = index
+
+
+_NO_OPS: Iterator[Op] = iter(())
 
 
 class Op:
@@ -138,14 +142,27 @@ class Op:
 
     def walk(self) -> Iterator[Op]:
         """This operation and all nested ones, parents first."""
+        # One generator for all levels: of nested ones, each hands on what those below it find.
         yield self
-        for region in self.regions:
-            for block in region.blocks:
-                for op in list(block.ops):
-                    if op.regions:
-                        yield from op.walk()
-                    else:
-                        yield op
+        outer: list[tuple[Iterator[Block], Iterator[Op]]] = []
+        blocks, ops = chain.from_iterable(r.blocks for r in self.regions), _NO_OPS
+        while True:
+            for op in ops:
+                if not op.regions:
+                    yield op
+                    continue
+                yield op
+                outer.append((blocks, ops))
+                blocks, ops = chain.from_iterable(r.blocks for r in op.regions), _NO_OPS
+                break
+            else:
+                block = next(blocks, None)
+                if block is not None:
+                    ops = iter(list(block.ops))
+                elif outer:
+                    blocks, ops = outer.pop()
+                else:
+                    return
 
     def clone(self, values: dict[Value, Value]) -> Op:
         """A deep copy with operands mapped by `values`; results and arguments are added to it."""

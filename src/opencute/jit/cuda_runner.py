@@ -305,10 +305,9 @@ def _failed(artefacts: Artefacts, code: int) -> None:
             found=f"{code & (TOO_MUCH_SMEM - 1)} bytes",
         )  # fmt: skip
     if code & BAD_TENSOR_MAP:
-        text, loc = map_fault(code, artefacts.host.maps)
+        text, loc, hint = map_fault(code, artefacts.host.maps)
         raise ArgumentError(
-            f"{artefacts.name} cannot make a tensor map: {text}", code="OC2931", loc=loc,
-            hint="innermost elements are neighbours, other strides are multiples of 16 bytes",
+            f"{artefacts.name} cannot make a tensor map: {text}", code="OC2931", loc=loc, hint=hint,
         )  # fmt: skip
     driver.check(code, f"launching {artefacts.name}")
 

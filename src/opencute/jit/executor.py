@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from opencute.base.errors import ArgumentError
 from opencute.base.suggest import did_you_mean
 from opencute.base.tracebacks import hidden
+from opencute.frontend.arguments.declared import OTHER_LAYOUT, OTHER_RANK, OTHER_TYPE
+from opencute.frontend.arguments.kinds import TensorSpec
 from opencute.frontend.locations import place_error
 from opencute.frontend.misuse import bound as bound_arguments
 from opencute.jit.entry.versions import describe
@@ -231,7 +233,7 @@ class Executor:
                 raise ArgumentError(
                     f"argument {name!r} does not fit what {first.fn.symbol}() was compiled for",
                     code="OC2131", expected=_describe(want), found=_describe(spec),
-                    hint="mark what may differ with mark_layout_dynamic(), or compile again",
+                    hint=_remedy(want, spec),
                 )  # fmt: skip
         with contextlib.redirect_stdout(io.StringIO()):  # the trace's prints were shown once
             runner = self._versions[request.key] = self._compile(request)
@@ -319,6 +321,17 @@ def fast_executor(executor: Executor) -> Executor:
     executor.fast = FastCall(slow, names)
     executor.__class__ = type("Executor", (Executor,), {"__call__": executor.fast.function})
     return executor
+
+
+def _remedy(want: Any, found: Any) -> str:
+    """What to change about an argument of another type than what a function was compiled for."""
+    if not isinstance(want, TensorSpec) or not isinstance(found, TensorSpec):
+        return "pass what the function was compiled for, or compile for this too"
+    if want.dtype is not found.dtype:
+        return OTHER_TYPE
+    if len(want.base[3][0]) != len(found.base[3][0]):
+        return OTHER_RANK
+    return OTHER_LAYOUT
 
 
 def _describe(spec: Any) -> str:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import abc
 import builtins
+import contextlib
 import dataclasses
 import enum
 import functools
@@ -36,6 +37,7 @@ from typing import Any
 from opencute.jit.decorated import Bound, Decorated
 from opencute.jit.places import (
     MISSING,
+    AbstractCheck,
     Attribute,
     CacheCheck,
     Cell,
@@ -83,7 +85,7 @@ _ASKING = _BY_NAME | {"AttributeError"}
 _UNUSED = frozenset({"__repr__", "__str__", "__del__", "__reduce__", "__getstate__"})
 
 
-_Check = PlaceCheck | PatchCheck | SizeCheck | CacheCheck
+_Check = PlaceCheck | PatchCheck | SizeCheck | CacheCheck | AbstractCheck
 
 
 class Guard:
@@ -138,6 +140,8 @@ class _Collector:
         self.objects: list[tuple[Any, str]] = []
         self.classes: list[tuple[type, str]] = []
         self.spaces: list[tuple[Any, str]] = []  # functions with attributes, imported modules
+        self.functions: list[tuple[Any, str]] = []
+        self.abstract = False  # whether a class is read that others may be registered with
 
     def _first_time(self, value: Any) -> bool:
         known = id(value) in self.seen
@@ -220,6 +224,7 @@ class _Collector:
             self.same(place, where)
         elif isinstance(value, type):
             self.same(place, where)
+            self.abstract |= isinstance(value, abc.ABCMeta)
             self.klass(value, where)
         elif isinstance(value, enum.Enum) or (
             _is_stable(value) and type(value).__module__ != "builtins"
@@ -285,6 +290,8 @@ class _Collector:
     def decorated(self, fn: Decorated) -> None:
         """Guard a decorated function: its name and its body."""
         self.same(Item(vars(fn), "prefix"), f"the name of {fn.fn.__name__}")
+        if self._first_time(fn):
+            self.functions.append((fn, fn.fn.__name__))
         self.function(fn.fn)
 
     def function(self, fn: types.FunctionType) -> None:
@@ -292,6 +299,7 @@ class _Collector:
         if not self._first_time(fn):
             return
         code = fn.__code__
+        self.functions.append((fn, fn.__name__))
         self.same(Part(fn, "__code__"), f"the body of {fn.__name__}")
         for holder in ("__defaults__", "__kwdefaults__"):
             where = f"the defaults of {fn.__name__}"
@@ -395,9 +403,13 @@ class _Collector:
         for value, where in self.objects:  # a new attribute may hide one of the class
             self._new_attributes(value, where)
         if self.names & _ASKING:  # getattr(x, "name", None) finds what was not there
-            spaces = [(vars(value), where) for value, where in self.objects]
+            for fn, _ in self.functions:
+                _settle(fn)
+            spaces = [(vars(value), where) for value, where in (*self.objects, *self.functions)]
             spaces += [(_namespace(cls), where) for cls, where in self.classes]
             self.checks += [SizeCheck(x, f"the attributes of {where}") for x, where in spaces]
+        if self.abstract and self.names & {"isinstance", "issubclass"}:
+            self.checks.append(AbstractCheck())
 
     def _submodule(self, holder: Any, name: str, where: str) -> None:
         module = vars(holder)[name]
@@ -412,7 +424,8 @@ class _Collector:
             known = _package(holder.__name__) in sys.stdlib_module_names
             if self.names & _ANY_NAME and isinstance(holder, types.ModuleType) and not known:
                 raise Untracked(f"names of the module {holder.__name__} that the code makes")
-            return name in self.names
+            any_name = self.names & _BY_NAME and isinstance(holder, types.FunctionType)
+            return name in self.names or bool(any_name)
         if name in self.names or (self.names & _BY_NAME and not name.startswith("__")):
             return True
         special = name.startswith("__") and name.endswith("__") and name not in _UNUSED
@@ -445,6 +458,15 @@ class _Collector:
             for name in vars(cls):
                 if name in self.names and name not in vars(value):
                     self.same(Item(vars(value), name), f"{where}.{name}")
+
+
+def _settle(fn: Any) -> None:
+    """Let a decorated function compute now what it keeps among its attributes when it is asked."""
+    for cls in type(fn).__mro__:
+        for name, kept in vars(cls).items():
+            if isinstance(kept, functools.cached_property):
+                with contextlib.suppress(Exception):  # what fails says so when it counts
+                    getattr(fn, name)
 
 
 def _namespace(cls: type) -> dict[str, Any]:

@@ -11,6 +11,7 @@ In: a place such as ``Item(globals(), "SCALE")``. Out: a `PlaceCheck`: `holds` a
 
 from __future__ import annotations
 
+import abc
 import ctypes
 import enum
 import gc
@@ -22,8 +23,8 @@ from opencute.base.lazy import PATCHES
 from opencute.jit.entry.words import Check
 
 __all__ = [
-    "MISSING", "Attribute", "CacheCheck", "Cell", "Class", "Fixed", "Item", "Part", "PatchCheck",
-    "Place", "PlaceCheck", "SizeCheck", "Untracked", "equal", "snapshot", "vars_of",
+    "MISSING", "AbstractCheck", "Attribute", "CacheCheck", "Cell", "Class", "Fixed", "Item", "Part",
+    "PatchCheck", "Place", "PlaceCheck", "SizeCheck", "Untracked", "equal", "snapshot", "vars_of",
 ]  # fmt: skip
 
 MISSING = object()
@@ -167,7 +168,7 @@ def equal(a: Any, b: Any) -> bool:
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(map(equal, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(equal(v, b[k]) for k, v in a.items())
+        return len(a) == len(b) and all(map(equal, a.items(), b.items()))  # in the same order
     if isinstance(a, float) and a == b:
         return math.copysign(1.0, a) == math.copysign(1.0, b)
     return a is b or bool(a == b)
@@ -229,6 +230,25 @@ class PatchCheck:
     def native(self, words: list[int], keep: list[Any]) -> bool:
         """As `PlaceCheck.native`."""
         words += [Check.WORD, ctypes.addressof(PATCHES), 0, self.count]
+        return True
+
+
+class AbstractCheck:
+    """That no class has been registered with an abstract one (``A.register(X)``), which changes
+    what `isinstance` says. Python counts this for all of them together."""
+
+    where = "the classes registered with an abstract one"
+
+    def __init__(self) -> None:
+        self.count = int(str(abc.get_cache_token()))
+
+    def holds(self) -> bool:
+        """Whether nothing has changed."""
+        return abc.get_cache_token() == self.count
+
+    def native(self, words: list[int], keep: list[Any]) -> bool:
+        """As `PlaceCheck.native`."""
+        words += [Check.NUMBER, id(abc.get_cache_token), 0, self.count]
         return True
 
 
@@ -310,6 +330,10 @@ def _contents(value: Any, words: list[int], keep: list[Any]) -> bool:
         return all([_contents(x, words, keep) for x in value])
     if type(value) is dict:
         words += [Check.LENGTH, id(value), 0, len(value)]
+        if len(value) > 1:  # a loop over it sees them in this order
+            order = tuple(value)
+            keep.append(order)
+            words += [Check.KEYS, id(value), id(order), 0]
         for k, x in value.items():
             words += [Check.DICT, id(value), id(k), id(x)]
         keep += list(value)

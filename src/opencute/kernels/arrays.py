@@ -10,13 +10,21 @@ from opencute.base.errors import ArgumentError
 from opencute.jit.recording import once_only
 
 __all__ = [
-    "apart", "as_rows", "check_rows", "contiguous", "empty", "empty_like", "fill", "floating",
-    "forwards", "host_values", "item_bits", "multiprocessors", "permuted", "row_major",
-    "same_shape", "share_memory", "strides", "vector_elements", "viewed", "zeros",
+    "MOST_BLOCKS", "apart", "as_rows", "check_rows", "contiguous", "element_name", "empty",
+    "empty_like", "fill", "floating", "forwards", "host_values", "item_bits", "multiprocessors",
+    "near", "permuted", "portions", "row_major", "same_shape", "share_memory", "stepping", "strides",
+    "vector_elements", "viewed", "zeros",
 ]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32")
+MOST_BLOCKS = 65535  # of a grid, along its second and third axis
+_FAR = 1 << 31  # elements
 _MOST_WORK = 10_000  # to find out whether arrays share memory
+
+
+def element_name(array: Any) -> str:
+    """The type of the elements, the same word for torch and NumPy: ``"bfloat16"``."""
+    return str(array.dtype).rpartition(".")[2]
 
 
 def item_bits(array: Any) -> int:
@@ -72,15 +80,33 @@ def floating(**arrays: Any) -> None:
         ArgumentError: one of them is not.
     """
     for name, array in arrays.items():
-        if array is not None and str(array.dtype).rpartition(".")[2] not in _FLOATS:
+        if array is not None and element_name(array) not in _FLOATS:
             raise ArgumentError(
                 f"{name} has a type that this operator does not take", code="OC2507",
                 expected=", ".join(_FLOATS), found=str(array.dtype),
             )  # fmt: skip
 
 
-def forwards(array: Any) -> Any:
-    """A NumPy array, or a copy of one that runs backwards through memory."""
+def forwards(name: str, array: Any) -> Any:
+    """A NumPy array as operators take it: a plain one, a copy where it runs backwards.
+
+    Raises:
+        ArgumentError: some of its elements do not count, or the order of bytes is another one.
+    """
+    import numpy as np
+
+    if type(array) is not np.ndarray:
+        if isinstance(array, np.ma.MaskedArray):
+            raise ArgumentError(
+                f"{name} is a masked array, and operators know no masks", code="OC2010",
+                hint="pass array.filled(0), or array.data with what is under the mask",
+            )  # fmt: skip
+        array = array.view(np.ndarray)  # matrices keep two axes, whatever is done to them
+    if not array.dtype.isnative:
+        raise ArgumentError(
+            f"the byte order of {name} is not this machine's", code="OC2011",
+            found=repr(array.dtype), hint="pass array.astype(array.dtype.newbyteorder('='))",
+        )  # fmt: skip
     if any(s < 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
         return array.copy()
     return array
@@ -150,6 +176,26 @@ def contiguous(array: Any) -> Any:
     return np.ascontiguousarray(array)
 
 
+def near(array: Any, axis: int, rows: int) -> Any:
+    """An array in whose tiles the distances have 32 bits: itself, or a copy.
+
+    Args:
+        axis: along which a tile has `rows`.
+    """
+    far = int(array.shape[axis]) > 1 and strides(array)[axis] * rows >= _FAR
+    return contiguous(array) if far else array
+
+
+def portions(count: int, each: int = 1) -> list[slice]:
+    """So many things in parts for which a grid has room along its second or third axis.
+
+    Args:
+        each: how many of them a block does.
+    """
+    most = MOST_BLOCKS * each
+    return [slice(i, i + most) for i in range(0, count, most)]
+
+
 def host_values(array: Any) -> Any:
     """The numbers of an array that lies in the host's memory, as a NumPy array; else None.
 
@@ -168,6 +214,25 @@ def strides(array: Any) -> tuple[int, ...]:
     if callable(getattr(array, "stride", None)):
         return tuple(int(s) for s in array.stride())
     return tuple(int(s) // array.dtype.itemsize for s in array.strides)
+
+
+def stepping(array: Any) -> Any:
+    """A view of an array in which axes of one element have positive strides too, as tensor maps
+    want them: that of ``x[None]`` is 0 in NumPy."""
+    reach, steps = 1, list(strides(array))
+    for i in reversed(range(len(steps))):
+        n = int(array.shape[i])
+        if n == 1 and steps[i] <= 0:
+            steps[i] = reach
+        reach = max(reach, steps[i] * n)
+    if tuple(steps) == strides(array):
+        return array
+    if hasattr(array, "as_strided"):
+        return array.as_strided(array.shape, steps)
+    import numpy as np
+
+    in_bytes = [s * array.dtype.itemsize for s in steps]
+    return np.lib.stride_tricks.as_strided(array, array.shape, in_bytes)
 
 
 def row_major(array: Any) -> bool:

@@ -11,8 +11,9 @@ another kind, the error names that::
     softmax([1.0, 2.0])         # ArgumentTypeError: softmax: x is no array
 
 Arguments are only looked at after a failure, so that calls which work pay nothing; but for
-`config`, which has a type that its annotation names (another might be taken for none at all), and
-NumPy's arrays: those that run backwards through memory are copied, as kernels cannot read them.
+`config`, which has a type that its annotation names (another might be taken for none at all), text
+where a number or a flag belongs (``float("1e-5")`` is a number, and any text is true), and NumPy's
+arrays: those that run backwards through memory are copied, as kernels cannot read them.
 """
 
 from __future__ import annotations
@@ -58,7 +59,11 @@ def checked(
         import numpy as np
 
         fn, front = plain(operator)
-        names = [*inspect.signature(fn).parameters]
+        parameters = inspect.signature(fn).parameters
+        names = [*parameters]
+        kinds = _kinds(arrays, optional, integers, numbers)
+        flags = {n: "flag" for n, p in parameters.items() if isinstance(p.default, bool)}
+        textless = {n: k for n, k in (kinds | flags).items() if not k.startswith("array")}
         # A result is named `out`, but where an operator reads what another one has made.
         result = "out" in optional.split()
         inputs = [n for n in (*arrays.split(), *optional.split()) if not (result and n == "out")]
@@ -68,19 +73,21 @@ def checked(
         def call(*args: Any, **kwargs: Any) -> Any:
             for i in read:
                 if i < len(args) and isinstance(args[i], np.ndarray):
-                    args = (*args[:i], forwards(args[i]), *args[i + 1 :])
+                    args = (*args[:i], forwards(names[i], args[i]), *args[i + 1 :])
             for name, value in kwargs.items():
                 if isinstance(value, np.ndarray) and name in inputs:
-                    kwargs[name] = forwards(value)
+                    kwargs[name] = forwards(name, value)
             if (config := kwargs.get("config")) is not None:
                 _config(fn, config)
+            _no_text(fn, names, args, kwargs, textless)
             try:
                 return fn(*args, **kwargs)
             except OpenCuTeError as e:
                 __tracebackhide__ = hidden()
+                _dense(fn, {**dict(zip(names, args, strict=False)), **kwargs})
                 raise cut(e)  # noqa: B904 - the same error
             except _FAILURES as e:
-                _explain(fn, args, kwargs, _kinds(arrays, optional, integers, numbers), e)
+                _explain(fn, args, kwargs, kinds, e)
 
         return call if front is None else fronted(call, front)  # pyright: ignore[reportReturnType]
 
@@ -136,6 +143,20 @@ def _result(out: Any, inputs: dict[str, Any], same: list[str]) -> None:
                 f"out shares memory with {name}, which is read while out is written",
                 code="OC2542", expected=f"other memory, or all of {' or '.join(same)}" if same
                 else "other memory",
+            )  # fmt: skip
+
+
+def _no_text(
+    fn: Callable[..., Any], names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any],
+    kinds: dict[str, str],
+) -> None:  # fmt: skip
+    """Refuse text for numbers and flags."""
+    for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+        if isinstance(value, str | bytes | bytearray) and name in kinds:
+            __tracebackhide__ = hidden()
+            raise ArgumentTypeError(
+                f"{fn.__name__}: {name} is no {kinds[name]}", code="OC2531", found=repr(value)[:80],
+                expected="True or False" if kinds[name] == "flag" else f"{kinds[name]}, not text",
             )  # fmt: skip
 
 
@@ -260,14 +281,42 @@ def _converts(value: Any, kind: str) -> bool:
 
 
 def _array(fn: str, name: str, value: Any) -> None:
-    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
+    import numpy as np
+
+    if kind := _sparse(value):
+        raise ArgumentTypeError(
+            f"{fn}: {name} is no dense array", code="OC2532", found=kind,
+            hint="pass x.to_padded_tensor(0.0)" if kind == "nested" else "pass x.to_dense()",
+        ) from None  # fmt: skip
+    if isinstance(value, np.generic) or not (hasattr(value, "shape") and hasattr(value, "dtype")):
         raise ArgumentTypeError(
             f"{fn}: {name} is no array", code="OC2530",
             expected="a torch tensor or a NumPy array", found=type(value).__name__,
         ) from None  # fmt: skip
-    layout = str(getattr(value, "layout", "torch.strided"))
-    if layout != "torch.strided":
+    try:
+        _ = value.data_ptr() if hasattr(value, "data_ptr") else None
+    except RuntimeError:
         raise ArgumentTypeError(
-            f"{fn}: {name} is no dense array", code="OC2532", found=layout,
-            hint="pass x.to_dense()",
+            f"{fn}: {name} has no memory of its own", code="OC2532",
+            found=f"{type(value).__name__} inside of torch.vmap or torch.func",
+            expected="a tensor with memory",
+            hint="kernels cannot see into such tensors: call the operator on the whole array, "
+            "outside of torch.vmap, with its own axes for batches",
         ) from None  # fmt: skip
+
+
+def _sparse(value: Any) -> str:
+    """What a tensor of torch is if it is no dense one; empty for others."""
+    layout = str(getattr(value, "layout", ""))
+    if not layout.startswith("torch."):
+        return ""
+    if value.is_nested:
+        return "nested"
+    return layout if layout != "torch.strided" else ""
+
+
+def _dense(fn: Callable[..., Any], given: dict[str, Any]) -> None:
+    """Raise what is wrong with a sparse array: its strides, which an error may name, are none."""
+    for name, value in given.items():
+        if _sparse(value):
+            _array(fn.__name__, name, value)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from opencute.base.errors import ArgumentError, ArgumentTypeError
-from opencute.kernels.arrays import host_values
+from opencute.kernels.arrays import element_name, host_values
 
 __all__ = ["check_elements", "check_products", "check_scale", "no_scales", "split_scale"]
 
@@ -103,7 +103,7 @@ def check_elements(name: str, scale: Any, fits: bool, expected: str) -> None:
     Raises:
         ArgumentError: its shape or type is another one, or an element is not positive and finite.
     """
-    if not fits or str(scale.dtype).rpartition(".")[2] != "float32":
+    if not fits or element_name(scale) != "float32":
         raise ArgumentError(
             f"{name} does not fit", code="OC2528", found=(tuple(scale.shape), str(scale.dtype)),
             expected=f"a number, or float32 with the shape {expected}",

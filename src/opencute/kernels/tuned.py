@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from opencute.base.errors import OpenCuTeError
-from opencute.kernels.arrays import strides
+from opencute.kernels.arrays import element_name, strides
 from opencute.kernels.repeat.front import fronted, plain
 from opencute.tune.kept import anything_kept, recall
 
@@ -92,7 +92,7 @@ def problem_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
     for name in fn.tuned_parameters:
         value = given.get(name)
         if name == "out":
-            kinds = [str(t.dtype).rpartition(".")[2] for t in (value, first) if t is not None]
+            kinds = [element_name(t) for t in (value, first) if t is not None]
             if len(kinds) == 2 and kinds[0] != _RESULTS.get(kinds[1], kinds[1]):
                 out.append((name, kinds[0]))
             continue
@@ -109,5 +109,5 @@ def _facts(array: Any) -> tuple[Any, ...]:
     shape = tuple(int(n) for n in array.shape)
     steps = strides(array)
     axis = max((i for i, s in enumerate(steps) if s == 1 and shape[i] > 1), default=len(shape) - 1)
-    kind = str(array.dtype).rpartition(".")[2]
+    kind = element_name(array)
     return (kind, shape) if axis == len(shape) - 1 else (kind, shape, f"axis {axis}")

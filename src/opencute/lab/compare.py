@@ -20,6 +20,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from opencute.base.words import singular
 from opencute.lab.arrays import Frozen, Opaque
 from opencute.lab.rules import RELATIVE_FLOOR, Tolerance
 
@@ -91,9 +92,8 @@ def _compare(a: Any, b: Any, tolerance: Tolerance, path: str, out: Comparison) -
     elif isinstance(a, (list, tuple)):
         mine, right = cast("list[Any]", a), cast("list[Any]", b)
         if len(mine) != len(right):
-            out.problems.append(
-                f"{path}: the kernel gives {len(mine)} values, the reference {len(right)}"
-            )
+            said = f"{path}: the kernel gives {len(mine)} values, the reference {len(right)}"
+            out.problems.append(singular(said))
             return
         for i, (x, y) in enumerate(zip(mine, right, strict=True)):
             _compare(x, y, tolerance, f"{path}[{i}]", out)
@@ -207,8 +207,9 @@ def _compare_values(
     if wrong:
         index = [int(i) for i in np.unravel_index(first, shape)]
         leaf["first_wrong"] = {"index": index, "kernel": str(a[first]), "reference": str(b[first])}
+        are = "is" if wrong == 1 else "are"
         out.problems.append(
-            f"{path}: {wrong} of {a.size} elements are wrong; the first is {index}: the kernel "
+            f"{path}: {wrong} of {a.size} elements {are} wrong; the first is {index}: the kernel "
             f"gives {a[first]}, the reference {b[first]}{_nan_hint(a, b, kind, tolerance)}"
         )
     out.leaves.append(leaf)

@@ -21,6 +21,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from opencute.base.tracebacks import users_only
+
 __all__ = ["KernelFile", "UserError"]
 
 MODULE_NAME = "opencute_kernel_file"
@@ -39,9 +41,8 @@ def _describe(error: BaseException, doing: str) -> str:
     if isinstance(error, SystemExit):
         return f"the file called exit({text}) while {doing}"
     own = str(Path(__file__).parent)
-    frames = [
-        f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(own)
-    ]
+    trace = users_only(error).__traceback__
+    frames = [f for f in traceback.extract_tb(trace) if not f.filename.startswith(own)]
     where = "".join(f"\n  {f.filename}:{f.lineno} in {f.name}: {f.line or ''}" for f in frames[-6:])
     return f"{type(error).__name__} while {doing}: {text}{where}"
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from opencute.base.words import singular
 from opencute.lab.arrays import Frozen, leaves
 from opencute.lab.compare import Comparison, compare
 from opencute.lab.rules import Tolerance
@@ -99,10 +100,11 @@ def _judge_against_value(
     after = dict(leaves(kernel.inputs, "input"))
     expected = [v for _, v in leaves(reference.value, "output")]
     if len(expected) != len(by_kernel):
-        out.problems.append(
+        said = (
             f"the kernel returns nothing and changes {len(by_kernel)} inputs "
             f"({', '.join(by_kernel)}), but the reference returns {len(expected)} values"
         )
+        out.problems.append(singular(said))
         return
     for path, right in zip(by_kernel, expected, strict=True):
         out.add(compare(after[path], right, tolerance, path))

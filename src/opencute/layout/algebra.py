@@ -40,6 +40,7 @@ from opencute.layout.ints import (
 )
 from opencute.layout.layout import Layout
 from opencute.layout.modes import cosize
+from opencute.layout.remembered import remembered
 from opencute.layout.swizzle import Chain, ComposedLayout, Swizzle
 from opencute.layout.tuples import flatten_to_tuple, unwrap
 
@@ -195,6 +196,7 @@ def filter(layout: Any, target_profile: Any = None) -> Any:
 # Composition
 
 
+@remembered
 def composition(a: Any, b: Any) -> Any:
     """The layout ``a`` after ``b``.
 
@@ -359,6 +361,7 @@ def with_shape(layout: Any, shape: Any, *more: Any) -> Any:
 # Complement
 
 
+@remembered
 def complement(layout: Any, cotarget: Any = None) -> Layout:
     """The layout of what a layout leaves out, up to a size.
 

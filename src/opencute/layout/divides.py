@@ -28,6 +28,7 @@ from opencute.layout.arith import product_each
 from opencute.layout.ints import Coord, Tiler, fail, is_int, is_tuple, normalize, to_str
 from opencute.layout.layout import Layout, normalize_coord
 from opencute.layout.modes import slice_and_offset
+from opencute.layout.remembered import remembered
 from opencute.layout.swizzle import ComposedLayout
 from opencute.layout.tuples import dice_tuple, flatten_to_tuple, repeat, wrap, zip2_by
 
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 
+@remembered
 def logical_divide(target: Any, tiler: Tiler) -> Any:
     """Split every mode that `tiler` names into (tile, rest); a single layout splits the whole.
 
@@ -92,6 +94,7 @@ def unzip_by(target: Layout, tiler: Tiler, split: Callable[[Any, Any], Any], wha
     return Layout.trusted(shape, stride)
 
 
+@remembered
 def zipped_divide(target: Any, tiler: Tiler) -> Any:
     """Like `logical_divide`, with the tile in mode 0 and all rests in mode 1.
 

@@ -32,6 +32,7 @@ from opencute.layout.basis import ScaledBasis, coord_negate
 from opencute.layout.ints import divides, fail, is_static, is_static_int, is_tuple, mul
 from opencute.layout.layout import Layout
 from opencute.layout.modes import size
+from opencute.layout.remembered import remembered
 from opencute.layout.swizzle import Chain, ComposedLayout, Swizzle
 
 __all__ = [
@@ -80,6 +81,7 @@ def _steps(modes: Modes) -> list[Any]:
     return out
 
 
+@remembered
 def right_inverse(layout: Any) -> Any:
     """The layout that finds a coordinate for each of the offsets 0, 1, 2, ...
 
@@ -108,6 +110,7 @@ def _right(rows: Rows, _: Layout) -> Layout:
     return from_modes(out)
 
 
+@remembered
 def left_inverse(layout: Any) -> Any:
     """The layout that finds the coordinate that an offset came from.
 

@@ -29,6 +29,7 @@ from opencute.layout.ints import (
 )
 from opencute.layout.layout import Layout, make_ordered_layout
 from opencute.layout.modes import append_ones, cosize, size, zip_modes
+from opencute.layout.remembered import remembered
 from opencute.layout.swizzle import ComposedLayout
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 
+@remembered
 def logical_product(block: Any, tiler: Tiler) -> Any:
     """`block` in mode 0, and in mode 1 where its copies start, arranged as `tiler`.
 
@@ -101,6 +103,7 @@ def _paired(block: Layout, tiler: Any) -> tuple[Layout, Layout]:
     return first, copies
 
 
+@remembered
 def blocked_product(block: Any, tiler: Any) -> Any:
     """Each element of `tiler` becomes a block: mode i is ``(block_i, tiler_i)``.
 

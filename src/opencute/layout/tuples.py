@@ -12,7 +12,7 @@ In: nested tuples with any leaves. Out: nested tuples::
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from opencute.layout.ints import fail, is_tuple, known_equal, to_str
 
@@ -71,11 +71,17 @@ def flatten_to_tuple(t: Any) -> tuple[Any, ...]:
 
     Law: ``unflatten(flatten_to_tuple(t), t) == t``.
     """
-    if not is_tuple(t):
+    if not isinstance(t, tuple):
         return (t,)
+    whole = cast("tuple[Any, ...]", t)
+    for i in whole:
+        if isinstance(i, tuple):
+            break
+    else:
+        return whole if type(whole) is tuple else tuple(whole)
     out: list[Any] = []
-    for i in t:
-        if is_tuple(i):
+    for i in whole:
+        if isinstance(i, tuple):
             out.extend(flatten_to_tuple(i))
         else:
             out.append(i)
@@ -148,6 +154,8 @@ def congruent(a: Any, b: Any) -> bool:
 
     Law: an equivalence; ``congruent(t, repeat_like(0, t))``.
     """
+    if type(a) is int and type(b) is int:
+        return True
     a, b = getattr(a, "shape", a), getattr(b, "shape", b)
     if is_tuple(a) and is_tuple(b):
         return len(a) == len(b) and all(map(congruent, a, b))

@@ -28,7 +28,6 @@ import struct
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +35,7 @@ from typing import Any, cast
 
 from opencute.base.errors import ArgumentError
 from opencute.base.knobs import KNOBS
+from opencute.base.log import warn
 
 __all__ = ["CacheEntry", "CacheStat", "DiskCache", "default_cache", "default_directory"]
 
@@ -270,11 +270,10 @@ class DiskCache:
     def _warn(self, error: OSError) -> None:
         if not self._warned:
             self._warned = True
-            warnings.warn(
+            warn(
                 f"compiled code cannot be cached in {self.directory}: {error.strerror or error}; "
                 "set OPENCUTE_CACHE_DIR to a writable directory, or OPENCUTE_CACHE_ENABLED=0",
                 RuntimeWarning,
-                stacklevel=3,
             )
 
 

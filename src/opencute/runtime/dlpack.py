@@ -24,7 +24,7 @@ from opencute.runtime.capsule import MAX_VERSION, READ_ONLY, SUBBYTE_PADDED, row
 from opencute.runtime.dltypes import DLType, from_numpy_dtype, from_torch_dtype
 from opencute.runtime.external import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, ExternalArray
 
-__all__ = ["export"]
+__all__ = ["export", "forward_level"]
 
 _LEGACY_STREAM = 1  # DLPack's name of the legacy default stream
 
@@ -106,6 +106,8 @@ def _from_torch(tensor: Any) -> ExternalArray:
             code="OC2013",
             hint="pass tensor.detach(), or call under torch.no_grad()",
         )
+    if forward_level():
+        _refuse_tangent(tensor)
     dtype = _torch_types.get(tensor.dtype)
     device = _torch_devices.get(tensor.get_device())
     if dtype is None or device is None:
@@ -122,6 +124,24 @@ def _from_torch(tensor: Any) -> ExternalArray:
     # The storage, not only the tensor: `tensor.data = other` would free the memory otherwise.
     owner = (tensor, tensor.untyped_storage())
     return ExternalArray(address, shape, strides, dtype, device, False, owner, False, "torch")
+
+
+def forward_level() -> bool:
+    """Whether torch takes derivatives forwards, so that tensors may have tangents."""
+    torch: Any = sys.modules["torch"]
+    return getattr(torch.autograd.forward_ad, "_current_level", -1) >= 0
+
+
+def _refuse_tangent(tensor: Any) -> None:
+    torch: Any = sys.modules["torch"]
+    # Within a function of torch's that has a rule for them, tensors seem to have none.
+    if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+        raise ArgumentError(
+            "the tensor has a tangent, and a kernel's work would be invisible to autograd",
+            code="OC2013",
+            hint="pass torch.autograd.forward_ad.unpack_dual(tensor).primal, or call it in the "
+            "forward of a torch.autograd.Function that has a jvp",
+        )
 
 
 def _kind(obj: object) -> str:

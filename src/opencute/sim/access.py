@@ -24,7 +24,7 @@ from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.core import Op
 from opencute.ir.types import IntegerType, Type
 from opencute.sim import faults, registers
-from opencute.sim.fused.memory import gather
+from opencute.sim.fused.memory import evenly, gather
 from opencute.sim.lanes import Lanes, merge_value
 from opencute.sim.memory import RAW, Buffer, RowBuffer, SimPointer
 from opencute.sim.numbers import wide
@@ -91,6 +91,7 @@ class Access:
         natural: whether an element's own size is promised too, as C does.
         swizzle: (bits, base, shift) of the address that is accessed instead, or ().
         unit: whether no threads access memory, but a unit that copies all of a lane's runs.
+        counted: what accesses are counted as, instead of as those of the memory.
     """
 
     def __init__(
@@ -105,8 +106,9 @@ class Access:
         natural: bool = True,
         swizzle: tuple[int, ...] = (),
         unit: bool = False,
+        counted: str = "",
     ) -> None:
-        self.op, self.unit = op, unit
+        self.op, self.unit, self.counted = op, unit, counted
         self.dtype, self.packed = _storage(element, op)
         self.size = self.dtype.itemsize
         self.vector = vector
@@ -150,7 +152,12 @@ class Access:
         elif type(ptr.offset) is int and not self.vector and self._one_place(buffer):
             value = self._read_one(lanes, buffer, ptr.offset)
         else:
-            value = self._gather(lanes, buffer, self._offsets(buffer, ptr.offset, starts), None)
+            value = None
+            if type(starts) is np.ndarray and starts.ndim == 1 and not lanes.run.watchers:
+                value = self._tiles_at_once(lanes, buffer, ptr.offset, starts)
+            if value is None:
+                offsets = self._offsets(buffer, ptr.offset, starts)
+                value = self._gather(lanes, buffer, offsets, None)
         return value if self.decode is None else self.decode(value)
 
     def read_where(self, lanes: Lanes, ptr: SimPointer, starts: Any, mask: Array) -> Any:
@@ -259,6 +266,26 @@ class Access:
         out = out.view(self.dtype)
         return out.reshape(*out.shape[:2], -1) if self.vector else out[..., 0]
 
+    def _tiles_at_once(self, lanes: Lanes, buffer: Any, offset: Any, starts: Array) -> Array | None:
+        """The runs of tiles, as `_gather_at_once` of their offsets, which need not be made."""
+        if type(offset) is not np.ndarray or offset.size * starts.size < _MANY or self.swizzle:
+            return None
+        n = offset.size * starts.size
+        reach = int(offset.flat[-1] - offset.flat[0]) + int(starts[-1] - starts[0])
+        if reach == (n - 1) * self.width:
+            return None  # they may follow each other
+        origin = buffer.origin(lanes) if type(buffer) is SharedBuffer else 0
+        if type(origin) is np.ndarray and origin.shape[1] > 1:
+            return None
+        out = gather(
+            buffer.raw, offset, starts, origin=origin, width=self.width,
+            last=buffer.size - self.width, low=self.need - 1, base=buffer.base,
+        )  # fmt: skip
+        if out is None:
+            return None
+        self._seen(lanes, "read", buffer, offset, None, starts.size)
+        return out.view(self.dtype).reshape(*out.shape[:2], -1)
+
     def _neighbours(self, buffer: Any, offsets: Array) -> int | None:
         """Where the runs begin, if they follow each other in memory, aligned and in bounds."""
         n, width = offsets.size, self.width
@@ -270,7 +297,7 @@ class Access:
         if first < 0 or first + n * width > buffer.size or (buffer.base + first) % self.need:
             return None
         flat = offsets.reshape(-1)
-        return first if (flat[1:] - flat[:-1] == width).all() else None
+        return first if evenly(flat, width) else None
 
     def _take(self, buffer: Any, offsets: Array, low: int) -> Array:
         """Bytes of the runs, on a further axis; `low` has the low bits of all offsets."""
@@ -364,7 +391,7 @@ class Access:
         first = int(offsets.flat[0])
         if n > 16 and int(offsets.flat[n - 1]) - first == (n - 1) * width:
             flat = offsets.ravel()
-            if (flat[1:] - flat[:-1] == width).all():
+            if evenly(flat, width):
                 buffer.raw[first : first + n * width] = value.reshape(-1).view(np.uint8)
                 return
         grain = min((low | width) & -(low | width), 16)
@@ -492,7 +519,7 @@ class Access:
         """Count an access of all lanes, and tell whoever watches."""
         run = lanes.run
         accesses = lanes.n * runs if mask is None else int(np.count_nonzero(mask))
-        run.count(verb, buffer.space, accesses, self.width, self.need)
+        run.count(verb, self.counted or buffer.space, accesses, self.width, self.need)
         for watcher in run.watchers:
             watcher(lanes, self, verb, buffer, np.atleast_2d(offsets), mask)
 

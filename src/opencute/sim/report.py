@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from opencute.base.errors import SimulationError
 from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
+from opencute.base.log import warn
 from opencute.ir.core import Op
 
 __all__ = ["LineReport", "RunReport", "collecting", "doubt", "doubts", "note"]
@@ -45,9 +45,7 @@ def doubt(error: SimulationError) -> None:
     if KNOBS.sim_strict:
         raise error
     _doubts.append(error.code)
-    warnings.warn(
-        f"[{error.code}] {error.message} ({error.loc}): {error.hint}", RuntimeWarning, stacklevel=3
-    )
+    warn(f"[{error.code}] {error.message}: {error.hint}", RuntimeWarning, error.loc)
 
 
 def doubts() -> list[str]:
@@ -62,7 +60,7 @@ class LineReport:
     Args:
         loc: the line.
         verb: read, write or update.
-        space: gmem or smem.
+        space: gmem, smem, or maps: tensor maps, wherever they are.
         width: bytes that an instruction moves for each thread; of a unit's copy, all of it.
         instructions: instructions of warps, or copies of units.
         bytes: bytes moved.
@@ -84,7 +82,7 @@ class LineReport:
     @property
     def waste(self) -> float:
         """How many times more sectors or passes than needed."""
-        if self.space == "smem":
+        if self.passes:
             return self.passes / max(self.passes - self.conflicts, 1)
         return self.sectors * 32 / max(self.bytes, 1)
 
@@ -98,9 +96,9 @@ class RunReport:
         threads: threads that ran.
         lane_ops: operations times the lanes that executed them.
         splits: how often lanes that ran together parted.
-        waits: how often lanes had to wait.
-        read_bytes: bytes read, by memory space.
-        written_bytes: bytes written, by memory space.
+        waits: how often lanes that ran together came to a barrier or wait that was not over yet.
+        read_bytes: bytes read, by memory space; those of tensor maps by the space maps.
+        written_bytes: bytes written, likewise.
         accesses: single reads and writes by (verb, space, bytes of the widest instruction).
         sectors: 32-byte sectors touched by warps, by (verb, space); only when asked for.
         lines: 128-byte lines touched by warps, likewise.
@@ -108,7 +106,7 @@ class RunReport:
         conflicts: those of them that conflicts of banks cost.
         by_line: the same for each source line, likewise.
         atomics: atomic operations of threads, by space.
-        waits_by_line: how often lanes had to wait, by the line of the operation.
+        waits_by_line: the waits, by the line of the operation.
         max_lanes: the most lanes that ran together.
     """
 

@@ -415,7 +415,7 @@ class _Run:
 
 
 _PROCESSORS = 132
-_LARGE = 1 << 16  # lanes of a launch whose temporary arrays are worth keeping
+_LARGE = 1 << 11  # lanes of a launch whose temporary arrays are worth keeping
 _ARENA_BYTES = 1 << 23
 
 

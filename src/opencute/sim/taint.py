@@ -11,7 +11,6 @@ each operation, and only for values that can come from storage that is not surel
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from opencute.base.errors import UninitializedError
+from opencute.base.log import warn
 from opencute.dialects.cute import PtrType
 from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Block, Op, Value
@@ -74,7 +74,7 @@ def report(lanes: Any, taint: Taint, op: Op, what: str) -> None:
     message = f"uninitialised data reaches {what} in {op.name}: {lanes.name(where)}{element}"
     if what == "a print" and origin is not None and _reads_shared(origin):
         # People print shared memory to see what is in it; nothing comes of that but text.
-        warnings.warn(f"{message} ({op.loc})", RuntimeWarning, stacklevel=2)
+        warn(message, RuntimeWarning, op.loc)
         return
     raise UninitializedError(
         message,

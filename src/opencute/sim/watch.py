@@ -84,6 +84,7 @@ class Transactions:
     An instruction of 8 bytes a thread goes in two halves of the warp, one of 16 in four quarters.
     What units copy (TMA, bulk copies) is counted by whole copies: the sectors and lines that one
     touches, and a pass for each 128 bytes of shared memory, as these choose the order of banks.
+    Tensor maps are counted apart from what their copies move.
     """
 
     def __init__(self, report: Any) -> None:
@@ -134,7 +135,8 @@ class Transactions:
         if who.size == 0:
             return
         width, runs = access.width, offsets.shape[2] if offsets.ndim == 3 else 1
-        line = self.report.line(access.op, verb, buffer.space, runs * width)
+        space = access.counted or buffer.space
+        line = self.report.line(access.op, verb, space, runs * width)
         copies, counts = np.unique(who, return_counts=True)
         line.instructions += copies.size
         line.bytes += where.size * width
@@ -151,7 +153,7 @@ class Transactions:
             there = begin[:, None] + steps
             keys = np.stack([np.broadcast_to(who[:, None], there.shape), there])
             found.append(np.unique(keys[:, there <= end[:, None]], axis=1).shape[1])
-            counter[verb, buffer.space] += found[-1]
+            counter[verb, space] += found[-1]
         line.sectors += found[0]
 
     def _sectors(

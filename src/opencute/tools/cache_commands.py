@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 
+from opencute.base.words import singular
 from opencute.runtime.cache import default_cache
 
 __all__ = ["clear", "show_entries", "show_statistics"]
@@ -43,4 +44,4 @@ def show_statistics() -> None:
 
 def clear() -> None:
     """Remove everything and say how much it was."""
-    print(f"removed {default_cache().clear()} entries")
+    print(singular(f"removed {default_cache().clear()} entries"))

@@ -13,8 +13,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from opencute.arch.tma import DESCRIPTOR_BYTES
 from opencute.base.errors import SimulationError
 from opencute.base.knobs import KNOBS
+from opencute.base.words import singular
 from opencute.compiler.targets import asked_target
 from opencute.sim.report import LineReport, RunReport, collecting, doubts
 from opencute.tools.run import run_file
@@ -69,13 +71,15 @@ def check(path: Path, arguments: list[str], *, seeds: int, show: bool, strict: b
                 return 1
     warned = sorted({*doubts()[before:]})
     but = f", but for warnings ({', '.join(warned)}; errors with --strict)" if warned else ""
-    print(f"opencute: nothing found in {seeds} orders of the threads{but}", file=sys.stderr)
+    orders = singular(f"{seeds} orders")
+    print(f"opencute: nothing found in {orders} of the threads{but}", file=sys.stderr)
     return 0
 
 
 def _show_caught(found: list[SimulationError]) -> None:
     """Print what the checks found; a script that catches errors shows none of it itself."""
-    print(f"opencute: the checks found {len(found)} errors, the script caught", file=sys.stderr)
+    errors = singular(f"{len(found)} errors, which")
+    print(f"opencute: the checks found {errors} the script caught", file=sys.stderr)
     for text in dict.fromkeys(f"{type(e).__name__}: {e}" for e in found):
         print(text, file=sys.stderr)
 
@@ -101,6 +105,7 @@ def table(report: RunReport) -> str:
         ),
         f"shared memory: {sum(report.passes.values())} passes, "
         f"{sum(report.conflicts.values())} of them by bank conflicts",
+        *_maps(report),
         "",
         f"{'line':40} {'access':>14} {'instr.':>10} {'sectors/passes':>15} {'x ideal':>8}",
     ]
@@ -111,11 +116,19 @@ def table(report: RunReport) -> str:
     waits = report.waits_by_line.most_common(_ROWS)
     if waits:
         rows += ["", "waits:", *(f"  {where}: {count}" for where, count in waits)]
-    return "\n".join(rows)
+    return singular("\n".join(rows))
+
+
+def _maps(report: RunReport) -> list[str]:
+    """Tensor maps, where there are any."""
+    read, written = report.read_bytes["maps"], report.written_bytes["maps"]
+    if not read and not written:
+        return []
+    return [f"tensor maps: {read // DESCRIPTOR_BYTES} read, {written // DESCRIPTOR_BYTES} written"]
 
 
 def _row(line: LineReport) -> str:
     name = "?" if line.loc is None else f"{Path(line.loc.file).name}:{line.loc.line}"
     what = f"{line.verb} {line.space} {line.width}"
-    moved = line.passes if line.space == "smem" else line.sectors
+    moved = line.passes or line.sectors
     return f"{name:40} {what:>14} {line.instructions:>10} {moved:>15} {line.waste:>8.2f}"

@@ -11,6 +11,7 @@ rest text; exit status 0 right, 1 wrong, 2 usage. Only click is imported before 
 from __future__ import annotations
 
 import math
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,17 @@ def _finish(report: dict[str, Any], status: int) -> None:
     raise SystemExit(status)
 
 
+def _no_option(word: str) -> None:
+    """Refuse an option of the command's that there is not, which stands where another word should.
+    What follows a file is the file's own, so that click lets such words pass."""
+    if word.startswith("-"):
+        own = [o for p in click.get_current_context().command.params for o in p.opts]
+        raise click.NoSuchOption(word, possibilities=get_close_matches(word, own))
+
+
 def _must_exist(file: Path) -> None:
+    if not file.exists():
+        _no_option(str(file))
     if file.is_dir():
         raise click.UsageError(f"{str(file)!r} is a folder; name a file in it, as in {file}/*.py")
     if not file.is_file():
@@ -190,6 +201,9 @@ def check(seeds: int, counters: bool, strict: bool, file: Path, args: tuple[str,
 def profile(simulate: bool, file: Path, args: tuple[str, ...]) -> None:
     """Run FILE and show what each line asks of memory: sectors, bank conflicts, waits.
 
+    A wait is counted when threads that run together come to a barrier or wait that is not over
+    yet; docs/reference/checks.md says what the other counts are.
+
     FILE is a script, a notebook, or a kernel file, whose kernel_fn(*get_inputs()) is called; what
     follows it, or a -- after it, are arguments of its own.
     """
@@ -292,6 +306,7 @@ def tune_(
     from opencute.base.errors import ArgumentError
     from opencute.tools import tune_command as tool
 
+    _no_option(operator or "")
     if forget:
         click.echo(tool.forgotten())
         return

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from opencute.base.errors import ArgumentError, OpenCuTeError
+from opencute.base.words import singular
 from opencute.kernels.tuning import Tuned, operator, operators
 from opencute.kernels.tuning import tune as search
 from opencute.tune.kept import forget, kept
@@ -81,9 +82,9 @@ def report(found: Tuned) -> Iterator[str]:
     if not found.trials:
         yield "an earlier search has found:"
     elif found.timed:
-        yield f"{len(found.trials)} configurations, {len(good)} timed with a cold L2"
+        yield singular(f"{len(found.trials)} configurations, {len(good)} timed with a cold L2")
     else:
-        yield (
+        yield singular(
             f"{len(found.trials)} configurations compiled, {len(found.ruled_out)} ruled out. "
             "There is no GPU here, or none was asked for: nothing is timed, and nothing is kept."
         )

@@ -92,7 +92,7 @@ def test_spills_are_warned_about_with_the_kernels_line() -> None:
     compiled = _compile(_run_crowded, 48 * 32)
     with pytest.warns(PerformanceWarning, match=r"_crowded_0: registers do not suffice") as seen:
         assert compiled.kernel_info["_crowded_0"].spill_stores > 0
-    assert __file__ in str(seen[0].message)
+    assert __file__ in str(seen[0].message) and seen[0].filename == __file__
     with KNOBS.override(advisories=False):  # pytest makes any warning an error
         again = _compile(_run_crowded, 48 * 32, cute.OptLevel(2))
         assert again.kernel_info["_crowded_0"].registers <= 32
@@ -158,3 +158,44 @@ def test_products_that_ptxas_adds_are_not_counted() -> None:
     assert all(".64x64x16." in opcode for opcode, _ in facts.products)
     everything = lined_instructions(code.cubin)
     assert any(i.opcode.startswith("HGMMA") and not i.is_product for i in everything)
+
+
+@cute.kernel
+def _product(a: cute.Tensor, o: cute.Tensor):
+    lane = cute.arch.thread_idx()[0]
+    memory = cutlass.utils.SmemAllocator()
+    tile = memory.allocate_tensor(cutlass.Float16, cute.make_layout((16, 16), stride=(16, 1)), 16)
+    for i in cutlass.range(lane, 256, 32):
+        tile[i // 16, i % 16] = a[i]
+    cute.arch.sync_warp()
+    op = cute.nvgpu.warp.MmaF16BF16Op(cutlass.Float16, cutlass.Float32, (16, 8, 16))
+    mma = cute.make_tiled_mma(op)
+    part = mma.get_slice(lane)
+    left, right = part.partition_A(tile), part.partition_B(tile)
+    out = part.partition_C(cute.make_tensor(o.iterator, cute.make_layout((16, 16))))
+    held = mma.make_fragment_A(left), mma.make_fragment_B(right), mma.make_fragment_C(out)
+    held[2].fill(0.0)
+    cute.autovec_copy(left, held[0])  # of A
+    cute.autovec_copy(right, held[1])  # of B
+    cute.gemm(mma, held[2], held[0], held[1], held[2])
+    cute.autovec_copy(held[2], out)
+
+
+@cute.jit
+def _run_product(a: cute.Tensor, o: cute.Tensor):
+    _product(a, o).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+def test_loads_of_operands_are_on_the_line_of_their_copy() -> None:
+    """LLVM makes one load of a load and the bitcast that a product begins with."""
+    find_disassembler()
+    with KNOBS.override(target="sim"):
+        compiled = cute.compile[cute.GPUArch("sm_90a")](
+            _run_product, from_dlpack(np.zeros(256, np.float16)),
+            from_dlpack(np.zeros(256, np.float32)),
+        )  # fmt: skip
+    (facts,) = compiled.artefacts.explain()
+    lines = Path(__file__).read_text().splitlines()
+    of = {x: next(n for n, t in enumerate(lines, 1) if t.endswith(f"# of {x}")) for x in "AB"}
+    loads = {k[1:] for k in facts.accesses if k[0] == "shared load"}
+    assert loads == {(32, ((__file__, of[x]),)) for x in "AB"}

@@ -96,19 +96,22 @@ def test_the_driver_is_asked_for_an_im2col_map() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("arguments", "text", "hint"),
     [
-        ((4098, 100, 50, 256), "address is no multiple of 16 bytes"),
-        ((4096, 0, 50, 256), "extent of dimension 0"),
-        ((4096, 100, (1 << 32) + 1, 256), "extent of dimension 1"),
-        ((4096, 100, 50, 200), "stride of dimension 1"),
-        ((4096, 100, 50, 1 << 40), "stride of dimension 1"),
+        ((4098, 100, 50, 256), "address is no multiple of 16 bytes", "begin at a multiple of 8 el"),
+        ((4096, 0, 50, 256), "extent of dimension 0", "empty"),
+        ((4096, 100, (1 << 32) + 1, 256), "extent of dimension 1", "cut"),
+        ((4096, 100, 50, 200), "stride of dimension 1", "rows of a multiple of 8 elements"),
+        ((4096, 100, 50, 1 << 40), "stride of dimension 1", "rows of"),
     ],
 )
-def test_tensors_are_refused_before_the_driver_sees_them(arguments: Any, text: str) -> None:
+def test_tensors_are_refused_before_the_driver_sees_them(
+    arguments: Any, text: str, hint: str
+) -> None:
     status, stub, maps = call(TILES["tiled"], *arguments)
     assert status & BAD_TENSOR_MAP and stub.maps == []
-    assert text in map_fault(status, maps)[0]
+    found, _, remedy = map_fault(status, maps)
+    assert text in found and hint in remedy
 
 
 def test_what_the_driver_refuses() -> None:

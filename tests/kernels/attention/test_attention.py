@@ -84,6 +84,27 @@ def shared(like: Any) -> Any:
 
 
 @pytest.mark.t0
+@pytest.mark.parametrize(
+    ("q", "k", "v", "hint"),
+    [
+        ((2, 4, 16, 32), (2, 4, 24, 32), None, "(B, H, S, D)"),
+        ((2, 16, 4, 32), (2, 24, 3, 32), None, "the 3 heads of k and v"),
+        ((16, 4, 32), (24, 4, 32), None, "q[None]"),
+        ((2, 16, 4, 36), (2, 24, 4, 36), None, "zeros to a multiple of 8"),
+        ((2, 16, 4, 32), (2, 24, 4, 32), (2, 24, 4, 64), "k and v have one shape"),
+        ((2, 16, 4, 32), (3, 24, 4, 32), None, "q has 2 batches, k has 3"),
+        ((2, 16, 4, 32), (2, 24, 4, 40), None, "heads of q have 32 elements, those of k 40"),
+        ((2, 16, 4, 264), (2, 24, 4, 264), None, "no kernel for larger heads"),
+    ],
+)
+def test_what_to_do_about_shapes_that_do_not_fit(q: Any, k: Any, v: Any, hint: str) -> None:
+    arrays = [np.zeros(s, np.float16) for s in (q, k, v or k)]
+    with pytest.raises(ArgumentError, match="OC2526") as e:
+        attention(*arrays)
+    assert hint in str(e.value.hint)
+
+
+@pytest.mark.t0
 def test_wrong_arguments() -> None:
     q, k, v = operands(1, 16, 16, 2, 2, 32, np.float16)
     for bad, code in (

@@ -240,6 +240,10 @@ def test_torch_gets_its_gradients(monkeypatch: Any) -> None:
         (first,) = torch.autograd.grad(both, q, create_graph=True)
         with pytest.raises(ArgumentError, match="OC2543"):  # not those of the cubes alone
             torch.autograd.grad(first.sum(), q)
+        given = torch.ones_like(q).requires_grad_()
+        (first,) = torch.autograd.grad(attention(q, k, v, config=WIDE), q, given, create_graph=True)
+        with pytest.raises(ArgumentError, match="OC2543"):  # not none
+            torch.autograd.grad(first.sum(), given, allow_unused=True)
     wide = [x.detach().float().requires_grad_() for x in (q, k, v)]
     torch.nn.functional.scaled_dot_product_attention(
         *(x.transpose(1, 2) for x in wide), is_causal=True, enable_gqa=True

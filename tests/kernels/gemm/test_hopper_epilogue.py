@@ -25,8 +25,8 @@ CASES: dict[str, tuple[str, str, str, str]] = {
         "through the generic proxy",
     ),
     "meeting": (
-        "        epilogue.barrier.arrive_and_wait()\n        if epilogue.stored_by",
-        "        if epilogue.stored_by", "OC3401", "with no",
+        "        epilogue.barrier.arrive_and_wait()\n        if cutlass.const_expr(epilogue.rows",
+        "        if cutlass.const_expr(epilogue.rows", "OC3401", "with no",
     ),
     "wait for stores": (
         "cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)", "pass", "OC3403",

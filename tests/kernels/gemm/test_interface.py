@@ -174,6 +174,23 @@ def test_what_does_not_fit_is_an_error(code: str, args: Any, options: Any) -> No
     assert error.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ({"out": np.zeros((16, 8), np.float32)}, "swap its last two axes"),
+        ({"out": np.zeros((8, 8), np.float32)}, "leave out away"),
+        ({"c": np.zeros((8, 16), np.float16)}, "convert c"),
+        ({"c": np.zeros(16, np.float32)}, "is bias"),
+        ({"c": np.zeros((1, 16), np.float32)}, "broadcast c"),
+    ],
+)
+def test_what_to_do_about_a_matrix_that_does_not_fit(options: Any, hint: str) -> None:
+    a, b = np.zeros((8, 4), np.float32), np.zeros((4, 16), np.float32)
+    with pytest.raises(ArgumentError, match="OC2518") as error:
+        gemm(a, b, **options)
+    assert hint in str(error.value.hint)
+
+
 def test_messages_of_an_epilogue_say_what_to_write() -> None:
     with pytest.raises(ArgumentError, match="two of the same type of float32"):
         gemm(F32, F16)

@@ -15,9 +15,10 @@ from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 from opencute.jit.calls import compiled_artefacts
 from opencute.kernels.gemm import visitors
+from opencute.kernels.gemm.activations import silu
 from opencute.kernels.gemm.sm90_plan import HopperPlan
 from opencute.kernels.grouped_gemm import GroupedConfig
-from opencute.kernels.grouped_gemm.sm90 import DRAFTS, list_gemm, map_slots, row_gemm
+from opencute.kernels.grouped_gemm.sm90 import DRAFTS, list_gemm, map_slots, row_gemm, sum_gemm
 
 pytestmark = pytest.mark.t1
 
@@ -29,33 +30,66 @@ def tensor(*shape: int, dtype: Any = np.float16) -> Any:
     return x.mark_layout_dynamic(leading_dim=len(shape) - 1)
 
 
-def compiled(listed: bool) -> Any:
+def compiled(form: str, tile: tuple[int, int] = (128, 256), visitor: Any = None) -> Any:
+    visitor = visitor or visitors.chain()
+    operands = [(o.kind, o.value) for o in visitor.operands.values()]
+    aux = tuple(HALF for kind, _ in operands if kind in ("load", "store"))
     plan = HopperPlan(
-        GroupedConfig((128, 256)).check().hopper, (HALF,) * 3, (True, not listed),
-        visitors.chain().plan(), (), (False, False), 132, 232448 - DRAFTS,
+        GroupedConfig(tile).check().hopper, (HALF,) * 3, (form == "rows", form == "rows"),
+        visitor.plan(), aux, (False, False), 132, 232448 - DRAFTS,
     )  # fmt: skip
     room = from_dlpack(np.zeros((132, map_slots(plan), 16), np.int64), assumed_align=16)
-    a, d = tensor(1, 256, 64), tensor(1, 256, 256)
+    columns = 128 if visitor.gated else 256
+    a, d = tensor(1, 256, 64), tensor(1, 256, columns)
+    turned = from_dlpack(np.zeros((1, 64, 256), np.float16).swapaxes(1, 2))
+    turned = turned.mark_layout_dynamic(leading_dim=1)
+    extra = tuple(
+        cutlass.Float32(x) if kind == "scalar" else tensor(*x, dtype=np.float16 if len(x) > 2
+                                                           else np.float32)
+        for kind, x in operands
+    ) or None  # fmt: skip
+    ends = tensor(3, dtype=np.int32)
     with KNOBS.override(target="sim:sm_90a"):
-        if listed:
-            b = from_dlpack(np.zeros((1, 64, 256), np.float16).swapaxes(1, 2))
-            b = b.mark_layout_dynamic(leading_dim=1)
+        if form == "lists":
             table = tensor(3, 9, dtype=np.int64)
-            cute.compile(list_gemm, a, b, d, table, 6, None, room, None, plan)
+            cute.compile(list_gemm, turned, turned, d, table, 6, extra, room, None, (), plan)
+        elif form == "rows":
+            cute.compile(row_gemm, a, tensor(3, 256, 64), d, ends, extra, plan)
         else:
-            b, ends = tensor(3, 256, 64), tensor(3, dtype=np.int32)
-            cute.compile(row_gemm, a, b, d, ends, None, room, plan)
+            d = tensor(3, 256, 256)
+            cute.compile(sum_gemm, turned, turned, d, ends, extra, room, plan)
     return compiled_artefacts()[-1].device
 
 
-@pytest.mark.parametrize("listed", [False, True], ids=["rows", "lists"])
-def test_neither_spills_nor_waits_of_ptxas(listed: bool) -> None:
-    code = compiled(listed)
+def check(code: Any, maps: int) -> None:
     (report,) = code.report.functions
     assert (report.stack, report.spill_stores, report.spill_loads) == (0, 0, 0)
     assert report.registers == 168  # at the start; setmaxnreg shares them out
     assert not code.report.diagnostics  # none of C75xx: products are not serialised
-    assert code.ptx.count("wgmma.mma_async") and "tensormap.replace" in code.ptx
-    maps = 3 if listed else 2
+    assert code.ptx.count("wgmma.mma_async")
     assert code.ptx.count("tensormap.cp_fenceproxy") == maps
     assert code.ptx.count("fence.proxy.tensormap::generic.acquire.gpu") == maps
+
+
+@pytest.mark.parametrize(("form", "maps"), [("rows", 0), ("lists", 3), ("sums", 2)])
+def test_neither_spills_nor_waits_of_ptxas(form: str, maps: int) -> None:
+    code = compiled(form)
+    check(code, maps)
+    # What is left of a group is stored 16 bytes at a time.
+    assert ("st.global.v4" in code.ptx) == (form == "rows")
+
+
+VISITORS: dict[str, Any] = {
+    "bias and function": visitors.chain(
+        visitors.add_columns((3, 256)), visitors.scale_rows((256,)), visitors.apply(silu)
+    ),
+    "gate": visitors.chain(visitors.add_columns((3, 256)), gated=silu),
+    "residual and what is kept": visitors.chain(
+        visitors.keep((1, 256, 256)), visitors.add((1, 256, 256))
+    ),
+}
+
+
+@pytest.mark.parametrize("visitor", list(VISITORS))
+def test_visitors_do_not_spill(visitor: str) -> None:
+    check(compiled("rows", (128, 192), VISITORS[visitor]), 0)

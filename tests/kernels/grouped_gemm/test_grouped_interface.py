@@ -11,9 +11,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from opencute.base.bounded import Recent
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.knobs import KNOBS
-from opencute.kernels.grouped_gemm import GroupedConfig, grouped_gemm, moe_gemm, reference
+from opencute.kernels.grouped_gemm import GroupedConfig, grouped_gemm, moe_gemm, reference, tables
+from opencute.kernels.grouped_gemm import lists as listed
 from opencute.kernels.grouped_gemm.config import heuristic, search_space
 
 pytestmark = pytest.mark.t1
@@ -108,6 +110,55 @@ def test_lists(turned: tuple[bool, bool]) -> None:
         np.testing.assert_array_equal(d, want)
 
 
+def test_members_in_any_order_are_copied() -> None:
+    a, b = lists([(33, 24, 40), (9, 16, 72), (70, 8, 64), (5, 8, 16)])
+    a[1] = np.asfortranarray(a[1])
+    a[2] = whole(140, 128, seed=4)[::2, ::2]
+    b[0] = np.asfortranarray(b[0])
+    b[3] = np.broadcast_to(b[3][:, :1], (16, 8))
+    a[3] = a[3][::-1]
+    for d, want in zip(grouped_gemm(a, b, config=SMALL), reference.grouped_gemm(a, b), strict=True):
+        np.testing.assert_array_equal(d, want)
+
+
+def test_what_is_known_of_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listed, "_KNOWN", Recent(8))
+    written: list[Any] = []
+    monkeypatch.setattr(tables, "on_device", lambda table, who: written.append(table) or table)
+    a, b = lists([(20, 16, 64), (33, 8, 64)])
+    out = [np.zeros((20, 16), np.float16), np.zeros((33, 8), np.float16)]
+    for other in (a, [-x for x in a], a):  # elsewhere the second time, as before the third
+        results = grouped_gemm(other, b, out=out, config=SMALL)
+        for d, want in zip(results, reference.grouped_gemm(other, b), strict=True):
+            np.testing.assert_array_equal(d, want)
+    assert len(written) == 2
+    assert len(listed._KNOWN) == 1
+    a[0] *= 2  # in place: the same table
+    np.testing.assert_array_equal(
+        grouped_gemm(a, b, out=out, config=SMALL)[0], reference.grouped_gemm(a, b)[0]
+    )
+    assert len(written) == 2
+    grouped_gemm(a, b, out=out, config=SMALL, alpha=2.0)
+    grouped_gemm(a[:1], b[:1], out=out[:1], config=SMALL)
+    assert len(listed._KNOWN) == 3
+
+
+def test_results_that_share_memory_are_refused() -> None:
+    a, b = lists([(5, 16, 32), (17, 16, 32)])
+    room = np.zeros((22, 32), np.float16)
+    for good in ([room[:5, :16], room[5:, :16]], [room[:5, :16], room[:17, 16:]]):
+        results = grouped_gemm(a, b, out=good, config=SMALL)
+        for d, want in zip(results, reference.grouped_gemm(a, b), strict=True):
+            np.testing.assert_array_equal(d, want)
+    with pytest.raises(ArgumentError, match=r"out\[0\] shares memory with out\[1\].*written"):
+        grouped_gemm(a, b, out=[room[:5, :16], room[4:21, :16]], config=SMALL)
+    with pytest.raises(ArgumentError, match=r"out\[1\] shares memory with a\[0\].*read"):
+        grouped_gemm([room[:5], a[1]], b, out=[np.zeros((5, 16), np.float16), room[4:21, :16]])
+    with pytest.raises(ArgumentError, match="OC2541"):
+        one = np.lib.stride_tricks.as_strided(room, (17, 16), (0, 2))
+        grouped_gemm(a, b, out=[room[:5, :16], one])
+
+
 def test_lists_elsewhere_and_empty_ones() -> None:
     a, b = lists([(5, 16, 32), (17, 8, 16)])
     out = [np.zeros((5, 16), np.float16), np.zeros((17, 8), np.float16)]
@@ -139,10 +190,17 @@ def test_what_is_refused() -> None:
         grouped_gemm(a, b)
     with pytest.raises(ArgumentError, match="OC2580"):
         grouped_gemm([a], [])
-    with pytest.raises(ArgumentError, match="OC2584"):
-        grouped_gemm([a, np.asfortranarray(a)], [b[0], b[1]])
     with pytest.raises(ArgumentError, match="OC2542"):
         grouped_gemm([a], [whole(64, 64)], out=[a])
+    good, wrong = np.zeros((16, 32), np.float16), np.zeros((16, 33), np.float16)[:, :32]
+    for out in ([], [good, good], [wrong], [good.astype(np.float64)], [good[:8]], [None], 3):
+        with pytest.raises((ArgumentError, ArgumentTypeError), match=r"OC258[23]"):
+            grouped_gemm([a], [b[0]], out=out)
+    for left, right in (([a], [b[0], b[1]]), ([a, a], [b[0]]), ([b], [b])):
+        with pytest.raises(ArgumentError, match="OC2580"):
+            grouped_gemm(left, right, out=[good, good, good])
+    with pytest.raises(ArgumentError, match="OC2581"):
+        grouped_gemm([a, a], [b[0], b[1].astype(ml_dtypes.bfloat16)])
 
 
 def test_choices() -> None:
@@ -180,8 +238,79 @@ def test_on_a_gpu_as_torch() -> None:
             want = a[start:end].float() @ b[g].float()
             torch.testing.assert_close(d[start:end].float(), want, rtol=2e-2, atol=0.3)
             start = end
-    left = [a[:70, : 8 * i] for i in range(1, 40)]
-    right = [b[i % groups, : 8 * i] for i in range(1, 40)]
-    for _ in range(2):
-        for x, y, d in zip(left, right, grouped_gemm(left, right), strict=True):
-            torch.testing.assert_close(d.float(), x.float() @ y.float(), rtol=2e-2, atol=0.3)
+
+
+def _lists_on_a_gpu(torch: Any) -> tuple[list[Any], list[Any]]:
+    if not torch.cuda.is_available() or torch.cuda.get_device_capability()[0] != 9:
+        pytest.skip("no Hopper")
+    a = torch.randn(1500, 520, device="cuda", dtype=torch.bfloat16)
+    b = torch.randn(9, 520, 392, device="cuda", dtype=torch.bfloat16)
+    left = [a[i : i + i % 7 * 30, : 8 * i] for i in range(1, 40)]
+    right = [b[i % 9, : 8 * i] for i in range(1, 40)]
+    left[3], right[5] = left[3][:, :0], right[5].T.contiguous().T
+    right[3] = right[3][:0]
+    return left, right
+
+
+def _same(torch: Any, left: list[Any], right: list[Any], results: list[Any]) -> None:
+    for x, y, d in zip(left, right, results, strict=True):
+        torch.testing.assert_close(d.float(), x.float() @ y.float(), rtol=2e-2, atol=0.3)
+
+
+@pytest.mark.t2
+def test_lists_on_a_gpu() -> None:
+    torch = pytest.importorskip("torch")
+    left, right = _lists_on_a_gpu(torch)
+    rooms = [[torch.empty(len(x), 392, device="cuda", dtype=x.dtype) for x in left]
+             for _ in range(3)]  # fmt: skip
+    for turn in range(12):  # results in turns at three places, and at new ones
+        _same(torch, left, right, grouped_gemm(left, right))
+        _same(torch, left, right, grouped_gemm(left, right, out=rooms[turn % 3]))
+    for stream in (torch.cuda.Stream(), torch.cuda.Stream()):
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for room in rooms:
+                for d in room:
+                    d.zero_()
+                _same(torch, left, right, grouped_gemm(left, right, out=room))
+        stream.synchronize()
+
+
+@pytest.mark.t2
+def test_tables_that_change_while_the_gpu_is_behind() -> None:
+    torch = pytest.importorskip("torch")
+    left, right = _lists_on_a_gpu(torch)
+    grouped_gemm(left, right)
+    many = [[torch.empty(len(x), 392, device="cuda", dtype=x.dtype) for x in left]
+            for _ in range(150)]  # fmt: skip  # more than are kept
+    torch.cuda._sleep(50_000_000)
+    for out in many:
+        grouped_gemm(left, right, out=out)
+    for out in many[::10]:
+        _same(torch, left, right, out)
+
+
+@pytest.mark.t2
+@pytest.mark.parametrize("before", [0, 3])
+def test_lists_in_graphs(before: int) -> None:
+    torch = pytest.importorskip("torch")
+    left, right = _lists_on_a_gpu(torch)
+    left = [x.clone() for x in left]
+    outs = [[torch.empty(len(x), 392, device="cuda", dtype=x.dtype) for x in left]
+            for _ in range(2)]  # fmt: skip
+    for _ in range(before):
+        grouped_gemm(left, right, out=outs[0])
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        for out in outs:
+            grouped_gemm(left, right, out=out)
+        made = grouped_gemm(left, right)
+    for other in range(100):  # tables that are kept come and go meanwhile
+        grouped_gemm(left[: other % 9 + 1], right[: other % 9 + 1])
+    for x in left:
+        x.mul_(0.5)
+    graph.replay()
+    torch.cuda.synchronize()
+    for out in (*outs, made):
+        _same(torch, left, right, out)

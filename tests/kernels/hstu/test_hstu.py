@@ -111,6 +111,17 @@ def test_a_bias_that_is_read_too_early_is_reported(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.t0
+def test_what_to_do_about_shapes_that_do_not_fit() -> None:
+    q, k, v, bias = operands(16, 16, 2, 2, 32, np.float16)
+    with pytest.raises(ArgumentError, match="OC2526") as e:
+        hstu_attention(q, k, v, bias[..., :8])
+    assert "a bias of (1, 2, 16, 8) is not for scores of (2, 2, 16, 16)" in str(e.value.hint)
+    with pytest.raises(ArgumentError, match="OC2526") as e:
+        hstu_attention(q[:, :, :1], k, v)
+    assert "the 2 heads of k and v" in str(e.value.hint)
+
+
+@pytest.mark.t0
 def test_wrong_arguments() -> None:
     q, k, v, bias = operands(16, 16, 2, 2, 32, np.float16)
     for bad, code in (

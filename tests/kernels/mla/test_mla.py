@@ -66,6 +66,19 @@ def test_no_key_and_the_usual_choice(checked: None) -> None:
 
 
 @pytest.mark.t0
+def test_axes_of_one_element_may_have_any_stride() -> None:
+    """That of ``x[None]`` is 0."""
+    q_nope, q_rope, cache, _ = operands(1, 1, 8, 64, None, np.float16)
+    with KNOBS.override(target="sim:sm_90a"):
+        want = mla_decode(q_nope, q_rope, cache, scale=0.04)
+        out = mla_decode(
+            q_nope[0, 0][None, None], q_rope[0, 0][None, None], cache[0][None], scale=0.04
+        )
+    assert cache[0][None].strides[0] == 0
+    np.testing.assert_array_equal(out, want)
+
+
+@pytest.mark.t0
 def test_wrong_arguments() -> None:
     q_nope, q_rope, cache, table = operands(2, 1, 4, 64, 64, np.float16)
     assert table is not None

@@ -114,6 +114,54 @@ def test_negated_views_that_begin_at_the_real_parts_are_refused(stub: StubDriver
     assert stub.count == count
 
 
+def with_tangent(x: Any, tangent: Any) -> Any:
+    """torch's `make_dual`, which loads torch's compiler."""
+    return torch._VF._make_dual(x, tangent, level=0)
+
+
+def test_tangents_are_not_dropped(stub: StubDriver) -> None:
+    """Derivatives that torch takes forwards: of calls that are known too, and of jit functions."""
+    forward = torch.autograd.forward_ad
+    x, out = aligned(8), aligned(4)
+    for _ in range(3):
+        operator(x)
+    call = cute.compile(work, x, out, same)
+    call(x, out)
+    assert hits(lambda: operator(x)) == 1
+    for _ in range(2):
+        with forward.dual_level():
+            dual, count = with_tangent(x, torch.ones_like(x)), stub.count
+            assert dual.data_ptr() == x.data_ptr() and not dual.requires_grad
+            for fn, more in ((operator, ()), (work, (out, same)), (call, (out,))):
+                with pytest.raises(ArgumentError, match="tangent") as e:
+                    fn(dual, *more)
+                assert e.value.code == "OC2013"
+            assert stub.count == count
+            assert hits(lambda: operator(x)) == 0 and stub.count == count + 1
+            operator(forward.unpack_dual(dual).primal)
+    assert hits(lambda: operator(x)) == 1
+
+
+def test_a_rule_for_tangents_may_call_kernels() -> None:
+    forward = torch.autograd.forward_ad
+
+    class Ours(torch.autograd.Function):
+        """Linear, so that the operator is its own derivative."""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return operator(x)
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Any) -> Any:
+            return operator(tangent)
+
+    x = aligned(8)
+    with forward.dual_level():
+        found = forward.unpack_dual(Ours.apply(with_tangent(x, aligned(8))))
+    assert found.primal.shape == found.tangent.shape == (4,)
+
+
 def test_a_mode_sees_operations() -> None:
     from torch.utils._python_dispatch import TorchDispatchMode
 

@@ -206,8 +206,9 @@ def test_a_launch_asks_for_what_allocators_use_or_more():
 
 
 def test_too_little_is_a_warning():
-    with pytest.warns(RuntimeWarning, match="smem=16, but its allocators use 640 bytes"):
+    with pytest.warns(RuntimeWarning, match="smem=16, but its allocators use 640 bytes") as seen:
         assert _size(static_size, 16) == 640
+    assert seen[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert _size(static_size, 641) == 641
@@ -231,8 +232,9 @@ def printing():
 
 def test_printing_what_nothing_wrote_is_a_warning():
     note = pytest.warns(RuntimeWarning, match="uninitialised data reaches a print")
-    with KNOBS.override(target="sim:sm_90a"), note:
+    with KNOBS.override(target="sim:sm_90a"), note as seen:
         printing()
+    assert seen[0].filename == __file__
 
 
 @cute.kernel

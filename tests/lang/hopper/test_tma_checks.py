@@ -114,8 +114,9 @@ def test_faults(fault: str, kind: type[SimulationError], text: str) -> None:
 
 def test_a_store_that_outlives_its_block() -> None:
     """The manual asks for the wait, but published kernels leave it out, and GPUs run them right."""
-    with pytest.warns(RuntimeWarning, match="still reads its shared memory"):
+    with pytest.warns(RuntimeWarning, match="still reads its shared memory") as seen:
         go("no end")
+    assert {w.filename for w in seen} == {__file__}
 
 
 def test_early_reads_and_late_stores_give_wrong_numbers_without_checks() -> None:

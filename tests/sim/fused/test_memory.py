@@ -12,7 +12,7 @@ import opencute.cute as cute
 from opencute import utils
 from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
-from opencute.sim.fused.memory import MemoryPatience
+from opencute.sim.fused.memory import SPACED, MemoryPatience, evenly, gather
 
 pytestmark = pytest.mark.t1
 THREADS, BLOCKS = 128, 24
@@ -44,3 +44,34 @@ def test_shared_memory_of_many_blocks(monkeypatch: pytest.MonkeyPatch, some: boo
     bid, tid = np.indices(x.shape)
     mine = (bid + tid) % 2 == 0 if some else np.ones(x.shape, np.bool_)
     np.testing.assert_array_equal(y, np.where(mine, x[:, ::-1], 0))
+
+
+def test_tiles_are_what_their_offsets_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryPatience, "left", 0)
+    raw = np.random.default_rng(0).integers(0, 256, 1 << 14, np.uint8)
+    offsets = np.random.default_rng(1).integers(0, 1 << 9, (3, 50)) * 16
+    starts = np.array([0, 32, 16, 4096, 64, 8, 128, 256])
+    origin = np.array([[0], [16], [64]])
+    for width in (1, 2, 4, 8, 16):
+        limits = {"width": width, "last": (1 << 13) + 4500, "low": min(width, 8) - 1, "base": 0}
+        whole = gather(raw, offsets[..., None] + starts, origin=origin, **limits)
+        assert whole is not None
+        tiles = gather(raw, offsets, starts, origin=origin, **limits)
+        np.testing.assert_array_equal(tiles, whole)
+        places = offsets[..., None] + starts + origin[..., None]
+        np.testing.assert_array_equal(tiles, raw[places[..., None] + np.arange(width)])
+        bad = starts.copy()
+        bad[3] = 1 << 15  # beyond the end
+        assert gather(raw, offsets, bad, origin=origin, **limits) is None
+        bad[3] = 4097  # not aligned
+        assert (gather(raw, offsets, bad, origin=origin, **limits) is None) == (width > 1)
+
+
+def test_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = np.arange(0, 4000, 4)
+    other = numbers.copy()
+    other[500] += 4
+    for patience in (1 << 40, 0):
+        monkeypatch.setattr(SPACED, "patience", patience)
+        assert evenly(numbers, 4) and evenly(numbers[::2], 8)
+        assert not evenly(numbers, 8) and not evenly(other, 4)

@@ -341,7 +341,18 @@ def test_more_than_expected() -> None:
     with pytest.raises(SimulationError, match="more threads arrive") as e:
         go(body)
     assert e.value.code == "OC3032" and e.value.loc is not None and e.value.loc.line == 9
-    assert "16 bytes" in str(e.value)
+    assert "16 bytes" in str(e.value) and "has arrived in the phase before" in str(e.value.hint)
+
+
+def test_more_threads_than_are_counted() -> None:
+    def body() -> None:
+        (b,) = begin(20)
+        when(eq(tid(), 0), lambda: mb.mbarrier_tx("expect_tx", b, const(16)))
+        arrive(b)
+
+    with pytest.raises(SimulationError, match="more threads arrive") as e:
+        go(body)
+    assert "mbarrier_init counts all arrivals of a phase" in str(e.value.hint)
 
 
 def test_arrivals_of_one_operation_may_complete_several_phases() -> None:

@@ -610,3 +610,24 @@ def test_a_line_that_reads_and_writes_may_be_an_atomic(
     hint = str(e.value.hint)
     assert ("cute.arch.atomic_add" in hint) == (second == 10)
     assert "the threads are in one" in hint if grid == 1 else "different blocks" in hint
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+@pytest.mark.parametrize("first", ["read", "write"])
+def test_a_plain_read_beside_atomic_operations_may_be_a_relaxed_one(
+    first: str, atomic: bool
+) -> None:
+    """As loops around a compare-and-swap begin, in CUDA's guide too."""
+
+    def body(out: Any) -> None:
+        value = load(out, const(0)) if first == "read" else const(1)
+        if atomic:
+            ptx_memory.cas(at(out, const(0)), value, const(1), "relaxed", "gpu")
+        else:
+            store(value, out, const(0))
+        if first == "write":
+            store(load(out, const(0)), out, add(tid(), const(1)))
+
+    with pytest.raises(RaceError) as e:
+        run([P], body, [np.zeros(80, np.int32)], block=64)
+    assert ('cute.arch.load(p, T, sem="relaxed"' in str(e.value.hint)) == atomic

@@ -5,7 +5,7 @@
 In: a cubin made with line information, and ptxas's report. Out: a `KernelFacts` for each kernel::
 
     k_0 on sm_90a: 10 registers, 0 bytes of stack, no spills, 0 bytes of static shared memory,
-        1024 dynamic, 1 barriers, 80 instructions, 4 of them matrix products
+        1024 dynamic, 1 barrier, 80 instructions, 4 of them matrix products
       global load      128 bits    4 x   kernel.py:9 (from kernel.py:15)
       HGMMA.64x64x16.F32           4 x   kernel.py:12
 """
@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from opencute.base.words import singular
 from opencute.codegen.ptxas import AsmReport, FunctionReport
 from opencute.codegen.sass import disassemble
 
@@ -159,12 +160,12 @@ class KernelFacts:
             else "no spills"
         )
         dynamic = "as the launch says" if self.dynamic_smem is None else self.dynamic_smem
-        lines = [
-            f"{self.name}{f' on {self.arch}' if self.arch else ''}: {r.registers} registers, "
-            f"{r.stack} bytes of stack, {spills}, {r.smem} bytes of static shared memory, "
-            f"{dynamic} dynamic, {r.barriers} barriers, "
+        costs = singular(
+            f"{r.registers} registers, {r.stack} bytes of stack, {spills}, {r.smem} bytes of "
+            f"static shared memory, {dynamic} dynamic, {r.barriers} barriers, "
             f"{self.instructions} instructions, {self.products.total()} of them matrix products"
-        ]
+        )
+        lines = [f"{self.name}{f' on {self.arch}' if self.arch else ''}: {costs}"]
         for (kind, width, places), n in sorted(
             self.accesses.items(), key=lambda x: (_ORDER.index(x[0][0]), x[0][2], -x[0][1])
         ):

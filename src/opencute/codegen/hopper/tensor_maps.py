@@ -24,6 +24,7 @@ from opencute.arch.tma import (
     OOB_FILLS,
     TMA_SWIZZLES,
     Tile,
+    map_hint,
 )
 from opencute.base.location import Location
 from opencute.codegen.emitter import Emitter, OpPrinter
@@ -130,16 +131,16 @@ def _fail_if(e: Emitter, condition: str, number: int, what: int) -> None:
 
 def map_fault(
     code: int, maps: Sequence[tuple[Location | None, Tile]]
-) -> tuple[str, Location | None]:
-    """What a host function's result says about a map, in words, and where the map is made."""
+) -> tuple[str, Location | None, str]:
+    """What a host function's result says about a map, in words, where the map is made, and what to
+    change."""
     loc, tile = maps[code >> 8 & 0xFFFF]
     what, need = code & 0xFF, 32 if tile.interleave == "32b" else 16
+    text = f"the stride of dimension {what - 8} is no multiple of {need} bytes below 2^40"
     if what == 0:
-        return f"the tensor's address is no multiple of {need} bytes", loc
-    if what == REFUSED:
-        return "the driver refuses the tensor", loc
-    if what < 8:
-        return f"the extent of dimension {what - 1} is not between 1 and 2^32", loc
-    return (
-        f"the stride of dimension {what - 8} is no multiple of {need} bytes below 2^40", loc
-    )  # fmt: skip
+        text = f"the tensor's address is no multiple of {need} bytes"
+    elif what == REFUSED:
+        text = "the driver refuses the tensor"
+    elif what < 8:
+        text = f"the extent of dimension {what - 1} is not between 1 and 2^32"
+    return text, loc, map_hint(what, tile)

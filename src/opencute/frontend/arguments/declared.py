@@ -26,7 +26,16 @@ from opencute.lang.arguments.symbols import SymInt
 from opencute.lang.external import ExternalTensor, from_dlpack
 from opencute.runtime.phantom import is_phantom
 
-__all__ = ["CallCheck", "Declared", "check_memory"]
+__all__ = [
+    "OTHER_LAYOUT", "OTHER_RANK", "OTHER_TYPE", "CallCheck", "Declared", "check_memory",
+]  # fmt: skip
+
+OTHER_TYPE = "convert the array (x.astype, x.to), or compile for this element type too"
+OTHER_RANK = "reshape the array to as many modes, or compile for this number of modes too"
+OTHER_LAYOUT = (
+    "extents and strides that may differ are marked when the function is compiled: "
+    "from_dlpack(x).mark_layout_dynamic(), or cute.sym_int() in a fake tensor; or compile again"
+)
 
 
 class CallCheck:
@@ -77,13 +86,15 @@ class CallCheck:
             code="OC2136", expected=expected, found=f"{type(obj).__name__}: {obj!r:.60}",
         )  # fmt: skip
 
-    def error(self, path: str, what: str, code: str, expected: Any, found: Any) -> ArgumentError:
+    def error(
+        self, path: str, what: str, code: str, expected: Any, found: Any, hint: str | None = None
+    ) -> ArgumentError:
         """The error for an argument whose value does not fit."""
         name = path.split("[", 1)[0]
         kind = ArgumentTypeError if what.endswith("type") else ArgumentError
         return kind(
             f"argument {name!r} does not fit: {what} on {self.where(path)}", code=code,
-            expected=expected, found=found,
+            expected=expected, found=found, hint=hint,
         )  # fmt: skip
 
     def check_symbol(self, symbol: SymInt, n: int, where: str, path: str) -> None:
@@ -162,9 +173,13 @@ class Declared:
         else:
             t = from_dlpack(obj)
         if t.element_type is not self.dtype:
-            raise call.error(path, "mismatched element type", "OC2131", self._text(call), t.type)
+            raise call.error(
+                path, "mismatched element type", "OC2131", self._text(call), t.type, OTHER_TYPE
+            )
         if len(t.shape) != len(self.shape):
-            raise call.error(path, "mismatched number of modes", "OC2131", self._text(call), t.type)
+            raise call.error(
+                path, "mismatched number of modes", "OC2131", self._text(call), t.type, OTHER_RANK
+            )
         return t
 
     def _text(self, call: CallCheck) -> str:
@@ -180,7 +195,7 @@ class Declared:
             elif want != n:
                 raise call.error(
                     path, f"mismatched {where}", "OC2131", f"{want} of {self._text(call)}",
-                    f"{n} of {t.type}",
+                    f"{n} of {t.type}", OTHER_LAYOUT,
                 )  # fmt: skip
 
     def _check_strides(self, t: ExternalTensor, call: CallCheck, path: str) -> None:
@@ -205,7 +220,7 @@ class Declared:
             elif want != d:
                 raise call.error(
                     path, f"mismatched {where}", "OC2131", f"{want} of {self._text(call)}",
-                    f"{d} of {t.type}",
+                    f"{d} of {t.type}", OTHER_LAYOUT,
                 )  # fmt: skip
 
 

@@ -414,8 +414,9 @@ def is_array(obj: Any) -> bool:
     torch: Any = sys.modules.get("torch")
     if torch is not None and isinstance(obj, torch.Tensor):
         return True
-    if type(obj).__module__.split(".")[0] in ("numpy", "ml_dtypes"):
-        return type(obj).__name__ in ("ndarray", "memmap")
+    np: Any = sys.modules.get("numpy")
+    if np is not None and isinstance(obj, np.ndarray | np.generic):
+        return isinstance(obj, np.ndarray)
     return hasattr(obj, "__dlpack__") and hasattr(obj, "shape")
 
 

@@ -16,7 +16,12 @@ from opencute.frontend.rewrite.accepted import check
 from opencute.frontend.rewrite.conditionals import rewrite_if
 from opencute.frontend.rewrite.definite import bind_later, surely_bound
 from opencute.frontend.rewrite.elections import Elections
-from opencute.frontend.rewrite.expressions import note_condition, rewrite_expression, state_of
+from opencute.frontend.rewrite.expressions import (
+    VALUES,
+    note_condition,
+    rewrite_expression,
+    state_of,
+)
 from opencute.frontend.rewrite.leaving import (
     RESULT,
     keep_generator,
@@ -173,6 +178,8 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Name(self, node: ast.Name) -> Any:
+        if node.id in VALUES and isinstance(node.ctx, ast.Load):
+            return _locate(call("builtin", node), node)
         return node
 
     def generic_visit(self, node: ast.AST) -> ast.AST:

@@ -20,7 +20,7 @@ from opencute.frontend.rewrite.scope import (
     target_tuple,
 )
 
-__all__ = ["BUILTINS", "note_condition", "rewrite_expression", "state_of"]
+__all__ = ["BUILTINS", "VALUES", "note_condition", "rewrite_expression", "state_of"]
 
 STATE = "__oc_state"
 SETTER = "__oc_set_"
@@ -28,6 +28,9 @@ SETTER = "__oc_set_"
 BUILTINS = frozenset({
     "range", "min", "max", "any", "all", "int", "float", "bool", "len", "enumerate", "zip", "next",
 })  # fmt: skip
+VALUES = frozenset({"min", "max", "any", "all"})
+"""Of them, those that are right under another name too: ``g = max``, ``functools.reduce(max, xs)``.
+The others are classes, which `isinstance` is asked about, or need nothing but their argument."""
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
     ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in",
@@ -105,9 +108,7 @@ def _by_parts(node: ast.Compare) -> bool:
         return True
     if any(isinstance(x, ast.Tuple | ast.List) for x in sides):
         return True
-    if any(isinstance(x, ast.Constant) and x.value is not None for x in sides):
-        return False
-    return isinstance(node.ops[0], ast.Eq | ast.NotEq)
+    return not any(isinstance(x, ast.Constant) and x.value is not None for x in sides)
 
 
 def _chain(node: ast.Compare) -> ast.Call:

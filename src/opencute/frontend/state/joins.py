@@ -233,6 +233,12 @@ def check_shapes(watch: Watch, paths: list[dict[int, tuple[Any, ...]]], what: st
         kind = type(watch.objects[i]).__name__
         is_dict = isinstance(watch.objects[i], dict)
         sizes = " and ".join(str(list(s)) if is_dict else str(len(s)) for s in shapes)
+        if is_dict and all(set(s) == set(shapes[0]) for s in shapes):
+            raise LanguageError(
+                f"the keys of a dict do not come in the same order on all paths of {what}",
+                code="OC1117", found=sizes,
+                hint="assign to d[key]: a key that is taken out and put back comes last",
+            )  # fmt: skip
         raise LanguageError(
             f"a {kind} does not have the same {'keys' if is_dict else 'length'} on all paths of "
             f"{what}", code="OC1117", found=f"{sizes} {'' if is_dict else 'items'}".strip(),

@@ -264,9 +264,10 @@ class _Walk:
         objects, before = watch.objects, watch.before
         while queue and len(objects) < _LIMIT:
             obj = queue.pop()
-            if id(obj) in seen:
+            known = id(obj)
+            if known in seen:
                 continue
-            seen.add(id(obj))
+            seen.add(known)
             kind = type(obj)
             if kind is types.FunctionType:
                 self._function(obj)

@@ -18,7 +18,7 @@ import functools
 import hashlib
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from opencute.base.errors import OpenCuTeError
@@ -29,6 +29,7 @@ from opencute.jit.entry.again import again_function
 from opencute.jit.entry.arguments import call_functions
 from opencute.jit.entry.fast_call import fast_call_function
 from opencute.jit.entry.front import front_functions
+from opencute.jit.entry.lists import list_functions
 from opencute.jit.entry.tensors import tensor_functions
 from opencute.jit.entry.words import State
 from opencute.lang import external
@@ -45,7 +46,9 @@ _FUNCTIONS = {
     "PyBool_Type": "", "PyDict_Type": "", "PyFloat_Type": "", "PyList_Type": "",
     "PyLong_Type": "", "PyTuple_Type": "", "PyExc_Exception": "",
     "PyBytes_AsString": "ptr (ptr)", "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
-    "PyCell_Get": "ptr (ptr)", "PyDict_GetItemWithError": "ptr (ptr, ptr)",
+    "PyCell_Get": "ptr (ptr)", "PyDict_GetItem": "ptr (ptr, ptr)",
+    "PyDict_GetItemWithError": "ptr (ptr, ptr)",
+    "PyDict_Next": "i32 (ptr, ptr, ptr, ptr)",
     "PyErr_Clear": "void ()", "PyErr_ExceptionMatches": "i32 (ptr)", "PyErr_Occurred": "ptr ()",
     "PyEval_RestoreThread": "void (ptr)",
     "PyEval_SaveThread": "ptr ()", "PyFloat_AsDouble": "double (ptr)",
@@ -127,7 +130,7 @@ def _text() -> str:
         f"@state = global [{State.size()} x i64] zeroinitializer",
     ]
     lines += [tensor_functions(), call_functions(), fast_call_function(), again_function()]
-    lines.append(front_functions())
+    lines += [front_functions(), list_functions()]
     return "\n".join(lines)
 
 
@@ -209,6 +212,11 @@ class Entry:
         """The address of an exported function."""
         return self._module.address(name)
 
+    @functools.cached_property
+    def read_matrices(self) -> Callable[..., bytes | None]:
+        """What lists of torch's vectors and matrices are, in words: see `jit.entry.lists`."""
+        return native_function(self.function("read_matrices"), "read_matrices", state=0)
+
     def holds(self, checks: Sequence[int]) -> bool:
         """Whether guards hold, given in the words of `Guard.native`."""
         words = (ctypes.c_int64 * max(len(checks), 1))(*checks)
@@ -282,6 +290,11 @@ class Entry:
         self._set(State.TORCH_EXPORT, table[_EXPORT])
         self._set(State.TORCH_GRAD_ENABLED, torch.is_grad_enabled)
         self._set(State.TORCH_MODES, torch._C._len_torch_dispatch_stack)
+        levels = vars(torch.autograd.forward_ad)
+        self._set(State.TORCH_LEVELS, levels)
+        self._set(State.CURRENT_LEVEL, sys.intern("_current_level"))
+        # Python has one object for -1, as for all small numbers.
+        self._set(State.NO_LEVEL, id(-1) if "_current_level" in levels else 0)
         self._set(State.TORCH_PARAMETER, torch.nn.Parameter)
         self._set(State.TORCH_TENSOR, torch.Tensor)
         self.stream = table[_STREAM]

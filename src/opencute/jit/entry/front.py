@@ -17,16 +17,20 @@ import enum
 
 from opencute.jit.entry.arguments import DONE, RAISED, SLOWLY
 from opencute.jit.entry.tensors import (
+    COMPLEX,
     DEVICE,
     DL_SIZE,
     DTYPE,
     NDIM,
+    ODD,
     SHAPE,
     STRIDES,
     address_of,
     is_true,
     method,
+    spaced,
     type_of,
+    unless_tangents,
 )
 from opencute.jit.entry.words import Offsets, State, Version
 from opencute.native.builder import Fn
@@ -40,10 +44,7 @@ ALIGNED = 256
 """Bytes in which the places of tensors are told apart: no kernel asks for more."""
 MADE = 64
 """Bytes that the places of new tensors are multiples of, on every device."""
-_CPU, _CUDA, _COMPLEX = 1, 2, 5
-# Negated views are imaginary parts, which begin in the middle of 16 bytes; those that `as_strided`
-# lets begin elsewhere still have no neighbours.
-_ODD = 15
+_CPU, _CUDA = 1, 2
 _SPREAD = -7046029254386353131  # odd, and near 2**64 over the golden ratio
 _OFFSET_FLAG = -9223372036854775808  # the word before the arguments may be used
 
@@ -150,16 +151,6 @@ def _add(f: Fn, *words: str | int) -> None:
         f.call("void", "@put_word", "ptr %s", f"i64 {word}")
 
 
-def _spaced(f: Fn, rank: str, shape: str, strides: str) -> str:
-    """Whether there are several elements, none of which is next to another one."""
-    wide, unit = f.var("i64", 0), f.var("i64", 0)
-    with f.each(rank) as i, f.when(f.cmp("sgt", f.load("i64", f.word(shape, i)), 1)):
-        f.set(wide, 1)
-        with f.when(f.cmp("eq", f.load("i64", f.word(strides, i)), 1)):
-            f.set(unit, 1)
-    return f.cmp("ugt", f.get(wide), f.get(unit))
-
-
 def _tensor() -> Fn:
     """Describe a torch tensor, and keep it with its address; false: calls with it take Python."""
     f = Fn("describe_tensor", "i1", "ptr s", "ptr obj", local=True)
@@ -178,13 +169,13 @@ def _tensor() -> Fn:
     export = f.load("ptr", "@state", State.TORCH_EXPORT)
     f.unless(f.cmp("eq", f.call("i32", export, "ptr %obj", f"ptr {dl}"), 0, "i32"), clear)
     dtype = f.let(f"zext i32 {f.load('i32', dl, DTYPE)} to i64")
-    f.unless(f.cmp("ne", f.op("and", dtype, 0xFF), _COMPLEX), no)
+    f.unless(f.cmp("ne", f.op("and", dtype, 0xFF), COMPLEX), no)
     rank = f.let(f"sext i32 {f.load('i32', dl, NDIM)} to i64")
     f.unless(f.cmp("ule", rank, 32), no)
     address = address_of(f, dl)
     shape, strides = f.load("ptr", dl, SHAPE), f.load("ptr", dl, STRIDES)
-    with f.when(f.op("or", f.cmp("ne", f.op("and", address, _ODD), 0),
-                     _spaced(f, rank, shape, strides), "i1")):  # fmt: skip
+    with f.when(f.op("or", f.cmp("ne", f.op("and", address, ODD), 0),
+                     spaced(f, rank, shape, strides), "i1")):  # fmt: skip
         f.unless(f.op("xor", is_true(f, method(f, "%obj", State.IS_NEG), clear), "true", "i1"), no)
     place = f.load("i64", dl, DEVICE)
     kind = f.op("and", place, 0xFFFFFFFF)
@@ -546,6 +537,7 @@ def _call() -> Fn:
     within = is_true(f, f.call("ptr", "PyObject_CallNoArgs", f"ptr {modes}"), failed)
     f.branch(within, slow, bare)
     f.start(bare)
+    unless_tangents(f, slow)
     s, out = f.alloca("i8", _SCRATCH), f.alloca("ptr")
     arguments = ("ptr %args", "i64 %count", "ptr %names")
     f.unless(f.call("i1", "@fingerprint", f"ptr {s}", *arguments), slow)

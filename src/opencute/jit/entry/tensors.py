@@ -15,13 +15,18 @@ from opencute.jit.entry.words import Arg, State
 from opencute.lang.external import MARK_ALIGN, MARK_LEAD
 from opencute.native.builder import Fn
 
-__all__ = ["address_of", "is_true", "method", "tensor_functions", "type_of"]
+__all__ = [
+    "address_of", "is_true", "method", "spaced", "tensor_functions", "type_of", "unless_tangents",
+]  # fmt: skip
 
 # DLTensor.
 DATA, DEVICE, NDIM, DTYPE, SHAPE, STRIDES, OFFSET = 0, 8, 16, 20, 24, 32, 40
 DL_SIZE = 48
 _TYPE_AT = 8  # of an object's class, in every CPython that has a global lock
-_COMPLEX = 5
+COMPLEX = 5  # a code of element types
+# Negated views are imaginary parts, which begin in the middle of 16 bytes; those that `as_strided`
+# lets begin elsewhere still have no neighbours.
+ODD = 15
 _MAX_RANK = 32
 _FACT_BYTES = 16
 
@@ -67,6 +72,23 @@ def method(f: Fn, obj: str, name: State) -> str:
     )
 
 
+def spaced(f: Fn, rank: str, shape: str, strides: str) -> str:
+    """Whether there are several elements, none of which is next to another one."""
+    wide, unit = f.var("i64", 0), f.var("i64", 0)
+    with f.each(rank) as i, f.when(f.cmp("sgt", f.load("i64", f.word(shape, i)), 1)):
+        f.set(wide, 1)
+        with f.when(f.cmp("eq", f.load("i64", f.word(strides, i)), 1)):
+            f.set(unit, 1)
+    return f.cmp("ugt", f.get(wide), f.get(unit))
+
+
+def unless_tangents(f: Fn, other: str) -> None:
+    """Jump to `other` where tensors may have tangents, which Python looks for."""
+    given = (f.load("ptr", "@state", at) for at in (State.TORCH_LEVELS, State.CURRENT_LEVEL))
+    level = f.call("ptr", "PyDict_GetItem", *(f"ptr {g}" for g in given))
+    f.unless(f.cmp("eq", level, f.load("ptr", "@state", State.NO_LEVEL), "ptr"), other)
+
+
 def _plain_torch() -> Fn:
     """Whether an object is a torch tensor of a plain class that autograd does not watch, and whose
     memory is not to be negated."""
@@ -76,6 +98,7 @@ def _plain_torch() -> Fn:
     tensor = f.cmp("eq", cls, f.load("ptr", "@state", State.TORCH_TENSOR), "ptr")
     parameter = f.cmp("eq", cls, f.load("ptr", "@state", State.TORCH_PARAMETER), "ptr")
     f.unless(f.op("or", tensor, parameter, "i1"), no)
+    unless_tangents(f, no)
     name = f.load("ptr", "@state", State.REQUIRES_GRAD)
     wants = is_true(f, f.call("ptr", "PyObject_GetAttr", "ptr %obj", f"ptr {name}"), clear)
     f.branch(wants, grad, neg)

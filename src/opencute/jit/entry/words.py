@@ -41,6 +41,9 @@ class State(Offsets):
     TORCH_EXPORT = enum.auto()  # dltensor_from_py_object_no_sync of its DLPack exchange
     TORCH_GRAD_ENABLED = enum.auto()
     TORCH_MODES = enum.auto()  # a function: how many dispatch modes there are in this thread
+    TORCH_LEVELS = enum.auto()  # a dict whose item CURRENT_LEVEL is NO_LEVEL where there are no
+    CURRENT_LEVEL = enum.auto()  # derivatives forwards
+    NO_LEVEL = enum.auto()
     REQUIRES_GRAD = enum.auto()  # names, as Python strings
     IS_NEG = enum.auto()
     UNTYPED_STORAGE = enum.auto()
@@ -127,3 +130,5 @@ class Check(enum.IntEnum):
     TYPE = 8
     WORD = 9  # the 8 bytes at address A
     SPACE = 10  # the dict A: the next B checks hold if its tag is the expected one
+    KEYS = 11  # of the dict A are those of the tuple B, in its order
+    NUMBER = 12  # that the function A gives, called without arguments

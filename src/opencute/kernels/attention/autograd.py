@@ -121,7 +121,7 @@ def _node() -> Any:
         """Gradients that have none themselves: asked for, they are refused, not left out."""
 
         @staticmethod
-        def forward(ctx: Any, q: Any, k: Any, v: Any, *grads: Any) -> Any:
+        def forward(ctx: Any, grad: Any, q: Any, k: Any, v: Any, *grads: Any) -> Any:
             return tuple(g.view_as(g) for g in grads)
 
         @staticmethod
@@ -154,7 +154,7 @@ def _node() -> Any:
             options = {n: work.options[n] for n in _SHARED if n in work.options}
             found = work.backward(*arrays, *work.more, **options, deterministic=ordered)
             if further:
-                found = Once.apply(*saved[:3], *found)
+                found = Once.apply(grads[0], *saved[:3], *found)
             return (*found, None)
 
     return Attention

@@ -13,16 +13,18 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import opencute as cutlass
 from opencute.base.errors import ArgumentError
-from opencute.kernels.arrays import host_values
+from opencute.kernels.arrays import element_name, host_values
 from opencute.kernels.attention.scales import factors_of
 from opencute.kernels.scales import check_products, no_scales
 
-__all__ = ["Call", "Lengths", "class_of", "fits", "refuse_narrow", "window_of"]
+__all__ = [
+    "Call", "Lengths", "attends", "class_of", "fits", "refuse_narrow", "shapes_hint", "window_of",
+]  # fmt: skip
 
 _CLASSES = {
     "float16": cutlass.Float16, "bfloat16": cutlass.BFloat16,
@@ -92,6 +94,10 @@ class Call:
         """An array as (B, S, H, D)."""
         return array if self.lengths is None else array[None]
 
+    def part(self, batches: slice) -> Call:
+        """The call for some batches."""
+        return replace(self, q=self.q[batches], k=self.k[batches], v=self.v[batches])
+
     @property
     def group(self) -> int:
         """Heads of queries to one of keys."""
@@ -123,12 +129,12 @@ class Call:
 
 def class_of(array: Any) -> Any:
     """The class of an array's elements."""
-    return _CLASSES[str(array.dtype).rpartition(".")[2]]
+    return _CLASSES[element_name(array)]
 
 
 def refuse_narrow(q: Any) -> None:
     """Refuse gradients of e4m3."""
-    if str(q.dtype).rpartition(".")[2] == "float8_e4m3fn":
+    if element_name(q) == "float8_e4m3fn":
         raise ArgumentError(
             "there are no gradients of attention in e4m3", code="OC2525",
             expected="three of f16, or of bf16", found=str(q.dtype),
@@ -183,25 +189,69 @@ def _check(rank: int, q: Any, k: Any, v: Any) -> Any:
     Raises:
         ArgumentError: these arrays are no attention.
     """
-    names = [str(t.dtype).rpartition(".")[2] for t in (q, k, v)]
+    names = [element_name(t) for t in (q, k, v)]
     if len(set(names)) > 1 or names[0] not in _CLASSES:
         raise ArgumentError(
             "no attention of these types", code="OC2525", found=names,
             expected="three of f16, or of bf16; on sm_90a also of float8_e4m3fn",
         )  # fmt: skip
     shapes = [tuple(int(x) for x in t.shape) for t in (q, k, v)]
-    good = all(len(s) == rank for s in shapes) and shapes[1] == shapes[2]
-    if good:
-        (h, d), (hk, dk) = shapes[0][-2:], shapes[1][-2:]
-        good = d == dk and d % 8 == 0 and 8 <= d <= 256 and hk > 0 and h % hk == 0
-        good = good and (rank == 3 or shapes[0][0] == shapes[1][0])
-    if not good:
+    if not attends(rank, *shapes):
         wanted = "(B, Sq, H, D), (B, Sk, Hk, D)" if rank == 4 else "(Tq, H, D), (Tk, Hk, D)"
         raise ArgumentError(
             "these shapes do not fit", code="OC2526", found=shapes,
             expected=f"{wanted} twice; D a multiple of 8 up to 256, H of Hk",
+            hint=shapes_hint(rank, *shapes),
         )  # fmt: skip
     return _CLASSES[names[0]]
+
+
+def attends(rank: int, q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> bool:
+    """Whether three shapes of so many axes are those of attention."""
+    if not len(q) == len(k) == rank or k != v:
+        return False
+    (h, d), (hk, dk) = q[-2:], k[-2:]
+    good = d == dk and d % 8 == 0 and 8 <= d <= 256 and _heads(h, hk)
+    return good and (rank == 3 or q[0] == k[0])
+
+
+def shapes_hint(rank: int, q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> str:
+    """What is wrong with three shapes that are no attention, and what to change.
+
+    Args:
+        rank: axes that they should have: 4, with batches, or 3, with sequences one after another.
+        q: shape of the queries.
+        k: shape of the keys.
+        v: shape of the values.
+    """
+    for name, shape in (("q", q), ("k", k), ("v", v)):
+        if len(shape) != rank:
+            add = f"; {name}[None] adds one" if len(shape) == rank - 1 else ""
+            return f"{name} has {len(shape)} axes instead of {rank}{add}"
+    (h, d), (hk, dk) = q[-2:], k[-2:]
+    if k != v:
+        return "k and v have one shape"
+    if rank == 4 and q[0] != k[0]:
+        return f"q has {q[0]} batches, k has {k[0]}"
+    if d != dk:
+        return f"heads of q have {d} elements, those of k {dk}"
+    if not _heads(h, hk):
+        other = rank == 4 and _heads(q[1], k[1])
+        return f"the {hk} heads of k and v cannot be shared evenly among the {h} heads of q" + (
+            "; of (B, H, S, D), as torch's scaled_dot_product_attention takes them, pass "
+            "q.transpose(1, 2), and likewise k and v" if other else ""
+        )  # fmt: skip
+    if d > 256:
+        return "there is no kernel for larger heads"
+    return (
+        "fill the heads of q, k and v up with zeros to a multiple of 8, and pass "
+        "scale=1 / sqrt(D) of the D before; the result's first D elements count"
+    )
+
+
+def _heads(h: int, hk: int) -> bool:
+    """Whether each head of keys serves as many heads of queries."""
+    return hk > 0 and h % hk == 0
 
 
 def _check_starts(side: str, starts: Any, total: int, longest: int) -> None:
@@ -240,7 +290,7 @@ def _check_starts(side: str, starts: Any, total: int, longest: int) -> None:
 def _check_lengths(lengths: Lengths, queries: int, keys: int) -> None:
     starts = (lengths.starts_q, lengths.starts_k)
     shapes = [tuple(int(x) for x in s.shape) for s in starts]
-    names = [str(s.dtype).rpartition(".")[2] for s in starts]
+    names = [element_name(s) for s in starts]
     if len(shapes[0]) != 1 or shapes[0] != shapes[1] or 0 in shapes[0] or set(names) != {"int32"}:
         raise ArgumentError(
             "these are no starts of sequences", code="OC2529", found=(shapes, names),

@@ -20,12 +20,16 @@ from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
+    MOST_BLOCKS,
     apart,
     check_rows,
+    element_name,
     empty,
     empty_like,
     fill,
     item_bits,
+    near,
+    portions,
     strides,
 )
 from opencute.kernels.attention.autograd import differentiable
@@ -100,8 +104,9 @@ def attention(
 
     On sm_90a `q`, `k` and `v` may be of float8_e4m3fn, without gradients; the result is then of
     bf16, or as `out` is, and weights are rounded to e4m3. Strides are free, as long as rows start
-    at multiples of 16 bytes. A query that sees no key has the result 0. Where torch wants gradients
-    of `q`, `k` or `v`, the result has them, and `out` must be omitted.
+    at multiples of 16 bytes. A query that sees no key, or of which all scores are -inf, has the
+    result 0 and the logarithm -inf. Where torch wants gradients of `q`, `k` or `v`, the result has
+    them, and `out` must be omitted.
 
     Returns:
         The result (B, Sq, H, D); with `return_lse` also the logarithms (B, H, Sq) in f32.
@@ -256,7 +261,7 @@ def _result(call: Call, out: Any) -> Any:
             call.q, tuple(call.q.shape),
             "bfloat16" if hasattr(call.q, "new_empty") else ml_dtypes.bfloat16,
         )  # fmt: skip
-    wanted, name = ("float16", "bfloat16"), str(out.dtype).rpartition(".")[2]
+    wanted, name = ("float16", "bfloat16"), element_name(out)
     if tuple(out.shape) != tuple(call.q.shape) or name not in wanted:
         raise ArgumentError(
             "out does not fit q", code="OC2523", expected=(tuple(call.q.shape), wanted),
@@ -301,11 +306,19 @@ def _launch(call: Call, out: Any, logs: Any, config: Any) -> None:
     _check_warpgroups(call, isinstance(config, WarpgroupConfig), why, config)
     smem, scale = utils.get_smem_capacity_in_bytes(arch), call.scale * math.log2(math.e)
     config = heuristic(head_dim, smem, call.lengths is not None) if config is None else config
+    stay = isinstance(config, WarpgroupConfig) and config.persistent
+    if not stay and call.lengths is None and int(call.q.shape[0]) > MOST_BLOCKS:
+        for part in portions(int(call.q.shape[0])):
+            _launch(call.part(part), out[part], None if logs is None else logs[part], config)
+        return
     if isinstance(config, WarpgroupConfig):
         config.check(head_dim, smem, call.dtype.width)
         _launch_warpgroups(call, tensors, out, logs, scale, config)
         return
     config.check(head_dim, smem)
+    for i, name in enumerate("kv", 1):
+        arrays[name] = near(arrays[name], 1, config.n)
+        tensors[i] = _tensor(name, arrays[name])
     plan = interned(AttentionPlan(
         call.dtype, head_dim, config.m, config.n, config.warps, call.causal,
         call.group, strides(arrays["k"]) == strides(arrays["v"]), config.stages, config.ahead,
@@ -370,7 +383,7 @@ def _backward(
     fits("grad", grad, call.q)
     fits("out", out, call.q)
     shape = (batch, heads, queries)
-    if str(lse.dtype).rpartition(".")[2] != "float32":
+    if element_name(lse) != "float32":
         raise ArgumentError(
             "lse is of another type", code="OC2535", expected="float32", found=str(lse.dtype),
             hint="pass what attention(..., return_lse=True) returned",
@@ -407,6 +420,11 @@ def _launch_backward(
 ) -> None:  # fmt: skip
     """Run the kernels that a configuration is for."""
     q = call.whole(call.q)
+    if call.lengths is None and int(q.shape[0]) > MOST_BLOCKS:
+        for part in portions(int(q.shape[0])):
+            some, into = (tuple(t[part] for t in ts) for ts in (arrays, grads))
+            _launch_backward(call.part(part), some, into, lse[part], deterministic, config)
+        return
     heads, head_dim = int(q.shape[2]), int(q.shape[3])
     if isinstance(config, WarpgroupBackwardConfig):
         launch: Any = launch_warpgroups_back
@@ -421,6 +439,7 @@ def _launch_backward(
             call.dtype, head_dim, config.m, config.n, config.warps, config.stages,
             *call.reach(), call.group, deterministic,
         ))  # fmt: skip
+        arrays = tuple(near(t, t.ndim - 3, max(config.m, config.n)) for t in arrays)
     tiles = call.tiles(plan.m)
     stats = empty(q, (tiles, heads, 2, plan.m), "float32")
     sums = empty(q, (tiles, heads, plan.m * plan.depth), "float32")

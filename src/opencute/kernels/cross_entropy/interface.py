@@ -12,6 +12,7 @@ from opencute.base.errors import ArgumentError
 from opencute.jit.recording import once_only
 from opencute.kernels.arrays import (
     as_rows,
+    element_name,
     empty,
     empty_like,
     fill,
@@ -119,7 +120,7 @@ def _sizes(logits: Any, target: Any) -> tuple[int, int]:
             "logits and target do not fit", code="OC2506", expected="(M, N) and (M,)",
             found=f"{tuple(logits.shape)} and {tuple(target.shape)}",
         )  # fmt: skip
-    if str(target.dtype).rpartition(".")[2] not in ("int32", "int64"):
+    if element_name(target) not in ("int32", "int64"):
         raise ArgumentError(
             "targets are class indices", code="OC2507", expected="int32, int64",
             found=str(target.dtype),

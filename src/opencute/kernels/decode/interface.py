@@ -21,12 +21,14 @@ from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
     apart,
     check_rows,
+    element_name,
     empty,
     empty_like,
     fill,
     host_values,
     item_bits,
     multiprocessors,
+    near,
     strides,
 )
 from opencute.kernels.checked import checked, separate
@@ -112,8 +114,8 @@ def decode_attention(
     Keys and values of e4m3 are exact in f16, in which they are multiplied; `q` is rounded to it
     relative to the largest of a row where it is bf16, and weights to f16.
 
-    Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key has
-    the result 0.
+    Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key, or
+    of which all scores are -inf, has the result 0 and the logarithm -inf.
 
     Returns:
         The result (B, Sq, H, D); with `return_lse` also the logarithms (B, H, Sq) in f32.
@@ -223,8 +225,9 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
     if config.splits > 1 and not clustered:
         parts = empty(q, (config.splits, batch, queries, all_heads, head_dim), "float32")
         part_logs = empty(q, (config.splits, batch, all_heads, queries), "float32")
+    k, v = (t if bulk else near(t, 1, config.n) for t in (call.k, call.v))
     tensors = [
-        rows(name, t) for name, t in (("q", q), ("k_cache", call.k), ("v_cache", call.v),
+        rows(name, t) for name, t in (("q", q), ("k_cache", k), ("v_cache", v),
                                       ("out", out))
     ]  # fmt: skip
     if flagged:
@@ -289,7 +292,7 @@ def indices(name: str, array: Any, shape: tuple[int | None, ...]) -> None:
     fits = len(given) == len(shape) and all(
         want in (None, got) for want, got in zip(shape, given, strict=True)
     )
-    kind = str(array.dtype).rpartition(".")[2]
+    kind = element_name(array)
     if (
         not fits
         or kind != "int32"
@@ -369,7 +372,7 @@ def _check(q: Any, k: Any, v: Any, paged: bool) -> tuple[Any, Any]:
     Raises:
         ArgumentError: these arrays are no attention for decoding.
     """
-    names = [str(t.dtype).rpartition(".")[2] for t in (q, k, v)]
+    names = [element_name(t) for t in (q, k, v)]
     narrow = names[1] in NARROW
     if names[0] not in CLASSES or names[1] != names[2] or not (narrow or names[0] == names[1]):
         raise ArgumentError(

@@ -13,8 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute import cute
+from opencute.base.errors import ArgumentError
+from opencute.kernels.functions import refuse_function
 
-__all__ = ["ACTIVATIONS", "gelu", "relu", "silu"]
+__all__ = ["ACTIVATIONS", "activation_of", "gelu", "relu", "silu"]
 
 
 _ROOT = 0.7978845608028654  # of 2 / pi
@@ -42,3 +44,21 @@ def gelu(x: Any) -> Any:
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"gelu": gelu, "relu": relu, "silu": silu}
 """By name."""
+
+
+def activation_of(asked: Any) -> Callable[[Any], Any] | None:
+    """The function that an activation is.
+
+    Raises:
+        ArgumentError: there is none of this name, or it is none for vectors.
+    """
+    if asked is None or callable(asked):
+        if asked is not None:
+            refuse_function("the activation", asked)
+        return asked
+    if not isinstance(asked, str) or asked not in ACTIVATIONS:
+        raise ArgumentError(
+            "there is no such activation", code="OC2512", found=asked,
+            expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
+        )  # fmt: skip
+    return ACTIVATIONS[asked]

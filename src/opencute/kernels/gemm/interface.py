@@ -14,9 +14,12 @@ from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
+    MOST_BLOCKS,
+    element_name,
     empty,
     forwards,
     item_bits,
+    portions,
     row_major,
     share_memory,
     strides,
@@ -25,7 +28,7 @@ from opencute.kernels.arrays import (
 )
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.functions import refuse_function
-from opencute.kernels.gemm.activations import ACTIVATIONS
+from opencute.kernels.gemm.activations import activation_of
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
 from opencute.kernels.gemm.rows.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
 from opencute.kernels.gemm.rows.gemv import GemvConfig, GemvPlan, gemv, gemv_heuristic
@@ -49,7 +52,7 @@ from opencute.kernels.gemm.visitors import Operand, Visitor, takes, usual
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
-__all__ = ["gemm", "problem_of"]
+__all__ = ["alone", "gemm", "problem_of", "separate_epilogue", "writable"]
 
 _KINDS = {
     "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "uint8": "i8",
@@ -127,7 +130,7 @@ def gemm(
     result = shape
     if epilogue is not None:
         given = {"alpha": None if alpha == 1.0 else alpha, "c": c, "bias": bias}
-        _alone(given | {"activation": activation, "residual": residual})
+        alone(given | {"activation": activation, "residual": residual})
         epilogue, activation = _visitor(epilogue, shape)
     if epilogue is not None and epilogue.gated is not None:
         result = (*shape[:-1], shape[-1] // 2)
@@ -135,7 +138,7 @@ def gemm(
         names = {"i8": "int32", "f8": "float32"}
         out = empty(a, result, names.get(kind, a.dtype))
     _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
-    activation = _activation(activation)
+    activation = activation_of(activation)
     if 0 in shape:
         return out
     if c is not None and float(beta) == 0.0:
@@ -144,6 +147,12 @@ def gemm(
         a = zeros(a, (*a.shape[:-1], 1), a.dtype)
         b = zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
     call = _Call.of(a, b, c, residual, out)
+    if epilogue is None and len(result) == 3 and int(result[0]) > MOST_BLOCKS:
+        _in_portions(
+            (a, b, c, residual), out, alpha=alpha, beta=beta, bias=bias, activation=activation,
+            tf32=tf32, config=config,
+        )  # fmt: skip
+        return out
     if epilogue is None:
         for kernel in (_few, _gemv):
             if kernel(call, kind, bias, activation, (alpha, beta), config):
@@ -155,10 +164,10 @@ def gemm(
             residual=call.residual,
         )  # fmt: skip
     else:
-        _separate(visitor, a, b, out)
+        separate_epilogue(visitor, a, b, out)
         visitor = _placed(visitor, call)
-    only = epilogue is not None or kind == "f8" or _name(out.dtype) in _NARROW
-    only = only or "uint8" in (_name(a.dtype), _name(b.dtype))
+    only = epilogue is not None or kind == "f8" or element_name(out) in _NARROW
+    only = only or "uint8" in (element_name(a), element_name(b))
     if _hopper(call, visitor, kind, config, forced=only):
         return out
     assert not isinstance(config, (HopperConfig, GemvConfig, FewConfig))
@@ -167,12 +176,7 @@ def gemm(
     config = heuristic(problem, smem) if config is None else config
     config.check(problem.kind, problem.out_bits, smem)
     plan = interned(call.plan(config, kind, alpha != 1.0, activation))
-    c, residual = (None if t is None else _tensor(t, 2) for t in (call.c, call.residual))
-    lead = [2 if major else 1 for major in call.k_major]
-    args = (
-        _tensor(call.a, lead[0]), _tensor(call.b, lead[1]), c, bias, residual, _tensor(call.d, 2),
-        float(alpha), float(beta),
-    )  # fmt: skip
+    args = (*call.tensors(bias), float(alpha), float(beta))
     blocks = config.blocks(problem)
     if blocks == 0:
         (sgemm if kind == "f32" else tensor_core_gemm)(*args, plan)
@@ -182,6 +186,13 @@ def gemm(
     flags = zeros(a, (blocks,), "int32")
     (shared_sgemm if kind == "f32" else shared_tensor_core_gemm)(*args, sums, flags, plan)
     return out
+
+
+def _in_portions(matrices: tuple[Any, ...], out: Any, **rest: Any) -> None:
+    """As many batches at a time as a grid has blocks along its last axis."""
+    for part in portions(int(out.shape[0])):
+        a, b, c, residual = [t if t is None or len(t.shape) < 3 else t[part] for t in matrices]
+        gemm(a, b, c, residual=residual, out=out[part], **rest)
 
 
 def _few(
@@ -196,7 +207,7 @@ def _few(
     few, wide = (call.b, call.a) if turned else (call.a, call.b)
     good = (
         int(few.shape[1]) <= _FEW_ROWS and kind in ("f16", "bf16") and all(call.k_major)
-        and _name(call.d.dtype) in ("float16", "bfloat16", "float32")
+        and element_name(call.d) in ("float16", "bfloat16", "float32")
     )  # fmt: skip
     if not good and isinstance(config, FewConfig):
         raise ArgumentError(
@@ -245,7 +256,7 @@ def _gemv(
     good = (
         sides[1].shape[1] == 1 and not call.swapped and all(map(row_major, sides))
         and kind in ("f16", "bf16", "f32", "tf32") and all(t is None or row_major(t) for t in flat)
-        and _name(call.d.dtype) in ("float16", "bfloat16", "float32")
+        and element_name(call.d) in ("float16", "bfloat16", "float32")
     )  # fmt: skip
     if not good and isinstance(config, GemvConfig):
         raise ArgumentError(
@@ -315,25 +326,7 @@ def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bo
     return True
 
 
-def _activation(asked: Any) -> Callable[[Any], Any] | None:
-    """The function that an activation is.
-
-    Raises:
-        ArgumentError: there is none of this name, or it is none for vectors.
-    """
-    if asked is None or callable(asked):
-        if asked is not None:
-            refuse_function("the activation", asked)
-        return asked
-    if not isinstance(asked, str) or asked not in ACTIVATIONS:
-        raise ArgumentError(
-            "there is no such activation", code="OC2512", found=asked,
-            expected=", ".join(sorted(ACTIVATIONS)) + ", or a function",
-        )  # fmt: skip
-    return ACTIVATIONS[asked]
-
-
-def _alone(others: dict[str, Any]) -> None:
+def alone(others: dict[str, Any]) -> None:
     """Raise if an epilogue is not all there is to do."""
     given = [name for name, value in others.items() if value is not None]
     if given:
@@ -366,10 +359,10 @@ def _visitor(epilogue: Any, shape: tuple[int, ...]) -> tuple[Visitor | None, Any
                 f"{name} is no array", code="OC2530", found=type(operand.value).__name__,
                 expected=f"{operand.kind}(x) of an array of the shape {want}",
             )  # fmt: skip
-        if operand.kind == "amax" and _name(operand.value.dtype) != "float32":
+        if operand.kind == "amax" and element_name(operand.value) != "float32":
             raise ArgumentError(
                 f"{name}: largest magnitudes are noted in f32", code="OC2540",
-                expected="an array (1,) of float32", found=_name(operand.value.dtype),
+                expected="an array (1,) of float32", found=element_name(operand.value),
             )  # fmt: skip
         if want is not None and tuple(operand.value.shape) != want:
             raise ArgumentError(
@@ -394,19 +387,19 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
     for name, operand in epilogue.operands.items():
         value = operand.value
         if operand.kind in ("row", "column", "load") and hasattr(value, "ctypes"):
-            value = forwards(value)
+            value = forwards(name, value)
         if operand.kind in ("load", "store"):
             value = _batched(value, call.d.shape[0])
             value = value.swapaxes(1, 2) if call.swapped else value
             if operand.kind == "store":
-                _writable(name, value, operand.value)
+                writable(name, value, operand.value)
             elif _repeats(value) or not row_major(value):
                 value = _compact(value)
         placed[name] = Operand(operand.kind, value)
     return Visitor(epilogue.fn, gated=epilogue.gated, **placed)
 
 
-def _separate(epilogue: Visitor, a: Any, b: Any, out: Any) -> None:
+def separate_epilogue(epilogue: Visitor, a: Any, b: Any, out: Any) -> None:
     """Refuse an epilogue that writes what the product reads, or writes elsewhere. It may read the
     elements in whose place it, or the product, writes.
 
@@ -427,7 +420,7 @@ def _separate(epilogue: Visitor, a: Any, b: Any, out: Any) -> None:
                 )  # fmt: skip
 
 
-def _writable(name: str, placed: Any, given: Any) -> None:
+def writable(name: str, placed: Any, given: Any) -> None:
     """Check that TMA can store to a matrix of an epilogue as it does to the result.
 
     Args:
@@ -512,6 +505,15 @@ class _Call:
             int(m), int(n), int(k), int(batch), kind, item_bits(self.d), narrow, min(128, *bits)
         )  # fmt: skip
 
+    def tensors(self, bias: Any) -> tuple[Any, ...]:
+        """The arguments of the kernels of every processor, up to the result."""
+        a, b = (
+            _tensor(t, 2 if k_major else 1)
+            for t, k_major in zip((self.a, self.b), self.k_major, strict=True)
+        )
+        c, residual = (None if t is None else _tensor(t, 2) for t in (self.c, self.residual))
+        return a, b, c, bias, residual, _tensor(self.d, 2)
+
     def matrices(self) -> list[Any]:
         """What is read and written."""
         return [t for t in (self.a, self.b, self.d, self.c, self.residual) if t is not None]
@@ -574,12 +576,8 @@ def _shape(a: Any, b: Any) -> tuple[int, ...]:
     return (*batches, int(a.shape[-2]), int(b.shape[-1]))
 
 
-def _name(dtype: Any) -> str:
-    return str(dtype).rpartition(".")[2]
-
-
 def _kind(a: Any, b: Any, tf32: bool) -> str:
-    names = [_name(t.dtype) for t in (a, b)]
+    names = [element_name(t) for t in (a, b)]
     kinds = [_KINDS.get(name) for name in names]
     if kinds[0] != kinds[1] or kinds[0] is None:
         raise ArgumentError(
@@ -594,27 +592,42 @@ def _check(
     shape: tuple[int, ...], kind: str, out: Any, *, bias_shape: Any, bias: Any, **added: Any
 ) -> None:
     results = ("float32",) if kind == "f32" else (*_RESULTS, *_NARROW)
-    if _name(out.dtype) not in results:
+    if element_name(out) not in results:
         raise ArgumentError(
-            "no product has results of this type", code="OC2517", found=_name(out.dtype),
+            "no product has results of this type", code="OC2517", found=element_name(out),
             expected=" or ".join(results),
         )  # fmt: skip
     for name, t in (("out", out), *added.items()):
         if t is not None and (tuple(t.shape) != shape or t.dtype != out.dtype):
             raise ArgumentError(
                 f"{name} does not fit the result", code="OC2518",
-                expected=(shape, _name(out.dtype)), found=(tuple(t.shape), _name(t.dtype)),
+                expected=f"{shape} of {element_name(out)}",
+                found=f"{tuple(t.shape)} of {element_name(t)}",
+                hint=_fit(name, shape, tuple(t.shape)),
             )  # fmt: skip
-    if bias is not None and _name(bias.dtype) not in _RESULTS:
+    if bias is not None and element_name(bias) not in _RESULTS:
         raise ArgumentError(
             "bias is of a type that is not added to products", code="OC2533",
-            expected=" or ".join(_RESULTS), found=_name(bias.dtype),
+            expected=" or ".join(_RESULTS), found=element_name(bias),
         )  # fmt: skip
     if bias is not None and tuple(bias.shape) != bias_shape:
         raise ArgumentError(
             "bias does not fit the columns of the result", code="OC2519", expected=bias_shape,
             found=tuple(bias.shape),
         )  # fmt: skip
+
+
+def _fit(name: str, shape: tuple[int, ...], given: tuple[int, ...]) -> str:
+    """What to do about a matrix that does not fit a result."""
+    if given == shape:
+        return f"convert {name} to the type of the result, or pass out of the type of {name}"
+    if given[-1:] == shape[-1:] and len(given) == 1 and name != "out":
+        return "a vector (N,) that is added to each row is bias"
+    if given == (*shape[:-2], shape[-1], shape[-2]):
+        return f"{name} is transposed: swap its last two axes"
+    if name == "out":
+        return "leave out away for a new array, or allocate it as is expected"
+    return f"broadcast {name} to the shape of the result, and pass a copy"
 
 
 def _compact(array: Any) -> Any:

@@ -26,6 +26,7 @@ from opencute.kernels.gemm.visitors import declared, visit
 
 __all__ = [
     "Epilogue", "Part", "finish_tile", "full_barriers", "leave", "memory_of", "start_tile",
+    "store_part",
 ]  # fmt: skip
 
 
@@ -39,16 +40,20 @@ class _Matrix:
     """
 
     def __init__(self, atom: Any, coords: Any, smem: Any) -> None:
-        self.atom, self.smem = atom, smem
-        shape = smem.shape
-        tile = (cute.size(smem, mode=[0]), cute.size(smem, mode=[1]))
-        parts = cute.local_tile(coords, tile, (None, None, None))
-        self.dtype, self.bytes = smem.element_type, tile[0] * tile[1] * smem.element_type.width // 8
-        self.s, self.g = cpasync.tma_partition(
-            atom, 0, cute.make_layout(1), cute.group_modes(smem, 0, 2),
+        self.atom, self.smem, self.coords = atom, smem, coords
+        self.tile = (cute.size(smem, mode=[0]), cute.size(smem, mode=[1]))
+        self.dtype = smem.element_type
+        self.bytes = self.tile[0] * self.tile[1] * self.dtype.width // 8
+        self.s, self.g = self.parts(coords)
+
+    def parts(self, coords: Any) -> Any:
+        """Shared memory, and coordinates, as TMA moves them: (part, buffers), (part, rows, columns,
+        batch)."""
+        parts = cute.local_tile(coords, self.tile, (None, None, None))
+        return cpasync.tma_partition(
+            self.atom, 0, cute.make_layout(1), cute.group_modes(self.smem, 0, 2),
             cute.group_modes(parts, 0, 2),
         )  # fmt: skip
-        self.shape = shape
 
 
 def narrowed(values: Any, dtype: Any) -> Any:
@@ -147,6 +152,7 @@ class Epilogue:
         self.plan, self.extents, self.full = plan, extents, full
         self.rank: Any = 0  # of the block, where several finish a tile
         self.map: Any = None  # of the stores, where it is another than their atom's
+        self.rows: Any = None  # of matrices, which begin and end anywhere in those that TMA moves
         self.group, self.tid = who
         self.out, self.others, self.vectors = matrices
         # What a thread brings there: read before the sums are taken, written when they are.
@@ -184,6 +190,10 @@ class Epilogue:
             if kind == "amax":
                 self.peaks[name] = cute.make_rmem_tensor((1,), cutlass.Float32)
                 self.peaks[name][0] = cutlass.Float32(0.0)
+
+    def coords(self, matrix: Any) -> Any:
+        """Coordinates of the parts of a matrix."""
+        return matrix.g if self.rows is None else self.rows.coords(matrix)
 
     def place(self, tile: Any, part: Any) -> tuple[Any, Any, Any]:
         """Which part of a matrix belongs to a part of this block's of a tile."""
@@ -453,7 +463,7 @@ def load_parts(
                     for matrix in epilogue.loads:
                         cute.copy(
                             matrix.atom,
-                            matrix.g[(None, *epilogue.place(tile, part))],
+                            epilogue.coords(matrix)[(None, *epilogue.place(tile, part))],
                             matrix.s[None, at],
                             tma_bar_ptr=epilogue.full.get_barrier(at),
                         )
@@ -465,6 +475,8 @@ def start_tile(epilogue: Any, tile: Any, plan: cutlass.Constexpr[Any]):
     if cutlass.const_expr(plan.inplace):
         if epilogue.stored_by:
             cute.arch.cp_async_bulk_wait_group(0, read=True)  # the results of the tile before
+        if cutlass.const_expr(epilogue.rows is not None):
+            epilogue.barrier.arrive_and_wait()  # which threads may read as well
     load_parts(epilogue, tile, 0, min(plan.buffers, plan.shares))
     for name, brought in epilogue.brought.items():
         vector = epilogue.extra[name]
@@ -492,9 +504,8 @@ def store_part(epilogue: Any, tile: Any, part: cutlass.Constexpr[int]):
     at = epilogue.buffer(part)
     place = epilogue.place(tile, part)
     for matrix in (epilogue.out, *epilogue.stores):
-        cute.copy(
-            matrix.atom, matrix.s[None, at], matrix.g[(None, *place)], tma_desc_ptr=epilogue.map
-        )
+        into = epilogue.coords(matrix)[(None, *place)]
+        cute.copy(matrix.atom, matrix.s[None, at], into, tma_desc_ptr=epilogue.map)
     cute.arch.cp_async_bulk_commit_group()
 
 
@@ -549,7 +560,9 @@ def finish_part(
             # The part before has been read, so that all may write the next one after they meet.
             cute.arch.cp_async_bulk_wait_group(plan.buffers - 2, read=True)
         epilogue.barrier.arrive_and_wait()
-        if epilogue.stored_by:
+        if cutlass.const_expr(epilogue.rows is not None):
+            epilogue.rows.store(epilogue, tile, part)
+        elif epilogue.stored_by:
             store_part(epilogue, tile, part)
         if cutlass.const_expr(part + plan.buffers < plan.shares):
             load_parts(epilogue, tile, part + plan.buffers, 1)

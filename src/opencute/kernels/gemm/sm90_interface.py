@@ -20,7 +20,14 @@ from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import empty, item_bits, row_major, strides, vector_elements
+from opencute.kernels.arrays import (
+    element_name,
+    empty,
+    item_bits,
+    row_major,
+    strides,
+    vector_elements,
+)
 from opencute.kernels.gemm.pad import pad
 from opencute.kernels.gemm.sm90 import hopper_gemm
 from opencute.kernels.gemm.sm90_choice import hopper_heuristic
@@ -50,7 +57,7 @@ def have_hopper() -> bool:
 
 def type_of(array: Any) -> Any:
     """The class of an array's elements."""
-    name = str(array.dtype).rpartition(".")[2]
+    name = element_name(array)
     if name not in _CLASSES:
         raise ArgumentError(
             "no product loads or stores matrices of this type", code="OC2517", found=name,

@@ -459,7 +459,13 @@ def add_columns(vector: Any) -> Piece:
 
 
 def add(matrix: Any, factor: float = 1.0) -> Piece:
-    """Add a matrix, as a residual; `factor` is compiled in, and where it is 0 nothing is read."""
+    """Add a matrix, as a residual; `factor` is compiled in, and where it is 0 nothing is read.
+
+    Raises:
+        ArgumentTypeError: the factor is no number.
+    """
+    if not hasattr(factor, "__float__") or tuple(getattr(factor, "shape", ())):
+        raise ArgumentTypeError("add: the factor is no number", code="OC2537", found=_short(factor))
     return _Step(_add, factor), load(matrix) if factor != 0.0 else None
 
 

@@ -5,6 +5,6 @@
 from __future__ import annotations
 
 from opencute.kernels.grouped_gemm.config import GroupedConfig
-from opencute.kernels.grouped_gemm.interface import grouped_gemm, moe_gemm
+from opencute.kernels.grouped_gemm.interface import grouped_gemm, moe_gemm, moe_gemm_weights
 
-__all__ = ["GroupedConfig", "grouped_gemm", "moe_gemm"]
+__all__ = ["GroupedConfig", "grouped_gemm", "moe_gemm", "moe_gemm_weights"]

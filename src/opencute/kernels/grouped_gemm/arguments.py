@@ -4,8 +4,8 @@
 
 In: arrays and a configuration. Out: errors, results, the plan, memory for tensor maps::
 
-    plan, extra = plan_of(config, (left, right, result), alpha)
-    row_gemm(*tensors, ends, extra, room_for(a, plan), plan)
+    plan = plan_of(config, types, majors, visitor.plan())
+    row_gemm(*tensors, ends, extra, maps_in(room_for(a, plan)), plan)
 """
 
 from __future__ import annotations
@@ -13,34 +13,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import opencute as cutlass
 from opencute import utils
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import empty, item_bits, row_major, strides
-from opencute.kernels.gemm.sm90_interface import address, for_tma, have_hopper, type_of
+from opencute.kernels.arrays import apart, element_name, empty, row_major, strides
+from opencute.kernels.gemm.sm90_interface import address, for_tma, have_hopper
 from opencute.kernels.gemm.sm90_plan import HopperPlan
-from opencute.kernels.gemm.visitors import VisitorPlan, chain, scale
+from opencute.kernels.gemm.visitors import VisitorPlan
 from opencute.kernels.grouped_gemm.config import GroupedConfig
 from opencute.kernels.grouped_gemm.sm90 import DRAFTS, map_slots
 
 __all__ = [
-    "check_out", "check_types", "name_of", "need_hopper", "new_result", "plan_of", "room_for",
-    "tensor_of",
+    "check_out", "check_types", "maps_in", "need_hopper", "new_result", "plan_of",
+    "refuse_devices", "refuse_lists", "room_for", "tensor_of",
 ]  # fmt: skip
 
 _TYPES = ("float16", "bfloat16")
+_NARROW = ("float8_e4m3fn", "float8_e5m2")
 _RESULTS = (*_TYPES, "float32")
 
 
-def check_types(arrays: Sequence[Any]) -> None:
-    names = sorted({name_of(t) for t in arrays})
-    if len(names) > 1 or names[0] not in _TYPES:
+def check_types(arrays: Sequence[Any], *, narrow: bool = False) -> None:
+    """Check that operands are of one type.
+
+    Args:
+        narrow: whether they may be of 8 bits.
+
+    Raises:
+        ArgumentError: they are not.
+    """
+    names = sorted({element_name(t) for t in arrays})
+    types = (*_TYPES, *_NARROW) if narrow else _TYPES
+    if len(names) > 1 or names[0] not in types:
         raise ArgumentError(
             "no grouped product of these types", code="OC2581", found=names,
-            expected=f"all of {' or of '.join(_TYPES)}",
+            expected=f"all of {', or of '.join(types)}",
         )  # fmt: skip
 
 
@@ -54,11 +63,18 @@ def need_hopper() -> None:
         )  # fmt: skip
 
 
-def new_result(like: Any, shape: tuple[int, int]) -> Any:
-    """A new result whose rows TMA can store."""
-    vec = 128 // item_bits(like)
-    room = empty(like, (shape[0], -(-shape[1] // vec) * vec), like.dtype)
-    return room if room.shape[1] == shape[1] else room[:, : shape[1]]
+def new_result(like: Any, shape: tuple[int, ...], dtype: Any = None) -> Any:
+    """A new result whose rows TMA can store.
+
+    Args:
+        like: an array of its kind.
+        dtype: its type; that of `like` when omitted, bf16 where that has 8 bits.
+    """
+    if dtype is None:
+        dtype = "bfloat16" if element_name(like) in _NARROW else like.dtype
+    vec = 8  # of 16 bits; more than enough for others
+    room = empty(like, (*shape[:-1], -(-shape[-1] // vec) * vec), dtype)
+    return room if room.shape[-1] == shape[-1] else room[..., : shape[-1]]
 
 
 def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
@@ -71,12 +87,14 @@ def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
         raise ArgumentTypeError(
             f"{name} is no array", code="OC2582", found=type(out).__name__, expected="an array"
         )
-    if tuple(out.shape) != shape or name_of(out) not in _RESULTS:
+    if tuple(out.shape) != shape or element_name(out) not in _RESULTS:
         raise ArgumentError(
             f"{name} does not fit the product", code="OC2582",
-            expected=f"{shape} of {', '.join(_RESULTS)}", found=(tuple(out.shape), name_of(out)),
+            expected=f"{shape} of {', '.join(_RESULTS)}",
+            found=f"{tuple(out.shape)} of {element_name(out)}",
         )  # fmt: skip
-    if 0 not in shape and not (row_major(out) and for_tma(out[None], 2)):
+    batch = out if len(shape) == 3 else out[None]
+    if 0 not in shape and not (row_major(out) and for_tma(batch, 2)):
         raise ArgumentError(
             f"rows of {name} do not start at multiples of 16 bytes", code="OC2582",
             expected="contiguous rows, an aligned address and stride", found=strides(out),
@@ -85,51 +103,101 @@ def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
 
 
 def plan_of(
-    config: GroupedConfig, arrays: tuple[Any, Any, Any], alpha: float,
-    majors: tuple[bool, bool] | None = None,
-) -> tuple[HopperPlan, Any]:  # fmt: skip
-    """The configuration applied to arrays, and what the epilogue needs besides.
+    config: GroupedConfig, types: tuple[Any, Any, Any], majors: tuple[bool, bool],
+    visitor: VisitorPlan, aux: tuple[Any, ...] = (),
+) -> HopperPlan:  # fmt: skip
+    """The configuration applied to arrays: what the kernel is compiled for.
 
     Args:
-        arrays: A, B as (N, K), and the result; maybe with a batch before.
-        majors: whether A and B are contiguous along k, if their strides do not say it.
+        types: classes of the elements of A, of B and of the result.
+        majors: whether A and B are contiguous along k.
+        visitor: what becomes of the sums.
+        aux: types of the matrices that it loads and stores.
     """
-    visitor, extra = chain(), None
-    if alpha != 1.0:
-        visitor, extra = chain(scale(alpha)), (cutlass.Float32(alpha),)
     clusters = max(1, int(utils.HardwareInfo().get_max_active_clusters(1)))
-    a, b, d = arrays
-    return _made(
-        config, (type_of(a), type_of(b), type_of(d)), majors or (row_major(a), row_major(b)),
-        visitor.plan(False), min(config.most or clusters, clusters),
-    ), extra  # fmt: skip
-
-
-def _made(
-    config: GroupedConfig, types: Any, majors: tuple[bool, bool], visitor: VisitorPlan, blocks: int
-) -> HopperPlan:  # fmt: skip
-    """What the kernel is compiled for."""
     return interned(HopperPlan(
-        config.hopper, types, majors, visitor, (), (False, False), blocks,
-        utils.get_smem_capacity_in_bytes() - DRAFTS,
+        config.hopper, types, majors, visitor, aux, (False, False),
+        min(config.most or clusters, clusters), utils.get_smem_capacity_in_bytes() - DRAFTS,
     ))  # fmt: skip
 
 
 def room_for(like: Any, plan: HopperPlan) -> Any:
-    """Memory for the tensor maps of all blocks."""
+    """Memory for the tensor maps of all blocks: (blocks, slots, words)."""
     words = plan.clusters * map_slots(plan) * 16
-    if run_target().kind != "sim":
+    if getattr(like, "is_cuda", False):
         room = empty(like, (words,), "int64")
     else:  # memory of the host is aligned to less
         room = empty(like, (words + 16,), "int64")
         first = -address(room) % 128 // 8
         room = room[first : first + words]
-    return from_dlpack(room.reshape(plan.clusters, map_slots(plan), 16), assumed_align=128)
+    return room.reshape(plan.clusters, map_slots(plan), 16)
 
 
-def name_of(array: Any) -> str:
-    return str(array.dtype).rpartition(".")[2]
+def maps_in(room: Any) -> Any:
+    """What `room_for` gives, as an argument."""
+    return from_dlpack(room, assumed_align=128)
 
 
 def tensor_of(array: Any, leading: int) -> Any:
     return from_dlpack(array).mark_layout_dynamic(leading_dim=leading)
+
+
+def refuse_lists(a: Any, b: Any, out: Any, *, gated: bool = False) -> list[tuple[int, int]]:
+    """The shapes of the results of lists of matrices.
+
+    Args:
+        a, b, out: lists, the last one or None.
+        gated: whether pairs of columns give one.
+
+    Raises:
+        ArgumentError: these lists are no products; it says why.
+    """
+    for name, arrays in (("a", a), ("b", b), ("out", out)):
+        several = isinstance(arrays, (list, tuple)) and all(hasattr(t, "dtype") for t in arrays)
+        if not several and not (name == "out" and arrays is None):
+            raise ArgumentTypeError(
+                f"grouped_gemm: {name} is no list of arrays", code="OC2583",
+                found=type(arrays).__name__, expected="a list of arrays",
+                hint="moe_gemm(a, b, offsets) takes groups that are rows of one array",
+            )  # fmt: skip
+    pairs = [[tuple(int(n) for n in t.shape) for t in two] for two in zip(a, b, strict=False)]
+    good = all(len(x) == 2 == len(y) and x[1] == y[0] for x, y in pairs)
+    if len(a) != len(b) or not good:
+        raise ArgumentError(
+            "these lists are no matrices to multiply", code="OC2580",
+            found=pairs if len(a) == len(b) else f"{len(a)} and {len(b)} arrays",
+            expected="as many (M, K) as (K, N)",
+        )  # fmt: skip
+    if a:
+        check_types([*a, *b])
+    shapes = [(x[0], y[1] // 2 if gated else y[1]) for x, y in pairs]
+    odd = [y[1] for _, y in pairs if gated and y[1] % 2]
+    if odd:
+        raise ArgumentError(
+            "gates and what they gate are pairs of columns", code="OC2540", found=odd[0]
+        )
+    if out is not None:
+        if len(out) != len(shapes) or len({element_name(d) for d in out}) > 1:
+            raise ArgumentError(
+                "out does not fit the products", code="OC2582", found=len(out),
+                expected=f"{len(shapes)} arrays of one type",
+            )  # fmt: skip
+        for i, (d, shape) in enumerate(zip(out, shapes, strict=True)):
+            check_out(f"out[{i}]", d, shape)
+            apart(f"out[{i}]", d)
+    refuse_devices([*a, *b, *(out or ())])
+    return shapes
+
+
+def refuse_devices(arrays: list[Any]) -> None:
+    """Refuse arrays on different devices.
+
+    Raises:
+        ArgumentError: they are.
+    """
+    places = sorted({str(getattr(t, "device", "cpu")) for t in arrays})
+    if len(places) > 1:
+        raise ArgumentError(
+            "matrices of grouped products are on different devices", code="OC2586", found=places,
+            expected="all on one",
+        )  # fmt: skip

@@ -9,14 +9,14 @@ In: extents. Out: a frozen configuration::
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from opencute.base.errors import ArgumentError
 from opencute.kernels.checked import typed_fields
 from opencute.kernels.gemm.sm90_plan import HopperConfig
 
-__all__ = ["GroupedConfig", "heuristic", "search_space"]
+__all__ = ["GroupedConfig", "heuristic", "heuristic_of_sums", "search_space"]
 
 _PROCESSORS = 132
 # Tiles, and how fast they are when there is enough to do: as single products are.
@@ -34,11 +34,18 @@ class GroupedConfig:
         tile: rows and columns of a tile; two warpgroups have half of its rows each.
         most: blocks that are launched, or 0 for as many as run at a time.
         depth: tiles of operands in shared memory, or 0 for as many as there is room for.
+        twice: whether sums of 128 products are added up in f32 outside of the tensor cores, which
+            keep fewer bits of sums of 8-bit floats.
+        promote: bytes that L2 brings at once where a tile needs any of them: 64, 128 or 256.
+        once: 1 or 2 where A, or B, is read once, which L2 is told, so that it keeps the other.
     """
 
     tile: tuple[int, int] = (128, 256)
     most: int = 0
     depth: int = 0
+    twice: bool = False
+    promote: int = 128
+    once: int = 0
 
     def check(self) -> GroupedConfig:
         """The configuration itself, if it is possible.
@@ -58,29 +65,54 @@ class GroupedConfig:
     @property
     def hopper(self) -> HopperConfig:
         """The same for the pieces of a single product."""
-        return HopperConfig(self.tile, most=self.most, depth=self.depth)
+        return HopperConfig(
+            self.tile, twice=self.twice, most=self.most, depth=self.depth, promote=self.promote,
+            once=self.once,
+        )  # fmt: skip
 
 
-def heuristic(rows: int, groups: int, n: int) -> GroupedConfig:
-    """A good choice.
+def heuristic(rows: int, groups: int, n: int, *, twice: bool = False) -> GroupedConfig:
+    """A good choice where groups are rows.
 
     Args:
         rows: of all groups.
         groups: how many; how rows are spread over them may be known to the device only.
         n: columns of the results.
+        twice: see `GroupedConfig`.
+    """
+    # Of the last tile of a group, half is used on the average.
+    return _best(lambda down: rows / down + min(groups, rows) / 2, n, twice)
+
+
+def heuristic_of_sums(groups: int, m: int, n: int) -> GroupedConfig:
+    """A good choice where groups are sums, each of which gives a matrix (m, n)."""
+    return _best(lambda down: groups * -(-m // down), n, False)
+
+
+def _best(tiles_down: Callable[[int], float], n: int, twice: bool) -> GroupedConfig:
+    """The tile that takes the least time.
+
+    Args:
+        tiles_down: rows of a tile to how many there are along rows, of all groups.
     """
 
     def cost(choice: tuple[tuple[int, int], float]) -> float:
         (down, across), speed = choice
-        # Of the last tile of a group, half is used on the average.
-        tiles = (rows / down + min(groups, rows) / 2) * -(-n // across)
+        tiles = tiles_down(down) * -(-n // across)
         return max(tiles / _PROCESSORS, 1.0) * down * across / speed
 
-    return GroupedConfig(min(_SPEEDS, key=cost)[0])
+    return GroupedConfig(min(_speeds(twice), key=cost)[0], twice=twice)
 
 
-def search_space() -> Iterator[GroupedConfig]:
+def _speeds(twice: bool) -> list[tuple[tuple[int, int], float]]:
+    """Tiles, and how fast they are; twice as many sums need twice as many registers."""
+    return [(t, s) for t, s in _SPEEDS if not twice or t[0] * t[1] <= 128 * 192]
+
+
+def search_space(*, twice: bool = False) -> Iterator[GroupedConfig]:
     """What is worth trying."""
-    for tile, _ in _SPEEDS:
-        yield GroupedConfig(tile)
-    yield GroupedConfig((256, 64))
+    for tile in (*(t for t, _ in _speeds(twice)), (256, 64)):
+        yield GroupedConfig(tile, twice=twice)
+    for tile in ((128, 192), (128, 128)) if twice else ((128, 256), (128, 128)):
+        yield GroupedConfig(tile, twice=twice, promote=256)
+        yield GroupedConfig(tile, twice=twice, once=2)

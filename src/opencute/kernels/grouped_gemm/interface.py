@@ -4,36 +4,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from opencute.base.errors import ArgumentError, ArgumentTypeError
+from opencute.base.errors import ArgumentError
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import apart, contiguous, fill, row_major, share_memory, strides
+from opencute.kernels.arrays import (
+    contiguous,
+    element_name,
+    item_bits,
+    row_major,
+    strides,
+    zeros,
+)
 from opencute.kernels.checked import checked, separate
-from opencute.kernels.gemm.interface import gemm
-from opencute.kernels.gemm.sm90_interface import for_tma, have_hopper, padded
+from opencute.kernels.gemm.interface import gemm, separate_epilogue
+from opencute.kernels.gemm.sm90_interface import for_tma, have_hopper, padded, type_of
+from opencute.kernels.gemm.visitors import Operand, Visitor, add, chain, scale
 from opencute.kernels.grouped_gemm.arguments import (
     check_out,
     check_types,
-    name_of,
+    maps_in,
     need_hopper,
     new_result,
     plan_of,
+    refuse_lists,
     room_for,
     tensor_of,
 )
-from opencute.kernels.grouped_gemm.config import GroupedConfig, heuristic
-from opencute.kernels.grouped_gemm.lists import multiply_lists
-from opencute.kernels.grouped_gemm.sm90 import row_gemm
+from opencute.kernels.grouped_gemm.config import GroupedConfig, heuristic, heuristic_of_sums
+from opencute.kernels.grouped_gemm.epilogues import (
+    columns_of,
+    operands,
+    refuse_in_place,
+    shapes_of_rows,
+    shapes_of_sums,
+    vectors_of,
+    visitor_of,
+)
+from opencute.kernels.grouped_gemm.lists import multiply_lists, refuse_shared
+from opencute.kernels.grouped_gemm.sm90 import row_gemm, sum_gemm
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
-__all__ = ["grouped_gemm", "moe_gemm"]
+__all__ = ["grouped_gemm", "moe_gemm", "moe_gemm_weights"]
 
 
 @tuned("moe_gemm", "a b out")
-@checked(arrays="a b offsets", optional="out", numbers="alpha")
+@checked(arrays="a b offsets", optional="bias out", numbers="alpha")
 @repeated
 @separate()
 def moe_gemm(
@@ -42,23 +60,35 @@ def moe_gemm(
     offsets: Any,
     *,
     alpha: float = 1.0,
+    bias: Any = None,
+    activation: str | Callable[[Any], Any] | None = None,
+    epilogue: Visitor | Callable[..., Any] | None = None,
     out: Any = None,
     config: GroupedConfig | None = None,
 ) -> Any:
-    """``alpha * a[start:end] @ b[g]`` for each group of rows: what the experts of a layer do.
+    """``activation(alpha * a[start:end] @ b[g] + bias[g])`` for each group of rows: what the
+    experts of a layer do.
 
     Args:
-        a: array (S, K) of f16 or bf16.
-        b: array (G, K, N) of the same type, contiguous along N or along K.
+        a: array (S, K) of f16, bf16, e4m3 or e5m2.
+        b: array (G, K, N) of the same type, contiguous along N or along K; along K where elements
+            have 8 bits.
         offsets: array (G,) of int32: the row of `a` behind the last one of each group, so that
             group `g` is ``a[offsets[g - 1] : offsets[g]]``. The host does not read them. Groups may
             be empty; ends outside of `a` are taken to be its first or last row.
+        bias: array (G, N), or (N,) for all groups, or None.
+        activation: "relu", "gelu", "silu", or a function on vectors of Float32.
+        epilogue: what becomes of the sums, instead of `alpha`, `bias` and `activation`: a function
+            on vectors of Float32, ``fn(x, tile)``, or a `Visitor` (see `gemm.visitors`). Its rows
+            are (S,), its columns (N,) or (G, N), its matrices (S, N); ``chain(gated=silu)`` is
+            SwiGLU of pairs of columns, the result of which is (S, N / 2).
         out: where the result goes, with rows of a multiple of 16 bytes; a new array of the type of
-            `a` when omitted. It may be of f16, bf16 or f32.
+            `a`, of bf16 where that has 8 bits, when omitted. It may be of f16, bf16 or f32.
         config: how the work is shared; a good choice when omitted.
 
     What TMA cannot read is copied first: an `a` that is not row-major, and rows (of a column-major
-    `b`, columns) that do not start at multiples of 16 bytes.
+    `b`, columns) that do not start at multiples of 16 bytes. The gradient of `a` is
+    ``moe_gemm(grad, b.mT, offsets)``, that of `b` is `moe_gemm_weights`.
 
     Returns:
         The result (S, N). Sums are taken in f32. Rows behind the last group's are not written.
@@ -68,27 +98,127 @@ def moe_gemm(
     """
     shape = _row_shape(a, b, offsets)
     need_hopper()
-    groups, k = int(b.shape[0]), int(b.shape[1])
+    visitor = visitor_of("moe_gemm", epilogue, alpha=alpha, bias=bias, activation=activation)
+    groups, k, (rows, n) = int(b.shape[0]), int(b.shape[1]), shape
+    shape = (rows, columns_of(visitor, n))
     if out is None:
         out = new_result(a, shape)
     check_out("out", out, shape)
+    given = operands(visitor, shapes_of_rows(rows, groups, n))
+    separate_epilogue(visitor, a, b, out)
+    refuse_in_place(visitor, out)
     if 0 in shape or groups == 0:
         return out
     if k == 0:
-        fill(out, 0)
-        return out
-    config = (config or heuristic(shape[0], groups, shape[1])).check()
+        a, b = zeros(a, (rows, 16), a.dtype), zeros(b, (groups, n, 16), b.dtype).swapaxes(1, 2)
+    narrow = item_bits(a) == 8
+    config = (config or heuristic(rows, groups, n, twice=narrow)).check()
     a = a if row_major(a) else contiguous(a)
-    left, right, result = a[None], b.swapaxes(1, 2), out[None]
+    left, right = a[None], b.swapaxes(1, 2)
+    if narrow and not row_major(right):
+        raise ArgumentError(
+            "elements of 8 bits are multiplied along what is contiguous", code="OC2582",
+            expected="b contiguous along K", found=strides(b),
+            hint="b.mT.contiguous().mT, once",
+        )  # fmt: skip
     if not row_major(right) and strides(right)[1] != 1:
         right = contiguous(right)
     left, right = (t if for_tma(t) else padded(t) for t in (left, right))
-    plan, extra = plan_of(config, (left, right, result), alpha)
+    types = type_of(left), type_of(right), type_of(out)
+    majors = row_major(left), row_major(right)
+    plan = plan_of(config, types, majors, visitor.plan(), given.aux)
     row_gemm(
-        tensor_of(left, 2), tensor_of(right, 2 if plan.k_major[1] else 1), tensor_of(result, 2),
-        from_dlpack(offsets).mark_layout_dynamic(), extra, room_for(a, plan), plan,
+        tensor_of(left, 2), tensor_of(right, 2 if majors[1] else 1), tensor_of(out[None], 2),
+        from_dlpack(offsets).mark_layout_dynamic(), given.extra, plan,
     )  # fmt: skip
     return out
+
+
+@tuned("moe_gemm_weights", "a b out")
+@checked(arrays="a b offsets", optional="out", numbers="alpha")
+@repeated
+@separate()
+def moe_gemm_weights(
+    a: Any,
+    b: Any,
+    offsets: Any,
+    *,
+    alpha: float = 1.0,
+    accumulate: bool = False,
+    out: Any = None,
+    config: GroupedConfig | None = None,
+) -> Any:
+    """``alpha * a[start:end].T @ b[start:end]`` for each group of rows: the gradient of the
+    experts' weights, where `a` are the inputs of a layer and `b` the gradients of its outputs.
+
+    Args:
+        a, b: arrays (S, K) and (S, N) of f16 or bf16.
+        offsets: as of `moe_gemm`. The result of an empty group is 0.
+        accumulate: whether the result is added to what is in `out`.
+        out: array (G, K, N) of f16, bf16 or f32 where the result goes, with rows of a multiple of
+            16 bytes; a new one of the type of `a` when omitted.
+        config: how the work is shared; a good choice when omitted.
+
+    Returns:
+        The result. Sums are taken in f32.
+
+    Raises:
+        ArgumentError: shapes or types do not fit, or the processor is none of Hopper's.
+    """
+    shape = _sum_shape(a, b, offsets)
+    need_hopper()
+    if out is None:
+        if accumulate:
+            raise ArgumentError(
+                "there is nothing to add to",
+                code="OC2582",
+                expected="out=..., with accumulate=True",
+            )
+        out = new_result(a, shape)
+    check_out("out", out, shape)
+    if 0 in shape:
+        return out
+    visitor = chain(*([scale(alpha)] if alpha != 1.0 else []), *([add(out)] if accumulate else []))
+    if a.shape[0] == 0:
+        a, b = zeros(a, (1, shape[1]), a.dtype), zeros(b, (1, shape[2]), b.dtype)
+    given = operands(visitor, shapes_of_sums(*shape))
+    config = (config or heuristic_of_sums(*shape)).check()
+    left, right = (
+        t if for_tma(t, 2) else padded(t)
+        for t in ((x if row_major(x) else contiguous(x))[None] for x in (a, b))
+    )
+    types = type_of(left), type_of(right), type_of(out)
+    plan = plan_of(config, types, (False, False), visitor.plan(), given.aux)
+    sum_gemm(
+        tensor_of(left.swapaxes(1, 2), 1), tensor_of(right.swapaxes(1, 2), 1), tensor_of(out, 2),
+        from_dlpack(offsets).mark_layout_dynamic(), given.extra, maps_in(room_for(a, plan)), plan,
+    )  # fmt: skip
+    return out
+
+
+def _sum_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int, int]:
+    """The shape of a batch of sums.
+
+    Raises:
+        ArgumentError: these arrays are no grouped product.
+    """
+    shapes = [tuple(int(n) for n in t.shape) for t in (a, b, offsets)]
+    if [len(s) for s in shapes] != [2, 2, 1] or shapes[0][0] != shapes[1][0]:
+        raise ArgumentError(
+            "these shapes are no sums over groups of rows", code="OC2580", found=shapes,
+            expected="a of (S, K), b of (S, N), offsets of (G,)",
+        )  # fmt: skip
+    check_types([a, b])
+    _check_ends(offsets)
+    return shapes[2][0], shapes[0][1], shapes[1][1]
+
+
+def _check_ends(offsets: Any) -> None:
+    if element_name(offsets) != "int32":
+        raise ArgumentError(
+            "offsets are of int32", code="OC2581", found=element_name(offsets),
+            hint="offsets.to(torch.int32), which needs no look at them",
+        )  # fmt: skip
 
 
 def _row_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int]:
@@ -104,12 +234,8 @@ def _row_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int]:
             "these shapes are no product of groups of rows", code="OC2580", found=shapes,
             expected="a of (S, K), b of (G, K, N), offsets of (G,)",
         )  # fmt: skip
-    check_types([a, b])
-    if name_of(offsets) != "int32":
-        raise ArgumentError(
-            "offsets are of int32", code="OC2581", found=name_of(offsets),
-            hint="offsets.to(torch.int32), which needs no look at them",
-        )  # fmt: skip
+    check_types([a, b], narrow=True)
+    _check_ends(offsets)
     return shapes[0][0], shapes[1][2]
 
 
@@ -119,84 +245,65 @@ def grouped_gemm(
     b: Sequence[Any],
     *,
     alpha: float = 1.0,
+    bias: Sequence[Any] | None = None,
+    activation: str | Callable[[Any], Any] | None = None,
+    epilogue: Visitor | Callable[..., Any] | None = None,
     out: Sequence[Any] | None = None,
     config: GroupedConfig | None = None,
 ) -> list[Any]:
-    """``[alpha * x @ y for x, y in zip(a, b)]``, in one launch on Hopper.
+    """``[activation(alpha * x @ y + v) for x, y, v in zip(a, b, bias)]``, in one launch on Hopper.
 
     Args:
         a: arrays (M, K) of f16 or bf16, each with its own M and K.
         b: as many arrays (K, N) of the same type.
+        bias: as many arrays (N,), all of one type, or None.
+        activation: as of `moe_gemm`.
+        epilogue: what becomes of the sums, instead of `alpha`, `bias` and `activation`; rows and
+            columns of a `Visitor` are lists: ``chain(scale_rows([s0, s1]), gated=silu)``. For
+            Hopper only, but functions of the sums.
         out: arrays for the results, row-major, with rows of a multiple of 16 bytes; new ones when
             omitted.
         config: how the work is shared; a good choice when omitted. For Hopper only.
 
-    All arrays of `a` are contiguous along rows, or all along columns; so are those of `b`. What
-    TMA cannot read is copied first. Where the arrays are is copied to the device by the first call
-    with them; a CUDA graph can capture later ones only. Other processors do one product after
-    another.
+    What TMA cannot read is copied first, and so are arrays of `a`, or of `b`, that lie in memory
+    in another order than most of them, by rows or by columns. Where arrays are is copied to the
+    device when it differs from what is there already, without waiting. A CUDA graph that captures a
+    call reads a copy of its own, which stays. Other processors, and NumPy's arrays on a GPU, take
+    one product after another.
 
     Returns:
         The results (M, N). Sums are taken in f32.
 
     Raises:
-        ArgumentError: shapes, types or majors do not fit.
+        ArgumentError: shapes or types do not fit, or results share memory with other arrays.
     """
-    shapes = _shapes(a, b)
-    if not a:
-        return []
-    check_types([*a, *b])
-    made = out is None
-    results = [new_result(x, s) for x, s in zip(a, shapes, strict=True)] if made else list(out)
-    if len(results) != len(shapes) or len({name_of(d) for d in results if hasattr(d, "dtype")}) > 1:
-        raise ArgumentError(
-            "out does not fit the products", code="OC2582", found=len(results),
-            expected=f"{len(shapes)} arrays of one type",
-        )  # fmt: skip
-    for i, (d, shape) in enumerate(zip(results, shapes, strict=True)):
-        check_out(f"out[{i}]", d, shape)
-        if not made:
-            _check_separate(i, d, a[i], b[i])
+    given = None if bias is None else list(bias)
+    visitor = visitor_of("grouped_gemm", epilogue, alpha=alpha, bias=given, activation=activation)
     if have_hopper():
-        multiply_lists(a, b, results, alpha=alpha, config=config)
-        return results
-    if config is not None:
+        results = multiply_lists(a, b, out, visitor, config)
+        if results is not None:
+            return results
+    elif config is not None:
         need_hopper()
-    for x, y, d in zip(a, b, results, strict=True):
-        gemm(x, y, alpha=alpha, out=d)
-    return results
+    shapes = refuse_lists(a, b, out, gated=visitor.gated is not None)
+    vectors_of(visitor, [(int(x.shape[0]), int(y.shape[1])) for x, y in zip(a, b, strict=True)])
+    results = out or [new_result(x, s) for x, s in zip(a, shapes, strict=True)]
+    refuse_shared(a, b, results)
+    for i, (x, y, d) in enumerate(zip(a, b, results, strict=True)):
+        if epilogue is None:
+            v = None if given is None else given[i]
+            gemm(x, y, alpha=alpha, bias=v, activation=activation, out=d)
+        elif isinstance(epilogue, Visitor):
+            gemm(x, y, epilogue=_of_product(epilogue, i), out=d)
+        else:
+            gemm(x, y, epilogue=epilogue, out=d)
+    return list(results)
 
 
-def _check_separate(i: int, d: Any, x: Any, y: Any) -> None:
-    """Refuse a result whose elements share memory with each other, or with what it is made of."""
-    apart(f"out[{i}]", d)
-    for name, t in (("a", x), ("b", y)):
-        if share_memory(d, t) is not False:
-            raise ArgumentError(
-                f"out[{i}] shares memory with {name}[{i}], which is read while it is written",
-                code="OC2542", expected="other memory",
-            )  # fmt: skip
-
-
-def _shapes(a: Any, b: Any) -> list[tuple[int, int]]:
-    """The shapes of the results.
-
-    Raises:
-        ArgumentError: these lists are no products.
-    """
-    for name, arrays in (("a", a), ("b", b)):
-        if not isinstance(arrays, (list, tuple)) or not all(hasattr(t, "dtype") for t in arrays):
-            raise ArgumentTypeError(
-                f"grouped_gemm: {name} is no list of arrays", code="OC2583",
-                found=type(arrays).__name__, expected="a list of arrays",
-                hint="moe_gemm(a, b, offsets) takes groups that are rows of one array",
-            )  # fmt: skip
-    pairs = [[tuple(int(n) for n in t.shape) for t in two] for two in zip(a, b, strict=False)]
-    good = all(len(x) == 2 == len(y) and x[1] == y[0] for x, y in pairs)
-    if len(a) != len(b) or not good:
-        raise ArgumentError(
-            "these lists are no matrices to multiply", code="OC2580",
-            found=pairs if len(a) == len(b) else f"{len(a)} and {len(b)} arrays",
-            expected="as many (M, K) as (K, N)",
-        )  # fmt: skip
-    return [(x[0], y[1]) for x, y in pairs]
+def _of_product(visitor: Visitor, i: int) -> Visitor:
+    """The visitor of one product of a list."""
+    own = {
+        name: o if o.kind == "scalar" else Operand(o.kind, o.value[i])
+        for name, o in visitor.operands.items()
+    }
+    return Visitor(visitor.fn, gated=visitor.gated, **own)

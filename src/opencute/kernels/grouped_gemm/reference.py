@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["grouped_gemm", "moe_gemm"]
+__all__ = ["grouped_gemm", "moe_gemm", "moe_gemm_weights"]
 
 
 def grouped_gemm(a: Sequence[Any], b: Sequence[Any], *, alpha: float = 1.0) -> list[Any]:
@@ -28,5 +28,15 @@ def moe_gemm(a: Any, b: Any, offsets: Any, *, alpha: float = 1.0) -> Any:
     for weights, end in zip(b, offsets, strict=True):
         part = a[start:end].astype(np.float32) @ weights.astype(np.float32)
         out[start:end] = alpha * part
+        start = int(end)
+    return out.astype(a.dtype)
+
+
+def moe_gemm_weights(a: Any, b: Any, offsets: Any, *, alpha: float = 1.0) -> Any:
+    """As `opencute.kernels.grouped_gemm.moe_gemm_weights`."""
+    out = np.zeros((len(offsets), a.shape[1], b.shape[1]), np.float32)
+    start = 0
+    for g, end in enumerate(offsets):
+        out[g] = alpha * (a[start:end].astype(np.float32).T @ b[start:end].astype(np.float32))
         start = int(end)
     return out.astype(a.dtype)

@@ -1,15 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Grouped matrix products on Hopper: one launch, tensor maps that blocks make for each group.
+"""Grouped matrix products on Hopper: one launch, tiles of all groups.
 
 Persistent blocks take tiles of all groups in turns; which group a tile is of, its warps find out by
-reading the groups' sizes. One warp loads: when it comes to another group it changes a tensor map in
-shared memory, publishes it in global memory and acquires it there; then TMA sees the group's rows
-and no others. Each of two warpgroups multiplies half of a tile's rows, and stores them with a map
-of its own, which cuts off what is behind the group's end.
+reading the groups' sizes. Rows of one matrix are loaded from wherever a group begins, and stored as
+`rows` says. Where groups are matrices of their own, or sums that must end with a group, the warp
+that loads changes a tensor map in shared memory when it comes to another group, publishes it in
+global memory and acquires it there; then TMA sees the group's matrix and no other. Each of two
+warpgroups multiplies half of a tile's rows, and stores to such matrices with maps of its own.
 
 Loads with older maps may be on their way still, so a block has more maps than buffers: when one
-comes round again, each buffer that was loaded with it has been waited for.
+comes round again, each buffer that was loaded with it has been waited for. A product without K has
+one step, which lies outside of its matrices, where TMA loads zeros.
 
 Floor: 2 M N K operations over what `wgmma` reaches, or the bytes of all operands over the bandwidth
 of memory.
@@ -17,6 +19,7 @@ of memory.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import opencute as cutlass
@@ -26,14 +29,23 @@ from opencute.kernels.gemm.sm90 import (
     LOADER_REGISTERS,
     as_tma_matrix,
     group_of,
+    moved,
     multiply,
+    multiply_twice,
     operand_parts,
 )
-from opencute.kernels.gemm.sm90_epilogue import Epilogue, finish_tile, leave, memory_of
+from opencute.kernels.gemm.sm90_epilogue import (
+    Epilogue,
+    finish_tile,
+    full_barriers,
+    leave,
+    memory_of,
+    start_tile,
+)
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperPlan
-from opencute.kernels.grouped_gemm.groups import ListGroups, RowGroups
+from opencute.kernels.grouped_gemm.groups import ListGroups, RowGroups, SumGroups
 
-__all__ = ["DRAFTS", "grouped_kernel", "list_gemm", "map_slots", "row_gemm"]
+__all__ = ["DRAFTS", "grouped_kernel", "list_gemm", "map_slots", "row_gemm", "sum_gemm"]
 
 DRAFTS = 1024
 """Bytes of shared memory in which maps are changed, and before them to align the rest."""
@@ -102,12 +114,12 @@ def grouped_kernel(
     mD: cute.Tensor,
     about: Any,
     extra: Any,
-    room: cute.Tensor,
+    room: Any,
     params: utils.PersistentTileSchedulerParams,
     mma: cute.TiledMma,
     part_mma: cute.TiledMma,
     plan: cutlass.Constexpr[HopperPlan],
-    listed: cutlass.Constexpr[bool],
+    form: cutlass.Constexpr[Any],
 ):
     """A block for some tiles of all groups."""
     tid, _, _ = cute.arch.thread_idx()
@@ -119,18 +131,27 @@ def grouped_kernel(
         for i, s in enumerate((plan.operand_smem(0), plan.operand_smem(1)))
     )
     matrices = memory_of(smem, (atom_d, mD), extra, plan)
-    maps = Maps(room, smem, (atom_a, atom_b, atom_d))
+    full = full_barriers(plan, matrices[1])
+    groups = form(*about, plan)
+    maps = None
+    if cutlass.const_expr(any(groups.mapped)):
+        maps = Maps(room, smem, (atom_a, atom_b, atom_d))
     loads = pipeline.PipelineTmaAsync.create(
         num_stages=plan.stages, producer_group=group_of(1),
         consumer_group=group_of(4 * CONSUMERS), tx_count=plan.operand_bytes(), defer_sync=True,
     )  # fmt: skip
-    for i in cutlass.range_constexpr(2 + CONSUMERS):
-        by = 4 * CONSUMERS if i < 2 else 4 * (i - 2)
-        maps.manager.init_tensormap_from_atom(maps.atoms[min(i, 2)], maps.draft(i), by)
-    maps.manager.fence_tensormap_initialization()
+    if cutlass.const_expr(full is not None):
+        if warp == 0:
+            with cute.arch.elect_one():
+                full.init()
+    if cutlass.const_expr(maps is not None):
+        for i in cutlass.range_constexpr(2 + CONSUMERS):
+            if cutlass.const_expr(groups.mapped[min(i, 2)]):
+                by = 4 * CONSUMERS if i < 2 else 4 * (i - 2)
+                maps.manager.init_tensormap_from_atom(maps.atoms[min(i, 2)], maps.draft(i), by)
+        maps.manager.fence_tensormap_initialization()
     pipeline.pipeline_init_arrive(is_relaxed=True)
     pipeline.pipeline_init_wait()
-    groups = ListGroups(about, plan) if listed else RowGroups(*about)
     sched = utils.StaticPersistentGroupTileScheduler.create(
         params, cute.arch.block_idx(), cute.arch.grid_dim(), plan.tile,
         utils.create_initial_search_state(), groups.count, groups,
@@ -138,16 +159,15 @@ def grouped_kernel(
     if group == CONSUMERS:
         cute.arch.setmaxregister_decrease(LOADER_REGISTERS)
         if warp == 4 * CONSUMERS:
-            alone = cute.make_layout((1, 1, 1))
-            operands = tuple(
-                operand_parts(atom, m, s, alone, (0, 0, 0), i, plan)
-                for i, (atom, m, s) in enumerate(((atom_a, mA, sA), (atom_b, mB, sB)))
-            )
+            operands = ((atom_a, mA, sA), (atom_b, mB, sB))
             produce(loads, sched, groups, maps, operands, plan)
     else:
         cute.arch.setmaxregister_increase(CONSUMER_REGISTERS)
-        epilogue = Epilogue(plan, (group, tid % 128), matrices, None, extra, mD.shape[:2], part_mma)
-        consume(loads, sched, groups, maps, (sA, sB), mma, group, epilogue, plan)
+        epilogue = Epilogue(
+            plan, (group, tid % 128), matrices, full, groups.operands(extra, 0), mD.shape[:2],
+            part_mma,
+        )  # fmt: skip
+        consume(loads, sched, groups, maps, (sA, sB), mma, (group, extra), epilogue, plan)
 
 
 def inside(work: Any, plan: HopperPlan) -> Any:
@@ -157,6 +177,24 @@ def inside(work: Any, plan: HopperPlan) -> Any:
     return (
         work.is_valid_tile & in_rows & (found.cta_tile_idx_n * plan.tile[1] < found.problem_shape_n)
     )
+
+
+def steps_of(groups: Any, found: Any) -> tuple[Any, Any]:
+    """How many steps along k a tile has, and which is the first."""
+    count = found.cta_tile_count_k
+    if not groups.hollow:
+        return count, 0
+    return cutlass.max(count, 1), cutlass.Int32(count == 0)
+
+
+def parts_of(operand: Any, which: int, groups: Any, group: Any, plan: HopperPlan) -> Any:
+    """What is needed to load tiles of A or B: as `operand_parts`, from where a group begins."""
+    atom, matrix, into = operand
+    start = groups.start(which, group)
+    if start is not None:
+        matrix = cute.domain_offset((start, 0, 0), matrix)
+    alone = cute.make_layout((1, 1, 1))
+    return operand_parts(atom, matrix, into, alone, (0, 0, 0), which, plan)
 
 
 @cute.jit
@@ -170,27 +208,32 @@ def produce(
     work = sched.initial_work_tile_info()
     while inside(work, plan):
         found = work.group_search_result
-        if found.group_idx != last:
-            last = found.group_idx
-            turn = turn + 1
-            if turn == ring(plan):
-                turn = cutlass.Int32(0)
-            for i in cutlass.range_constexpr(2):
-                if cutlass.const_expr(groups.mapped[i]):
-                    matrix = groups.matrix(i, last)
-                    maps.change(i, matrix, i, i * ring(plan) + turn, 4 * CONSUMERS)
+        group = found.group_idx
+        if cutlass.const_expr(groups.mapped[0] or groups.mapped[1]):
+            if group != last:
+                last = group
+                turn = turn + 1
+                if turn == ring(plan):
+                    turn = cutlass.Int32(0)
+                for i in cutlass.range_constexpr(2):
+                    if cutlass.const_expr(groups.mapped[i]):
+                        matrix = groups.matrix(i, group)
+                        maps.change(i, matrix, i, i * ring(plan) + turn, 4 * CONSUMERS)
         tile = (found.cta_tile_idx_m, found.cta_tile_idx_n)
-        for k in range(found.cta_tile_count_k):
+        parts = [parts_of(operands[i], i, groups, group, plan) for i in range(2)]
+        steps, first = steps_of(groups, found)
+        for k in range(steps):
             loads.producer_acquire(state)
             for i in cutlass.range_constexpr(2):
-                atom, coords, into, _ = operands[i]
+                atom, coords, into, _ = parts[i]
                 own = groups.mapped[i]
                 cute.copy(
                     atom,
-                    coords[None, tile[i], k, 0 if own else groups.batch(last)],
+                    coords[None, tile[i], k + first, groups.batch(i, group)],
                     into[None, state.index],
                     tma_bar_ptr=loads.producer_get_barrier(state),
                     tma_desc_ptr=maps.place(i * ring(plan) + turn) if own else None,
+                    cache_policy=plan.policy(i),
                 )
             loads.producer_commit(state)
             state.advance()
@@ -201,31 +244,56 @@ def produce(
 
 @cute.jit
 def consume(
-    loads: Any, sched: Any, groups: Any, maps: Any, smem: Any, mma: Any, group: Any,
+    loads: Any, sched: Any, groups: Any, maps: Any, smem: Any, mma: Any, who: Any,
     epilogue: Any, plan: cutlass.Constexpr[HopperPlan],
 ):  # fmt: skip
-    """Multiply tiles, and store them."""
-    own = mma.get_slice(group * 128)
+    """Multiply tiles, and store them.
+
+    Args:
+        who: which warpgroup, and what the visitors of all groups are given.
+    """
+    own = mma.get_slice(who[0] * 128)
     rA = mma.make_fragment_A(own.partition_A(smem[0]))
     rB = mma.make_fragment_B(own.partition_B(smem[1]))
     acc = mma.make_fragment_C(mma.partition_shape_C(plan.tile[:2]))
     state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, plan.stages)
     last, turn = cutlass.Int32(-1), cutlass.Int32(0)
-    slot = 2 * ring(plan) + group
-    epilogue.map = maps.place(slot)
+    slot = 2 * ring(plan) + who[0]
+    if cutlass.const_expr(groups.mapped[2]):
+        epilogue.map = maps.place(slot)
     work = sched.initial_work_tile_info()
     while inside(work, plan):
         found = work.group_search_result
-        if found.group_idx != last:
-            last = found.group_idx
-            maps.change(2, groups.matrix(2, last), 2 + group, slot, 4 * group)
-        tile = (found.cta_tile_idx_m, found.cta_tile_idx_n, 0)
-        multiply(loads, state, found.cta_tile_count_k, mma, acc, rA, rB, None, None)
-        finish_tile(acc, epilogue, tile, turn, plan)
+        group = found.group_idx
+        if cutlass.const_expr(groups.mapped[2]):
+            if group != last:
+                last = group
+                maps.change(2, groups.matrix(2, group), 2 + who[0], slot, 4 * who[0])
+        tile = (found.cta_tile_idx_m, found.cta_tile_idx_n, groups.batch(2, group))
+        seen = seen_by(epilogue, groups, found, who[1])
+        steps = steps_of(groups, found)[0]
+        if cutlass.const_expr(plan.config.twice):
+            start_tile(seen, tile, plan)
+            sums = cute.make_rmem_tensor(acc.layout, cutlass.Float32)
+            multiply_twice(loads, state, steps, mma, acc, sums, rA, rB, None)
+            finish_tile(sums, seen, tile, turn, plan)
+        else:
+            multiply(loads, state, steps, mma, acc, rA, rB, None, (seen, tile, plan))
+            finish_tile(acc, seen, tile, turn, plan)
         turn = turn + 1
         sched.advance_to_next_work()
         work = sched.get_current_work()
     leave(epilogue)
+
+
+def seen_by(epilogue: Any, groups: Any, found: Any, extra: tuple[Any, ...]) -> Any:
+    """The epilogue of a tile: that of all tiles, with what is its group's own."""
+    seen = copy.copy(epilogue)
+    seen.extents = (found.problem_shape_m, found.problem_shape_n)
+    seen.rows = groups.rows(found.group_idx)
+    operands = groups.operands(extra, found.group_idx)
+    seen.extra = dict(zip(epilogue.extra, operands, strict=True))
+    return seen
 
 
 @cute.jit
@@ -235,7 +303,6 @@ def row_gemm(
     d: cute.Tensor,
     ends: cute.Tensor,
     extra: Any,
-    room: cute.Tensor,
     plan: cutlass.Constexpr[HopperPlan],
 ):
     """Launch the kernel for groups that are rows of one matrix.
@@ -243,14 +310,35 @@ def row_gemm(
     Args:
         a, b, d: (1, rows, K), (groups, N, K) and (1, rows, N); A and D are row-major.
         ends: for each group the row behind its last one.
-        extra: the visitor's operands.
-        room: (blocks, slots, words) for tensor maps.
+        extra: the visitor's operands; matrices are as D.
     """
-    matrices = sides(a, b, d, plan)
     groups = b.shape[0]
     # However rows are spread, no more tiles than that.
     most = (a.shape[1] // plan.tile[0] + groups) * cute.ceil_div(b.shape[1], plan.tile[1])
-    launch(matrices, (ends, matrices), most, extra, room, plan, False)
+    launch((a, b, d), (ends,), most, extra or (), None, plan, RowGroups)
+
+
+@cute.jit
+def sum_gemm(
+    a: cute.Tensor,
+    b: cute.Tensor,
+    d: cute.Tensor,
+    ends: cute.Tensor,
+    extra: Any,
+    room: cute.Tensor,
+    plan: cutlass.Constexpr[HopperPlan],
+):
+    """Launch the kernel for groups that are sums over rows of one matrix.
+
+    Args:
+        a, b, d: (1, M, rows), (1, N, rows) and (groups, M, N); A and B are not contiguous along
+            rows.
+        ends: for each group the row behind its last one.
+        extra: the visitor's operands; matrices are as D.
+        room: (blocks, slots, words) for tensor maps.
+    """
+    tiles = cute.ceil_div(a.shape[1], plan.tile[0]) * cute.ceil_div(b.shape[1], plan.tile[1])
+    launch((a, b, d), (ends,), d.shape[0] * tiles, extra or (), room, plan, SumGroups)
 
 
 @cute.jit
@@ -263,6 +351,7 @@ def list_gemm(
     extra: Any,
     room: cute.Tensor,
     reached: Any,
+    vectors: cutlass.Constexpr[Any],
     plan: cutlass.Constexpr[HopperPlan],
 ):
     """Launch the kernel for lists of matrices.
@@ -271,31 +360,39 @@ def list_gemm(
         a, b, d: (1, M, K), (1, N, K) and (1, M, N) of some group, of which only majors count.
         table: of all groups, see `ListGroups`.
         tiles: how many there are.
-        extra, room: as for `row_gemm`.
+        extra: the visitor's operands, with None for vectors, which are in the table.
+        room: as for `sum_gemm`.
         reached: arrays whose addresses are in the table, which the simulator wants to know; or
             None.
+        vectors: types of the vectors.
     """
-    launch(sides(a, b, d, plan), table, tiles, extra, room, plan, True)
-
-
-def sides(a: Any, b: Any, d: Any, plan: HopperPlan) -> tuple[Any, Any, Any]:
-    """The matrices as TMA moves them: (rows, columns, batch)."""
-    return (
-        as_tma_matrix(a, plan.k_major[0], plan.types[0]),
-        as_tma_matrix(b, plan.k_major[1], plan.types[1]),
-        as_tma_matrix(d, True, plan.types[2]),
-    )
+    about = (table, vectors)
+    launch((a, b, d), about, tiles, extra or (), room, plan, ListGroups)
 
 
 def launch(
-    matrices: Any, about: Any, tiles: Any, extra: Any, room: Any, plan: HopperPlan, listed: bool
+    operands: Any, about: Any, tiles: Any, extra: Any, room: Any, plan: HopperPlan, form: Any
 ) -> None:
     """Launch the kernel."""
-    mA, mB, mD = matrices
+    a, b, d = operands
+    mA = as_tma_matrix(a, plan.k_major[0], plan.types[0])
+    mB = as_tma_matrix(b, plan.k_major[1], plan.types[1])
+    mD = as_tma_matrix(d, True, plan.types[2])
+    if form is not ListGroups:
+        kinds = plan.visitor.kinds
+        whole = tuple(
+            as_tma_matrix(x, True, x.element_type) if kind in ("load", "store") else None
+            for kind, x in zip(kinds, extra, strict=True)
+        )
+        about = (*about, (mA, mB, mD, *whole))
+        extra = tuple(
+            moved(x, plan, plan.columns, kind == "load") if kind in ("load", "store") else x
+            for kind, x in zip(kinds, extra, strict=True)
+        )
     params = utils.PersistentTileSchedulerParams((1, 1, tiles), (1, 1, 1))
     grid = utils.StaticPersistentGroupTileScheduler.get_grid_shape(params, plan.clusters)
     grouped_kernel(
         *plan.operand_atom(mA, 0), *plan.operand_atom(mB, 1),
-        *plan.part_atom(mD, plan.result_columns, False), about, extra or (), room, params,
-        plan.tiled_mma(), plan.part_mma(), plan, listed,
+        *plan.part_atom(mD, plan.result_columns, False), about, extra, room, params,
+        plan.tiled_mma(), plan.part_mma(), plan, form,
     ).launch(grid=grid, block=[plan.threads, 1, 1], min_blocks_per_mp=1)  # fmt: skip

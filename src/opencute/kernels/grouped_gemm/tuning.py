@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""What products of groups of rows can be told: for `opencute tune moe_gemm`."""
+"""What products of groups of rows can be told: for `opencute tune moe_gemm`, `moe_gemm_weights`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from opencute.kernels.grouped_gemm.config import GroupedConfig, search_space
-from opencute.kernels.grouped_gemm.interface import moe_gemm
+from opencute.kernels.grouped_gemm.interface import moe_gemm, moe_gemm_weights
 from opencute.kernels.tuning.operators import Case, Operator
 
 __all__ = ["OPERATORS"]
@@ -33,9 +33,19 @@ def _work(case: Case) -> tuple[float, float]:
     return 2.0 * rows * n * k, 2.0 * (rows * k + groups * k * n + rows * n)
 
 
+def _sum_arguments(case: Case) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    rows, groups, n, k = (case[name] for name in ("rows", "groups", "n", "k"))
+    (a, _, offsets), _ = _arguments(case)
+    return (a, case.array(rows, n), offsets), {"out": case.array(groups, k, n)}
+
+
 OPERATORS = (
     Operator(
         "moe_gemm", moe_gemm, {"rows": 16384, "groups": 16, "n": 4096, "k": 4096},
         ("bf16", "f16"), _arguments, _space, _work,
+    ),
+    Operator(
+        "moe_gemm_weights", moe_gemm_weights, {"rows": 16384, "groups": 16, "n": 4096, "k": 4096},
+        ("bf16", "f16"), _sum_arguments, _space, _work,
     ),
 )  # fmt: skip

@@ -16,12 +16,16 @@ from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
     apart,
     check_rows,
+    element_name,
     empty_like,
     fill,
     item_bits,
+    near,
+    portions,
     strides,
     vector_elements,
 )
+from opencute.kernels.attention.call import attends, shapes_hint
 from opencute.kernels.attention.config import AttentionConfig, heuristic
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.hstu.sm80 import HstuPlan, hstu_forward
@@ -97,17 +101,24 @@ def hstu_attention(
     more = 0 if bias is None else 2 * config.m * (config.n + 8)
     config.check(head_dim, smem - more)
     if bias is not None:
-        bias = _spread(bias, batch, heads)
+        bias = near(_spread(bias, batch, heads), 2, config.m)
     plan = interned(HstuPlan(
         dtype, head_dim, config.m, config.n, config.warps, causal, heads // int(k.shape[2]),
         biased=bias is not None,
     ))  # fmt: skip
-    tensors = [_tensor(name, t) for name, t in (("q", q), ("k", k), ("v", v), ("out", out))]
-    hstu_forward(
-        *tensors, None if bias is None else _tensor("bias", bias), scale,
-        1.0 / divisor, plan,
-    )  # fmt: skip
+    k, v = (near(t, 1, config.n) for t in (k, v))
+    given = {"q": q, "k": k, "v": v, "out": out, "bias": bias}
+    for part in portions(batch):
+        tensors = [None if t is None else _tensor(n, t[part]) for n, t in given.items()]
+        hstu_forward(*tensors, scale, 1.0 / divisor, plan)
     return out
+
+
+def _hint(q: Any, k: Any, v: Any, bias: Any = None) -> str:
+    """What is wrong with shapes that do not fit, and what to change."""
+    if attends(4, q, k, v):
+        return f"a bias of {bias} is not for scores of {(q[0], q[2], q[1], k[1])}"
+    return shapes_hint(4, q, k, v)
 
 
 def _check(q: Any, k: Any, v: Any, bias: Any) -> Any:
@@ -117,24 +128,23 @@ def _check(q: Any, k: Any, v: Any, bias: Any) -> Any:
         ArgumentError: these arrays are no attention.
     """
     arrays = [q, k, v] if bias is None else [q, k, v, bias]
-    names = [str(t.dtype).rpartition(".")[2] for t in arrays]
+    names = [element_name(t) for t in arrays]
     if len(set(names)) > 1 or names[0] not in _CLASSES:
         raise ArgumentError(
             "no attention of these types", code="OC2525", expected="all of f16, or of bf16",
             found=names,
         )  # fmt: skip
     shapes = [tuple(int(x) for x in t.shape) for t in arrays]
-    good = all(len(s) == 4 for s in shapes) and shapes[1] == shapes[2]
-    if good:
-        (b, sq, h, d), (bk, sk, hk, dk) = shapes[:2]
-        good = b == bk and d == dk and d % 8 == 0 and 8 <= d <= 256 and hk > 0 and h % hk == 0
-        if good and bias is not None:
-            good = shapes[3][0] in (1, b) and shapes[3][1] in (1, h) and shapes[3][2:] == (sq, sk)
+    good = all(len(s) == 4 for s in shapes) and attends(4, *shapes[:3])
+    if good and bias is not None:
+        (b, sq, h, _), sk = shapes[0], shapes[1][1]
+        good = shapes[3][0] in (1, b) and shapes[3][1] in (1, h) and shapes[3][2:] == (sq, sk)
     if not good:
         raise ArgumentError(
             "these shapes do not fit", code="OC2526", found=shapes,
             expected="(B, Sq, H, D), (B, Sk, Hk, D) twice, and a bias (B or 1, H or 1, Sq, Sk); "
             "D a multiple of 8 up to 256, H of Hk",
+            hint=_hint(*shapes),
         )  # fmt: skip
     return _CLASSES[names[0]]
 

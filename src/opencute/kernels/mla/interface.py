@@ -15,7 +15,14 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
-from opencute.kernels.arrays import empty, fill, multiprocessors, strides
+from opencute.kernels.arrays import (
+    element_name,
+    empty,
+    fill,
+    multiprocessors,
+    stepping,
+    strides,
+)
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.interface import CLASSES, check_cache, check_values, result, rows
@@ -72,8 +79,8 @@ def mla_decode(
     not: a length counts as the nearest that there is room for, and a page that the cache does not
     have reads as zeros.
 
-    Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key has
-    the result 0.
+    Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key, or
+    of which all scores are -inf, has the result 0 and the logarithm -inf.
 
     Returns:
         The result (B, Sq, H, 512); with `return_lse` also the logarithms (B, H, Sq) in f32.
@@ -128,12 +135,14 @@ def _launch(
             "attention with a latent cache needs warpgroups", code="OC2567", expected="sm_90a",
             found=arch,
         )  # fmt: skip
-    if any(s <= 0 for s in strides(arrays["cache"])):
+    cache = arrays["cache"]
+    if any(s <= 0 and n > 1 for n, s in zip(cache.shape, strides(cache), strict=True)):
         raise ArgumentError(
             "the cache repeats elements, or goes backwards", code="OC2568",
-            expected="positive strides", found=strides(arrays["cache"]),
+            expected="positive strides", found=strides(cache),
             hint="pass a contiguous copy",
         )  # fmt: skip
+    arrays["cache"] = stepping(cache)
     parts = part_logs = None
     batch, queries, heads, _ = (int(x) for x in arrays["q_nope"].shape)
     if splits > 1:
@@ -157,7 +166,7 @@ def _check(q_nope: Any, q_rope: Any, cache: Any, paged: bool) -> Any:
     Raises:
         ArgumentError: these arrays are no attention with a latent cache.
     """
-    names = [str(t.dtype).rpartition(".")[2] for t in (q_nope, q_rope, cache)]
+    names = [element_name(t) for t in (q_nope, q_rope, cache)]
     if len(set(names)) > 1 or names[0] not in CLASSES:
         raise ArgumentError(
             "no attention of these types", code="OC2525", expected="three of f16, or of bf16",

@@ -15,6 +15,7 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 from opencute.kernels.arrays import (
     contiguous,
+    element_name,
     empty,
     fill,
     floating,
@@ -111,7 +112,7 @@ def _reduce(
         rest = (*shape[:at], *((1,) if keepdims else ()), *shape[at + 1 :])
     if out is None:
         out = empty(x, rest, "int64" if op.indexed else x.dtype)
-    elif op.indexed and str(out.dtype).rpartition(".")[2] not in ("int32", "int64"):
+    elif op.indexed and element_name(out) not in ("int32", "int64"):
         raise ArgumentError(
             f"{op.name} writes indices", code="OC2534", expected="out of int32 or int64",
             found=str(out.dtype),

@@ -24,6 +24,7 @@ from typing import Any
 from opencute.base.interned import unequal_parts
 from opencute.jit.entry.front import ALIGNED
 from opencute.runtime import device
+from opencute.runtime.dlpack import forward_level
 
 __all__ = ["described"]
 
@@ -43,10 +44,11 @@ def described(
     Tensors are torch's. Those that want gradients, and those with one element in the host's memory,
     which may be numbers, have no key; nor have calls for a GPU that is not the current one. Where a
     configuration holds what has no hash, the key has none. Calls within a dispatch mode of torch's,
-    which sees each operation and may make something else of it, have none either.
+    which sees each operation and may make something else of it, have none either, nor while torch
+    takes derivatives forwards.
     """
     torch: Any = sys.modules.get("torch")
-    if torch is None or torch._C._len_torch_dispatch_stack():
+    if torch is None or torch._C._len_torch_dispatch_stack() or forward_level():
         return None
     key: list[Any] = []
     tensors: list[Any] = []

@@ -11,10 +11,22 @@ import math
 from typing import Any
 
 from opencute.base.errors import ArgumentError
-from opencute.kernels.arrays import empty_like, item_bits, strides, vector_elements, viewed
+from opencute.kernels.arrays import (
+    empty_like,
+    item_bits,
+    portions,
+    strides,
+    vector_elements,
+    viewed,
+)
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.repeat.operators import repeated
-from opencute.kernels.transpose.sm80 import transpose_elements, transpose_vectors
+from opencute.kernels.transpose.sm80 import (
+    ELEMENTS_HIGH,
+    transpose_elements,
+    transpose_vectors,
+    vectors_high,
+)
 
 __all__ = ["transpose"]
 
@@ -54,8 +66,12 @@ def transpose(x: Any, *, out: Any = None) -> Any:
                 found=f"stride {strides(array)[2]}", hint="pass a contiguous copy",
             )  # fmt: skip
     vec = vector_elements(math.gcd(m, n), bits, source, target)
-    if vec * bits == 128:
-        transpose_vectors(source, target, vec)
-    else:
-        transpose_elements(source, target)
+    whole = vec * bits == 128
+    for some in portions(batch):
+        for rows in portions(m, vectors_high(vec) if whole else ELEMENTS_HIGH):
+            part, into = source[some, rows], target[some, :, rows]
+            if whole:
+                transpose_vectors(part, into, vec)
+            else:
+                transpose_elements(part, into)
     return out

@@ -16,7 +16,7 @@ import opencute as cutlass
 from opencute import cute
 from opencute.lib.smem_allocator import SmemAllocator
 
-__all__ = ["transpose_elements", "transpose_vectors"]
+__all__ = ["ELEMENTS_HIGH", "transpose_elements", "transpose_vectors", "vectors_high"]
 
 _SIDE = 8  # vectors of 128 bits in a row of a tile: a line of memory
 _TILES = 4  # tiles of a block, each with threads of its own
@@ -86,6 +86,15 @@ def _elements(gX: cute.Tensor, gOut: cute.Tensor):
             gOut[batch, left + row, top + x] = shared[x, row]
 
 
+ELEMENTS_HIGH = _EDGE
+"""Rows that a block of `transpose_elements` reads."""
+
+
+def vectors_high(vec: int) -> int:
+    """Rows that a block of `transpose_vectors` reads."""
+    return _SIDE * vec * _TILES
+
+
 @cute.jit
 def transpose_vectors(x: cute.Tensor, out: cute.Tensor, vec: cutlass.Constexpr[int]):
     """Launch the kernel on (batch, M, N) and (batch, N, M).
@@ -102,7 +111,9 @@ def transpose_vectors(x: cute.Tensor, out: cute.Tensor, vec: cutlass.Constexpr[i
     edge = _SIDE * vec
     _vectors(*known, vec).launch(
         grid=[
-            cute.ceil_div(x.shape[2], edge), cute.ceil_div(x.shape[1], edge * _TILES), x.shape[0]
+            cute.ceil_div(x.shape[2], edge),
+            cute.ceil_div(x.shape[1], vectors_high(vec)),
+            x.shape[0],
         ],
         block=[_SIDE, _SIDE, _TILES],
     )  # fmt: skip

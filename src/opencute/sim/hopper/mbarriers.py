@@ -206,7 +206,7 @@ class MBarriers:
             f"{self._who(slot)}",
             code="OC3032", loc=op.loc, expected=f"{total} arrivals, as initialised at {bar.op.loc}",
             found=f"{total - bar.pending + count}",
-            hint=f"the phase still waits for {bar.tx} bytes" if bar.tx > 0 else None,
+            hint=_of_overflow(bar, slot),
         )  # fmt: skip
 
     def expect_arrivals(self, op: Op, lanes: Lanes, places: Array) -> None:
@@ -536,6 +536,21 @@ def _each(lanes: Lanes, value: Any) -> Array:
     return lanes.full(np.asarray(value, np.int64).reshape(_grid(value))).ravel()
 
 
+def _of_overflow(bar: MBarrier, slot: int) -> str:
+    """What may have led to one arrival too many in a phase: as a rule that a thread runs ahead."""
+    still = f"the phase still waits for {bar.tx} bytes; " if bar.tx > 0 else ""
+    if any(slot in slots for slots in bar.arrived):
+        return (
+            f"{still}this thread has arrived in the phase before: between its arrivals it has to "
+            "wait, here or, as producers do, at the barrier by which the readers free the memory "
+            "(mbarrier_wait, producer_acquire)"
+        )
+    return (
+        f"{still}mbarrier_init counts all arrivals of a phase; or threads arrive for the next "
+        "phase without having waited for this one (mbarrier_wait)"
+    )
+
+
 def _by_place(places: Array) -> list[tuple[int, Array]]:
     """Each place, and who is there (indices, in their order)."""
     flat = places.ravel()
@@ -544,6 +559,13 @@ def _by_place(places: Array) -> list[tuple[int, Array]]:
     first = int(flat[0])
     if (flat == first).all():
         return [(first, np.arange(flat.size))]
+    if (flat[1:] >= flat[:-1]).all():  # as those of blocks are
+        everyone = np.arange(flat.size)
+        edges = [0, *((flat[1:] != flat[:-1]).nonzero()[0] + 1).tolist(), flat.size]
+        return [
+            (p, everyone[a:b])
+            for p, a, b in zip(flat[edges[:-1]].tolist(), edges, edges[1:], strict=False)
+        ]
     return [(p, np.flatnonzero(flat == p)) for p in np.unique(flat).tolist()]
 
 

@@ -30,6 +30,7 @@ from opencute.sim.sync.clocks import (
     AGENTS,
     BLOCK,
     FREED,
+    SEEN,
     THREAD,
     WARPS,
     Clocks,
@@ -163,9 +164,9 @@ class BarrierOrder:
         asked = slots[~birth.aware[slots]]
         if not asked.size:
             return
-        n = asked.size
-        known = self.clocks.knows(asked, np.full(n, birth.agent), np.full(n, birth.time))
-        if not known.all():
+        if not self.clocks.all_know(asked, (birth.agent,), birth.time, SEEN):
+            n = asked.size
+            known = self.clocks.knows(asked, np.full(n, birth.agent), np.full(n, birth.time))
             slot = int(asked[~known][0])
             raise RaceError(
                 f"{describe_slots(run, np.array([slot]))} uses {name}, which "
@@ -235,7 +236,7 @@ class BarrierOrder:
         known.coming = ({}, {})
         waiting, known.waiting = known.waiting, []
         for far in {far for _, far in waiting}:
-            self.learn(known, np.unique(np.concatenate([s for s, f in waiting if f == far])), far)
+            self.learn(known, np.concatenate([s for s, f in waiting if f == far]), far)
 
     def learn(self, known: Knowledge, slots: Array, acquired: int = CLUSTER) -> None:
         """Threads have seen that a phase is complete; how far they acquire, -1: not at all."""

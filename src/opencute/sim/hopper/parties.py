@@ -51,9 +51,12 @@ class Parties:
 
     def _warps(self, lanes: Lanes) -> Array:
         """The number of each warp, in order, counted by whole warpgroups."""
-        warps = np.unique(self.group.warp_of(lanes))
-        block, warp = np.divmod(warps, self.group.warps)
-        return block * self.groups * 4 + warp
+        found = lanes.cache.get("warps of parties")
+        if found is None:
+            warps = np.unique(self.group.warp_of(lanes))
+            block, warp = np.divmod(warps, self.group.warps)
+            found = lanes.cache["warps of parties"] = block * self.groups * 4 + warp
+        return found
 
     def came(self, op: Op, lanes: Lanes, values: Sequence[Array]) -> None:
         """Warps start a product with some values, which are the same in all of their threads.

@@ -28,12 +28,15 @@ from opencute.sim.lanes import Lanes
 from opencute.sim.sync.clocks import AGENT, AGENTS, Times, distinct, key
 from opencute.sim.sync.columns import READING, Parts, ProductColumn, Read
 from opencute.sim.sync.group import WARP
+from opencute.sim.sync.shadow import GRAIN, RunsOfEach
 from opencute.sim.values import Array
 
-__all__ = ["CORE", "ProductRead", "Together", "know_products", "read_together", "take_off"]
+__all__ = [
+    "CORE", "ProductRead", "Reading", "Together", "know_products", "read_together", "take_off",
+]  # fmt: skip
 
 _PARTY = 128  # threads of a warpgroup
-CORE = 16  # bytes of a row of a core matrix
+CORE = GRAIN  # bytes of a row of a core matrix
 _GROUPS = 4  # of one warp that are told apart while they are under way
 _NAME = "a product of a warpgroup"
 
@@ -85,14 +88,25 @@ class Together:
     def __post_init__(self) -> None:
         self.warps = [(first - self.party) // WARP for first in self.firsts]
         self.parts = [part for operand in self.operands for part, _ in operand]
-        self.name = tuple(map(id, self.parts))
         self.reaches = [
             (min(int(p[0]) for p, _ in parts), max(int(p[-1]) for p, _ in parts) + CORE)
             for parts in self.operands
         ]
 
 
-def read_together(slots: Array, threads: int, cores: list[list[Array]]) -> list[Together]:
+class Reading:
+    """What warpgroups read for a product.
+
+    Args:
+        parties: each of them, in the order of their warps.
+    """
+
+    def __init__(self, parties: list[Together]) -> None:
+        self.parties = parties
+        self.runs = RunsOfEach([one.parts for one in parties])
+
+
+def read_together(slots: Array, threads: int, cores: list[list[Array]]) -> Reading:
     """Who reads what for a product.
 
     Args:
@@ -102,7 +116,7 @@ def read_together(slots: Array, threads: int, cores: list[list[Array]]) -> list[
             the arena, sorted; the same array stands for the same places.
 
     Returns:
-        For each warpgroup, in the order of their warps.
+        What each warpgroup reads, in the order of their warps.
     """
     firsts = slots[:, 0].tolist()
     parties = [first - first % threads % _PARTY for first in firsts]
@@ -121,10 +135,10 @@ def read_together(slots: Array, threads: int, cores: list[list[Array]]) -> list[
         mine = [list(parts) for parts in zip(*(each[start:end] for each in cores), strict=True)]
         out.append(Together(parties[start], firsts[start:end], mine, operands))
         start = end
-    return out
+    return Reading(out)
 
 
-def take_off(op: Op, lanes: Lanes, reads: Sequence[Together], groups: Array) -> list[ProductRead]:
+def take_off(op: Op, lanes: Lanes, reads: Reading, groups: Array) -> list[ProductRead]:
     """Warps start to read.
 
     Args:
@@ -142,14 +156,12 @@ def take_off(op: Op, lanes: Lanes, reads: Sequence[Together], groups: Array) -> 
     checker, run = lanes.run.checker, lanes.run
     clocks, whole = checker.clocks, run.group.arena.whole
     number, shadow = checker.number(op), checker.shadow(whole)
-    words: dict[Any, list[int] | None] = {}
+    # As a rule, all that a warpgroup reads was written by one unit.
+    words = shadow.writers_of_each(reads.runs)
     out: list[ProductRead] = []
-    for one in reads:
+    for one, found in zip(reads.parties, words, strict=True):
         column = _column(checker, shadow, one.party, int(groups[one.firsts[0]]) % _GROUPS)
         units = [column.units[w] for w in one.warps]
-        if one.name not in words:  # as a rule, all of it was written by one unit
-            words[one.name] = shadow.few_writers(one.name, one.parts, CORE)
-        found = words[one.name]
         for first, unit, parts in zip(one.firsts, units, one.cores, strict=True):
             if found is None or not known_words(clocks, first, found):
                 for part in parts:
@@ -187,11 +199,16 @@ def know_products(lanes: Lanes, reads: Sequence[ProductRead]) -> None:
     now = clocks.tick()
     own: dict[int, Times] = {}
     whole: dict[int, Times] = {}
+    told: set[tuple[int, ...]] = set()
     for read in reads:
-        time = read.land(lanes, now)
-        for slot, unit in read.units.items():
+        time, units = read.land(lanes, now), read.units
+        first = next(iter(units))
+        word = read.column.who, time, *units
+        if word in told:  # as another product of its group
+            continue
+        told.add(word)
+        for slot, unit in units.items():
             _add(own.setdefault(slot, {}), unit, time)
-        first = next(iter(read.units))
         _add(whole.setdefault(first - first % threads % _PARTY, {}), read.column.who, time)
     for warp, mine in _by_warp(slots, threads):
         party = warp - warp % threads % _PARTY

@@ -21,7 +21,7 @@ import numpy as np
 from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.report import doubt
-from opencute.sim.sync.clocks import AGENTS, FREED, OVER, distinct
+from opencute.sim.sync.clocks import AGENTS, FREED, OVER, Row, distinct
 from opencute.sim.sync.group import Group
 from opencute.sim.values import Array
 
@@ -90,6 +90,7 @@ class Trailing:
         Raises:
             RaceError: one may have ended too early.
         """
+        self._rows: dict[int, list[Row]] = {}
         for (block, who), (time, op, run) in self.uses.items():
             if not self._known(block, who, time, FREED if who >= AGENTS else OVER):
                 self._fail(op, run, block, who)
@@ -103,10 +104,15 @@ class Trailing:
     def _known(self, block: int, who: int, time: int, kind: int) -> bool:
         """Whether some thread of a block knows of a use."""
         clocks, threads = self.checker.clocks, self.group.threads
-        slots = block * threads + np.arange(threads)
+        rows = self._rows.get(block)
+        if rows is None:
+            ids = distinct(clocks.row[block * threads : (block + 1) * threads])
+            rows = self._rows[block] = [clocks.rows[i] for i in ids]
+        if any(row.knows(clocks, who, kind) >= time for row in rows):
+            return True
         if who >= AGENTS:
-            rows = distinct(clocks.row[slots])
-            return any(clocks.rows[i].knows(clocks, who, kind) >= time for i in rows)
+            return False
+        slots = block * threads + np.arange(threads)  # its own threads know of it by barriers
         known = clocks.knows(slots, np.full(threads, who), np.full(threads, time), kind)
         return bool(known.any())
 

@@ -32,7 +32,7 @@ from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.hopper.parties import parties_of
-from opencute.sim.hopper.product_reads import CORE, Together, read_together, take_off
+from opencute.sim.hopper.product_reads import CORE, Reading, read_together, take_off
 from opencute.sim.hopper.products import Operands, products_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
@@ -54,6 +54,7 @@ _WARPS = 4
 _REMEMBERED = 64  # sets of descriptors that an operand keeps the places of
 _REMEMBERED_PARTS = 4096  # what single warps read of an operand
 _ROWS = ROWS // _WARPS
+_WRITTEN = np.ones(8, np.bool_).view(np.uint64)[0]  # eight bytes
 _WIDTHS = {mode: width for width, mode in SWIZZLES.items()}
 
 
@@ -150,6 +151,15 @@ class _Words:
         values = items.take(index).view(dtype)
         return values.swapaxes(1, 2) if self.turned else values
 
+    def written(self, bytes_: Array, first: Array) -> bool:
+        """Whether all bytes are written, as far as can be told quickly."""
+        if self.size < 8 or bytes_.size % 8:
+            return False
+        each = self.size // 8
+        index = self.index * each + (first // 8)[:, None, None]
+        words = bytes_.view(np.uint64)
+        return all((words.take(index + i) == _WRITTEN).all() for i in range(each))
+
 
 class Operand:
     """An operand in shared memory.
@@ -198,6 +208,9 @@ class Operand:
         first = blocks * arena.stride
         values = known.words(self.bits // 8).take(arena.whole, self.dtype, first)
         if arena.whole.clean(False):
+            return values, None
+        if known.words(self.bits // 8).written(arena.written, first):
+            arena.whole.clean(True)
             return values, None
         word = np.dtype(f"u{self.bits // 8}")
         at = (known.places + first[:, None, None]) // (self.bits // 8)
@@ -359,7 +372,7 @@ class _Product:
         _, um, un = extents(op.d_layout)
         self.uses = (um, un, extents(op.b_layout)[2])
         self.c_layout = _of_one_warp(atom.c)
-        self.known: dict[Any, list[Together]] = {}
+        self.known: dict[Any, Reading] = {}
         self.e_layout = metadata_layout(_ROWS, k, ELEMENT_BITS[atom.types[1]])
 
     # ------------------------------------------------------------------ the threads' part
@@ -397,7 +410,7 @@ class _Product:
             products.reads.setdefault((parties[i], int(numbers[i])), []).append(flight)
             i += len(flight.units)
 
-    def _reads(self, lanes: Lanes, warps: Warps, operands: Operands) -> list[Together]:
+    def _reads(self, lanes: Lanes, warps: Warps, operands: Operands) -> Reading:
         """What the warpgroups read of shared memory, which comes again in each turn of a loop."""
         blocks = _of_warps(warps, self.op, lanes.bid, "their block") - lanes.run.first_block
         slots = warps.rows(lanes.slot)[:, :, 0]

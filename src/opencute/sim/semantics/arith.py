@@ -14,13 +14,13 @@ order -0 before +0. Conversions are in `casts`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from opencute.base.errors import SimulationError
+from opencute.base.log import warn
 from opencute.dialects.arith import CMPF, CMPI
 from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
@@ -286,11 +286,7 @@ def _by_zero(op: Op, lanes: Lanes, where: tuple[int, ...]) -> None:
     message = f"division by zero in {op.name}: {lanes.name(where)}"
     if lanes.run.host:
         raise SimulationError(message, code="OC3003", loc=op.loc)
-    where_to_look = "" if op.loc is None else f" ({op.loc.file}:{op.loc.line})"
-    warnings.warn(
-        f"[OC3003] {message}{where_to_look}: a GPU gives some number, and no error",
-        RuntimeWarning, stacklevel=2,
-    )  # fmt: skip
+    warn(f"[OC3003] {message}: a GPU gives some number, and no error", RuntimeWarning, op.loc)
 
 
 @semantics("arith.cmpi")

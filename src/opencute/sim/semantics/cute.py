@@ -44,6 +44,8 @@ from opencute.sim.values import as_array, dtype_of, scalar_of
 
 __all__: list[str] = []
 
+_EIGHT = np.ones(8, np.bool_).view(np.uint64)[0]  # eight runs to copy
+
 nd = np.ndarray
 
 
@@ -272,7 +274,7 @@ class _Copy:
         """As `masked`; lanes of which nothing is masked access several elements at a time."""
         assert self.wide is not None
         starts = [side.starts(dyns) for side, dyns in zip(self.wide, self._dyns(rest), strict=True)]
-        whole = mask.all(axis=2)
+        whole = _all_runs(mask)
         for side, ptr, at in zip(self.wide, (src, dst), starts, strict=True):
             whole = whole & _aligned(ptr, at, side.access.width)
         if whole.any():
@@ -367,9 +369,28 @@ def _aligned(ptr: SimPointer, starts: Any, width: int) -> Any:
     if type(ptr.buffer) is RowBuffer:
         return True
     address = np.asarray(ptr.address())
+    if width & (width - 1) == 0 and (starts is None or (starts.ndim == 1 and starts.size)):
+        rest = 0 if starts is None else int(starts[0]) & (width - 1)
+        if starts is not None and ((starts & (width - 1)) != rest).any():
+            fits = np.zeros(address.shape, np.bool_)
+        else:
+            fits = (address + rest) & (width - 1) == 0
+        return fits if fits.ndim == 2 else bool(fits.all())
     places = address[..., None] if address.ndim == 2 else address
     fits = (places if starts is None else places + starts) % width == 0
     return fits.all(axis=2) if fits.ndim == 3 else bool(fits.all())
+
+
+def _all_runs(mask: Any) -> Any:
+    """As ``mask.all(axis=2)``, several runs at once."""
+    runs = mask.shape[2]
+    if runs % 8 or not mask.flags.c_contiguous:
+        return mask.all(axis=2)
+    words = mask.view(np.uint64) == _EIGHT
+    out = words[:, :, 0]
+    for i in range(1, words.shape[2]):
+        out = out & words[:, :, i]
+    return out
 
 
 def _picked(pick: Any, starts: Any) -> Any:

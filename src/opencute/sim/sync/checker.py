@@ -25,7 +25,7 @@ from opencute.sim.hopper.proxies import AgentNumbers, Proxies
 from opencute.sim.hopper.trailing import Trailing
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.access_check import AccessCheck
-from opencute.sim.sync.clocks import AGENT, ELECTIONS, WARPS, Clocks, key
+from opencute.sim.sync.clocks import AGENT, ELECTIONS, WARPS, Clocks, Times, key
 from opencute.sim.sync.fences import Fences, reach
 from opencute.sim.sync.generations import Generations
 from opencute.sim.sync.group import WARP, Group
@@ -68,7 +68,7 @@ class Checker:
         self.ops: list[Op] = []
         self.known: dict[int, int] = {}
         self.shadows: dict[int, tuple[Any, Shadow]] = {}
-        self.arrivals: dict[tuple[int, int], list[tuple[int, dict[int, int]]]] = {}
+        self.arrivals: dict[tuple[int, int], list[tuple[int, list[Times]]]] = {}
 
     def start(self, group: Group, first_block: int) -> None:
         """Other blocks run from now on."""
@@ -106,14 +106,10 @@ class Checker:
         last = min((warp + 1) * WARP, self.group.threads)
         return np.arange(start + warp * WARP, start + last)
 
-    def _news(self, block: int, warp: int, slots: Array, now: int) -> dict[int, int]:
+    def _news(self, block: int, warp: int, slots: Array, now: int) -> list[Times]:
         clocks = self.clocks
         number = (clocks.first_block + block) * clocks.warps + warp
-        news = {key(WARPS, number): now}
-        for times in clocks.rows_of(slots):
-            for k, t in times.items():
-                news[k] = max(news.get(k, 0), t)
-        return news
+        return [{key(WARPS, number): now}, *clocks.rows_of(slots)]
 
     def opened(self, name: int, done: Array, here: Array, syncs: Array) -> None:
         """A barrier has opened in some blocks, where warps are `here` or wait (`syncs`)."""
@@ -136,7 +132,9 @@ class Checker:
             floor = max(f for f, _ in arrivals)
             clocks.raise_floor(slots, np.maximum(clocks.floor[slots], floor))
             clocks.near[slots] = now
-            clocks.learn(slots, [news for _, news in arrivals])
+            # What several warps know is one object.
+            every = {id(times): times for _, news in arrivals for times in news}
+            clocks.learn(slots, list(every.values()))
 
     def warp_met(self, lanes: Lanes, part: Array | None) -> None:
         """Lanes have met at a barrier of their warp; `part`: which (a table), None: all."""

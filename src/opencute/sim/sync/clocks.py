@@ -241,14 +241,23 @@ class Clocks:
             if row is not before:
                 self.row[slots] = self.add_row(row)
             return
+        # Whoever's own knowledge is among the news knows just what all of them together say.
+        told, joint = {id(times) for times in news}, -1
         for i in different:
-            row = self.rows[i].merged(news)
-            if row is not self.rows[i]:
-                self.row[slots[ids == i]] = self.add_row(row)
-                ids = np.where(ids == i, -1, ids)
+            before = self.rows[i]
+            mine = slots[ids == i]
+            if id(before.times) not in told:
+                row = before.merged(news)
+                if row is not before:
+                    self.row[mine] = self.add_row(row)
+                continue
+            if joint < 0:
+                row = before.merged(news)
+                joint = i if row is before else self.add_row(row)
+            self.row[mine] = joint
 
     def rows_of(self, slots: Array) -> list[Times]:
-        """What threads know beyond their floors."""
+        """What threads know beyond their floors; not to be written to."""
         return [self.rows[i].times for i in distinct(self.row[slots]) if i]
 
     # ------------------------------------------------------------------ meeting

@@ -22,8 +22,8 @@ from opencute.sim.sync.columns import Column, ProductColumn
 from opencute.sim.values import Array
 
 __all__ = [
-    "EVERYBODY", "FOREIGN", "LATE", "LEVEL", "ONE", "PENDING", "SEVERAL", "STRENGTH",
-    "TIME", "WHO", "WHOLE_BLOCK", "LateRead", "Shadow", "first_of_each",
+    "EVERYBODY", "FOREIGN", "GRAIN", "LATE", "LEVEL", "ONE", "PENDING", "SEVERAL", "STRENGTH",
+    "TIME", "WHO", "WHOLE_BLOCK", "LateRead", "RunsOfEach", "Shadow", "first_of_each",
 ]  # fmt: skip
 
 WHO = (1 << 29) - 1
@@ -36,6 +36,8 @@ PENDING = ((1 << 30) - 1) << TIME
 FOREIGN = 1 << LEVEL
 """Marks writers of shared memory that are no threads of its block."""
 _SHIFT = 4  # of the pieces, as long as all accesses are as large
+GRAIN = 1 << _SHIFT
+"""Bytes of such a piece."""
 SEVERAL = 32
 """In the place of a lane: more than one."""
 _FEW = 16  # different words that are looked at one by one
@@ -53,6 +55,21 @@ class LateRead(Protocol):
 
     def settle(self, shadow: Shadow) -> None:
         """Set them."""
+
+
+class RunsOfEach:
+    """Places of runs of `GRAIN` bytes, prepared to be looked up often.
+
+    Args:
+        groups: arrays of where runs begin, whole multiples of `GRAIN`, by who reads them.
+    """
+
+    def __init__(self, groups: Sequence[Sequence[Array]]) -> None:
+        self.groups = groups
+        every = [part for parts in groups for part in parts]
+        self.pieces = np.concatenate(every) >> _SHIFT
+        self.sizes = np.array([part.size for part in every])
+        self.starts = np.cumsum(self.sizes) - self.sizes
 
 
 class Shadow:
@@ -158,6 +175,28 @@ class Shadow:
         words = self.writer.take(self.cut(name, parts, width))
         at = first_of_each(words)
         return None if at is None else words[at].tolist()
+
+    def writers_of_each(self, runs: RunsOfEach) -> list[list[int] | None]:
+        """As `few_writers`, for several groups of runs at once."""
+        if self.shift != _SHIFT:
+            return [self.few_writers(tuple(map(id, g)), g, GRAIN) for g in runs.groups]
+        words = self.writer.take(runs.pieces)
+        least = np.minimum.reduceat(words, runs.starts)
+        most = np.maximum.reduceat(words, runs.starts)
+        few = words == least.repeat(runs.sizes)
+        few |= words == most.repeat(runs.sizes)
+        mine = list(zip(least.tolist(), most.tolist(), strict=True))
+        fine = np.logical_and.reduceat(few, runs.starts).tolist()
+        out: list[list[int] | None] = []
+        at = 0
+        for group in runs.groups:
+            end = at + len(group)
+            if all(fine[at:end]):
+                out.append(list({word for pair in mine[at:end] for word in pair}))
+            else:
+                out.append(self.few_writers(tuple(map(id, group)), group, GRAIN))
+            at = end
+        return out
 
     def fit(self, places: Array, width: int) -> None:
         """See that runs of `width` bytes are whole pieces."""

@@ -15,6 +15,8 @@ from opencute.base.knobs import KNOBS
 from opencute.cute.nvgpu import cpasync
 from opencute.cute.runtime import from_dlpack
 from opencute.jit.runners import simulated
+from opencute.sim.report import RunReport
+from opencute.tools.check import table
 
 pytestmark = pytest.mark.t0
 
@@ -46,11 +48,12 @@ def fill(out: cute.Tensor, op: cutlass.Constexpr, tile: cutlass.Constexpr):
 
 def counted() -> dict[Any, Any]:
     """Copies, bytes, sectors, passes and conflicts of wide accesses, by verb, space and width."""
-    return {
-        key[1:]: np.array((r.instructions, r.bytes, r.sectors, r.passes, r.conflicts))
-        for key, r in simulated().by_line.items()
-        if key[3] > 16
-    }
+    found: dict[Any, Any] = {}
+    for key, r in simulated().by_line.items():
+        if key[3] > 16:
+            counts = np.array((r.instructions, r.bytes, r.sectors, r.passes, r.conflicts))
+            found[key[1:]] = found.get(key[1:], 0) + counts
+    return found
 
 
 def counts(out: Any, op: Any, tile: tuple[int, int]) -> dict[Any, list[int]]:
@@ -66,9 +69,9 @@ STORE, ADD = cpasync.CopyBulkTensorTileS2GOp(), cpasync.CopyReduceBulkTensorTile
 
 
 def test_a_contiguous_tile_is_as_many_sectors_as_it_has_bytes() -> None:
-    """And its descriptor, which is 128 bytes, four."""
+    """And its map, which is 128 bytes, four; it is counted as a map."""
     assert counts(np.zeros((16, 32), np.float32), STORE, (16, 32)) == {
-        ("read", "gmem", 128): [1, 128, 4, 0, 0],
+        ("read", "maps", 128): [1, 128, 4, 0, 0],
         ("read", "smem", 2048): [1, 2048, 0, 16, 0],
         ("write", "gmem", 2048): [1, 2048, 64, 0, 0],
     }
@@ -119,3 +122,36 @@ def test_runs() -> None:
         after = counted()
     key = "read", "gmem", 256
     assert (after[key] - before.get(key, 0)).tolist() == [1, 256, 8, 0, 0] and y.all()
+
+
+@cute.kernel
+def fetch_kernel(atom: cute.CopyAtom, warps: cutlass.Constexpr):
+    if cute.arch.warp_idx() < warps:
+        cpasync.prefetch_descriptor(atom)
+
+
+@cute.jit
+def fetch(out: cute.Tensor, warps: cutlass.Constexpr):
+    layout = cute.make_layout((8, 8), stride=(8, 1))
+    atom, _ = cpasync.make_tiled_tma_atom(STORE, out, layout, (8, 8))
+    fetch_kernel(atom, warps).launch(grid=[2, 1, 1], block=[96, 1, 1])
+
+
+@pytest.mark.parametrize("warps", [1, 3])
+def test_a_warp_fetches_a_map_once(warps: int) -> None:
+    """Not once for each of its threads."""
+    out = from_dlpack(np.zeros((16, 32), np.float32), assumed_align=16)
+    with KNOBS.override(target="sim:sm_90a", sim_profile=True):
+        before = counted()
+        fetch(out, warps)
+        after = counted()
+    key, n = ("read", "maps", 128), 2 * warps
+    assert (after[key] - before.get(key, 0)).tolist() == [n, n * 128, n * 4, 0, 0]
+
+
+def test_totals_name_maps_apart() -> None:
+    report = RunReport(launches=1)
+    assert "tensor maps" not in table(report)
+    report.read_bytes.update(gmem=64, maps=256)
+    assert "gmem: 64 bytes read" in table(report)
+    assert "tensor maps: 2 read, 0 written" in table(report)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opencute.arch.tma import DESCRIPTOR_ALIGN, DESCRIPTOR_BYTES, map_faults
+from opencute.arch.tma import DESCRIPTOR_ALIGN, DESCRIPTOR_BYTES, map_faults, map_hint
 from opencute.base.errors import ArgumentError, SimulationError
 from opencute.dialects.hopper.tensor_maps import DescriptorOp, ReplaceTensormapOp, tile_of
 from opencute.ir.core import Op
@@ -52,7 +52,7 @@ def descriptor(op: Op) -> Function:
         if fault is not None:
             raise ArgumentError(
                 f"no tensor map can be made: {fault[1]}", code="OC2931", loc=op.loc,
-                hint="innermost elements are neighbours, other strides are multiples of 16 bytes",
+                hint=map_hint(fault[0], tile),
             )  # fmt: skip
         data = encode(TensorMap(tile, address, tuple(dims), tuple(strides)))
         table = lanes.run.table
@@ -71,11 +71,18 @@ def descriptor_address(op: Op) -> Function:
 
 @semantics("ptx.prefetch_tensormap", lanes=True, sinks=_sinks)
 def prefetch(op: Op) -> Function:
-    """Nothing to do, but what is there has to be a map."""
+    """Nothing to do, but what is there has to be a map. A warp fetches each map once."""
     reader = MapReader(op)
 
     def run(lanes: Lanes, ptr: SimPointer) -> None:
-        for _ in reader.by_map(lanes, ptr):
+        threads = lanes.run.threads
+        warp = lanes.full(lanes.bid * -(-threads // 32) + lanes.tid // 32)
+        address = lanes.full(np.asarray(ptr.address()))
+        pairs = np.stack([warp.ravel(), address.ravel()])
+        first = np.zeros(lanes.n, np.bool_)
+        first[np.unique(pairs, axis=1, return_index=True)[1]] = True
+        part, pick, _ = lanes.sub(first.reshape(lanes.P, lanes.Q))
+        for _ in reader.by_map(part, pick(ptr)):
             pass
 
     return run
@@ -103,7 +110,9 @@ def replace(op: Op) -> Function:
 def copy_fence(op: Op) -> Function:
     """A warp copies a map from shared to global memory."""
     n = DESCRIPTOR_BYTES
-    access = Access(op, I8, vector=True, run=n, align=DESCRIPTOR_ALIGN, widest=n, unit=True)
+    access = Access(
+        op, I8, vector=True, run=n, align=DESCRIPTOR_ALIGN, widest=n, unit=True, counted="maps"
+    )
 
     def run(lanes: Lanes, dst: SimPointer, src: SimPointer) -> None:
         Warps(op, lanes)

@@ -125,7 +125,7 @@ class MapReader:
         self.op = op
         n = DESCRIPTOR_BYTES
         self.access = Access(
-            op, I8, vector=True, run=n, align=DESCRIPTOR_ALIGN, widest=n, unit=True
+            op, I8, vector=True, run=n, align=DESCRIPTOR_ALIGN, widest=n, unit=True, counted="maps"
         )
 
     def bytes(self, lanes: Lanes, ptr: SimPointer) -> Array:

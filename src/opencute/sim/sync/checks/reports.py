@@ -23,6 +23,8 @@ from opencute.sim.sync.group import WARP
 
 __all__ = ["Reports"]
 
+_ATOMIC = ("ptx.atomic", "ptx.red", "ptx.cas")
+
 
 class Reports(AccessState):
     """Messages about one access."""
@@ -54,8 +56,19 @@ class Reports(AccessState):
             f"{me} {verb} byte {place} of {name!r}, which {other} {did} at {op.loc} with no order "
             "between them",
             code="OC3401", loc=self.access.op.loc,
-            hint=self._as_one(did, op) + self._hint(mine, who),
+            hint=self._as_one(did, op) + self._hint(mine, who) + self._any_value(did, op),
         )  # fmt: skip
+
+    def _any_value(self, did: str, op: Op) -> str:
+        """What to say last of a plain read beside an atomic operation, as loops around a
+        compare-and-swap begin with."""
+        mine = self.verb == "read" and op.name in _ATOMIC
+        if not mine and not (self.verb == "update" and did == "read"):
+            return ""
+        return (
+            '; or, where any value serves, cute.arch.load(p, T, sem="relaxed", scope="gpu"): '
+            "a plain read beside atomic operations is a race too"
+        )
 
     def _as_one(self, did: str, op: Op) -> str:
         """What to say first of a line that reads and writes, as ``s[i] += 1`` does."""

@@ -21,6 +21,8 @@ from opencute.sim.values import Array
 
 __all__ = ["SharedReaders"]
 
+_AT_ONCE = 4096  # reads of whole warps that are asked about together
+
 
 class SharedReaders(ReadersElsewhere):
     """One access and the threads of the block that read before it."""
@@ -88,22 +90,34 @@ class SharedReaders(ReadersElsewhere):
         one = np.flatnonzero(~ok & (lane != SEVERAL))
         other = base + self.first + np.where(lane == SEVERAL, 0, lane)
         ok[one] = self.clocks.knows(slot[one], other[one], time[one], self.kind)
-        for i in range(min(WARP, threads)):
-            left = several[~pardoned[several] & (ok[several] | (i == 0))]
-            left = left[base[left] % threads + i < threads]
-            mine = base[left] + i == slot[left]
-            known = mine | self.clocks.knows(slot[left], other[left] + i, time[left], self.kind)
-            ok[left] = known
-            bad = left[~known]
-            if bad.size:
-                j = int(bad[0])
+        if several.size:
+            found = self._unknown_lane(slot[several], base[several], time[several])
+            if found is not None:
+                j = int(several[found[0]])
                 op = self._last_reader(int(at[place[j]]))
-                self._race(int(at[place[j]]), int(other[j]) + i, "read", op)
+                self._race(int(at[place[j]]), int(other[j]) + found[1], "read", op)
+            ok[several] = True
         bad = np.flatnonzero(~ok)
         if bad.size:
             j = int(bad[0])
             op = self._last_reader(int(at[place[j]]))
             self._race(int(at[place[j]]), int(other[j]), "read", op)
+
+    def _unknown_lane(self, slots: Array, bases: Array, times: Array) -> tuple[int, int] | None:
+        """The first lane of a warp (by its first slot) whose read some thread does not know of: the
+        index of the thread, and the lane; None: all are known."""
+        threads, lanes = self.clocks.threads, np.arange(min(WARP, self.clocks.threads))
+        for some in [lanes] if slots.size <= _AT_ONCE else lanes[:, None]:
+            other = bases[:, None] + some
+            who = np.broadcast_to(slots[:, None], other.shape)
+            when = np.broadcast_to(times[:, None], other.shape)
+            unknown = (bases[:, None] % threads + some < threads) & (other != who)
+            at = unknown.nonzero()
+            unknown[at] = ~self.clocks.knows(who[at], other[at] + self.first, when[at], self.kind)
+            if unknown.any():
+                lane = int(unknown.any(axis=0).argmax())
+                return int(unknown[:, lane].argmax()), int(some[lane])
+        return None
 
     def _read_before_election(self, slots: Array, warps: Array, times: Array) -> Array:
         """Whether threads know of an election in a warp (by its first slot) after it read then.
