@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from opencute.base.errors import ArgumentError
 from opencute.tools import error_command
 from opencute.tools.cli import main
-from opencute.tools.code_help import BY_BLOCK, REMEDIES, SAID, meaning_of, remedy_of
-from opencute.tools.error_pages import catalogue, entry_of, examples
+from opencute.tools.codes.catalogue import catalogue, entry_of, examples
+from opencute.tools.codes.help import BY_BLOCK, REMEDIES, SAID, meaning_of, remedy_of
 
 pytestmark = pytest.mark.t0
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from opencute.base import errors
 from opencute.base.errors import ArgumentError
-from opencute.tools.code_help import meaning_of, remedy_of
-from opencute.tools.error_pages import Entry, Example, catalogue, entry_of, examples
+from opencute.tools.codes.catalogue import Entry, Example, catalogue, entry_of, examples
+from opencute.tools.codes.help import meaning_of, remedy_of
 
 __all__ = ["EXAMPLES", "explained", "normal", "write_examples"]
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import opencute
-from opencute.tools import error_pages
+from opencute.tools.codes.catalogue import messages_of
 
 __all__ = ["MEANINGS", "shared_codes"]
 
@@ -66,6 +66,7 @@ MEANINGS: dict[str, str] = {
     "OC1358": "a layout has to be known at compile time",
     "OC1362": "an operand of a copy needs a static shape",
     "OC1363": "source and destination of a copy differ in size",
+    "OC1367": "a vector and a tensor in registers have at least one element",
     "OC1369": "a tensor does not fit the shared memory that it lies in",
     "OC1379": "an operand of a product has no static plain layout",
     "OC1382": "the shapes of a product's operands do not go together",
@@ -132,7 +133,7 @@ def shared_codes() -> dict[str, dict[str, frozenset[str]]]:
         if file == root / "base" / "errors.py":
             continue  # the default codes of whole kinds of errors
         module = ".".join(file.relative_to(root).with_suffix("").parts)
-        for code, messages in error_pages.messages_of(ast.parse(file.read_text(encoding="utf-8"))):
+        for code, messages in messages_of(ast.parse(file.read_text(encoding="utf-8"))):
             places.setdefault(code, {}).setdefault(module, set()).update(messages)
     return {
         code: {module: frozenset(m) for module, m in modules.items()}

@@ -8,8 +8,8 @@ import ast
 
 import pytest
 
-from opencute.tools.code_meanings import MEANINGS, shared_codes
-from opencute.tools.error_pages import messages_of
+from opencute.tools.codes.catalogue import messages_of
+from opencute.tools.codes.meanings import MEANINGS, shared_codes
 
 pytestmark = pytest.mark.t0
 

@@ -10,8 +10,8 @@ change where no hint goes with the error, and `BY_BLOCK` what holds for whole bl
 
 from __future__ import annotations
 
-from opencute.tools.code_meanings import MEANINGS
-from opencute.tools.error_pages import Entry
+from opencute.tools.codes.catalogue import Entry
+from opencute.tools.codes.meanings import MEANINGS
 
 __all__ = ["BY_BLOCK", "REMEDIES", "SAID", "meaning_of", "remedy_of"]
 
