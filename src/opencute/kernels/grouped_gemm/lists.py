@@ -24,7 +24,7 @@ from opencute.base.bounded import Recent
 from opencute.base.errors import ArgumentError
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import contiguous, row_major, share_memory, strides
+from opencute.kernels.arrays import contiguous, element_name, row_major, share_memory, strides
 from opencute.kernels.gemm.sm90_interface import address, for_tma, padded, type_of
 from opencute.kernels.gemm.sm90_plan import HopperPlan
 from opencute.kernels.gemm.visitors import Visitor
@@ -267,7 +267,7 @@ def _learnt(
     types = tuple(type_of(t) for t in first)
     plan = plan_of(_checked(config), types, (majors[0], majors[1]), visitor.plan())
     tiles = int((-(-table[:, 0] // config.tile[0])) @ (-(-table[:, 1] // config.tile[1])))
-    names = tuple(str(t.dtype).rpartition(".")[2] for t in first)
+    names = tuple(element_name(t) for t in first)
     alone = rest.copy()
     alone[:, Fact.COLUMNS] = 1
     order = np.concatenate((d, facts[: 2 * n], alone))

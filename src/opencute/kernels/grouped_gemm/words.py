@@ -20,7 +20,7 @@ import numpy as np
 from opencute.cute.runtime import from_dlpack
 from opencute.jit.entry import code
 from opencute.jit.entry.lists import Fact
-from opencute.kernels.arrays import strides
+from opencute.kernels.arrays import element_name, strides
 from opencute.kernels.gemm.sm90_interface import address
 from opencute.numeric.dtypes import DTYPES
 
@@ -56,7 +56,7 @@ def read_slowly(lists: Sequence[Any]) -> bytes:
         if len(shape) != 2:
             first = (shape[0], steps[0]) if len(shape) == 1 else (-1, 0)
             shape, steps = [first[0], -1], (first[1], 0)
-        kind = _NUMBERS.get(str(t.dtype).rpartition(".")[2], 0)
+        kind = _NUMBERS.get(element_name(t), 0)
         places.append(at)
         facts.append([_device(t), kind | at % 16 << 32, *shape, *steps])
     return np.array(places, np.int64).tobytes() + np.array(facts, np.int64).tobytes()
