@@ -148,13 +148,8 @@ def gemm(
         b = zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
     call = _Call.of(a, b, c, residual, out)
     if epilogue is None and len(result) == 3 and int(result[0]) > MOST_BLOCKS:
-        for part in portions(int(result[0])):
-            given = [t if t is None or len(t.shape) < 3 else t[part] for t in (a, b, c, residual)]
-            gemm(
-                *given[:3], alpha=alpha, beta=beta, bias=bias, activation=activation,
-                residual=given[3], out=out[part], tf32=tf32, config=config,
-            )  # fmt: skip
-        return out
+        more = {"alpha": alpha, "beta": beta, "bias": bias, "activation": activation}
+        return _in_parts((a, b, c, residual), out, {**more, "tf32": tf32, "config": config})
     if epilogue is None:
         for kernel in (_few, _gemv):
             if kernel(call, kind, bias, activation, (alpha, beta), config):
@@ -192,6 +187,14 @@ def gemm(
     sums = empty(a, (blocks, m * n), "int32" if kind == "i8" else "float32")
     flags = zeros(a, (blocks,), "int32")
     (shared_sgemm if kind == "f32" else shared_tensor_core_gemm)(*args, sums, flags, plan)
+    return out
+
+
+def _in_parts(arrays: tuple[Any, ...], out: Any, options: dict[str, Any]) -> Any:
+    """Do a product of a batch for which a grid has no room."""
+    for part in portions(int(out.shape[0])):
+        a, b, c, residual = (t if t is None or len(t.shape) < 3 else t[part] for t in arrays)
+        gemm(a, b, c, residual=residual, out=out[part], **options)
     return out
 
 
