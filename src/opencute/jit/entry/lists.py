@@ -60,7 +60,7 @@ def _matrix() -> Fn:
         f.cmp("eq", cls, f.load("ptr", "@state", word), "ptr")
         for word in (State.TORCH_TENSOR, State.TORCH_PARAMETER)
     ]
-    f.unless(f.op("or", *known, "i1"), no)
+    f.unless(f.op("or", known[0], known[1], "i1"), no)
     f.branch(f.cmp("ne", "%watch", 0), watched, plain)
     f.start(watched)
     name = f.load("ptr", "@state", State.REQUIRES_GRAD)

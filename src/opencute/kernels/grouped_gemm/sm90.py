@@ -133,7 +133,7 @@ def grouped_kernel(
     matrices = memory_of(smem, (atom_d, mD), extra, plan)
     full = full_barriers(plan, matrices[1])
     groups = form(*about, plan)
-    maps = None
+    maps: Any = None
     if cutlass.const_expr(any(groups.mapped)):
         maps = Maps(room, smem, (atom_a, atom_b, atom_d))
     loads = pipeline.PipelineTmaAsync.create(
