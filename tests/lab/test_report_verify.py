@@ -315,6 +315,7 @@ def test_launches_are_counted(kernel_file: MakeFile) -> None:
     found = check(kernel_file(kernel=kernel), seeds=2)
     assert found["launches"] == 3
     assert "no OpenCuTe kernel" not in found["details"]
+    assert any("races and missing barriers were not looked for" in n for n in found["notes"])
 
 
 @pytest.mark.parametrize("launches", [True, False])
