@@ -120,7 +120,7 @@ def heads(options, bandwidth, page=None):
         torch.cuda.synchronize()
         work = Work(h // hk, d, s, b * hk, page, multiprocessors(q))
         smem = utils.get_smem_capacity_in_bytes()
-        print("   ", heuristic(work, smem))
+        print("   ", heuristic(work, smem, interface.clusters()))
         yield measure(
             f"decode {'x'.join(map(str, size))}" + (f" pages of {page}" if page else ""),
             functions, outs, 2.0 * 2 * b * s * hk * d / bandwidth,
@@ -153,7 +153,7 @@ def narrow(options, bandwidth):
         torch.cuda.synchronize()
         work = Work(h // hk, d, s, b * hk, None, multiprocessors(q), 8)
         smem = utils.get_smem_capacity_in_bytes()
-        print("   ", heuristic(work, smem))
+        print("   ", heuristic(work, smem, interface.clusters()))
         yield measure(
             f"e4m3 {'x'.join(map(str, size))}", functions, outs,
             2.0 * b * s * hk * d / bandwidth, search_space(work, smem) if options.search else (),

@@ -189,7 +189,7 @@ def test_warnings_of_the_checks_are_errors_where_that_is_asked_for(tmp_path: Pat
         )  # fmt: skip
 
     done = checked()
-    assert done.returncode == 0 and "[OC3410] a doubt (None): a hint" in done.stderr
+    assert done.returncode == 0 and "RuntimeWarning: [OC3410] a doubt: a hint" in done.stderr
     assert "but for warnings (OC3410; errors with --strict)" in done.stderr
     done = checked("--strict")
     assert done.returncode == 1 and "RaceError: [OC3410] a doubt" in done.stderr
