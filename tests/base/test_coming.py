@@ -29,6 +29,33 @@ def test_planned_modules_say_so(module: str) -> None:
         importlib.import_module(f"cutlass.{module}")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from cutlass.cute.nvgpu import tcgen05",
+        "from cutlass.utils import TmemAllocator",
+        "from cutlass import jax",
+        "from cutlass.cute import arch, experimental",
+        "from cutlass.pipeline import PipelineTmaUmma as P",
+        "from cutlass.utils.blackwell_helpers import get_tmem_load_op",
+    ],
+)
+def test_importing_what_is_planned_says_so(line: str) -> None:
+    with pytest.raises(ImportError, match="not in OpenCuTe yet; docs"):
+        exec(line, {})
+
+
+def test_importing_a_misspelt_name_says_what_is_close() -> None:
+    with pytest.raises(ImportError, match="did you mean zipped_divide"):
+        exec("from cutlass.cute import zipped_divid", {})
+
+
+def test_asking_for_a_planned_name_is_no_error() -> None:
+    utils = importlib.import_module("cutlass.utils")
+    assert not hasattr(utils, "TmemAllocator")
+    assert getattr(utils, "TmemAllocator", None) is None
+
+
 def test_a_name_from_elsewhere_leads_to_one_that_is_planned() -> None:
     from opencute import cute
 

@@ -22,6 +22,7 @@ ON_TENSORS = {
     "coalesce": (), "filter_zeros": (), "flatten": (), "group_modes": (0, 2), "select": ([1, 0],),
     "logical_divide": ((2, 4),), "zipped_divide": ((2, 4),), "tiled_divide": ((2, 4),),
     "flat_divide": ((2, 4),), "composition": ((4, 2),), "get": ([1],), "filter": (),
+    "append_ones": (3,), "prepend_ones": (),
 }  # fmt: skip
 ON_LAYOUTS = {
     "logical_product": (2,), "zipped_product": (2,), "tiled_product": (2,), "flat_product": (2,),

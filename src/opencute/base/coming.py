@@ -52,4 +52,6 @@ MODULES = frozenset(
 
 def not_yet(module: str) -> frozenset[str]:
     """The names that a public module (``"opencute.cute"``) is still to get."""
-    return NAMES.get(module.partition(".")[2], frozenset())
+    own = module.partition(".")[2]
+    inner = frozenset(m.rpartition(".")[2] for m in MODULES if m.rpartition(".")[0] == own)
+    return NAMES.get(own, frozenset()) | inner

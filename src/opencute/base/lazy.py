@@ -7,14 +7,16 @@ A public module is a table from name to where it lives::
     __getattr__, __dir__, __all__ = lazy_names(__name__, {"Layout": "opencute.layout"})
 
 An entry ``module:name`` takes another name there, ``module:`` is the module itself. An unknown name
-answers with the closest known ones. `PATCHES` counts how often a name of such a module has been
-given another value, as programs do that patch a function for a test or a measurement.
+answers with the closest known ones, also to ``from module import name``. `PATCHES` counts how often
+a name of such a module has been given another value, as programs do that patch a function for a
+test or a measurement.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib
+import opcode
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -25,6 +27,8 @@ from opencute.base.errors import UnknownNameError
 from opencute.base.suggest import did_you_mean
 
 __all__ = ["PATCHES", "lazy_names"]
+
+_IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
 PATCHES = (ctypes.c_int64 * 1)(0)
 """One number; native code reads it where it is."""
@@ -63,6 +67,9 @@ def lazy_names(
             message = messages.get(name)
             if message is None:
                 message = messages[name] = _message(module, name, table, renamed or {})
+            caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+            if f"{module}.{name}" not in sys.modules and _is_import(caller):
+                raise ImportError(message, name=module)
             raise UnknownNameError(message, name, code="OC1143")
         path, _, attribute = where.partition(":")
         found = importlib.import_module(path)
@@ -77,6 +84,15 @@ def lazy_names(
         return sorted({*table, *vars(sys.modules[module])})
 
     return load, names, sorted(table)
+
+
+def _is_import(caller: types.FrameType) -> bool:
+    """Whether a name is asked for by ``from module import name``.
+
+    That statement puts its own words in place of an AttributeError's; an ImportError it lets pass.
+    """
+    at, code = caller.f_lasti, caller.f_code.co_code
+    return 0 <= at < len(code) and code[at] == _IMPORT_FROM
 
 
 def _message(module: str, name: str, table: Mapping[str, str], renamed: Mapping[str, str]) -> str:

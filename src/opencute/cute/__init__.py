@@ -21,12 +21,13 @@ TABLE = {
     **{
         name: _ALGEBRA
         for name in (
-            "append", "assume", "blocked_product", "ceil_div", "coalesce", "complement",
-            "composition", "cosize", "crd2idx", "depth", "dice", "domain_offset", "elem_less",
-            "filter", "filter_zeros", "flat_divide", "flat_product", "flatten", "front", "get",
+            "append", "append_ones", "assume", "blocked_product", "ceil_div", "coalesce",
+            "complement", "composition", "cosize", "crd2idx", "depth", "dice", "domain_offset",
+            "elem_less", "filter", "filter_zeros", "flat_divide", "flat_product", "flatten",
+            "front", "get",
             "group_modes", "idx2crd", "is_static", "left_inverse", "local_partition",
             "local_tile", "logical_divide", "logical_product", "make_composed_layout",
-            "make_layout", "max_common_layout", "max_common_vector", "prepend",
+            "make_layout", "max_common_layout", "max_common_vector", "prepend", "prepend_ones",
             "raked_product", "rank", "recast_ptr", "recast_tensor", "right_inverse", "round_up",
             "select", "shape", "shape_div", "size", "size_in_bytes", "slice_",
             "slice_and_offset", "tile_to_shape", "tiled_divide", "tiled_product",
@@ -36,12 +37,12 @@ TABLE = {
     **{
         name: _LAYOUT
         for name in (
-            "ComposedLayout", "E", "Layout", "ScaledBasis", "Swizzle", "append_ones",
+            "ComposedLayout", "E", "Layout", "ScaledBasis", "Swizzle",
             "basis_get", "basis_value", "congruent", "coshape", "find", "find_if",
             "flatten_to_tuple", "has_none", "increment_coord", "inner_product", "insert",
             "is_compatible", "make_identity_layout", "make_layout_like", "make_layout_tv",
             "make_ordered_layout", "make_swizzle", "nullspace", "prefix_product",
-            "prepend_ones", "product", "product_each", "product_like", "recast_layout",
+            "product", "product_each", "product_like", "recast_layout",
             "repeat", "repeat_like", "replace", "transform_leaf", "tuple_max", "unwrap",
             "weakly_congruent", "with_shape", "wrap",
         )

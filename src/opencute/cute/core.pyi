@@ -24,6 +24,7 @@ from opencute.jit.functions import jit as jit
 from opencute.jit.functions import kernel as kernel
 from opencute.jit.pool import compile_many as compile_many
 from opencute.lang.algebra import append as append
+from opencute.lang.algebra import append_ones as append_ones
 from opencute.lang.algebra import assume as assume
 from opencute.lang.algebra import blocked_product as blocked_product
 from opencute.lang.algebra import ceil_div as ceil_div
@@ -58,6 +59,7 @@ from opencute.lang.algebra import max_common_vector as max_common_vector
 from opencute.lang.algebra import packed as _pack_shape
 from opencute.lang.algebra import packed as _pack_tile
 from opencute.lang.algebra import prepend as prepend
+from opencute.lang.algebra import prepend_ones as prepend_ones
 from opencute.lang.algebra import raked_product as raked_product
 from opencute.lang.algebra import rank as rank
 from opencute.lang.algebra import recast_ptr as recast_ptr
@@ -180,7 +182,6 @@ from opencute.layout import E as E
 from opencute.layout import Layout as Layout
 from opencute.layout import ScaledBasis as ScaledBasis
 from opencute.layout import Swizzle as Swizzle
-from opencute.layout import append_ones as append_ones
 from opencute.layout import basis_get as basis_get
 from opencute.layout import basis_value as basis_value
 from opencute.layout import congruent as congruent
@@ -200,7 +201,6 @@ from opencute.layout import make_ordered_layout as make_ordered_layout
 from opencute.layout import make_swizzle as make_swizzle
 from opencute.layout import nullspace as nullspace
 from opencute.layout import prefix_product as prefix_product
-from opencute.layout import prepend_ones as prepend_ones
 from opencute.layout import product as product
 from opencute.layout import product_each as product_each
 from opencute.layout import product_like as product_like

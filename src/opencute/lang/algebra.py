@@ -22,6 +22,7 @@ from opencute.layout.ints import is_sequence, is_tuple
 
 __all__ = [
     "append",
+    "append_ones",
     "assume",
     "blocked_product",
     "ceil_div",
@@ -55,6 +56,7 @@ __all__ = [
     "max_common_vector",
     "packed",
     "prepend",
+    "prepend_ones",
     "raked_product",
     "rank",
     "recast_ptr",
@@ -142,6 +144,8 @@ left_inverse = _map("left_inverse", "The left inverse of a layout.")
 tile_to_shape = _map("tile_to_shape", "A layout repeated until it fills a shape.")
 append = _map("append", "The modes followed by one more.")
 prepend = _map("prepend", "The modes preceded by one more.")
+append_ones = _map("append_ones", "The modes followed by modes of size 1.")
+prepend_ones = _map("prepend_ones", "The modes preceded by modes of size 1.")
 
 rank = _measure("rank", "Number of top-level modes.")
 depth = _measure("depth", "Depth of the hierarchy.")

@@ -210,12 +210,16 @@ def prepend(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
     return _extend(x, elem, up_to_rank, tp.prepend_tuple)
 
 
+def _one_of(x: Any) -> Any:
+    return Layout(1, 0) if isinstance(x, (Layout, ComposedLayout)) else 1
+
+
 def append_ones(x: Any, up_to_rank: int | None = None) -> Any:
     """`x` with modes of size 1 at the end.
 
     Law: the same function of 1-D coordinates.
     """
-    return append(x, 1 if is_tuple(x) or is_static_int(x) else Layout(1, 0), up_to_rank)
+    return append(x, _one_of(x), up_to_rank)
 
 
 def prepend_ones(x: Any, up_to_rank: int | None = None) -> Any:
@@ -223,7 +227,7 @@ def prepend_ones(x: Any, up_to_rank: int | None = None) -> Any:
 
     Law: the same function of 1-D coordinates.
     """
-    return prepend(x, 1 if is_tuple(x) or is_static_int(x) else Layout(1, 0), up_to_rank)
+    return prepend(x, _one_of(x), up_to_rank)
 
 
 def zip_modes(x: Any) -> Any:

@@ -37,7 +37,7 @@ from opencute.sim.numbers.packing import (
     to_bytes,
 )
 from opencute.sim.sync.shared import SharedBuffer
-from opencute.sim.taint import Taint, report
+from opencute.sim.taint import Origin, Spoilers, Taint, report
 from opencute.sim.values import Array, dtype_of, scalar_of
 
 __all__ = ["Access", "mark"]
@@ -553,13 +553,16 @@ class Access:
     # ------------------------------------------------------------------ initialisation
     def garbage(self, lanes: Lanes, ptr: SimPointer, starts: Any = None) -> Taint | None:
         """Which elements of what `read` would give nothing wrote, None if all are written."""
-        buffer = ptr.buffer
+        buffer, origin = ptr.buffer, None
         if type(buffer) is RowBuffer:
             if buffer.written is None:
                 return None
             mask = registers.garbage(self, lanes, buffer, ptr.offset, starts)
             if mask is None:
                 return None
+            if buffer.spoilers is not None and mask.any():
+                place = registers.first_place(self, ptr.offset, starts, mask)
+                origin = buffer.spoilers.find(place)
         elif buffer is RAW:
             table = lanes.run.table
             if type(ptr.offset) is np.ndarray:
@@ -581,22 +584,29 @@ class Access:
                 return None
             bad = unwritten.reshape(*offsets.shape, self.run, self.size).any(axis=-1)
             mask = bad.reshape(*offsets.shape[:2], -1)
+            if shared and buffer.arena.spoilers is not None:
+                place = int(offsets.reshape(-1)[int(bad.reshape(-1, self.run).any(1).argmax())])
+                origin = buffer.arena.spoilers.find(place % buffer.arena.stride)
         if not mask.any():
             return None
         if self.packed:
             count = mask.shape[2] * 8 // self.packed
             mask = mask_of_elements(mask, count, self.packed)
-        return Taint(mask if self.vector else mask[..., 0], self.op)
+        origin = origin or Origin(self.op, buffer.name)
+        return Taint(mask if self.vector else mask[..., 0], origin)
 
     def _garbage_raw(self, lanes: Lanes, ptr: SimPointer, starts: Any) -> Taint | None:
+        found: list[Origin | None] = []
+
         def mask(l: Lanes, p: SimPointer, s: Any) -> Array:
             t = self.garbage(l, p, s)
             if t is not None:
+                found.append(t.origin)
                 return t.mask
             return np.zeros((1, 1, 1) if self.vector else (1, 1), np.bool_)
 
         out = self._by_buffer(lanes, ptr, mask, starts)
-        return Taint(out, self.op) if out.any() else None
+        return Taint(out, found[0]) if found and out.any() else None
 
     def leave(self, lanes: Lanes, ptr: SimPointer, taint: Taint | None, starts: Any = None) -> None:
         """A value with a taint was written: registers keep it, other memory must not get it."""
@@ -622,8 +632,14 @@ class Access:
         mask = lanes.full(np.broadcast_to(mask, (*mask.shape[:2], runs * self.run)))
         mask = np.repeat(mask.reshape(lanes.P, lanes.Q, runs, self.run), self.size, axis=3)
         every = np.broadcast_to(places[..., None] + np.arange(self.width), mask.shape)
-        buffer.written[every[mask]] = False
-        buffer.arena.spoilt += 1
+        bad = every[mask]
+        buffer.written[bad] = False
+        arena = buffer.arena
+        arena.spoilt += 1
+        if bad.size:
+            arena.spoilers = arena.spoilers or Spoilers()
+            inside = bad % arena.stride
+            arena.spoilers.add(int(inside.min()), int(inside.max()) + 1, taint.origin)
 
 
 def mark(written: Array, places: Array, width: int, clean: bool) -> None:

@@ -242,8 +242,8 @@ class RowBuffer:
     """
 
     __slots__ = (
-        "_raw", "base", "done", "guard", "lanes", "name", "origin", "size", "stride", "value",
-        "written",
+        "_raw", "base", "done", "guard", "lanes", "name", "origin", "size", "spoilers", "stride",
+        "value", "written",
     )  # fmt: skip
     space = "rmem"
     read_only = False
@@ -261,6 +261,8 @@ class RowBuffer:
         self._raw: Array | None = None
         self.guard: Any = None
         """Asked at each access, for registers that asynchronous units use."""
+        self.spoilers: Any = None
+        """Where garbage comes from that was written here (`taint.Spoilers`)."""
 
     @property
     def raw(self) -> Array:

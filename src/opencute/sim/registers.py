@@ -16,10 +16,19 @@ from opencute.sim import faults
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RowBuffer
 from opencute.sim.numbers.words import WORDS, together
-from opencute.sim.taint import Taint
+from opencute.sim.taint import Spoilers, Taint
 from opencute.sim.values import Array
 
-__all__ = ["Pattern", "garbage", "read", "read_where", "spoil", "write", "write_where"]
+__all__ = [
+    "Pattern",
+    "first_place",
+    "garbage",
+    "read",
+    "read_where",
+    "spoil",
+    "write",
+    "write_where",
+]
 
 
 def _places(access: Any, offset: Any, starts: Any) -> Array:
@@ -425,6 +434,15 @@ def garbage(access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: A
     return np.invert(got.reshape(*got.shape[:2], -1, access.size).all(axis=-1))
 
 
+def first_place(access: Any, offset: Any, starts: Any, mask: Array) -> int:
+    """The byte of the row at which the first element is for which `mask` (of `garbage`) holds."""
+    places = _places(access, offset, starts)
+    places = places if places.ndim == 3 else places[None, None]
+    shape = np.broadcast_shapes(mask.shape, places.shape)
+    first = int(np.broadcast_to(mask, shape).argmax())
+    return int(np.broadcast_to(places, shape).reshape(-1)[first])
+
+
 def spoil(
     access: Any, lanes: Lanes, buffer: RowBuffer, offset: Any, starts: Any, taint: Taint
 ) -> None:
@@ -436,6 +454,11 @@ def spoil(
     mask = taint.mask if taint.mask.ndim == 3 else taint.mask[..., None]
     count = where.n if isinstance(where, Pattern) else where.shape[-1]
     clean = np.broadcast_to(~mask, (lanes.P, lanes.Q, count))
+    if count and mask.any():
+        index = where.index if isinstance(where, Pattern) else where
+        buffer.spoilers = buffer.spoilers or Spoilers()
+        low, high = int(index.min()), int(index.max()) + 1
+        buffer.spoilers.add(low * access.size, high * access.size, taint.origin)
     if buffer.written is None:
         buffer.written, buffer.done = np.ones((1, 1, buffer.size), np.bool_), None
     _set_written(access, lanes, buffer, where, clean)

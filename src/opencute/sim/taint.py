@@ -26,7 +26,55 @@ from opencute.sim.registry import rule_of
 from opencute.sim.tiles import covers
 from opencute.sim.values import Array
 
-__all__ = ["Taint", "Tracked", "join", "report"]
+__all__ = ["Origin", "Spoilers", "Taint", "Tracked", "join", "report"]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where garbage comes from.
+
+    Args:
+        op: the operation that read it.
+        memory: what messages call the memory.
+        told: the whole story, where nothing was read.
+    """
+
+    op: Op
+    memory: str = ""
+    told: str = ""
+
+    def hint(self) -> str:
+        """The explanation of a report."""
+        if self.told:
+            return self.told
+        of = f" of {self.memory}" if self.memory else ""
+        return f"it was read by {self.op.name} at {self.op.loc}, from bytes{of} that nothing wrote"
+
+
+class Spoilers:
+    """Where the garbage comes from that was written to a memory: the last known for each range of
+    bytes. Few of them are kept, as they are for messages only."""
+
+    _MOST = 64
+
+    def __init__(self) -> None:
+        self._ranges: dict[tuple[int, int], Origin] = {}
+
+    def add(self, low: int, high: int, origin: Origin | None) -> None:
+        """Garbage was written to some of the bytes from `low` up to `high`."""
+        if origin is None:
+            return
+        self._ranges.pop((low, high), None)
+        if len(self._ranges) >= self._MOST:
+            del self._ranges[next(iter(self._ranges))]
+        self._ranges[low, high] = origin
+
+    def find(self, place: int) -> Origin | None:
+        """The origin of what was last written to a byte, None if no garbage was."""
+        for (low, high), origin in reversed(self._ranges.items()):
+            if low <= place < high:
+                return origin
+        return None
 
 
 @dataclass(frozen=True)
@@ -35,11 +83,11 @@ class Taint:
 
     Args:
         mask: an array of bool, shaped like the value (every axis may be 1).
-        origin: the operation that read them.
+        origin: who read them first, and from where.
     """
 
     mask: Array
-    origin: Op | None
+    origin: Origin | None
 
     def mapped(self, fn: Callable[[Array], Array]) -> Taint:
         """The taint with a function applied to its mask."""
@@ -72,7 +120,7 @@ def report(lanes: Any, taint: Taint, op: Op, what: str) -> None:
     element = f", element {where[2]}" if mask.ndim == 3 and mask.shape[2] > 1 else ""
     origin = taint.origin
     message = f"uninitialised data reaches {what} in {op.name}: {lanes.name(where)}{element}"
-    if what == "a print" and origin is not None and _reads_shared(origin):
+    if what == "a print" and origin is not None and _reads_shared(origin.op):
         # People print shared memory to see what is in it; nothing comes of that but text.
         warn(message, RuntimeWarning, op.loc)
         return
@@ -80,9 +128,7 @@ def report(lanes: Any, taint: Taint, op: Op, what: str) -> None:
         message,
         code="OC3301",
         loc=op.loc,
-        hint=f"it was read by {origin.name} at {origin.loc}, from bytes that nothing wrote"
-        if origin is not None
-        else None,
+        hint=None if origin is None else origin.hint(),
     )
 
 

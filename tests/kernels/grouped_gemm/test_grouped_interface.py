@@ -14,7 +14,14 @@ import pytest
 from opencute.base.bounded import Recent
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.knobs import KNOBS
-from opencute.kernels.grouped_gemm import GroupedConfig, grouped_gemm, moe_gemm, reference, tables
+from opencute.kernels.grouped_gemm import (
+    GroupedConfig,
+    grouped_gemm,
+    moe_gemm,
+    moe_gemm_weights,
+    reference,
+    tables,
+)
 from opencute.kernels.grouped_gemm import lists as listed
 from opencute.kernels.grouped_gemm.config import heuristic, search_space
 
@@ -170,6 +177,15 @@ def test_lists_elsewhere_and_empty_ones() -> None:
     for d, want in zip(out, reference.grouped_gemm(a, b), strict=True):
         np.testing.assert_array_equal(d, want)
     assert grouped_gemm([], []) == []
+
+
+def test_counts_in_place_of_ends_are_refused() -> None:
+    a, b = whole(48, 64), whole(3, 64, 32)
+    with pytest.raises(ArgumentError, match=r"OC2584.*descend at group 1") as e:
+        moe_gemm(a, b, ends(20, 8, 20))
+    assert "8 after 20" in str(e.value) and "counts" in str(e.value)
+    with pytest.raises(ArgumentError, match=r"OC2584.*descend at group 2"):
+        moe_gemm_weights(a, a, ends(8, 20, 19))
 
 
 def test_what_is_refused() -> None:

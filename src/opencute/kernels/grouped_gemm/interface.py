@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
     contiguous,
     element_name,
+    host_values,
     item_bits,
     row_major,
     strides,
@@ -74,8 +76,8 @@ def moe_gemm(
         b: array (G, K, N) of the same type, contiguous along N or along K; along K where elements
             have 8 bits.
         offsets: array (G,) of int32: the row of `a` behind the last one of each group, so that
-            group `g` is ``a[offsets[g - 1] : offsets[g]]``. The host does not read them. Groups may
-            be empty; ends outside of `a` are taken to be its first or last row.
+            group `g` is ``a[offsets[g - 1] : offsets[g]]``. The host does not read those of a GPU.
+            Groups may be empty; ends outside of `a` are taken to be its first or last row.
         bias: array (G, N), or (N,) for all groups, or None.
         activation: "relu", "gelu", "silu", or a function on vectors of Float32.
         epilogue: what becomes of the sums, instead of `alpha`, `bias` and `activation`: a function
@@ -94,7 +96,8 @@ def moe_gemm(
         The result (S, N). Sums are taken in f32. Rows behind the last group's are not written.
 
     Raises:
-        ArgumentError: shapes or types do not fit, or the processor is none of Hopper's.
+        ArgumentError: shapes or types do not fit, offsets in the host's memory descend, or the
+            processor is none of Hopper's.
     """
     shape = _row_shape(a, b, offsets)
     need_hopper()
@@ -219,6 +222,18 @@ def _check_ends(offsets: Any) -> None:
             "offsets are of int32", code="OC2581", found=element_name(offsets),
             hint="offsets.to(torch.int32), which needs no look at them",
         )  # fmt: skip
+    numbers = host_values(offsets)
+    if numbers is None:
+        return
+    values = numbers.tolist()
+    for g, (before, end) in enumerate(itertools.pairwise(values), 1):
+        if end < before:
+            raise ArgumentError(
+                f"offsets descend at group {g}", code="OC2584", found=f"{end} after {before}",
+                expected="the end of each group, not below that of the one before",
+                hint="are these counts of rows? Their ends are their sums so far: "
+                "counts.cumsum(0), as int32",
+            )  # fmt: skip
 
 
 def _row_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int]:

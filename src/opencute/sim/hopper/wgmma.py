@@ -44,7 +44,7 @@ from opencute.sim.semantics.tile_access import TileAccess
 from opencute.sim.semantics.tiled import matrix_of, numbers_of, registers_of
 from opencute.sim.sync.guards import fences_of
 from opencute.sim.sync.shared import SHARED_BASE
-from opencute.sim.taint import Taint
+from opencute.sim.taint import Origin, Taint
 from opencute.sim.tiles import Tile, int_attr
 from opencute.sim.values import Array
 
@@ -499,7 +499,7 @@ class _Product:
         bad = self._garbage(lanes, d, adds, warps, (bad_left, bad_right, inverse), whole)
         if bad is not None:
             mask = warps.back(registers_of(bad, self.c_layout, (m, n), (um, un)))
-            self.d.access.leave(lanes, d, Taint(mask, op), starts)
+            self.d.access.leave(lanes, d, Taint(mask, Origin(op)), starts)
 
     def _kept(self, lanes: Lanes, warps: Warps, d: SimPointer, adds: Array) -> Array | None:
         """What products are added to, (warps, 32, elements); None: nothing."""

@@ -22,7 +22,7 @@ from opencute.sim.lanes import Lanes
 from opencute.sim.registry import Function, semantics
 from opencute.sim.sync.group import WARP
 from opencute.sim.sync.warps import active_mask, meet
-from opencute.sim.taint import Taint
+from opencute.sim.taint import Origin, Taint
 from opencute.sim.values import Array, dtype_of
 
 __all__: list[str] = []
@@ -69,7 +69,9 @@ def shuffle_source(mode: str, src: Any, clamp: Any) -> tuple[Array, Array]:
     return np.where(inside, lane, _LANE), inside
 
 
-def _shuffle(mode: str, tables: Sequence[Any], part: Array) -> tuple[Array, Array, Array]:
+def _shuffle(mode: str, tables: Sequence[Any], part: Array) -> tuple[Array, ...]:
+    """What each lane gets, whether its source is inside, whether that is garbage, whether because
+    the source is not here, the source, and a word of who is here."""
     value, src, clamp, garbage = tables
     lane, inside = shuffle_source(mode, src, clamp)
     lane = np.broadcast_to(lane, part.shape)
@@ -77,9 +79,44 @@ def _shuffle(mode: str, tables: Sequence[Any], part: Array) -> tuple[Array, Arra
     value = np.broadcast_to(value, part.shape)
     out = np.take_along_axis(value, lane, axis=1)
     absent = ~np.take_along_axis(part, lane, axis=1)
+    bad = absent
     if type(garbage) is np.ndarray:
-        absent = absent | np.take_along_axis(garbage, lane, axis=1)
-    return out, inside, absent
+        bad = absent | np.take_along_axis(garbage, lane, axis=1)
+    here = _ballot(part) if absent.any() else np.int32(0)
+    return out, inside, bad, absent, lane, np.broadcast_to(here, part.shape)
+
+
+def _no_such_lane(op: Op, lanes: Lanes, mask: Any, lane: Array, here: Array, bad: Array) -> Origin:
+    """The story of what a lane got from one that is not here.
+
+    Args:
+        op: the shuffle.
+        lanes: who is.
+        mask: the lanes that they name.
+        lane: whose value each gets.
+        here: a word of who of its warp is here.
+        bad: who gets the value of a lane that is not here; one at least.
+    """
+    at = tuple(np.argwhere(bad)[0])
+    named = int(np.broadcast_to(np.asarray(mask), (lanes.P, lanes.Q))[at]) & 0xFFFFFFFF
+    missing = named & ~int(here[at])
+    where = f"{op.name} at {op.loc}"
+    if not missing >> int(lane[at]) & 1:
+        return Origin(op, told=f"it is the value of lane {lane[at]}, which the mask of {where} "
+                      "does not name")  # fmt: skip
+    gone = [i for i in range(WARP) if missing >> i & 1]
+    told = f"the mask of {where} names {_lane_list(gone)}, which did not come to it"
+    return Origin(op, told=f"{told}; let all of them come, or name only those that do")
+
+
+def _lane_list(numbers: list[int]) -> str:
+    """Lanes in words: ``lanes 20 to 31``."""
+    first, last = numbers[0], numbers[-1]
+    if first == last:
+        return f"lane {first}"
+    if last - first + 1 == len(numbers):
+        return f"lanes {first} to {last}"
+    return "lanes " + ", ".join(map(str, numbers))
 
 
 @semantics(
@@ -99,21 +136,26 @@ def shfl_sync(op: Op) -> Function:
         track: bool = False,
     ) -> Any:  # fmt: skip
         garbage: Any = False
+        origin = None
         if taints is not None and taints[1] is not None:
+            origin = taints[1].origin
             garbage = np.broadcast_to(taints[1].mask, (lanes.P, lanes.Q))
         if type(value) is not np.ndarray:
             value = scalar(value)
         got = meet(op, lanes, mask, (value, src, clamp, garbage), compute)
         if type(got) is not tuple:
             found = got.results
-            got.results = lambda: finish(found())
+            got.results = lambda: finish(found(), lanes, mask, origin)
             return got
-        return finish(got)
+        return finish(got, lanes, mask, origin)
 
-    def finish(got: Any) -> tuple[Any, ...]:
-        out, inside, absent = got
-        taint = Taint(absent, op) if absent.any() else None
-        return out, taint, inside, None
+    def finish(got: Any, lanes: Lanes, mask: Any, origin: Origin | None) -> tuple[Any, ...]:
+        out, inside, bad, absent, lane, here = got
+        if not bad.any():
+            return out, None, inside, None
+        if absent.any():
+            origin = _no_such_lane(op, lanes, mask, lane, here, absent)
+        return out, Taint(bad, origin or Origin(op)), inside, None
 
     return run
 

@@ -46,6 +46,8 @@ class Arena:
         self.whole = SharedBuffer(self, 0, size, "shared memory")
         self.spoilt = 0
         """Goes up whenever bytes become unknown again."""
+        self.spoilers: Any = None
+        """Where garbage comes from that was written here (`taint.Spoilers`)."""
 
     def allocation(self, start: int, size: int, name: str) -> SharedBuffer:
         """The buffer of the allocation at `start`."""
