@@ -27,8 +27,8 @@ CASES: dict[str, tuple[HopperConfig, str, str, str, str]] = {
         PAIR, "    loads.producer_tail(state)\n", "", "OC3407", "may end",
     ),
     "release at the other block": (
-        PAIR, "told = plan.config.cluster[0] + plan.config.cluster[1] - 1", "told = 1", "OC3403",
-        "a product of a warpgroup",
+        PAIR, "told = plan.config.cluster[0] + plan.config.cluster[1] - 1", "told = 1", "OC3402",
+        "a load of a tile writes",
     ),
     "end of a turn": (
         TURNS,

@@ -107,10 +107,48 @@ def test_clusters_in_two_dimensions() -> None:
 
 
 def test_reading_before_the_neighbour_has_written() -> None:
-    for before in ("", "relaxed"):
-        with pytest.raises(RaceError, match=r"wrote at|read at") as e:
-            go(ring(before=before), zeros(64))
-        assert e.value.code == "OC3401"
+    with pytest.raises(RaceError, match=r"wrote at|read at") as e:
+        go(ring(before="relaxed"), zeros(64))
+    assert e.value.code == "OC3401"
+
+
+@pytest.mark.parametrize("use", ["load", "store"])
+@pytest.mark.parametrize("before", ["", "sync", "first warp", "relaxed", "one", "release"])
+def test_a_block_that_may_not_have_begun(before: str, use: str) -> None:
+    """Each block uses memory of its neighbour that the neighbour does not use itself."""
+
+    def meet() -> None:
+        if before == "sync":
+            sync()
+        elif before == "first warp":  # as threads that only the first warp has to do with
+            when(lt(tid(), 32), lambda: everybody("relaxed"), cl.cluster_arrive)
+        elif before == "one":  # who has not waited itself knows from who has
+            when(lt(tid(), 32), lambda: everybody("relaxed"), cl.cluster_arrive)
+            sync()
+        elif before:
+            everybody(before)
+
+    def body() -> None:
+        meet()
+        far = cl.mapa(row(64), arith.binary("xori", rank(), const(1)))
+        with line(7):
+            if use == "load":
+                load(far, tid())
+            else:
+                store(tid(), far, tid())
+        if before in ("one", "first warp"):
+            when(lt(tid(), 32), lambda: None, cl.cluster_wait)
+        everybody()
+
+    if before in ("relaxed", "one", "release"):
+        go(body, block=64)
+        return
+    with pytest.raises(RaceError, match="may not have begun") as e:
+        go(body, block=64)
+    assert e.value.code == "OC3411" and e.value.loc is not None and e.value.loc.line == 7
+    assert "cluster_wait()" in (e.value.hint or "")
+    if before == "first warp":
+        assert "thread (32, 0, 0)" in str(e.value)
 
 
 def test_a_block_that_ends_too_early() -> None:
@@ -394,10 +432,10 @@ def test_an_arrival_that_overtakes_reads_of_its_barriers_block(again: bool, code
 
 
 def test_a_neighbours_barrier_that_may_not_be_there() -> None:
-    for options in ({"fence": False}, {"together": ""}):
+    for options, code in (({"fence": False}, "OC3404"), ({"together": ""}, "OC3411")):
         with pytest.raises(SimulationError) as e:
             go(remote(**options), zeros(64))
-        assert e.value.code in ("OC3404", "OC3035")
+        assert e.value.code == code
     go(remote(fence=False, together="release"), zeros(64))
 
 

@@ -157,6 +157,41 @@ def test_writing_again_without_the_release_is_a_race() -> None:
     assert e.value.loc is not None and e.value.loc.line in (11, 21)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("count", [32, 64])
+def test_who_waits_knows_nothing_of_arrivals_in_the_next_phase(count: int, seed: int) -> None:
+    def body(out: Value) -> None:
+        full, empty = begin(32, count)
+        row = shared(32, I32)
+        lane = arith.binary("andi", tid(), const(31))
+
+        def produce(i: Value) -> None:
+            mb.mbarrier_wait(empty, arith.binary("andi", add(i, const(1)), const(1)))
+            with line(11):
+                store(add(mul(i, const(100)), lane), row, lane)
+            arrive(full)
+
+        def consume(i: Value) -> None:  # two warps, whose arrivals may come together
+            mb.mbarrier_wait(full, arith.binary("andi", i, const(1)))
+            with line(21):
+                store(load(row, lane), out, add(mul(i, const(64)), add(tid(), const(-32))))
+            with line(22):
+                arrive(empty)
+
+        when(lt(tid(), 32), lambda: loop(2, produce), lambda: loop(2, consume))
+
+    out = zeros(2 * 64)
+    if count == 64:
+        go(body, out, block=96, seed=seed)
+        assert out.tolist() == [100 * i + lane % 32 for i in range(2) for lane in range(64)]
+        return
+    with pytest.raises((RaceError, DeadlockError)) as e:  # or the producer misses its phase
+        go(body, out, block=96, seed=seed)
+    if seed == 0:
+        assert isinstance(e.value, RaceError) and e.value.code == "OC3401"
+        assert "thread (64, 0, 0) read at kernel.py:21" in str(e.value)
+
+
 def test_a_producer_that_runs_ahead_leaves_the_consumer_behind() -> None:
     with pytest.raises(DeadlockError, match=r"phase \d \(parity"):
         go(pipeline(3, release=False), zeros(96), check=False)

@@ -20,6 +20,7 @@ from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
 from opencute.sim.hopper.order import Knowledge
 from opencute.sim.lanes import Lanes
+from opencute.sim.sync.clocks import distinct
 from opencute.sim.sync.deadlock import describe_slots
 from opencute.sim.sync.fences import CLUSTER
 from opencute.sim.sync.group import WARP, Group
@@ -94,6 +95,9 @@ class ClusterBarriers:
                     self.checker.gather(self.known[number], mine)
                 else:
                     self.checker.gather_fenced(self.known[number], mine)
+                if self.run.cluster != (1, 1, 1):
+                    begun = distinct(mine // self.group.threads)
+                    self.checker.gather_starts(self.known[number], begun)
         self.here[slots] = self.owes[slots] = True
         self.target[slots] = self.phase[self.cluster[slots]] + 1
         self.last = op

@@ -170,19 +170,22 @@ class MBarriers:
         tokens = np.zeros(flat.size, np.int64)
         for place, who in _by_place(flat):
             bar = self._use(op, place, slots[who])
-            if tx is not None:
-                self._expect(op, bar, int(bytes_[who].sum()), int(slots[who[0]]))
-            if self.checker is not None:
-                home = place // self.arena.stride
-                self.checker.gather(bar.known, slots[who], home, order)
-            if int(counts[who].sum()) <= bar.pending:
-                tokens[who] = self._arrive(op, bar, slots[who], int(counts[who].sum()), drop)
-                continue
-            for i in who.tolist():  # more than one phase, or too many
-                tokens[i] = self._arrive(op, bar, slots[i : i + 1], int(counts[i]), drop)
+            # More than one phase, or too many: each on its own, for who waits for a phase knows
+            # nothing of those who arrive in the next.
+            together = int(counts[who].sum()) <= bar.pending
+            for part in (who,) if together else who[:, None]:
+                if tx is not None:
+                    self._expect(op, bar, int(bytes_[part].sum()), int(slots[part[0]]))
+                tokens[part] = self._arrive(
+                    op, bar, slots[part], int(counts[part].sum()), drop, order
+                )
         return tokens.reshape(places.shape)
 
-    def _arrive(self, op: Op, bar: MBarrier, slots: Array, count: int, drop: bool) -> int:
+    def _arrive(
+        self, op: Op, bar: MBarrier, slots: Array, count: int, drop: bool, order: tuple[str, str]
+    ) -> int:
+        if self.checker is not None:
+            self.checker.gather(bar.known, slots, bar.place // self.arena.stride, order)
         token = bar.phase << _TOKEN | bar.pending
         if count < 1 or count > bar.pending:
             self._overflow(op, bar, int(slots[0]), count)
@@ -270,9 +273,9 @@ class MBarriers:
         flat, counts, slots = places.ravel(), _each(lanes, tx), lanes.slot.ravel()
         for place, who in _by_place(flat):
             bar = self._use(op, place, slots[who])
-            if self.checker is not None:
-                self.checker.gather(bar.known, slots[who], None, order)
-            for i in who.tolist():
+            for i in who.tolist():  # each on its own: a phase may be over in between
+                if self.checker is not None:
+                    self.checker.gather(bar.known, slots[i : i + 1], None, order)
                 self.complete_tx(place, int(counts[i]), by=op)
 
     def named(self, op: Op, lanes: Lanes, places: Array) -> None:

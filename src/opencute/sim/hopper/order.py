@@ -31,6 +31,7 @@ from opencute.sim.sync.clocks import (
     BLOCK,
     FREED,
     SEEN,
+    STARTS,
     THREAD,
     WARPS,
     Clocks,
@@ -221,6 +222,12 @@ class BarrierOrder:
         if order[0] != "relaxed" and reach(order[1], OWN) >= far:
             return gathered(self.clocks, slots)
         return self.checker.fences.before(slots, far)
+
+    def gather_starts(self, known: Knowledge, blocks: list[int]) -> None:
+        """Blocks (of those that run) have come to their cluster's barrier, in whatever order to
+        other memory: they have begun."""
+        first = self.clocks.first_block + STARTS
+        known.add({key(AGENT, first + block): 1 for block in blocks})
 
     def gather_fenced(self, known: Knowledge, slots: Array) -> None:
         """Threads arrive at their cluster's barrier without a release: what they have fenced

@@ -1,11 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks that end too early: while another block, or a unit, may still use their shared memory.
+"""Blocks that end too early: while another block, or a unit, may still use their shared memory;
+and those that may not have begun when another one uses it.
 
 Each use from elsewhere is remembered; when all is over, somebody of the block must have known of
 it, since otherwise nothing kept the block from ending before. Stores that only read the block's own
 memory are warned of, and no error: the manual asks for the wait, but published kernels leave it out
 and GPUs run them right.
+
+The first use from elsewhere by a thread asks whether it knows anything of the block: shared memory
+is there from the block's beginning on, which the barrier of the cluster tells of, relaxed or not.
+Uses of mbarriers, and units that count bytes on them, ask for more already: that the thread knows
+them to be initialised.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -22,6 +28,7 @@ from opencute.base.errors import RaceError
 from opencute.ir.core import Op
 from opencute.sim.report import doubt
 from opencute.sim.sync.clocks import AGENTS, FREED, OVER, Row, distinct
+from opencute.sim.sync.deadlock import describe_slots
 from opencute.sim.sync.group import Group
 from opencute.sim.values import Array
 
@@ -59,7 +66,7 @@ class Trailing:
             bar: the mbarrier at which they arrive, if they do.
 
         Raises:
-            RaceError: the block has ended.
+            RaceError: the block has ended, or may not have begun.
         """
         group, first = self.group, self.checker.clocks.first_block * self.group.threads
         away = blocks != slots // group.threads
@@ -72,9 +79,27 @@ class Trailing:
                 self._fail(op, run, block, slot + first)
             now = self.checker.clocks.now
             if bar is None:
+                if (block, slot + first) not in self.uses:
+                    self._begun(op, run, block, slot)
                 self.uses[block, slot + first] = (now, op, run)
             else:
                 self.arrivals[block, slot + first] = (now, op, run, bar, bar.phase)
+
+    def _begun(self, op: Op, run: Any, block: int, slot: int) -> None:
+        """A thread uses the shared memory of another block for the first time.
+
+        Raises:
+            RaceError: it knows nothing of the block.
+        """
+        if self.checker.clocks.knows_of(slot, block):
+            return
+        raise RaceError(
+            f"{self._block(run, block)} may not have begun when "
+            f"{describe_slots(run, np.array([slot]))} uses its shared memory",
+            code="OC3411", loc=op.loc,
+            hint="cluster_arrive() and cluster_wait() come before the first use of other blocks' "
+            "shared memory (cluster_arrive_relaxed() where nothing written is read)",
+        )  # fmt: skip
 
     def by_unit(
         self, op: Op, run: Any, agent: int, blocks: list[int], time: int, *, writes: bool

@@ -34,7 +34,7 @@ from opencute.sim.sync.group import WARP, Group
 from opencute.sim.values import Array
 
 __all__ = [
-    "AGENT", "AGENTS", "BLOCK", "ELECTIONS", "FREED", "OVER", "SEEN", "THREAD", "WARPS",
+    "AGENT", "AGENTS", "BLOCK", "ELECTIONS", "FREED", "OVER", "SEEN", "STARTS", "THREAD", "WARPS",
     "Clocks", "Row", "Times", "as_kind", "distinct", "key",
 ]  # fmt: skip
 
@@ -50,6 +50,8 @@ AGENTS = 1 << 28
 """Hardware units that act on their own have numbers from here on, where threads have theirs."""
 ELECTIONS = 1 << 27
 """Elections have numbers as agents have, from here on: by the first thread of their warp."""
+STARTS = 1 << 40
+"""That a block has begun has a number as agents have, from here on: known once, known for good."""
 
 
 def key(level: int, number: int, kind: int = SEEN) -> int:
@@ -329,6 +331,14 @@ class Clocks:
         return out
 
     # ------------------------------------------------------------------ asking
+    def knows_of(self, slot: int, block: int) -> bool:
+        """Whether a thread knows of anything that a block (of those that run) has done, even that
+        it has begun only."""
+        times, number = self.rows[self.row[slot]].times, self.first_block + block
+        if any(key(AGENT, STARTS + number, kind) in times for kind in (SEEN, OVER, FREED)):
+            return True
+        return any(self._inside(k, number) for k in times)
+
     def knows(self, slots: Array, threads: Array, times: Array, kind: int = SEEN) -> Array:
         """Whether each thread (by slot) knows what others (by number in the launch) did then.
 
