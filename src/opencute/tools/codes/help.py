@@ -202,6 +202,8 @@ REMEDIES: dict[str, str] = {
     "OC3065": "reduce numbers of a type for which the hardware has this reduction in memory",
     "OC3101": "compare the coordinate with the extents: guard the access with a condition "
     "(if i < cute.size(x)), a predicate (pred=...), or make the grid and the tile fit",
+    "OC3301": "write what the first read reads before it: fill accumulators (fill(0)), copy all of "
+    "a tile, wait for the copy; let all lanes of a shuffle's mask come to it",
     "OC3401": "put cute.arch.sync_threads() (or another barrier that both pass) between the "
     "access that comes first and the other; between blocks, an atomic with an order, or a launch",
 }
