@@ -196,7 +196,8 @@ class Visitor:
                 )  # fmt: skip
             fn = _OfSums(fn)
         # Equal ones are one object, so that native code knows a visitor that is made at each call.
-        self.fn, self.gated = interned(fn), interned(gated)
+        self.fn: Any = interned(fn)
+        self.gated = interned(gated)
         self.operands = {sys.intern(n): o for n, o in operands.items()}
 
     def given(self, operands: dict[str, Operand]) -> Visitor:
