@@ -10,7 +10,7 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import utils
-from opencute.base.errors import ArgumentError, ArgumentTypeError
+from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
@@ -27,7 +27,6 @@ from opencute.kernels.arrays import (
     zeros,
 )
 from opencute.kernels.checked import checked, separate
-from opencute.kernels.functions import refuse_function
 from opencute.kernels.gemm.activations import activation_of
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
 from opencute.kernels.gemm.rows.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
@@ -48,7 +47,14 @@ from opencute.kernels.gemm.sm90_interface import (
     why_not,
 )
 from opencute.kernels.gemm.sm90_plan import HopperConfig
-from opencute.kernels.gemm.visitors import Operand, Visitor, takes, usual
+from opencute.kernels.gemm.visitors import (
+    Operand,
+    Visitor,
+    asked_for,
+    check_operand,
+    check_pairs,
+    usual,
+)
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.tuned import tuned
 
@@ -339,41 +345,24 @@ def alone(others: dict[str, Any]) -> None:
 def _visitor(epilogue: Any, shape: tuple[int, ...]) -> tuple[Visitor | None, Any]:
     """The visitor that is asked for, or, of a function of sums alone, an activation, which every
     processor has; raise if it is neither, or its matrices do not fit."""
-    if not isinstance(epilogue, Visitor):
-        if not callable(epilogue):
-            raise ArgumentTypeError(
-                "gemm: epilogue is no function and no Visitor", code="OC2531",
-                found=repr(epilogue)[:80],
-                expected="a function of the sums, Visitor(fn, ...), or visitors.chain(...)",
-            )  # fmt: skip
-        refuse_function("the epilogue", epilogue)
-        if takes(epilogue) == 1:
-            return None, epilogue
-        epilogue = Visitor(epilogue)
+    visitor = asked_for("gemm", epilogue)
+    if visitor is None:
+        return None, epilogue
     wanted = {"row": shape[-2:-1], "column": shape[-1:], "amax": (1,), "load": shape,
               "store": shape}  # fmt: skip
-    for name, operand in epilogue.operands.items():
+    for name, operand in visitor.operands.items():
         want = wanted.get(operand.kind)
-        if want is not None and not hasattr(operand.value, "dtype"):
-            raise ArgumentTypeError(
-                f"{name} is no array", code="OC2530", found=type(operand.value).__name__,
-                expected=f"{operand.kind}(x) of an array of the shape {want}",
-            )  # fmt: skip
-        if operand.kind == "amax" and element_name(operand.value) != "float32":
-            raise ArgumentError(
-                f"{name}: largest magnitudes are noted in f32", code="OC2540",
-                expected="an array (1,) of float32", found=element_name(operand.value),
-            )  # fmt: skip
-        if want is not None and tuple(operand.value.shape) != want:
+        if want is None:  # a number
+            continue
+        check_operand(name, operand, str(want))
+        if tuple(operand.value.shape) != want:
             raise ArgumentError(
                 f"{name} does not fit the product", code="OC2540", expected=want,
                 found=tuple(operand.value.shape),
             )  # fmt: skip
-    if epilogue.gated is not None and shape[-1] % 2:
-        raise ArgumentError(
-            "gates and what they gate are pairs of columns", code="OC2540", found=shape[-1]
-        )
-    return epilogue, None
+    if visitor.gated is not None:
+        check_pairs(shape[-1])
+    return visitor, None
 
 
 def _placed(epilogue: Visitor, call: _Call) -> Visitor:

@@ -37,12 +37,14 @@ from opencute.base.bounded import Recent
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.base.suggest import did_you_mean
+from opencute.kernels.arrays import element_name
 from opencute.kernels.functions import applied, is_module, place_of, refuse_function
 
 __all__ = [
-    "Operand", "Visitor", "VisitorPlan", "add", "add_columns", "add_rows", "amax", "apply", "chain",
-    "column", "declared", "keep", "load", "peak", "row", "scalar", "scale", "scale_columns",
-    "scale_rows", "store", "takes", "usual", "visit",
+    "Operand", "Visitor", "VisitorPlan", "add", "add_columns", "add_rows", "amax", "apply",
+    "asked_for", "chain", "check_operand", "check_pairs", "column", "declared", "keep", "load",
+    "peak", "row", "scalar", "scale", "scale_columns", "scale_rows", "store", "takes", "usual",
+    "visit",
 ]  # fmt: skip
 
 
@@ -217,6 +219,62 @@ class Visitor:
         """What is compiled."""
         kinds = tuple(o.kind for o in self.operands.values())
         return VisitorPlan(self.fn, tuple(self.operands), kinds, self.gated, swapped)
+
+
+def asked_for(name: str, epilogue: Any) -> Visitor | None:
+    """The visitor that an epilogue is; None for a function of the sums alone.
+
+    Args:
+        name: of the operator.
+        epilogue: what it was given.
+
+    Raises:
+        ArgumentTypeError: it is neither a function nor a visitor.
+    """
+    if isinstance(epilogue, Visitor):
+        return epilogue
+    if not callable(epilogue):
+        raise ArgumentTypeError(
+            f"{name}: epilogue is no function and no Visitor", code="OC2531",
+            found=repr(epilogue)[:80],
+            expected="a function of the sums, Visitor(fn, ...), or visitors.chain(...)",
+        )  # fmt: skip
+    refuse_function("the epilogue", epilogue)
+    return None if takes(epilogue) == 1 else Visitor(epilogue)
+
+
+def check_operand(name: str, operand: Operand, words: str) -> None:
+    """Check that an operand other than a scalar is an array, and that amax is one of f32.
+
+    Args:
+        words: the shapes that it may have.
+
+    Raises:
+        ArgumentError: it is not.
+    """
+    value = operand.value
+    if not hasattr(value, "dtype"):
+        raise ArgumentTypeError(
+            f"{name} is no array", code="OC2530", found=type(value).__name__,
+            expected=f"{operand.kind}(x) of an array of the shape {words}",
+        )  # fmt: skip
+    if operand.kind == "amax" and element_name(value) != "float32":
+        raise ArgumentError(
+            f"{name}: largest magnitudes are noted in f32", code="OC2540",
+            expected="an array (1,) of float32", found=element_name(value),
+        )  # fmt: skip
+
+
+def check_pairs(columns: int) -> None:
+    """Check that gates and what they gate, two by two, are all columns of a product.
+
+    Raises:
+        ArgumentError: one is left over.
+    """
+    if columns % 2:
+        raise ArgumentError(
+            "gates and what they gate are pairs of columns", code="OC2540", found=columns
+        )
 
 
 def declared(plan: VisitorPlan, name: str, accessor: str) -> None:

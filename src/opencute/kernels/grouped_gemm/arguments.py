@@ -21,7 +21,7 @@ from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import apart, element_name, empty, row_major, strides
 from opencute.kernels.gemm.sm90_interface import address, for_tma, have_hopper
 from opencute.kernels.gemm.sm90_plan import HopperPlan
-from opencute.kernels.gemm.visitors import VisitorPlan
+from opencute.kernels.gemm.visitors import VisitorPlan, check_pairs
 from opencute.kernels.grouped_gemm.config import GroupedConfig
 from opencute.kernels.grouped_gemm.sm90 import DRAFTS, map_slots
 
@@ -171,11 +171,8 @@ def refuse_lists(a: Any, b: Any, out: Any, *, gated: bool = False) -> list[tuple
     if a:
         check_types([*a, *b])
     shapes = [(x[0], y[1] // 2 if gated else y[1]) for x, y in pairs]
-    odd = [y[1] for _, y in pairs if gated and y[1] % 2]
-    if odd:
-        raise ArgumentError(
-            "gates and what they gate are pairs of columns", code="OC2540", found=odd[0]
-        )
+    for _, (_, columns) in pairs if gated else ():
+        check_pairs(columns)
     if out is not None:
         if len(out) != len(shapes) or len({element_name(d) for d in out}) > 1:
             raise ArgumentError(

@@ -18,14 +18,22 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import opencute as cutlass
-from opencute.base.errors import ArgumentError, ArgumentTypeError
+from opencute.base.errors import ArgumentError
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import contiguous, element_name, row_major, share_memory
-from opencute.kernels.functions import refuse_function
 from opencute.kernels.gemm.activations import activation_of
 from opencute.kernels.gemm.interface import alone, writable
 from opencute.kernels.gemm.sm90_interface import for_tma, padded, type_of
-from opencute.kernels.gemm.visitors import Operand, Visitor, apply, chain, takes, usual
+from opencute.kernels.gemm.visitors import (
+    Operand,
+    Visitor,
+    apply,
+    asked_for,
+    chain,
+    check_operand,
+    check_pairs,
+    usual,
+)
 from opencute.kernels.grouped_gemm.arguments import tensor_of
 
 __all__ = [
@@ -55,16 +63,8 @@ def visitor_of(name: str, epilogue: Any, *, alpha: float, bias: Any, activation:
             residual=None,
         )  # fmt: skip
     alone({"alpha": None if alpha == 1.0 else alpha, "bias": bias, "activation": activation})
-    if isinstance(epilogue, Visitor):
-        return epilogue
-    if not callable(epilogue):
-        raise ArgumentTypeError(
-            f"{name}: epilogue is no function and no Visitor", code="OC2531",
-            found=repr(epilogue)[:80],
-            expected="a function of the sums, Visitor(fn, ...), or visitors.chain(...)",
-        )  # fmt: skip
-    refuse_function("the epilogue", epilogue)
-    return chain(apply(epilogue)) if takes(epilogue) == 1 else Visitor(epilogue)
+    visitor = asked_for(name, epilogue)
+    return chain(apply(epilogue)) if visitor is None else visitor
 
 
 def columns_of(visitor: Visitor, n: int) -> int:
@@ -75,8 +75,7 @@ def columns_of(visitor: Visitor, n: int) -> int:
     """
     if visitor.gated is None:
         return n
-    if n % 2:
-        raise ArgumentError("gates and what they gate are pairs of columns", code="OC2540", found=n)
+    check_pairs(n)
     return n // 2
 
 
@@ -168,16 +167,7 @@ def refuse_in_place(visitor: Visitor, out: Any) -> None:
 
 def _fits(name: str, operand: Operand, shapes: tuple[tuple[int, ...], ...]) -> None:
     value, words = operand.value, " or ".join(map(str, shapes))
-    if not hasattr(value, "dtype"):
-        raise ArgumentTypeError(
-            f"{name} is no array", code="OC2530", found=type(value).__name__,
-            expected=f"{operand.kind}(x) of an array of the shape {words}",
-        )  # fmt: skip
-    if operand.kind == "amax" and element_name(value) != "float32":
-        raise ArgumentError(
-            f"{name}: largest magnitudes are noted in f32", code="OC2540",
-            expected="an array (1,) of float32", found=element_name(value),
-        )  # fmt: skip
+    check_operand(name, operand, words)
     _addable(name, value)
     if tuple(value.shape) not in shapes:
         raise ArgumentError(
