@@ -385,7 +385,7 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
             elif _repeats(value) or not row_major(value):
                 value = _compact(value)
         placed[name] = Operand(operand.kind, value)
-    return Visitor(epilogue.fn, gated=epilogue.gated, **placed)
+    return epilogue.given(placed)
 
 
 def separate_epilogue(epilogue: Visitor, a: Any, b: Any, out: Any) -> None:

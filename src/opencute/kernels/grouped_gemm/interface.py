@@ -321,4 +321,4 @@ def _of_product(visitor: Visitor, i: int) -> Visitor:
         name: o if o.kind == "scalar" else Operand(o.kind, o.value[i])
         for name, o in visitor.operands.items()
     }
-    return Visitor(visitor.fn, gated=visitor.gated, **own)
+    return visitor.given(own)
