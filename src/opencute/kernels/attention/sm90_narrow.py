@@ -69,7 +69,7 @@ def turn_values(
                     place = (4 * column + element, chunk, into.index)
                     piece = cute.local_tile(sV, (1, 16, 1), place)
                     cute.autovec_copy(
-                        cute.recast_tensor(held[None, element], plan.dtype),
+                        cute.recast_tensor(held[None, element], plan.types[2]),
                         cute.make_tensor(piece.iterator, cute.make_layout(16)),
                     )
             cute.arch.fence_proxy("async.shared", space="cta")

@@ -366,7 +366,8 @@ def attention_kernel(
     group = cute.arch.make_warp_uniform(tid // GROUP)
     memory = utils.SmemAllocator()
     sQ, sK, sV = (
-        memory.allocate_tensor(plan.dtype, s.outer, 1024, swizzle=s.inner) for s in plan.layouts()
+        memory.allocate_tensor(of, s.outer, 1024, swizzle=s.inner)
+        for of, s in zip(plan.types, plan.layouts(), strict=True)
     )
     threads = pipeline.Agent.Thread
     takers = 3 if plan.narrow else 4 * plan.groups
@@ -390,7 +391,7 @@ def attention_kernel(
             defer_sync=True,
         )  # fmt: skip
         ready = (*loads[:2], turned)
-        raw = memory.allocate_tensor(plan.dtype, raw_values(plan), 1024)
+        raw = memory.allocate_tensor(plan.types[2], raw_values(plan), 1024)
     if warp == 0:
         for atom in atoms:
             cpasync.prefetch_descriptor(atom)

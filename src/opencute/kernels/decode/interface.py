@@ -186,7 +186,7 @@ def _scales(call: _Call, k_scale: Any, v_scale: Any) -> dict[str, Any]:
         ArgumentError: keys and values have none, or these are no scales.
     """
     if call.cache is None:
-        no_scales((k_scale, v_scale), call.k.dtype)
+        no_scales((k_scale, v_scale), call.k.dtype, [*NARROW])
         return {}
     heads = int(call.k.shape[2])
     (of_k, k_scales), (of_v, v_scales) = (
