@@ -18,7 +18,7 @@ from typing import Any
 
 import opencute as cutlass
 from opencute.base.errors import ArgumentError
-from opencute.kernels.arrays import element_name, host_values
+from opencute.kernels.arrays import MOST_BLOCKS, element_name, host_values, portions
 from opencute.kernels.attention.scales import factors_of
 from opencute.kernels.scales import check_products, no_scales
 from opencute.kernels.widen import widened
@@ -49,6 +49,32 @@ class Lengths:
     def none(self) -> bool:
         """Whether there are no sequences."""
         return int(self.starts_q.shape[0]) == 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the batches, or sequences, and of the heads of a call.
+
+    Args:
+        batches: which, or which sequences.
+        heads: of keys.
+        group: heads of queries to one of keys.
+        apart: whether each batch has its own part of arrays.
+    """
+
+    batches: slice
+    heads: slice
+    group: int
+    apart: bool
+
+    def of_keys(self, array: Any) -> Any:
+        """What an array of keys, (..., Hk, D), has of them."""
+        return (array[self.batches] if self.apart else array)[..., self.heads, :]
+
+    def of_queries(self, array: Any) -> Any:
+        """What an array of queries, (..., H, D), or of their logarithms, (..., H, S), has."""
+        own = slice(self.heads.start * self.group, self.heads.stop * self.group)
+        return (array[self.batches] if self.apart else array)[..., own, :]
 
 
 @dataclass(frozen=True)
@@ -100,11 +126,39 @@ class Call:
         """An array as (B, S, H, D)."""
         return array if self.lengths is None else array[None]
 
-    def part(self, batches: slice) -> Call:
-        """The call for some batches."""
-        some = tuple(None if t is None else t[batches] for t in self.of_heads)
-        q, k, v = (t[batches] for t in (self.q, self.k, self.v))
-        return replace(self, q=q, k=k, v=v, of_heads=some)
+    def parts(self) -> list[Part]:
+        """Parts for which a grid has room; none where it has for all.
+
+        Raises:
+            ArgumentError: there is no room for those heads that share keys.
+        """
+        heads, batches = int(self.q.shape[-2]), int(self.whole(self.q).shape[0])
+        if self.lengths is not None:
+            batches = int(self.lengths.starts_q.shape[0]) - 1
+        if max(heads, batches) <= MOST_BLOCKS:
+            return []
+        group = self.group
+        if group > MOST_BLOCKS:
+            raise ArgumentError(
+                "too many heads share keys", code="OC2526", expected=f"at most {MOST_BLOCKS}",
+                found=group,
+            )  # fmt: skip
+        every = slice(None)
+        some = portions(batches) if batches > MOST_BLOCKS else [every]
+        each = max(MOST_BLOCKS // group, 1)
+        served = [slice(i, i + each) for i in range(0, heads // group, each)]
+        return [Part(b, h, group, self.lengths is None) for b in some for h in served]
+
+    def part(self, part: Part) -> Call:
+        """The call for some batches, or sequences, and heads."""
+        lengths, at = self.lengths, part.batches
+        if lengths is not None and at.stop is not None:
+            ends = slice(at.start, at.stop + 1)
+            starts = lengths.starts_q[ends], lengths.starts_k[ends]
+            lengths = replace(lengths, starts_q=starts[0], starts_k=starts[1])
+        some = tuple(None if t is None else t[at, part.heads] for t in self.of_heads)
+        q, k, v = part.of_queries(self.q), part.of_keys(self.k), part.of_keys(self.v)
+        return replace(self, q=q, k=k, v=v, of_heads=some, lengths=lengths)
 
     def widened(self, like: Any) -> Call:
         """The call with queries, keys and values in the type of `like`, one of 16 bits."""

@@ -20,7 +20,6 @@ from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
-    MOST_BLOCKS,
     apart,
     check_rows,
     element_name,
@@ -29,7 +28,6 @@ from opencute.kernels.arrays import (
     fill,
     item_bits,
     near,
-    portions,
     strides,
 )
 from opencute.kernels.attention.autograd import differentiable
@@ -318,9 +316,10 @@ def _launch(call: Call, out: Any, logs: Any, config: Any) -> None:
     smem, scale = utils.get_smem_capacity_in_bytes(arch), call.scale * math.log2(math.e)
     config = heuristic(head_dim, smem, call.lengths is not None) if config is None else config
     stay = isinstance(config, WarpgroupConfig) and config.persistent
-    if not stay and call.lengths is None and int(call.q.shape[0]) > MOST_BLOCKS:
-        for part in portions(int(call.q.shape[0])):
-            _launch(call.part(part), out[part], None if logs is None else logs[part], config)
+    if not stay and (parts := call.parts()):
+        for part in parts:
+            some = None if logs is None else part.of_queries(logs)
+            _launch(call.part(part), part.of_queries(out), some, config)
         return
     if isinstance(config, WarpgroupConfig):
         config.check(head_dim, smem, call.dtype.width)
@@ -443,10 +442,13 @@ def _launch_backward(
         scaled: whether operands were of eight bits, and have factors.
     """
     q = call.whole(call.q)
-    if call.lengths is None and int(q.shape[0]) > MOST_BLOCKS:
-        for part in portions(int(q.shape[0])):
-            some, into = (tuple(t[part] for t in ts) for ts in (arrays, grads))
-            _launch_backward(call.part(part), some, into, lse[part], deterministic, config, scaled)
+    if parts := call.parts():
+        for part in parts:
+            of_q, of_k = part.of_queries, part.of_keys
+            into = (of_q(grads[0]), of_k(grads[1]), of_k(grads[2]))
+            some = call.part(part)
+            own = (some.q, some.k, some.v, *(of_q(t) for t in arrays[3:]))
+            _launch_backward(some, own, into, of_q(lse), deterministic, config, scaled)
         return
     heads, head_dim = int(q.shape[2]), int(q.shape[3])
     if isinstance(config, WarpgroupBackwardConfig):

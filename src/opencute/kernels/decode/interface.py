@@ -20,6 +20,7 @@ from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
+    MOST_BLOCKS,
     apart,
     check_rows,
     element_name,
@@ -30,6 +31,7 @@ from opencute.kernels.arrays import (
     item_bits,
     multiprocessors,
     near,
+    portions,
     strides,
 )
 from opencute.kernels.checked import checked, separate
@@ -178,6 +180,12 @@ class _Call:
                     multiprocessors(q), item_bits(k))  # fmt: skip
         return cls(q, k, v, lengths, table, dtype, causal, scale, work, cache)
 
+    def part(self, batches: slice) -> _Call:
+        """The call for some sequences; what `work` says is of all of them."""
+        lengths, table = (None if t is None else t[batches] for t in (self.lengths, self.table))
+        k, v = (t if self.table is not None else t[batches] for t in (self.k, self.v))
+        return replace(self, q=self.q[batches], k=k, v=v, lengths=lengths, table=table)
+
 
 def _scales(call: _Call, k_scale: Any, v_scale: Any) -> dict[str, Any]:
     """What scales change of a call.
@@ -219,6 +227,10 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
         )  # fmt: skip
     q, heads = call.q, int(call.k.shape[2])
     batch, queries, all_heads, head_dim = (int(x) for x in q.shape)
+    if batch > MOST_BLOCKS:
+        for part in portions(batch):
+            _launch(call.part(part), out[part], None if logs is None else logs[part], config)
+        return
     flagged, clustered = config.merge == "flags", config.merge == "cluster"
     slots = splits_ahead(config.splits) if flagged else slots_for(config.splits, head_dim)
     plan = interned(DecodePlan(
