@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
-NARROW = {"float8_e4m3fn": cutlass.Float8E4M3FN}
+NARROW = {"float8_e4m3fn": cutlass.Float8E4M3FN, "float8_e5m2": cutlass.Float8E5M2}
 MOST_QUERIES = 16
 
 
@@ -94,8 +94,8 @@ def decode_attention(
 
     Args:
         q: array (B, Sq, H, D) of f16 or bf16; Sq is at most 16, D a multiple of 8 up to 256.
-        k_cache, v_cache: arrays (B, S, Hk, D) of the same type, or of e4m3 (D is a multiple of 16
-            then); each head of them serves H / Hk heads of `q`. With `block_table` (pages, page,
+        k_cache, v_cache: arrays (B, S, Hk, D) of the same type, or both of e4m3 or e5m2 (D is a
+            multiple of 16 then); each head of them serves H / Hk heads of `q`. With `block_table` (pages, page,
             Hk, D), where a page has a multiple of 16 keys.
         seqlens_k: array (B,) of i32: how many keys of each sequence there are, those of the
             queries included; S when omitted. What lies behind them is not used.
@@ -105,7 +105,7 @@ def decode_attention(
         scale: of the scores, from 2**-126 to 2**20; 1 / sqrt(D) when omitted. Scaled scores are
             f32: where they reach 2**n, weights are right to a factor of 1 + 2**(n - 24), and those
             of 2**24 and more are best avoided.
-        k_scale, v_scale: what keys and values of e4m3 are multiplied with: a positive number, or an
+        k_scale, v_scale: what keys and values of eight bits are multiplied with: a positive number, or an
             array of f32 with one for each head of them, or one for all; 1 when omitted. The bounds
             of `scale` hold for its product with `k_scale`; elements on a GPU are not looked at.
         return_lse: whether the logarithms of the sums are wanted too.
@@ -116,7 +116,7 @@ def decode_attention(
     not: a length counts as the nearest that there is room for, and a page that the cache does not
     have reads as zeros where TMA loads it, as other memory elsewhere.
 
-    Keys and values of e4m3 are exact in f16, in which they are multiplied; `q` is rounded to it
+    Keys and values of eight bits are exact in f16, in which they are multiplied; `q` is rounded to it
     relative to the largest of a row where it is bf16, and weights to f16.
 
     Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key, or
@@ -410,7 +410,7 @@ def _check(q: Any, k: Any, v: Any, paged: bool) -> tuple[Any, Any]:
     if names[0] not in CLASSES or names[1] != names[2] or not (narrow or names[0] == names[1]):
         raise ArgumentError(
             "no attention of these types", code="OC2525", found=names,
-            expected="three of f16, or of bf16; or keys and values of e4m3",
+            expected="three of f16, or of bf16; or keys and values both of e4m3 or both of e5m2",
         )  # fmt: skip
     shapes = [tuple(int(x) for x in t.shape) for t in (q, k, v)]
     good = all(len(s) == 4 for s in shapes) and shapes[1] == shapes[2]
