@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from opencute.arch.target import MAX_GRID
+from opencute.base.errors import ArgumentError
 from opencute.base.knobs import KNOBS
 from opencute.integrations.driver_stub import StubDriver
 from opencute.kernels import arrays
-from opencute.base.errors import ArgumentError
 from opencute.kernels.attention import (
     attention,
     attention_backward,

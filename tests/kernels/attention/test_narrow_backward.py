@@ -122,7 +122,9 @@ def test_sequences_end_to_end(arch: str) -> None:
     q, k, v = operands("545", (80, 2, 64), (90, 1, 64), (90, 1, 64))
     starts = (np.array([0, 30, 30, 70], np.int32), np.array([0, 40, 45, 85], np.int32))
     g = np.random.default_rng(1).standard_normal(q.shape).astype(F16)
-    factors = [(np.random.default_rng(2).random((3, h)) + 0.5).astype(np.float32) for h in (2, 1, 1)]
+    factors = [
+        (np.random.default_rng(2).random((3, h)) + 0.5).astype(np.float32) for h in (2, 1, 1)
+    ]
     exact = [x.astype(np.float64) for x in (q, k, v)]
     for i in range(3):
         for x, f, s in zip(exact, factors, (starts[0], *[starts[1]] * 2), strict=True):
@@ -142,9 +144,7 @@ def test_sequences_end_to_end(arch: str) -> None:
         )
     parts = [
         reference(g[None, a], exact[0][None, a], exact[1][None, b], exact[2][None, b], 0.125)
-        for a, b in (
-            (slice(*starts[0][i : i + 2]), slice(*starts[1][i : i + 2])) for i in range(3)
-        )
+        for a, b in ((slice(*starts[0][i : i + 2]), slice(*starts[1][i : i + 2])) for i in range(3))
     ]
     wanted = [np.zeros(x.shape) for x in exact]
     for i, part in enumerate(parts):

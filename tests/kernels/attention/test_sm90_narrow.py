@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of e4m3 and e5m2 with warpgroups: results, what is planted where values are turned, code."""
+"""Attention of e4m3 and e5m2 with warpgroups: results, faults where values are turned, code."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention for decoding with keys and values of e4m3 and e5m2, and with wide heads; on a GPU too."""
+"""Attention for decoding with keys of e4m3 and e5m2, and with wide heads; on a GPU too."""
 
 from __future__ import annotations
 

@@ -96,16 +96,16 @@ def attention(
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
         q_scale, k_scale, v_scale: what elements of `q`, `k` and `v` are multiplied with; 1 when
-            omitted. Only for eight bits. Numbers, or arrays of float32 on the device of `q`: one element,
-            (heads,) or (B, heads), with the heads of each, or those of `k`. The bounds of `scale`
-            hold for its product with the first two; elements on a GPU are not looked at.
+            omitted. Only for eight bits. Numbers, or arrays of float32 on the device of `q`: one
+            element, (heads,) or (B, heads), with the heads of each, or those of `k`. The bounds of
+            `scale` hold for its product with the first two; elements on a GPU are not looked at.
 
     On sm_90a `q`, `k` and `v` may each be of float8_e4m3fn or float8_e5m2; the result is then of
     bf16, or as `out` is, and weights are rounded to e4m3. Such tensors have no gradients in torch's
-    graph, which rounds those to eight bits too: `attention_backward` gives them. Strides are free, as long as rows start
-    at multiples of 16 bytes. A query that sees no key, or of which all scores are -inf, has the
-    result 0 and the logarithm -inf. Where torch wants gradients of `q`, `k` or `v`, the result has
-    them, and `out` must be omitted.
+    graph, which rounds those to eight bits too: `attention_backward` gives them. Strides are free,
+    as long as rows start at multiples of 16 bytes. A query that sees no key, or of which all scores
+    are -inf, has the result 0 and the logarithm -inf. Where torch wants gradients of `q`, `k` or
+    `v`, the result has them, and `out` must be omitted.
 
     Returns:
         The result (B, Sq, H, D); with `return_lse` also the logarithms (B, H, Sq) in f32.
@@ -208,8 +208,8 @@ def attention_backward(
     `q`, `k` and `v` may each be of float8_e4m3fn or float8_e5m2, on any processor. Both are exact
     in f16 and bf16: they are copied in the type of `grad`, and all products are those of 16 bits.
     Copies move 3 bytes an element: predicted are 72 us for 4x16x4096x128 on an H200, beside 2377
-    for the rest. Gradients are those of ``q * q_scale``, ``k * k_scale`` and ``v * v_scale``, what had
-    been rounded to eight bits.
+    for the rest. Gradients are those of ``q * q_scale``, ``k * k_scale`` and ``v * v_scale``, what
+    had been rounded to eight bits.
 
     Returns:
         Gradients of `q`, `k` and `v`, in the type of `grad`; sums are taken in f32.
@@ -370,9 +370,7 @@ def _launch_warpgroups(
 
 def _factors(call: Call) -> tuple[Any, ...]:
     """The arrays that queries, keys and values are multiplied with, or None."""
-    return tuple(
-        None if t is None else from_dlpack(t).mark_layout_dynamic() for t in call.of_heads
-    )
+    return tuple(None if t is None else from_dlpack(t).mark_layout_dynamic() for t in call.of_heads)
 
 
 def _no_warpgroups(arch: str, call: Call, *arrays: Any) -> str:

@@ -95,8 +95,8 @@ def decode_attention(
     Args:
         q: array (B, Sq, H, D) of f16 or bf16; Sq is at most 16, D a multiple of 8 up to 256.
         k_cache, v_cache: arrays (B, S, Hk, D) of the same type, or both of e4m3 or e5m2 (D is a
-            multiple of 16 then); each head of them serves H / Hk heads of `q`. With `block_table` (pages, page,
-            Hk, D), where a page has a multiple of 16 keys.
+            multiple of 16 then); each head of them serves H / Hk heads of `q`. With `block_table`
+            (pages, page, Hk, D), where a page has a multiple of 16 keys.
         seqlens_k: array (B,) of i32: how many keys of each sequence there are, those of the
             queries included; S when omitted. What lies behind them is not used.
         block_table: array (B, P) of i32: the pages of each sequence, in order. Of those that it
@@ -105,9 +105,10 @@ def decode_attention(
         scale: of the scores, from 2**-126 to 2**20; 1 / sqrt(D) when omitted. Scaled scores are
             f32: where they reach 2**n, weights are right to a factor of 1 + 2**(n - 24), and those
             of 2**24 and more are best avoided.
-        k_scale, v_scale: what keys and values of eight bits are multiplied with: a positive number, or an
-            array of f32 with one for each head of them, or one for all; 1 when omitted. The bounds
-            of `scale` hold for its product with `k_scale`; elements on a GPU are not looked at.
+        k_scale, v_scale: what keys and values of eight bits are multiplied with: a positive number,
+            or an array of f32 with one for each head of them, or one for all; 1 when omitted. The
+            bounds of `scale` hold for its product with `k_scale`; elements on a GPU are not looked
+            at.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
@@ -116,8 +117,8 @@ def decode_attention(
     not: a length counts as the nearest that there is room for, and a page that the cache does not
     have reads as zeros where TMA loads it, as other memory elsewhere.
 
-    Keys and values of eight bits are exact in f16, in which they are multiplied; `q` is rounded to it
-    relative to the largest of a row where it is bf16, and weights to f16.
+    Keys and values of eight bits are exact in f16, in which they are multiplied; `q` is rounded to
+    it relative to the largest of a row where it is bf16, and weights to f16.
 
     Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key, or
     of which all scores are -inf, has the result 0 and the logarithm -inf.

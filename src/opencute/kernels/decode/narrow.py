@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention for decoding with keys and values of e4m3 or e5m2, which are multiplied as numbers of f16.
+"""Attention for decoding with keys and values of e4m3 or e5m2, which are multiplied as f16.
 
 A warp reads two neighbouring elements as one of 16 bits. Of a matrix of 8 keys and 16 elements
 lane 4 u + t gets four elements of key u, from 4 t on: of an instruction for 16 elements those are
