@@ -30,6 +30,16 @@ def column_layout(bits: int, width: int = 16, pixels: int = PIXELS) -> Any:
 
 
 # ---------------------------------------------------------------------- stores and reductions
+def pixel(m: Any, shape: Any) -> tuple[Any, ...]:
+    """Where pixel m of the result is: its image, its place there, and channel 0."""
+    at: list[Any] = [0]
+    for n in cutlass.range_constexpr(len(shape) - 2):
+        extent = shape[-2 - n]
+        at.insert(0, m % extent)
+        m = m // extent
+    return (m, *at)
+
+
 @cute.kernel
 def scatter_kernel(
     atom: cute.CopyAtom, coords: cute.Tensor, cols: cute.Tensor, smem_layout: cutlass.Constexpr,
@@ -46,8 +56,7 @@ def scatter_kernel(
     if cutlass.const_expr(fault != "no fence"):
         cute.arch.fence_proxy("async.shared", space="cta")
     cute.arch.sync_warp()
-    _, p, q, _ = coords.shape
-    cute.copy(atom, smem, cute.domain_offset((m // (p * q), m // q % p, m % q, 0), coords))
+    cute.copy(atom, smem, cute.domain_offset(pixel(m, coords.shape), coords))
     cute.arch.cp_async_bulk_commit_group()
     if cutlass.const_expr(fault == "no wait"):
         smem[0, lane] = cols.element_type(0)
@@ -66,29 +75,30 @@ def scatter(
     scatter_kernel(atom, coords, cols, smem_layout, fault).launch(grid=grid, block=(32, 1, 1))
 
 
-def extents(shape: Any, filter: Any, padding: Any = (0, 0), stride: Any = (1, 1),
-            dilation: Any = (1, 1), place: Any = None) -> tuple[int, int]:  # fmt: skip
-    """Rows and columns of a convolution's result."""
-    p, q = (
-        (n + 2 * pad - d * (t - 1) - 1) // s + 1
-        for n, t, pad, s, d in zip(shape[1:3], filter, padding, stride, dilation, strict=True)
-    )
-    return p, q
+def _terms(shape: Any, conv: Any) -> list[tuple[int, ...]]:
+    """For each mode of space: its extent, the filter's, padding, step, dilation, place."""
+    n = len(shape) - 2
+    some = {"padding": (0,) * n, "stride": (1,) * n, "dilation": (1,) * n, "place": (0,) * n}
+    full = {**some, **conv}
+    keys = ("filter", "padding", "stride", "dilation", "place")
+    return list(zip(shape[1:-1], *(full[k] for k in keys), strict=True))
+
+
+def extents(shape: Any, **conv: Any) -> tuple[int, ...]:
+    """Pixels of a convolution's result, in each mode of space."""
+    return tuple((n + 2 * p - d * (t - 1) - 1) // s + 1 for n, t, p, s, d, _ in _terms(shape, conv))
 
 
 def scattered(x: Any, cols: Any, conv: Any, change: Any) -> Any:
     """What NumPy makes of `scatter`."""
-    out, (p, q), unit = x.copy(), extents(x.shape, **conv), (1, 1)
-    place, dilation = conv.get("place") or (0, 0), conv.get("dilation", unit)
-    stride, padding = conv.get("stride", unit), conv.get("padding", (0, 0))
-    for m in range(x.shape[0] * p * q):
-        n, at = m // (p * q), (m // q % p, m % q)
-        h, w = (
-            i * s - pad + r * d
-            for i, s, pad, r, d in zip(at, stride, padding, place, dilation, strict=True)
+    out, space = x.copy(), extents(x.shape, **conv)
+    for m, (n, *at) in enumerate(np.ndindex(x.shape[0], *space)):
+        there = tuple(
+            i * s - p + r * d
+            for i, (_, _, p, s, d, r) in zip(at, _terms(x.shape, conv), strict=True)
         )
-        if 0 <= h < x.shape[1] and 0 <= w < x.shape[2]:
-            out[n, h, w] = change(out[n, h, w], cols[m])
+        if all(0 <= i < extent for i, extent in zip(there, x.shape[1:-1], strict=True)):
+            out[(n, *there)] = change(out[(n, *there)], cols[m])
     return out
 
 
@@ -233,13 +243,15 @@ def convolution(
     ).launch(grid=grid, block=(128, 1, 1))
 
 
-def gathered(x: Any, filter: Any, padding: Any = (0, 0), stride: Any = (1, 1),
-             dilation: Any = (1, 1)) -> Any:  # fmt: skip
+def gathered(x: Any, **conv: Any) -> Any:
     """The columns of a convolution: (pixels of the result, places of the filter, channels)."""
-    padded = np.pad(x, ((0, 0), *((p, p) for p in padding), (0, 0)))
-    p, q = extents(x.shape, filter, padding, stride, dilation)
-    cols = [
-        padded[:, r * dilation[0] :: stride[0], s * dilation[1] :: stride[1]][:, :p, :q]
-        for r in range(filter[0]) for s in range(filter[1])
-    ]  # fmt: skip
-    return np.stack([c.reshape(-1, x.shape[-1]) for c in cols], axis=1)
+    terms, space = _terms(x.shape, conv), extents(x.shape, **conv)
+    padded = np.pad(x, ((0, 0), *((p, p) for _, _, p, _, _, _ in terms), (0, 0)))
+    cols: list[Any] = []
+    for place in np.ndindex(*(t for _, t, _, _, _, _ in terms)):
+        cut = tuple(
+            slice(r * d, r * d + s * (n - 1) + 1, s)
+            for r, n, (_, _, _, s, d, _) in zip(place, space, terms, strict=True)
+        )
+        cols.append(padded[(slice(None), *cut)].reshape(-1, x.shape[-1]))
+    return np.stack(cols, axis=1)

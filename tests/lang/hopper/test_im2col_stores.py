@@ -86,6 +86,23 @@ def test_stores_write_the_pixels_of_a_convolution(bits: int, conv: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("shape", "conv"),
+    [
+        ((3, 11), {"filter": (3,), "padding": (2,), "stride": (2,), "place": (1,)}),
+        ((2, 3, 4, 5), {"filter": (2, 3, 2), "padding": (1, 1, 0), "stride": (1, 2, 1),
+                        "dilation": (1, 1, 2), "place": (1, 0, 1)}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("op", [STORE(), REDUCE()])
+def test_images_of_one_and_of_three_modes(shape: Any, conv: Any, op: Any) -> None:
+    x = (np.arange(np.prod(shape) * CHANNELS) % 127).astype(np.float16).reshape(*shape, CHANNELS)
+    cols = columns(shape[0] * int(np.prod(extents(x.shape, **conv))), np.float16)
+    want = scattered(x, cols, conv, np.add if op.reduction else lambda old, new: new)
+    scatter(wrapped(x), wrapped(cols), column_layout(2), op, tuple(conv.items()))
+    np.testing.assert_array_equal(x, want)
+
+
+@pytest.mark.parametrize(
     ("kind", "dtype", "change"),
     [
         (R.ADD, np.float16, np.add), (R.MAX, np.float16, np.maximum),
@@ -236,9 +253,9 @@ def test_a_convolution_loads_and_stores_columns(conv: Any) -> None:
     rng, taps = np.random.default_rng(0), (3, 3)
     x = rng.integers(-2, 3, (2, 7, 8, 128)).astype(np.float16)
     w = rng.integers(-1, 2, (64, 9 * 128)).astype(np.float16)
-    p, q = extents(x.shape, taps, **conv)
+    p, q = extents(x.shape, filter=taps, **conv)
     whole = np.full((2, p + 1, q + 3, 72), 7, np.float16)
-    cols = gathered(x, taps, **conv).reshape(2 * p * q, -1).astype(np.float32)
+    cols = gathered(x, filter=taps, **conv).reshape(2 * p * q, -1).astype(np.float32)
     want = whole.copy()
     want[:, :p, :q, :64] = (cols @ w.astype(np.float32).T).reshape(2, p, q, 64)
     y = whole[:, :p, :q, :64]
