@@ -89,7 +89,7 @@ def test_results(case: Any) -> None:
     if varies:
         factors = [(rng.random((2, s[2])) + 0.5).astype(np.float32) for s in shapes]
     exact = with_factors((q, k, v), factors)
-    out, lse = forward_reference(*exact, d**-0.5, window=window)
+    out, lse = forward_reference(*exact, scale=d**-0.5, window=window)
     arch = "sm_90a" if isinstance(config, WarpgroupBackwardConfig) else "sm_80"
     with KNOBS.override(target=f"sim:{arch}", sim_check=True):
         found = attention_backward(
@@ -97,7 +97,7 @@ def test_results(case: Any) -> None:
             deterministic=varies, config=config,
             **dict(zip(("q_scale", "k_scale", "v_scale"), factors, strict=True)),
         )  # fmt: skip
-    near(found, reference(g, *exact, d**-0.5, window=window), dtype)
+    near(found, reference(g, *exact, scale=d**-0.5, window=window), dtype)
 
 
 @pytest.mark.t0
@@ -106,11 +106,11 @@ def test_results_of_the_forward_pass_fit(checked: None) -> None:
     would be wrong by what scores are."""
     q, k, v = operands("454", *[(1, 40, 1, 64)] * 3)
     g = np.random.default_rng(1).standard_normal(q.shape).astype(BF16)
-    factors = {"q_scale": np.full(1, 8, np.float32), "k_scale": 0.5, "v_scale": 2.0}
+    factors: dict[str, Any] = {"q_scale": np.full(1, 8, np.float32), "k_scale": 0.5, "v_scale": 2.0}
     out, lse = attention(q, k, v, causal=True, return_lse=True, **factors)
     found = attention_backward(g, q, k, v, out, lse, causal=True, config=SMALL, **factors)
     exact = with_factors((q, k, v), (8.0, 0.5, 2.0))
-    for got, want in zip(found, reference(g, *exact, 0.125, causal=True), strict=True):
+    for got, want in zip(found, reference(g, *exact, scale=0.125, causal=True), strict=True):
         # The result's weights were of e4m3.
         np.testing.assert_allclose(got.astype(float), want, atol=2**-5 * abs(want).max())
 

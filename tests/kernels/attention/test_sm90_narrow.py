@@ -81,9 +81,9 @@ def test_types_may_differ(checked: None, kinds: str) -> None:
         q, k, v, q_scale=0.5, k_scale=np.full(1, 2, np.float32), v_scale=0.5, return_lse=True,
         config=CONFIG,
     )  # fmt: skip
-    want, want_logs = reference(*wide(q, k, v), 0.125)
+    want, want_logs = reference(*wide(q, k, v), scale=0.125)
     np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
-    most, _ = reference(*wide(q, k), np.abs(wide(v)[0]), 0.125)  # were all signs of values alike
+    most, _ = reference(*wide(q, k, abs(v)), scale=0.125)  # were all signs of values alike
     assert out.dtype == ml_dtypes.bfloat16
     assert (abs(out.astype(np.float64) - want / 2) <= 2**-5 * most / 2 + 2**-8 * abs(want)).all()
 

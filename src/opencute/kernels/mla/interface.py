@@ -136,8 +136,8 @@ def _launch(
         for part in portions(batch):
             some = {n: t if n == "cache" and table is not None else t[part] for n, t in
                     arrays.items()}  # fmt: skip
-            more = (None if t is None else t[part] for t in (logs, lengths, table))
-            _launch(plan, splits, some, *more, scale)
+            few = [None if t is None else t[part] for t in (logs, lengths, table)]
+            _launch(plan, splits, some, few[0], few[1], few[2], scale)
         return
     arch = run_target().arch
     if arch != "sm_90a":
