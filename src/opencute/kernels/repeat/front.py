@@ -28,8 +28,8 @@ from opencute.base.errors import OpenCuTeError
 from opencute.base.native_function import native_function
 from opencute.base.tracebacks import cut, hidden
 from opencute.jit.entry import code
-from opencute.jit.entry import front as words
-from opencute.jit.entry.front import Known
+from opencute.jit.entry import front_words as words
+from opencute.jit.entry.front_words import Known
 from opencute.jit.recording import WATCHED
 from opencute.kernels.repeat.tape import Tape
 
