@@ -84,18 +84,29 @@ def mbarrier_init(mbar_ptr: Any, cnt: Any, *, loc: Any = None, ip: Any = None) -
 
     Raises:
         ArgumentError: not shared memory, or no such count.
+
+    Source: PTX ISA, "mbarrier.init".
     """
     place = barrier_place(mbar_ptr, "mbarrier_init")
     ops.mbarrier_init(place, _number("mbarrier_init", cnt))
 
 
 def mbarrier_inval(mbar_ptr: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """The barrier ends; its memory may be used for other things."""
+    """The barrier ends; its memory may be used for other things.
+
+    Args:
+        mbar_ptr: the barrier.
+
+    Source: PTX ISA, "mbarrier.inval".
+    """
     ops.mbarrier_inval(barrier_place(mbar_ptr, "mbarrier_inval"))
 
 
 def mbarrier_init_fence(*, loc: Any = None, ip: Any = None) -> None:
-    """Make this thread's `mbarrier_init` visible to the cluster and to asynchronous copies."""
+    """Make this thread's `mbarrier_init` visible to the cluster and to asynchronous copies.
+
+    Source: PTX ISA, "fence.mbarrier_init.release.cluster".
+    """
     ops.fence_mbarrier_init()
 
 
@@ -112,6 +123,11 @@ def mbarrier_arrive(
             given.
         arrive_count: arrivals that this one counts for.
         scope: "cluster": it is over for all of the cluster, which costs a fence.
+
+    Raises:
+        ArgumentError: not shared memory, no such count, or no such scope.
+
+    Source: PTX ISA, "mbarrier.arrive".
     """
     place = barrier_place(mbar_ptr, "mbarrier_arrive", peer_cta_rank_in_cluster)
     count = _number("mbarrier_arrive", arrive_count)
@@ -128,6 +144,8 @@ def mbarrier_arrive_and_expect_tx(
         mbar_ptr: the barrier.
         bytes: what copies will bring.
         peer_cta_rank_in_cluster: as for `mbarrier_arrive`.
+
+    Source: PTX ISA, "mbarrier.arrive.expect_tx".
     """
     what = "mbarrier_arrive_and_expect_tx"
     place = barrier_place(mbar_ptr, what, peer_cta_rank_in_cluster)
@@ -138,7 +156,15 @@ def mbarrier_expect_tx(
     mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None, *,
     loc: Any = None, ip: Any = None,
 ) -> None:  # fmt: skip
-    """Let the phase wait for some bytes more, without arriving."""
+    """Let the phase wait for some bytes more, without arriving.
+
+    Args:
+        mbar_ptr: the barrier.
+        bytes: what copies will bring.
+        peer_cta_rank_in_cluster: as for `mbarrier_arrive`.
+
+    Source: PTX ISA, "mbarrier.expect_tx".
+    """
     what = "mbarrier_expect_tx"
     place = barrier_place(mbar_ptr, what, peer_cta_rank_in_cluster)
     ops.mbarrier_tx("expect_tx", place, _number(what, bytes, 0))
@@ -164,6 +190,8 @@ def mbarrier_wait(
         phase: the parity.
         scope: "cluster": what threads of other blocks did, and released for the cluster, may be
             read then; else what those of the own block did.
+
+    Source: PTX ISA, "mbarrier.try_wait" in a loop.
     """
     place = barrier_place(mbar_ptr, "mbarrier_wait")
     ops.mbarrier_wait(place, word(phase), **_words("acquire", scope))
@@ -173,7 +201,15 @@ def mbarrier_try_wait(
     mbar_ptr: Any, phase: Any, *, scope: str = "", loc: Any = None, ip: Any = None
 ) -> Any:
     """Whether the phase of a parity is complete, after a short rest, a Boolean; see
-    `mbarrier_wait`."""
+    `mbarrier_wait`.
+
+    Args:
+        mbar_ptr: the barrier.
+        phase: the parity, 0 or 1.
+        scope: as for `mbarrier_wait`.
+
+    Source: PTX ISA, "mbarrier.try_wait".
+    """
     place = barrier_place(mbar_ptr, "mbarrier_try_wait")
     return Boolean(ops.mbarrier_try_wait(place, word(phase), **_words("acquire", scope)))
 
@@ -181,7 +217,15 @@ def mbarrier_try_wait(
 def mbarrier_test_wait(
     mbar_ptr: Any, phase: Any, *, scope: str = "", loc: Any = None, ip: Any = None
 ) -> Any:
-    """Whether the phase of a parity is complete now, a Boolean; see `mbarrier_wait`."""
+    """Whether the phase of a parity is complete now, a Boolean; see `mbarrier_wait`.
+
+    Args:
+        mbar_ptr: the barrier.
+        phase: the parity, 0 or 1.
+        scope: as for `mbarrier_wait`.
+
+    Source: PTX ISA, "mbarrier.test_wait".
+    """
     place = barrier_place(mbar_ptr, "mbarrier_test_wait")
     return Boolean(ops.mbarrier_test_wait(place, word(phase), **_words("acquire", scope)))
 
@@ -189,7 +233,13 @@ def mbarrier_test_wait(
 def mbarrier_conditional_try_wait(
     cond: Any, mbar_ptr: Any, phase: Any, *, loc: Any = None, ip: Any = None
 ) -> Any:
-    """As `mbarrier_try_wait` where a condition holds; True where it does not."""
+    """As `mbarrier_try_wait` where a condition holds; True where it does not.
+
+    Args:
+        cond: the condition.
+        mbar_ptr: the barrier.
+        phase: the parity, 0 or 1.
+    """
     from opencute.dialects import arith, scf
     from opencute.ir.builder import insert_at, new_block
     from opencute.ir.types import I1
