@@ -302,7 +302,11 @@ class TracedTensor(Tensor):
         return ("tensor(", self.iterator, " o ", self.layout, ")")
 
     def data_ptr(self, offset: Any = 0, *, loc: Any = None, ip: Any = None) -> Any:
-        """A pointer to the first element, or some elements further; it can be indexed."""
+        """A pointer to the first element, or some elements further; it can be indexed.
+
+        Args:
+            offset: how many elements.
+        """
         return self._pointer().raw_ptr() + offset
 
     def ir_value(self, *, loc: Any = None, ip: Any = None) -> Value:
@@ -310,7 +314,12 @@ class TracedTensor(Tensor):
         return self._pointer().llvm_ptr
 
     def subview(self, offset: Any, shape: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
-        """The same memory some elements further, with the same layout or another shape."""
+        """The same memory some elements further, with the same layout or another shape.
+
+        Args:
+            offset: how many elements.
+            shape: extents of the result.
+        """
         layout = self.layout if shape is None else make_layout(shape)
         return TracedTensor(self._pointer() + offset, layout)
 
@@ -432,7 +441,11 @@ class TracedTensor(Tensor):
         cute.tile_store(data.to(pointer.dtype).value, pointer.value, attr, dyns)
 
     def fill(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
-        """Write one number to every element."""
+        """Write one number to every element.
+
+        Args:
+            value: a number, which gets the type of the elements.
+        """
         self._pointer()
         self.store(_filled(value, self))
 

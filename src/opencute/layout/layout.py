@@ -137,7 +137,11 @@ class Layout:
         return product(self.shape)
 
     def __call__(self, *crd: Coord) -> Any:
-        """The offset of a coordinate; with None entries, the layout of the modes they keep."""
+        """The offset of a coordinate; with None entries, the layout of the modes they keep.
+
+        Args:
+            crd: a coordinate, or one for each mode; an integer is one of all modes.
+        """
         c = normalize_coord(crd[0] if len(crd) == 1 else crd)
         if has_none(c):
             return Layout.trusted(slice_tuple(c, self.shape), slice_tuple(c, self.stride))

@@ -212,7 +212,11 @@ class ComposedLayout:
         return ComposedLayout(self.inner, self.offset, outer)
 
     def __call__(self, *crd: Coord) -> Any:
-        """The offset of a coordinate; with None entries, the composed layout they keep."""
+        """The offset of a coordinate; with None entries, the composed layout they keep.
+
+        Args:
+            crd: a coordinate, or one for each mode; an integer is one of all modes.
+        """
         c: Any = crd[0] if len(crd) == 1 else crd
         if has_none(c):
             start = crd2idx_stride(normalize_coord(c), self.outer.shape, self.outer.stride)

@@ -95,6 +95,7 @@ class TiledCopy(CopyAtom):
 
     @property
     def atom(self) -> CopyAtom:
+        """The atom."""
         return self._atom
 
     @property

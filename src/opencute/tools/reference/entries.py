@@ -41,9 +41,10 @@ _SPOKEN = ("__call__", "__getitem__", "__setitem__", "__iter__", "__len__")
 
 # Members that the compiler uses, and no user.
 _OURS = {
-    "accessed", "apply_op", "check", "check_bits", "fresh", "k_part", "k_parts", "key", "make_atom",
-    "metadata_layout", "moved", "name", "parts", "record", "reduction", "reference", "static_parts",
-    "tile_of", "trusted", "type_word", "view", "view_dst", "view_src",
+    "accessed", "apply_op", "check", "check_bits", "field", "fragment", "fresh", "k_part",
+    "k_parts", "key", "make_atom", "metadata_layout", "moved", "name", "parts", "record",
+    "reduction", "reference", "settings", "static_parts", "takes", "tile_of", "trusted",
+    "type_word", "view", "view_dst", "view_src",
 }  # fmt: skip
 
 # What users hold is an instance of another class than the one that they name.
@@ -145,7 +146,8 @@ def call_of(name: str, thing: Any) -> str:
     except (TypeError, ValueError):
         return name
     out: list[str] = []
-    shown = [p for p in signature.parameters.values() if p.name not in ("self", *_EVERYWHERE)]
+    hidden = {"self", *(_EVERYWHERE if {*_EVERYWHERE} <= {*signature.parameters} else ())}
+    shown = [p for p in signature.parameters.values() if p.name not in hidden]
     kinds = [p.kind for p in shown]
     for i, p in enumerate(shown):
         first_named = p.kind is p.KEYWORD_ONLY and p.KEYWORD_ONLY not in kinds[:i]
