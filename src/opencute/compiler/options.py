@@ -174,7 +174,7 @@ class CompileOption:
 
 def _option(name: str, field: str, doc: str) -> Any:
     flag = isinstance(_FIELDS[field].default, bool)
-    said = f"{doc}\n\nArgs:\n    value: {'whether to' if flag else 'what it is set to'}."
+    said = f"{doc}\n\nArgs:\n    value: {'whether it is on' if flag else 'what it is set to'}."
     return type(name, (CompileOption,), {"field": field, "__doc__": said, "__module__": __name__})
 
 

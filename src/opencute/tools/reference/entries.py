@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from opencute.lang.tensors import Tensor
 from opencute.tools.reference.names import Name, names
 
 __all__ = [
@@ -36,15 +37,23 @@ __all__ = [
 # needs to give them.
 _EVERYWHERE = ("loc", "ip")
 
+# Modules of classes that annotations name and nobody makes.
+_NAMES_ONLY = ("opencute.lang.typing",)
+
 # Methods of Python's own that are part of how a thing is used.
-_SPOKEN = ("__call__", "__getitem__", "__setitem__", "__iter__", "__len__")
+_SPOKEN = (
+    "__call__", "__getitem__", "__setitem__", "__iter__", "__len__",
+    "__mlir__", "__ptx__", "__cubin__", "__sass__",
+)  # fmt: skip
 
 # Members that the compiler uses, and no user.
 _OURS = {
-    "accessed", "apply_op", "check", "check_bits", "field", "fragment", "fresh", "k_part",
-    "k_parts", "key", "make_atom", "metadata_layout", "moved", "name", "parts", "record",
-    "reduction", "reference", "settings", "static_parts", "takes", "tile_of", "trusted",
-    "type_word", "view", "view_dst", "view_src",
+    "accessed", "annotations", "apply_op", "argument_notes", "artefacts", "check", "check_bits",
+    "dynamic_values", "facts", "field", "fragment", "fresh", "k_part", "k_parts", "key",
+    "layout_attr", "make_atom", "metadata_layout", "moved", "name", "open_ended", "parts", "record",
+    "reduction", "reference", "request", "rewritten", "runtime_names", "settings", "signature",
+    "static_parameters", "static_parts", "symbol", "takes", "tile_of", "trusted", "type_word",
+    "view", "view_dst", "view_src",
 }  # fmt: skip
 
 # What users hold is an instance of another class than the one that they name.
@@ -236,7 +245,8 @@ def entry(name: Name) -> Entry:
     thing: Any = name.thing
     if inspect.isclass(thing):
         enumeration = issubclass(thing, enum.Enum)
-        call = name.last if enumeration else call_of(name.last, thing)
+        called = not enumeration and name.home not in _NAMES_ONLY and thing is not Tensor
+        call = call_of(name.last, thing) if called else name.last
         text, also = text_of(thing), tuple(ancestors(thing))
         kind = "enum" if enumeration else "class"
         return Entry(name, kind, call, text, members(thing), also)
