@@ -228,7 +228,7 @@ def ceil_div(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """Quotient rounded up, of integers or of shapes mode by mode.
 
     Args:
-        a: an integer or shape, not negative.
+        a: an integer or shape.
         b: a positive integer, or a tiler of the shape.
 
     Example:
@@ -242,7 +242,7 @@ def round_up(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """The least multiple of `b` that is not below `a`.
 
     Args:
-        a: an integer or shape, not negative.
+        a: an integer or shape.
         b: a positive integer, or one for each mode.
 
     Example:
@@ -267,7 +267,9 @@ def size_in_bytes(dtype: NumericMeta, layout: Any, *, loc: Any = None, ip: Any =
         >>> cute.size_in_bytes(cutlass.Float16, cute.make_layout((4, 8)))
         64
     """
-    extent = la.cosize(layout.outer if isinstance(layout, ComposedLayout) else _layout_of(layout))
+    plain = layout.outer if isinstance(layout, ComposedLayout) else _layout_of(layout)
+    known = isinstance(plain, Layout | ComposedLayout)
+    extent = la.cosize(plain if known else la.make_layout(plain))
     return extent * element_bits(dtype) // 8
 
 

@@ -15,7 +15,7 @@ from opencute.base.errors import ArgumentError, TypeMismatchError
 from opencute.dialects import arith, ptx_warp, scf
 from opencute.ir.builder import current_block, insert_at, new_block
 from opencute.ir.core import Block, Value
-from opencute.ir.types import I32, I64
+from opencute.ir.types import I32, I64, IntegerType
 from opencute.lang.block.words import by_words, flag, mask_of, word
 from opencute.lang.numbers import Boolean, Float32, Int32, Integer, Uint32, as_numeric
 
@@ -185,7 +185,9 @@ def _key(value: Any) -> Value:
     number = as_numeric(value)
     raw = number.ir_value()
     if number.dtype.is_float:
-        raw = arith.cast("bitcast", raw, {32: I32, 64: I64}[number.dtype.width])
+        raw = arith.cast("bitcast", raw, IntegerType(number.dtype.width))
+        if number.dtype.width < 32:
+            return arith.cast("extui", raw, I32)
     if raw.type in (I32, I64):
         return raw
     return word(number)

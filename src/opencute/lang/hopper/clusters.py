@@ -35,7 +35,7 @@ def cluster_arrive(*, aligned: Any = None, loc: Any = None, ip: Any = None) -> N
     """Arrive at the barrier of the cluster: what this thread wrote, others see after their wait.
 
     Args:
-        aligned: accepted; compiled code never needs a warp to arrive together.
+        aligned: accepted; all threads of a warp have to come here together in any case.
 
     Source: PTX ISA, "barrier.cluster.arrive".
     """

@@ -57,7 +57,7 @@ def and_(*conditions: Any, loc: Any = None, ip: Any = None) -> Any:
     """Whether all conditions hold.
 
     Args:
-        conditions: Booleans, or numbers that are not zero.
+        conditions: Booleans, or numbers, which hold unless they are zero.
     """
     out = _boolean(conditions[0])
     for c in conditions[1:]:
@@ -69,7 +69,7 @@ def or_(*conditions: Any, loc: Any = None, ip: Any = None) -> Any:
     """Whether any condition holds.
 
     Args:
-        conditions: Booleans, or numbers that are not zero.
+        conditions: Booleans, or numbers, which hold unless they are zero.
     """
     out = _boolean(conditions[0])
     for c in conditions[1:]:
