@@ -31,8 +31,9 @@ _LAYOUTS = (
 )  # fmt: skip
 _TENSORS = (
     "opencute.lang.tensors", "opencute.lang.vectors", "opencute.lang.fills",
-    "opencute.lang.pointers", "opencute.lang.external", "opencute.lang.tiled",
-    "opencute.lang.block.structs", "opencute.lang.records", "opencute.lang.values",
+    "opencute.lang.pointers", "opencute.lang.external", "opencute.lang.external_pointers",
+    "opencute.lang.tiled", "opencute.lang.block.structs", "opencute.lang.records",
+    "opencute.lang.values",
 )  # fmt: skip
 
 _MEMORY = (
