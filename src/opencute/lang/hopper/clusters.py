@@ -187,7 +187,7 @@ def st_async(
     most = 128 // element_bits(dtype)
     if dtype.dtype.name not in _STORED or len(parts) not in (1, 2, 4) or len(parts) > most:
         raise TypeMismatchError(
-            "st_async: there is no instruction for these numbers", code="OC1290",
+            "st_async: there is no instruction for these numbers", code="OC1631",
             found=f"{len(parts)} of {dtype}", expected="1, 2 or 4 of 32 bits, 1 or 2 of 64",
         )  # fmt: skip
     numbers = [as_numeric(x).to(dtype).ir_value() for x in parts]
@@ -218,7 +218,7 @@ def red_async(
     names = allowed.get(op, ("i32", "u32")) if op in ops.RED_ASYNC else ()
     if dtype.dtype.name not in names:
         raise TypeMismatchError(
-            f"red_async: there is no instruction {op!r} for these numbers", code="OC1290",
+            f"red_async: there is no instruction {op!r} for these numbers", code="OC1631",
             found=dtype, expected=", ".join(names) or f"op one of {', '.join(ops.RED_ASYNC)}",
         )  # fmt: skip
     number = as_numeric(value).to(dtype)

@@ -225,7 +225,7 @@ def mbarrier_pending_count(token: Any, *, loc: Any = None, ip: Any = None) -> An
 def _token(x: Any) -> Value:
     if not isinstance(x, Int64):
         raise TypeMismatchError(
-            "this names no phase of an mbarrier", code="OC1290", found=repr(x),
+            "this names no phase of an mbarrier", code="OC1632", found=repr(x),
             expected="the Int64 that mbarrier_arrive_token gave",
             hint="mbarrier_wait and mbarrier_test_wait take a parity",
         )  # fmt: skip
