@@ -109,6 +109,9 @@ def test_measures() -> None:
         assert cute.round_up(10, 4) == 12 and cute.crd2idx((1, 2), t.layout) == 8
         assert cute.idx2crd(5, (4, 6)) == (1, 1) and cute.front(((3, 1), 2)) == 3
         assert cute.size_in_bytes(cutlass.Float16, t.layout) == 48
+        assert cute.size_in_bytes(cutlass.Float16, t) == 48
+        assert cute.size_in_bytes(cutlass.Float16, (4, (2, 3))) == 48
+        assert cute.size_in_bytes(cutlass.Int4, 6) == 3
         assert cute.elem_less((1, 2), (2, 3)) and not cute.elem_less((1, 3), (2, 3))
         assert cute.max_common_vector(t.layout, t.layout) == 24
 

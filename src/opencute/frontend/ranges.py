@@ -344,7 +344,12 @@ def dynamic_range(iterable: Any) -> LoopRange | None:
 
 
 def range_(*args: Any, **options: Any) -> LoopRange:
-    """`cutlass.range`: a run-time loop with unroll options; see `LoopRange`."""
+    """`cutlass.range`: a run-time loop with unroll options; see `LoopRange`.
+
+    Args:
+        args: stop; or start, stop; or start, stop, step.
+        options: unroll, unroll_full, vectorize, prefetch_stages.
+    """
     return LoopRange(*args, **options)
 
 
@@ -363,6 +368,9 @@ class _ConstexprRange:
 
 def range_constexpr(*args: Any) -> Any:
     """A range unrolled while tracing; its items are Python ints.
+
+    Args:
+        args: stop; or start, stop; or start, stop, step.
 
     Raises:
         LanguageError: a bound is only known at run time.

@@ -104,6 +104,11 @@ def jit(
     Args:
         fn: the function.
         preprocess: rewrite control flow; without it the function is traced as it stands.
+        preprocessor: the same as `preprocess`.
+        options: there are none; another keyword is refused.
+
+    Raises:
+        ArgumentTypeError: OC2196, another keyword.
     """
     _no_others("jit", options)
     return _decorate(JitFunction, fn, preprocess and preprocessor)
@@ -112,6 +117,16 @@ def jit(
 def kernel(
     fn: Any = None, *, preprocess: bool = True, preprocessor: bool = True, **options: Any
 ) -> Any:
-    """Decorate a kernel; see `jit`."""
+    """Decorate a kernel: called in a function under @cute.jit, it waits for `launch`.
+
+    Args:
+        fn: the function.
+        preprocess: rewrite control flow; without it the function is traced as it stands.
+        preprocessor: the same as `preprocess`.
+        options: there are none; another keyword is refused.
+
+    Raises:
+        ArgumentTypeError: OC2196, another keyword.
+    """
     _no_others("kernel", options)
     return _decorate(KernelFunction, fn, preprocess and preprocessor)

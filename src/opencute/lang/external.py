@@ -438,6 +438,8 @@ def from_dlpack(
         tensor_dlpack: a torch tensor, NumPy array, or anything that exports DLPack.
         assumed_align: alignment in bytes that every tensor passed in this place will have.
         use_32bit_stride: pass dynamic strides as 32-bit integers.
+        enable_tvm_ffi: accepted; calls are native in any case.
+        force_tf32: accepted; without effect: the elements stay Float32.
 
     Raises:
         ArgumentError: not a tensor, not aligned as assumed, or of a type the language lacks.

@@ -94,5 +94,11 @@ def nullptr(
     loc: Any = None,
     ip: Any = None,
 ) -> Any:
-    """The pointer to nowhere; see `make_ptr`."""
+    """The pointer to nowhere; see `make_ptr`.
+
+    Args:
+        dtype: numeric class of the elements.
+        mem_space: where it points.
+        assumed_align: alignment in bytes.
+    """
     return make_ptr(dtype, 0, mem_space, assumed_align)

@@ -154,7 +154,11 @@ class Numeric(Number):
         return ops.convert_as(self, class_of(dtype), rounding, saturate, rbits)
 
     def bitcast(self, dtype: NumericMeta) -> Any:
-        """The same bits as another type of the same width."""
+        """The same bits as another type of the same width.
+
+        Args:
+            dtype: its numeric class.
+        """
         return ops.bitcast(self, dtype)
 
     # ---- arithmetic
@@ -336,7 +340,7 @@ def _define(name: str, base: type = Numeric) -> Any:
     members: dict[str, Any] = {
         "dtype": dtype,
         "__slots__": (),
-        "__doc__": f"{dtype.display}: {dtype.width} bits.",
+        "__doc__": dtype.described,
     }
     members["__hash__"] = object.__hash__
     members["__module__"] = __name__

@@ -88,6 +88,10 @@ def coalesce(layout: Any, target_profile: Any = None, *, merge_dynamic: bool = F
             continues: ``(16,?):(8,128)`` becomes ``?{div=16}:8``.
 
     Law: the same size and the same function of 1-D coordinates, at most one level deep.
+
+    Example:
+        >>> cute.coalesce(cute.make_layout((2, 4), stride=(1, 2)))
+        Layout(8:1)
     """
     if isinstance(layout, ComposedLayout):
         outer = coalesce(layout.outer, target_profile, merge_dynamic=merge_dynamic)
@@ -126,7 +130,15 @@ def coalesce_shape(shape: IntTuple) -> Any:
 def filter_zeros(x: Any, target_profile: Any = None) -> Any:
     """Give size 1 to the modes with a static stride 0 (or a 0 in `target_profile`).
 
+    Args:
+        x: a layout or tensor.
+        target_profile: a tuple; its zeros are the modes that get size 1, instead of the strides'.
+
     Law: the same set of offsets, each stride as it was.
+
+    Example:
+        >>> cute.filter_zeros(cute.make_layout((2, 4), stride=(0, 1)))
+        Layout((1,4):(0,1))
     """
     if isinstance(x, ComposedLayout):
         return x.with_outer(filter_zeros(x.outer, target_profile))
@@ -139,7 +151,15 @@ def filter_zeros(x: Any, target_profile: Any = None) -> Any:
 def filter(layout: Any, target_profile: Any = None) -> Any:
     """Drop modes with stride 0 or size 1 and coalesce; ``1:0`` if nothing is left.
 
+    Args:
+        layout: a layout or tensor.
+        target_profile: a tuple restricts coalescing to the modes at its leaves.
+
     Law: the same set of offsets, no stride 0 left.
+
+    Example:
+        >>> cute.filter(cute.make_layout((2, 4), stride=(0, 1)))
+        Layout(4:1)
     """
     if isinstance(layout, ComposedLayout):
         return layout.with_outer(filter(layout.outer, target_profile))
@@ -225,7 +245,16 @@ def check_tiler(a: Any, tiler: tuple[Any, ...], what: str) -> None:
 def with_shape(layout: Any, shape: Any, *more: Any) -> Any:
     """A layout with another shape: composed with the column-major layout of it.
 
+    Args:
+        layout: the layout.
+        shape: the shape, also as several arguments, one for each mode.
+        more: the other modes then.
+
     Law: the same function of 1-D coordinates, as far as the new shape goes.
+
+    Example:
+        >>> cute.with_shape(cute.make_layout(8, stride=2), (2, 4))
+        Layout((2,4):(2,4))
     """
     return composition(layout, Layout((shape, *more) if more else shape))
 
@@ -247,6 +276,10 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
 
     Raises:
         LayoutError: the layout is not injective, or more than one stride is dynamic.
+
+    Example:
+        >>> cute.complement(cute.make_layout(4, stride=2), 16)
+        Layout((2,2):(1,8))
     """
     if isinstance(layout, ComposedLayout):
         return complement(layout.outer, cotarget)

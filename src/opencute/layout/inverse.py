@@ -43,7 +43,14 @@ def right_inverse(layout: Any) -> Any:
     It reaches as far as static strides continue each other from 1 on. With basis strides it finds
     a 1-D coordinate for each coordinate.
 
+    Args:
+        layout: the layout.
+
     Law: ``layout(right_inverse(layout)(i)) == i`` for every ``i`` below its size.
+
+    Example:
+        >>> cute.right_inverse(cute.make_layout((4, 8), stride=(8, 1)))
+        Layout((8,4):(4,1))
     """
     if layout is None:
         return None
@@ -58,11 +65,18 @@ def right_inverse(layout: Any) -> Any:
 def left_inverse(layout: Any) -> Any:
     """The layout that finds the coordinate that an offset came from.
 
+    Args:
+        layout: the layout.
+
     Law: ``left_inverse(layout)(layout(i)) == i`` for an injective layout; in general
     ``layout(left_inverse(layout)(layout(i))) == layout(i)``.
 
     Raises:
         LayoutError: dynamic strides, or strides that do not divide each other in order.
+
+    Example:
+        >>> cute.left_inverse(cute.make_layout((4, 8), stride=(8, 1)))
+        Layout((8,4):(4,1))
     """
     if layout is None:
         return None
@@ -121,7 +135,16 @@ def _lowest_bit(mask: int) -> int:
 def max_common_layout(a: Any, b: Any) -> Layout:
     """The coordinates of the longest run of elements that are contiguous in both layouts.
 
+    Args:
+        a: a layout or tensor.
+        b: a layout or tensor.
+
     Law: ``a(r(i)) == i == b(r(i))`` for every ``i`` below the size of the result ``r``.
+
+    Example:
+        >>> a, b = cute.make_layout((4, 8)), cute.make_layout((4, 8), stride=(1, 16))
+        >>> cute.max_common_layout(a, b)
+        Layout(4:1)
     """
     common, inverse = _common(a, b)
     head = common[0]
@@ -137,7 +160,16 @@ def max_common_layout(a: Any, b: Any) -> Layout:
 def max_common_vector(a: Any, b: Any) -> int:
     """How many elements are contiguous in both layouts, starting from the first.
 
+    Args:
+        a: a layout or tensor.
+        b: a layout or tensor.
+
     Law: the size of ``max_common_layout``.
+
+    Example:
+        >>> a, b = cute.make_layout((4, 8)), cute.make_layout((4, 8), stride=(1, 16))
+        >>> cute.max_common_vector(a, b)
+        4
     """
     return size(max_common_layout(a, b))
 
@@ -175,8 +207,15 @@ def _limit(a: Any, b: Any, n: int) -> int:
 def nullspace(layout: Any) -> Layout:
     """The layout of the 1-D coordinates that only move along modes of stride 0.
 
+    Args:
+        layout: the layout.
+
     Law: ``layout(nullspace(layout)(i)) == 0``; its size is ``size(layout)`` over that of the
     filtered layout.
+
+    Example:
+        >>> cute.nullspace(cute.make_layout((2, 4), stride=(0, 1)))
+        Layout(2:1)
     """
     if isinstance(layout, ComposedLayout):
         return Layout(1, 0)

@@ -137,7 +137,11 @@ class Layout:
         return product(self.shape)
 
     def __call__(self, *crd: Coord) -> Any:
-        """The offset of a coordinate; with None entries, the layout of the modes they keep."""
+        """The offset of a coordinate; with None entries, the layout of the modes they keep.
+
+        Args:
+            crd: a coordinate, or one for each mode; an integer is one of all modes.
+        """
         c = normalize_coord(crd[0] if len(crd) == 1 else crd)
         if has_none(c):
             return Layout.trusted(slice_tuple(c, self.shape), slice_tuple(c, self.stride))
@@ -156,7 +160,11 @@ class Layout:
         return out
 
     def dice(self, crd: Coord) -> Layout:
-        """The layout of the modes whose coordinate is not None."""
+        """The layout of the modes whose coordinate is not None.
+
+        Args:
+            crd: a coordinate; None leaves a mode out.
+        """
         return Layout(dice_tuple(crd, self.shape), dice_tuple(crd, self.stride))
 
     def __getitem__(self, mode: int) -> Layout:
@@ -168,16 +176,27 @@ class Layout:
     def get_hier_coord(self, idx: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """The natural coordinate of an offset. The layout must be compact.
 
+        Args:
+            idx: the offset.
+
         Law: ``layout(layout.get_hier_coord(i)) == i``.
         """
         return idx2crd(idx, self.shape, self.stride)
 
     def get_flat_coord(self, idx: Any, *, loc: Any = None, ip: Any = None) -> Any:
-        """The coordinate of an offset with one entry per top-level mode; see `get_hier_coord`."""
+        """The coordinate of an offset with one entry per top-level mode; see `get_hier_coord`.
+
+        Args:
+            idx: the offset.
+        """
         return crd2crd(self.get_hier_coord(idx), self.shape, _ones(self.shape))
 
     def get_1d_coord(self, idx: Any, *, loc: Any = None, ip: Any = None) -> Any:
-        """The 1-D coordinate of an offset; see `get_hier_coord`."""
+        """The 1-D coordinate of an offset; see `get_hier_coord`.
+
+        Args:
+            idx: the offset.
+        """
         return crd2idx_shape(self.get_hier_coord(idx), self.shape)
 
     def with_shape(self, *shape: Any) -> Layout:
@@ -252,7 +271,15 @@ def _concatenate(layouts: tuple[Any, ...]) -> Layout:
 def make_ordered_layout(shape: Shape, order: IntTuple = None) -> Layout:
     """A compact layout whose modes are laid out by ascending `order`; column-major by default.
 
+    Args:
+        shape: extents.
+        order: a number for each extent.
+
     Law: a bijection onto ``range(size)``; a lesser order means a lesser stride.
+
+    Example:
+        >>> cute.make_ordered_layout((4, 8), order=(1, 0))
+        Layout((4,8):(8,1))
     """
     shape = normalize(shape)
     return Layout(shape, None if order is None else compact_order(shape, normalize(order)))
@@ -261,7 +288,14 @@ def make_ordered_layout(shape: Shape, order: IntTuple = None) -> Layout:
 def make_identity_layout(shape: Shape) -> Layout:
     """The layout that maps every coordinate to itself.
 
+    Args:
+        shape: extents.
+
     Law: ``make_identity_layout(s)(c) == idx2crd(c, s)``.
+
+    Example:
+        >>> cute.make_identity_layout((4, 8))
+        Layout((4,8):(1@0,1@1))
     """
     shape = normalize(shape)
     return Layout(shape, make_basis_like(shape))
@@ -270,7 +304,14 @@ def make_identity_layout(shape: Shape) -> Layout:
 def make_layout_like(layout: Any) -> Layout:
     """A compact layout of the same shape whose strides have the same order; 0 strides stay.
 
+    Args:
+        layout: the layout.
+
     Law: the offsets of the result, in the order of its argument's offsets, have no gaps.
+
+    Example:
+        >>> cute.make_layout_like(cute.make_layout((4, 8), stride=(16, 1)))
+        Layout((4,8):(8,1))
     """
     layout = getattr(layout, "outer", layout)
     shape, stride = layout.shape, layout.stride

@@ -38,8 +38,8 @@ CASES: dict[str, tuple[str, str, str, str, str]] = {
         "acquired since",
     ),
     "wait for stores before their map changes": (
-        "lists", STORES, STORES.replace("4 * who[0])", "4 * who[0] + 1)"), "OC3401",
-        "no order between them",
+        "lists", STORES, STORES.replace("4 * who[0])", "4 * who[0] + 1)"), "OC3412",
+        "may still read",
     ),
     "a map for each warpgroup": (
         "lists", "slot = 2 * ring(plan) + who[0]", "slot = 2 * ring(plan)", "OC3401",

@@ -279,16 +279,16 @@ def _near(p: Any) -> Any:
     [
         (lambda p: cute.arch.mbarrier_arrive_drop(p, arrive_count=0), ArgumentError, "OC2222"),
         (lambda p: cute.arch.mbarrier_complete_tx(p, -1), ArgumentError, "OC2222"),
-        (lambda p: cute.arch.mbarrier_wait_token(p, 0), TypeMismatchError, "OC1290"),
-        (lambda p: cute.arch.mbarrier_pending_count(3), TypeMismatchError, "OC1290"),
+        (lambda p: cute.arch.mbarrier_wait_token(p, 0), TypeMismatchError, "OC1632"),
+        (lambda p: cute.arch.mbarrier_pending_count(3), TypeMismatchError, "OC1632"),
         (lambda p: cute.arch.st_async(_near(p), 1, p), ArgumentError, "OC2220"),
         (lambda p: cute.arch.st_async(cute.arch.map_dsmem_ptr(_near(p), 0), 1, p),
          ArgumentError, "OC2220"),
-        (lambda p: cute.arch.st_async(_near(p), (1, 2, 3), p, 0), TypeMismatchError, "OC1290"),
-        (lambda p: cute.arch.st_async(p, (1, 2, 3, 4), p, 0), TypeMismatchError, "OC1290"),
-        (lambda p: cute.arch.red_async(_near(p), 1, p, 0, op="inc"), TypeMismatchError, "OC1290"),
-        (lambda p: cute.arch.red_async(p, 1, p, 0, op="min"), TypeMismatchError, "OC1290"),
-        (lambda p: cute.arch.red_async(_near(p), 1, p, 0, op="mul"), TypeMismatchError, "OC1290"),
+        (lambda p: cute.arch.st_async(_near(p), (1, 2, 3), p, 0), TypeMismatchError, "OC1631"),
+        (lambda p: cute.arch.st_async(p, (1, 2, 3, 4), p, 0), TypeMismatchError, "OC1631"),
+        (lambda p: cute.arch.red_async(_near(p), 1, p, 0, op="inc"), TypeMismatchError, "OC1631"),
+        (lambda p: cute.arch.red_async(p, 1, p, 0, op="min"), TypeMismatchError, "OC1631"),
+        (lambda p: cute.arch.red_async(_near(p), 1, p, 0, op="mul"), TypeMismatchError, "OC1631"),
     ],
 )  # fmt: skip
 def test_wrong_operands(call: Any, error: Any, code: str) -> None:

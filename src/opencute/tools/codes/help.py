@@ -42,6 +42,7 @@ SAID: dict[str, str] = {
     "OC3005": "a promise such as cute.assume(x, divby=...) or an alignment is broken",
     "OC3012": "a cluster that this processor does not launch",
     "OC3022": "a cp.async reads more bytes than it writes",
+    "OC3029": "a wait for an mbarrier by parity may get another phase than it means",
     "OC3033": "an mbarrier is told to expect a number of bytes that it cannot count",
     "OC3061": "what a copy by tensor maps gets is no tensor map",
     "OC3066": "a bulk copy moves a number of bytes that is no multiple of 16",
@@ -55,6 +56,7 @@ SAID: dict[str, str] = {
     "OC3404": "an mbarrier is used by a thread that cannot know that it is initialised",
     "OC3406": "TMA or wgmma uses bytes that ordinary stores wrote, with no proxy fence between",
     "OC3409": "a tensor map is used after it was changed, without the fences for that",
+    "OC3412": "a tensor map is changed while a copy that was started with it may still read it",
 }
 """Meanings of codes whose messages say little without what is filled in."""
 
