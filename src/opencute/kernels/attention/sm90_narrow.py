@@ -6,8 +6,11 @@ In: tiles (elements, keys) of values in shared memory as TMA brings them, elemen
 each other. Out: the same with 16 keys of an element together, in the order in which a thread has
 weights: it has two neighbours of each eight scores, and an instruction takes four at a time.
 
-Three warps do it beside the one that loads. A thread reads four elements of 16 keys, and permutes
-the bytes of four words at a time.
+Three warps do it beside the one that loads. Pairs of elements are transposed by `ldmatrix`: of 16
+keys a thread then has two neighbours of each eight, of a pair. Bytes of the two words are parted
+into a word of each element, and those are what `stmatrix` puts next to each other: rows of 16 keys.
+The upper half of a warp's threads gives its two words the other way round, so that the eight rows
+of a matrix lie in different banks.
 """
 
 from __future__ import annotations
@@ -21,13 +24,15 @@ from opencute.kernels.attention.sm90 import WarpgroupPlan
 __all__ = ["TURNERS", "turn_values"]
 
 TURNERS = 96  # threads of the three warps
+WARPS = TURNERS // 32
+
+warp = cute.nvgpu.warp
 
 
-def _transposed(words: list[Any]) -> list[Any]:
-    """Word i has byte i of each of four words."""
-    prmt = cute.arch.prmt
-    low, high = ([prmt(a, b, how) for a, b in (words[:2], words[2:])] for how in (0x5140, 0x7362))
-    return [prmt(a, b, how) for a, b in (low, high) for how in (0x5410, 0x7632)]
+def row_of(tensor: Any, at: Any) -> Any:
+    """16 bytes of shared memory."""
+    piece = cute.local_tile(tensor, (16, 1, 1) if at[0] == "down" else (1, 16, 1), at[1:])
+    return cute.make_tensor(piece.iterator, cute.make_layout(16))
 
 
 @cute.jit
@@ -43,36 +48,55 @@ def turn_values(
         tid: 0 to 95.
     """
     values, ready = arrived.make_consumer(), turned.make_producer()
-    words = cute.recast_tensor(raw, cutlass.Int32)
-    across = plan.head_dim // 4
+    reads = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(True, 4), cutlass.Int16)
+    writes = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), cutlass.Int16)
+    which, lane = cute.arch.make_warp_uniform(tid // 32), tid % 32
+    matrix, row = lane // 8, lane % 8
+    upper = lane // 16  # has words of rows 4 to 7
+    parts = tuple(0x6420 + 0x1111 * x for x in (upper, 1 - upper))
+    element = 16 * (matrix // 2) + 2 * row + ((matrix + row // 4) & 1)
     for turn in range(order.count()):
         tile, _, batch = order.tile(turn)
         places = order.places(tile, batch)
         start, count = places.tiles()
         for i in range(count):
             source, into = values.wait_and_advance(), ready.acquire_and_advance()
-            for at in range(tid, across * (plan.n // 16), TURNERS):
-                column, chunk = at % across, at // across
-                left = places.keys - (start + count - 1 - i) * plan.n - 16 * chunk
+            left = places.keys - (start + count - 1 - i) * plan.n - 2 * (lane % 4)
+            for chunk in range(which, plan.n // 16, WARPS):
                 found = []
-                for key in cutlass.range_constexpr(16):
-                    word = words[column, 16 * chunk + key, source.index]
+                for part in cutlass.range_constexpr(plan.head_dim // 32):
+                    held = cute.make_rmem_tensor(4, cutlass.Int32)
+                    line = row_of(raw, ("down", 2 * part + matrix // 2,
+                                        16 * chunk + 8 * (matrix & 1) + row, source.index))
+                    cute.copy(reads, cute.recast_tensor(line, cutlass.Int16),
+                              cute.recast_tensor(held, cutlass.Int16))
+                    found.append(held)
+                for part in cutlass.range_constexpr(plan.head_dim // 32):
+                    held = found[part]
+                    words = [held[j] for j in range(4)]
                     if cutlass.const_expr(order.ragged):  # what lies behind may be no number
-                        word = cute.where(key < left, word, cutlass.Int32(0))
-                    found.append(word)
-                held = cute.make_rmem_tensor((4, 4), cutlass.Int32)  # keys, elements
-                for t in cutlass.range_constexpr(4):
-                    moved = _transposed([found[2 * t + x] for x in (0, 1, 8, 9)])
-                    for element in cutlass.range_constexpr(4):
-                        held[t, element] = moved[element]
-                for element in cutlass.range_constexpr(4):
-                    place = (4 * column + element, chunk, into.index)
-                    piece = cute.local_tile(sV, (1, 16, 1), place)
-                    cute.autovec_copy(
-                        cute.recast_tensor(held[None, element], plan.dtype),
-                        cute.make_tensor(piece.iterator, cute.make_layout(16)),
-                    )
+                        words = [
+                            w & kept(left - 16 * chunk - 8 * (j & 1)) for j, w in enumerate(words)
+                        ]
+                    given = cute.make_rmem_tensor(4, cutlass.Int32)
+                    for j in cutlass.range_constexpr(4):
+                        pair = words[j // 2 * 2 : j // 2 * 2 + 2]
+                        given[j] = cute.arch.prmt(*pair, parts[j % 2])
+                    line = row_of(sV, ("across", 32 * part + element, chunk, into.index))
+                    cute.copy(writes, cute.recast_tensor(given, cutlass.Int16),
+                              cute.recast_tensor(line, cutlass.Int16))
             cute.arch.fence_proxy("async.shared", space="cta")
             into.commit()
             cute.arch.sync_warp()
             source.release()
+
+
+def kept(left: Any) -> Any:
+    """Of a word of two keys, the bits of those that there are.
+
+    Args:
+        left: how many there are, from the first one on.
+    """
+    zero = cutlass.Int32(0)
+    first = cute.where(left > 0, cutlass.Int32(0xFFFF), zero)
+    return first | cute.where(left > 1, cutlass.Int32(-65536), zero)

@@ -31,6 +31,7 @@ from opencute.kernels.attention.sm90 import (
 )
 from opencute.kernels.attention.sm90_narrow import TURNERS, turn_values
 from opencute.kernels.attention.sm90_order import Order
+from opencute.utils import hopper_helpers
 
 __all__ = ["attention_kernel", "attention_persistent"]
 
@@ -343,8 +344,9 @@ def finish(
 
 def raw_values(plan: WarpgroupPlan) -> Any:
     """Layout of values of eight bits as TMA brings them."""
-    size = plan.head_dim * plan.n
-    return cute.make_layout((plan.head_dim, plan.n, plan.stages), stride=(1, plan.head_dim, size))
+    shape = (ROWS, plan.head_dim, plan.n)
+    by_elements = utils.LayoutEnum.COL_MAJOR
+    return hopper_helpers.make_smem_layout_b(by_elements, shape, plan.dtype, plan.stages)
 
 
 @cute.kernel
@@ -390,7 +392,8 @@ def attention_kernel(
             defer_sync=True,
         )  # fmt: skip
         ready = (*loads[:2], turned)
-        raw = memory.allocate_tensor(plan.dtype, raw_values(plan), 1024)
+        values = raw_values(plan)
+        raw = memory.allocate_tensor(plan.dtype, values.outer, 1024, swizzle=values.inner)
     if warp == 0:
         for atom in atoms:
             cpasync.prefetch_descriptor(atom)
