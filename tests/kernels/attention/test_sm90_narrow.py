@@ -170,7 +170,7 @@ def test_nothing_is_spilled(of_heads: bool) -> None:
     config = warpgroup_heuristic(128, False, True)
     plan = WarpgroupPlan(
         cutlass.Float8E4M3FN, 128, config.groups, config.n, config.stages, None, None, 1,
-        config.queries, 132, out=cutlass.BFloat16,
+        config.queries, 132, config.slack, cutlass.BFloat16, config.turned,
     )  # fmt: skip
     types = (*[ml_dtypes.float8_e4m3fn] * 3, ml_dtypes.bfloat16)
     heads = (

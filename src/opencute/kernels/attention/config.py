@@ -90,7 +90,9 @@ class WarpgroupConfig:
         persistent: whether blocks stay for many tiles of queries.
         queries: tiles of queries in shared memory: 1, or 2 where blocks stay.
         slack: how far scores may exceed the largest ones so far, as a power of two, before what
-            was summed is scaled; at most 15.
+            was summed is scaled; at most 15, or 4 of elements of eight bits.
+        turned: tiles of values of eight bits in shared memory as products take them; 0: as many
+            as `stages`.
     """
 
     groups: int
@@ -99,11 +101,12 @@ class WarpgroupConfig:
     persistent: bool = True
     queries: int = 1
     slack: float = 0.0
+    turned: int = 0
 
     def smem_bytes(self, head_dim: int, bits: int = 16) -> int:
         """Shared memory of a block; values of eight bits are there twice."""
-        tiles = 2 if bits == 16 else 3
-        rows = 64 * self.groups * self.queries + tiles * self.stages * self.n
+        tiles = 2 * self.stages + (0 if bits == 16 else self.turned or self.stages)
+        rows = 64 * self.groups * self.queries + tiles * self.n
         return bits // 8 * head_dim * rows + 1024
 
     def check(self, head_dim: int, smem: int, bits: int = 16) -> WarpgroupConfig:
@@ -119,12 +122,13 @@ class WarpgroupConfig:
         typed_fields(self, "OC2546")
         # A thread has the result and the scores in f32, and the weights.
         kept = head_dim // 2 + self.n // 2 + self.n * bits // 64
-        room = ({2: 208, 3: 132} if bits == 16 else {2: 184, 3: 124}).get(self.groups, 0)
+        room = ({2: 208, 3: 132} if bits == 16 else {2: 204, 3: 132}).get(self.groups, 0)
         step = 256 // bits
         good = head_dim in WARPGROUP_HEADS and 0 < self.n <= 256 and self.n % step == 0
         good = good and self.queries in ((1, 2) if self.persistent else (1,))
-        # Weights are below 2**16, those of eight bits below 448.
-        good = good and 0.0 <= self.slack <= (15.0 if bits == 16 else 0.0)
+        # Weights are below 2**16, those of eight bits below 448, of which few may be too small.
+        good = good and 0.0 <= self.slack <= (15.0 if bits == 16 else 4.0)
+        good = good and (self.turned >= 2 or self.turned == 0) and not (self.turned and bits == 16)
         if not good or kept > room or self.stages < 2:
             raise ArgumentError(
                 "warpgroups cannot share these tiles", code="OC2546", found=self,

@@ -52,6 +52,7 @@ class WarpgroupPlan:
         slack: how far scores may be above what they are compared with, as a power of two, before
             that follows and what was summed is scaled.
         out: the type of the result; None: that of the operands.
+        turned: tiles of values of eight bits as products take them; 0: as many as `stages`.
     """
 
     dtype: Any
@@ -66,6 +67,7 @@ class WarpgroupPlan:
     blocks: int = 0
     slack: float = 0.0
     out: Any = None
+    turned: int = 0
 
     @property
     def narrow(self) -> bool:
@@ -79,8 +81,11 @@ class WarpgroupPlan:
 
     @property
     def lift(self) -> float:
-        """Weights are so many powers of two larger, so that small ones have bits in e4m3."""
-        return 8.0 if self.narrow else 0.0
+        """Weights are so many powers of two larger, so that small ones have bits in e4m3.
+
+        The largest weight is then 2**8.75, below the 448 that e4m3 has.
+        """
+        return 8.75 - self.slack if self.narrow else 0.0
 
     @property
     def m(self) -> int:
@@ -91,7 +96,7 @@ class WarpgroupPlan:
     def registers(self) -> tuple[int, int]:
         """Of a thread that loads, and of one that computes."""
         if self.narrow:
-            return (72, 216) if self.groups == 2 else (56, 152)
+            return (40, 232) if self.groups == 2 else (32, 160)
         return (24, 240) if self.groups == 2 else (32, 160)
 
     def product(self, n: int, b_major: Any, source: Any) -> Any:
@@ -118,7 +123,9 @@ class WarpgroupPlan:
         return (
             hopper_helpers.make_smem_layout_a(by_rows, first, self.dtype, places),
             hopper_helpers.make_smem_layout_b(by_rows, first, self.dtype, self.stages),
-            hopper_helpers.make_smem_layout_b(values, second, self.dtype, self.stages),
+            hopper_helpers.make_smem_layout_b(
+                values, second, self.dtype, self.turned or self.stages
+            ),
         )
 
 

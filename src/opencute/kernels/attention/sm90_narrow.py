@@ -18,15 +18,48 @@ from __future__ import annotations
 from typing import Any
 
 import opencute as cutlass
-from opencute import cute
+from opencute import cute, pipeline
 from opencute.kernels.attention.sm90 import WarpgroupPlan
 
-__all__ = ["TURNERS", "turn_values"]
+__all__ = ["TURNERS", "turn_values", "turned_pipeline"]
 
 TURNERS = 96  # threads of the three warps
 WARPS = TURNERS // 32
 
 warp = cute.nvgpu.warp
+
+
+class Turned(pipeline.PipelineAsync):
+    """A pipeline whose warps arrive once each."""
+
+    def producer_commit(self, state: Any, *, loc: Any = None, ip: Any = None) -> None:
+        """Say that this warp has filled its part of the buffer."""
+        cute.arch.sync_warp()
+        _arrive_once(self.sync_object_full, state.index)
+
+    def consumer_release(self, state: Any, *, loc: Any = None, ip: Any = None) -> None:
+        """Say that the products of this warp have read the buffer."""
+        cute.arch.sync_warp()
+        _arrive_once(self.sync_object_empty, state.index)
+
+
+@cute.jit
+def _arrive_once(row: Any, index: Any) -> None:
+    if cute.arch.lane_idx() == 0:
+        row.arrive(index)
+
+
+def turned_pipeline(plan: WarpgroupPlan) -> Turned:
+    """The pipeline from the warps that turn values to those that multiply them."""
+    turners, takers = (
+        pipeline.CooperativeGroup(pipeline.Agent.Thread, warps)
+        for warps in (WARPS, 4 * plan.groups)
+    )
+    made = pipeline.PipelineAsync.create(
+        num_stages=plan.turned or plan.stages, producer_group=turners, consumer_group=takers,
+        defer_sync=True,
+    )  # fmt: skip
+    return Turned(made.sync_object_full, made.sync_object_empty, made.num_stages)
 
 
 def row_of(tensor: Any, at: Any) -> Any:
@@ -87,7 +120,6 @@ def turn_values(
                               cute.recast_tensor(line, cutlass.Int16))
             cute.arch.fence_proxy("async.shared", space="cta")
             into.commit()
-            cute.arch.sync_warp()
             source.release()
 
 

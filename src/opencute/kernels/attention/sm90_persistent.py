@@ -29,7 +29,7 @@ from opencute.kernels.attention.sm90 import (
     by_rows,
     mask,
 )
-from opencute.kernels.attention.sm90_narrow import TURNERS, turn_values
+from opencute.kernels.attention.sm90_narrow import turn_values, turned_pipeline
 from opencute.kernels.attention.sm90_order import Order
 from opencute.utils import hopper_helpers
 
@@ -386,11 +386,7 @@ def attention_kernel(
     )  # fmt: skip
     ready, raw = loads, sV
     if cutlass.const_expr(plan.narrow):
-        turned = pipeline.PipelineAsync.create(
-            num_stages=plan.stages, producer_group=pipeline.CooperativeGroup(threads, TURNERS),
-            consumer_group=pipeline.CooperativeGroup(threads, GROUP * plan.groups),
-            defer_sync=True,
-        )  # fmt: skip
+        turned = turned_pipeline(plan)
         ready = (*loads[:2], turned)
         values = raw_values(plan)
         raw = memory.allocate_tensor(plan.dtype, values.outer, 1024, swizzle=values.inner)
