@@ -325,9 +325,7 @@ def warpgroup_heuristic(
         queries: of the longest sequence.
     """
     if narrow:
-        n = {64: 128, 96: 160, 128: 160, 192: 128, 256: 64}[head_dim]
-        groups = 3 if head_dim == 64 else 2
-        return WarpgroupConfig(groups, min(n, 128) if masked else n, 2)
+        return _narrow_heuristic(head_dim, masked)
     if head_dim == 64:
         if not masked:
             return WarpgroupConfig(3, 128, 2, queries=2, slack=8.0)
@@ -346,6 +344,17 @@ def warpgroup_heuristic(
     if head_dim == 192:
         return WarpgroupConfig(2, 96 if masked else 112, 2, slack=8.0)
     return WarpgroupConfig(2, 64 if masked else 80, 2, slack=8.0)
+
+
+def _narrow_heuristic(head_dim: int, masked: bool) -> WarpgroupConfig:
+    """The same for elements of eight bits."""
+    if head_dim == 64:
+        if masked:
+            return WarpgroupConfig(3, 128, 2)
+        return WarpgroupConfig(3, 128, 3, queries=2, slack=2.0, turned=3)
+    if head_dim == 128:
+        return WarpgroupConfig(2, 224, 2, slack=2.0, turned=3 if masked else 2)
+    return WarpgroupConfig(2, {96: 128 if masked else 160, 192: 128, 256: 64}[head_dim], 2)
 
 
 _WARPGROUP_CHOICES: dict[int, tuple[tuple[Any, ...], ...]] = {
@@ -376,11 +385,43 @@ _WARPGROUP_CHOICES: dict[int, tuple[tuple[Any, ...], ...]] = {
 }  # fmt: skip
 
 
-def warpgroup_search_space(head_dim: int, smem: int) -> Iterator[WarpgroupConfig]:
-    """All choices with warpgroups that are worth trying, promising ones first; at most 12."""
-    for choice in _WARPGROUP_CHOICES[head_dim]:
+# The same of eight bits.
+_NARROW_CHOICES: dict[int, tuple[tuple[Any, ...], ...]] = {
+    64: (
+        (3, 128, 3, True, 2, 2.0, 3), (3, 128, 2), (2, 256, 3, True, 2, 2.0, 3),
+        (3, 96, 3, True, 2, 2.0, 3), (3, 160, 2, True, 2, 2.0, 3), (2, 128, 3, True, 2, 2.0, 3),
+    ),
+    96: (
+        (2, 160, 2), (2, 160, 2, True, 2, 2.0, 3), (2, 128, 3, True, 2, 2.0, 3),
+        (2, 224, 2, True, 1, 2.0, 3), (2, 192, 2, True, 1, 2.0, 3), (3, 96, 3, True, 1, 2.0, 3),
+    ),
+    128: (
+        (2, 224, 2, True, 1, 2.0, 2), (2, 224, 2, True, 1, 2.0, 3), (3, 96, 3, True, 1, 2.0, 3),
+        (2, 160, 2, True, 1, 2.0, 3), (2, 128, 3, True, 2, 2.0, 3), (2, 192, 2, True, 1, 2.0, 3),
+    ),
+    192: (
+        (2, 128, 2), (2, 160, 2, True, 1, 2.0, 2), (2, 128, 2, True, 1, 2.0, 3),
+        (2, 96, 2, True, 2, 2.0, 3),
+    ),
+    256: (
+        (2, 64, 2), (2, 96, 2, True, 1, 2.0, 3), (2, 96, 2, True, 1, 2.0, 2),
+        (2, 64, 2, True, 2, 2.0, 3),
+    ),
+}  # fmt: skip
+
+
+def warpgroup_search_space(head_dim: int, smem: int, bits: int = 16) -> Iterator[WarpgroupConfig]:
+    """All choices with warpgroups that are worth trying, promising ones first; at most 12.
+
+    Args:
+        head_dim: elements of a head.
+        smem: bytes of shared memory that a block may have.
+        bits: of an element: 16, or 8.
+    """
+    choices = _WARPGROUP_CHOICES if bits == 16 else _NARROW_CHOICES
+    for choice in choices[head_dim]:
         try:
-            yield WarpgroupConfig(*choice).check(head_dim, smem)
+            yield WarpgroupConfig(*choice).check(head_dim, smem, bits)
         except ArgumentError:
             continue
 

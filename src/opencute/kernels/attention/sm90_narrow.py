@@ -25,6 +25,7 @@ __all__ = ["TURNERS", "turn_values", "turned_pipeline"]
 
 TURNERS = 96  # threads of the three warps
 WARPS = TURNERS // 32
+AT_ONCE = 4  # instructions that read before what they read is used: 16 registers
 
 warp = cute.nvgpu.warp
 
@@ -62,10 +63,88 @@ def turned_pipeline(plan: WarpgroupPlan) -> Turned:
     return Turned(made.sync_object_full, made.sync_object_empty, made.num_stages)
 
 
-def row_of(tensor: Any, at: Any) -> Any:
-    """16 bytes of shared memory."""
-    piece = cute.local_tile(tensor, (16, 1, 1) if at[0] == "down" else (1, 16, 1), at[1:])
-    return cute.make_tensor(piece.iterator, cute.make_layout(16))
+def down(tensor: Any, part: Any, key: Any, place: Any) -> Any:
+    """16 elements of a key, as 8 pairs."""
+    return _pairs(cute.local_tile(tensor, (16, 1, 1), (part, key, place)))
+
+
+def across(tensor: Any, element: Any, chunk: Any, place: Any) -> Any:
+    """16 keys of an element, as 8 pairs."""
+    return _pairs(cute.local_tile(tensor, (1, 16, 1), (element, chunk, place)))
+
+
+def _pairs(piece: Any) -> Any:
+    line = cute.make_tensor(piece.iterator, cute.make_layout(16))
+    return cute.recast_tensor(line, cutlass.Int16)
+
+
+class Turner:
+    """A thread that turns values.
+
+    Args:
+        raw, sV: shared memory, (elements, keys, places).
+        ragged: whether keys may end within a tile, and be followed by what is no number.
+    """
+
+    def __init__(self, raw: Any, sV: Any, lane: Any, plan: WarpgroupPlan, ragged: bool) -> None:
+        self.raw, self.sV, self.plan, self.ragged = raw, sV, plan, ragged
+        self.reads = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(True, 4), cutlass.Int16)
+        self.writes = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), cutlass.Int16)
+        # What the thread points to: a row of 8 keys, and of 16, in which matrix of four.
+        matrix, row = lane // 8, lane % 8
+        self.part, self.key = matrix // 2, 8 * (matrix & 1) + row
+        self.element = 16 * self.part + 2 * row + ((matrix + row // 4) & 1)
+        upper = lane // 16  # has words of rows 4 to 7
+        self.bytes = tuple(0x6420 + 0x1111 * x for x in (upper, 1 - upper))
+        self.first = 2 * (lane % 4)  # of the keys it has
+
+    def turn(self, chunk: Any, left: Any, source: Any, into: Any) -> None:
+        """Turn 16 keys.
+
+        Args:
+            left: keys from the first one of these on.
+            source, into: places.
+        """
+        parts = range(self.plan.head_dim // 32)
+        for first in parts[::AT_ONCE]:
+            some = parts[first : first + AT_ONCE]
+            found = [self._read(part, chunk, source) for part in some]
+            for part, words in zip(some, found, strict=True):
+                if self.ragged:
+                    words = [w & kept(left - 8 * (j & 1)) for j, w in enumerate(words)]
+                self._write(part, chunk, words, into)
+
+    def _read(self, part: int, chunk: Any, place: Any) -> list[Any]:
+        held = cute.make_rmem_tensor(4, cutlass.Int32)
+        at = (2 * part + self.part, 16 * chunk + self.key, place)
+        line = _pairs(cute.local_tile(self.raw, (16, 1, 1), at))
+        cute.copy(self.reads, line, cute.recast_tensor(held, cutlass.Int16))
+        return [held[j] for j in range(4)]
+
+    def _write(self, part: int, chunk: Any, words: list[Any], place: Any) -> None:
+        held = cute.make_rmem_tensor(4, cutlass.Int32)
+        for j in range(4):
+            held[j] = cute.arch.prmt(words[j & 2], words[j | 1], self.bytes[j & 1])
+        at = (32 * part + self.element, chunk, place)
+        line = _pairs(cute.local_tile(self.sV, (1, 16, 1), at))
+        cute.copy(self.writes, cute.recast_tensor(held, cutlass.Int16), line)
+
+
+def _pairs(piece: Any) -> Any:
+    """16 bytes of shared memory, as 8 pairs."""
+    line = cute.make_tensor(piece.iterator, cute.make_layout(16))
+    return cute.recast_tensor(line, cutlass.Int16)
+
+
+def kept(left: Any) -> Any:
+    """Of a word of two keys, the bits of those that there are.
+
+    Args:
+        left: how many there are, from the first one on.
+    """
+    zero = cutlass.Int32(0)
+    first = cute.where(left > 0, cutlass.Int32(0xFFFF), zero)
+    return first | cute.where(left > 1, cutlass.Int32(-65536), zero)
 
 
 @cute.jit
@@ -81,54 +160,17 @@ def turn_values(
         tid: 0 to 95.
     """
     values, ready = arrived.make_consumer(), turned.make_producer()
-    reads = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(True, 4), cutlass.Int16)
-    writes = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), cutlass.Int16)
     which, lane = cute.arch.make_warp_uniform(tid // 32), tid % 32
-    matrix, row = lane // 8, lane % 8
-    upper = lane // 16  # has words of rows 4 to 7
-    parts = tuple(0x6420 + 0x1111 * x for x in (upper, 1 - upper))
-    element = 16 * (matrix // 2) + 2 * row + ((matrix + row // 4) & 1)
+    turner = Turner(raw, sV, lane, plan, order.ragged)
     for turn in range(order.count()):
         tile, _, batch = order.tile(turn)
         places = order.places(tile, batch)
         start, count = places.tiles()
         for i in range(count):
             source, into = values.wait_and_advance(), ready.acquire_and_advance()
-            left = places.keys - (start + count - 1 - i) * plan.n - 2 * (lane % 4)
+            left = places.keys - (start + count - 1 - i) * plan.n - turner.first
             for chunk in range(which, plan.n // 16, WARPS):
-                found = []
-                for part in cutlass.range_constexpr(plan.head_dim // 32):
-                    held = cute.make_rmem_tensor(4, cutlass.Int32)
-                    line = row_of(raw, ("down", 2 * part + matrix // 2,
-                                        16 * chunk + 8 * (matrix & 1) + row, source.index))
-                    cute.copy(reads, cute.recast_tensor(line, cutlass.Int16),
-                              cute.recast_tensor(held, cutlass.Int16))
-                    found.append(held)
-                for part in cutlass.range_constexpr(plan.head_dim // 32):
-                    held = found[part]
-                    words = [held[j] for j in range(4)]
-                    if cutlass.const_expr(order.ragged):  # what lies behind may be no number
-                        words = [
-                            w & kept(left - 16 * chunk - 8 * (j & 1)) for j, w in enumerate(words)
-                        ]
-                    given = cute.make_rmem_tensor(4, cutlass.Int32)
-                    for j in cutlass.range_constexpr(4):
-                        pair = words[j // 2 * 2 : j // 2 * 2 + 2]
-                        given[j] = cute.arch.prmt(*pair, parts[j % 2])
-                    line = row_of(sV, ("across", 32 * part + element, chunk, into.index))
-                    cute.copy(writes, cute.recast_tensor(given, cutlass.Int16),
-                              cute.recast_tensor(line, cutlass.Int16))
+                turner.turn(chunk, left - 16 * chunk, source.index, into.index)
             cute.arch.fence_proxy("async.shared", space="cta")
             into.commit()
             source.release()
-
-
-def kept(left: Any) -> Any:
-    """Of a word of two keys, the bits of those that there are.
-
-    Args:
-        left: how many there are, from the first one on.
-    """
-    zero = cutlass.Int32(0)
-    first = cute.where(left > 0, cutlass.Int32(0xFFFF), zero)
-    return first | cute.where(left > 1, cutlass.Int32(-65536), zero)
