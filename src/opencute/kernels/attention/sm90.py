@@ -225,19 +225,40 @@ class Rows:
         scores = by_rows(acc)
         largest = [self._largest(scores[r, None]) for r in range(2)]
         for r in range(2):
-            most = cute.arch.warp_reduction(largest[r], cute.arch.fmax, threads_in_group=4)
-            before = self.level[r]
-            level = cute.arch.fmax(before, most * self.scale)
-            if self.slack:
-                level = cute.where(level > before + self.slack, level, before)
-            self.factor[r] = cute.math.exp2(before - level, fastmath=True)
-            self.level[r] = level
+            level = self._level(r, largest[r])
             if self.lift:
                 level = level - self.lift
             p = cute.math.exp2(scores[r, None].load() * self.scale - level, fastmath=True)
             scores[r, None] = p
             total = self.total[r] * self.factor[r]
             self.total[r] = p.reduce(cute.ReductionOp.ADD, total, 0)
+
+    def _level(self, r: int, largest: Any) -> Any:
+        """The level of a row of which a thread has a largest score."""
+        most = cute.arch.warp_reduction(largest, cute.arch.fmax, threads_in_group=4)
+        before = self.level[r]
+        level = cute.arch.fmax(before, most * self.scale)
+        if self.slack:
+            level = cute.where(level > before + self.slack, level, before)
+        self.factor[r] = cute.math.exp2(before - level, fastmath=True)
+        self.level[r] = level
+        return level
+
+    def compare(self, acc: Any) -> None:
+        """Levels and sums follow scores, of which `weigh_some` makes weights."""
+        scores = by_rows(acc)
+        largest = [self._largest(scores[r, None]) for r in range(2)]
+        for r in range(2):
+            self._level(r, largest[r])
+            self.total[r] = self.total[r] * self.factor[r]
+
+    def weigh_some(self, scores: Any) -> None:
+        """Scores become weights, and are summed; (rows, columns)."""
+        for r in range(2):
+            level = self.level[r] - self.lift
+            p = cute.math.exp2(scores[r, None].load() * self.scale - level, fastmath=True)
+            scores[r, None] = p
+            self.total[r] = p.reduce(cute.ReductionOp.ADD, self.total[r], 0)
 
     def begin(self) -> tuple[Any, Any]:
         """Begin with other rows; levels and sums of those so far."""
@@ -350,6 +371,20 @@ class Worker:
         weights = cute.make_tensor(self.rS.iterator, self.weights)
         kept = cute.make_tensor(self.p.iterator, cute.make_layout(weights.shape))
         kept.store(weights.load().to(self.plan.dtype))
+
+    def weigh_and_keep(self, rows: Any) -> None:
+        """Scores of `rows` become weights of eight bits, 32 keys at a time.
+
+        A conversion takes so long that it has to run beside exponentials.
+        """
+        for i in range(self.plan.n // 32):
+            start = self.rS.iterator + 16 * i
+            rows.weigh_some(
+                cute.make_tensor(start, cute.make_layout((2, (2, 4)), stride=(2, (1, 4))))
+            )
+            weights = cute.make_tensor(start, cute.make_layout((2, 2, 2, 2), stride=(1, 4, 2, 8)))
+            kept = cute.make_tensor(self.p.iterator + 16 * i, cute.make_layout((2, 2, 2, 2)))
+            kept.store(weights.load().to(self.plan.dtype))
 
     def turn(self) -> None:
         """Wait until this warpgroup may start products."""

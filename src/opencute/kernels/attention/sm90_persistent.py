@@ -224,14 +224,23 @@ def consume(
                 queries.release()
             if cutlass.const_expr(not order.even):
                 mask(worker.rS, start + count - 1 - i, first, corner, places.keys, plan)
-            rows.weigh(worker.rS)
-            following = values.wait_and_advance()
-            warpgroup.wait_group(0)
-            value.release()
-            value = following
-            rows.rescale(worker.rO)
-            warpgroup.fence()
-            worker.keep()
+            if cutlass.const_expr(plan.narrow):  # the product is over soon, and weights need room
+                rows.compare(worker.rS)
+                warpgroup.wait_group(0)
+                value.release()
+                rows.rescale(worker.rO)
+                worker.weigh_and_keep(rows)
+                value = values.wait_and_advance()
+                warpgroup.fence()
+            else:
+                rows.weigh(worker.rS)
+                following = values.wait_and_advance()
+                warpgroup.wait_group(0)
+                value.release()
+                value = following
+                rows.rescale(worker.rO)
+                warpgroup.fence()
+                worker.keep()
         if turn + 1 < turns:
             before = (tile, head, batch)
             tile, head, batch = order.tile(turn + 1)
