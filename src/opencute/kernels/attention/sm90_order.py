@@ -13,7 +13,8 @@ Queries that see all keys: each block takes every n-th tile. Others: tiles are s
 keys they see, for as many heads at a time as the L2 cache holds the keys of, up and down in turns.
 Blocks take one of each round, in turns from both ends, so that all have alike much to do; what is
 left, the shortest tiles, are blocks of their own, which start where room is first. Sequences that
-lie end to end: each block takes every n-th tile, and finds the sequence by its warps.
+lie end to end: the same, one after the other, each sorted for itself, up and down in turns; how many
+tiles there are is known on the device only, and blocks find theirs by their warps.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from opencute.kernels.attention.sm90 import Places, WarpgroupPlan
 
 __all__ = ["Order", "locate"]
 
+SECTIONS = True
+
 
 @dataclass(frozen=True)
 class Order:
@@ -39,6 +42,7 @@ class Order:
         section: heads whose tiles are sorted together; the last ones' longest come first.
         lengths: queries, and keys, of all sequences.
         starts: where sequences' queries and keys start, or None twice: each batch has its own.
+        total: tiles of all sequences, which is asked for where those lie end to end.
     """
 
     blocks: Any
@@ -48,6 +52,7 @@ class Order:
     lengths: tuple[Any, Any]
     starts: tuple[Any, Any]
     plan: WarpgroupPlan
+    total: Any = None
 
     @property
     def even(self) -> bool:
@@ -61,41 +66,52 @@ class Order:
 
     def rounds(self) -> Any:
         """How many tiles the blocks that stay have, where tiles differ."""
-        return self.blocks * self.pairs // self.plan.blocks
+        total = self.total if self.ragged else self.blocks * self.pairs
+        return total // self.plan.blocks
 
     def grid(self) -> Any:
-        """How many blocks there are."""
+        """How many blocks there are; of sequences, at most."""
         total = self.blocks * self.pairs
-        if self.even or self.ragged:
+        if self.even:
             return cutlass.min(total, self.plan.blocks)
+        if self.ragged:
+            return cutlass.min(total, 2 * self.plan.blocks - 1)
         stay = cutlass.min(self.rounds(), 1) * self.plan.blocks
         return stay + total - self.rounds() * self.plan.blocks
 
     def count(self) -> Any:
         """How many tiles this block has."""
         block, wide = cute.arch.block_idx()[0], self.plan.blocks
-        if self.ragged:
-            total = locate(0, self.starts[0], self.heads, self.plan.m)[2]
-            return cute.ceil_div(cutlass.max(total - block, 0), wide)
         if self.even:
+            if self.ragged:
+                return cute.ceil_div(cutlass.max(self.total - block, 0), wide)
             return cute.ceil_div(self.blocks * self.pairs - block, wide)
         rounds = self.rounds()
-        return cute.where((block < wide) & (rounds > 0), rounds, 1)
+        alone: Any = 1
+        if self.ragged:
+            alone = cutlass.Int32(self.alone(rounds) < self.total)
+        return cute.where((block < wide) & (rounds > 0), rounds, alone)
+
+    def alone(self, rounds: Any) -> Any:
+        """Which tile is that of a block of its own, counted in the order of all."""
+        wide = self.plan.blocks
+        return rounds * wide + cute.arch.block_idx()[0] - cutlass.min(rounds, 1) * wide
 
     def tile(self, turn: Any) -> tuple[Any, Any, Any]:
         """Tile, head and batch of a turn of this block."""
         block, wide = cute.arch.block_idx()[0], self.plan.blocks
-        if self.ragged:
-            return self._tile_of_sequences(turn * wide + block)
         if self.even:
             index = turn * wide + block
+            if self.ragged:
+                return self._tile_of_sequences(index)
             pair, tile = index // self.blocks, index % self.blocks
             return tile, pair % self.heads, pair // self.heads
         rounds = self.rounds()
         back = (turn & 1) * (wide - 1 - 2 * block)
         stays = (block < wide) & (rounds > 0)
-        own = rounds * wide + block - cutlass.min(rounds, 1) * wide
-        index = cute.where(stays, turn * wide + block + back, own)
+        index = cute.where(stays, turn * wide + block + back, self.alone(rounds))
+        if self.ragged:
+            return self._tile_of_sequences(index)
         part = index // (self.section * self.blocks)
         index = index - part * (self.section * self.blocks)
         size = cutlass.min(self.section, self.pairs - part * self.section)
@@ -112,7 +128,18 @@ class Order:
         tiles = cute.ceil_div(queries, self.plan.m)
         if self.even:
             return index % tiles, index // tiles, sequence
-        return tiles - 1 - index // self.heads, index % self.heads, sequence
+        count = self.starts[0].shape[0] - 1
+        if not SECTIONS:
+            row = index // self.heads
+            tile = cute.where((count - sequence) % 2 == 1, tiles - 1 - row, row)
+            return tile, index % self.heads, sequence
+        most = cutlass.min(self.section, self.heads)
+        part = index // (most * tiles)
+        index = index - part * (most * tiles)
+        size = cutlass.min(most, self.heads - part * most)
+        row, column = index // size, index % size
+        behind = cute.ceil_div(self.heads, most) - part + count - sequence
+        return cute.where(behind % 2 == 0, tiles - 1 - row, row), part * most + column, sequence
 
     def span(self, batch: Any) -> tuple[Any, Any, Any, Any]:
         """Where a sequence's queries start, how many there are, and the same of its keys."""

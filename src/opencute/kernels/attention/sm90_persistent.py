@@ -30,7 +30,7 @@ from opencute.kernels.attention.sm90 import (
     mask,
 )
 from opencute.kernels.attention.sm90_narrow import TURNERS, turn_values
-from opencute.kernels.attention.sm90_order import Order
+from opencute.kernels.attention.sm90_order import Order, locate
 
 __all__ = ["attention_kernel", "attention_persistent"]
 
@@ -233,10 +233,6 @@ def consume(
             worker.keep()
         if turn + 1 < turns:
             before = (tile, head, batch)
-            tile, head, batch = order.tile(turn + 1)
-            places = order.places(tile, batch)
-            start, count = places.tiles()
-            first = places.first + ROWS * worker.which
             queries.advance()
             key = keys.wait_and_advance()
             queries.wait()
@@ -245,6 +241,11 @@ def consume(
             worker.scores(key.index, queries.state.index)
             worker.add_values(value.index)
             worker.next_turn()
+            # Which tile this is takes a while to find: the products go on meanwhile.
+            tile, head, batch = order.tile(turn + 1)
+            places = order.places(tile, batch)
+            start, count = places.tiles()
+            first = places.first + ROWS * worker.which
             warpgroup.wait_group(1)
             key.release()
             if count == 1:
@@ -398,7 +399,10 @@ def attention_kernel(
     cute.arch.sync_threads()
 
     extents = (mQ.shape[0], mK.shape[0])
-    order = Order(*numbers, extents, starts, plan)  # pyright: ignore[reportCallIssue]
+    total = None
+    if cutlass.const_expr(starts[0] is not None):
+        total = locate(0, starts[0], mQ.shape[2], plan.m)[2]
+    order = Order(*numbers, extents, starts, plan, total)  # pyright: ignore[reportCallIssue]
     if group == 0:
         cute.arch.setmaxregister_decrease(plan.registers[0])
         if warp == 0:
@@ -459,13 +463,11 @@ def attention_persistent(
             (mV, sV, (plan.head_dim, plan.n)),
         )
     ]
-    batches, queries = mQ.shape[3], mQ.shape[0]
+    batches, queries, keys = mQ.shape[3], mQ.shape[0], mK.shape[0]
     if cutlass.const_expr(starts_q is not None):
-        batches, queries = starts_q.shape[0] - 1, longest
+        batches, queries, keys = starts_q.shape[0] - 1, longest, longest
     pairs = mQ.shape[2] * batches
-    kept = mK.shape[0] * (
-        plan.dtype.width // 4 * plan.head_dim
-    )  # bytes of keys and values of a head
+    kept = keys * (plan.dtype.width // 4 * plan.head_dim)  # bytes of keys and values of a head
     section = cutlass.min(cutlass.max(L2_BYTES // kept, 1) * plan.group, pairs)
     numbers = (cute.ceil_div(queries, plan.m), mQ.shape[2], pairs, section)
     starts = (starts_q, starts_k)
