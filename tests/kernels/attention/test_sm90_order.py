@@ -19,7 +19,7 @@ from opencute.kernels.attention.sm90_persistent import attention_persistent
 
 pytestmark = pytest.mark.t0
 
-HEADS = 3
+HEADS, SECTION = 5, 3
 
 
 @cute.kernel
@@ -36,7 +36,7 @@ def _note(mTaken: Any, starts: Any, numbers: Any, plan: cutlass.Constexpr[Warpgr
 def _launch(mTaken: Any, starts: Any, longest: cutlass.Int32,
             plan: cutlass.Constexpr[WarpgroupPlan]):  # fmt: skip
     sequences = starts.shape[0] - 1
-    numbers = (cute.ceil_div(longest, plan.m), HEADS, HEADS * sequences, HEADS)
+    numbers = (cute.ceil_div(longest, plan.m), HEADS, HEADS * sequences, SECTION, 2)
     order: Any = Order(*numbers, (longest, longest), (starts, starts), plan)
     _note(mTaken, starts, numbers, plan).launch(grid=[order.grid(), 1, 1], block=[32, 1, 1])
 
@@ -46,7 +46,7 @@ def _taken(lengths: list[int], blocks: int, after: int | None) -> Any:
     starts = np.cumsum([0, *lengths]).astype(np.int32)
     longest = max(lengths)
     plan = WarpgroupPlan(cutlass.Float16, 64, 2, 64, 2, None, after, 1, 1, blocks)
-    taken = np.zeros((2 * blocks, len(lengths), HEADS, -(-longest // plan.m)), np.int32)
+    taken = np.zeros((4 * blocks, len(lengths), HEADS, -(-longest // plan.m)), np.int32)
     _launch(taken, starts, longest, plan)
     return taken
 
@@ -62,12 +62,14 @@ def test_each_tile_is_taken_once(lengths: list[int], blocks: int, after: int | N
         assert taken[sequence].tolist() == [HEADS] * tiles + [0] * (taken.shape[1] - tiles)
 
 
-@pytest.mark.parametrize("lengths", [[2048] * 4, [2048, 1500, 700, 1900]])
+@pytest.mark.parametrize("lengths", [[2048] * 4, [2048, 1500, 700, 1900], [640] * 20])
 def test_blocks_have_alike_much_to_do(lengths: list[int]) -> None:
     taken = _taken(lengths, 12, 0)
     seen = taken.sum((1, 2)) @ np.arange(1, taken.shape[3] + 1)  # tiles of keys, where causal
-    stay, alone = seen[:12], seen[12:]
-    assert stay.max() <= 1.1 * stay.mean() and alone.max() <= taken.shape[3]
+    busy, alone = seen[:12].copy(), seen[12:]
+    for tiles in alone:  # of the last two rounds, and what is left, where there is room first
+        busy[busy.argmin()] += tiles
+    assert busy.max() <= 1.06 * busy.mean() and 24 <= np.count_nonzero(alone) < 36
 
 
 def test_results_of_sequences(checked: None) -> None:

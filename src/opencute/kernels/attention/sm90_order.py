@@ -13,8 +13,9 @@ Queries that see all keys: each block takes every n-th tile. Others: tiles are s
 keys they see, for as many heads at a time as the L2 cache holds the keys of, up and down in turns.
 Blocks take one of each round, in turns from both ends, so that all have alike much to do; what is
 left, the shortest tiles, are blocks of their own, which start where room is first. Sequences that
-lie end to end: the same, one after the other, each sorted for itself, up and down in turns; how many
-tiles there are is known on the device only, and blocks find theirs by their warps.
+lie end to end: one after the other, each sorted for itself, up and down in turns. Blocks take every
+n-th tile, and of many the last two rounds are blocks of their own, as other sequences make other
+sums. How many tiles there are is known on the device only, and blocks find theirs by their warps.
 """
 
 from __future__ import annotations
@@ -28,8 +29,6 @@ from opencute.kernels.attention.sm90 import Places, WarpgroupPlan
 
 __all__ = ["Order", "locate"]
 
-SECTIONS = True
-
 
 @dataclass(frozen=True)
 class Order:
@@ -39,7 +38,9 @@ class Order:
         blocks: tiles of a head.
         heads: heads of a batch.
         pairs: heads of all batches.
-        section: heads whose tiles are sorted together; the last ones' longest come first.
+        section: heads whose tiles are sorted together, of sequences end to end at most those of one;
+            the last ones' longest come first.
+        parts: how many sections there are, of sequences end to end in one.
         lengths: queries, and keys, of all sequences.
         starts: where sequences' queries and keys start, or None twice: each batch has its own.
         total: tiles of all sequences, which is asked for where those lie end to end.
@@ -49,6 +50,7 @@ class Order:
     heads: Any
     pairs: Any
     section: Any
+    parts: Any
     lengths: tuple[Any, Any]
     starts: tuple[Any, Any]
     plan: WarpgroupPlan
@@ -66,18 +68,20 @@ class Order:
 
     def rounds(self) -> Any:
         """How many tiles the blocks that stay have, where tiles differ."""
-        total = self.total if self.ragged else self.blocks * self.pairs
-        return total // self.plan.blocks
+        if not self.ragged:
+            return self.blocks * self.pairs // self.plan.blocks
+        rounds = self.total // self.plan.blocks
+        return rounds - _apart(rounds)
 
     def grid(self) -> Any:
         """How many blocks there are; of sequences, at most."""
-        total = self.blocks * self.pairs
+        total, wide = self.blocks * self.pairs, self.plan.blocks
         if self.even:
-            return cutlass.min(total, self.plan.blocks)
+            return cutlass.min(total, wide)
         if self.ragged:
-            return cutlass.min(total, 2 * self.plan.blocks - 1)
+            return cutlass.min(total, (_apart(total // wide) + 2) * wide - 1)
         stay = cutlass.min(self.rounds(), 1) * self.plan.blocks
-        return stay + total - self.rounds() * self.plan.blocks
+        return stay + total - self.rounds() * wide
 
     def count(self) -> Any:
         """How many tiles this block has."""
@@ -107,18 +111,18 @@ class Order:
             pair, tile = index // self.blocks, index % self.blocks
             return tile, pair % self.heads, pair // self.heads
         rounds = self.rounds()
-        back = (turn & 1) * (wide - 1 - 2 * block)
         stays = (block < wide) & (rounds > 0)
-        index = cute.where(stays, turn * wide + block + back, self.alone(rounds))
         if self.ragged:
+            index = cute.where(stays, turn * wide + block, self.alone(rounds))
             return self._tile_of_sequences(index)
+        back = (turn & 1) * (wide - 1 - 2 * block)
+        index = cute.where(stays, turn * wide + block + back, self.alone(rounds))
         part = index // (self.section * self.blocks)
         index = index - part * (self.section * self.blocks)
         size = cutlass.min(self.section, self.pairs - part * self.section)
         row, column = index // size, index % size
         pair = part * self.section + column
-        parts = cute.ceil_div(self.pairs, self.section)
-        tile = cute.where((parts - part) % 2 == 1, self.blocks - 1 - row, row)
+        tile = cute.where((self.parts - part) % 2 == 1, self.blocks - 1 - row, row)
         return tile, pair % self.heads, pair // self.heads
 
     def _tile_of_sequences(self, index: Any) -> tuple[Any, Any, Any]:
@@ -128,18 +132,14 @@ class Order:
         tiles = cute.ceil_div(queries, self.plan.m)
         if self.even:
             return index % tiles, index // tiles, sequence
-        count = self.starts[0].shape[0] - 1
-        if not SECTIONS:
-            row = index // self.heads
-            tile = cute.where((count - sequence) % 2 == 1, tiles - 1 - row, row)
-            return tile, index % self.heads, sequence
-        most = cutlass.min(self.section, self.heads)
-        part = index // (most * tiles)
-        index = index - part * (most * tiles)
-        size = cutlass.min(most, self.heads - part * most)
+        part = index // (self.section * tiles)
+        index = index - part * (self.section * tiles)
+        size = cutlass.min(self.section, self.heads - part * self.section)
         row, column = index // size, index % size
-        behind = cute.ceil_div(self.heads, most) - part + count - sequence
-        return cute.where(behind % 2 == 0, tiles - 1 - row, row), part * most + column, sequence
+        # Also across sequences the direction changes from one section to the next.
+        behind = (self.starts[0].shape[0] - 1 - sequence) * self.parts - part
+        tile = cute.where(behind % 2 == 1, tiles - 1 - row, row)
+        return tile, part * self.section + column, sequence
 
     def span(self, batch: Any) -> tuple[Any, Any, Any, Any]:
         """Where a sequence's queries start, how many there are, and the same of its keys."""
@@ -153,6 +153,11 @@ class Order:
         """Which keys a tile's queries see."""
         _, queries, _, keys = self.span(batch)
         return Places(tile * self.plan.m + (keys - queries), keys, self.plan)
+
+
+def _apart(rounds: Any) -> Any:
+    """How many of all rounds of tiles of sequences end to end are blocks of their own."""
+    return cutlass.min(rounds // 4, 2)
 
 
 @cute.jit

@@ -468,8 +468,14 @@ def attention_persistent(
         batches, queries, keys = starts_q.shape[0] - 1, longest, longest
     pairs = mQ.shape[2] * batches
     kept = keys * (plan.dtype.width // 4 * plan.head_dim)  # bytes of keys and values of a head
-    section = cutlass.min(cutlass.max(L2_BYTES // kept, 1) * plan.group, pairs)
-    numbers = (cute.ceil_div(queries, plan.m), mQ.shape[2], pairs, section)
+    section = cutlass.max(L2_BYTES // kept, 1) * plan.group
+    if cutlass.const_expr(starts_q is not None):
+        parts = cute.ceil_div(mQ.shape[2], section)
+        section = cute.ceil_div(mQ.shape[2], parts)  # alike many heads in each
+    else:
+        section = cutlass.min(section, pairs)
+        parts = cute.ceil_div(pairs, section)
+    numbers = (cute.ceil_div(queries, plan.m), mQ.shape[2], pairs, section, parts)
     starts = (starts_q, starts_k)
     order = Order(*numbers, (queries, mK.shape[0]), starts, plan)
     attention_kernel(
