@@ -38,8 +38,8 @@ CASES: dict[str, tuple[str, str, str, str, str]] = {
         "            pass\n", "OC3409", "acquired since",
     ),
     "acquire of a last step's map": (
-        "sums", "                maps.seen([i * ring(plan) + turn for i in range(2)])\n", "", "OC3409",
-        "acquired since",
+        "sums", "                maps.seen([i * ring(plan) + turn for i in range(2)])\n", "",
+        "OC3409", "acquired since",
     ),
     "which step is a last one": ("sums", "elif k < tail:", "elif k < tail + 1:", "", ""),
     "wait for stores before their map changes": (

@@ -38,8 +38,8 @@ class Order:
         blocks: tiles of a head.
         heads: heads of a batch.
         pairs: heads of all batches.
-        section: heads whose tiles are sorted together, of sequences end to end at most those of one;
-            the last ones' longest come first.
+        section: heads whose tiles are sorted together, of sequences end to end those of one at
+            most; the last ones' longest come first.
         parts: how many sections there are, of sequences end to end in one.
         lengths: queries, and keys, of all sequences.
         starts: where sequences' queries and keys start, or None twice: each batch has its own.

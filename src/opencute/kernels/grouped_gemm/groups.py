@@ -56,8 +56,8 @@ class RowGroups:
         return rows_of(self.ends, group, self.matrices[0].shape[0])
 
     def start(self, which: int, group: Any) -> Any:
-        """Where a group's A, or B, begins in the matrix of which there is a map for all; None: where
-        that does."""
+        """Where a group's A, or B, begins in the matrix of which there is a map for all; None:
+        where that does."""
         return (self.reach(group)[0], 0, 0) if which == 0 else None
 
     def tail(self, found: Any) -> Any:
