@@ -341,12 +341,6 @@ def backward_kernel(
     if cutlass.const_expr(plan.ragged):
         if block * plan.n >= keys:  # the grid is made for the longest sequence
             return
-    if cutlass.const_expr(plan.ragged):
-        # What comes from memory is not known to be the same for all threads, so that branches on it
-        # would have to bring them together again.
-        first_q, queries, first_k, keys = (
-            cute.arch.make_warp_uniform(x) for x in (first_q, queries, first_k, keys)
-        )
     base = tile_index(0, batch, first_q, queries, starts[0], plan.m)
     reach = Reach(block * plan.n, queries, keys, base, plan)
 

@@ -233,6 +233,10 @@ def consume(
             worker.keep()
         if turn + 1 < turns:
             before = (tile, head, batch)
+            tile, head, batch = order.tile(turn + 1)
+            places = order.places(tile, batch)
+            start, count = places.tiles()
+            first = places.first + ROWS * worker.which
             queries.advance()
             key = keys.wait_and_advance()
             queries.wait()
@@ -241,11 +245,6 @@ def consume(
             worker.scores(key.index, queries.state.index)
             worker.add_values(value.index)
             worker.next_turn()
-            # Which tile this is takes a while to find: the products go on meanwhile.
-            tile, head, batch = order.tile(turn + 1)
-            places = order.places(tile, batch)
-            start, count = places.tiles()
-            first = places.first + ROWS * worker.which
             warpgroup.wait_group(1)
             key.release()
             if count == 1:
