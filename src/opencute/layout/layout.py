@@ -18,6 +18,7 @@ from typing import Any
 
 from opencute.layout.arith import all_of, filter_zero_modes, product, tuple_equal
 from opencute.layout.basis import make_basis_like
+from opencute.layout.composer import Composer, open_ended
 from opencute.layout.coords import (
     compact_col_major,
     compact_order,
@@ -41,6 +42,7 @@ from opencute.layout.ints import (
     normalize,
     to_str,
 )
+from opencute.layout.runs import alignment
 from opencute.layout.tuples import (
     congruent,
     dice_tuple,
@@ -119,15 +121,13 @@ class Layout:
 
     @property
     def max_alignment(self) -> int:
-        """The largest number of elements that is known to move as one; see `max_alignment`.
+        """The largest number of elements that is known to move as one; see `inverse.max_alignment`.
 
         Of a single run of unknown length, what is known to divide the length.
         """
-        from opencute.layout.inverse import max_alignment
-
         if is_dynamic_int(self.shape) and is_static_int(self.stride) and self.stride == 1:
             return divisibility(self.shape)
-        return max_alignment(self)
+        return alignment(self)
 
     def __len__(self) -> int:
         return self.rank
@@ -183,9 +183,9 @@ class Layout:
     def with_shape(self, *shape: Any) -> Layout:
         """The same offsets by 1-D coordinate under another shape, as far as that goes; a method
         of all plain layouts, inverses too (C++'s ``layout.with_shape(...)``)."""
-        from opencute.layout.algebra import with_shape
-
-        return with_shape(self, shape[0] if len(shape) == 1 else shape)
+        wanted = Layout(shape[0] if len(shape) == 1 else shape)
+        flat = open_ended(self.shape, self.stride)
+        return Layout.trusted(*Composer(self, wanted).after(flat, wanted.shape, wanted.stride))
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, Layout):

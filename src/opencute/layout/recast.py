@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from opencute.layout.algebra import Modes, flat_modes, is_one
+from opencute.layout.algebra import flat_modes
 from opencute.layout.basis import ScaledBasis
 from opencute.layout.ints import (
     ceil_div_int,
@@ -27,6 +27,7 @@ from opencute.layout.ints import (
     to_str,
 )
 from opencute.layout.layout import Layout
+from opencute.layout.leaves import Modes, is_one
 from opencute.layout.swizzle import ComposedLayout, Swizzle
 from opencute.layout.tuples import flatten_to_tuple, unflatten
 

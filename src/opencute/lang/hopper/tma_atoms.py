@@ -187,7 +187,7 @@ def make_tma_info(
     internal_type: Any, l2_promotion: str = "128b",
 ) -> TmaInfo:  # fmt: skip
     """`make_tiled_tma_atom` for any map from the tile's elements to the tensor's modes."""
-    if not isinstance(op, TmaOp):
+    if not isinstance(op, TmaOp) or op.im2col:
         raise TypeMismatchError(
             "not a copy by tensor maps", code="OC1226", found=repr(op),
             expected="an operation such as cute.nvgpu.cpasync.CopyBulkTensorTileG2SOp()",

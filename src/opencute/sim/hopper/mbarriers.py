@@ -56,6 +56,8 @@ class MBarrier:
         total: arrivals that this phase expects in all.
         tx: bytes that this phase still waits for; negative: that came before they were expected.
         phase: phases that are complete.
+        leaving: arrivals of this phase that the next ones do not expect.
+        dropped: arrivals of earlier phases that this one does not expect.
         arrived: who has arrived in this phase, as slots.
         before: who arrived in the phase before.
         last: what arrived or brought bytes last.
@@ -71,6 +73,8 @@ class MBarrier:
     total: int
     tx: int = 0
     phase: int = 0
+    leaving: int = 0
+    dropped: int = 0
     arrived: list[Array] = field(default_factory=list)
     before: list[Array] = field(default_factory=list)
     last: Op | None = None
@@ -192,6 +196,7 @@ class MBarriers:
         bar.pending -= count
         if drop:
             bar.expected -= count
+            bar.leaving += count
         bar.arrived.append(slots)
         bar.last = op
         self._settle(op, bar)
@@ -203,11 +208,14 @@ class MBarriers:
                 f"{count} arrivals at once, {self._who(slot)}", code="OC3030", loc=op.loc,
                 expected=f"1 to {MAX_COUNT}", found=count,
             )  # fmt: skip
-        total = bar.total
+        total, left = bar.total, bar.dropped
+        expects = f"{total} arrivals, as initialised at {bar.op.loc}"
+        if left:
+            expects += f": {total + left} less {left} that have left (mbarrier.arrive_drop)"
         raise SimulationError(
             f"more threads arrive at {self.name(bar.place)} than its phase {bar.phase} expects, "
             f"{self._who(slot)}",
-            code="OC3032", loc=op.loc, expected=f"{total} arrivals, as initialised at {bar.op.loc}",
+            code="OC3032", loc=op.loc, expected=expects,
             found=f"{total - bar.pending + count}",
             hint=_of_overflow(bar, slot),
         )  # fmt: skip
@@ -309,6 +317,7 @@ class MBarriers:
         bar.phase += 1
         self.phases[bar.place >> 3] = bar.phase
         bar.pending = bar.total = bar.expected
+        bar.dropped, bar.leaving = bar.dropped + bar.leaving, 0
         bar.before, bar.arrived = bar.arrived, []
         if self.checker is not None:
             if bar.known.waiting:
