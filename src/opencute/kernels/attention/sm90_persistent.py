@@ -30,7 +30,7 @@ from opencute.kernels.attention.sm90 import (
     mask,
 )
 from opencute.kernels.attention.sm90_narrow import turn_values, turned_pipeline
-from opencute.kernels.attention.sm90_order import Order
+from opencute.kernels.attention.sm90_order import Order, locate
 from opencute.utils import hopper_helpers
 
 __all__ = ["attention_kernel", "attention_persistent"]
@@ -406,7 +406,10 @@ def attention_kernel(
     cute.arch.sync_threads()
 
     extents = (mQ.shape[0], mK.shape[0])
-    order = Order(*numbers, extents, starts, plan)  # pyright: ignore[reportCallIssue]
+    total = None
+    if cutlass.const_expr(starts[0] is not None):
+        total = locate(0, starts[0], mQ.shape[2], plan.m)[2]
+    order = Order(*numbers, extents, starts, plan, total)  # pyright: ignore[reportCallIssue]
     if group == 0:
         cute.arch.setmaxregister_decrease(plan.registers[0])
         if warp == 0:
@@ -467,15 +470,19 @@ def attention_persistent(
             (mV, sV, (plan.head_dim, plan.n)),
         )
     ]
-    batches, queries = mQ.shape[3], mQ.shape[0]
+    batches, queries, keys = mQ.shape[3], mQ.shape[0], mK.shape[0]
     if cutlass.const_expr(starts_q is not None):
-        batches, queries = starts_q.shape[0] - 1, longest
+        batches, queries, keys = starts_q.shape[0] - 1, longest, longest
     pairs = mQ.shape[2] * batches
-    kept = mK.shape[0] * (
-        plan.dtype.width // 4 * plan.head_dim
-    )  # bytes of keys and values of a head
-    section = cutlass.min(cutlass.max(L2_BYTES // kept, 1) * plan.group, pairs)
-    numbers = (cute.ceil_div(queries, plan.m), mQ.shape[2], pairs, section)
+    kept = keys * (plan.dtype.width // 4 * plan.head_dim)  # bytes of keys and values of a head
+    section = cutlass.max(L2_BYTES // kept, 1) * plan.group
+    if cutlass.const_expr(starts_q is not None):
+        parts = cute.ceil_div(mQ.shape[2], section)
+        section = cute.ceil_div(mQ.shape[2], parts)  # alike many heads in each
+    else:
+        section = cutlass.min(section, pairs)
+        parts = cute.ceil_div(pairs, section)
+    numbers = (cute.ceil_div(queries, plan.m), mQ.shape[2], pairs, section, parts)
     starts = (starts_q, starts_k)
     order = Order(*numbers, (queries, mK.shape[0]), starts, plan)
     attention_kernel(
