@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,29 @@ def test_local_tile_with_projection_and_kept_modes() -> None:
         assert cute.slice_(t, (None, 3)).shape == (8,)
 
     on_device(body, x)
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "more"),
+    [
+        ("append", "x", {"elem": 2}),
+        ("coalesce", "layout", {}),
+        ("group_modes", "x", {"begin": 0, "end": 2}),
+        ("logical_divide", "target", {"tiler": (2, 3)}),
+        ("raked_product", "block", {"tiler": cute.make_layout((2, 2))}),
+        ("select", "x", {"mode": [1]}),
+        ("rank", "x", {}),
+    ],
+)
+def test_arguments_by_the_names_that_the_signature_has(
+    name: str, first: str, more: dict[str, Any]
+) -> None:
+    function = getattr(cute, name)
+    layout: Any = (4, 6) if name == "append" else cute.make_layout((4, 6), stride=(1, 8))
+    assert list(inspect.signature(function).parameters)[: len(more) + 1] == [first, *more]
+    assert function(**{first: layout}, **more) == function(layout, *more.values())
+    with pytest.raises(TypeError, match=f"{name}.*'{first}'"):
+        function(**more)
 
 
 def test_measures() -> None:

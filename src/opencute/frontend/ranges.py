@@ -375,6 +375,10 @@ def range_constexpr(*args: Any) -> Any:
     Raises:
         LanguageError: a bound is only known at run time.
         TypeMismatchError: a bound is no integer, or there are more than three.
+
+    Example:
+        >>> list(cutlass.range_constexpr(2, 8, 3))
+        [2, 5]
     """
     _unpack(args)
     for x in args:

@@ -109,6 +109,13 @@ def jit(
 
     Raises:
         ArgumentTypeError: OC2196, another keyword.
+
+    Example:
+        >>> @cute.jit
+        ... def add(a: cutlass.Int32, b: cutlass.Int32):
+        ...     return a + b
+        >>> add(2, 3)
+        5
     """
     _no_others("jit", options)
     return _decorate(JitFunction, fn, preprocess and preprocessor)
@@ -127,6 +134,21 @@ def kernel(
 
     Raises:
         ArgumentTypeError: OC2196, another keyword.
+
+    Example:
+        >>> import numpy as np
+        >>> from cutlass.cute.runtime import from_dlpack
+        >>> @cute.kernel
+        ... def count(x: cute.Tensor):
+        ...     i, _, _ = cute.arch.thread_idx()
+        ...     x[i] = i
+        >>> @cute.jit
+        ... def run(x: cute.Tensor):
+        ...     count(x).launch(grid=1, block=4)
+        >>> x = np.zeros(4, np.int32)
+        >>> run(from_dlpack(x))
+        >>> x
+        array([0, 1, 2, 3], dtype=int32)
     """
     _no_others("kernel", options)
     return _decorate(KernelFunction, fn, preprocess and preprocessor)

@@ -106,7 +106,9 @@ _PLACES = [
 ]
 
 
-def _described(apply: Callable[..., Any], fn: Callable[..., Any], more: str = "") -> None:
+def _described(
+    apply: Callable[..., Any], fn: Callable[..., Any], more: str = ""
+) -> inspect.Signature:
     """Give a function name, parameters and docstring of the one that it calls."""
     own = inspect.signature(fn)
     signature = own.replace(parameters=[*own.parameters.values(), *_PLACES])
@@ -114,17 +116,23 @@ def _described(apply: Callable[..., Any], fn: Callable[..., Any], more: str = ""
     apply.__name__ = apply.__qualname__ = fn.__name__
     apply.__signature__ = signature  # type: ignore[attr-defined]
     apply.__doc__ = "\n\n".join(text for text in (first, more, rest.strip()) if text)
+    return own
 
 
 def _map(name: str) -> Callable[..., Any]:
     fn = getattr(la, name)
 
-    def apply(target: Any, *args: Any, loc: Any = None, ip: Any = None, **kwargs: Any) -> Any:
-        plain = [_tuples(a) for a in args]
+    def apply(*args: Any, loc: Any = None, ip: Any = None, **kwargs: Any) -> Any:
+        if not args:
+            if first not in kwargs:
+                return fn(**kwargs)  # raises: it is missing
+            args = (kwargs.pop(first),)
+        target, *plain = args
+        plain = [_tuples(a) for a in plain]
         named = {k: _tuples(v) for k, v in kwargs.items()}
         return _with_layout(target, fn(_layout_of(target), *plain, **named))
 
-    _described(apply, fn, _OF_TENSORS)
+    first = next(iter(_described(apply, fn, _OF_TENSORS).parameters))
     return apply
 
 

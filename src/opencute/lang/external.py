@@ -22,7 +22,7 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 from opencute.dialects.cute import Dyn, LayoutAttr
 from opencute.lang.arguments.packed import counted_in_elements
-from opencute.lang.external_pointers import ExternalPointer
+from opencute.lang.external_pointers import ExternalPointer, check_tensor_alignment
 from opencute.lang.numbers import NumericMeta, numeric_class
 from opencute.lang.pointers import AddressSpace, element_bits
 from opencute.lang.tensors import Tensor
@@ -104,14 +104,7 @@ class ExternalTensor(Tensor):
                 raise ArgumentError(
                     "assumed_align must be a power of two", code="OC2101", found=assumed_align
                 )
-            if array.address % assumed_align:
-                raise ArgumentError(
-                    "the tensor is not aligned as assumed", code="OC2102",
-                    expected=f"an address that is a multiple of {assumed_align}",
-                    found=f"0x{array.address:x}",
-                    hint="a view that starts inside a row is not aligned; clone() it, or pass a "
-                    "smaller assumed_align",
-                )  # fmt: skip
+            check_tensor_alignment(array.address, assumed_align)
         self.assumed_align = max(assumed_align or natural, 1)
 
     def __getattr__(self, name: str) -> Any:

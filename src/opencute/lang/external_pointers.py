@@ -18,7 +18,7 @@ from opencute.ir.builder import current_block
 from opencute.lang.numbers import Int64
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits, pointer_type
 
-__all__ = ["ExternalPointer", "make_ptr", "nullptr"]
+__all__ = ["ExternalPointer", "check_tensor_alignment", "make_ptr", "nullptr"]
 
 
 class ExternalPointer:
@@ -47,6 +47,25 @@ class ExternalPointer:
         return f"ptr<{self.dtype.dtype.name}, {self.memspace.name}, align<{self.alignment}>>"
 
     __repr__ = __str__
+
+
+def check_tensor_alignment(address: int, align: int) -> None:
+    """Check the address of a tensor whose alignment somebody promises.
+
+    Args:
+        address: of its first element.
+        align: bytes.
+
+    Raises:
+        ArgumentError: it is not aligned so.
+    """
+    if address % align:
+        raise ArgumentError(
+            "the tensor is not aligned as assumed", code="OC2102",
+            expected=f"an address that is a multiple of {align}", found=f"0x{address:x}",
+            hint="a view that starts inside a row is not aligned; clone() it, or pass a "
+            "smaller assumed_align",
+        )  # fmt: skip
 
 
 def make_ptr(

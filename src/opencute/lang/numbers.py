@@ -148,6 +148,10 @@ class Numeric(Number):
 
         Raises:
             TypeMismatchError: no such rounding.
+
+        Example:
+            >>> cutlass.Float32(2.7).to(cutlass.Int32)
+            Int32(2)
         """
         if rbits is not None and (self.is_dynamic or getattr(rbits, "is_dynamic", False)):
             rbits = as_numeric(rbits)

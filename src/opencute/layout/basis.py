@@ -129,6 +129,10 @@ def E(*mode: Any) -> Any:
     """The unit step along a mode: ``E(1)`` is ``1@1``, ``E(0, 1)`` is ``1@1@0``, ``E()`` is 1.
 
     Law: ``E(i).as_tuple()`` has a 1 at ``i`` and nothing else; ``E()`` is neutral for ``*``.
+
+    Example:
+        >>> cute.E(0, 1)
+        1@1@0
     """
     path = tuple(mode[0]) if len(mode) == 1 and is_sequence(mode[0]) else mode
     return ScaledBasis(1, path) if path else 1

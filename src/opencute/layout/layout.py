@@ -75,6 +75,11 @@ class Layout:
 
     Raises:
         LayoutError: shape and stride differ in profile, or a leaf is no integer.
+
+    Example:
+        >>> layout = cute.make_layout((4, 8), stride=(8, 1))
+        >>> layout((1, 2)), layout(9), layout.size()
+        (10, 10, 32)
     """
 
     __slots__ = ("shape", "stride")

@@ -47,6 +47,10 @@ class Swizzle:
             swaps the roles.
 
     Law: an involution that permutes ``range(swizzle.size())`` and keeps runs of ``2**base``.
+
+    Example:
+        >>> [cute.make_swizzle(1, 0, 1)(offset) for offset in range(4)]
+        [0, 1, 3, 2]
     """
 
     __slots__ = ("base", "bits", "shift")

@@ -368,6 +368,8 @@ def help_(name: str | None) -> None:
         assert context.parent is not None
         with click.Context(command, info_name=name, parent=context.parent) as inner:
             click.echo(command.get_help(inner))
+        for other in lookup.found(f".{name}"):
+            click.echo(f"\n{other.full} is another thing: opencute help {other.full}")
         return
     try:
         text = lookup.described(name) if name else lookup.overview()

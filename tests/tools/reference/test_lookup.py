@@ -92,3 +92,7 @@ def test_the_command() -> None:
 def test_commands_of_the_program() -> None:
     done = CliRunner().invoke(main, ["help", "verify"])
     assert done.exit_code == 0 and "verify [OPTIONS] FILE..." in done.output
+    assert "another thing" not in done.output
+    both = CliRunner().invoke(main, ["help", "tune"])
+    assert "tune [OPTIONS]" in both.output
+    assert "\ncutlass.cute.testing.tune is another thing: opencute help" in both.output

@@ -5,15 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
-from opencute.base.errors import ArgumentError
 from opencute.kernels.attention.config import (
     backward_search_space,
     search_space,
     warpgroup_backward_search_space,
-    warpgroup_heuristic,
     warpgroup_search_space,
 )
 from opencute.kernels.attention.interface import attention, attention_backward
@@ -53,27 +50,11 @@ def _backward_arguments(case: Case) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return given, {"causal": "causal" in case.flags}
 
 
-def _narrow_space(head_dim: int, smem: int) -> Iterator[Any]:
-    """Those of eight bits: blocks stay, and nothing that was summed waits to be scaled."""
-    found = {
-        replace(config, persistent=True, slack=0.0)
-        for config in warpgroup_search_space(head_dim, smem)
-    }
-    for masked in (False, True):
-        found.add(warpgroup_heuristic(head_dim, masked, True))
-    for config in sorted(found, key=repr):
-        try:
-            yield config.check(head_dim, smem, 8)
-        except ArgumentError:
-            continue
-
-
 def _space(case: Case) -> Iterator[Any]:
     head_dim = case["head_dim"]
-    if case.dtype in _NARROW and case.hopper and head_dim in _WARPGROUPS:
-        yield from _narrow_space(head_dim, case.smem)
-    elif case.hopper and head_dim in _WARPGROUPS:
-        yield from warpgroup_search_space(head_dim, case.smem)
+    if case.hopper and head_dim in _WARPGROUPS:
+        bits = 8 if case.dtype in _NARROW else 16
+        yield from warpgroup_search_space(head_dim, case.smem, bits)
     elif case.dtype not in _NARROW:
         yield from search_space(head_dim, case.smem)
 

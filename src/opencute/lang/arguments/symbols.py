@@ -68,6 +68,11 @@ def sym_int(width: int = 32, *, divisibility: int = 1) -> SymInt:
     Args:
         width: bits that compiled code passes it in, 32 or 64.
         divisibility: what divides it in every call.
+
+    Example:
+        >>> from cutlass.cute.runtime import make_fake_compact_tensor
+        >>> make_fake_compact_tensor(cutlass.Float32, (cute.sym_int(), 4)).shape[1]
+        4
     """
     return SymInt(width, divisibility=divisibility)
 

@@ -168,6 +168,11 @@ def make_copy_atom(
         ArgumentError: the instruction takes no such hint, or there is none.
         LayoutError: the bits are no multiple of the element's, or the instruction has no such
             width; elements that its matrices cannot be made of.
+
+    Example:
+        >>> op = cute.nvgpu.CopyUniversalOp()
+        >>> cute.make_copy_atom(op, cutlass.Float32, num_bits_per_copy=128).num_values
+        4
     """
     for name in options:
         if name not in HINTS:

@@ -279,6 +279,12 @@ def make_tiled_mma(
 
     Raises:
         LayoutError: a permutation is no multiple of what the atoms cover.
+
+    Example:
+        >>> op = cute.nvgpu.warp.MmaF16BF16Op(cutlass.Float16, cutlass.Float32, (16, 8, 16))
+        >>> tiled_mma = cute.make_tiled_mma(op, (2, 2, 1))
+        >>> tiled_mma.size, tiled_mma.tile_mnk
+        (128, (32, 16, 16))
     """
     atom = make_mma_atom(op_or_atom).atom
     layout = atom_layout_mnk

@@ -31,7 +31,7 @@ _WIDTH = 96
 
 def _typed(text: str) -> str:
     """A name without what people put around it."""
-    text = text.strip().strip("`").removesuffix("()").strip(".")
+    text = text.strip().strip("`").removesuffix("()").removesuffix(".").removeprefix(".")
     head, dot, rest = text.partition(".")
     return ALIAS + dot + rest if head == ROOT else text
 

@@ -194,6 +194,13 @@ def _shown(e: Entry) -> Iterator[str]:
         yield from ("", f"It also has what {links} has.")
 
 
+def _siblings(space: str, file: str) -> str:
+    """Where the rest of a namespace of several pages is."""
+    titles = {f: title.partition(": ")[2] for f, title, _ in PAGES}
+    links = [f"[{titles[f]}]({f})" for f, _ in _PARTS[space] if f != file]
+    return f"More of `{space}`: {'; '.join(links)}."
+
+
 def _of_page(file: str, title: str, spaces: tuple[str, ...]) -> str:
     lines = [f"# {title}", "", _GENERATED + " [All names](index.md)"]
     for space in spaces:
@@ -201,7 +208,9 @@ def _of_page(file: str, title: str, spaces: tuple[str, ...]) -> str:
         said = namespaces()[space].partition(": ")[2]
         if len(spaces) > 1:
             lines += ["", f"## {space}", "", said[:1].upper() + said[1:]]
-        elif space not in _PARTS:
+        elif space in _PARTS:
+            lines += ["", _siblings(space, file)]
+        else:
             lines += ["", said[:1].upper() + said[1:]]
         for name in mine:
             lines += ["", *_shown(_entry(name.full))]
