@@ -13,9 +13,17 @@ import pytest
 
 import opencute as cutlass
 from opencute import cute
-from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
+from opencute.base.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    MissingPieceError,
+    OpenCuTeError,
+)
 from opencute.base.knobs import KNOBS
+from opencute.codegen.sass import read_sass
+from opencute.codegen.toolchain import find_disassembler
 from opencute.cute.runtime import from_dlpack
+from opencute.jit.runners import simulated
 from opencute.kernels.attention import (
     AttentionConfig,
     WarpgroupConfig,
@@ -23,7 +31,11 @@ from opencute.kernels.attention import (
     attention_backward,
     attention_varlen,
 )
-from opencute.kernels.attention.config import WARPGROUP_HEADS, warpgroup_heuristic
+from opencute.kernels.attention.config import (
+    WARPGROUP_HEADS,
+    warpgroup_heuristic,
+    warpgroup_search_space,
+)
 from opencute.kernels.attention.reference import attention as reference
 from opencute.kernels.attention.reference import varlen
 from opencute.kernels.attention.scales import factors_of
@@ -61,6 +73,40 @@ def test_simulated(checked: None) -> None:
     assert out.dtype == ml_dtypes.bfloat16
     np.testing.assert_allclose(out.astype(np.float64), want / 2, rtol=5e-2, atol=2e-2)
     np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize(
+    ("d", "config"),
+    [
+        (64, WarpgroupConfig(3, 64, 2, queries=2, slack=2.0, turned=3)),
+        (128, WarpgroupConfig(2, 96, 2, slack=4.0, turned=2)),
+    ],
+)
+def test_levels_that_stay(checked: None, d: int, config: WarpgroupConfig) -> None:
+    """Scores exceed those before them by less, and by more, than what levels let pass."""
+    q, k, v = operands((1, 200, 1, d), (1, 300, 1, d), (1, 300, 1, d))
+    rise = np.linspace(3.0, 0.5, 300, dtype=np.float32)[None, :, None, None]  # last keys come first
+    k = (k.astype(np.float32) * rise).astype(k.dtype)
+    out, logs = attention(q, k, v, return_lse=True, config=config)
+    want, want_logs = reference(*wide(q, k, v), d**-0.5)
+    np.testing.assert_allclose(out.astype(np.float64), want, rtol=6e-2, atol=6e-2)
+    np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize(("d", "n"), [(64, 64), (96, 32), (128, 128), (192, 64), (256, 32)])
+def test_turning_has_no_bank_conflicts(d: int, n: int) -> None:
+    q, k, v = operands(*[(1, 128, 1, d)] * 3)
+    with KNOBS.override(target="sim:sm_90a", sim_profile=True):
+        before = dict(simulated().passes), sum(simulated().conflicts.values())
+        out = attention(q, k, v, config=WarpgroupConfig(2, n, 2))
+        report = simulated()
+    want, _ = reference(*wide(q, k, v), d**-0.5)
+    np.testing.assert_allclose(out.astype(np.float64), want, rtol=6e-2, atol=4e-2)
+    # A pass moves 128 bytes.
+    assert report.passes["read"] - before[0].get("read", 0) >= d * 128 // 128
+    assert sum(report.conflicts.values()) == before[1]
 
 
 def scaled(arrays: Any, scales: Any) -> list[Any]:
@@ -144,6 +190,9 @@ def test_wrong_arguments() -> None:
     for bad, code in (
         (lambda: attention(q, k, v, config=WarpgroupConfig(2, 48, 2)), "OC2546"),
         (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, slack=8.0)), "OC2546"),
+        (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, turned=1)), "OC2546"),
+        (lambda: attention(*[half] * 3, config=WarpgroupConfig(2, 32, 2, turned=2)), "OC2546"),
+        (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, turned=999)), "OC2521"),
         (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, False)), "OC2548"),
         (lambda: attention(q, k, v, config=AttentionConfig(32, 32, 2)), "OC2548"),
         (lambda: attention(q, k, half), "OC2525"),
@@ -161,28 +210,62 @@ def test_wrong_arguments() -> None:
     for head_dim in WARPGROUP_HEADS:
         for masked in (False, True):
             assert warpgroup_heuristic(head_dim, masked, True).check(head_dim, 227 * 1024, 8)
+        assert 4 <= len(list(warpgroup_search_space(head_dim, 227 * 1024, 8))) <= 12
 
 
-@pytest.mark.t1
-@pytest.mark.parametrize("of_heads", [False, True])
-def test_nothing_is_spilled(of_heads: bool) -> None:
+def compiled(d: int, after: int | None, of_heads: bool, ragged: bool) -> tuple[Any, WarpgroupPlan]:
     factors = [np.ones((1,) * n, np.float32) if of_heads else None for n in (3, 2, 2)]
-    config = warpgroup_heuristic(128, False, True)
+    config = warpgroup_heuristic(d, after is not None, True)
     plan = WarpgroupPlan(
-        cutlass.Float8E4M3FN, 128, config.groups, config.n, config.stages, None, None, 1,
-        config.queries, 132, out=cutlass.BFloat16,
+        cutlass.Float8E4M3FN, d, config.groups, config.n, config.stages, None, after, 1,
+        config.queries, 132, config.slack, cutlass.BFloat16, config.turned,
     )  # fmt: skip
     types = (*[ml_dtypes.float8_e4m3fn] * 3, ml_dtypes.bfloat16)
     heads = (
-        from_dlpack(np.zeros((1, 8, 1, 128), t)).mark_layout_dynamic(leading_dim=3) for t in types
+        from_dlpack(np.zeros((1, 8, 1, d), t)).mark_layout_dynamic(leading_dim=3) for t in types
     )
+    logs = np.zeros((1, 1, 8), np.float32)
+    starts = (np.zeros(3, np.int32),) * 2 if ragged else (None, None)
     with KNOBS.override(target="sim"):
         made = cute.compile[cute.GPUArch("sm_90a")](
-            attention_persistent, *heads, None, None, None, 8, 1.0, plan, 1.0, *factors
+            attention_persistent, *heads, logs, *starts, 8, 1.0, plan, 1.0, *factors
         )
-    assert made.artefacts.device.report.diagnostics == ()
-    (report,) = made.artefacts.device.report.functions
+    return made.artefacts, plan
+
+
+@pytest.mark.t1
+@pytest.mark.parametrize(
+    ("d", "after", "of_heads", "ragged"),
+    [
+        (64, None, False, False), (64, 0, True, False), (128, None, True, False),
+        (128, 0, True, False), (128, 0, True, True), (256, 0, False, True),
+    ],
+)  # fmt: skip
+def test_nothing_is_spilled(d: int, after: int | None, of_heads: bool, ragged: bool) -> None:
+    made, _ = compiled(d, after, of_heads, ragged)
+    assert made.device.report.diagnostics == ()
+    (report,) = made.device.report.functions
     assert report.spill_loads == report.spill_stores == report.stack == 0
+
+
+@pytest.mark.t1
+def test_machine_code() -> None:
+    """Weights become words with one instruction for two of them; turning is four words at a
+    time."""
+    made, plan = compiled(128, None, False, False)
+    try:
+        find_disassembler()
+    except MissingPieceError:
+        pytest.skip("no disassembler")
+    text = list(read_sass(made.cubin).instructions)
+    first = next(i for i, x in enumerate(text) if "USETMAXREG.TRY_ALLOC" in x)
+    names = [x.split()[x.startswith("@")].split(".")[0] for x in text[:first] if x.strip()]
+    turned = plan.head_dim // 32  # of 16 keys: each has 4 words for 4 matrices
+    assert [names.count(n) for n in ("LDSM", "STSM", "LDS", "STS")] == [turned, turned, 0, 0]
+    assert names.count("PRMT") == 4 * turned
+    words, many = [i for i, x in enumerate(text) if "F2FP.SATFINITE.E4M3" in x], plan.n // 4
+    assert len(words) == 3 * many  # of the first tile, of the others, and of the next queries
+    assert not any("PRMT" in x for x in text[words[many] : words[2 * many - 1]])
 
 
 @pytest.mark.t2

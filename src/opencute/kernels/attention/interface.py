@@ -349,6 +349,7 @@ def _launch_warpgroups(
     plan = interned(WarpgroupPlan(
         call.dtype, int(call.q.shape[-1]), config.groups, config.n, config.stages,
         *call.reach(), call.group, config.queries, blocks, config.slack, class_of(out),
+        config.turned,
     ))  # fmt: skip
     if not config.persistent:
         launch_warpgroups(*tensors, logs, scale, plan)

@@ -52,6 +52,7 @@ class WarpgroupPlan:
         slack: how far scores may be above what they are compared with, as a power of two, before
             that follows and what was summed is scaled.
         out: the type of the result; None: that of the operands.
+        turned: tiles of values of eight bits as products take them; 0: as many as `stages`.
     """
 
     dtype: Any
@@ -66,6 +67,7 @@ class WarpgroupPlan:
     blocks: int = 0
     slack: float = 0.0
     out: Any = None
+    turned: int = 0
 
     @property
     def narrow(self) -> bool:
@@ -79,8 +81,11 @@ class WarpgroupPlan:
 
     @property
     def lift(self) -> float:
-        """Weights are so many powers of two larger, so that small ones have bits in e4m3."""
-        return 8.0 if self.narrow else 0.0
+        """Weights are so many powers of two larger, so that small ones have bits in e4m3.
+
+        The largest weight is then 2**8.75, below the 448 that e4m3 has.
+        """
+        return 8.75 - self.slack if self.narrow else 0.0
 
     @property
     def m(self) -> int:
@@ -91,7 +96,7 @@ class WarpgroupPlan:
     def registers(self) -> tuple[int, int]:
         """Of a thread that loads, and of one that computes."""
         if self.narrow:
-            return (72, 216) if self.groups == 2 else (56, 152)
+            return (40, 232) if self.groups == 2 else (32, 160)
         return (24, 240) if self.groups == 2 else (32, 160)
 
     def product(self, n: int, b_major: Any, source: Any) -> Any:
@@ -118,7 +123,9 @@ class WarpgroupPlan:
         return (
             hopper_helpers.make_smem_layout_a(by_rows, first, self.dtype, places),
             hopper_helpers.make_smem_layout_b(by_rows, first, self.dtype, self.stages),
-            hopper_helpers.make_smem_layout_b(values, second, self.dtype, self.stages),
+            hopper_helpers.make_smem_layout_b(
+                values, second, self.dtype, self.turned or self.stages
+            ),
         )
 
 
@@ -218,19 +225,40 @@ class Rows:
         scores = by_rows(acc)
         largest = [self._largest(scores[r, None]) for r in range(2)]
         for r in range(2):
-            most = cute.arch.warp_reduction(largest[r], cute.arch.fmax, threads_in_group=4)
-            before = self.level[r]
-            level = cute.arch.fmax(before, most * self.scale)
-            if self.slack:
-                level = cute.where(level > before + self.slack, level, before)
-            self.factor[r] = cute.math.exp2(before - level, fastmath=True)
-            self.level[r] = level
+            level = self._level(r, largest[r])
             if self.lift:
                 level = level - self.lift
             p = cute.math.exp2(scores[r, None].load() * self.scale - level, fastmath=True)
             scores[r, None] = p
             total = self.total[r] * self.factor[r]
             self.total[r] = p.reduce(cute.ReductionOp.ADD, total, 0)
+
+    def _level(self, r: int, largest: Any) -> Any:
+        """The level of a row of which a thread has a largest score."""
+        most = cute.arch.warp_reduction(largest, cute.arch.fmax, threads_in_group=4)
+        before = self.level[r]
+        level = cute.arch.fmax(before, most * self.scale)
+        if self.slack:
+            level = cute.where(level > before + self.slack, level, before)
+        self.factor[r] = cute.math.exp2(before - level, fastmath=True)
+        self.level[r] = level
+        return level
+
+    def compare(self, acc: Any) -> None:
+        """Levels and sums follow scores, of which `weigh_some` makes weights."""
+        scores = by_rows(acc)
+        largest = [self._largest(scores[r, None]) for r in range(2)]
+        for r in range(2):
+            self._level(r, largest[r])
+            self.total[r] = self.total[r] * self.factor[r]
+
+    def weigh_some(self, scores: Any) -> None:
+        """Scores become weights, and are summed; (rows, columns)."""
+        for r in range(2):
+            level = self.level[r] - self.lift
+            p = cute.math.exp2(scores[r, None].load() * self.scale - level, fastmath=True)
+            scores[r, None] = p
+            self.total[r] = p.reduce(cute.ReductionOp.ADD, self.total[r], 0)
 
     def begin(self) -> tuple[Any, Any]:
         """Begin with other rows; levels and sums of those so far."""
@@ -343,6 +371,20 @@ class Worker:
         weights = cute.make_tensor(self.rS.iterator, self.weights)
         kept = cute.make_tensor(self.p.iterator, cute.make_layout(weights.shape))
         kept.store(weights.load().to(self.plan.dtype))
+
+    def weigh_and_keep(self, rows: Any) -> None:
+        """Scores of `rows` become weights of eight bits, 32 keys at a time.
+
+        A conversion takes so long that it has to run beside exponentials.
+        """
+        for i in range(self.plan.n // 32):
+            start = self.rS.iterator + 16 * i
+            rows.weigh_some(
+                cute.make_tensor(start, cute.make_layout((2, (2, 4)), stride=(2, (1, 4))))
+            )
+            weights = cute.make_tensor(start, cute.make_layout((2, 2, 2, 2), stride=(1, 4, 2, 8)))
+            kept = cute.make_tensor(self.p.iterator + 16 * i, cute.make_layout((2, 2, 2, 2)))
+            kept.store(weights.load().to(self.plan.dtype))
 
     def turn(self) -> None:
         """Wait until this warpgroup may start products."""

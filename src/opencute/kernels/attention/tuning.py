@@ -49,7 +49,8 @@ def _backward_arguments(case: Case) -> tuple[tuple[Any, ...], dict[str, Any]]:
 def _space(case: Case) -> Iterator[Any]:
     head_dim = case["head_dim"]
     if case.hopper and head_dim in _WARPGROUPS:
-        yield from warpgroup_search_space(head_dim, case.smem)
+        bits = 8 if case.dtype == "e4m3" else 16
+        yield from warpgroup_search_space(head_dim, case.smem, bits)
     elif case.dtype != "e4m3":
         yield from search_space(head_dim, case.smem)
 

@@ -27,7 +27,8 @@ from opencute.kernels.checked import checked, separate
 from opencute.kernels.decode.combine import slots_for
 from opencute.kernels.decode.interface import CLASSES, check_cache, check_values, result, rows
 from opencute.kernels.mla.config import KEYS, LATENT, ROPE, MlaConfig, heuristic
-from opencute.kernels.mla.sm90 import MlaPlan, mla_forward
+from opencute.kernels.mla.sm90 import mla_forward
+from opencute.kernels.mla.sm90_plan import MlaPlan
 from opencute.kernels.repeat.operators import repeated
 from opencute.kernels.scales import check_scale
 from opencute.kernels.tuned import tuned

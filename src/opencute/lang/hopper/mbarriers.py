@@ -91,18 +91,29 @@ def mbarrier_init(mbar_ptr: Any, cnt: Any, *, loc: Any = None, ip: Any = None) -
 
     Raises:
         ArgumentError: not shared memory, or no such count.
+
+    Source: PTX ISA, "mbarrier.init".
     """
     place = barrier_place(mbar_ptr, "mbarrier_init")
     ops.mbarrier_init(place, _number("mbarrier_init", cnt))
 
 
 def mbarrier_inval(mbar_ptr: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """The barrier ends; its memory may be used for other things."""
+    """The barrier ends; its memory may be used for other things.
+
+    Args:
+        mbar_ptr: the barrier.
+
+    Source: PTX ISA, "mbarrier.inval".
+    """
     ops.mbarrier_inval(barrier_place(mbar_ptr, "mbarrier_inval"))
 
 
 def mbarrier_init_fence(*, loc: Any = None, ip: Any = None) -> None:
-    """Make this thread's `mbarrier_init` visible to the cluster and to asynchronous copies."""
+    """Make this thread's `mbarrier_init` visible to the cluster and to asynchronous copies.
+
+    Source: PTX ISA, "fence.mbarrier_init.release.cluster".
+    """
     ops.fence_mbarrier_init()
 
 
@@ -119,6 +130,11 @@ def mbarrier_arrive(
             given.
         arrive_count: arrivals that this one counts for.
         scope: "cluster": it is over for all of the cluster, which costs a fence.
+
+    Raises:
+        ArgumentError: not shared memory, no such count, or no such scope.
+
+    Source: PTX ISA, "mbarrier.arrive".
     """
     place = barrier_place(mbar_ptr, "mbarrier_arrive", peer_cta_rank_in_cluster)
     count = _number("mbarrier_arrive", arrive_count)
@@ -135,6 +151,8 @@ def mbarrier_arrive_and_expect_tx(
         mbar_ptr: the barrier.
         bytes: what copies will bring.
         peer_cta_rank_in_cluster: as for `mbarrier_arrive`.
+
+    Source: PTX ISA, "mbarrier.arrive.expect_tx".
     """
     what = "mbarrier_arrive_and_expect_tx"
     place = barrier_place(mbar_ptr, what, peer_cta_rank_in_cluster)
@@ -218,7 +236,15 @@ def mbarrier_expect_tx(
     mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None, *,
     loc: Any = None, ip: Any = None,
 ) -> None:  # fmt: skip
-    """Let the phase wait for some bytes more, without arriving."""
+    """Let the phase wait for some bytes more, without arriving.
+
+    Args:
+        mbar_ptr: the barrier.
+        bytes: what copies will bring.
+        peer_cta_rank_in_cluster: as for `mbarrier_arrive`.
+
+    Source: PTX ISA, "mbarrier.expect_tx".
+    """
     what = "mbarrier_expect_tx"
     place = barrier_place(mbar_ptr, what, peer_cta_rank_in_cluster)
     ops.mbarrier_tx("expect_tx", place, _number(what, bytes, 0))
@@ -262,6 +288,8 @@ def mbarrier_wait(
         phase: the parity.
         scope: "cluster": what threads of other blocks did, and released for the cluster, may be
             read then; else what those of the own block did.
+
+    Source: PTX ISA, "mbarrier.try_wait" in a loop.
     """
     place = barrier_place(mbar_ptr, "mbarrier_wait")
     ops.mbarrier_wait(place, word(phase), **_words("acquire", scope))
@@ -271,7 +299,15 @@ def mbarrier_try_wait(
     mbar_ptr: Any, phase: Any, *, scope: str = "", loc: Any = None, ip: Any = None
 ) -> Any:
     """Whether the phase of a parity is complete, after a short rest, a Boolean; see
-    `mbarrier_wait`."""
+    `mbarrier_wait`.
+
+    Args:
+        mbar_ptr: the barrier.
+        phase: the parity, 0 or 1.
+        scope: as for `mbarrier_wait`.
+
+    Source: PTX ISA, "mbarrier.try_wait".
+    """
     place = barrier_place(mbar_ptr, "mbarrier_try_wait")
     return Boolean(ops.mbarrier_try_wait(place, word(phase), **_words("acquire", scope)))
 
@@ -279,7 +315,15 @@ def mbarrier_try_wait(
 def mbarrier_test_wait(
     mbar_ptr: Any, phase: Any, *, scope: str = "", loc: Any = None, ip: Any = None
 ) -> Any:
-    """Whether the phase of a parity is complete now, a Boolean; see `mbarrier_wait`."""
+    """Whether the phase of a parity is complete now, a Boolean; see `mbarrier_wait`.
+
+    Args:
+        mbar_ptr: the barrier.
+        phase: the parity, 0 or 1.
+        scope: as for `mbarrier_wait`.
+
+    Source: PTX ISA, "mbarrier.test_wait".
+    """
     place = barrier_place(mbar_ptr, "mbarrier_test_wait")
     return Boolean(ops.mbarrier_test_wait(place, word(phase), **_words("acquire", scope)))
 
@@ -301,7 +345,13 @@ def mbarrier_wait_token(
 def mbarrier_test_wait_token(
     mbar_ptr: Any, token: Any, *, scope: str = "", loc: Any = None, ip: Any = None
 ) -> Any:
-    """Whether the phase of a token is complete now, a Boolean; see `mbarrier_wait_token`."""
+    """Whether the phase of a token is complete now, a Boolean; see `mbarrier_wait_token`.
+
+    Args:
+        mbar_ptr: the barrier.
+        token: what arriving gave.
+        scope: as for `mbarrier_wait`.
+    """
     place = barrier_place(mbar_ptr, "mbarrier_test_wait_token")
     return Boolean(ops.mbarrier_test_wait(place, _token(token), **_words("acquire", scope)))
 
@@ -309,7 +359,13 @@ def mbarrier_test_wait_token(
 def mbarrier_conditional_try_wait(
     cond: Any, mbar_ptr: Any, phase: Any, *, loc: Any = None, ip: Any = None
 ) -> Any:
-    """As `mbarrier_try_wait` where a condition holds; True where it does not."""
+    """As `mbarrier_try_wait` where a condition holds; True where it does not.
+
+    Args:
+        cond: the condition.
+        mbar_ptr: the barrier.
+        phase: the parity, 0 or 1.
+    """
     from opencute.dialects import arith, scf
     from opencute.ir.builder import insert_at, new_block
     from opencute.ir.types import I1

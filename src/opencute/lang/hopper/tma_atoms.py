@@ -291,6 +291,9 @@ def _value(x: Integer) -> Value:
 def prefetch_descriptor(tma_atom: Any, *, loc: Any = None, ip: Any = None) -> None:
     """Fetch an atom's tensor map into the cache that copies read it from.
 
+    Args:
+        tma_atom: the atom.
+
     Raises:
         TypeMismatchError: not such an atom.
     """

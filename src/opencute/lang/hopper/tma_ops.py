@@ -80,7 +80,11 @@ class CopyBulkTensorTileG2SOp(_Load):
 
 class CopyBulkTensorTileG2SMulticastOp(_Load):
     """A tile from global memory to the shared memory of several blocks of a cluster: each block
-    loads a part of the tile, for all of them."""
+    loads a part of the tile, for all of them.
+
+    Args:
+        cta_group: on Blackwell, how many blocks load together.
+    """
 
     name = "tma_load_multicast"
     multicast = True

@@ -165,7 +165,14 @@ def cp_async_bulk_prefetch_tensor(
     tensor_map: Any, coords: Sequence[Any], im2col_offsets: Sequence[Any] = (), *,
     cache_policy: Any = None, loc: Any = None, ip: Any = None,
 ) -> None:  # fmt: skip
-    """Start fetching a tile into the L2 cache."""
+    """Start fetching a tile into the L2 cache.
+
+    Args:
+        tensor_map: pointer to the map.
+        coords: of the tile's first element, innermost first.
+        im2col_offsets: for maps of columns of pixels, what is added to the coordinates of pixels.
+        cache_policy: a cache policy.
+    """
     offsets = list(im2col_offsets or ())
     tma.tma_prefetch(
         map_place(tensor_map, AddressSpace.gmem, AddressSpace.generic), _coords(coords),
@@ -194,7 +201,11 @@ def cp_async_bulk_shared_cluster_shared_cta(
 
 # ---------------------------------------------------------------- tensor maps
 def prefetch_tensormap(tensor_map: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """Fetch a tensor map into the cache that copies read it from."""
+    """Fetch a tensor map into the cache that copies read it from.
+
+    Args:
+        tensor_map: pointer to the map.
+    """
     tensor_maps.prefetch_tensormap(map_place(tensor_map, AddressSpace.gmem, AddressSpace.generic))
 
 
