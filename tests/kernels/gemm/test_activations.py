@@ -51,6 +51,15 @@ def test_what_is_not_added_is_not_read(
         got = gemm(a, b, c, beta=beta, config=config)
         assert (got == k).all() and (reference.gemm(a, b, c, beta=beta) == k).all()
     assert np.isnan(gemm(a, b, c, beta=1, config=config)).all()
+    # Nor are the factors of a product that counts for nothing, whatever calls came before.
+    ones, bad = np.ones_like(c), np.full_like(a, NAN)
+    for alpha in (2.0, 0, -0.0, np.float32(0), 0.0):
+        for given in (config, None):
+            got = gemm(bad if alpha == 0 else a, b, ones, alpha=alpha, config=given)
+            assert (got == alpha * k + 1).all()
+        right = reference.gemm(bad if alpha == 0 else a, b, ones, alpha=alpha)
+        assert (right == alpha * k + 1).all()
+    assert np.isnan(gemm(bad, b, alpha=1.0, config=config)).all()
 
 
 def test_a_piece_that_adds_nothing_reads_nothing() -> None:
