@@ -109,6 +109,7 @@ REMEDIES: dict[str, str] = {
     "OC1279": "pass what make_fragment_A/_B and make_fragment_C give",
     "OC1286": "read elements x[i], or the values of a tile of static shape, x.load(); store what "
     "is computed with y[i] = v, or y.store(v)",
+    "OC1289": "index a tensor, or make one: cute.make_tensor(pointer, layout)",
     "OC1290": "convert with x.to(cutlass.Int32)",
     "OC1295": "write a Python int, or a Constexpr",
     "OC1302": "give a divisor that is not 0",
