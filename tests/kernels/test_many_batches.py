@@ -170,4 +170,4 @@ def test_heads_that_share_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     q, k = numbers(1, 2, 3, 16), numbers(1, 2, 1, 16)
     with KNOBS.override(target="sim:sm_80"), pytest.raises(ArgumentError) as e:
         attention_backward(q, q, k, k, q, numbers(1, 3, 2, wide=True))
-    assert e.value.code == "OC2526" and "too many heads share keys" in str(e.value)
+    assert e.value.code == "OC2587" and "too many heads share keys" in str(e.value)

@@ -140,7 +140,7 @@ class Call:
         group = self.group
         if group > MOST_BLOCKS:
             raise ArgumentError(
-                "too many heads share keys", code="OC2526", expected=f"at most {MOST_BLOCKS}",
+                "too many heads share keys", code="OC2587", expected=f"at most {MOST_BLOCKS}",
                 found=group,
             )  # fmt: skip
         every = slice(None)
