@@ -289,18 +289,22 @@ def test_warps_spill_nothing(d: int, arch: str) -> None:
 
 @pytest.mark.t1
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
-@pytest.mark.parametrize("kind", [E4M3, E5M2])
-def test_copies_move_whole_vectors(kind: Any, arch: str) -> None:
+@pytest.mark.parametrize(("kind", "flat"), [(E4M3, True), (E5M2, True), (E4M3, False)])
+def test_copies_move_whole_vectors(kind: Any, flat: bool, arch: str) -> None:
     shape = (1, 8, 1, 128)
     arrays = [from_dlpack(np.zeros(shape, t)).mark_layout_dynamic(leading_dim=3) for t in
               (kind, BF16)]  # fmt: skip
     with KNOBS.override(target="sim"):
         made = cute.compile[cute.GPUArch(arch)](
-            widen, (arrays[0],), (arrays[1],), WidenPlan(128, 16)
+            widen, (arrays[0],), (arrays[1],), WidenPlan(128, 8, flat)
         ).artefacts
     nothing_spilled(made)
-    lines = [x for x in made.ptx.splitlines() if "ld.global" in x or "st.global" in x]
-    assert len(lines) == 4 + 8 and all(".v4.b32" in x or ".v4.u32" in x for x in lines)
+    lines = made.ptx.splitlines()
+    reads, writes = ([x for x in lines if f"{way}.global" in x] for way in ("ld", "st"))
+    assert len(reads) == len(writes) == 8
+    # Neighbouring threads write 16 bytes each.
+    assert all(".v2.b32" in x or ".b64" in x for x in reads)
+    assert all(".v4.b32" in x for x in writes)
     (report,) = made.device.report.functions
     assert report.registers <= 64  # 1024 threads of a multiprocessor have 64 KB under way
 
