@@ -271,6 +271,8 @@ class KernelCall:
                 `griddepcontrol_launch_dependents` or ended.
             programmatic_event_flags: its flags.
             programmatic_event_trigger_at_block_start: whether it fires when they start instead.
+            fallback_cluster: accepted; launches take `cluster`.
+            hint_smem_base_uniform: accepted; without effect.
 
         Raises:
             TypeMismatchError: a dimension is no integer.

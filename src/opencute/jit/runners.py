@@ -14,7 +14,8 @@ from opencute.base.knobs import KNOBS
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.targets import RunTarget
 from opencute.ir.core import Op
-from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.lang.external import ExternalTensor
+from opencute.lang.external_pointers import ExternalPointer
 from opencute.lang.pointers import element_bits
 from opencute.sim import Buffer, RunReport, Simulator
 from opencute.sim.memory import TensorModes

@@ -158,7 +158,11 @@ class Pointer:
         return Pointer(cute.recast(self.value, type), self._dtype)
 
     def recast(self, dtype: NumericMeta) -> Pointer:
-        """The same address as a pointer to another element type."""
+        """The same address as a pointer to another element type.
+
+        Args:
+            dtype: numeric class of the elements.
+        """
         type = pointer_type(dtype, self.memspace, self.alignment, self._ptr.swizzle)
         return Pointer(cute.recast(self.value, type), dtype)
 
@@ -223,7 +227,11 @@ class Pointer:
         return numeric(registers.load(self.value))
 
     def store(self, value: Any) -> None:
-        """Write the element pointed to."""
+        """Write the element pointed to.
+
+        Args:
+            value: a number, which gets the type of the element.
+        """
         numeric: Any = self._dtype
         if type(value) is not numeric:
             check_stored(value, numeric)
@@ -326,7 +334,13 @@ class RawPointer(Pointer):
         self, value: Any, *, alignment: int | None = None, is_volatile: bool = False,
         loc: Any = None, ip: Any = None,
     ) -> None:  # fmt: skip
-        """Write an element, or all elements of a vector to neighbours; as `load`."""
+        """Write an element, or all elements of a vector to neighbours; as `load`.
+
+        Args:
+            value: a number, which gets the type of the elements, or a vector.
+            alignment: of the address, in bytes, as the user promises.
+            is_volatile: neither left out nor moved.
+        """
         where, dtype = self._promised(alignment), self.dtype
         count: int = product(value.shape) if isinstance(value, TensorSSA) else 1
         if not is_volatile and not isinstance(value, TensorSSA):
@@ -342,7 +356,13 @@ class RawPointer(Pointer):
         self, mask: Any, default: Any = None, *, alignment: int | None = None, loc: Any = None,
         ip: Any = None,
     ) -> TensorSSA:  # fmt: skip
-        """Neighbours where a mask holds, and `default` (0 if not given) where it does not."""
+        """Neighbours where a mask holds, and `default` (0 if not given) where it does not.
+
+        Args:
+            mask: a vector of Booleans, one for each neighbour.
+            default: a number.
+            alignment: of the address, in bytes, as the user promises.
+        """
         flags = _mask_of(mask)
         count, dtype = product(flags.shape), self.dtype
         held = self._held(as_numeric(0 if default is None else default).to(dtype), count)
@@ -353,14 +373,24 @@ class RawPointer(Pointer):
         self, value: Any, mask: Any, *, alignment: int | None = None, loc: Any = None,
         ip: Any = None,
     ) -> None:  # fmt: skip
-        """Write neighbours where a mask holds."""
+        """Write neighbours where a mask holds.
+
+        Args:
+            value: a vector of as many elements as the mask, or a number for all of them.
+            mask: a vector of Booleans, one for each neighbour.
+            alignment: of the address, in bytes, as the user promises.
+        """
         flags = _mask_of(mask)
         count = product(flags.shape)
         held, where = self._held(value, count), self._promised(alignment)
         runs.copy(held, where.value, self.dtype, count, AccessHints(), flags)
 
     def subview(self, offset: Any) -> RawPointer:
-        """The pointer some elements further."""
+        """The pointer some elements further.
+
+        Args:
+            offset: how many elements.
+        """
         return self + offset
 
     def data_ptr(self, *, loc: Any = None, ip: Any = None) -> RawPointer:
@@ -372,11 +402,19 @@ class RawPointer(Pointer):
         return self
 
     def recast(self, dtype: Any) -> RawPointer:
-        """The same address as a pointer to another element type."""
+        """The same address as a pointer to another element type.
+
+        Args:
+            dtype: numeric class of the elements.
+        """
         return RawPointer(super().recast(dtype).value, dtype)
 
     def toint(self, dtype: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
-        """The address as an integer, of another class if one is named."""
+        """The address as an integer, of another class if one is named.
+
+        Args:
+            dtype: the class; Int64 when omitted, Int32 for shared memory.
+        """
         address = super().toint()
         return address if dtype is None else address.to(class_of(dtype))
 
@@ -403,7 +441,12 @@ class RawPointer(Pointer):
         self, swizzle: Any, count: int = 1, *, alignment: int | None = None, loc: Any = None,
         ip: Any = None,
     ) -> Any:  # fmt: skip
-        """As `load`, where a swizzle (of byte addresses) puts the elements."""
+        """As `load`, where a swizzle (of byte addresses) puts the elements.
+
+        Args:
+            swizzle: the swizzle.
+            count, alignment: as for `load`.
+        """
         pointer = self._promised(alignment).swizzled(swizzle)
         return RawPointer(pointer.value, self.dtype).load(count)
 
@@ -411,7 +454,12 @@ class RawPointer(Pointer):
         self, value: Any, swizzle: Any, *, alignment: int | None = None, loc: Any = None,
         ip: Any = None,
     ) -> None:  # fmt: skip
-        """As `store`, to where a swizzle (of byte addresses) puts the elements."""
+        """As `store`, to where a swizzle (of byte addresses) puts the elements.
+
+        Args:
+            value, alignment: as for `store`.
+            swizzle: the swizzle.
+        """
         pointer = self._promised(alignment).swizzled(swizzle)
         RawPointer(pointer.value, self.dtype).store(value)
 

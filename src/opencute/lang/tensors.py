@@ -303,7 +303,11 @@ class TracedTensor(Tensor):
         return ("tensor(", self.iterator, " o ", self.layout, ")")
 
     def data_ptr(self, offset: Any = 0, *, loc: Any = None, ip: Any = None) -> Any:
-        """A pointer to the first element, or some elements further; it can be indexed."""
+        """A pointer to the first element, or some elements further; it can be indexed.
+
+        Args:
+            offset: how many elements.
+        """
         return self._pointer().raw_ptr() + offset
 
     def ir_value(self, *, loc: Any = None, ip: Any = None) -> Value:
@@ -311,7 +315,12 @@ class TracedTensor(Tensor):
         return self._pointer().llvm_ptr
 
     def subview(self, offset: Any, shape: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
-        """The same memory some elements further, with the same layout or another shape."""
+        """The same memory some elements further, with the same layout or another shape.
+
+        Args:
+            offset: how many elements.
+            shape: extents of the result.
+        """
         layout = self.layout if shape is None else make_layout(shape)
         return TracedTensor(self._pointer() + offset, layout)
 
@@ -435,7 +444,11 @@ class TracedTensor(Tensor):
         cute.tile_store(data.to(pointer.dtype).value, pointer.value, attr, dyns)
 
     def fill(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
-        """Write one number to every element."""
+        """Write one number to every element.
+
+        Args:
+            value: a number, which gets the type of the elements.
+        """
         self._pointer()
         self.store(_filled(value, self))
 
@@ -581,7 +594,17 @@ def _alignment_in_block(value: Value) -> int:
 
 
 def make_tensor(iterator: Any, layout: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
-    """A tensor from a pointer (or a coordinate) and a layout or shape."""
+    """A tensor from a pointer (or a coordinate) and a layout or shape.
+
+    Args:
+        iterator: a pointer; or a coordinate, an integer or nested tuple, for a tensor of
+            coordinates.
+        layout: from the tensor's coordinates to elements after the pointer; a shape is
+            column-major.
+
+    Raises:
+        TypeMismatchError: no pointer and no coordinate.
+    """
     if not isinstance(layout, Layout | ComposedLayout):
         layout = make_layout(layout)
     if not isinstance(iterator, Pointer | tuple | int | Numeric):
@@ -607,7 +630,11 @@ def _with_room(pointer: Pointer, layout: Layout | ComposedLayout) -> Pointer:
 
 
 def make_identity_tensor(shape: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-    """The tensor whose element at each coordinate is that coordinate."""
+    """The tensor whose element at each coordinate is that coordinate.
+
+    Args:
+        shape: extents.
+    """
     layout = make_identity_layout(shape)
     return TracedTensor(_map(lambda _: 0, layout.shape), layout)
 
@@ -643,7 +670,12 @@ def make_fragment_like(
     src: Any, dtype: NumericMeta | None = None, *, loc: Any = None, ip: Any = None
 ) -> TracedTensor:
     """A register tensor with the shape of `src`: its first mode compact, the others in the order of
-    the strides of `src` (C++ CuTe's make_fragment_like)."""
+    the strides of `src` (C++ CuTe's make_fragment_like).
+
+    Args:
+        src: a tensor or layout of a static shape.
+        dtype: numeric class of the elements; that of `src` when omitted.
+    """
     layout = src if isinstance(src, Layout) else src.layout
     if isinstance(layout, ComposedLayout):
         layout = layout.outer
@@ -681,7 +713,12 @@ def _order_key(d: Any) -> int:
 def make_rmem_tensor_like(
     src: Any, dtype: NumericMeta | None = None, *, loc: Any = None, ip: Any = None
 ) -> TracedTensor:
-    """A register tensor with the shape of `src`, compact in the order of its strides."""
+    """A register tensor with the shape of `src`, compact in the order of its strides.
+
+    Args:
+        src: a tensor or layout of a static shape.
+        dtype: numeric class of the elements; that of `src` when omitted.
+    """
     layout = src if isinstance(src, Layout) else src.layout
     ordered = make_ordered_layout(layout.shape, order=_map(_order_key, layout.stride))
     return make_rmem_tensor(ordered, _element_type(src, dtype))

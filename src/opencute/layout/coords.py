@@ -155,7 +155,16 @@ def idx2crd(idx: IntTuple, shape: Shape, stride: Stride = None) -> Any:
     Without strides, by the colexicographic order of the shape. With strides, the coordinate
     whose offset it is; this needs a compact layout. A tuple of indices is split mode by mode.
 
+    Args:
+        idx: the index, or a tuple of one for each mode.
+        shape: extents.
+        stride: strides of a compact layout.
+
     Law: ``crd2idx(idx2crd(i, s), s) == i``, and likewise with compact strides.
+
+    Example:
+        >>> cute.idx2crd(5, (4, 8))
+        (1, 1)
     """
     if is_tuple(idx):
         if not is_tuple(shape) or len(idx) != len(shape):
@@ -199,7 +208,15 @@ def crd2crd(crd: Coord, src_shape: Shape, dst_shape: Shape) -> Any:
 def increment_coord(crd: Coord, shape: Shape) -> Any:
     """The next coordinate in colexicographic order; the last is followed by the first.
 
+    Args:
+        crd: the coordinate.
+        shape: extents of its domain.
+
     Law: ``crd2idx(increment_coord(c, s), s) == (crd2idx(c, s) + 1) % product(s)``.
+
+    Example:
+        >>> cute.increment_coord((3, 0), (4, 8))
+        (0, 1)
     """
     return idx2crd(mod(add(crd2idx_shape(crd, shape), 1), product(shape)), shape)
 
