@@ -36,6 +36,8 @@ class _Assembly:
         self.tied = tied
         self.registers: list[tuple[str, str]] = []
         for value in tied:
+            if value in e.banks:
+                continue
             assert isinstance(value.type, VectorType)
             type = llvm_type(value.type.element)
             self.registers += [(type, part) for part in e.elements(value)]
@@ -67,6 +69,8 @@ class _Assembly:
             e.assign(f"extractvalue {struct} {whole}, {i}") for i in range(n)
         ]  # fmt: skip
         for value in results:
+            if value in e.banks:
+                continue
             assert isinstance(value.type, VectorType)
             e.parts[value], parts = parts[: value.type.length], parts[value.type.length :]
 
@@ -74,8 +78,10 @@ class _Assembly:
 def _wgmma(e: Emitter, op: Op) -> None:
     assert isinstance(op, WgmmaOp)
     atom = wgmma_atom(op.atom.value)
-    asm = _Assembly(e, [op.accumulator])
-    tile = "{" + ",".join(f"${i}" for i in range(len(asm.registers))) + "}"
+    bank = e.banks.get(op.results[0])
+    asm = _Assembly(e, [op.accumulator] if bank is None else [])
+    names = [f"${i}" for i in range(len(asm.registers))] if bank is None else bank.registers()
+    tile = "{" + ",".join(names) + "}"
     tail = "".join(f", {m}" for m in _modifiers(op, atom))
     lines: list[str] = []
     each = 3 + atom.sparse
