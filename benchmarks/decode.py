@@ -76,15 +76,6 @@ def random(*shape):
     return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
 
 
-def by_copies(function):
-    """Call with tiles copied by `cp.async`, as before sm_90."""
-    kept, interface._has_tensor_maps = interface._has_tensor_maps, lambda call: False
-    try:
-        return function()
-    finally:
-        interface._has_tensor_maps = kept
-
-
 def pages_of(page, *caches):
     """Caches in pages that lie in a random order, and their table."""
     batch, keys = caches[0].shape[:2]
@@ -114,8 +105,6 @@ def heads(options, bandwidth, page=None):
             return decode_attention(q, k, v, n, block_table=t, out=out, config=config)
 
         functions["ours"] = graphed(ours)
-        if page is None:
-            functions["copies"] = graphed(lambda f=ours: by_copies(f))
         functions["ours"]()
         torch.cuda.synchronize()
         work = Work(h // hk, d, s, b * hk, page, multiprocessors(q))

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,14 @@ def test_ours_steps_aside_when_it_is_found_first(vendor: Path) -> None:
 
 def test_theirs_is_found_first(vendor: Path) -> None:
     assert run(WHOSE, vendor, SRC) == "vendor"
+
+
+def test_a_second_copy_of_opencute_is_no_vendor(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(SRC, other, ignore=shutil.ignore_patterns("__pycache__"))
+    for first, second in ((SRC, other), (other, SRC)):
+        code = "import cutlass, opencute; print(cutlass is opencute, opencute.__file__)"
+        assert run(code, first, second) == f"True {first / 'opencute' / '__init__.py'}"
 
 
 def test_the_alias_can_be_forced(vendor: Path) -> None:

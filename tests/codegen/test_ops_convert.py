@@ -7,6 +7,8 @@ from __future__ import annotations
 import pytest
 
 from codegen.compiling import assemble, to_ptx
+from opencute.base.errors import MissingPieceError
+from opencute.codegen.sass import disassemble
 from opencute.ir.types import BF16, F16, F32, FLOATS, FloatType
 from passes.test_converts import E4M3, E5M2, TF32, convert
 
@@ -17,6 +19,18 @@ pytestmark = pytest.mark.t1
 def test_two_lanes_per_instruction(dst: FloatType, name: str) -> None:
     assert to_ptx(convert(F32, dst, 8)).ptx.count(f"cvt.rn.satfinite.{name}.f32") == 4
     assert to_ptx(convert(dst, F32, 8)).ptx.count(f"cvt.rn.f16x2.{name}") == 4
+
+
+@pytest.mark.parametrize("dst", [E4M3, E5M2], ids=str)
+def test_four_lanes_make_a_word(dst: FloatType) -> None:
+    assert to_ptx(convert(F32, dst, 8)).ptx.count("mov.b32 ") >= 2
+    assert to_ptx(convert(F32, dst, 6)).ptx.count("cvt.rn.satfinite") == 3
+    code = assemble(convert(F32, dst, 16), "sm_90a")
+    try:
+        text = disassemble(code.cubin)
+    except MissingPieceError:
+        pytest.skip("no disassembler")
+    assert text.count("F2FP") == 8 and not any(x in text for x in ("PRMT", "LOP3", "SHF"))
 
 
 def test_tf32_and_other_roundings() -> None:

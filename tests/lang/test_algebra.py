@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,29 @@ def test_local_tile_with_projection_and_kept_modes() -> None:
     on_device(body, x)
 
 
+@pytest.mark.parametrize(
+    ("name", "first", "more"),
+    [
+        ("append", "x", {"elem": 2}),
+        ("coalesce", "layout", {}),
+        ("group_modes", "x", {"begin": 0, "end": 2}),
+        ("logical_divide", "target", {"tiler": (2, 3)}),
+        ("raked_product", "block", {"tiler": cute.make_layout((2, 2))}),
+        ("select", "x", {"mode": [1]}),
+        ("rank", "x", {}),
+    ],
+)
+def test_arguments_by_the_names_that_the_signature_has(
+    name: str, first: str, more: dict[str, Any]
+) -> None:
+    function = getattr(cute, name)
+    layout: Any = (4, 6) if name == "append" else cute.make_layout((4, 6), stride=(1, 8))
+    assert list(inspect.signature(function).parameters)[: len(more) + 1] == [first, *more]
+    assert function(**{first: layout}, **more) == function(layout, *more.values())
+    with pytest.raises(TypeError, match=f"{name}.*'{first}'"):
+        function(**more)
+
+
 def test_measures() -> None:
     def body(t: Any) -> None:
         assert cute.size(t) == 24 and cute.size(t, mode=[0]) == 4 and cute.rank(t) == 2
@@ -109,6 +133,9 @@ def test_measures() -> None:
         assert cute.round_up(10, 4) == 12 and cute.crd2idx((1, 2), t.layout) == 8
         assert cute.idx2crd(5, (4, 6)) == (1, 1) and cute.front(((3, 1), 2)) == 3
         assert cute.size_in_bytes(cutlass.Float16, t.layout) == 48
+        assert cute.size_in_bytes(cutlass.Float16, t) == 48
+        assert cute.size_in_bytes(cutlass.Float16, (4, (2, 3))) == 48
+        assert cute.size_in_bytes(cutlass.Int4, 6) == 3
         assert cute.elem_less((1, 2), (2, 3)) and not cute.elem_less((1, 3), (2, 3))
         assert cute.max_common_vector(t.layout, t.layout) == 24
 
@@ -123,7 +150,7 @@ def test_dynamic_sizes_and_ceil_div() -> None:
         assert n.is_dynamic and not cute.is_static(t.layout)
         o[0], o[1] = n, cute.ceil_div(n, 4)
         o[2] = cute.round_up(n, 8)
-        o[3] = cute.crd2idx((1, 2), t.layout)
+        o[3] = cute.crd2idx((1, 2), t.layout).to(cutlass.Int32)
 
     on_device(body, np.zeros((3, 5), np.int32), out, dynamic=True)
     assert out.tolist() == [15, 4, 16, 7]

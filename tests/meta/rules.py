@@ -32,10 +32,6 @@ __all__ = [
 ]
 
 
-def _parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
-
-
 # ── imports ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -180,7 +176,7 @@ def _module_level_imports(tree: ast.Module) -> Iterator[int]:
             yield node.lineno
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             pending += node.orelse
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.expr):
             pending += list(ast.iter_child_nodes(node))
 
 
@@ -214,7 +210,7 @@ def _sort_key(name: str) -> tuple[int, list[tuple[int, str]]]:
 
 def all_violations(path: Path) -> list[str]:
     """A module with public names must list them: a literal, sorted ``__all__`` of bound names."""
-    tree = _parse(path)
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     public = {n for n in _bound_names(tree) if not n.startswith("_")}
     imported = {
         a.asname or a.name.split(".")[0]
@@ -271,6 +267,7 @@ def star_violations(path: Path, root: Path = ROOT) -> list[str]:
 
 
 _READS_ENVIRONMENT = re.compile(r"\b(environb?|getenv)(\.get|\.pop)?$")
+_MAY_READ_ENVIRONMENT = re.compile(r"environ|getenv")  # most files need not be looked at closely
 
 
 def environment_violations(path: Path, root: Path = ROOT) -> list[str]:
@@ -280,8 +277,11 @@ def environment_violations(path: Path, root: Path = ROOT) -> list[str]:
     """
     if path == root / "src" / "opencute" / "base" / "knobs.py":
         return []
+    text = path.read_text(encoding="utf-8")
+    if not _MAY_READ_ENVIRONMENT.search(text):
+        return []
     bad: list[str] = []
-    for node in ast.walk(_parse(path)):
+    for node in ast.walk(ast.parse(text, str(path))):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
             source, name = node.value, node.slice
         elif isinstance(node, ast.Call) and node.args:
@@ -308,6 +308,8 @@ def _known_lengths(text: str) -> list[tuple[str, int]]:
 
     def visit(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
         for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):  # in which no function is defined
+                continue
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (child.end_lineno or child.lineno) - child.lineno + 1
                 first = child.body[0]

@@ -114,9 +114,10 @@ def test_a_module_runs_on_the_simulated_device(tmp_path: Path) -> None:
         "import torch\n\ndef test_it():\n    assert torch.ones(3, device='cuda').is_cuda\n",
         encoding="utf-8",
     )
-    words = ("pytest", "-q", "-p", "no:cacheprovider", str(test))
-    done = run(Path("-m"), *words)
+    done = run(Path("-m"), "pytest", "-q", "-p", "no:cacheprovider", str(test))
     assert done.returncode == 0, done.stdout + done.stderr
-    test.write_text("def test_it(): assert 0\n", encoding="utf-8")
-    assert run(Path("-m"), *words).returncode == 1
+
+
+def test_the_status_of_a_module() -> None:
+    assert run(Path("-m"), "unittest", "no_such_module").returncode == 1
     assert run(Path("-m")).returncode == 2

@@ -67,12 +67,17 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def vendor_spec(alias: str, own_file: str) -> importlib.machinery.ModuleSpec | None:
-    """Where another package of the name `alias` would be loaded from, None if there is none."""
+    """Where another package of the name `alias` would be loaded from, None if there is none.
+
+    A second copy of OpenCuTe, as a checkout beside an installed one is, is no other package: it
+    would step aside for this one in turn, without end.
+    """
     own = os.path.dirname(os.path.abspath(own_file))
     for entry in sys.path:
         folder = os.path.join(os.path.abspath(entry or "."), alias)
         init = os.path.join(folder, "__init__.py")
-        if os.path.isfile(init) and not os.path.samefile(folder, own):
+        copy = os.path.isfile(os.path.join(os.path.dirname(folder), _TARGET, "base", "alias.py"))
+        if os.path.isfile(init) and not copy and not os.path.samefile(folder, own):
             return importlib.util.spec_from_file_location(
                 alias, init, submodule_search_locations=[folder]
             )

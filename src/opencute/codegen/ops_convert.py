@@ -32,6 +32,9 @@ def _convert(e: Emitter, op: Op) -> None:
     rounding, saturate = op.attributes["rounding"], op.attributes["saturate"]
     assert isinstance(rounding, StringAttr) and isinstance(saturate, IntAttr)
     if src == F32 and dst.name in _PAIR and rounding.value == "rn" and saturate.value:
+        if dst.width == 8 and (lanes(op.results[0].type) or 1) % 4 == 0:
+            _words(e, op, _PAIR[dst.name])
+            return
         two = _to_f4 if dst.width == 4 else _to_bytes
         _pairs(e, op, lambda e, name, pair: two(e, name, pair, dst.width), _PAIR[dst.name])
     elif src.name in _PAIR and dst == F16:
@@ -73,6 +76,20 @@ def _pairs(e: Emitter, op: Op, two: Callable[[Emitter, str, Pair], list[str]], n
     for i in range(0, len(parts), 2):
         out += two(e, name, (parts[i], parts[min(i + 1, len(parts) - 1)]))
     _define(e, op, out[: len(parts)])
+
+
+def _words(e: Emitter, op: Op, name: str) -> None:
+    """Four formats of 8 bits to a word: the second conversion is merged with the first."""
+    parts = _elements(e, op)
+    one = f"cvt.rn.satfinite.{name}.f32"
+    text = f"{{ .reg .b16 a, b; {one} a, $2, $1; {one} b, $4, $3; mov.b32 $0, {{a, b}}; }}"
+    out, type = "poison", f"<{len(parts) // 4} x i32>"
+    for i in range(0, len(parts), 4):
+        four = ", ".join(f"float {x}" for x in parts[i : i + 4])
+        word = e.assign(f'call i32 asm "{text}", "=r,f,f,f,f"({four})')
+        out = e.assign(f"insertelement {type} {out}, i32 {word}, i32 {i // 4}")
+    result = op.results[0]
+    e.names[result] = e.assign(f"bitcast {type} {out} to {llvm_type(result.type)}")
 
 
 def _to_bytes(e: Emitter, name: str, pair: Pair, width: int) -> list[str]:

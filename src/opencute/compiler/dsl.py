@@ -73,7 +73,11 @@ class Arch(enum.Enum):
 
     @classmethod
     def from_string(cls, text: str) -> Arch:
-        """The processor of a name such as ``sm_90a``."""
+        """The processor of a name such as ``sm_90a``.
+
+        Args:
+            text: the name.
+        """
         return cls[target(text).name]
 
     def to_string(self) -> str:

@@ -173,7 +173,9 @@ class CompileOption:
 
 
 def _option(name: str, field: str, doc: str) -> Any:
-    return type(name, (CompileOption,), {"field": field, "__doc__": doc, "__module__": __name__})
+    flag = isinstance(_FIELDS[field].default, bool)
+    said = f"{doc}\n\nArgs:\n    value: {'whether it is on' if flag else 'what it is set to'}."
+    return type(name, (CompileOption,), {"field": field, "__doc__": said, "__module__": __name__})
 
 
 OptLevel = _option("OptLevel", "opt_level", "Level of ptxas, 0 to 3.")

@@ -130,7 +130,7 @@ TABLE = {
     "make_copy_atom": "opencute.lang.tiled.atoms",
     "make_fragment": "opencute.lang.tensors:make_rmem_tensor",
     "make_mma_atom": "opencute.lang.tiled.atoms",
-    "make_ptr": "opencute.lang.external",
+    "make_ptr": "opencute.lang.external_pointers",
     "make_tiled_mma": "opencute.lang.tiled.multiplying",
     "math": "opencute.cute.math:",
     "native_struct": "opencute.lang.records.native",

@@ -90,7 +90,7 @@ from opencute.lang.arguments.symbols import sym_int64 as sym_int64
 from opencute.lang.asm.extern import extern as extern
 from opencute.lang.block.structs import struct as struct
 from opencute.lang.block.structs import union as union
-from opencute.lang.external import make_ptr as make_ptr
+from opencute.lang.external_pointers import make_ptr as make_ptr
 from opencute.lang.fills import all_ as all_
 from opencute.lang.fills import any_ as any_
 from opencute.lang.fills import empty_like as empty_like

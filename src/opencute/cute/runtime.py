@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "make_fake_compact_tensor": "opencute.lang.arguments.fakes",
         "make_fake_stream": "opencute.lang.arguments.fakes",
         "make_fake_tensor": "opencute.lang.arguments.fakes",
-        "make_ptr": "opencute.lang.external",
-        "nullptr": "opencute.lang.external",
+        "make_ptr": "opencute.lang.external_pointers",
+        "nullptr": "opencute.lang.external_pointers",
     },
 )

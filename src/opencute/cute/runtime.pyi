@@ -8,8 +8,8 @@ from opencute.lang.arguments.fakes import make_fake_compact_tensor as make_fake_
 from opencute.lang.arguments.fakes import make_fake_stream as make_fake_stream
 from opencute.lang.arguments.fakes import make_fake_tensor as make_fake_tensor
 from opencute.lang.external import from_dlpack as from_dlpack
-from opencute.lang.external import make_ptr as make_ptr
-from opencute.lang.external import nullptr as nullptr
+from opencute.lang.external_pointers import make_ptr as make_ptr
+from opencute.lang.external_pointers import nullptr as nullptr
 
 __all__ = [
     "find_runtime_libraries",

@@ -20,8 +20,6 @@ from opencute.ir.core import Block, BlockArgument, Op, Value
 
 __all__ = ["check_escapes"]
 
-_ISOLATED = frozenset({"func.func", "gpu.func", "gpu.module", "builtin.module"})
-
 
 def check_escapes(module: Op) -> None:
     """Refuse uses of values outside of where they are computed.
@@ -34,7 +32,7 @@ def check_escapes(module: Op) -> None:
 
 
 def _walk(op: Op, visible: set[Value], kernel: Op | None) -> None:
-    if op.name in _ISOLATED:
+    if op.ISOLATED:
         visible = set()
         kernel = op if op.name == "gpu.func" else None
     for region in op.regions:
@@ -81,7 +79,7 @@ def _function(value: Value) -> Op | None:
         block = value.op.parent
     while block is not None and block.parent is not None:
         op = block.parent.parent
-        if op is None or op.name in _ISOLATED:
+        if op is None or op.ISOLATED:
             return op
         block = op.parent
     return None

@@ -344,7 +344,12 @@ def dynamic_range(iterable: Any) -> LoopRange | None:
 
 
 def range_(*args: Any, **options: Any) -> LoopRange:
-    """`cutlass.range`: a run-time loop with unroll options; see `LoopRange`."""
+    """`cutlass.range`: a run-time loop with unroll options; see `LoopRange`.
+
+    Args:
+        args: stop; or start, stop; or start, stop, step.
+        options: unroll, unroll_full, vectorize, prefetch_stages.
+    """
     return LoopRange(*args, **options)
 
 
@@ -364,9 +369,16 @@ class _ConstexprRange:
 def range_constexpr(*args: Any) -> Any:
     """A range unrolled while tracing; its items are Python ints.
 
+    Args:
+        args: stop; or start, stop; or start, stop, step.
+
     Raises:
         LanguageError: a bound is only known at run time.
         TypeMismatchError: a bound is no integer, or there are more than three.
+
+    Example:
+        >>> list(cutlass.range_constexpr(2, 8, 3))
+        [2, 5]
     """
     _unpack(args)
     for x in args:

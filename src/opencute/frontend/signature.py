@@ -42,7 +42,8 @@ from opencute.ir.core import Value
 from opencute.ir.types import Type
 from opencute.lang.arguments.fakes import FakeStream, FakeTensor
 from opencute.lang.arguments.symbols import SymInt
-from opencute.lang.external import ExternalPointer, ExternalTensor, from_dlpack
+from opencute.lang.external import ExternalTensor, from_dlpack
+from opencute.lang.external_pointers import ExternalPointer
 from opencute.lang.numbers import Numeric, NumericMeta, class_of, number_in
 from opencute.lang.pointers import AddressSpace, Pointer
 from opencute.lang.tensors import Tensor

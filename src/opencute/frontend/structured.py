@@ -97,7 +97,11 @@ def new_from_mlir_values(obj: Any, values: Any, *, structured: bool = False) -> 
 
 
 def debug_print_mlir_values(obj: Any) -> str:
-    """The tree of SSA values that an object is made of, as text."""
+    """The tree of SSA values that an object is made of, as text.
+
+    Args:
+        obj: the object.
+    """
     lines = [f"{type(obj).__name__}"]
     _draw(_structure(obj), "  ", lines)
     return "\n".join(lines)

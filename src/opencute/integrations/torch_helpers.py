@@ -34,6 +34,9 @@ def installed_torch() -> Any:
 def dtype(ty: NumericMeta) -> Any:
     """The torch dtype of a numeric class.
 
+    Args:
+        ty: the numeric class.
+
     Raises:
         TypeMismatchError: torch has no such type.
     """
@@ -46,6 +49,10 @@ def dtype(ty: NumericMeta) -> Any:
 
 
 def get_leading_dim(tensor: Any) -> int | None:
-    """The first mode whose stride is 1, None without one."""
+    """The first mode whose stride is 1, None without one.
+
+    Args:
+        tensor: a torch tensor, or anything with strides.
+    """
     strides = tuple(tensor.stride())
     return strides.index(1) if 1 in strides else None

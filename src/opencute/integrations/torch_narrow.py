@@ -25,7 +25,11 @@ _NAMES: dict[NumericMeta, str] = {Float8E4M3FN: "float8_e4m3fn", Float8E5M2: "fl
 
 
 def is_fp8_dtype(dtype: NumericMeta) -> bool:
-    """Whether a numeric class is an 8-bit float for numbers (not for scales)."""
+    """Whether a numeric class is an 8-bit float for numbers (not for scales).
+
+    Args:
+        dtype: the numeric class.
+    """
     return dtype in _NAMES
 
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from opencute.base.location import Location
 from opencute.ir.attributes import Attribute, StringAttr, SymbolAttr
+from opencute.ir.printer import print_op
 from opencute.ir.types import Type
 
 __all__ = [
@@ -87,6 +88,8 @@ class Op:
 
     __slots__ = ("attributes", "loc", "name", "operands", "parent", "regions", "results")
     NAME: str = ""
+    ISOLATED: bool = False
+    """Whether its regions see nothing of what is around it; see `declare.Trait`."""
 
     def __init__(
         self,
@@ -196,8 +199,6 @@ class Op:
         """
 
     def __str__(self) -> str:
-        from opencute.ir.printer import print_op
-
         return print_op(self)
 
     def __repr__(self) -> str:

@@ -409,6 +409,7 @@ def op(
                 decl.regions.append(slot)
         decl.fixed = all(s.kind == "one" for s in decl.operands)
         decl.own_traits = getattr(cls, "own_traits", None)
+        cls.ISOLATED = Trait.ISOLATED in traits
         _DECLARATIONS[name] = decl
         return register(name)(cls)
 

@@ -17,19 +17,58 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from opencute.base.location import Location
 from opencute.ir.attributes import Attribute, UnitAttr, attribute_name, quote
-from opencute.ir.core import Block, Op, Region, Value
-from opencute.ir.declare import Trait, has_trait
 
 __all__ = ["location_text", "outline", "print_op"]
 
 _HINT = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*\Z")
 
 
-def print_op(op: Op, *, locations: bool = False, pretty: bool = False) -> str:
+# What is printed, by its form alone: `core`, which has the classes, prints itself with this module.
+class _Value(Protocol):
+    @property
+    def hint(self) -> str: ...
+    @property
+    def type(self) -> object: ...
+
+
+class _Block(Protocol):
+    @property
+    def args(self) -> Sequence[_Value]: ...
+    @property
+    def ops(self) -> Sequence[_Op]: ...
+
+
+class _Region(Protocol):
+    @property
+    def blocks(self) -> Sequence[_Block]: ...
+
+
+class _Op(Protocol):
+    @property
+    def ISOLATED(self) -> bool: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def symbol(self) -> str | None: ...
+    @property
+    def operands(self) -> Sequence[_Value]: ...
+    @property
+    def results(self) -> Sequence[_Value]: ...
+    @property
+    def attributes(self) -> Mapping[str, Attribute]: ...
+    @property
+    def regions(self) -> Sequence[_Region]: ...
+    @property
+    def loc(self) -> Location | None: ...
+    def walk(self) -> Iterable[_Op]: ...
+
+
+def print_op(op: _Op, *, locations: bool = False, pretty: bool = False) -> str:
     """The text of an operation and everything inside it.
 
     Args:
@@ -42,7 +81,7 @@ def print_op(op: Op, *, locations: bool = False, pretty: bool = False) -> str:
     return "\n".join(printer.lines) + "\n"
 
 
-def outline(op: Op) -> str:
+def outline(op: _Op) -> str:
     """A digest of which operations there are, in order: 64 hex digits, soon made.
 
     Who has another outline has another text, so that most often nobody need print it to know.
@@ -72,13 +111,13 @@ class _Printer:
     def __init__(self, locations: bool) -> None:
         self.lines: list[str] = []
         self.locations = locations
-        self.names: dict[Value, str] = {}
+        self.names: dict[_Value, str] = {}
         self.used: set[str] = set()
         self.count = 0
         self.types: dict[int, str] = {}
         self.locs: dict[int, str] = {}
 
-    def name(self, value: Value) -> str:
+    def name(self, value: _Value) -> str:
         """The name of a value, chosen on first sight."""
         name = self.names.get(value)
         if name is None:
@@ -104,7 +143,7 @@ class _Printer:
             text = self.types[id(type)] = str(type)
         return text
 
-    def loc(self, op: Op) -> str:
+    def loc(self, op: _Op) -> str:
         """``loc(...)`` with a leading space, or nothing."""
         if not self.locations:
             return ""
@@ -113,7 +152,7 @@ class _Printer:
             text = self.locs[id(op.loc)] = f" loc({location_text(op.loc)})"
         return text
 
-    def op(self, op: Op, indent: str) -> None:
+    def op(self, op: _Op, indent: str) -> None:
         """Append the lines of an operation."""
         name, operands, results = self.name, op.operands, op.results
         args = ", ".join([name(v) for v in operands])
@@ -134,19 +173,19 @@ class _Printer:
         else:
             self.lines.append(head + tail)
 
-    def regions(self, op: Op, indent: str) -> None:
+    def regions(self, op: _Op, indent: str) -> None:
         """Append the regions of an operation; names start anew in an isolated one."""
         before = self.names, self.used, self.count
-        if has_trait(op, Trait.ISOLATED):
+        if op.ISOLATED:
             self.names, self.used, self.count = dict(self.names), set(), 0
         last = op.regions[-1]
         for region in op.regions:
             self.region(region, indent)
             self.lines.append(f"{indent}}})" if region is last else f"{indent}}}, {{")
-        if has_trait(op, Trait.ISOLATED):
+        if op.ISOLATED:
             self.names, self.used, self.count = before
 
-    def region(self, region: Region, indent: str) -> None:
+    def region(self, region: _Region, indent: str) -> None:
         """Append the blocks of a region."""
         for i, block in enumerate(region.blocks):
             if i or block.args or not block.ops:
@@ -160,7 +199,7 @@ class _Printer:
 class _Pretty(_Printer):
     """Names of results, operation, operands, attributes, result types; braces around regions."""
 
-    def op(self, op: Op, indent: str) -> None:
+    def op(self, op: _Op, indent: str) -> None:
         results = ", ".join([self.name(r) for r in op.results])
         types = ", ".join([self.type(r.type) for r in op.results])
         symbol = op.symbol
@@ -177,21 +216,21 @@ class _Pretty(_Printer):
             self.regions(op, indent)
         self.lines[-1] += self.loc(op)
 
-    def names_of(self, values: Sequence[Value]) -> str:
+    def names_of(self, values: Sequence[_Value]) -> str:
         """Names with commas between."""
         return ", ".join([self.name(v) for v in values])
 
-    def regions(self, op: Op, indent: str) -> None:
+    def regions(self, op: _Op, indent: str) -> None:
         super().regions(op, indent)
         self.lines[-1] = f"{indent}}}"
 
-    def region(self, region: Region, indent: str) -> None:
+    def region(self, region: _Region, indent: str) -> None:
         for block in region.blocks:
             self.label(block, indent)
             for op in block.ops:
                 self.op(op, indent + "  ")
 
-    def label(self, block: Block, indent: str) -> None:
+    def label(self, block: _Block, indent: str) -> None:
         """The arguments of a block, where it has any."""
         if block.args:
             args = ", ".join([f"{self.name(a)}: {self.type(a.type)}" for a in block.args])

@@ -24,7 +24,8 @@ from opencute.jit.entry import code
 from opencute.jit.entry.again import Again
 from opencute.jit.guards import Guard
 from opencute.jit.learning import environment_words, guard_words
-from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.lang.external import ExternalTensor
+from opencute.lang.external_pointers import ExternalPointer
 
 __all__ = ["Launch", "Relaunch", "merged"]
 
@@ -109,7 +110,8 @@ class Relaunch:
     Args:
         function: of integers; it gives None, or 0 if it does not launch, because guards do not hold
             or the launch takes Python.
-        words: for native code: the version, the patches and how many (`jit.entry.front.Action`).
+        words: for native code: the version, the patches and how many
+            (`jit.entry.front_words.Action`).
         keep: what the words point to.
     """
 

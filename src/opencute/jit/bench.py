@@ -26,7 +26,11 @@ class CantImplementError(Exception):
 
 
 class JitArguments:
-    """Arguments for one call of a compiled function."""
+    """Arguments for one call of a compiled function.
+
+    Args:
+        args, kwargs: the arguments, as the function takes them.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.args = args
@@ -34,7 +38,11 @@ class JitArguments:
         self.references: list[Any] = []
 
     def add_to_scope(self, references: Any) -> None:
-        """Keep objects alive as long as these arguments."""
+        """Keep objects alive as long as these arguments.
+
+        Args:
+            references: the objects.
+        """
         self.references.extend(references)
 
 
@@ -133,7 +141,12 @@ def _simulated(call: Callable[[int], None], warmup: int, iterations: int) -> flo
 
 
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:
-    """How many argument sets exceed the L2 cache three times, at most one per call."""
+    """How many argument sets exceed the L2 cache three times, at most one per call.
+
+    Args:
+        one_workspace_bytes: bytes of one set.
+        warmup_iterations, iterations: calls before and inside of the timed loop.
+    """
     from opencute.runtime import device
 
     l2 = device.properties().l2_bytes if run_target().kind == "cuda" else 1 << 20

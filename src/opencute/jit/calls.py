@@ -188,7 +188,22 @@ _MAX_VERSIONS = 256
 
 
 class CompileCallable:
-    """`cute.compile`: call it with a function and example arguments; options by subscription."""
+    """`cute.compile`: compile a function for arguments like the given ones.
+
+    ``cute.compile[OptLevel(2), KeepPTX](fn, *args)`` sets typed options.
+
+    Args:
+        fn: a @jit function, a bound @jit method, or an object whose `__call__` is one.
+        args, kwargs: example arguments; tensors' marks decide what may differ in later calls.
+        options: an option string, such as ``"--generate-line-info"``.
+
+    Returns:
+        An Executor: call it with arguments without the Constexpr ones.
+
+    Raises:
+        CompileError: the function cannot be compiled; the error points at its line.
+        ArgumentError: an unknown option, or arguments that do not fit the signature.
+    """
 
     def __init__(self, typed: tuple[Any, ...] = ()) -> None:
         self.typed = typed

@@ -28,7 +28,8 @@ from opencute.ir.core import BlockArgument, Op, Value
 from opencute.ir.types import FloatType
 from opencute.jit.entry.code import load
 from opencute.jit.entry.versions import Described, NativeVersion, Stream
-from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.lang.external import ExternalTensor
+from opencute.lang.external_pointers import ExternalPointer
 from opencute.native.jit import compile_host
 from opencute.runtime import driver
 from opencute.runtime.device import count as device_count

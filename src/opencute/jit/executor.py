@@ -288,18 +288,22 @@ class Executor:
 
     @property
     def __mlir__(self) -> str:
+        """The cute IR, as text."""
         return self.artefacts.cute
 
     @property
     def __ptx__(self) -> str:
+        """The PTX, as text."""
         return self.artefacts.ptx
 
     @property
     def __cubin__(self) -> bytes:
+        """The machine code, as bytes of an ELF file."""
         return self.artefacts.cubin
 
     @property
     def __sass__(self) -> str:
+        """The machine code, disassembled."""
         return self.artefacts.sass
 
     @property

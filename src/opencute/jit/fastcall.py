@@ -25,7 +25,8 @@ from opencute.frontend.tracing import TRACING
 from opencute.jit.entry import code
 from opencute.jit.entry.fast_call import MOST_NAMES, Call
 from opencute.jit.entry.versions import NativeVersion
-from opencute.lang.external import MARKS, ExternalPointer, ExternalTensor
+from opencute.lang.external import MARKS, ExternalTensor
+from opencute.lang.external_pointers import ExternalPointer
 from opencute.lang.numbers import Numeric
 
 __all__ = ["FIXED", "FastCall"]

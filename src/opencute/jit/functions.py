@@ -10,6 +10,7 @@ from typing import Any
 from opencute.base.errors import ArgumentTypeError, LanguageError
 from opencute.base.suggest import did_you_mean
 from opencute.base.tracebacks import hidden
+from opencute.frontend.arguments.passed import check_passed
 from opencute.frontend.locations import place_error
 from opencute.frontend.misuse import bound as bound_arguments
 from opencute.frontend.tracing import KernelCall, current_trace
@@ -64,6 +65,7 @@ class KernelFunction(Decorated):
     def _typed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
         """Arguments bound by name; Python numbers become what their annotation says."""
         bound = bound_arguments(self.fn.__name__, self.signature, args, kwargs)
+        check_passed(self.fn.__name__, self.argument_notes, bound.arguments)
         for name, value in bound.arguments.items():
             want = self.annotations.get(name)
             if (
@@ -104,6 +106,18 @@ def jit(
     Args:
         fn: the function.
         preprocess: rewrite control flow; without it the function is traced as it stands.
+        preprocessor: the same as `preprocess`.
+        options: there are none; another keyword is refused.
+
+    Raises:
+        ArgumentTypeError: OC2196, another keyword.
+
+    Example:
+        >>> @cute.jit
+        ... def add(a: cutlass.Int32, b: cutlass.Int32):
+        ...     return a + b
+        >>> add(2, 3)
+        5
     """
     _no_others("jit", options)
     return _decorate(JitFunction, fn, preprocess and preprocessor)
@@ -112,6 +126,31 @@ def jit(
 def kernel(
     fn: Any = None, *, preprocess: bool = True, preprocessor: bool = True, **options: Any
 ) -> Any:
-    """Decorate a kernel; see `jit`."""
+    """Decorate a kernel: called in a function under @cute.jit, it waits for `launch`.
+
+    Args:
+        fn: the function.
+        preprocess: rewrite control flow; without it the function is traced as it stands.
+        preprocessor: the same as `preprocess`.
+        options: there are none; another keyword is refused.
+
+    Raises:
+        ArgumentTypeError: OC2196, another keyword.
+
+    Example:
+        >>> import numpy as np
+        >>> from cutlass.cute.runtime import from_dlpack
+        >>> @cute.kernel
+        ... def count(x: cute.Tensor):
+        ...     i, _, _ = cute.arch.thread_idx()
+        ...     x[i] = i
+        >>> @cute.jit
+        ... def run(x: cute.Tensor):
+        ...     count(x).launch(grid=1, block=4)
+        >>> x = np.zeros(4, np.int32)
+        >>> run(from_dlpack(x))
+        >>> x
+        array([0, 1, 2, 3], dtype=int32)
+    """
     _no_others("kernel", options)
     return _decorate(KernelFunction, fn, preprocess and preprocessor)

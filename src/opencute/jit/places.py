@@ -169,7 +169,7 @@ def equal(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(equal, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return len(a) == len(b) and all(map(equal, a.items(), b.items()))  # in the same order
-    if isinstance(a, float) and a == b:
+    if isinstance(a, float) and isinstance(b, float) and a == b:
         return math.copysign(1.0, a) == math.copysign(1.0, b)
     return a is b or bool(a == b)
 

@@ -14,7 +14,11 @@ __all__ = ["default_stream", "initialize_cuda_context", "stream_sync"]
 
 
 def initialize_cuda_context(device_id: int = 0) -> None:
-    """Make the primary context of a device current; compiled calls do so by themselves."""
+    """Make the primary context of a device current; compiled calls do so by themselves.
+
+    Args:
+        device_id: the device's number.
+    """
     if run_target().kind == "cuda":
         driver.ensure_context()
 

@@ -8,6 +8,7 @@ layout and moves the iterator where the operation has an offset.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -97,66 +98,90 @@ def _with_layout(x: Any, layout: Any) -> Any:
     return TracedTensor(target.iterator, layout) if isinstance(x, Tensor) else layout
 
 
-def _map(name: str, doc: str) -> Callable[..., Any]:
+_OF_TENSORS = "Of a tensor, its layout is taken, and the result is a tensor of the same memory."
+
+
+_PLACES = [
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in ("loc", "ip")
+]
+
+
+def _described(
+    apply: Callable[..., Any], fn: Callable[..., Any], more: str = ""
+) -> inspect.Signature:
+    """Give a function name, parameters and docstring of the one that it calls."""
+    own = inspect.signature(fn)
+    signature = own.replace(parameters=[*own.parameters.values(), *_PLACES])
+    first, rest = (inspect.cleandoc(fn.__doc__ or "") + "\n\n").split("\n\n", 1)
+    apply.__name__ = apply.__qualname__ = fn.__name__
+    apply.__signature__ = signature  # type: ignore[attr-defined]
+    apply.__doc__ = "\n\n".join(text for text in (first, more, rest.strip()) if text)
+    return own
+
+
+def _map(name: str) -> Callable[..., Any]:
     fn = getattr(la, name)
 
-    def apply(target: Any, *args: Any, loc: Any = None, ip: Any = None, **kwargs: Any) -> Any:
-        plain = [_tuples(a) for a in args]
+    def apply(*args: Any, loc: Any = None, ip: Any = None, **kwargs: Any) -> Any:
+        if not args:
+            if first not in kwargs:
+                return fn(**kwargs)  # raises: it is missing
+            args = (kwargs.pop(first),)
+        target, *plain = args
+        plain = [_tuples(a) for a in plain]
         named = {k: _tuples(v) for k, v in kwargs.items()}
         return _with_layout(target, fn(_layout_of(target), *plain, **named))
 
-    apply.__name__ = apply.__qualname__ = name
-    apply.__doc__ = doc
+    first = next(iter(_described(apply, fn, _OF_TENSORS).parameters))
     return apply
 
 
-def _measure(name: str, doc: str) -> Callable[..., Any]:
+def _measure(name: str) -> Callable[..., Any]:
     fn = getattr(la, name)
 
     def apply(*args: Any, loc: Any = None, ip: Any = None, **kwargs: Any) -> Any:
         named = {k: _layout_of(v) for k, v in kwargs.items()}
         return fn(*[_layout_of(a) for a in args], **named)
 
-    apply.__name__ = apply.__qualname__ = name
-    apply.__doc__ = doc
+    _described(apply, fn)
     return apply
 
 
-coalesce = _map("coalesce", "The layout with modes merged; see `opencute.layout.coalesce`.")
-filter = _map("filter", "The layout without modes of extent 1 or stride 0.")
-filter_zeros = _map("filter_zeros", "The layout with extent 1 in modes of stride 0.")
-flatten = _map("flatten", "The modes without hierarchy.")
-group_modes = _map("group_modes", "Modes `begin` to `end` as one mode.")
-select = _map("select", "The modes listed in `mode`.")
-logical_divide = _map("logical_divide", "Each mode split into (tile, rest).")
-zipped_divide = _map("zipped_divide", "((tile modes), (rest modes)).")
-tiled_divide = _map("tiled_divide", "((tile modes), rest, rest, ...).")
-flat_divide = _map("flat_divide", "(tile, tile, ..., rest, rest, ...).")
-logical_product = _map("logical_product", "The layout repeated by a tiler.")
-zipped_product = _map("zipped_product", "((block modes), (tiler modes)).")
-tiled_product = _map("tiled_product", "((block modes), tiler, tiler, ...).")
-flat_product = _map("flat_product", "(block, block, ..., tiler, tiler, ...).")
-blocked_product = _map("blocked_product", "Block and tiler modes paired, block first.")
-raked_product = _map("raked_product", "Block and tiler modes paired, tiler first.")
-complement = _map("complement", "The layout of what another one leaves out.")
-right_inverse = _map("right_inverse", "The right inverse of a layout.")
-left_inverse = _map("left_inverse", "The left inverse of a layout.")
-tile_to_shape = _map("tile_to_shape", "A layout repeated until it fills a shape.")
-append = _map("append", "The modes followed by one more.")
-prepend = _map("prepend", "The modes preceded by one more.")
-append_ones = _map("append_ones", "The modes followed by modes of size 1.")
-prepend_ones = _map("prepend_ones", "The modes preceded by modes of size 1.")
+coalesce = _map("coalesce")
+filter = _map("filter")
+filter_zeros = _map("filter_zeros")
+flatten = _map("flatten")
+group_modes = _map("group_modes")
+select = _map("select")
+logical_divide = _map("logical_divide")
+zipped_divide = _map("zipped_divide")
+tiled_divide = _map("tiled_divide")
+flat_divide = _map("flat_divide")
+logical_product = _map("logical_product")
+zipped_product = _map("zipped_product")
+tiled_product = _map("tiled_product")
+flat_product = _map("flat_product")
+blocked_product = _map("blocked_product")
+raked_product = _map("raked_product")
+complement = _map("complement")
+right_inverse = _map("right_inverse")
+left_inverse = _map("left_inverse")
+tile_to_shape = _map("tile_to_shape")
+append = _map("append")
+prepend = _map("prepend")
+append_ones = _map("append_ones")
+prepend_ones = _map("prepend_ones")
 
-rank = _measure("rank", "Number of top-level modes.")
-depth = _measure("depth", "Depth of the hierarchy.")
-cosize = _measure("cosize", "Largest offset plus one.")
-shape = _measure("shape", "The shape, or one of its modes.")
-elem_less = _measure("elem_less", "Whether each entry of a coordinate is below the other's.")
-max_common_layout = _measure("max_common_layout", "The layout that two layouts share.")
-max_common_vector = _measure("max_common_vector", "Elements contiguous in both layouts.")
-shape_div = _measure("shape_div", "Quotient of two shapes.")
-idx2crd = _measure("idx2crd", "The coordinate of an index in a shape.")
-is_static = _measure("is_static", "Whether all integers are known at compile time.")
+rank = _measure("rank")
+depth = _measure("depth")
+cosize = _measure("cosize")
+shape = _measure("shape")
+elem_less = _measure("elem_less")
+max_common_layout = _measure("max_common_layout")
+max_common_vector = _measure("max_common_vector")
+shape_div = _measure("shape_div")
+idx2crd = _measure("idx2crd")
+is_static = _measure("is_static")
 
 
 def size(a: Any, mode: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
@@ -165,6 +190,10 @@ def size(a: Any, mode: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
     Args:
         a: what to measure; an int is its own size.
         mode: a list with the position of the mode, outermost first.
+
+    Example:
+        >>> cute.size((2, (3, 4)), mode=[1])
+        12
     """
     if isinstance(a, TensorSSA):
         a = a.shape
@@ -174,12 +203,29 @@ def size(a: Any, mode: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
 
 
 def get(a: Any, mode: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """One mode of a tuple, layout or tensor."""
+    """One mode of a tuple, layout or tensor.
+
+    Args:
+        a: a tuple, layout or tensor.
+        mode: its position, or a list of positions, outermost first.
+
+    Example:
+        >>> cute.get((2, (3, 4)), [1, 0])
+        3
+    """
     return _with_layout(a, la.get(_layout_of(a), mode))
 
 
 def front(a: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """The first leaf of a tuple."""
+    """The first leaf of a tuple.
+
+    Args:
+        a: a tuple, or a leaf, which is its own first.
+
+    Example:
+        >>> cute.front(((2, 3), 4))
+        2
+    """
     a = _tuples(a)
     while is_tuple(a):
         a = a[0]
@@ -187,52 +233,138 @@ def front(a: Any, *, loc: Any = None, ip: Any = None) -> Any:
 
 
 def ceil_div(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """Quotient rounded up, of integers or of shapes mode by mode."""
+    """Quotient rounded up, of integers or of shapes mode by mode.
+
+    Args:
+        a: an integer or shape.
+        b: a positive integer, or a tiler of the shape.
+
+    Example:
+        >>> cute.ceil_div((10, 7), (4, 4))
+        (3, 2)
+    """
     return la.ceil_div(_tuples(a), _tuples(b))
 
 
 def round_up(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """The least multiple of `b` that is not below `a`."""
+    """The least multiple of `b` that is not below `a`.
+
+    Args:
+        a: an integer or shape.
+        b: a positive integer, or one for each mode.
+
+    Example:
+        >>> cute.round_up(10, 4)
+        12
+    """
     return la.round_up(_tuples(a), _tuples(b))
 
 
 def size_in_bytes(dtype: NumericMeta, layout: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """Bytes that elements of a type take in a layout."""
-    extent = la.cosize(layout.outer if isinstance(layout, ComposedLayout) else _layout_of(layout))
+    """Bytes that elements of a type take in a layout.
+
+    Args:
+        dtype: numeric class of the elements.
+        layout: a layout, shape or tensor; of a composed layout the outer one counts.
+
+    Returns:
+        The cosize of the layout times the bits of an element, over 8: what an allocation for
+        it takes, gaps included.
+
+    Example:
+        >>> cute.size_in_bytes(cutlass.Float16, cute.make_layout((4, 8)))
+        64
+    """
+    plain = layout.outer if isinstance(layout, ComposedLayout) else _layout_of(layout)
+    known = isinstance(plain, Layout | ComposedLayout)
+    extent = la.cosize(plain if known else la.make_layout(plain))
     return extent * element_bits(dtype) // 8
 
 
 def composition(lhs: Any, rhs: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """``R(c) == lhs(rhs(c))``; `rhs` is a layout, a shape, or a tuple with one per mode."""
+    """``R(c) == lhs(rhs(c))``; `rhs` is a layout, a shape, or a tuple with one per mode.
+
+    Args:
+        lhs: a layout, composed layout, swizzle or tensor.
+        rhs: where the coordinates of the result lead to in it.
+
+    Example:
+        >>> cute.composition(cute.make_layout((4, 8)), cute.make_layout(2, stride=4))
+        Layout(2:4)
+    """
     return _with_layout(lhs, la.composition(_layout_of(lhs), _layout_of(rhs)))
 
 
 def crd2idx(coord: Any, layout: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """The offset of a coordinate in a layout, tensor or shape."""
+    """The offset of a coordinate in a layout, tensor or shape.
+
+    Args:
+        coord: the coordinate; an integer is one of all modes, in colexicographic order.
+        layout: the layout, tensor or shape.
+
+    Example:
+        >>> cute.crd2idx((1, 1), (4, 8))
+        5
+    """
     layout = _layout_of(layout)
     crd = offset_coord(coord, layout) if isinstance(layout, Layout) else _tuples(coord)
     return la.crd2idx(crd, layout)
 
 
 def slice_(src: Any, coord: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """The modes whose coordinate is None; a tensor's iterator moves to the other coordinates."""
+    """The modes whose coordinate is None; a tensor's iterator moves to the other coordinates.
+
+    Args:
+        src: a tuple, layout or tensor.
+        coord: a coordinate with None for each mode to keep.
+
+    Example:
+        >>> cute.slice_(cute.make_layout((4, 8)), (None, 3))
+        Layout((4):(1))
+    """
     if isinstance(src, Tensor):
         return TracedTensor(src.iterator, src.layout)[coord]  # type: ignore[attr-defined]
     return la.slice_(_tuples(src), _tuples(coord))
 
 
 def slice_and_offset(coord: Any, src: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """The sliced layout and the offset that slicing skipped."""
+    """The sliced layout and the offset that slicing skipped.
+
+    Args:
+        coord: a coordinate with None for each mode to keep.
+        src: a layout.
+
+    Returns:
+        The layout of the modes kept, and the offset of the coordinate in the others.
+
+    Example:
+        >>> cute.slice_and_offset((None, 3), cute.make_layout((4, 8)))
+        (Layout((4):(1)), 12)
+    """
     return la.slice_and_offset(offset_coord(coord, src), src)
 
 
 def dice(src: Any, dicer: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """The modes whose coordinate is not None."""
+    """The modes whose coordinate is not None.
+
+    Args:
+        src: a tuple, layout or tensor.
+        dicer: a coordinate; None leaves a mode out.
+
+    Example:
+        >>> cute.dice(cute.make_layout((4, 8)), (None, 3))
+        Layout((8):(4))
+    """
     return _with_layout(src, la.dice(_layout_of(src), _tuples(dicer)))
 
 
 def domain_offset(coord: Any, tensor: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """The tensor whose origin is at `coord` of the given one."""
+    """The tensor whose origin is at `coord` of the given one.
+
+    Args:
+        coord: the coordinate.
+        tensor: a tensor in compiled code; of a layout the result is the layout and the offset.
+    """
     if not isinstance(tensor, TracedTensor):
         return la.domain_offset(_tuples(coord), tensor)
     coord = offset_coord(coord, tensor.layout)
@@ -259,6 +391,10 @@ def local_tile(
 
     Raises:
         LayoutError: `coord` is known to name a tile that memory does not have.
+
+    Example:
+        >>> cute.local_tile(cute.make_layout((8, 8)), (4, 4), (1, 0))
+        Layout((4,4):(1,8))
     """
     layout = _layout_of(input)
     coord = offset_coord(coord, layout)
@@ -294,7 +430,18 @@ def _check_tile(layout: Any, tiler: Any, coord: Any) -> None:
 def local_partition(
     target: Any, tiler: Any, index: Any, proj: Any = None, *, loc: Any = None, ip: Any = None
 ) -> Any:
-    """What thread `index` of a thread layout owns of a tensor."""
+    """What thread `index` of a thread layout owns of a tensor.
+
+    Args:
+        target: a tensor or layout.
+        tiler: layout of the threads, from coordinates in a tile to thread indices.
+        index: the thread's.
+        proj: None in the modes of the tiler to leave out, 1 in the others.
+
+    Example:
+        >>> cute.local_partition(cute.make_layout((8, 8)), cute.make_layout((2, 2)), 1)
+        Layout((4,4):(2,16))
+    """
     layout = _layout_of(target)
     index = offset_coord(index, layout) if not is_tuple(index) else _tuples(index)
     part, offset = la.local_partition(layout, _tuples(tiler), index, _tuples(proj))
@@ -302,14 +449,39 @@ def local_partition(
 
 
 def make_layout(shape: Any, *more: Any, stride: Any = None, loc: Any = None, ip: Any = None) -> Any:
-    """A layout from shape and stride (column-major without one), or from one layout per mode."""
+    """A layout from shape and stride (column-major without one), or from one layout per mode.
+
+    Args:
+        shape: extents, or a layout.
+        more: further layouts, which become the next modes.
+        stride: steps, in a tuple of the same profile.
+
+    Raises:
+        LayoutError: shape and stride differ in profile, or a leaf is no integer.
+
+    Example:
+        >>> cute.make_layout((4, 8), stride=(8, 1))
+        Layout((4,8):(8,1))
+        >>> cute.make_layout(cute.make_layout(4), cute.make_layout(8, stride=16))
+        Layout((4,8):(1,16))
+    """
     return la.make_layout(_tuples(shape), *map(_tuples, more), stride=_tuples(stride))
 
 
 def make_composed_layout(
     inner: Any, offset: Any, outer: Any, *, loc: Any = None, ip: Any = None
 ) -> Any:
-    """``R(c) == inner(offset + outer(c))``; `inner` is a swizzle, a layout or any function."""
+    """``R(c) == inner(offset + outer(c))``; `inner` is a swizzle, a layout or any function.
+
+    Args:
+        inner: what an offset goes through last.
+        offset: added before; an integer, or a coordinate where `outer` gives coordinates.
+        outer: the layout whose domain the result has.
+
+    Example:
+        >>> cute.make_composed_layout(cute.make_swizzle(3, 4, 3), 0, cute.make_layout((8, 64)))
+        ComposedLayout(S<3,4,3> o 0 o (8,64):(1,8))
+    """
     return la.make_composed_layout(inner, _tuples(offset), outer)
 
 
@@ -317,13 +489,28 @@ def recast_ptr(
     ptr: Pointer, swizzle_: Any = None, dtype: NumericMeta | None = None,
     *, loc: Any = None, ip: Any = None,
 ) -> Pointer:  # fmt: skip
-    """The same address as a pointer to another element type, with a swizzle of byte addresses."""
+    """The same address as a pointer to another element type, with a swizzle of byte addresses.
+
+    Args:
+        ptr: the pointer.
+        swizzle_: a swizzle, which accesses put on the byte address from then on.
+        dtype: numeric class of the elements; those of the pointer when omitted.
+    """
     out = ptr if dtype is None else ptr.recast(dtype)
     return out if swizzle_ is None else out.swizzled(swizzle_)
 
 
 def recast_tensor(src: Any, dtype: NumericMeta, *, loc: Any = None, ip: Any = None) -> Any:
-    """The same memory as a tensor of another element type."""
+    """The same memory as a tensor of another element type.
+
+    Args:
+        src: the tensor.
+        dtype: numeric class of the elements.
+
+    Raises:
+        TypeMismatchError: no tensor in compiled code.
+        LayoutError: the elements cannot be regrouped.
+    """
     if not isinstance(src, TracedTensor):
         raise TypeMismatchError("recast_tensor takes a tensor", code="OC1234", found=repr(src))
     new = la.recast_layout(element_bits(dtype), element_bits(src.element_type), src.layout)
@@ -331,7 +518,15 @@ def recast_tensor(src: Any, dtype: NumericMeta, *, loc: Any = None, ip: Any = No
 
 
 def assume(src: Any, divby: int | None = None, *, loc: Any = None, ip: Any = None) -> Any:
-    """A run-time integer, promised to be a multiple of `divby` (the simulator checks it)."""
+    """A run-time integer, promised to be a multiple of `divby` (the simulator checks it).
+
+    Args:
+        src: the integer; one that is known at compile time is given back as it is.
+        divby: a positive integer, known at compile time; None promises nothing.
+
+    Raises:
+        TypeMismatchError: no integer, or no such divisor.
+    """
     from opencute.dialects import cute
 
     if divby is not None and (type(divby) is not int or divby < 1):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors and pointers that come from outside: `from_dlpack`, `make_ptr`.
+"""Tensors that come from outside: `from_dlpack`.
 
 A tensor from a framework is static unless marked: `mark_layout_dynamic` and
 `mark_compact_shape_dynamic` say which integers of its layout may differ between calls of one
@@ -22,6 +22,7 @@ from typing import Any
 from opencute.base.errors import ArgumentError
 from opencute.dialects.cute import Dyn, LayoutAttr
 from opencute.lang.arguments.packed import counted_in_elements
+from opencute.lang.external_pointers import ExternalPointer, check_tensor_alignment
 from opencute.lang.numbers import NumericMeta, numeric_class
 from opencute.lang.pointers import AddressSpace, element_bits
 from opencute.lang.tensors import Tensor
@@ -33,9 +34,8 @@ from opencute.runtime.external import ExternalArray
 from opencute.runtime.phantom import without_memory
 
 __all__ = [
-    "MARKS", "MARK_ALIGN", "MARK_LEAD", "ExternalPointer", "ExternalTensor", "fill", "from_dlpack",
-    "make_native", "make_ptr", "mark_word", "nullptr", "plain_marks", "slow_from_dlpack",
-    "slow_mark", "use_native",
+    "MARKS", "MARK_ALIGN", "MARK_LEAD", "ExternalTensor", "fill", "from_dlpack", "make_native",
+    "mark_word", "plain_marks", "slow_from_dlpack", "slow_mark", "use_native",
 ]  # fmt: skip
 
 MARKS = ctypes.c_int64(0)
@@ -104,14 +104,7 @@ class ExternalTensor(Tensor):
                 raise ArgumentError(
                     "assumed_align must be a power of two", code="OC2101", found=assumed_align
                 )
-            if array.address % assumed_align:
-                raise ArgumentError(
-                    "the tensor is not aligned as assumed", code="OC2102",
-                    expected=f"an address that is a multiple of {assumed_align}",
-                    found=f"0x{array.address:x}",
-                    hint="a view that starts inside a row is not aligned; clone() it, or pass a "
-                    "smaller assumed_align",
-                )  # fmt: skip
+            check_tensor_alignment(array.address, assumed_align)
         self.assumed_align = max(assumed_align or natural, 1)
 
     def __getattr__(self, name: str) -> Any:
@@ -438,6 +431,8 @@ def from_dlpack(
         tensor_dlpack: a torch tensor, NumPy array, or anything that exports DLPack.
         assumed_align: alignment in bytes that every tensor passed in this place will have.
         use_32bit_stride: pass dynamic strides as 32-bit integers.
+        enable_tvm_ffi: accepted; calls are native in any case.
+        force_tf32: accepted; without effect: the elements stay Float32.
 
     Raises:
         ArgumentError: not a tensor, not aligned as assumed, or of a type the language lacks.
@@ -522,86 +517,3 @@ def fill(tensor: ExternalTensor) -> None:
         slow_mark(tensor, lead if lead >= 0 else None)
         tensor.version = 0
         tensor._native_marks = word
-
-
-class ExternalPointer:
-    """An address as an argument of compiled functions; see `make_ptr`."""
-
-    __slots__ = ("address", "alignment", "dtype", "memspace")
-
-    def __init__(self, dtype: Any, address: int, memspace: AddressSpace, alignment: int) -> None:
-        self.dtype = dtype
-        self.address = address
-        self.memspace = memspace
-        self.alignment = alignment
-
-    value_type = property(lambda self: self.dtype)
-    _pointer = property(lambda self: self.address)  # as examples free what they allocated
-
-    def __c_pointers__(self) -> list[Any]:
-        return [self]
-
-    __get_mlir_types__ = __c_pointers__
-
-    def __new_from_mlir_values__(self, values: Any) -> Any:
-        return values[0]
-
-    def __str__(self) -> str:
-        return f"ptr<{self.dtype.dtype.name}, {self.memspace.name}, align<{self.alignment}>>"
-
-    __repr__ = __str__
-
-
-def make_ptr(
-    dtype: Any,
-    value: Any,
-    mem_space: AddressSpace = AddressSpace.generic,
-    assumed_align: int | None = None,
-    *,
-    loc: Any = None,
-    ip: Any = None,
-) -> Any:
-    """A typed pointer from an address.
-
-    Args:
-        dtype: numeric class of the elements.
-        value: the address: a Python int outside of compiled code, also an integer inside.
-        mem_space: where it points.
-        assumed_align: alignment in bytes; the element's own when omitted.
-
-    Raises:
-        ArgumentError: the address is not aligned as assumed.
-    """
-    from opencute.ir.builder import current_block
-
-    align = assumed_align or max(element_bits(dtype) // 8, 1)
-    if current_block() is not None:
-        from opencute.dialects import cute
-        from opencute.lang.numbers import Int64
-        from opencute.lang.pointers import Pointer, pointer_type
-
-        if isinstance(value, Pointer):
-            space = value.memspace if mem_space == AddressSpace.generic else mem_space
-            type = pointer_type(dtype, space, assumed_align or max(align, value.alignment))
-            return Pointer(cute.recast(value.value, type), dtype)
-        type = pointer_type(dtype, mem_space, align)
-        return Pointer(cute.int_to_ptr(Int64(value).ir_value(), type), dtype)
-    address = int(getattr(value, "value", value) or 0)
-    if address % align:
-        raise ArgumentError(
-            "the address is not aligned as assumed", code="OC2102",
-            expected=f"a multiple of {align}", found=f"0x{address:x}",
-        )  # fmt: skip
-    return ExternalPointer(dtype, address, mem_space, align)
-
-
-def nullptr(
-    dtype: Any,
-    mem_space: AddressSpace = AddressSpace.generic,
-    assumed_align: int | None = None,
-    *,
-    loc: Any = None,
-    ip: Any = None,
-) -> Any:
-    """The pointer to nowhere; see `make_ptr`."""
-    return make_ptr(dtype, 0, mem_space, assumed_align)

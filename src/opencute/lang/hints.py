@@ -32,12 +32,20 @@ def const_expr(value: Any) -> Any:
 
 
 def dynamic_expr(value: Any) -> Any:
-    """A condition decided at run time, which is also what happens without the mark."""
+    """A condition decided at run time, which is also what happens without the mark.
+
+    Args:
+        value: the condition.
+    """
     return value
 
 
 def dsl_user_op(fn: F) -> F:
-    """Decorate a helper that takes `loc` and `ip`; both are optional and only passed on."""
+    """Decorate a helper that takes `loc` and `ip`; both are optional and only passed on.
+
+    Args:
+        fn: the helper.
+    """
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:

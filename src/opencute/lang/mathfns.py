@@ -68,13 +68,23 @@ __all__ = [
 ]
 
 
+_ARGS = """
+
+Args:
+    a: a number, or a vector, of which each element is meant.
+    fastmath: take the hardware's approximation where there is one.
+
+Source: docs/reference/math_accuracy.md has how far each function is off.
+"""
+
+
 def _unary(name: str, what: str, op: str | None = None) -> Callable[..., Any]:
     def apply(a: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = None) -> Any:
         known = _eager(op or name, a)
         return elementwise(op or name, a, fast=fastmath) if known is None else known
 
     apply.__name__ = apply.__qualname__ = name
-    apply.__doc__ = f"{what} of a number or vector; integers are taken as Float32."
+    apply.__doc__ = f"{what} of a number or vector; integers are taken as Float32.{_ARGS}"
     return apply
 
 
@@ -148,17 +158,32 @@ def _binary(name: str, a: Any, b: Any, fast: bool = False) -> Any:
 
 
 def atan2(a: Any, b: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = None) -> Any:
-    """Angle of the point (b, a)."""
+    """Angle of the point (b, a), in radians.
+
+    Args:
+        a: the second coordinate, a number or vector.
+        b: the first coordinate, likewise; both become one float type.
+        fastmath: take the hardware's approximation where there is one.
+    """
     return _binary("atan2", a, b, fastmath)
 
 
 def copysign(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """The magnitude of `a` with the sign of `b`."""
+    """The magnitude of `a` with the sign of `b`, numbers or vectors of one float type."""
     return _binary("copysign", a, b)
 
 
 def fmod(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """The remainder of a truncated quotient, with the sign of `a`; that of ``%`` has `b`'s."""
+    """The remainder of a truncated quotient, with the sign of `a`; that of ``%`` has `b`'s.
+
+    Args:
+        a: the dividend, a number or vector.
+        b: the divisor, likewise; both become one float type.
+
+    Example:
+        >>> cute.math.fmod(-5.0, 3.0)
+        Float32(-2.0)
+    """
     known = _eager("fmod", a, b)
     if known is not None:
         return known
@@ -167,12 +192,31 @@ def fmod(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
 
 
 def pow(a: Any, b: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = None) -> Any:
-    """`a` to the power `b`."""
+    """`a` to the power `b`.
+
+    Args:
+        a: a number or vector.
+        b: the exponent, likewise; both become one float type.
+        fastmath: take the hardware's approximations.
+
+    Example:
+        >>> cute.math.pow(2.0, 0.5)
+        Float32(1.4142135381698608)
+    """
     return _binary("powf", a, b, fastmath)
 
 
 def powi(a: Any, n: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = None) -> Any:
-    """`a` to a whole power; one that is known and not large is multiplied."""
+    """`a` to a whole power; one that is known and not large is multiplied.
+
+    Args:
+        a: a number or vector.
+        n: the exponent, an integer.
+        fastmath: take the hardware's approximations.
+
+    Raises:
+        TypeMismatchError: the exponent is no integer.
+    """
     if not isinstance(n, TensorSSA) and not isinstance(as_numeric(n), Integer):
         raise TypeMismatchError("powi() takes a whole exponent", code="OC1245", found=repr(n),
                                 hint="use cute.math.pow")  # fmt: skip
@@ -188,7 +232,7 @@ def powi(a: Any, n: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = N
 
 
 def fma(a: Any, b: Any, c: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """``a * b + c`` with one rounding."""
+    """``a * b + c`` with one rounding; numbers or vectors, which become one float type."""
     if any(isinstance(v, TensorSSA) for v in (a, b, c)):
         x, y, _ = common(a, b, true_division=True) if isinstance(a, TensorSSA) or isinstance(
             b, TensorSSA
@@ -212,18 +256,18 @@ def _as_float(a: Any) -> Any:
 
 
 def isnan(a: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """Whether a number, or each element, is not a number."""
+    """Whether `a`, a number or each element of a vector, is NaN."""
     x = _as_float(a)
     return x != x
 
 
 def isinf(a: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """Whether a number, or each element, is infinite."""
+    """Whether `a`, a number or each element of a vector, is infinite."""
     return abs(_widest(a)) == float("inf")
 
 
 def isfinite(a: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """Whether a number, or each element, is neither infinite nor NaN."""
+    """Whether `a`, a number or each element of a vector, is neither infinite nor NaN."""
     return abs(_widest(a)) < float("inf")
 
 
@@ -242,7 +286,14 @@ def _minmax(name: str, a: Any, b: Any) -> Any:
 
 
 def max(a: Any, b: Any, *more: Any, loc: Any = None, ip: Any = None) -> Any:
-    """The greatest; a number wins over NaN."""
+    """The greatest of `a`, `b` and `more`; a number wins over NaN.
+
+    They are numbers or vectors and become one type, as operands of ``+`` do.
+
+    Example:
+        >>> cute.math.max(1, 2.5)
+        Float32(2.5)
+    """
     out = _minmax("max", a, b)
     for x in more:
         out = _minmax("max", out, x)
@@ -250,7 +301,14 @@ def max(a: Any, b: Any, *more: Any, loc: Any = None, ip: Any = None) -> Any:
 
 
 def min(a: Any, b: Any, *more: Any, loc: Any = None, ip: Any = None) -> Any:
-    """The least; a number wins over NaN."""
+    """The least of `a`, `b` and `more`; a number wins over NaN.
+
+    They are numbers or vectors and become one type, as operands of ``+`` do.
+
+    Example:
+        >>> cute.math.min(1, 2.5)
+        Float32(1.0)
+    """
     out = _minmax("min", a, b)
     for x in more:
         out = _minmax("min", out, x)

@@ -149,13 +149,21 @@ class Numeric(Number):
 
         Raises:
             TypeMismatchError: no such rounding.
+
+        Example:
+            >>> cutlass.Float32(2.7).to(cutlass.Int32)
+            Int32(2)
         """
         if rbits is not None and (self.is_dynamic or getattr(rbits, "is_dynamic", False)):
             rbits = as_numeric(rbits)
         return ops.convert_as(self, class_of(dtype), rounding, saturate, rbits)
 
     def bitcast(self, dtype: NumericMeta) -> Any:
-        """The same bits as another type of the same width."""
+        """The same bits as another type of the same width.
+
+        Args:
+            dtype: its numeric class.
+        """
         return ops.bitcast(self, dtype)
 
     # ---- arithmetic
@@ -337,7 +345,7 @@ def _define(name: str, base: type = Numeric) -> Any:
     members: dict[str, Any] = {
         "dtype": dtype,
         "__slots__": (),
-        "__doc__": f"{dtype.display}: {dtype.width} bits.",
+        "__doc__": dtype.described,
     }
     members["__hash__"] = object.__hash__
     members["__module__"] = __name__

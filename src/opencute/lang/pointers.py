@@ -33,9 +33,9 @@ from opencute.lang.numbers import (
     number_in,
 )
 from opencute.lang.values import runs
+from opencute.lang.values.stored import check_stored
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import Swizzle, product, to_str
-from opencute.numeric.literals import check_fits
 
 __all__ = [
     "AddressSpace",
@@ -158,7 +158,11 @@ class Pointer:
         return Pointer(cute.recast(self.value, type), self._dtype)
 
     def recast(self, dtype: NumericMeta) -> Pointer:
-        """The same address as a pointer to another element type."""
+        """The same address as a pointer to another element type.
+
+        Args:
+            dtype: numeric class of the elements.
+        """
         type = pointer_type(dtype, self.memspace, self.alignment, self._ptr.swizzle)
         return Pointer(cute.recast(self.value, type), dtype)
 
@@ -223,10 +227,14 @@ class Pointer:
         return numeric(registers.load(self.value))
 
     def store(self, value: Any) -> None:
-        """Write the element pointed to."""
+        """Write the element pointed to.
+
+        Args:
+            value: a number, which gets the type of the element.
+        """
         numeric: Any = self._dtype
         if type(value) is not numeric:
-            check_fits(value, numeric.dtype)
+            check_stored(value, numeric)
             value = numeric(value)
         registers.store(value.ir_value(), self.value)
 
@@ -282,13 +290,15 @@ class RawPointer(Pointer):
         """Registers with what is written to so many neighbours."""
         held = runs.fragment(self.dtype, count)
         if not isinstance(value, TensorSSA):
-            check_fits(value, self.dtype.dtype)
+            check_stored(value, self.dtype)
             value = splat(value, count, self.dtype)
         elif product(value.shape) != count:
             raise LayoutError(
                 "a vector is stored to a tensor of another size", code="OC1356",
                 expected=count, found=to_str(value.shape),
             )  # fmt: skip
+        else:
+            check_stored(value, self.dtype)
         runs.write(held, value.to(self.dtype))
         return held
 
@@ -324,12 +334,19 @@ class RawPointer(Pointer):
         self, value: Any, *, alignment: int | None = None, is_volatile: bool = False,
         loc: Any = None, ip: Any = None,
     ) -> None:  # fmt: skip
-        """Write an element, or all elements of a vector to neighbours; as `load`."""
+        """Write an element, or all elements of a vector to neighbours; as `load`.
+
+        Args:
+            value: a number, which gets the type of the elements, or a vector.
+            alignment: of the address, in bytes, as the user promises.
+            is_volatile: neither left out nor moved.
+        """
         where, dtype = self._promised(alignment), self.dtype
         count: int = product(value.shape) if isinstance(value, TensorSSA) else 1
         if not is_volatile and not isinstance(value, TensorSSA):
             where.store(value)
         elif not is_volatile:
+            check_stored(value, dtype)
             runs.write(where.value, value.to(dtype))
         else:
             held = self._held(value, count)
@@ -339,7 +356,13 @@ class RawPointer(Pointer):
         self, mask: Any, default: Any = None, *, alignment: int | None = None, loc: Any = None,
         ip: Any = None,
     ) -> TensorSSA:  # fmt: skip
-        """Neighbours where a mask holds, and `default` (0 if not given) where it does not."""
+        """Neighbours where a mask holds, and `default` (0 if not given) where it does not.
+
+        Args:
+            mask: a vector of Booleans, one for each neighbour.
+            default: a number.
+            alignment: of the address, in bytes, as the user promises.
+        """
         flags = _mask_of(mask)
         count, dtype = product(flags.shape), self.dtype
         held = self._held(as_numeric(0 if default is None else default).to(dtype), count)
@@ -350,14 +373,24 @@ class RawPointer(Pointer):
         self, value: Any, mask: Any, *, alignment: int | None = None, loc: Any = None,
         ip: Any = None,
     ) -> None:  # fmt: skip
-        """Write neighbours where a mask holds."""
+        """Write neighbours where a mask holds.
+
+        Args:
+            value: a vector of as many elements as the mask, or a number for all of them.
+            mask: a vector of Booleans, one for each neighbour.
+            alignment: of the address, in bytes, as the user promises.
+        """
         flags = _mask_of(mask)
         count = product(flags.shape)
         held, where = self._held(value, count), self._promised(alignment)
         runs.copy(held, where.value, self.dtype, count, AccessHints(), flags)
 
     def subview(self, offset: Any) -> RawPointer:
-        """The pointer some elements further."""
+        """The pointer some elements further.
+
+        Args:
+            offset: how many elements.
+        """
         return self + offset
 
     def data_ptr(self, *, loc: Any = None, ip: Any = None) -> RawPointer:
@@ -369,11 +402,19 @@ class RawPointer(Pointer):
         return self
 
     def recast(self, dtype: Any) -> RawPointer:
-        """The same address as a pointer to another element type."""
+        """The same address as a pointer to another element type.
+
+        Args:
+            dtype: numeric class of the elements.
+        """
         return RawPointer(super().recast(dtype).value, dtype)
 
     def toint(self, dtype: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
-        """The address as an integer, of another class if one is named."""
+        """The address as an integer, of another class if one is named.
+
+        Args:
+            dtype: the class; Int64 when omitted, Int32 for shared memory.
+        """
         address = super().toint()
         return address if dtype is None else address.to(class_of(dtype))
 
@@ -400,7 +441,12 @@ class RawPointer(Pointer):
         self, swizzle: Any, count: int = 1, *, alignment: int | None = None, loc: Any = None,
         ip: Any = None,
     ) -> Any:  # fmt: skip
-        """As `load`, where a swizzle (of byte addresses) puts the elements."""
+        """As `load`, where a swizzle (of byte addresses) puts the elements.
+
+        Args:
+            swizzle: the swizzle.
+            count, alignment: as for `load`.
+        """
         pointer = self._promised(alignment).swizzled(swizzle)
         return RawPointer(pointer.value, self.dtype).load(count)
 
@@ -408,7 +454,12 @@ class RawPointer(Pointer):
         self, value: Any, swizzle: Any, *, alignment: int | None = None, loc: Any = None,
         ip: Any = None,
     ) -> None:  # fmt: skip
-        """As `store`, to where a swizzle (of byte addresses) puts the elements."""
+        """As `store`, to where a swizzle (of byte addresses) puts the elements.
+
+        Args:
+            value, alignment: as for `store`.
+            swizzle: the swizzle.
+        """
         pointer = self._promised(alignment).swizzled(swizzle)
         RawPointer(pointer.value, self.dtype).store(value)
 

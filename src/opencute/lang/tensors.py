@@ -40,6 +40,7 @@ from opencute.lang.numbers import (
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.values.packed_access import is_packed, load_element, store_element
 from opencute.lang.values.runs import fragment
+from opencute.lang.values.stored import check_stored
 from opencute.lang.values.text import print_rows
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import (
@@ -58,7 +59,7 @@ from opencute.layout import (
     to_str,
 )
 from opencute.layout.ints import is_sequence, is_tuple
-from opencute.numeric.literals import check_fits, plain_kind
+from opencute.numeric.literals import plain_kind
 
 __all__ = [
     "Tensor",
@@ -302,7 +303,11 @@ class TracedTensor(Tensor):
         return ("tensor(", self.iterator, " o ", self.layout, ")")
 
     def data_ptr(self, offset: Any = 0, *, loc: Any = None, ip: Any = None) -> Any:
-        """A pointer to the first element, or some elements further; it can be indexed."""
+        """A pointer to the first element, or some elements further; it can be indexed.
+
+        Args:
+            offset: how many elements.
+        """
         return self._pointer().raw_ptr() + offset
 
     def ir_value(self, *, loc: Any = None, ip: Any = None) -> Value:
@@ -310,7 +315,12 @@ class TracedTensor(Tensor):
         return self._pointer().llvm_ptr
 
     def subview(self, offset: Any, shape: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
-        """The same memory some elements further, with the same layout or another shape."""
+        """The same memory some elements further, with the same layout or another shape.
+
+        Args:
+            offset: how many elements.
+            shape: extents of the result.
+        """
         layout = self.layout if shape is None else make_layout(shape)
         return TracedTensor(self._pointer() + offset, layout)
 
@@ -380,7 +390,7 @@ class TracedTensor(Tensor):
             self._at(crd).store(value)
         elif is_packed(self.iterator):
             number = _scalar(value, self)
-            check_fits(number, self.element_type.dtype)
+            check_stored(number, self.element_type)
             store_element(self.iterator, self._offset(crd), number)
         else:
             self._element(crd).store(_scalar(value, self))
@@ -416,6 +426,7 @@ class TracedTensor(Tensor):
 
         Raises:
             LayoutError: the sizes differ, or the shape is not static.
+            TypeMismatchError: the elements do not hold every value of the type that is written.
         """
         self._static_shape("store")
         pointer, layout = addressed(self, "store")
@@ -423,6 +434,7 @@ class TracedTensor(Tensor):
             data = data.load()
         if not isinstance(data, TensorSSA):
             data = _filled(data, self)
+        check_stored(data, pointer.dtype)
         if product(data.shape) != product(self.shape):
             raise LayoutError(
                 "a vector is stored to a tensor of another size", code="OC1356",
@@ -432,7 +444,11 @@ class TracedTensor(Tensor):
         cute.tile_store(data.to(pointer.dtype).value, pointer.value, attr, dyns)
 
     def fill(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
-        """Write one number to every element."""
+        """Write one number to every element.
+
+        Args:
+            value: a number, which gets the type of the elements.
+        """
         self._pointer()
         self.store(_filled(value, self))
 
@@ -460,7 +476,7 @@ def _static_places(tensor: TracedTensor) -> list[int]:
 
 
 def _filled(value: Any, target: TracedTensor) -> TensorSSA:
-    check_fits(value, target.element_type.dtype)
+    check_stored(value, target.element_type)
     number = value if plain_kind(value) in (int, float, bool) else as_numeric(value)
     return splat(number, target.shape, target.element_type)
 
@@ -578,7 +594,17 @@ def _alignment_in_block(value: Value) -> int:
 
 
 def make_tensor(iterator: Any, layout: Any = None, *, loc: Any = None, ip: Any = None) -> Any:
-    """A tensor from a pointer (or a coordinate) and a layout or shape."""
+    """A tensor from a pointer (or a coordinate) and a layout or shape.
+
+    Args:
+        iterator: a pointer; or a coordinate, an integer or nested tuple, for a tensor of
+            coordinates.
+        layout: from the tensor's coordinates to elements after the pointer; a shape is
+            column-major.
+
+    Raises:
+        TypeMismatchError: no pointer and no coordinate.
+    """
     if not isinstance(layout, Layout | ComposedLayout):
         layout = make_layout(layout)
     if not isinstance(iterator, Pointer | tuple | int | Numeric):
@@ -604,7 +630,11 @@ def _with_room(pointer: Pointer, layout: Layout | ComposedLayout) -> Pointer:
 
 
 def make_identity_tensor(shape: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-    """The tensor whose element at each coordinate is that coordinate."""
+    """The tensor whose element at each coordinate is that coordinate.
+
+    Args:
+        shape: extents.
+    """
     layout = make_identity_layout(shape)
     return TracedTensor(_map(lambda _: 0, layout.shape), layout)
 
@@ -640,7 +670,12 @@ def make_fragment_like(
     src: Any, dtype: NumericMeta | None = None, *, loc: Any = None, ip: Any = None
 ) -> TracedTensor:
     """A register tensor with the shape of `src`: its first mode compact, the others in the order of
-    the strides of `src` (C++ CuTe's make_fragment_like)."""
+    the strides of `src` (C++ CuTe's make_fragment_like).
+
+    Args:
+        src: a tensor or layout of a static shape.
+        dtype: numeric class of the elements; that of `src` when omitted.
+    """
     layout = src if isinstance(src, Layout) else src.layout
     if isinstance(layout, ComposedLayout):
         layout = layout.outer
@@ -678,7 +713,12 @@ def _order_key(d: Any) -> int:
 def make_rmem_tensor_like(
     src: Any, dtype: NumericMeta | None = None, *, loc: Any = None, ip: Any = None
 ) -> TracedTensor:
-    """A register tensor with the shape of `src`, compact in the order of its strides."""
+    """A register tensor with the shape of `src`, compact in the order of its strides.
+
+    Args:
+        src: a tensor or layout of a static shape.
+        dtype: numeric class of the elements; that of `src` when omitted.
+    """
     layout = src if isinstance(src, Layout) else src.layout
     ordered = make_ordered_layout(layout.shape, order=_map(_order_key, layout.stride))
     return make_rmem_tensor(ordered, _element_type(src, dtype))

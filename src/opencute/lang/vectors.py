@@ -117,6 +117,9 @@ class TensorSSA:
     def broadcast_to(self, shape: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:
         """The elements repeated along modes of extent 1.
 
+        Args:
+            shape: extents of the result.
+
         Raises:
             LayoutError: a mode is neither 1 nor the target's extent.
         """
@@ -175,7 +178,13 @@ class TensorSSA:
         loc: Any = None,
         ip: Any = None,
     ) -> TensorSSA:
-        """Each element converted, as `Numeric.to` does; `rbits` has one number for each."""
+        """Each element converted, as `Numeric.to` does; `rbits` has one number for each.
+
+        Args:
+            dtype: their numeric class.
+            rounding, saturate: as of `Numeric.to`.
+            rbits: random bits for stochastic rounding, a vector.
+        """
         cls = class_of(dtype)
         src, dst = self._dtype.dtype, cls.dtype
         how = rounding_of(rounding, dst, rbits)
@@ -196,6 +205,9 @@ class TensorSSA:
 
         Where the widths differ the first mode grows or shrinks, as it is the one whose elements
         are neighbours.
+
+        Args:
+            dtype: their numeric class.
 
         Raises:
             LayoutError: the bits of the first mode are no whole number of elements.
@@ -520,7 +532,11 @@ def elementwise(name: str, x: Any, *, fast: bool = False) -> Any:
 
 
 def where(cond: Any, x: Any, y: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """`x` where the condition holds, else `y`; all three broadcast, `x` and `y` promote."""
+    """`x` where the condition holds, else `y`; all three broadcast, `x` and `y` promote.
+
+    Args:
+        cond: a Boolean, or a vector of them.
+    """
     if not any(isinstance(v, TensorSSA) for v in (cond, x, y)):
         cls: Any = ops.promoted(x, y)
         if cls is None:

@@ -16,29 +16,27 @@ is; or a tuple of tilers, which applies them mode by mode.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from opencute.layout.arith import ceil_div, filter_zero_modes, product
-from opencute.layout.basis import ScaledBasis, basis_get, coord_add
+from opencute.layout.basis import ScaledBasis
+from opencute.layout.composer import Composer, open_ended
 from opencute.layout.coords import compact_col_major
 from opencute.layout.ints import (
     IntTuple,
     Tiler,
-    ceil_div_int,
-    divides,
     fail,
     floor_div,
     is_int,
     is_sequence,
     is_static_int,
     is_tuple,
-    known_equal,
-    min_int,
     mul,
     normalize,
     to_str,
 )
 from opencute.layout.layout import Layout
+from opencute.layout.leaves import Modes, coalesced, coprofile, is_one, is_zero, leaves, of_leaves
 from opencute.layout.modes import cosize
 from opencute.layout.remembered import remembered
 from opencute.layout.swizzle import Chain, ComposedLayout, Swizzle
@@ -54,29 +52,15 @@ __all__ = [
     "with_shape",
 ]
 
-Modes = list[tuple[Any, Any]]
-
-
-def is_one(x: Any) -> bool:
-    return is_static_int(x) and x == 1
-
-
-def is_zero(x: Any) -> bool:
-    return is_static_int(x) and x == 0
-
 
 def flat_modes(layout: Layout) -> Modes:
     """The leaves of a layout as (extent, stride) pairs."""
-    return list(zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True))
+    return leaves(layout.shape, layout.stride)
 
 
 def from_modes(modes: Modes) -> Layout:
     """The layout with these leaves: flat, and an integer shape for a single one."""
-    if not modes:
-        return Layout(1, 0)
-    if len(modes) == 1:
-        return Layout.trusted(*modes[0])
-    return Layout.trusted(tuple(s for s, _ in modes), tuple(d for _, d in modes))
+    return Layout.trusted(*of_leaves(modes))
 
 
 def concatenate(modes: Sequence[Layout]) -> Layout:
@@ -104,6 +88,10 @@ def coalesce(layout: Any, target_profile: Any = None, *, merge_dynamic: bool = F
             continues: ``(16,?):(8,128)`` becomes ``?{div=16}:8``.
 
     Law: the same size and the same function of 1-D coordinates, at most one level deep.
+
+    Example:
+        >>> cute.coalesce(cute.make_layout((2, 4), stride=(1, 2)))
+        Layout(8:1)
     """
     if isinstance(layout, ComposedLayout):
         outer = coalesce(layout.outer, target_profile, merge_dynamic=merge_dynamic)
@@ -115,43 +103,14 @@ def coalesce(layout: Any, target_profile: Any = None, *, merge_dynamic: bool = F
         return _by_profile(
             layout, target_profile, lambda a, p: coalesce(a, p, merge_dynamic=merge_dynamic)
         )
-    modes = _merge(flat_modes(layout), merge_dynamic)
-    return from_modes([m for m in modes if not is_one(m[0])])
-
-
-def _merge(modes: Modes, merge_dynamic: bool = False) -> Modes:
-    """Coalesce from the right; size-1 modes survive only at the end."""
-    out: Modes = []
-    for shape, stride in reversed(modes):
-        if is_one(shape) and out:
-            continue
-        if out:
-            next_shape, next_stride = out[-1]
-            if is_one(next_shape):
-                out[-1] = (shape, stride)
-                continue
-            mergeable = merge_dynamic or is_static_int(next_shape)
-            if mergeable and known_equal(mul(shape, stride), next_stride):
-                out[-1] = (mul(shape, next_shape), stride)
-                continue
-        out.append((shape, stride))
-    return out[::-1]
+    return Layout.trusted(*coalesced(flat_modes(layout), merge_dynamic))
 
 
 def _coalesce_left(layout: Layout, profile: Any) -> Layout:
-    """Coalesce so that the function also stays beyond the layout's domain.
-
-    A last mode of size 1 would be dropped by `coalesce` with its stride, which offsets beyond the
-    domain still need; it stays as an open-ended mode.
-    """
+    """`composer.open_ended` of a layout, or of the modes at the leaves of a profile."""
     if is_tuple(profile):
         return _by_profile(layout, profile, _coalesce_left)
-    modes = flat_modes(layout)
-    if not modes:
-        return Layout(1, 0)
-    last_shape, last_stride = modes[-1]
-    modes[-1] = (2 if is_one(last_shape) else last_shape, last_stride)
-    return from_modes(_merge(modes))
+    return Layout.trusted(*open_ended(layout.shape, layout.stride))
 
 
 def coalesce_shape(shape: IntTuple) -> Any:
@@ -171,7 +130,15 @@ def coalesce_shape(shape: IntTuple) -> Any:
 def filter_zeros(x: Any, target_profile: Any = None) -> Any:
     """Give size 1 to the modes with a static stride 0 (or a 0 in `target_profile`).
 
+    Args:
+        x: a layout or tensor.
+        target_profile: a tuple; its zeros are the modes that get size 1, instead of the strides'.
+
     Law: the same set of offsets, each stride as it was.
+
+    Example:
+        >>> cute.filter_zeros(cute.make_layout((2, 4), stride=(0, 1)))
+        Layout((1,4):(0,1))
     """
     if isinstance(x, ComposedLayout):
         return x.with_outer(filter_zeros(x.outer, target_profile))
@@ -184,7 +151,15 @@ def filter_zeros(x: Any, target_profile: Any = None) -> Any:
 def filter(layout: Any, target_profile: Any = None) -> Any:
     """Drop modes with stride 0 or size 1 and coalesce; ``1:0`` if nothing is left.
 
+    Args:
+        layout: a layout or tensor.
+        target_profile: a tuple restricts coalescing to the modes at its leaves.
+
     Law: the same set of offsets, no stride 0 left.
+
+    Example:
+        >>> cute.filter(cute.make_layout((2, 4), stride=(0, 1)))
+        Layout(4:1)
     """
     if isinstance(layout, ComposedLayout):
         return layout.with_outer(filter(layout.outer, target_profile))
@@ -230,13 +205,17 @@ def composition(a: Any, b: Any) -> Any:
         return a
     if isinstance(b, Layout):
         flat = _coalesce_left(a, coprofile(b.stride))
-        return Composer(a, b).layout(flat, b.shape, b.stride)
+        return _after(a, b, flat, b.shape, b.stride)
     b = as_tiler(b)
     if is_tuple(b):
         check_tiler(a, b, "composition")
         modes = [composition(a[i], t) for i, t in enumerate(b)]
         return concatenate(modes)
-    return Composer(a, b).layout(_coalesce_left(a, None), b, 1)
+    return _after(a, b, _coalesce_left(a, None), b, 1)
+
+
+def _after(a: Layout, b: Any, flat: Layout, shape: Any, stride: Any) -> Layout:
+    return Layout.trusted(*Composer(a, b).after((flat.shape, flat.stride), shape, stride))
 
 
 def as_tiler(t: Tiler) -> Tiler:
@@ -263,97 +242,19 @@ def check_tiler(a: Any, tiler: tuple[Any, ...], what: str) -> None:
              hint="group_modes or flatten changes how many modes a layout has")  # fmt: skip
 
 
-def coprofile(stride: Any) -> Any:
-    """The profile of a layout's offsets: 0, or a tuple if the strides are basis elements."""
-    total: Any = 0
-    for d in flatten_to_tuple(stride):
-        step = ScaledBasis(0, d.mode).as_tuple() if isinstance(d, ScaledBasis) else 0
-        total = coord_add(total, step)
-    return total
-
-
-class Composer:
-    """One composition: walks the leaves of `b` along the modes of a coalesced `a`.
-
-    It remembers how far the leaves of `b` move along each mode of `a`: their moves add up, and the
-    sum must stay inside the mode, as the result has no way to carry into the next one.
-    """
-
-    def __init__(self, a: Any, b: Any) -> None:
-        self.whole = (a, b)
-        self.moved: dict[tuple[Any, int], int] = {}
-
-    def layout(self, a: Layout, shape: Any, stride: Any, path: Any = ()) -> Layout:
-        """`a` after ``shape:stride``; `path` is where in the whole `a` this part of it is."""
-        if is_tuple(shape):
-            return concatenate(
-                [self.layout(a, s, d, path) for s, d in zip(shape, stride, strict=True)]
-            )
-        if isinstance(stride, ScaledBasis):
-            sub = Layout.trusted(basis_get(stride, a.shape), basis_get(stride, a.stride))
-            return self.layout(sub, shape, stride.value, stride.mode)
-        if is_zero(stride):
-            return Layout.trusted(shape, 0)
-        if not is_tuple(a.shape):
-            return Layout.trusted(shape, mul(stride, a.stride))
-        return self.leaf(flat_modes(a), shape, stride, path)
-
-    def leaf(self, modes: Modes, shape: Any, stride: Any, path: Any) -> Layout:
-        """Walk `shape` steps of `stride`, splitting them at the ends of the modes."""
-        out: Modes = []
-        rest, step = shape, stride
-        negative = is_static_int(step) and step < 0
-        for i, (extent, d) in enumerate(modes[:-1]):
-            pace = -step if negative else step
-            reach = ceil_div_int(extent, pace)  # steps that stay inside this mode
-            if is_one(reach) and not is_one(rest):
-                self._require(extent, pace)
-            elif not is_one(rest):
-                taken = min_int(reach, rest)
-                if is_static_int(taken) and is_static_int(rest) and taken != rest:
-                    self._require(pace, extent)
-                    self._require(taken, rest)
-                self._move(path, i, taken, pace, extent)
-                out.append((taken, mul(step, d)))
-                rest = 1 if known_equal(taken, rest) else floor_div(rest, taken)
-            step = ceil_div_int(pace, extent)
-            step = -step if negative else step
-        if out and is_one(rest):
-            return from_modes(out)
-        return from_modes([*out, (rest, mul(step, modes[-1][1]))])
-
-    def _require(self, n: Any, x: Any) -> None:
-        if not divides_or_unknown(n, x):
-            self._fail(f"{n} does not divide {x}")
-
-    def _move(self, path: Any, i: int, taken: Any, pace: Any, extent: Any) -> None:
-        if not (is_static_int(taken) and is_static_int(pace)):
-            return
-        total = self.moved.get((path, i), 0) + (taken - 1) * pace
-        self.moved[path, i] = total
-        if is_static_int(extent) and total >= extent:
-            self._fail(f"its modes together move {total} along a mode of extent {extent}")
-
-    def _fail(self, why: str) -> NoReturn:
-        a, b = map(to_str, self.whole)
-        fail(
-            "OC1303",
-            f"composition: {b} does not fit the modes of {a}: {why}",
-            expected="strides and extents that divide the extents they walk along",
-            found=f"{a} after {b}",
-            hint="pad the layout, or choose a tile that divides its modes",
-        )
-
-
-def divides_or_unknown(n: Any, x: Any) -> bool:
-    """False only when static `n` certainly does not divide static `x`."""
-    return not (is_static_int(n) and is_static_int(x)) or divides(n, x)
-
-
 def with_shape(layout: Any, shape: Any, *more: Any) -> Any:
     """A layout with another shape: composed with the column-major layout of it.
 
+    Args:
+        layout: the layout.
+        shape: the shape, also as several arguments, one for each mode.
+        more: the other modes then.
+
     Law: the same function of 1-D coordinates, as far as the new shape goes.
+
+    Example:
+        >>> cute.with_shape(cute.make_layout(8, stride=2), (2, 4))
+        Layout((2,4):(2,4))
     """
     return composition(layout, Layout((shape, *more) if more else shape))
 
@@ -375,6 +276,10 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
 
     Raises:
         LayoutError: the layout is not injective, or more than one stride is dynamic.
+
+    Example:
+        >>> cute.complement(cute.make_layout(4, stride=2), 16)
+        Layout((2,2):(1,8))
     """
     if isinstance(layout, ComposedLayout):
         return complement(layout.outer, cotarget)

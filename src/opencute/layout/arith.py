@@ -56,7 +56,14 @@ __all__ = [
 def product(t: IntTuple) -> Any:
     """Product of all leaves; 1 for the empty tuple.
 
+    Args:
+        t: an integer or nested tuple.
+
     Law: ``product((a, b)) == product(a) * product(b)``.
+
+    Example:
+        >>> cute.product((2, (3, 4)))
+        24
     """
     if not is_tuple(t):
         return t
@@ -69,7 +76,14 @@ def product(t: IntTuple) -> Any:
 def product_each(t: IntTuple) -> tuple[Any, ...]:
     """Product of each top-level mode.
 
+    Args:
+        t: a tuple.
+
     Law: ``product(product_each(t)) == product(t)`` and the rank stays.
+
+    Example:
+        >>> cute.product_each((2, (3, 4)))
+        (2, 12)
     """
     return tuple(map(product, wrap(t)))
 
@@ -81,7 +95,15 @@ def _second_product(_: Any, x: Any) -> Any:
 def product_like(t: IntTuple, guide: Any) -> Any:
     """Product of `t` at each leaf of `guide`.
 
+    Args:
+        t: the integers.
+        guide: a tuple whose leaves stand where tuples may stand in `t`.
+
     Law: the result is congruent to ``guide`` and has the product of ``t``.
+
+    Example:
+        >>> cute.product_like(((2, 3), 4), (1, 1))
+        (6, 4)
     """
     return transform_leaf(_second_product, guide, t)
 
@@ -89,7 +111,15 @@ def product_like(t: IntTuple, guide: Any) -> Any:
 def inner_product(a: IntTuple, b: IntTuple) -> Any:
     """Sum of the products of paired leaves; `b` may hold basis elements.
 
+    Args:
+        a: integers.
+        b: integers or basis elements, in a tuple of the same profile.
+
     Law: linear in each argument.
+
+    Example:
+        >>> cute.inner_product((1, 2), (4, 8))
+        20
     """
     if not is_tuple(a):
         return mul(a, b)
@@ -101,7 +131,15 @@ def inner_product(a: IntTuple, b: IntTuple) -> Any:
 def prefix_product(t: IntTuple, init: IntTuple = 1) -> Any:
     """At each leaf, the product of `init` and all leaves before it.
 
+    Args:
+        t: the integers.
+        init: what the first leaf gets.
+
     Law: the strides of the column-major layout of shape ``t``, up to size-1 modes.
+
+    Example:
+        >>> cute.prefix_product((2, 3, 4))
+        (1, 2, 6)
     """
     if not is_tuple(t):
         if is_tuple(init):
@@ -133,7 +171,14 @@ def elem_scale(a: IntTuple, b: IntTuple) -> Any:
 def tuple_max(t: IntTuple) -> Any:
     """The largest leaf of a static IntTuple.
 
+    Args:
+        t: an integer or nested tuple.
+
     Law: the maximum of the flattened tuple.
+
+    Example:
+        >>> cute.tuple_max((1, (5, 3)))
+        5
     """
     return max(map(tuple_max, t)) if is_tuple(t) else t
 
@@ -178,10 +223,18 @@ def round_up(a: IntTuple, b: IntTuple) -> Any:
 def shape_div(a: Shape, b: Shape) -> Any:
     """What remains of the extents `a` after `b` elements are taken from the left.
 
+    Args:
+        a: the shape.
+        b: a shape, or a number of elements.
+
     Law: for ``b`` that divides ``a``, ``product(shape_div(a, b)) * product(b) == product(a)``.
 
     Raises:
         LayoutError: of two static extents neither divides the other.
+
+    Example:
+        >>> cute.shape_div((4, 8), 8)
+        (1, 4)
     """
     if not is_tuple(a):
         return shape_div_int(a, product(b))
@@ -230,10 +283,21 @@ def tuple_equal(a: Any, b: Any) -> Any:
 def elem_less(a: IntTuple, b: IntTuple) -> Any:
     """Whether every leaf of `a` is less than its partner in `b`: is a coordinate in bounds?
 
+    Args:
+        a: a coordinate.
+        b: a coordinate or shape of the same profile.
+
+    Returns:
+        A bool, or a Boolean where numbers are known at run time only.
+
     Law: ``elem_less(c, shape)`` for every coordinate ``c`` of a layout of that shape.
 
     Raises:
         LayoutError: the profiles differ.
+
+    Example:
+        >>> cute.elem_less((1, 2), (2, 4))
+        True
     """
     if not congruent(a, b):
         fail("OC1308", f"elem_less: {to_str(a)} and {to_str(b)} have different profiles",
@@ -248,6 +312,10 @@ def is_compatible(a: Any, b: Any) -> Any:
     """Whether every coordinate of shape `a` is one of shape `b`: `b` refines `a`, sizes equal.
 
     Law: a partial order; ``is_compatible(product(s), s)``.
+
+    Example:
+        >>> cute.is_compatible(32, (4, 8))
+        True
     """
     a, b = getattr(a, "shape", a), getattr(b, "shape", b)
     if not is_tuple(a):

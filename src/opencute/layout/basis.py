@@ -97,7 +97,11 @@ class ScaledBasis:
         return ScaledBasis(exact_div(self.value, by), self.mode)
 
     def ceil_div(self, by: Any) -> ScaledBasis:
-        """Divide the scale, rounding up."""
+        """Divide the scale, rounding up.
+
+        Args:
+            by: a positive integer.
+        """
         return ScaledBasis(ceil_div_int(self.value, by), self.mode)
 
     def __known_equal__(self, other: object) -> bool:
@@ -125,6 +129,10 @@ def E(*mode: Any) -> Any:
     """The unit step along a mode: ``E(1)`` is ``1@1``, ``E(0, 1)`` is ``1@1@0``, ``E()`` is 1.
 
     Law: ``E(i).as_tuple()`` has a 1 at ``i`` and nothing else; ``E()`` is neutral for ``*``.
+
+    Example:
+        >>> cute.E(0, 1)
+        1@1@0
     """
     path = tuple(mode[0]) if len(mode) == 1 and is_sequence(mode[0]) else mode
     return ScaledBasis(1, path) if path else 1
@@ -141,7 +149,14 @@ def is_scaled_basis(x: object) -> bool:
 def basis_value(x: Any) -> Any:
     """The scale of a basis element; anything else is its own scale.
 
+    Args:
+        x: a basis element or an integer.
+
     Law: ``basis_value(v * E(i)) == v``.
+
+    Example:
+        >>> cute.basis_value(3 * cute.E(1))
+        3
     """
     return x.value if isinstance(x, ScaledBasis) else x
 
@@ -149,7 +164,15 @@ def basis_value(x: Any) -> Any:
 def basis_get(x: Any, t: Any) -> Any:
     """The part of `t` that a basis element steps along.
 
+    Args:
+        x: a basis element, or an integer.
+        t: a tuple; all of it is meant by an integer.
+
     Law: ``basis_get(d, shape) == s`` for each stride ``d`` and extent ``s`` of an identity layout.
+
+    Example:
+        >>> cute.basis_get(cute.E(1), (4, 8))
+        8
     """
     if isinstance(x, ScaledBasis):
         for m in x.mode:

@@ -45,12 +45,23 @@ __all__ = [
 ]
 
 
+_MOST_SHOWN = 40  # letters of a coordinate, which a product of a tuple and a number makes long
+
+
 def _bad_coord(crd: Any, shape: Any) -> NoReturn:
+    hint = None
+    if is_tuple(crd) and len(crd) > 2 and len(crd) % 3 == 0 and all(map(is_dynamic_int, crd)):
+        hint = "thread_idx() and block_idx() give tuples: write x, y, z = cute.arch.thread_idx()"
+    found = shown = to_str(crd)
+    if len(found) > _MOST_SHOWN and is_tuple(crd):
+        shown = f"{found[:_MOST_SHOWN].rstrip(',')},...)"
+        found = f"{shown}, {len(crd)} entries"
     fail(
         "OC1308",
-        f"the coordinate {to_str(crd)} does not fit the shape {to_str(shape)}",
+        f"the coordinate {shown} does not fit the shape {to_str(shape)}",
         expected=f"an integer, or a tuple that {to_str(shape)} refines",
-        found=to_str(crd),
+        found=found,
+        hint=hint,
     )
 
 
@@ -144,7 +155,16 @@ def idx2crd(idx: IntTuple, shape: Shape, stride: Stride = None) -> Any:
     Without strides, by the colexicographic order of the shape. With strides, the coordinate
     whose offset it is; this needs a compact layout. A tuple of indices is split mode by mode.
 
+    Args:
+        idx: the index, or a tuple of one for each mode.
+        shape: extents.
+        stride: strides of a compact layout.
+
     Law: ``crd2idx(idx2crd(i, s), s) == i``, and likewise with compact strides.
+
+    Example:
+        >>> cute.idx2crd(5, (4, 8))
+        (1, 1)
     """
     if is_tuple(idx):
         if not is_tuple(shape) or len(idx) != len(shape):
@@ -188,7 +208,15 @@ def crd2crd(crd: Coord, src_shape: Shape, dst_shape: Shape) -> Any:
 def increment_coord(crd: Coord, shape: Shape) -> Any:
     """The next coordinate in colexicographic order; the last is followed by the first.
 
+    Args:
+        crd: the coordinate.
+        shape: extents of its domain.
+
     Law: ``crd2idx(increment_coord(c, s), s) == (crd2idx(c, s) + 1) % product(s)``.
+
+    Example:
+        >>> cute.increment_coord((3, 0), (4, 8))
+        (0, 1)
     """
     return idx2crd(mod(add(crd2idx_shape(crd, shape), 1), product(shape)), shape)
 

@@ -51,10 +51,18 @@ def logical_divide(target: Any, tiler: Tiler) -> Any:
     The rest of a mode that the tile does not divide is rounded up. None keeps a mode; modes that a
     short tuple does not reach stay as well.
 
+    Args:
+        target: a layout or tensor.
+        tiler: a layout of a tile; or a tuple with an extent, layout or None for each mode.
+
     Law: mode 0 is ``composition(target, tiler)``, and both modes together reach all of the target.
 
     Raises:
         LayoutError: the tiler has too many modes, or does not divide as it must.
+
+    Example:
+        >>> cute.logical_divide(cute.make_layout((8, 6)), (4, 3))
+        Layout(((4,2),(3,2)):((1,4),(8,24)))
     """
     if isinstance(target, ComposedLayout):
         return target.with_outer(logical_divide(target.outer, tiler))
@@ -100,7 +108,15 @@ def zipped_divide(target: Any, tiler: Tiler) -> Any:
 
     ``(M,N,L)`` by ``(TileM,TileN)`` is ``((TileM,TileN),(RestM,RestN,L))``.
 
+    Args:
+        target: a layout or tensor.
+        tiler: as for `logical_divide`.
+
     Law: the tile and rest modes of ``logical_divide``, regrouped.
+
+    Example:
+        >>> cute.zipped_divide(cute.make_layout((8, 6)), (4, 3))
+        Layout(((4,3),(2,2)):((1,8),(4,24)))
     """
     if isinstance(target, ComposedLayout):
         return target.with_outer(zipped_divide(target.outer, tiler))
@@ -110,7 +126,15 @@ def zipped_divide(target: Any, tiler: Tiler) -> Any:
 def tiled_divide(target: Any, tiler: Tiler) -> Any:
     """Like `zipped_divide` with the rests unpacked: ``((TileM,TileN),RestM,RestN,L)``.
 
+    Args:
+        target: a layout or tensor.
+        tiler: as for `logical_divide`.
+
     Law: mode 0 is that of ``zipped_divide``, the others are the modes of its mode 1.
+
+    Example:
+        >>> cute.tiled_divide(cute.make_layout((8, 6)), (4, 3))
+        Layout(((4,3),2,2):((1,8),4,24))
     """
     if isinstance(target, ComposedLayout):
         return target.with_outer(tiled_divide(target.outer, tiler))
@@ -121,7 +145,15 @@ def tiled_divide(target: Any, tiler: Tiler) -> Any:
 def flat_divide(target: Any, tiler: Tiler) -> Any:
     """Like `zipped_divide` with both modes unpacked: ``(TileM,TileN,RestM,RestN,L)``.
 
+    Args:
+        target: a layout or tensor.
+        tiler: as for `logical_divide`.
+
     Law: the modes of both modes of ``zipped_divide``.
+
+    Example:
+        >>> cute.flat_divide(cute.make_layout((8, 6)), (4, 3))
+        Layout((4,3,2,2):(1,8,4,24))
     """
     if isinstance(target, ComposedLayout):
         return target.with_outer(flat_divide(target.outer, tiler))

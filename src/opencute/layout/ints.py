@@ -129,7 +129,14 @@ def is_int(x: object) -> bool:
 def is_static(x: object) -> bool:
     """Whether every leaf of `x` (an int, tuple, layout, tiler, swizzle, ...) is known.
 
+    Args:
+        x: what is asked about; a tensor's layout counts.
+
     Law: everything printed by a static value is free of ``?``.
+
+    Example:
+        >>> cute.is_static(cute.make_layout(8))
+        True
     """
     if isinstance(x, tuple):
         for i in cast("tuple[Any, ...]", x):

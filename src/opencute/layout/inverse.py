@@ -16,23 +16,14 @@ from collections.abc import Callable
 from typing import Any
 
 from opencute.base.errors import LayoutError
-from opencute.layout.algebra import (
-    Modes,
-    coalesce,
-    composition,
-    concatenate,
-    coprofile,
-    filter_zeros,
-    flat_modes,
-    from_modes,
-    is_one,
-    is_zero,
-)
-from opencute.layout.basis import ScaledBasis, coord_negate
-from opencute.layout.ints import divides, fail, is_static, is_static_int, is_tuple, mul
+from opencute.layout.algebra import coalesce, composition, flat_modes, from_modes
+from opencute.layout.basis import coord_negate
+from opencute.layout.ints import fail, is_static, is_static_int
 from opencute.layout.layout import Layout
+from opencute.layout.leaves import Modes, Pair, is_one, is_zero, of_leaves
 from opencute.layout.modes import size
 from opencute.layout.remembered import remembered
+from opencute.layout.runs import Rows, alignment, divisors, inverted, rising, rows, steps
 from opencute.layout.swizzle import Chain, ComposedLayout, Swizzle
 
 __all__ = [
@@ -45,42 +36,6 @@ __all__ = [
 ]
 
 
-Rows = list[tuple[Any, Any, Any]]
-
-
-def _rows(layout: Layout) -> Rows:
-    """(stride, extent, step of the 1-D coordinate) of each coalesced mode."""
-    modes = flat_modes(coalesce(layout))
-    return [(d, s, p) for (s, d), p in zip(modes, _steps(modes), strict=True)]
-
-
-def _by_coordinate(layout: Layout, rows: Rows, invert: Callable[[Rows, Layout], Layout]) -> Layout:
-    """Invert the modes of each coordinate of the offsets; of plain offsets, all modes at once."""
-
-    def along(path: tuple[int, ...], profile: Any) -> Layout:
-        if is_tuple(profile):
-            return concatenate([along((*path, i), p) for i, p in enumerate(profile)])
-        here = [(d.value, s, p) for d, s, p in rows if getattr(d, "mode", None) == path]
-        return coalesce(invert(here, layout)) if here else Layout(1, 0)
-
-    profile = coprofile(layout.stride)
-    if not is_tuple(profile):
-        return coalesce(invert(rows, layout))
-    if not all(isinstance(d, ScaledBasis) or is_zero(d) for d, _, _ in rows):
-        fail("OC1310", f"{layout} mixes basis elements and numbers")
-    return along((), profile)
-
-
-def _steps(modes: Modes) -> list[Any]:
-    """How far one step of each mode moves the 1-D coordinate."""
-    out: list[Any] = []
-    step: Any = 1
-    for s, _ in modes:
-        out.append(step)
-        step = mul(step, s)
-    return out
-
-
 @remembered
 def right_inverse(layout: Any) -> Any:
     """The layout that finds a coordinate for each of the offsets 0, 1, 2, ...
@@ -88,7 +43,14 @@ def right_inverse(layout: Any) -> Any:
     It reaches as far as static strides continue each other from 1 on. With basis strides it finds
     a 1-D coordinate for each coordinate.
 
+    Args:
+        layout: the layout.
+
     Law: ``layout(right_inverse(layout)(i)) == i`` for every ``i`` below its size.
+
+    Example:
+        >>> cute.right_inverse(cute.make_layout((4, 8), stride=(8, 1)))
+        Layout((8,4):(4,1))
     """
     if layout is None:
         return None
@@ -96,29 +58,25 @@ def right_inverse(layout: Any) -> Any:
         return layout
     if isinstance(layout, ComposedLayout):
         return _inverse_composed(layout, right_inverse(layout.outer))
-    return _by_coordinate(layout, _rows(layout), _right)
-
-
-def _right(rows: Rows, _: Layout) -> Layout:
-    """Follow the static strides that continue each other from 1 on."""
-    out: Modes = []
-    reached: Any = 1
-    for d, s, step in sorted((r for r in rows if is_static_int(r[0])), key=lambda r: r[0]):
-        if is_static_int(reached) and d == reached:
-            out.append((s, step))
-            reached = mul(d, s)
-    return from_modes(out)
+    return _inverted(layout, rising)
 
 
 @remembered
 def left_inverse(layout: Any) -> Any:
     """The layout that finds the coordinate that an offset came from.
 
+    Args:
+        layout: the layout.
+
     Law: ``left_inverse(layout)(layout(i)) == i`` for an injective layout; in general
     ``layout(left_inverse(layout)(layout(i))) == layout(i)``.
 
     Raises:
         LayoutError: dynamic strides, or strides that do not divide each other in order.
+
+    Example:
+        >>> cute.left_inverse(cute.make_layout((4, 8), stride=(8, 1)))
+        Layout((8,4):(4,1))
     """
     if layout is None:
         return None
@@ -128,14 +86,18 @@ def left_inverse(layout: Any) -> Any:
         return _inverse_composed(layout, left_inverse(layout.outer))
     if not is_static(layout.stride):
         fail("OC1310", f"left_inverse: {layout} has strides that are not static")
-    return _by_coordinate(layout, _rows(layout), _left)
+    return _inverted(layout, _left)
 
 
-def _left(rows: Rows, layout: Layout) -> Layout:
+def _inverted(layout: Layout, invert: Callable[[Rows, Any], Pair]) -> Layout:
+    return Layout.trusted(*inverted(rows(flat_modes(coalesce(layout))), layout, invert))
+
+
+def _left(given: Rows, layout: Any) -> Pair:
     """Give each mode the offsets from its stride up to the next mode's."""
-    moving = sorted((r for r in rows if r[0] != 0), key=lambda r: r[0])
+    moving = sorted((r for r in given if r[0] != 0), key=lambda r: r[0])
     if not moving:
-        return Layout(1, 0)
+        return 1, 0
     out: Modes = []
     before, step_before = 1, 0
     for d, _, step in moving:
@@ -148,7 +110,7 @@ def _left(rows: Rows, layout: Layout) -> Layout:
             )
         out.append((d // before, step_before))
         before, step_before = d, step
-    return from_modes([*out, (moving[-1][1], step_before)])
+    return of_leaves([*out, (moving[-1][1], step_before)])
 
 
 def _inverse_composed(layout: ComposedLayout, inverse: Layout) -> ComposedLayout:
@@ -173,12 +135,21 @@ def _lowest_bit(mask: int) -> int:
 def max_common_layout(a: Any, b: Any) -> Layout:
     """The coordinates of the longest run of elements that are contiguous in both layouts.
 
+    Args:
+        a: a layout or tensor.
+        b: a layout or tensor.
+
     Law: ``a(r(i)) == i == b(r(i))`` for every ``i`` below the size of the result ``r``.
+
+    Example:
+        >>> a, b = cute.make_layout((4, 8)), cute.make_layout((4, 8), stride=(1, 16))
+        >>> cute.max_common_layout(a, b)
+        Layout(4:1)
     """
     common, inverse = _common(a, b)
     head = common[0]
     if is_static_int(head.shape) and is_one(head.stride):
-        for n in _divisors(_limit(a, b, head.shape)):
+        for n in divisors(_limit(a, b, head.shape)):
             try:
                 return composition(inverse, Layout(n))
             except LayoutError:
@@ -189,7 +160,16 @@ def max_common_layout(a: Any, b: Any) -> Layout:
 def max_common_vector(a: Any, b: Any) -> int:
     """How many elements are contiguous in both layouts, starting from the first.
 
+    Args:
+        a: a layout or tensor.
+        b: a layout or tensor.
+
     Law: the size of ``max_common_layout``.
+
+    Example:
+        >>> a, b = cute.make_layout((4, 8)), cute.make_layout((4, 8), stride=(1, 16))
+        >>> cute.max_common_vector(a, b)
+        4
     """
     return size(max_common_layout(a, b))
 
@@ -200,19 +180,13 @@ def _common(a: Any, b: Any) -> tuple[Layout, Layout]:
     inverse = right_inverse(b)
     n = size(inverse)
     # Where the extents do not divide, a shorter run may still be common.
-    for m in _divisors(n) if is_static_int(n) else [n]:
+    for m in divisors(n) if is_static_int(n) else [n]:
         try:
             run = inverse if m is n else composition(inverse, Layout(m))
             return coalesce(composition(a, run)), run
         except LayoutError:
             continue
     return Layout(1, 0), Layout(1, 0)
-
-
-def _divisors(n: int) -> list[int]:
-    """All divisors, the largest first."""
-    low = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
-    return sorted({n, *low, *(n // d for d in low)}, reverse=True)
 
 
 def _limit(a: Any, b: Any, n: int) -> int:
@@ -233,16 +207,21 @@ def _limit(a: Any, b: Any, n: int) -> int:
 def nullspace(layout: Any) -> Layout:
     """The layout of the 1-D coordinates that only move along modes of stride 0.
 
+    Args:
+        layout: the layout.
+
     Law: ``layout(nullspace(layout)(i)) == 0``; its size is ``size(layout)`` over that of the
     filtered layout.
+
+    Example:
+        >>> cute.nullspace(cute.make_layout((2, 4), stride=(0, 1)))
+        Layout(2:1)
     """
     if isinstance(layout, ComposedLayout):
         return Layout(1, 0)
     modes = flat_modes(layout)
-    steps = _steps(modes)
-    return coalesce(
-        from_modes([(s, p) for (s, d), p in zip(modes, steps, strict=True) if is_zero(d)])
-    )
+    still = [(s, p) for (s, d), p in zip(modes, steps(modes), strict=True) if is_zero(d)]
+    return coalesce(from_modes(still))
 
 
 def max_alignment(layout: Any) -> int:
@@ -258,15 +237,4 @@ def max_alignment(layout: Any) -> int:
         if not isinstance(layout.inner, Swizzle) or not is_static_int(layout.offset):
             return 1
         return math.gcd(max_alignment(layout.inner), layout.offset, max_alignment(layout.outer))
-    run = size(right_inverse(layout))
-    if not is_static_int(run):
-        return 1
-    steps = [(d, is_static_int(d)) for s, d in flat_modes(filter_zeros(layout)) if not is_one(s)]
-
-    def fits(n: int) -> bool:
-        return all(
-            divides(n, d) or (static and n % abs(d) == 0) for d, static in steps if not is_zero(d)
-        )
-
-    good = {n for n in _divisors(run) if fits(n)}
-    return max(n for n in good if all(d in good for d in _divisors(n)))
+    return alignment(layout)

@@ -18,6 +18,7 @@ from typing import Any
 
 from opencute.layout.arith import all_of, filter_zero_modes, product, tuple_equal
 from opencute.layout.basis import make_basis_like
+from opencute.layout.composer import Composer, open_ended
 from opencute.layout.coords import (
     compact_col_major,
     compact_order,
@@ -41,6 +42,7 @@ from opencute.layout.ints import (
     normalize,
     to_str,
 )
+from opencute.layout.runs import alignment
 from opencute.layout.tuples import (
     congruent,
     dice_tuple,
@@ -73,6 +75,11 @@ class Layout:
 
     Raises:
         LayoutError: shape and stride differ in profile, or a leaf is no integer.
+
+    Example:
+        >>> layout = cute.make_layout((4, 8), stride=(8, 1))
+        >>> layout((1, 2)), layout(9), layout.size()
+        (10, 10, 32)
     """
 
     __slots__ = ("shape", "stride")
@@ -119,15 +126,13 @@ class Layout:
 
     @property
     def max_alignment(self) -> int:
-        """The largest number of elements that is known to move as one; see `max_alignment`.
+        """The largest number of elements that is known to move as one; see `inverse.max_alignment`.
 
         Of a single run of unknown length, what is known to divide the length.
         """
-        from opencute.layout.inverse import max_alignment
-
         if is_dynamic_int(self.shape) and is_static_int(self.stride) and self.stride == 1:
             return divisibility(self.shape)
-        return max_alignment(self)
+        return alignment(self)
 
     def __len__(self) -> int:
         return self.rank
@@ -137,7 +142,11 @@ class Layout:
         return product(self.shape)
 
     def __call__(self, *crd: Coord) -> Any:
-        """The offset of a coordinate; with None entries, the layout of the modes they keep."""
+        """The offset of a coordinate; with None entries, the layout of the modes they keep.
+
+        Args:
+            crd: a coordinate, or one for each mode; an integer is one of all modes.
+        """
         c = normalize_coord(crd[0] if len(crd) == 1 else crd)
         if has_none(c):
             return Layout.trusted(slice_tuple(c, self.shape), slice_tuple(c, self.stride))
@@ -156,7 +165,11 @@ class Layout:
         return out
 
     def dice(self, crd: Coord) -> Layout:
-        """The layout of the modes whose coordinate is not None."""
+        """The layout of the modes whose coordinate is not None.
+
+        Args:
+            crd: a coordinate; None leaves a mode out.
+        """
         return Layout(dice_tuple(crd, self.shape), dice_tuple(crd, self.stride))
 
     def __getitem__(self, mode: int) -> Layout:
@@ -168,24 +181,35 @@ class Layout:
     def get_hier_coord(self, idx: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """The natural coordinate of an offset. The layout must be compact.
 
+        Args:
+            idx: the offset.
+
         Law: ``layout(layout.get_hier_coord(i)) == i``.
         """
         return idx2crd(idx, self.shape, self.stride)
 
     def get_flat_coord(self, idx: Any, *, loc: Any = None, ip: Any = None) -> Any:
-        """The coordinate of an offset with one entry per top-level mode; see `get_hier_coord`."""
+        """The coordinate of an offset with one entry per top-level mode; see `get_hier_coord`.
+
+        Args:
+            idx: the offset.
+        """
         return crd2crd(self.get_hier_coord(idx), self.shape, _ones(self.shape))
 
     def get_1d_coord(self, idx: Any, *, loc: Any = None, ip: Any = None) -> Any:
-        """The 1-D coordinate of an offset; see `get_hier_coord`."""
+        """The 1-D coordinate of an offset; see `get_hier_coord`.
+
+        Args:
+            idx: the offset.
+        """
         return crd2idx_shape(self.get_hier_coord(idx), self.shape)
 
     def with_shape(self, *shape: Any) -> Layout:
         """The same offsets by 1-D coordinate under another shape, as far as that goes; a method
         of all plain layouts, inverses too (C++'s ``layout.with_shape(...)``)."""
-        from opencute.layout.algebra import with_shape
-
-        return with_shape(self, shape[0] if len(shape) == 1 else shape)
+        wanted = Layout(shape[0] if len(shape) == 1 else shape)
+        flat = open_ended(self.shape, self.stride)
+        return Layout.trusted(*Composer(self, wanted).after(flat, wanted.shape, wanted.stride))
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, Layout):
@@ -252,7 +276,15 @@ def _concatenate(layouts: tuple[Any, ...]) -> Layout:
 def make_ordered_layout(shape: Shape, order: IntTuple = None) -> Layout:
     """A compact layout whose modes are laid out by ascending `order`; column-major by default.
 
+    Args:
+        shape: extents.
+        order: a number for each extent.
+
     Law: a bijection onto ``range(size)``; a lesser order means a lesser stride.
+
+    Example:
+        >>> cute.make_ordered_layout((4, 8), order=(1, 0))
+        Layout((4,8):(8,1))
     """
     shape = normalize(shape)
     return Layout(shape, None if order is None else compact_order(shape, normalize(order)))
@@ -261,7 +293,14 @@ def make_ordered_layout(shape: Shape, order: IntTuple = None) -> Layout:
 def make_identity_layout(shape: Shape) -> Layout:
     """The layout that maps every coordinate to itself.
 
+    Args:
+        shape: extents.
+
     Law: ``make_identity_layout(s)(c) == idx2crd(c, s)``.
+
+    Example:
+        >>> cute.make_identity_layout((4, 8))
+        Layout((4,8):(1@0,1@1))
     """
     shape = normalize(shape)
     return Layout(shape, make_basis_like(shape))
@@ -270,7 +309,14 @@ def make_identity_layout(shape: Shape) -> Layout:
 def make_layout_like(layout: Any) -> Layout:
     """A compact layout of the same shape whose strides have the same order; 0 strides stay.
 
+    Args:
+        layout: the layout.
+
     Law: the offsets of the result, in the order of its argument's offsets, have no gaps.
+
+    Example:
+        >>> cute.make_layout_like(cute.make_layout((4, 8), stride=(16, 1)))
+        Layout((4,8):(8,1))
     """
     layout = getattr(layout, "outer", layout)
     shape, stride = layout.shape, layout.stride

@@ -83,7 +83,15 @@ def get(x: Any, mode: Mode) -> Any:
 def shape(x: Any, mode: Mode = None) -> Any:
     """The shape, or that of one mode.
 
+    Args:
+        x: a layout or tensor; a shape is its own.
+        mode: a list with the position of the mode, outermost first; all of them when omitted.
+
     Law: ``shape(x, mode) == get(x, mode).shape``.
+
+    Example:
+        >>> cute.shape(cute.make_layout((2, (3, 4))), mode=[1])
+        (3, 4)
     """
     return tp.get_path(_shape_of(x), tp.mode_path(mode))
 
@@ -111,7 +119,15 @@ def size(x: Any, mode: Mode = None) -> Any:
 def rank(x: Any, mode: Mode = None) -> int:
     """Number of top-level modes; 1 for an integer.
 
+    Args:
+        x: a tuple, layout or tensor.
+        mode: a list with the position of a mode, outermost first, whose rank is meant.
+
     Law: the number of modes that iteration gives.
+
+    Example:
+        >>> cute.rank((2, (3, 4)))
+        2
     """
     s = shape(x, mode)
     return len(s) if is_tuple(s) else 1
@@ -120,7 +136,15 @@ def rank(x: Any, mode: Mode = None) -> int:
 def depth(x: Any, mode: Mode = None) -> int:
     """Levels of nesting; 0 for an integer.
 
+    Args:
+        x: a tuple, layout or tensor.
+        mode: a list with the position of a mode, outermost first, whose depth is meant.
+
     Law: one more than the largest depth of the modes.
+
+    Example:
+        >>> cute.depth(((2, 2), 4))
+        2
     """
     return tp.depth_of(shape(x, mode))
 
@@ -128,7 +152,15 @@ def depth(x: Any, mode: Mode = None) -> int:
 def coshape(x: Layout, mode: Mode = None) -> Any:
     """Extents that the offsets stay below: a number, or a shape for basis strides.
 
+    Args:
+        x: the layout.
+        mode: a list with the position of a mode, outermost first, whose coshape is meant.
+
     Law: ``elem_less(x(c), coshape(x))`` for each coordinate, and nothing smaller does.
+
+    Example:
+        >>> cute.coshape(cute.make_identity_layout((4, 8)))
+        (4, 8)
     """
     sub = get(x, mode)
     last = tp.transform_leaf(_previous, sub.shape)
@@ -152,7 +184,15 @@ def _magnitude(d: Any) -> Any:
 def cosize(x: Any, mode: Mode = None) -> Any:
     """One more than the largest offset (of the outer layout, for a composed one).
 
+    Args:
+        x: a layout or tensor.
+        mode: a list with the position of a mode, outermost first, whose cosize is meant.
+
     Law: ``max(x(i) for i in range(size(x))) + 1`` for non-negative strides.
+
+    Example:
+        >>> cute.cosize(cute.make_layout((4, 8), stride=(1, 10)))
+        74
     """
     if isinstance(x, Swizzle):
         return x.cosize()
@@ -162,7 +202,14 @@ def cosize(x: Any, mode: Mode = None) -> Any:
 def flatten(x: Any) -> Any:
     """All leaves as one level.
 
+    Args:
+        x: a tuple, layout or tensor.
+
     Law: the same function of 1-D coordinates.
+
+    Example:
+        >>> cute.flatten(((2, 2), 4))
+        (2, 2, 4)
     """
     return _map_modes(x, tp.flatten_tuple)
 
@@ -170,7 +217,15 @@ def flatten(x: Any) -> Any:
 def select(x: Any, mode: Sequence[int]) -> Any:
     """The top-level modes listed, in that order.
 
+    Args:
+        x: a tuple, layout or tensor.
+        mode: their positions.
+
     Law: mode ``i`` of the result is mode ``mode[i]``.
+
+    Example:
+        >>> cute.select((2, 3, 4), [2, 0])
+        (4, 2)
     """
     modes = tp.mode_path(mode)
     return _map_modes(x, lambda t: tp.select_tuple(t, modes))
@@ -179,7 +234,16 @@ def select(x: Any, mode: Sequence[int]) -> Any:
 def group_modes(x: Any, begin: int, end: int = -1) -> Any:
     """Modes ``begin`` to ``end - 1`` as one mode; -1 means up to the last.
 
+    Args:
+        x: a tuple, layout or tensor.
+        begin: the first of the modes.
+        end: one past the last of them.
+
     Law: the same function of 1-D coordinates.
+
+    Example:
+        >>> cute.group_modes(cute.make_layout((2, 3, 4)), 0, 2)
+        Layout(((2,3),4):((1,2),6))
     """
     return _map_modes(x, lambda t: tp.group_tuple(t, begin, end))
 
@@ -197,7 +261,17 @@ def _extend(x: Any, elem: Any, up_to_rank: int | None, f: Callable[..., Any]) ->
 def append(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
     """`x` with `elem` as one more mode at the end, or as many as `up_to_rank` needs.
 
+    Args:
+        x: a tuple, layout or tensor.
+        elem: the mode; of a layout or tensor a layout.
+        up_to_rank: the rank of the result; nothing is added to one that has it. One more when
+            omitted.
+
     Law: the leading modes are those of ``x``.
+
+    Example:
+        >>> cute.append((2,), 1, up_to_rank=3)
+        (2, 1, 1)
     """
     return _extend(x, elem, up_to_rank, tp.append_tuple)
 
@@ -205,7 +279,16 @@ def append(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
 def prepend(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
     """Like `append`, at the front.
 
+    Args:
+        x: a tuple, layout or tensor.
+        elem: the mode; of a layout or tensor a layout.
+        up_to_rank: the rank of the result; one more when omitted.
+
     Law: the trailing modes are those of ``x``.
+
+    Example:
+        >>> cute.prepend((2, 3), 4)
+        (4, 2, 3)
     """
     return _extend(x, elem, up_to_rank, tp.prepend_tuple)
 
@@ -217,7 +300,15 @@ def _one_of(x: Any) -> Any:
 def append_ones(x: Any, up_to_rank: int | None = None) -> Any:
     """`x` with modes of size 1 at the end.
 
+    Args:
+        x: a tuple, layout or tensor.
+        up_to_rank: the rank of the result; one more when omitted.
+
     Law: the same function of 1-D coordinates.
+
+    Example:
+        >>> cute.append_ones(cute.make_layout((2, 3)), up_to_rank=3)
+        Layout((2,3,1):(1,2,0))
     """
     return append(x, _one_of(x), up_to_rank)
 
@@ -225,7 +316,15 @@ def append_ones(x: Any, up_to_rank: int | None = None) -> Any:
 def prepend_ones(x: Any, up_to_rank: int | None = None) -> Any:
     """`x` with modes of size 1 at the front.
 
+    Args:
+        x: a tuple, layout or tensor.
+        up_to_rank: the rank of the result; one more when omitted.
+
     Law: the same function of 1-D coordinates.
+
+    Example:
+        >>> cute.prepend_ones(cute.make_layout((2, 3)))
+        Layout((1,2,3):(0,1,2))
     """
     return prepend(x, _one_of(x), up_to_rank)
 

@@ -49,7 +49,15 @@ def logical_product(block: Any, tiler: Tiler) -> Any:
 
     A tuple of tilers works mode by mode; None keeps a mode.
 
+    Args:
+        block: the layout, or a tensor.
+        tiler: a layout of copies; or a tuple with an extent, layout or None for each mode.
+
     Law: mode 0 is ``block``, mode 1 has the shape of ``tiler``, and no two copies overlap.
+
+    Example:
+        >>> cute.logical_product(cute.make_layout((2, 2)), cute.make_layout(3))
+        Layout(((2,2),3):((1,2),4))
     """
     if isinstance(block, ComposedLayout):
         return block.with_outer(logical_product(block.outer, tiler))
@@ -66,7 +74,15 @@ def logical_product(block: Any, tiler: Tiler) -> Any:
 def zipped_product(block: Any, tiler: Tiler) -> Any:
     """Like `logical_product`, with the block's modes in mode 0 and the copies' in mode 1.
 
+    Args:
+        block: the layout, or a tensor.
+        tiler: as for `logical_product`.
+
     Law: the modes of ``logical_product``, regrouped.
+
+    Example:
+        >>> cute.zipped_product(cute.make_layout((2, 2)), cute.make_layout((3, 4)))
+        Layout(((2,2),(3,4)):((1,2),(4,12)))
     """
     if isinstance(block, ComposedLayout):
         return block.with_outer(zipped_product(block.outer, tiler))
@@ -76,7 +92,15 @@ def zipped_product(block: Any, tiler: Tiler) -> Any:
 def tiled_product(block: Any, tiler: Tiler) -> Any:
     """Like `zipped_product` with the copies unpacked: ``((M,N),TileM,TileN)``.
 
+    Args:
+        block: the layout, or a tensor.
+        tiler: as for `logical_product`.
+
     Law: mode 0 is that of ``zipped_product``, the others are the modes of its mode 1.
+
+    Example:
+        >>> cute.tiled_product(cute.make_layout((2, 2)), cute.make_layout((3, 4)))
+        Layout(((2,2),3,4):((1,2),4,12))
     """
     if isinstance(block, ComposedLayout):
         return block.with_outer(tiled_product(block.outer, tiler))
@@ -87,7 +111,15 @@ def tiled_product(block: Any, tiler: Tiler) -> Any:
 def flat_product(block: Any, tiler: Tiler) -> Any:
     """Like `zipped_product` with both modes unpacked: ``(M,N,TileM,TileN)``.
 
+    Args:
+        block: the layout, or a tensor.
+        tiler: as for `logical_product`.
+
     Law: the modes of both modes of ``zipped_product``.
+
+    Example:
+        >>> cute.flat_product(cute.make_layout((2, 2)), cute.make_layout((3, 4)))
+        Layout((2,2,3,4):(1,2,4,12))
     """
     if isinstance(block, ComposedLayout):
         return block.with_outer(flat_product(block.outer, tiler))
@@ -107,7 +139,15 @@ def _paired(block: Layout, tiler: Any) -> tuple[Layout, Layout]:
 def blocked_product(block: Any, tiler: Any) -> Any:
     """Each element of `tiler` becomes a block: mode i is ``(block_i, tiler_i)``.
 
+    Args:
+        block: a layout.
+        tiler: a layout of as many modes.
+
     Law: size is the product; the offsets are those of ``logical_product``.
+
+    Example:
+        >>> cute.blocked_product(cute.make_layout((2, 2)), cute.make_layout((3, 4)))
+        Layout(((2,3),(2,4)):((1,4),(2,12)))
     """
     if isinstance(block, ComposedLayout):
         return block.with_outer(blocked_product(block.outer, tiler))
@@ -118,7 +158,15 @@ def blocked_product(block: Any, tiler: Any) -> Any:
 def raked_product(block: Any, tiler: Any) -> Any:
     """Like `blocked_product` with the blocks interleaved: mode i is ``(tiler_i, block_i)``.
 
+    Args:
+        block: a layout.
+        tiler: a layout of as many modes.
+
     Law: size is the product; the offsets are those of ``logical_product``.
+
+    Example:
+        >>> cute.raked_product(cute.make_layout((2, 2)), cute.make_layout((3, 4)))
+        Layout(((3,2),(4,2)):((4,1),(12,2)))
     """
     if isinstance(block, ComposedLayout):
         return block.with_outer(raked_product(block.outer, tiler))
@@ -135,6 +183,10 @@ def tile_to_shape(block: Any, target_shape: Shape, order: IntTuple = None) -> An
         order: in which order the modes are repeated; the first fastest by default.
 
     Law: mode i has the size ``round_up(target_shape[i], block[i])`` and starts with the block's.
+
+    Example:
+        >>> cute.tile_to_shape(cute.make_layout((8, 8)), (16, 32), (0, 1))
+        Layout(((8,2),(8,4)):((1,64),(8,128)))
     """
     if isinstance(block, ComposedLayout):
         return block.with_outer(tile_to_shape(block.outer, target_shape, order))

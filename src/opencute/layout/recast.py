@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from opencute.layout.algebra import Modes, flat_modes, is_one
+from opencute.layout.algebra import flat_modes
 from opencute.layout.basis import ScaledBasis
 from opencute.layout.ints import (
     ceil_div_int,
@@ -27,6 +27,7 @@ from opencute.layout.ints import (
     to_str,
 )
 from opencute.layout.layout import Layout
+from opencute.layout.leaves import Modes, is_one
 from opencute.layout.swizzle import ComposedLayout, Swizzle
 from opencute.layout.tuples import flatten_to_tuple, unflatten
 
@@ -36,10 +37,19 @@ __all__ = ["downcast", "recast_layout", "upcast"]
 def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> Any:
     """A layout of `old_type_bits` wide elements, for the same bits in `new_type_bits` wide ones.
 
+    Args:
+        new_type_bits: bits of an element of the result.
+        old_type_bits: bits of an element of the layout.
+        src_layout: the layout.
+
     Law: recasting back gives the same function; the bits covered are the same.
 
     Raises:
         LayoutError: the elements cannot be regrouped.
+
+    Example:
+        >>> cute.recast_layout(16, 8, cute.make_layout((8, 4)))
+        Layout((4,4):(1,4))
     """
     for bits in (new_type_bits, old_type_bits):
         if not is_static_int(bits) or bits <= 0:

@@ -47,6 +47,10 @@ class Swizzle:
             swaps the roles.
 
     Law: an involution that permutes ``range(swizzle.size())`` and keeps runs of ``2**base``.
+
+    Example:
+        >>> [cute.make_swizzle(1, 0, 1)(offset) for offset in range(4)]
+        [0, 1, 3, 2]
     """
 
     __slots__ = ("base", "bits", "shift")
@@ -66,7 +70,7 @@ class Swizzle:
     def from_name(name: str) -> Swizzle:
         """The swizzle of byte addresses of a name: ``none``, ``s32b``, ``s64b`` or ``s128b``.
 
-        >>> Swizzle.from_name("s64b")
+        >>> cute.Swizzle.from_name("s64b")
         S<2,4,3>
         """
         if name not in _NAMED:
@@ -204,11 +208,19 @@ class ComposedLayout:
         return self.outer.size()
 
     def with_outer(self, outer: Layout) -> ComposedLayout:
-        """The same inner function and offset over another layout."""
+        """The same inner function and offset over another layout.
+
+        Args:
+            outer: the layout that takes the place of the outer one.
+        """
         return ComposedLayout(self.inner, self.offset, outer)
 
     def __call__(self, *crd: Coord) -> Any:
-        """The offset of a coordinate; with None entries, the composed layout they keep."""
+        """The offset of a coordinate; with None entries, the composed layout they keep.
+
+        Args:
+            crd: a coordinate, or one for each mode; an integer is one of all modes.
+        """
         c: Any = crd[0] if len(crd) == 1 else crd
         if has_none(c):
             start = crd2idx_stride(normalize_coord(c), self.outer.shape, self.outer.stride)
@@ -245,7 +257,16 @@ class ComposedLayout:
 def make_swizzle(b: int, m: int, s: int) -> Swizzle:
     """``Swizzle(b, m, s)``.
 
+    Args:
+        b: how many bits change.
+        m: how many low bits stay as they are.
+        s: distance from the changed bits up to the ones they are combined with.
+
     Law: prints as ``S<b,m,s>``.
+
+    Example:
+        >>> cute.make_swizzle(3, 4, 3)
+        S<3,4,3>
     """
     return Swizzle(b, m, s)
 

@@ -52,6 +52,10 @@ def wrap(t: Any) -> tuple[Any, ...]:
     """`t` if it is a tuple, else the tuple of `t` alone.
 
     Law: ``wrap(t)`` is a tuple, and ``wrap(wrap(t)) == wrap(t)``.
+
+    Example:
+        >>> cute.wrap(3)
+        (3,)
     """
     return t if is_tuple(t) else (t,)
 
@@ -60,6 +64,10 @@ def unwrap(t: Any) -> Any:
     """The content of nested one-element tuples.
 
     Law: ``unwrap((t,)) == unwrap(t)``.
+
+    Example:
+        >>> cute.unwrap(((3,),))
+        3
     """
     while is_tuple(t) and len(t) == 1:
         t = t[0]
@@ -70,6 +78,10 @@ def flatten_to_tuple(t: Any) -> tuple[Any, ...]:
     """All leaves from left to right; a leaf gives a tuple of one.
 
     Law: ``unflatten(flatten_to_tuple(t), t) == t``.
+
+    Example:
+        >>> cute.flatten_to_tuple((1, (2, 3)))
+        (1, 2, 3)
     """
     if not isinstance(t, tuple):
         return (t,)
@@ -117,7 +129,16 @@ def unflatten(flat: Iterable[Any], profile: Any) -> Any:
 def transform_leaf(f: Callable[..., Any], t: Any, *more: Any) -> Any:
     """Apply `f` at the leaves of `t`; further trees are walked along and may be deeper.
 
+    Args:
+        f: called with the leaves of all trees at a place.
+        t: a tree of tuples.
+        more: further trees.
+
     Law: ``flatten(transform_leaf(f, t)) == tuple(map(f, flatten(t)))``.
+
+    Example:
+        >>> cute.transform_leaf(lambda extent: extent + 1, (1, (2, 3)))
+        (2, (3, 4))
     """
     if not is_tuple(t):
         return f(t, *more)
@@ -136,6 +157,10 @@ def repeat(x: Any, n: int) -> tuple[Any, ...]:
     """`n` times `x` as a tuple.
 
     Law: the rank is ``n`` and each mode is ``x``.
+
+    Example:
+        >>> cute.repeat(4, 3)
+        (4, 4, 4)
     """
     return (x,) * n
 
@@ -144,6 +169,10 @@ def repeat_like(x: Any, target: Any) -> Any:
     """`x` at every leaf of `target` (a tuple, or something with a shape).
 
     Law: the result is congruent to ``target`` and all its leaves are ``x``.
+
+    Example:
+        >>> cute.repeat_like(1, (4, (8, 2)))
+        (1, (1, 1))
     """
     shape = getattr(target, "shape", target)
     return tuple(repeat_like(x, i) for i in shape) if is_tuple(shape) else x
@@ -153,6 +182,10 @@ def congruent(a: Any, b: Any) -> bool:
     """Whether `a` and `b` have the same profile.
 
     Law: an equivalence; ``congruent(t, repeat_like(0, t))``.
+
+    Example:
+        >>> cute.congruent((1, (2, 3)), (4, (5, 6)))
+        True
     """
     if type(a) is int and type(b) is int:
         return True
@@ -166,6 +199,10 @@ def weakly_congruent(a: Any, b: Any) -> bool:
     """Whether `b` has the profile of `a` or refines it: leaves of `a` match anything.
 
     Law: a partial order on profiles; both ways round it is congruence.
+
+    Example:
+        >>> cute.weakly_congruent((1, 2), (4, (5, 6)))
+        True
     """
     a, b = getattr(a, "shape", a), getattr(b, "shape", b)
     if is_tuple(a):
@@ -244,6 +281,10 @@ def insert(t: Any, position: int, x: Any) -> tuple[Any, ...]:
     """`t` with `x` as a new mode at `position`.
 
     Law: ``remove(insert(t, i, x), i) == t``.
+
+    Example:
+        >>> cute.insert((2, 3), 1, 9)
+        (2, 9, 3)
     """
     items = wrap(t)
     if not 0 <= position <= len(items):
@@ -265,6 +306,10 @@ def replace(t: Any, position: int, x: Any) -> tuple[Any, ...]:
     """`t` with the mode at `position` exchanged for `x`.
 
     Law: mode ``position`` of the result is ``x``, all others are those of ``t``.
+
+    Example:
+        >>> cute.replace((2, 3), 1, 9)
+        (2, 9)
     """
     items = wrap(t)
     get_path(items, (position,))
@@ -274,7 +319,15 @@ def replace(t: Any, position: int, x: Any) -> tuple[Any, ...]:
 def find_if(t: Any, predicate: Callable[[Any], bool]) -> int | None:
     """Index of the first top-level mode that fulfils `predicate`, or None.
 
+    Args:
+        t: a tuple.
+        predicate: called with each mode in turn.
+
     Law: the mode found fulfils the predicate, and none before it does.
+
+    Example:
+        >>> cute.find_if((4, 8), lambda extent: extent > 4)
+        1
     """
     return next((i for i, x in enumerate(wrap(t)) if predicate(x)), None)
 
@@ -282,7 +335,15 @@ def find_if(t: Any, predicate: Callable[[Any], bool]) -> int | None:
 def find(t: Any, x: Any) -> int | None:
     """Index of the first top-level mode that is certainly equal to `x`, or None.
 
+    Args:
+        t: a tuple.
+        x: what is looked for.
+
     Law: the mode found is equal, and none before it is known to be.
+
+    Example:
+        >>> cute.find((4, 8, 4), 8)
+        1
     """
     return find_if(t, lambda i: known_equal(i, x))
 
@@ -291,6 +352,10 @@ def has_none(t: Any) -> bool:
     """Whether None, the mark of a mode to keep, appears in a coordinate.
 
     Law: ``has_none(t) == (None in flatten_to_tuple(t))``.
+
+    Example:
+        >>> cute.has_none((None, 3))
+        True
     """
     return any(has_none(i) for i in t) if is_tuple(t) else t is None
 

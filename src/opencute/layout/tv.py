@@ -39,6 +39,10 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
 
     Raises:
         LayoutError: thread or value indices have gaps or repeat, or one of them is no layout.
+
+    Example:
+        >>> cute.make_layout_tv(cute.make_layout((4, 8), stride=(8, 1)), cute.make_layout((2, 2)))
+        ((8, 16), Layout(((8,4),(2,2)):((16,2),(1,8))))
     """
     for name, x in (("thr_layout", thr_layout), ("val_layout", val_layout)):
         if not isinstance(x, Layout):  # pyright: ignore[reportUnnecessaryIsInstance]

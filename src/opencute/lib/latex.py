@@ -114,10 +114,25 @@ def _extents(tile_mn: Any) -> list[Any]:
 
 
 def print_latex(x: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """Print the LaTeX text of a layout; see `latex`."""
+    """Print the LaTeX text of a layout; see `latex`.
+
+    Args:
+        x: a static layout of one or two modes, or a tensor with one.
+
+    Raises:
+        LayoutError: the layout is not static, or has more modes.
+    """
     print(latex(getattr(x, "layout", x)))
 
 
 def print_latex_tv(layout_tv: Any, tile_mn: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """Print the LaTeX text of a thread-value layout; see `latex_tv`."""
+    """Print the LaTeX text of a thread-value layout; see `latex_tv`.
+
+    Args:
+        layout_tv: from (thread, value) to the linear coordinate in the tile, first mode fastest.
+        tile_mn: the tile's shape, two modes.
+
+    Raises:
+        LayoutError: not static, or of other ranks.
+    """
     print(latex_tv(layout_tv, tile_mn))

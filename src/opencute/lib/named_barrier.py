@@ -56,15 +56,29 @@ class NamedBarrier:
 
 
 def arrive(barrier_id: Any, num_threads: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """Arrive at a named barrier without waiting."""
+    """Arrive at a named barrier without waiting.
+
+    Args:
+        barrier_id: 0 to 15; 0 is also that of `sync_threads`.
+        num_threads: how many threads meet, those that only arrive included; a multiple of 32.
+    """
     NamedBarrier(barrier_id, num_threads).arrive()
 
 
 def arrive_and_wait(barrier_id: Any, num_threads: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """Meet at a named barrier."""
+    """Meet at a named barrier.
+
+    Args:
+        barrier_id: 0 to 15; 0 is also that of `sync_threads`.
+        num_threads: how many threads meet, those that only arrive included; a multiple of 32.
+    """
     NamedBarrier(barrier_id, num_threads).arrive_and_wait()
 
 
 def sync(barrier_id: Any = 0, *, loc: Any = None, ip: Any = None) -> None:
-    """Meet with all threads of the block at a barrier."""
+    """Meet with all threads of the block at a barrier.
+
+    Args:
+        barrier_id: 0 to 15; 0 is also that of `sync_threads`.
+    """
     barriers.barrier(barrier_id=barrier_id)

@@ -56,7 +56,11 @@ class SmemAllocator:
 
     @staticmethod
     def capacity_in_bytes(compute_capability: str | None = None) -> int:
-        """As `get_smem_capacity_in_bytes`."""
+        """As `get_smem_capacity_in_bytes`.
+
+        Args:
+            compute_capability: such as "sm_90".
+        """
         return get_smem_capacity_in_bytes(compute_capability)
 
     @property
@@ -101,7 +105,13 @@ class SmemAllocator:
         self, element_type: Any, num_elems: int = 1, byte_alignment: int = 1,
         *, loc: Any = None, ip: Any = None,
     ) -> Any:  # fmt: skip
-        """A pointer to memory for some elements of a type, aligned as an element at least."""
+        """A pointer to memory for some elements of a type, aligned as an element at least.
+
+        Args:
+            element_type: numeric class of the elements.
+            num_elems: how many, known at compile time.
+            byte_alignment: in bytes, a power of two.
+        """
         dtype = class_of(element_type)
         bits = element_bits(dtype)
         size = -(-_static("num_elems", num_elems) * bits // 8)

@@ -108,6 +108,30 @@ class DType:
         assert self.has_nan == (self.nan_bits is not None), f"{self.name}: NaN without a pattern"
         assert not (self.finite and self.has_inf), f"{self.name}: fn formats have no infinity"
 
+    @property
+    def described(self) -> str:
+        """The format in a sentence: its bits, and what numbers there are."""
+        if self.kind == "bool":
+            return f"{self.display}: true or false, one bit; a byte in memory."
+        head = f"{self.display}: {self.width} bits"
+        if self.kind != "float":
+            low, high = (1 << self.width - 1, 1 << self.width - 1) if self.signed else (0, 0)
+            most = (high or 1 << self.width) - 1
+            ends = f"{-low} to {most}" if self.width <= 32 else f"up to 2**{most.bit_length()} - 1"
+            return f"{head}, {ends}; arithmetic wraps around."
+        fields = [f"{self.exponent_bits} of exponent", f"{self.mantissa_bits} of fraction"]
+        if self.signed:
+            fields.insert(0, "a sign")
+        lacks = [
+            what for what, there in (
+                ("infinity", self.has_inf), ("NaN", self.has_nan), ("zero", self.has_zero)
+            ) if not there
+        ]  # fmt: skip
+        more = f"; at most {self.max:g}" if self.width <= 16 else ""
+        more += f"; {self.pad_bits} low bits count for nothing" if self.pad_bits else ""
+        more += f"; no {', no '.join(lacks)}" if lacks else ""
+        return f"{head}: {', '.join(fields)}{more}."
+
     def __repr__(self) -> str:
         return f"DType({self.name})"
 

@@ -351,6 +351,33 @@ def error(code: str) -> None:
     click.echo(text, nl=False)
 
 
+@main.command("help")
+@click.argument("name", required=False)
+def help_(name: str | None) -> None:
+    """Show the entry of a public NAME: its call, arguments, errors and methods.
+
+    NAME is such as cute.make_layout, make_layout, Tensor.load or cute.arch; of a command of
+    opencute its options are shown. Without NAME, the namespaces are listed.
+    """
+    from opencute.base.errors import ArgumentError
+    from opencute.tools.reference import lookup
+
+    context = click.get_current_context()
+    command = main.commands.get(name or "")
+    if command is not None:
+        assert context.parent is not None
+        with click.Context(command, info_name=name, parent=context.parent) as inner:
+            click.echo(command.get_help(inner))
+        for other in lookup.found(f".{name}"):
+            click.echo(f"\n{other.full} is another thing: opencute help {other.full}")
+        return
+    try:
+        text = lookup.described(name) if name else lookup.overview()
+    except ArgumentError as e:
+        raise click.UsageError(". ".join(filter(None, (e.message, e.hint)))) from None
+    click.echo(text, nl=False)
+
+
 @main.group()
 def cache() -> None:
     """The disk cache of compiled kernels."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["public_modules", "stubs", "write"]
+__all__ = ["public_modules", "stubs", "table_of", "write"]
 
 ROOT = "opencute"
 ALIAS = "cutlass"
@@ -35,7 +35,7 @@ _ALIASES = {
 }  # fmt: skip
 
 
-def _table(module: ModuleType) -> dict[str, str]:
+def table_of(module: ModuleType) -> dict[str, str]:
     """The names of a public module and where they live; empty for other modules."""
     load = vars(module).get("__getattr__")
     if load is None:
@@ -49,7 +49,7 @@ def public_modules() -> Iterator[tuple[str, ModuleType, dict[str, str]]]:
     while queue:
         name = queue.pop(0)
         module = importlib.import_module(name)
-        table = _table(module)
+        table = table_of(module)
         if not table:
             continue
         yield name, module, table

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of e4m3 with warpgroups: results, what is planted where values are turned, code."""
+"""Attention of e4m3 and e5m2 with warpgroups: results, faults where values are turned, code."""
 
 from __future__ import annotations
 
@@ -13,9 +13,17 @@ import pytest
 
 import opencute as cutlass
 from opencute import cute
-from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
+from opencute.base.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    MissingPieceError,
+    OpenCuTeError,
+)
 from opencute.base.knobs import KNOBS
+from opencute.codegen.sass import read_sass
+from opencute.codegen.toolchain import find_disassembler
 from opencute.cute.runtime import from_dlpack
+from opencute.jit.runners import simulated
 from opencute.kernels.attention import (
     AttentionConfig,
     WarpgroupConfig,
@@ -23,7 +31,11 @@ from opencute.kernels.attention import (
     attention_backward,
     attention_varlen,
 )
-from opencute.kernels.attention.config import WARPGROUP_HEADS, warpgroup_heuristic
+from opencute.kernels.attention.config import (
+    WARPGROUP_HEADS,
+    warpgroup_heuristic,
+    warpgroup_search_space,
+)
 from opencute.kernels.attention.reference import attention as reference
 from opencute.kernels.attention.reference import varlen
 from opencute.kernels.attention.scales import factors_of
@@ -41,9 +53,17 @@ FAULTS = [
 ]  # fmt: skip
 
 
-def operands(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
+KINDS = {"4": ml_dtypes.float8_e4m3fn, "5": ml_dtypes.float8_e5m2}
+CLASSES = {"4": cutlass.Float8E4M3FN, "5": cutlass.Float8E5M2}
+
+
+def operands(*shapes: tuple[int, ...], kinds: str = "444") -> tuple[Any, ...]:
+    """Arrays of e4m3 ("4") and e5m2 ("5")."""
     rng = np.random.default_rng(0)
-    return tuple(rng.standard_normal(s, np.float32).astype(ml_dtypes.float8_e4m3fn) for s in shapes)
+    return tuple(
+        rng.standard_normal(s, np.float32).astype(KINDS[c])
+        for s, c in zip(shapes, kinds, strict=True)
+    )
 
 
 def wide(*arrays: Any) -> tuple[Any, ...]:
@@ -61,6 +81,74 @@ def test_simulated(checked: None) -> None:
     assert out.dtype == ml_dtypes.bfloat16
     np.testing.assert_allclose(out.astype(np.float64), want / 2, rtol=5e-2, atol=2e-2)
     np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize("kinds", ["555", "455", "545", "554"])
+def test_types_may_differ(checked: None, kinds: str) -> None:
+    """Logarithms are as near as e4m3's: products are exact. Weights are rounded to e4m3, by 2**-4
+    of each at most, whatever values are."""
+    q, k, v = operands((1, 40, 2, 64), (1, 50, 1, 64), (1, 50, 1, 64), kinds=kinds)
+    out, logs = attention(
+        q, k, v, q_scale=0.5, k_scale=np.full(1, 2, np.float32), v_scale=0.5, return_lse=True,
+        config=CONFIG,
+    )  # fmt: skip
+    want, want_logs = reference(*wide(q, k, v), scale=0.125)
+    np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
+    most, _ = reference(*wide(q, k, abs(v)), scale=0.125)  # were all signs of values alike
+    assert out.dtype == ml_dtypes.bfloat16
+    assert (
+        abs(out.astype(np.float64) - want / 2) <= 2**-4 * most / 2 + 2**-8 * abs(want) / 2
+    ).all()
+
+
+@pytest.mark.t0
+def test_tensors_of_torch(checked: None) -> None:
+    torch = pytest.importorskip("torch")
+    arrays = operands((1, 20, 1, 64), (1, 40, 1, 64), (1, 40, 1, 64), kinds="545")
+    want = attention(*arrays, config=CONFIG)
+    kinds = {"4": torch.float8_e4m3fn, "5": torch.float8_e5m2}
+    tensors = [
+        torch.from_numpy(x.view(np.uint8)).view(kinds[c])
+        for x, c in zip(arrays, "545", strict=True)
+    ]
+    found = attention(*tensors, config=CONFIG)
+    assert found.dtype == torch.bfloat16
+    assert np.array_equal(found.float().numpy(), want.astype(np.float32))
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize(
+    ("d", "config"),
+    [
+        (64, WarpgroupConfig(3, 64, 2, queries=2, slack=2.0, turned=3)),
+        (128, WarpgroupConfig(2, 96, 2, slack=4.0, turned=2)),
+    ],
+)
+def test_levels_that_stay(checked: None, d: int, config: WarpgroupConfig) -> None:
+    """Scores exceed those before them by less, and by more, than what levels let pass."""
+    q, k, v = operands((1, 200, 1, d), (1, 300, 1, d), (1, 300, 1, d))
+    rise = np.linspace(3.0, 0.5, 300, dtype=np.float32)[None, :, None, None]  # last keys come first
+    k = (k.astype(np.float32) * rise).astype(k.dtype)
+    out, logs = attention(q, k, v, return_lse=True, config=config)
+    want, want_logs = reference(*wide(q, k, v), d**-0.5)
+    np.testing.assert_allclose(out.astype(np.float64), want, rtol=6e-2, atol=6e-2)
+    np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize(("d", "n"), [(64, 64), (96, 32), (128, 128), (192, 64), (256, 32)])
+def test_turning_has_no_bank_conflicts(d: int, n: int) -> None:
+    q, k, v = operands(*[(1, 128, 1, d)] * 3)
+    with KNOBS.override(target="sim:sm_90a", sim_profile=True):
+        before = dict(simulated().passes), sum(simulated().conflicts.values())
+        out = attention(q, k, v, config=WarpgroupConfig(2, n, 2))
+        report = simulated()
+    want, _ = reference(*wide(q, k, v), d**-0.5)
+    np.testing.assert_allclose(out.astype(np.float64), want, rtol=6e-2, atol=4e-2)
+    # A pass moves 128 bytes.
+    assert report.passes["read"] - before[0].get("read", 0) >= d * 128 // 128
+    assert sum(report.conflicts.values()) == before[1]
 
 
 def scaled(arrays: Any, scales: Any) -> list[Any]:
@@ -144,13 +232,18 @@ def test_wrong_arguments() -> None:
     for bad, code in (
         (lambda: attention(q, k, v, config=WarpgroupConfig(2, 48, 2)), "OC2546"),
         (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, slack=8.0)), "OC2546"),
+        (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, turned=1)), "OC2546"),
+        (lambda: attention(*[half] * 3, config=WarpgroupConfig(2, 32, 2, turned=2)), "OC2546"),
+        (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, turned=999)), "OC2521"),
         (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, False)), "OC2548"),
         (lambda: attention(q, k, v, config=AttentionConfig(32, 32, 2)), "OC2548"),
         (lambda: attention(q, k, half), "OC2525"),
+        (lambda: attention(half, half, half.astype(ml_dtypes.bfloat16)), "OC2525"),
         (lambda: attention(half, half, half, v_scale=2.0), "OC2525"),
         (lambda: attention(q, k, v, v_scale=0.0), "OC2522"),
         (lambda: attention(q, k, v, out=np.zeros_like(q)), "OC2523"),
         (lambda: attention_backward(q, q, k, v, q, logs), "OC2525"),
+        (lambda: attention_backward(half, q, k, v, q, logs), "OC2523"),
     ):
         with KNOBS.override(target="sim:sm_90a"), pytest.raises(ArgumentError) as e:
             bad()
@@ -161,40 +254,90 @@ def test_wrong_arguments() -> None:
     for head_dim in WARPGROUP_HEADS:
         for masked in (False, True):
             assert warpgroup_heuristic(head_dim, masked, True).check(head_dim, 227 * 1024, 8)
+        assert 4 <= len(list(warpgroup_search_space(head_dim, 227 * 1024, 8))) <= 12
+
+
+def compiled(
+    d: int, after: int | None, of_heads: bool, ragged: bool, kinds: str = "444"
+) -> tuple[Any, WarpgroupPlan]:
+    factors = [np.ones((1,) * n, np.float32) if of_heads else None for n in (3, 2, 2)]
+    config = warpgroup_heuristic(d, after is not None, True)
+    plan = WarpgroupPlan(
+        CLASSES[kinds[0]], d, config.groups, config.n, config.stages, None, after, 1,
+        config.queries, 132, config.slack, cutlass.BFloat16, config.turned,
+        *(CLASSES[c] for c in kinds[1:]),
+    )  # fmt: skip
+    types = (*(KINDS[c] for c in kinds), ml_dtypes.bfloat16)
+    heads = (
+        from_dlpack(np.zeros((1, 8, 1, d), t)).mark_layout_dynamic(leading_dim=3) for t in types
+    )
+    logs = np.zeros((1, 1, 8), np.float32)
+    starts = (np.zeros(3, np.int32),) * 2 if ragged else (None, None)
+    with KNOBS.override(target="sim"):
+        made = cute.compile[cute.GPUArch("sm_90a")](
+            attention_persistent, *heads, logs, *starts, 8, 1.0, plan, 1.0, *factors
+        )
+    return made.artefacts, plan
 
 
 @pytest.mark.t1
-@pytest.mark.parametrize("of_heads", [False, True])
-def test_nothing_is_spilled(of_heads: bool) -> None:
-    factors = [np.ones((1,) * n, np.float32) if of_heads else None for n in (3, 2, 2)]
-    config = warpgroup_heuristic(128, False, True)
-    plan = WarpgroupPlan(
-        cutlass.Float8E4M3FN, 128, config.groups, config.n, config.stages, None, None, 1,
-        config.queries, 132, out=cutlass.BFloat16,
-    )  # fmt: skip
-    types = (*[ml_dtypes.float8_e4m3fn] * 3, ml_dtypes.bfloat16)
-    heads = (
-        from_dlpack(np.zeros((1, 8, 1, 128), t)).mark_layout_dynamic(leading_dim=3) for t in types
-    )
-    with KNOBS.override(target="sim"):
-        made = cute.compile[cute.GPUArch("sm_90a")](
-            attention_persistent, *heads, None, None, None, 8, 1.0, plan, 1.0, *factors
-        )
-    assert made.artefacts.device.report.diagnostics == ()
-    (report,) = made.artefacts.device.report.functions
+@pytest.mark.parametrize(
+    ("d", "after", "of_heads", "ragged"),
+    [
+        (64, None, False, False), (64, 0, True, False), (128, None, True, False),
+        (128, 0, True, False), (128, 0, True, True), (256, 0, False, True),
+    ],
+)  # fmt: skip
+def test_nothing_is_spilled(d: int, after: int | None, of_heads: bool, ragged: bool) -> None:
+    made, _ = compiled(d, after, of_heads, ragged)
+    assert made.device.report.diagnostics == ()
+    (report,) = made.device.report.functions
     assert report.spill_loads == report.spill_stores == report.stack == 0
+
+
+@pytest.mark.t1
+@pytest.mark.parametrize("kinds", ["555", "454"])
+def test_products_of_types_that_differ(kinds: str) -> None:
+    made, plan = compiled(128, None, True, False, kinds)
+    assert made.device.report.diagnostics == ()
+    (report,) = made.device.report.functions
+    assert report.spill_loads == report.spill_stores == report.stack == 0
+    names = {"4": "e4m3", "5": "e5m2"}
+    for n, (a, b) in ((plan.n, kinds[:2]), (128, "4" + kinds[2])):
+        assert f".m64n{n}k32.f32.{names[a]}.{names[b]}" in made.ptx
+
+
+@pytest.mark.t1
+def test_machine_code() -> None:
+    """Weights become words with one instruction for two of them; turning is four words at a
+    time."""
+    made, plan = compiled(128, None, False, False)
+    try:
+        find_disassembler()
+    except MissingPieceError:
+        pytest.skip("no disassembler")
+    text = list(read_sass(made.cubin).instructions)
+    first = next(i for i, x in enumerate(text) if "USETMAXREG.TRY_ALLOC" in x)
+    names = [x.split()[x.startswith("@")].split(".")[0] for x in text[:first] if x.strip()]
+    turned = plan.head_dim // 32  # of 16 keys: each has 4 words for 4 matrices
+    assert [names.count(n) for n in ("LDSM", "STSM", "LDS", "STS")] == [turned, turned, 0, 0]
+    assert names.count("PRMT") == 4 * turned
+    words, many = [i for i, x in enumerate(text) if "F2FP.SATFINITE.E4M3" in x], plan.n // 4
+    assert len(words) == 3 * many  # of the first tile, of the others, and of the next queries
+    assert not any("PRMT" in x for x in text[words[many] : words[2 * many - 1]])
 
 
 @pytest.mark.t2
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("d", [64, 128, 256])
-def test_on_a_gpu(d: int, causal: bool) -> None:
+@pytest.mark.parametrize(("d", "kinds"), [(64, "444"), (128, "444"), (256, "444"), (128, "545")])
+def test_on_a_gpu(d: int, kinds: str, causal: bool) -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.get_device_capability() != (9, 0):
         pytest.skip("no warpgroups")
+    of = {"4": torch.float8_e4m3fn, "5": torch.float8_e5m2}
     q, k, v = (
-        torch.randn(2, s, h, d, device="cuda").to(torch.float8_e4m3fn)
-        for s, h in ((1000, 8), (1100, 2), (1100, 2))
+        torch.randn(2, s, h, d, device="cuda").to(of[c])
+        for s, h, c in zip((1000, 1100, 1100), (8, 2, 2), kinds, strict=True)
     )
     factors = [torch.rand(2, h, device="cuda") + 0.5 for h in (8, 2)]
     out, lse = attention(

@@ -185,9 +185,16 @@ def active(blocks: int) -> int:
         (Work(4, 128, 8192, 512, None, 132), DecodeConfig(1, 4, 16, 3, 1, once=True)),
         # Four sequences or heads of a cluster.
         (Work(4, 128, 1000, 32, None, 132),
+         DecodeConfig(1, 4, 32, 2, 2, "cluster", beyond=4, once=True)),
+        (Work(4, 128, 4096, 32, None, 132),
          DecodeConfig(1, 8, 16, 2, 2, "cluster", beyond=4, once=True)),
         (Work(32, 128, 8192, 32, None, 132),
          DecodeConfig(2, 4, 32, 2, 2, "cluster", beyond=4, once=True)),
+        # Heads of 64.
+        (Work(4, 64, 32768, 8, None, 132), DecodeConfig(1, 8, 32, 2, 8, "cluster", once=True)),
+        (Work(4, 64, 8192, 8, None, 132), DecodeConfig(1, 8, 32, 2, 8, "cluster", once=True)),
+        (Work(4, 64, 4096, 32, None, 132),
+         DecodeConfig(1, 8, 32, 2, 2, "cluster", beyond=4, once=True)),
         # Eight bits that L2 holds: all multiprocessors.
         (Work(4, 128, 8192, 16, None, 132, 8), DecodeConfig(1, 8, 32, 3, 8, once=True)),
     ],
@@ -213,7 +220,7 @@ def test_all_clusters_run_at_a_time_and_have_enough_multiprocessors() -> None:
                 continue
             blocks = pairs * -(-rows // found.rows)
             assert found.splits in (2, 4, 8) and blocks <= active(found.splits)
-            usual = size == 128 and rows <= 32
+            usual = rows <= {128: 32, 64: 16}.get(size, 0)
             assert blocks * found.splits >= (0.45 if usual else 0.85) * 132
             assert found.beyond == 1 or blocks // found.beyond <= active(8)
             assert blocks % found.beyond == 0 and found.beyond in (1, 8 // found.splits)

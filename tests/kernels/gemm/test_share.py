@@ -18,7 +18,7 @@ from opencute.arch.target import target
 from opencute.base.errors import ArgumentError, OpenCuTeError
 from opencute.base.knobs import KNOBS
 from opencute.compiler.artefacts import Artefacts
-from opencute.kernels.gemm import GemmConfig, gemm, interface, reference
+from opencute.kernels.gemm import GemmConfig, gemm, interface, operands, reference
 from opencute.kernels.gemm.config import Problem, heuristic, search_space
 
 t0, t1, t2 = pytest.mark.t0, pytest.mark.t1, pytest.mark.t2
@@ -115,7 +115,7 @@ def test_a_barrier_between_tiles_is_needed(checked: None, planted: Any, monkeypa
     text = "cute.arch.sync_threads()  # nobody"
     module = planted("opencute.kernels.gemm.sm80", text, "pass  # nobody", 1)
     monkeypatch.setattr(interface, "shared_tensor_core_gemm", module.shared_tensor_core_gemm)
-    monkeypatch.setattr(interface, "TensorCorePlan", module.TensorCorePlan)
+    monkeypatch.setattr(operands, "TensorCorePlan", module.TensorCorePlan)
     a, b = numbers((128, 64), np.float16), numbers((64, 64), np.float16)
     with pytest.raises(OpenCuTeError, match="OC3401"):
         gemm(a, b, config=replace(SMALL["f16"], stream=1))

@@ -28,18 +28,23 @@ from opencute.kernels.grouped_gemm import (
 pytestmark = pytest.mark.t1
 
 SMALL = GroupedConfig((128, 32), most=1, depth=2)
-STORES = "maps.change(2, groups.matrix(2, group), 2 + who[0], slot, 4 * who[0])"
+STORES = "maps.change([(2, groups.matrix(2, group), 2 + who[0], slot)], 4 * who[0])"
 STEPS = "cutlass.max(count, 1), cutlass.Int32(count == 0)"
 # What is left out or wrong: of which form, text, what stands there instead, code of the error (none
 # for wrong numbers), words of it.
 CASES: dict[str, tuple[str, str, str, str, str]] = {
     "acquire of a map": (
-        "lists", "        self.manager.fence_tensormap_update(place)\n", "", "OC3409",
-        "acquired since",
+        "lists", "            self.manager.fence_tensormap_update(self.place(slot))\n",
+        "            pass\n", "OC3409", "acquired since",
     ),
+    "acquire of a last step's map": (
+        "sums", "                maps.seen([i * ring(plan) + turn for i in range(2)])\n", "",
+        "OC3409", "acquired since",
+    ),
+    "which step is a last one": ("sums", "elif k < tail:", "elif k < tail + 1:", "", ""),
     "wait for stores before their map changes": (
-        "lists", STORES, STORES.replace("4 * who[0])", "4 * who[0] + 1)"), "OC3401",
-        "no order between them",
+        "lists", STORES, STORES.replace("4 * who[0])", "4 * who[0] + 1)"), "OC3412",
+        "may still read",
     ),
     "a map for each warpgroup": (
         "lists", "slot = 2 * ring(plan) + who[0]", "slot = 2 * ring(plan)", "OC3401",

@@ -15,7 +15,7 @@ import opencute as cutlass
 from opencute.base.errors import OpenCuTeError
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.mla.config import MlaConfig
-from opencute.kernels.mla.sm90 import MlaPlan
+from opencute.kernels.mla.sm90_plan import MlaPlan
 
 pytestmark = pytest.mark.t0
 

@@ -18,7 +18,8 @@ from opencute.codegen.sass import read_sass
 from opencute.codegen.toolchain import find_disassembler
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.mla.config import MlaConfig
-from opencute.kernels.mla.sm90 import MlaPlan, mla_forward
+from opencute.kernels.mla.sm90 import mla_forward
+from opencute.kernels.mla.sm90_plan import MlaPlan
 
 pytestmark = pytest.mark.t1
 

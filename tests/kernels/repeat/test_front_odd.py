@@ -19,7 +19,7 @@ from opencute.base.errors import ArgumentError
 from opencute.base.knobs import KNOBS
 from opencute.integrations.driver_stub import StubDriver
 from opencute.jit.entry import code
-from opencute.jit.entry import front as words
+from opencute.jit.entry import front_words as words
 from opencute.jit.entry.words import State
 from opencute.jit.recording import fresh
 from opencute.kernels.arrays import empty

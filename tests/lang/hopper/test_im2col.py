@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import opencute as cutlass
+from lang.hopper.im2col_kernels import CHANNELS, PIXELS, gathered
+from lang.hopper.im2col_kernels import column_layout as layout
 from lang.hopper.tma_kernels import assembled
 from opencute import cute, utils
 from opencute.base.errors import ArgumentError, LayoutError, SimulationError, TypeMismatchError
@@ -18,21 +20,12 @@ from opencute.cute.nvgpu import cpasync
 from opencute.cute.runtime import from_dlpack
 
 pytestmark = pytest.mark.t1
-PIXELS, CHANNELS = 16, 32
 
 
 @pytest.fixture(autouse=True)
 def checked() -> Any:
     with KNOBS.override(target="sim:sm_90a", sim_check=True):
         yield
-
-
-def layout(bits: int) -> Any:
-    """Pixels by channels, in rows as wide as the swizzle."""
-    wide = 8 << bits
-    atom = cute.make_layout((8, wide), stride=(wide, 1))
-    outer = cute.tile_to_shape(atom, (PIXELS, CHANNELS), (0, 1))
-    return cute.make_composed_layout(cute.make_swizzle(bits, 4, 3), 0, outer)
 
 
 @cute.kernel
@@ -79,18 +72,6 @@ def images(n: int, h: int, w: int) -> Any:
     return (np.arange(n * h * w * CHANNELS) % 2039).astype(np.float16).reshape(n, h, w, CHANNELS)
 
 
-def reference(x: Any, filter: Any, padding: Any = (0, 0), stride: Any = (1, 1),
-              dilation: Any = (1, 1)) -> Any:  # fmt: skip
-    padded = np.pad(x, ((0, 0), *((p, p) for p in padding), (0, 0)))
-    reach = [d * (t - 1) for d, t in zip(dilation, filter, strict=True)]
-    p, q = ((n - e - 1) // s + 1 for n, e, s in zip(padded.shape[1:3], reach, stride, strict=True))
-    cols = [
-        padded[:, r * dilation[0] :: stride[0], s * dilation[1] :: stride[1]][:, :p, :q]
-        for r in range(filter[0]) for s in range(filter[1])
-    ]  # fmt: skip
-    return np.stack([c.reshape(-1, x.shape[-1]) for c in cols], axis=1)
-
-
 CONVOLUTIONS = [
     {"filter": (3, 3), "padding": (1, 1)},
     {"filter": (3, 2), "padding": (2, 0), "stride": (2, 1)},
@@ -100,7 +81,7 @@ CONVOLUTIONS = [
 
 
 def run(x: Any, bits: int, conv: Any, more: int = 0) -> tuple[Any, Any]:
-    want = reference(x, **conv)
+    want = gathered(x, **conv)
     room = -(-want.shape[0] // PIXELS) * PIXELS
     dst = np.full((room, *want.shape[1:]), -1, np.float16)
     columns(*(from_dlpack(a, assumed_align=16) for a in (x, dst)), layout(bits),

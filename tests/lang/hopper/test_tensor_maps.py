@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,120 @@ def test_changes_are_released_and_acquired(where: str, fault: str) -> None:
     with KNOBS.override(target="sim:sm_90a", sim_check=True), pytest.raises(RaceError) as e:
         rows(*t, where, fault)
     assert e.value.code == "OC3409" and "changed at" in str(e.value)
+
+
+# ---------------------------------------------------------------------- maps in use
+@cute.kernel
+def twice_kernel(
+    load: cute.CopyAtom, coords: cute.Tensor, store: cute.CopyAtom, src: cute.Tensor,
+    maps: cute.Tensor, dst: cute.Tensor, how: cutlass.Constexpr,
+):  # fmt: skip
+    """One map for two tiles: rows 0 to 7, then, after a change, rows 8 to 15."""
+    tid, _, _ = cute.arch.thread_idx()
+    warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    memory = utils.SmemAllocator()
+    bar = memory.allocate_array(cutlass.Int64, 2)
+    smem = memory.allocate_tensor(cutlass.Float16, cute.make_layout(TILE, stride=(16, 1)), 128)
+    mine = maps.iterator.align(128)
+    if tid == 0:
+        cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_init(bar + 1, 1)
+        cute.arch.mbarrier_init_fence()
+        cpasync.copy_tensormap(load, mine)
+        cpasync.fence_tma_desc_release()
+    cute.arch.sync_threads()
+    s, g = cpasync.tma_partition(
+        load,
+        0,
+        cute.make_layout(1),
+        cute.group_modes(smem, 0, 2),
+        cute.group_modes(cute.local_tile(coords, TILE, (0, 0)), 0, 2),
+    )
+    if warp == 0:
+        cpasync.fence_tma_desc_acquire(mine)
+        if cutlass.const_expr(how[:5] == "store"):
+            for i in range(tid, 128, 32):
+                smem[i // 16, i % 16] = cutlass.Float16(i)
+            cute.arch.fence_proxy("async.shared", space="cta")
+            cute.arch.sync_warp()
+            cute.copy(store, s, g, tma_desc_ptr=mine)
+            cute.arch.cp_async_bulk_commit_group()
+            if cutlass.const_expr(how == "store, read"):
+                cute.arch.cp_async_bulk_wait_group(0, read=True)
+            elif cutlass.const_expr(how != "store"):
+                cute.arch.cp_async_bulk_wait_group(1 if how == "store, older" else 0)
+        else:
+            with cute.arch.elect_one():
+                cute.arch.mbarrier_arrive_and_expect_tx(bar, 256)
+            cute.copy(load, g, s, tma_bar_ptr=bar, tma_desc_ptr=mine)
+            if cutlass.const_expr(how == "load, group"):
+                with cute.arch.elect_one():
+                    cute.arch.cp_async_bulk_commit_group()
+                    cute.arch.cp_async_bulk_wait_group(0, read=True)
+        cute.arch.sync_warp()
+    if cutlass.const_expr(how in ("load, wait", "load, other warp")):
+        cute.arch.mbarrier_wait(bar, 0)
+    if cutlass.const_expr(how == "load, other warp"):
+        cute.arch.sync_threads()
+    if warp == (1 if cutlass.const_expr(how[-10:] == "other warp") else 0):
+        rows = cute.make_tensor(src.iterator + 128, cute.make_layout(TILE, stride=(16, 1)))
+        cpasync.update_tma_descriptor(load, rows, mine)
+        cpasync.fence_tma_desc_release()
+    cute.arch.cp_async_bulk_wait_group(0)
+    cute.arch.sync_threads()
+    if warp == 0:
+        cpasync.fence_tma_desc_acquire(mine)
+        if cutlass.const_expr(how[:5] != "store"):
+            cute.arch.mbarrier_wait(bar, 0)
+            for i in range(tid, 128, 32):
+                dst[0, i // 16, i % 16] = smem[i // 16, i % 16]
+            cute.arch.sync_warp()
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive_and_expect_tx(bar + 1, 256)
+        cute.copy(load, g, s, tma_bar_ptr=bar + 1, tma_desc_ptr=mine)
+        cute.arch.mbarrier_wait(bar + 1, 0)
+        for i in range(tid, 128, 32):
+            dst[1, i // 16, i % 16] = smem[i // 16, i % 16]
+
+
+@cute.jit
+def twice(a: cute.Tensor, maps: cute.Tensor, out: cute.Tensor, how: cutlass.Constexpr):
+    layout = cute.make_layout(TILE, stride=(16, 1))
+    load, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout, TILE)
+    store, _ = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), a, layout, TILE)
+    twice_kernel(load, coords, store, a, maps, out, how).launch(grid=1, block=64)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "load, wait", "load, group", "load, other warp", "store, read", "store, all",
+    ],
+)  # fmt: skip
+def test_a_map_is_changed_when_its_copy_is_over(how: str) -> None:
+    a, _, out, t = arguments()
+    before = a.copy()
+    with KNOBS.override(target="sim:sm_90a", sim_check=True):
+        twice(t[0], t[2], t[3], how)
+    np.testing.assert_array_equal(out[1], before[8:16])
+    if how[:4] == "load":
+        np.testing.assert_array_equal(out[0], before[:8])
+    else:
+        np.testing.assert_array_equal(a[:8].ravel(), np.arange(128))
+
+
+@pytest.mark.parametrize("how", ["load", "load, unmet other warp", "store", "store, older"])
+def test_a_map_that_a_copy_may_still_read(how: str) -> None:
+    t = arguments()[-1]
+    with KNOBS.override(target="sim:sm_90a", sim_check=True), pytest.raises(RaceError) as e:
+        twice(t[0], t[2], t[3], how)
+    assert e.value.code == "OC3412"
+    lines = [line.strip() for line in Path(__file__).read_text().splitlines()]
+    issued = "cute.copy(store, s, g, tma_desc_ptr=mine)"
+    if how[:4] == "load":
+        issued = "cute.copy(load, g, s, tma_bar_ptr=bar, tma_desc_ptr=mine)"
+    line = len(lines) - lines[::-1].index(issued)  # the last such line
+    assert f"test_tensor_maps.py:{line}, started by" in str(e.value)
 
 
 def test_memory_that_holds_no_map() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import opencute as cutlass
 import opencute.experimental.cuda as cuda
+from lang.hopper.tma_kernels import assembled
 from opencute import cute
 from opencute.base.errors import (
     ArgumentError,
@@ -306,3 +307,31 @@ def test_runs_between_blocks(check: bool) -> None:
     with KNOBS.override(target="sim:sm_90a", sim_check=check):
         across_host(from_dlpack(dst))
     assert (dst == np.array([[1000], [0]]) + np.arange(512)).all()
+
+
+@cute.kernel
+def columns_kernel(raw: cute.Tensor):
+    a = cutlass.Array(dtype=cutlass.Float16, shape=(ROWS * COLS,), space=SMEM, alignment=1024)
+    if prims.elect_sync():
+        map_ = raw.iterator.align(64)
+        prims.cp_async_bulk_tensor_global_shared_cta(map_, a, (0, 1, 2, 3), im2col=True)
+        prims.cp_reduce_async_bulk_tensor_global_shared_cta(
+            map_, a, (0, 1, 2), prims.ReductionOp.ADD, im2col=True
+        )
+    prims.cp_async_bulk_commit_group()
+    prims.cp_async_bulk_wait_group(0)
+
+
+@cute.jit
+def columns(raw: cute.Tensor):
+    columns_kernel(raw).launch(grid=1, block=32)
+
+
+def test_stores_of_columns_of_pixels() -> None:
+    raw = from_dlpack(np.zeros(256, np.uint8), assumed_align=16)
+    with KNOBS.override(target="sim:sm_90a"):
+        made = assembled(cute.compile(columns, raw), "sm_90a")
+    assert made.cubin
+    assert "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group" in made.ptx
+    name = "cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.im2col_no_offs.bulk_group"
+    assert name in made.ptx

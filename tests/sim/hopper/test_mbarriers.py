@@ -204,7 +204,10 @@ def test_a_count_that_never_comes_is_a_deadlock(check: bool) -> None:
     text = str(e.value)
     assert "ptx.mbarrier_wait at kernel.py:10" in text  # the producer, for the release
     assert "ptx.mbarrier_wait at kernel.py:20" in text
-    assert "phase 0 (parity 0), 32 of 33 arrivals; arrived: block (0, 0, 0), thread (0, 0" in text
+    assert (
+        "phase 0 (parity 0), 32 of 33 arrivals;\n      arrived: block (0, 0, 0), thread (0" in text
+    )
+    assert max(map(len, text.partition("\n  hint")[0].splitlines())) <= 110
     assert "(31, 0, 0) (32 threads)" in text
     assert "not there: block (0, 0, 0), thread (32, 0, 0)" in text
 
@@ -395,6 +398,7 @@ def test_arrivals_of_one_operation_may_complete_several_phases() -> None:
         def build() -> None:
             (b,) = begin(n)
             arrive(b)
+            sync()  # who waits for phase 1 knows that all have arrived in phase 0
             when(eq(tid(), 0), lambda: mb.mbarrier_wait(b, const(1)))
 
         return build
@@ -555,3 +559,154 @@ def test_an_election_comes_after_the_reads_of_its_warp() -> None:
         with pytest.raises(RaceError) as e:
             go(body(*options), zeros(32))
         assert e.value.loc is not None and e.value.loc.line == 11
+
+
+# ---------------------------------------------------------------------- phases by parity
+def ahead(turns: int, *, own: bool = True, other: str = "") -> Any:
+    """A barrier of one arrival per phase runs on; thread 32 waits for its phases.
+
+    Args:
+        turns: phases.
+        own: whether who arrives waits until the phase was seen.
+        other: what else tells thread 32 of them: "sync", or "token".
+    """
+
+    def body(out: Value) -> None:
+        full, empty = begin(1, 1)
+
+        def produce(i: Value) -> None:
+            with line(11):
+                arrive(full)
+            if own:
+                mb.mbarrier_wait(empty, arith.binary("andi", i, const(1)))
+
+        def consume(i: Value) -> None:
+            with line(21):
+                mb.mbarrier_wait(full, arith.binary("andi", i, const(1)))
+            with line(22):
+                arrive(empty)
+
+        when(eq(tid(), 0), lambda: loop(turns, produce))
+        if other == "sync":
+            sync()
+            with line(30):
+                last = const((turns - 1) & 1)
+                when(eq(tid(), 32), lambda: mb.mbarrier_wait(full, last))
+        else:
+            when(eq(tid(), 32), lambda: loop(turns, consume))
+        when(eq(tid(), 32), lambda: store(const(turns), out, const(0)))
+
+    return body
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_waits_that_know_the_phase_before(seed: int) -> None:
+    out = zeros(1)
+    go(ahead(6), out, seed=seed)
+    assert out[0] == 6
+    go(ahead(3, own=False, other="sync"), out, seed=seed)  # by all who arrived
+    assert out[0] == 3
+
+
+def test_a_barrier_that_runs_ahead_of_who_waits() -> None:
+    """With an odd number of turns the wait passes: phase 4 ends where phase 0 is meant."""
+
+    def body(turns: int, waits: int) -> Any:
+        def build() -> None:
+            full, _ = begin(1, 1)
+
+            def produce(_: Value) -> None:
+                with line(11):
+                    arrive(full)
+
+            def consume(i: Value) -> None:
+                with line(21):
+                    mb.mbarrier_wait(full, arith.binary("andi", i, const(1)))
+
+            when(eq(tid(), 0), lambda: loop(turns, produce))
+            when(eq(tid(), 32), lambda: loop(waits, consume))
+
+        return build
+
+    with pytest.raises(SimulationError, match="by parity 0, and gets its phase 4") as e:
+        go(body(5, 1))
+    assert e.value.code == "OC3029" and e.value.loc is not None and e.value.loc.line == 21
+    assert "phase 3, completed at kernel.py:11" in str(e.value)
+    go(body(5, 1), check=False)  # it ends, with what nobody meant
+    with pytest.raises(DeadlockError, match="OC3029") as d:
+        go(body(4, 4))
+    assert "gets its phase 4, without an order to its phase 3, completed at kernel.py:11" in (
+        str(d.value)
+    )
+
+
+def test_a_first_wait_that_comes_late() -> None:
+    """Parity 1 is for the phase before the first: but only until that is complete."""
+
+    def body(late: bool) -> Any:
+        def build() -> None:
+            empty, other = begin(1, 1)
+
+            def wait() -> None:
+                with line(21):
+                    mb.mbarrier_wait(empty, const(1))
+                arrive(other)
+
+            def come() -> None:
+                if not late:
+                    mb.mbarrier_wait(other, const(0))
+                with line(11):
+                    arrive(empty)
+                if late:
+                    mb.mbarrier_wait(other, const(0))
+
+            when(eq(tid(), 0), come)
+            when(eq(tid(), 32), wait)
+
+        return build
+
+    go(body(False))
+    with pytest.raises(DeadlockError, match="OC3029") as e:
+        go(body(True))
+    assert "gets its phase 1, without an order to its phase 0, completed at kernel.py:11" in (
+        str(e.value)
+    )
+
+
+def test_relaxed_waits_count() -> None:
+    def body(out: Value) -> None:
+        full, empty = begin(1, 1)
+        words = {"sem": "relaxed", "scope": "cta"}
+
+        def produce(i: Value) -> None:
+            arrive(full, **words)
+            mb.mbarrier_wait(empty, arith.binary("andi", i, const(1)), **words)
+
+        def consume(i: Value) -> None:
+            mb.mbarrier_wait(full, arith.binary("andi", i, const(1)), **words)
+            arrive(empty, **words)
+
+        when(eq(tid(), 0), lambda: loop(4, produce))
+        when(eq(tid(), 32), lambda: loop(4, consume))
+        when(eq(tid(), 32), lambda: store(const(4), out, const(0)))
+
+    out = zeros(1)
+    go(body, out)
+    assert out[0] == 4
+
+
+def test_tokens_are_no_parities() -> None:
+    def body(out: Value) -> None:
+        (b,) = begin(33)
+
+        def one(_: Value) -> None:
+            token = mb.mbarrier_arrive_token("arrive", b, const(1))
+            when(eq(tid(), 0), lambda: arrive(b))
+            mb.mbarrier_wait(b, token)
+
+        when(lt(tid(), 32), lambda: loop(3, one))
+        when(eq(tid(), 0), lambda: store(const(3), out, const(0)))
+
+    out = zeros(1)
+    go(body, out)
+    assert out[0] == 3

@@ -33,4 +33,4 @@ def test_grouped_products(more: tuple[str, ...], tmp_path: Path) -> None:
         capture_output=True, text=True, check=False, env=env, cwd=tmp_path, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    assert "PASS" in done.stdout and "nothing found in 1 orders" in done.stderr
+    assert "PASS" in done.stdout and "nothing found in 1 order" in done.stderr

@@ -81,16 +81,19 @@ _TABLE = {
             "cluster_arrive", "cluster_arrive_relaxed", "cluster_sync", "cluster_wait",
             "cp_async_mbarrier_arrive_noinc", "cp_async_mbarrier_arrive_shared",
             "griddepcontrol_launch_dependents", "griddepcontrol_wait", "map_dsmem_ptr", "mapa",
-            "setmaxregister_decrease", "setmaxregister_increase", "warpgroup_reg_alloc",
-            "warpgroup_reg_dealloc",
+            "red_async", "setmaxregister_decrease", "setmaxregister_increase", "st_async",
+            "warpgroup_reg_alloc", "warpgroup_reg_dealloc",
         )
     },
     **{
         name: _HOPPER + "mbarriers"
         for name in (
-            "mbarrier_arrive", "mbarrier_arrive_and_expect_tx", "mbarrier_conditional_try_wait",
-            "mbarrier_expect_tx", "mbarrier_init", "mbarrier_init_fence", "mbarrier_inval",
-            "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait",
+            "mbarrier_arrive", "mbarrier_arrive_and_expect_tx", "mbarrier_arrive_drop",
+            "mbarrier_arrive_drop_and_expect_tx", "mbarrier_arrive_token", "mbarrier_complete_tx",
+            "mbarrier_conditional_try_wait", "mbarrier_expect_tx", "mbarrier_init",
+            "mbarrier_init_fence", "mbarrier_inval", "mbarrier_pending_count",
+            "mbarrier_test_wait", "mbarrier_test_wait_token", "mbarrier_try_wait",
+            "mbarrier_wait", "mbarrier_wait_token",
         )
     },
     **{

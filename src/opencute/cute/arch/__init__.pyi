@@ -112,14 +112,22 @@ from opencute.lang.hopper.clusters import (
 from opencute.lang.hopper.clusters import griddepcontrol_wait as griddepcontrol_wait
 from opencute.lang.hopper.clusters import map_dsmem_ptr as map_dsmem_ptr
 from opencute.lang.hopper.clusters import mapa as mapa
+from opencute.lang.hopper.clusters import red_async as red_async
 from opencute.lang.hopper.clusters import setmaxregister_decrease as setmaxregister_decrease
 from opencute.lang.hopper.clusters import setmaxregister_increase as setmaxregister_increase
+from opencute.lang.hopper.clusters import st_async as st_async
 from opencute.lang.hopper.clusters import warpgroup_reg_alloc as warpgroup_reg_alloc
 from opencute.lang.hopper.clusters import warpgroup_reg_dealloc as warpgroup_reg_dealloc
 from opencute.lang.hopper.mbarriers import mbarrier_arrive as mbarrier_arrive
 from opencute.lang.hopper.mbarriers import (
     mbarrier_arrive_and_expect_tx as mbarrier_arrive_and_expect_tx,
 )
+from opencute.lang.hopper.mbarriers import mbarrier_arrive_drop as mbarrier_arrive_drop
+from opencute.lang.hopper.mbarriers import (
+    mbarrier_arrive_drop_and_expect_tx as mbarrier_arrive_drop_and_expect_tx,
+)
+from opencute.lang.hopper.mbarriers import mbarrier_arrive_token as mbarrier_arrive_token
+from opencute.lang.hopper.mbarriers import mbarrier_complete_tx as mbarrier_complete_tx
 from opencute.lang.hopper.mbarriers import (
     mbarrier_conditional_try_wait as mbarrier_conditional_try_wait,
 )
@@ -127,9 +135,12 @@ from opencute.lang.hopper.mbarriers import mbarrier_expect_tx as mbarrier_expect
 from opencute.lang.hopper.mbarriers import mbarrier_init as mbarrier_init
 from opencute.lang.hopper.mbarriers import mbarrier_init_fence as mbarrier_init_fence
 from opencute.lang.hopper.mbarriers import mbarrier_inval as mbarrier_inval
+from opencute.lang.hopper.mbarriers import mbarrier_pending_count as mbarrier_pending_count
 from opencute.lang.hopper.mbarriers import mbarrier_test_wait as mbarrier_test_wait
+from opencute.lang.hopper.mbarriers import mbarrier_test_wait_token as mbarrier_test_wait_token
 from opencute.lang.hopper.mbarriers import mbarrier_try_wait as mbarrier_try_wait
 from opencute.lang.hopper.mbarriers import mbarrier_wait as mbarrier_wait
+from opencute.lang.hopper.mbarriers import mbarrier_wait_token as mbarrier_wait_token
 
 __all__ = [
     "FULL_MASK",
@@ -212,20 +223,28 @@ __all__ = [
     "match_any_sync",
     "mbarrier_arrive",
     "mbarrier_arrive_and_expect_tx",
+    "mbarrier_arrive_drop",
+    "mbarrier_arrive_drop_and_expect_tx",
+    "mbarrier_arrive_token",
+    "mbarrier_complete_tx",
     "mbarrier_conditional_try_wait",
     "mbarrier_expect_tx",
     "mbarrier_init",
     "mbarrier_init_fence",
     "mbarrier_inval",
+    "mbarrier_pending_count",
     "mbarrier_test_wait",
+    "mbarrier_test_wait_token",
     "mbarrier_try_wait",
     "mbarrier_wait",
+    "mbarrier_wait_token",
     "mul_packed_f32x2",
     "nanosleep",
     "popc",
     "prmt",
     "rcp_approx",
     "red_add",
+    "red_async",
     "setmaxregister_decrease",
     "setmaxregister_increase",
     "shuffle_sync",
@@ -234,6 +253,7 @@ __all__ = [
     "shuffle_sync_op",
     "shuffle_sync_up",
     "smid",
+    "st_async",
     "store",
     "sub_packed_f32x2",
     "sync_threads",

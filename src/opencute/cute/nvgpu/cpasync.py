@@ -19,10 +19,7 @@ __getattr__, __dir__, __all__ = lazy_names(
                 "CopyReduceBulkS2GOp", "CopyReduceBulkS2SOp",
             )
         },
-        **{
-            name: _HOPPER + "im2col"
-            for name in ("CopyBulkTensorIm2ColG2SOp", "make_im2col_tma_atom")
-        },
+        "make_im2col_tma_atom": _HOPPER + "im2col",
         **{
             name: _HOPPER + "tensor_maps"
             for name in (
@@ -33,8 +30,10 @@ __getattr__, __dir__, __all__ = lazy_names(
         **{
             name: _HOPPER + "tma_ops"
             for name in (
-                "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp",
-                "CopyBulkTensorTileS2GOp", "CopyReduceBulkTensorTileS2GOp", "CtaGroup",
+                "CopyBulkTensorIm2ColG2SMulticastOp", "CopyBulkTensorIm2ColG2SOp",
+                "CopyBulkTensorIm2ColS2GOp", "CopyBulkTensorTileG2SMulticastOp",
+                "CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp",
+                "CopyReduceBulkTensorIm2ColS2GOp", "CopyReduceBulkTensorTileS2GOp", "CtaGroup",
             )
         },
         **{

@@ -8,7 +8,6 @@ from opencute.lang.hopper.bulk import CopyBulkS2GOp as CopyBulkS2GOp
 from opencute.lang.hopper.bulk import CopyBulkS2SOp as CopyBulkS2SOp
 from opencute.lang.hopper.bulk import CopyReduceBulkS2GOp as CopyReduceBulkS2GOp
 from opencute.lang.hopper.bulk import CopyReduceBulkS2SOp as CopyReduceBulkS2SOp
-from opencute.lang.hopper.im2col import CopyBulkTensorIm2ColG2SOp as CopyBulkTensorIm2ColG2SOp
 from opencute.lang.hopper.im2col import make_im2col_tma_atom as make_im2col_tma_atom
 from opencute.lang.hopper.tensor_maps import copy_tensormap as copy_tensormap
 from opencute.lang.hopper.tensor_maps import cp_fence_tma_desc_release as cp_fence_tma_desc_release
@@ -21,10 +20,18 @@ from opencute.lang.hopper.tma_atoms import make_tiled_tma_atom as make_tiled_tma
 from opencute.lang.hopper.tma_atoms import prefetch_descriptor as prefetch_descriptor
 from opencute.lang.hopper.tma_atoms import tma_partition as tma_partition
 from opencute.lang.hopper.tma_ops import (
+    CopyBulkTensorIm2ColG2SMulticastOp as CopyBulkTensorIm2ColG2SMulticastOp,
+)
+from opencute.lang.hopper.tma_ops import CopyBulkTensorIm2ColG2SOp as CopyBulkTensorIm2ColG2SOp
+from opencute.lang.hopper.tma_ops import CopyBulkTensorIm2ColS2GOp as CopyBulkTensorIm2ColS2GOp
+from opencute.lang.hopper.tma_ops import (
     CopyBulkTensorTileG2SMulticastOp as CopyBulkTensorTileG2SMulticastOp,
 )
 from opencute.lang.hopper.tma_ops import CopyBulkTensorTileG2SOp as CopyBulkTensorTileG2SOp
 from opencute.lang.hopper.tma_ops import CopyBulkTensorTileS2GOp as CopyBulkTensorTileS2GOp
+from opencute.lang.hopper.tma_ops import (
+    CopyReduceBulkTensorIm2ColS2GOp as CopyReduceBulkTensorIm2ColS2GOp,
+)
 from opencute.lang.hopper.tma_ops import (
     CopyReduceBulkTensorTileS2GOp as CopyReduceBulkTensorTileS2GOp,
 )
@@ -37,13 +44,16 @@ __all__ = [
     "CopyBulkG2SOp",
     "CopyBulkS2GOp",
     "CopyBulkS2SOp",
+    "CopyBulkTensorIm2ColG2SMulticastOp",
     "CopyBulkTensorIm2ColG2SOp",
+    "CopyBulkTensorIm2ColS2GOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
     "CopyG2SOp",
     "CopyReduceBulkS2GOp",
     "CopyReduceBulkS2SOp",
+    "CopyReduceBulkTensorIm2ColS2GOp",
     "CopyReduceBulkTensorTileS2GOp",
     "CtaGroup",
     "LoadCacheMode",

@@ -28,7 +28,8 @@ from opencute.ir.core import Value
 from opencute.ir.types import I64, IntegerType, Type
 from opencute.lang.arguments.fakes import FakeStream, FakeTensor
 from opencute.lang.arguments.symbols import SymInt
-from opencute.lang.external import ExternalPointer, ExternalTensor, make_ptr
+from opencute.lang.external import ExternalTensor
+from opencute.lang.external_pointers import ExternalPointer, make_ptr
 from opencute.lang.numbers import NUMERIC_CLASSES, Int32, Int64, Numeric, ir_type
 from opencute.lang.pointers import AddressSpace, Pointer, pointer_type
 from opencute.lang.streams import Event, Stream

@@ -33,7 +33,8 @@ from opencute.frontend.arguments.kinds import Spec
 from opencute.ir.core import Value
 from opencute.ir.types import Type
 from opencute.lang.arguments.aggregates import leaf_types, read_value, wrap_value
-from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.lang.external import ExternalTensor
+from opencute.lang.external_pointers import ExternalPointer
 from opencute.lang.numbers import Numeric
 
 __all__ = ["ProtocolSpec", "has_protocol"]

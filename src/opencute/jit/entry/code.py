@@ -33,7 +33,8 @@ from opencute.jit.entry.lists import list_functions
 from opencute.jit.entry.tensors import tensor_functions
 from opencute.jit.entry.words import State
 from opencute.lang import external
-from opencute.lang.external import ExternalPointer, ExternalTensor
+from opencute.lang.external import ExternalTensor
+from opencute.lang.external_pointers import ExternalPointer
 from opencute.lang.numbers import Int32
 from opencute.native.jit import HostModule, compile_host, load_object
 from opencute.native.target import host_description, llvm_version

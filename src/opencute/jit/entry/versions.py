@@ -34,7 +34,8 @@ from opencute.frontend.signature import (
 )
 from opencute.jit.entry.spaces import grouped
 from opencute.jit.entry.words import Arg, Kind, Version
-from opencute.lang.external import ExternalPointer, ExternalTensor, mark_word, plain_marks
+from opencute.lang.external import ExternalTensor, mark_word, plain_marks
+from opencute.lang.external_pointers import ExternalPointer
 from opencute.lang.numbers import Numeric, numeric_class
 from opencute.lang.pointers import element_bits
 from opencute.numeric.dtypes import from_dlpack_code

@@ -35,7 +35,7 @@ from opencute.frontend.signature import (
 )
 from opencute.lang.arguments.fakes import FakeStream, FakeTensor, Product
 from opencute.lang.arguments.symbols import SymInt
-from opencute.lang.external import ExternalPointer
+from opencute.lang.external_pointers import ExternalPointer
 from opencute.lang.numbers import NUMERIC_CLASSES
 from opencute.lang.pointers import AddressSpace
 

@@ -90,7 +90,9 @@ class WarpgroupConfig:
         persistent: whether blocks stay for many tiles of queries.
         queries: tiles of queries in shared memory: 1, or 2 where blocks stay.
         slack: how far scores may exceed the largest ones so far, as a power of two, before what
-            was summed is scaled; at most 15.
+            was summed is scaled; at most 15, or 4 of elements of eight bits.
+        turned: tiles of values of eight bits in shared memory as products take them; 0: as many
+            as `stages`.
     """
 
     groups: int
@@ -99,11 +101,12 @@ class WarpgroupConfig:
     persistent: bool = True
     queries: int = 1
     slack: float = 0.0
+    turned: int = 0
 
     def smem_bytes(self, head_dim: int, bits: int = 16) -> int:
         """Shared memory of a block; values of eight bits are there twice."""
-        tiles = 2 if bits == 16 else 3
-        rows = 64 * self.groups * self.queries + tiles * self.stages * self.n
+        tiles = 2 * self.stages + (0 if bits == 16 else self.turned or self.stages)
+        rows = 64 * self.groups * self.queries + tiles * self.n
         return bits // 8 * head_dim * rows + 1024
 
     def check(self, head_dim: int, smem: int, bits: int = 16) -> WarpgroupConfig:
@@ -119,12 +122,13 @@ class WarpgroupConfig:
         typed_fields(self, "OC2546")
         # A thread has the result and the scores in f32, and the weights.
         kept = head_dim // 2 + self.n // 2 + self.n * bits // 64
-        room = ({2: 208, 3: 132} if bits == 16 else {2: 184, 3: 124}).get(self.groups, 0)
+        room = ({2: 208, 3: 132} if bits == 16 else {2: 204, 3: 132}).get(self.groups, 0)
         step = 256 // bits
         good = head_dim in WARPGROUP_HEADS and 0 < self.n <= 256 and self.n % step == 0
         good = good and self.queries in ((1, 2) if self.persistent else (1,))
-        # Weights are below 2**16, those of eight bits below 448.
-        good = good and 0.0 <= self.slack <= (15.0 if bits == 16 else 0.0)
+        # Weights are below 2**16, those of eight bits below 448, of which few may be too small.
+        good = good and 0.0 <= self.slack <= (15.0 if bits == 16 else 4.0)
+        good = good and (self.turned >= 2 or self.turned == 0) and not (self.turned and bits == 16)
         if not good or kept > room or self.stages < 2:
             raise ArgumentError(
                 "warpgroups cannot share these tiles", code="OC2546", found=self,
@@ -157,7 +161,8 @@ class BackwardConfig:
         line = padded(head_dim) + 8
         operands = line * (2 * self.n + (1 + self.stages) * self.m)
         scores = sharing(padded(head_dim)) * self.n * (self.m + 8)
-        return 2 * (operands + scores) + 8 * self.m * self.stages
+        known = self.m + 2  # of a row of what queries have, with a factor
+        return 2 * (operands + scores) + 8 * known * self.stages
 
     def check(self, head_dim: int, smem: int) -> BackwardConfig:
         """The configuration itself, if it is possible.
@@ -224,9 +229,9 @@ class WarpgroupBackwardConfig:
         """Shared memory of a block."""
         m, n = self.queries(head_dim), 128
         tiles = 2 * head_dim * (2 * n + (self.stages + self.grads) * m)
-        # Twice the slopes, a tile of the gradient of queries in f32, what each query has.
+        # Twice the slopes, a tile of the gradient of queries in f32, what each query has, factors.
         sums = 0 if self.atomics or head_dim > 128 else 4 * m * head_dim
-        return tiles + 4 * n * m + sums + 8 * m * self.stages + 256
+        return tiles + 4 * n * m + sums + 8 * (m + 2) * self.stages + 256
 
     def check(self, head_dim: int, smem: int) -> WarpgroupBackwardConfig:
         """The configuration itself, if it is possible.
@@ -321,9 +326,7 @@ def warpgroup_heuristic(
         queries: of the longest sequence.
     """
     if narrow:
-        n = {64: 128, 96: 160, 128: 160, 192: 128, 256: 64}[head_dim]
-        groups = 3 if head_dim == 64 else 2
-        return WarpgroupConfig(groups, min(n, 128) if masked else n, 2)
+        return _narrow_heuristic(head_dim, masked)
     if head_dim == 64:
         if not masked:
             return WarpgroupConfig(3, 128, 2, queries=2, slack=8.0)
@@ -342,6 +345,17 @@ def warpgroup_heuristic(
     if head_dim == 192:
         return WarpgroupConfig(2, 96 if masked else 112, 2, slack=8.0)
     return WarpgroupConfig(2, 64 if masked else 80, 2, slack=8.0)
+
+
+def _narrow_heuristic(head_dim: int, masked: bool) -> WarpgroupConfig:
+    """The same for elements of eight bits."""
+    if head_dim == 64:
+        if masked:
+            return WarpgroupConfig(3, 128, 2)
+        return WarpgroupConfig(3, 128, 3, queries=2, slack=2.0, turned=3)
+    if head_dim == 128:
+        return WarpgroupConfig(2, 224, 2, slack=2.0, turned=3 if masked else 2)
+    return WarpgroupConfig(2, {96: 128 if masked else 160, 192: 128, 256: 64}[head_dim], 2)
 
 
 _WARPGROUP_CHOICES: dict[int, tuple[tuple[Any, ...], ...]] = {
@@ -372,11 +386,43 @@ _WARPGROUP_CHOICES: dict[int, tuple[tuple[Any, ...], ...]] = {
 }  # fmt: skip
 
 
-def warpgroup_search_space(head_dim: int, smem: int) -> Iterator[WarpgroupConfig]:
-    """All choices with warpgroups that are worth trying, promising ones first; at most 12."""
-    for choice in _WARPGROUP_CHOICES[head_dim]:
+# The same of eight bits.
+_NARROW_CHOICES: dict[int, tuple[tuple[Any, ...], ...]] = {
+    64: (
+        (3, 128, 3, True, 2, 2.0, 3), (3, 128, 2), (2, 256, 3, True, 2, 2.0, 3),
+        (3, 96, 3, True, 2, 2.0, 3), (3, 160, 2, True, 2, 2.0, 3), (2, 128, 3, True, 2, 2.0, 3),
+    ),
+    96: (
+        (2, 160, 2), (2, 160, 2, True, 2, 2.0, 3), (2, 128, 3, True, 2, 2.0, 3),
+        (2, 224, 2, True, 1, 2.0, 3), (2, 192, 2, True, 1, 2.0, 3), (3, 96, 3, True, 1, 2.0, 3),
+    ),
+    128: (
+        (2, 224, 2, True, 1, 2.0, 2), (2, 224, 2, True, 1, 2.0, 3), (3, 96, 3, True, 1, 2.0, 3),
+        (2, 160, 2, True, 1, 2.0, 3), (2, 128, 3, True, 2, 2.0, 3), (2, 192, 2, True, 1, 2.0, 3),
+    ),
+    192: (
+        (2, 128, 2), (2, 160, 2, True, 1, 2.0, 2), (2, 128, 2, True, 1, 2.0, 3),
+        (2, 96, 2, True, 2, 2.0, 3),
+    ),
+    256: (
+        (2, 64, 2), (2, 96, 2, True, 1, 2.0, 3), (2, 96, 2, True, 1, 2.0, 2),
+        (2, 64, 2, True, 2, 2.0, 3),
+    ),
+}  # fmt: skip
+
+
+def warpgroup_search_space(head_dim: int, smem: int, bits: int = 16) -> Iterator[WarpgroupConfig]:
+    """All choices with warpgroups that are worth trying, promising ones first; at most 12.
+
+    Args:
+        head_dim: elements of a head.
+        smem: bytes of shared memory that a block may have.
+        bits: of an element: 16, or 8.
+    """
+    choices = _WARPGROUP_CHOICES if bits == 16 else _NARROW_CHOICES
+    for choice in choices[head_dim]:
         try:
-            yield WarpgroupConfig(*choice).check(head_dim, smem)
+            yield WarpgroupConfig(*choice).check(head_dim, smem, bits)
         except ArgumentError:
             continue
 

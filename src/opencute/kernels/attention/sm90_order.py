@@ -13,7 +13,9 @@ Queries that see all keys: each block takes every n-th tile. Others: tiles are s
 keys they see, for as many heads at a time as the L2 cache holds the keys of, up and down in turns.
 Blocks take one of each round, in turns from both ends, so that all have alike much to do; what is
 left, the shortest tiles, are blocks of their own, which start where room is first. Sequences that
-lie end to end: each block takes every n-th tile, and finds the sequence by its warps.
+lie end to end: one after the other, each sorted for itself, up and down in turns. Blocks take every
+n-th tile, and of many the last two rounds are blocks of their own, as other sequences make other
+sums. How many tiles there are is known on the device only, and blocks find theirs by their warps.
 """
 
 from __future__ import annotations
@@ -36,18 +38,23 @@ class Order:
         blocks: tiles of a head.
         heads: heads of a batch.
         pairs: heads of all batches.
-        section: heads whose tiles are sorted together; the last ones' longest come first.
+        section: heads whose tiles are sorted together, of sequences end to end those of one at
+            most; the last ones' longest come first.
+        parts: how many sections there are, of sequences end to end in one.
         lengths: queries, and keys, of all sequences.
         starts: where sequences' queries and keys start, or None twice: each batch has its own.
+        total: tiles of all sequences, which is asked for where those lie end to end.
     """
 
     blocks: Any
     heads: Any
     pairs: Any
     section: Any
+    parts: Any
     lengths: tuple[Any, Any]
     starts: tuple[Any, Any]
     plan: WarpgroupPlan
+    total: Any = None
 
     @property
     def even(self) -> bool:
@@ -61,48 +68,61 @@ class Order:
 
     def rounds(self) -> Any:
         """How many tiles the blocks that stay have, where tiles differ."""
-        return self.blocks * self.pairs // self.plan.blocks
+        if not self.ragged:
+            return self.blocks * self.pairs // self.plan.blocks
+        rounds = self.total // self.plan.blocks
+        return rounds - _apart(rounds)
 
     def grid(self) -> Any:
-        """How many blocks there are."""
-        total = self.blocks * self.pairs
-        if self.even or self.ragged:
-            return cutlass.min(total, self.plan.blocks)
+        """How many blocks there are; of sequences, at most."""
+        total, wide = self.blocks * self.pairs, self.plan.blocks
+        if self.even:
+            return cutlass.min(total, wide)
+        if self.ragged:
+            return cutlass.min(total, (_apart(total // wide) + 2) * wide - 1)
         stay = cutlass.min(self.rounds(), 1) * self.plan.blocks
-        return stay + total - self.rounds() * self.plan.blocks
+        return stay + total - self.rounds() * wide
 
     def count(self) -> Any:
         """How many tiles this block has."""
         block, wide = cute.arch.block_idx()[0], self.plan.blocks
-        if self.ragged:
-            total = locate(0, self.starts[0], self.heads, self.plan.m)[2]
-            return cute.ceil_div(cutlass.max(total - block, 0), wide)
         if self.even:
+            if self.ragged:
+                return cute.ceil_div(cutlass.max(self.total - block, 0), wide)
             return cute.ceil_div(self.blocks * self.pairs - block, wide)
         rounds = self.rounds()
-        return cute.where((block < wide) & (rounds > 0), rounds, 1)
+        alone: Any = 1
+        if self.ragged:
+            alone = cutlass.Int32(self.alone(rounds) < self.total)
+        return cute.where((block < wide) & (rounds > 0), rounds, alone)
+
+    def alone(self, rounds: Any) -> Any:
+        """Which tile is that of a block of its own, counted in the order of all."""
+        wide = self.plan.blocks
+        return rounds * wide + cute.arch.block_idx()[0] - cutlass.min(rounds, 1) * wide
 
     def tile(self, turn: Any) -> tuple[Any, Any, Any]:
         """Tile, head and batch of a turn of this block."""
         block, wide = cute.arch.block_idx()[0], self.plan.blocks
-        if self.ragged:
-            return self._tile_of_sequences(turn * wide + block)
         if self.even:
             index = turn * wide + block
+            if self.ragged:
+                return self._tile_of_sequences(index)
             pair, tile = index // self.blocks, index % self.blocks
             return tile, pair % self.heads, pair // self.heads
         rounds = self.rounds()
-        back = (turn & 1) * (wide - 1 - 2 * block)
         stays = (block < wide) & (rounds > 0)
-        own = rounds * wide + block - cutlass.min(rounds, 1) * wide
-        index = cute.where(stays, turn * wide + block + back, own)
+        if self.ragged:
+            index = cute.where(stays, turn * wide + block, self.alone(rounds))
+            return self._tile_of_sequences(index)
+        back = (turn & 1) * (wide - 1 - 2 * block)
+        index = cute.where(stays, turn * wide + block + back, self.alone(rounds))
         part = index // (self.section * self.blocks)
         index = index - part * (self.section * self.blocks)
         size = cutlass.min(self.section, self.pairs - part * self.section)
         row, column = index // size, index % size
         pair = part * self.section + column
-        parts = cute.ceil_div(self.pairs, self.section)
-        tile = cute.where((parts - part) % 2 == 1, self.blocks - 1 - row, row)
+        tile = cute.where((self.parts - part) % 2 == 1, self.blocks - 1 - row, row)
         return tile, pair % self.heads, pair // self.heads
 
     def _tile_of_sequences(self, index: Any) -> tuple[Any, Any, Any]:
@@ -112,7 +132,14 @@ class Order:
         tiles = cute.ceil_div(queries, self.plan.m)
         if self.even:
             return index % tiles, index // tiles, sequence
-        return tiles - 1 - index // self.heads, index % self.heads, sequence
+        part = index // (self.section * tiles)
+        index = index - part * (self.section * tiles)
+        size = cutlass.min(self.section, self.heads - part * self.section)
+        row, column = index // size, index % size
+        # Also across sequences the direction changes from one section to the next.
+        behind = (self.starts[0].shape[0] - 1 - sequence) * self.parts - part
+        tile = cute.where(behind % 2 == 1, tiles - 1 - row, row)
+        return tile, part * self.section + column, sequence
 
     def span(self, batch: Any) -> tuple[Any, Any, Any, Any]:
         """Where a sequence's queries start, how many there are, and the same of its keys."""
@@ -126,6 +153,11 @@ class Order:
         """Which keys a tile's queries see."""
         _, queries, _, keys = self.span(batch)
         return Places(tile * self.plan.m + (keys - queries), keys, self.plan)
+
+
+def _apart(rounds: Any) -> Any:
+    """How many of all rounds of tiles of sequences end to end are blocks of their own."""
+    return cutlass.min(rounds // 4, 2)
 
 
 @cute.jit

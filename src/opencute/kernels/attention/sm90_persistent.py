@@ -29,8 +29,9 @@ from opencute.kernels.attention.sm90 import (
     by_rows,
     mask,
 )
-from opencute.kernels.attention.sm90_narrow import TURNERS, turn_values
-from opencute.kernels.attention.sm90_order import Order
+from opencute.kernels.attention.sm90_narrow import turn_values, turned_pipeline
+from opencute.kernels.attention.sm90_order import Order, locate
+from opencute.utils import hopper_helpers
 
 __all__ = ["attention_kernel", "attention_persistent"]
 
@@ -223,14 +224,23 @@ def consume(
                 queries.release()
             if cutlass.const_expr(not order.even):
                 mask(worker.rS, start + count - 1 - i, first, corner, places.keys, plan)
-            rows.weigh(worker.rS)
-            following = values.wait_and_advance()
-            warpgroup.wait_group(0)
-            value.release()
-            value = following
-            rows.rescale(worker.rO)
-            warpgroup.fence()
-            worker.keep()
+            if cutlass.const_expr(plan.narrow):  # the product is over soon, and weights need room
+                rows.compare(worker.rS)
+                warpgroup.wait_group(0)
+                value.release()
+                rows.rescale(worker.rO)
+                worker.weigh_and_keep(rows)
+                value = values.wait_and_advance()
+                warpgroup.fence()
+            else:
+                rows.weigh(worker.rS)
+                following = values.wait_and_advance()
+                warpgroup.wait_group(0)
+                value.release()
+                value = following
+                rows.rescale(worker.rO)
+                warpgroup.fence()
+                worker.keep()
         if turn + 1 < turns:
             before = (tile, head, batch)
             tile, head, batch = order.tile(turn + 1)
@@ -343,8 +353,9 @@ def finish(
 
 def raw_values(plan: WarpgroupPlan) -> Any:
     """Layout of values of eight bits as TMA brings them."""
-    size = plan.head_dim * plan.n
-    return cute.make_layout((plan.head_dim, plan.n, plan.stages), stride=(1, plan.head_dim, size))
+    shape = (ROWS, plan.head_dim, plan.n)
+    by_elements = utils.LayoutEnum.COL_MAJOR
+    return hopper_helpers.make_smem_layout_b(by_elements, shape, plan.types[2], plan.stages)
 
 
 @cute.kernel
@@ -366,7 +377,8 @@ def attention_kernel(
     group = cute.arch.make_warp_uniform(tid // GROUP)
     memory = utils.SmemAllocator()
     sQ, sK, sV = (
-        memory.allocate_tensor(plan.dtype, s.outer, 1024, swizzle=s.inner) for s in plan.layouts()
+        memory.allocate_tensor(of, s.outer, 1024, swizzle=s.inner)
+        for of, s in zip(plan.types, plan.layouts(), strict=True)
     )
     threads = pipeline.Agent.Thread
     takers = 3 if plan.narrow else 4 * plan.groups
@@ -384,13 +396,10 @@ def attention_kernel(
     )  # fmt: skip
     ready, raw = loads, sV
     if cutlass.const_expr(plan.narrow):
-        turned = pipeline.PipelineAsync.create(
-            num_stages=plan.stages, producer_group=pipeline.CooperativeGroup(threads, TURNERS),
-            consumer_group=pipeline.CooperativeGroup(threads, GROUP * plan.groups),
-            defer_sync=True,
-        )  # fmt: skip
+        turned = turned_pipeline(plan)
         ready = (*loads[:2], turned)
-        raw = memory.allocate_tensor(plan.dtype, raw_values(plan), 1024)
+        values = raw_values(plan)
+        raw = memory.allocate_tensor(plan.types[2], values.outer, 1024, swizzle=values.inner)
     if warp == 0:
         for atom in atoms:
             cpasync.prefetch_descriptor(atom)
@@ -398,7 +407,10 @@ def attention_kernel(
     cute.arch.sync_threads()
 
     extents = (mQ.shape[0], mK.shape[0])
-    order = Order(*numbers, extents, starts, plan)  # pyright: ignore[reportCallIssue]
+    total = None
+    if cutlass.const_expr(starts[0] is not None):
+        total = locate(0, starts[0], mQ.shape[2], plan.m)[2]
+    order = Order(*numbers, extents, starts, plan, total)  # pyright: ignore[reportCallIssue]
     if group == 0:
         cute.arch.setmaxregister_decrease(plan.registers[0])
         if warp == 0:
@@ -459,15 +471,19 @@ def attention_persistent(
             (mV, sV, (plan.head_dim, plan.n)),
         )
     ]
-    batches, queries = mQ.shape[3], mQ.shape[0]
+    batches, queries, keys = mQ.shape[3], mQ.shape[0], mK.shape[0]
     if cutlass.const_expr(starts_q is not None):
-        batches, queries = starts_q.shape[0] - 1, longest
+        batches, queries, keys = starts_q.shape[0] - 1, longest, longest
     pairs = mQ.shape[2] * batches
-    kept = mK.shape[0] * (
-        plan.dtype.width // 4 * plan.head_dim
-    )  # bytes of keys and values of a head
-    section = cutlass.min(cutlass.max(L2_BYTES // kept, 1) * plan.group, pairs)
-    numbers = (cute.ceil_div(queries, plan.m), mQ.shape[2], pairs, section)
+    kept = keys * (plan.dtype.width // 4 * plan.head_dim)  # bytes of keys and values of a head
+    section = cutlass.max(L2_BYTES // kept, 1) * plan.group
+    if cutlass.const_expr(starts_q is not None):
+        parts = cute.ceil_div(mQ.shape[2], section)
+        section = cute.ceil_div(mQ.shape[2], parts)  # alike many heads in each
+    else:
+        section = cutlass.min(section, pairs)
+        parts = cute.ceil_div(pairs, section)
+    numbers = (cute.ceil_div(queries, plan.m), mQ.shape[2], pairs, section, parts)
     starts = (starts_q, starts_k)
     order = Order(*numbers, (queries, mK.shape[0]), starts, plan)
     attention_kernel(

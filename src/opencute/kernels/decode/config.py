@@ -31,6 +31,7 @@ START, COMBINE = 128, 128  # what a block's start, and a second kernel, cost: in
 CLUSTERS = (8, 4, 2)  # of blocks that put their results together; of 16 too few run at a time
 HALF, MOST = 0.45, 0.85  # of all multiprocessors: enough for the bandwidth, and nearly all
 RING = 128 << 10  # bytes that a cluster's block has on their way: more are in the way of others
+SHORT = 512  # keys of a cluster's block that are few
 L2 = 36e6  # bytes of keys and values that are there from the last time
 
 
@@ -245,9 +246,9 @@ def cluster_size(work: Work, blocks: int, active: Callable[[int], int]) -> int:
     """How many blocks of a cluster best share the keys of a sequence; 1: none.
 
     As many as there may be with all clusters at a time, but only if they have nearly all
-    multiprocessors; or half of them, which can load what memory gives, where keys are 128 elements
-    and queries are few: there are half as many results then. Keys of eight bits that L2 holds come
-    faster than half of all multiprocessors take them.
+    multiprocessors; or half of them, which can load what memory gives, where keys are 128 elements,
+    or 64 of 16 bits, and queries are few: there are half as many results then. Keys of eight bits
+    that L2 holds come faster than half of all multiprocessors take them.
 
     Args:
         blocks: clusters.
@@ -255,7 +256,10 @@ def cluster_size(work: Work, blocks: int, active: Callable[[int], int]) -> int:
     """
     depth = depth_of(work.head_dim)
     far = work.bits > 8 or work.pairs * work.keys * depth * work.bits // 4 > L2
-    enough = HALF if depth == 128 and work.rows <= 32 and far else MOST
+    few = (depth == 128 and work.rows <= 2 * ROWS) or (
+        depth == 64 and work.rows <= ROWS and work.bits == 16
+    )
+    enough = HALF if few and far else MOST
     for size in CLUSTERS:
         if blocks <= active(size):
             return size if blocks * size >= enough * work.processors else 1
@@ -273,9 +277,13 @@ def _clustered(
         size: blocks that share its keys.
         largest: clusters of 8 blocks that run at a time.
     """
-    wide = depth_of(work.head_dim) * work.bits // 4  # bytes of a key and its values
-    if wide == 512 and config.warps == 1:
-        config = replace(config, groups=8, n=16)
+    depth = depth_of(work.head_dim)
+    wide = depth * work.bits // 4  # bytes of a key and its values
+    if config.warps == 1 and work.bits == 16 and depth <= 128:
+        # What 8 groups add up at the end takes as long as few keys do.
+        short = depth == 128 and work.keys <= SHORT * size
+        n = 32 if (depth == 64 or short) and (work.page or 32) % 32 == 0 else 16
+        config = replace(config, groups=4 if short else 8, n=n)
     while config.stages > 2 and config.stages * config.groups * config.n * wide > RING:
         config = replace(config, stages=config.stages - 1)
     beyond = 8 // size

@@ -31,7 +31,6 @@ import opencute as cutlass
 from opencute import cute
 from opencute.kernels.decode.combine import LOWEST, inverse, weight_of
 from opencute.kernels.decode.parts import DecodePlan, Results, merged
-from opencute.lib.hopper.exchange import store_async
 
 __all__ = ["ClusterMerge", "FlagMerge", "splits_ahead"]
 
@@ -121,10 +120,10 @@ def _send(
     owner, place = column // merge.each, column % merge.each
     owner = merge.rank + owner * merge.step
     into = merge.sums.iterator + merge.sums.layout((row, place * _VEC, merge.split))
-    store_async(into, tuple(sums[i] for i in range(_VEC)), merge.barrier, owner)
+    cute.arch.st_async(into, tuple(sums[i] for i in range(_VEC)), merge.barrier, owner)
     if place == 0:
         into = merge.stats.iterator + merge.stats.layout((row, merge.split, 0))
-        store_async(into, (level, total), merge.barrier, owner)
+        cute.arch.st_async(into, (level, total), merge.barrier, owner)
 
 
 @cute.jit

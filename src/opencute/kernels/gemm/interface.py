@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import opencute as cutlass
 from opencute import utils
 from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
@@ -29,14 +27,23 @@ from opencute.kernels.arrays import (
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.gemm.activations import activation_of
 from opencute.kernels.gemm.config import GemmConfig, Problem, heuristic
+from opencute.kernels.gemm.operands import (
+    CLASSES,
+    NARROW,
+    Call,
+    batched,
+    check_result,
+    compact,
+    kind_of,
+    repeats,
+    shape_of,
+    tensor_of,
+    vector_of,
+)
 from opencute.kernels.gemm.rows.few import FewConfig, FewPlan, few_heuristic, few_product, few_room
 from opencute.kernels.gemm.rows.gemv import GemvConfig, GemvPlan, gemv, gemv_heuristic
-from opencute.kernels.gemm.sm80 import (
-    TensorCorePlan,
-    shared_tensor_core_gemm,
-    tensor_core_gemm,
-)
-from opencute.kernels.gemm.sm80_simt import SimtPlan, sgemm, shared_sgemm
+from opencute.kernels.gemm.sm80 import shared_tensor_core_gemm, tensor_core_gemm
+from opencute.kernels.gemm.sm80_simt import sgemm, shared_sgemm
 from opencute.kernels.gemm.sm90_interface import (
     choice,
     for_tma,
@@ -60,14 +67,6 @@ from opencute.kernels.tuned import tuned
 
 __all__ = ["alone", "gemm", "problem_of", "separate_epilogue", "writable"]
 
-_KINDS = {
-    "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "uint8": "i8",
-    "float8_e4m3fn": "f8", "float8_e5m2": "f8",
-}  # fmt: skip
-_CLASSES = {
-    "f16": cutlass.Float16, "bf16": cutlass.BFloat16, "tf32": cutlass.TFloat32,
-    "i8": cutlass.Int8,
-}  # fmt: skip
 _FEW = 40  # blocks that work, below which sharing by clusters is not enough
 _FAR = 72e6  # bytes of which L2 holds next to nothing from the last time
 # Rows of a product with a matrix whose rows begin anywhere: at most, and where Hopper's kernels are
@@ -76,8 +75,6 @@ _FEW_ROWS, _FEWER_ROWS = 64, 32
 # Microseconds of a million operations, of 16 bits, and of a byte: of kernels that load single
 # elements, and of Hopper's.
 _SINGLE, _WHOLE = (1 / 250, 1 / 1e5), (1 / 700, 1 / 4e6)
-_RESULTS = ("float16", "bfloat16", "float32", "int32")
-_NARROW = ("int8", "uint8", "float8_e4m3fn", "float8_e5m2")  # results of Hopper's kernels too
 
 
 @tuned("gemm", "a b out tf32")
@@ -105,8 +102,9 @@ def gemm(
         a: array (M, K) or (L, M, K) of f32, f16, bf16, int8; on Hopper also of uint8, e4m3, e5m2.
         b: array (K, N) or (L, K, N) of the same type, or of the other of uint8 and int8, or of
             e4m3 and e5m2. One matrix serves a whole batch of the other.
-        c, residual: arrays of the result's shape and type, or None. Where `beta` is 0, `c` is not
-            read, as in BLAS.
+        c, residual: arrays of the result's shape and type, or None.
+        alpha, beta: where `alpha` is 0, neither `a` nor `b` is read, where `beta` is 0, `c` is
+            not, as in BLAS: they may be full of NaN.
         bias: array (N,), or None.
         activation: "relu", "gelu", "silu", or a function on vectors of Float32.
         out: where the result goes; a new array when omitted, of the type of `a`, of int32, or of
@@ -131,8 +129,9 @@ def gemm(
     Raises:
         ArgumentError: shapes or types do not fit, or the configuration does not.
     """
-    shape = _shape(a, b)
-    kind = _kind(a, b, tf32)
+    shape = shape_of(a, b)
+    kind = kind_of(a, b, tf32)
+    alpha, beta = float(alpha), float(beta)  # NumPy's numbers compare to answers of their own
     result = shape
     if epilogue is not None:
         given = {"alpha": None if alpha == 1.0 else alpha, "c": c, "bias": bias}
@@ -143,16 +142,15 @@ def gemm(
     if out is None:
         names = {"i8": "int32", "f8": "float32"}
         out = empty(a, result, names.get(kind, a.dtype))
-    _check(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
+    check_result(result, kind, out, bias_shape=shape[-1:], c=c, residual=residual, bias=bias)
     activation = activation_of(activation)
     if 0 in shape:
         return out
-    if c is not None and float(beta) == 0.0:
+    if c is not None and beta == 0.0:
         c = None  # which is not read, as in BLAS: it may be full of NaN
-    if a.shape[-1] == 0:
-        a = zeros(a, (*a.shape[:-1], 1), a.dtype)
-        b = zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
-    call = _Call.of(a, b, c, residual, out)
+    if a.shape[-1] == 0 or (epilogue is None and alpha == 0.0):  # nor are a and b, then
+        a, b = _nothing(a, b, 1 if config is None else max(int(a.shape[-1]), 1))
+    call = Call.of(a, b, c, residual, out)
     if epilogue is None and len(result) == 3 and int(result[0]) > MOST_BLOCKS:
         _in_portions(
             (a, b, c, residual), out, alpha=alpha, beta=beta, bias=bias, activation=activation,
@@ -172,7 +170,7 @@ def gemm(
     else:
         separate_epilogue(visitor, a, b, out)
         visitor = _placed(visitor, call)
-    only = epilogue is not None or kind == "f8" or element_name(out) in _NARROW
+    only = epilogue is not None or kind == "f8" or element_name(out) in NARROW
     only = only or "uint8" in (element_name(a), element_name(b))
     if _hopper(call, visitor, kind, config, forced=only):
         return out
@@ -182,7 +180,7 @@ def gemm(
     config = heuristic(problem, smem) if config is None else config
     config.check(problem.kind, problem.out_bits, smem)
     plan = interned(call.plan(config, kind, alpha != 1.0, activation))
-    args = (*call.tensors(bias), float(alpha), float(beta))
+    args = (*call.tensors(bias), alpha, beta)
     blocks = config.blocks(problem)
     if blocks == 0:
         (sgemm if kind == "f32" else tensor_core_gemm)(*args, plan)
@@ -194,6 +192,18 @@ def gemm(
     return out
 
 
+def _nothing(a: Any, b: Any, depth: int) -> tuple[Any, Any]:
+    """Factors of a product that is 0, with majors as those have, which a configuration may need."""
+    found: list[Any] = []
+    for t, shape in ((a, (*a.shape[:-1], depth)), (b, (*b.shape[:-2], depth, b.shape[-1]))):
+        if row_major(t):
+            found.append(zeros(t, shape, t.dtype))
+        else:
+            turned = (*shape[:-2], shape[-1], shape[-2])
+            found.append(zeros(t, turned, t.dtype).swapaxes(-1, -2))
+    return found[0], found[1]
+
+
 def _in_portions(matrices: tuple[Any, ...], out: Any, **rest: Any) -> None:
     """As many batches at a time as a grid has blocks along its last axis."""
     for part in portions(int(out.shape[0])):
@@ -202,7 +212,7 @@ def _in_portions(matrices: tuple[Any, ...], out: Any, **rest: Any) -> None:
 
 
 def _few(
-    call: _Call, kind: str, bias: Any, activation: Any, numbers: tuple[float, float], config: Any
+    call: Call, kind: str, bias: Any, activation: Any, numbers: tuple[float, float], config: Any
 ) -> bool:
     """Do a product of few rows with a matrix whose rows begin anywhere, if this is one.
 
@@ -220,7 +230,7 @@ def _few(
             "this is no product of few rows", code="OC2536", found=[few.shape, wide.shape],
             expected=f"at most {_FEW_ROWS}, and floats of 16 bits that are contiguous along k",
         )  # fmt: skip
-    anywhere = min(_vector(t, True) for t in (few, wide)) < 8
+    anywhere = min(vector_of(t, True) for t in (few, wide)) < 8
     if not good or (config is None and not anywhere):
         return False
     if config is None and int(few.shape[1]) > _FEWER_ROWS and have_hopper():
@@ -231,22 +241,23 @@ def _few(
     smem = utils.get_smem_capacity_in_bytes()
     config = config or few_heuristic(rows, int(wide.shape[1]), batch, smem)
     plan = interned(FewPlan(
-        config, -(-rows // 16), _CLASSES[kind], numbers[0] != 1.0, int(turned == call.swapped),
+        config, -(-rows // 16), CLASSES[kind], numbers[0] != 1.0, int(turned == call.swapped),
         activation, few_room(int(few.shape[2]), rows, smem),
     ).check(smem))  # fmt: skip
     others = [
-        None if t is None else _tensor(t.swapaxes(1, 2), 1) if turned else _tensor(t, 2)
+        None if t is None else tensor_of(t.swapaxes(1, 2), 1) if turned else tensor_of(t, 2)
         for t in (call.c, call.residual, call.d)
     ]
     bias = None if bias is None else from_dlpack(bias).mark_layout_dynamic()
     few_product(
-        _tensor(few, 2), _tensor(wide, 2), others[0], bias, *others[1:], *map(float, numbers), plan
-    )
+        tensor_of(few, 2), tensor_of(wide, 2), others[0], bias, *others[1:],
+        *map(float, numbers), plan,
+    )  # fmt: skip
     return True
 
 
 def _gemv(
-    call: _Call, kind: str, bias: Any, activation: Any, numbers: tuple[float, float], config: Any
+    call: Call, kind: str, bias: Any, activation: Any, numbers: tuple[float, float], config: Any
 ) -> bool:
     """Do a product with a vector, if this is one whose matrix is read along rows.
 
@@ -281,17 +292,17 @@ def _gemv(
     k = int(matrix.shape[2])
     vec = vector_elements(k, item_bits(matrix), matrix, vector)
     config = config or gemv_heuristic(int(matrix.shape[1]), k, vec, int(matrix.shape[0]))
-    c, residual, out = (None if t is None else _tensor(t, 1) for t in flat)
+    c, residual, out = (None if t is None else tensor_of(t, 1) for t in flat)
     bias = None if bias is None else from_dlpack(bias).mark_layout_dynamic()
     plan = interned(GemvPlan(config.check(), vec, numbers[0] != 1.0, one, activation))
     gemv(
-        _tensor(matrix, 2), _tensor(vector, 1), c, bias, residual, out,
+        tensor_of(matrix, 2), tensor_of(vector, 1), c, bias, residual, out,
         *map(float, numbers), plan,
     )  # fmt: skip
     return True
 
 
-def _hopper(call: _Call, visitor: Visitor, kind: str, config: Any, *, forced: bool) -> bool:
+def _hopper(call: Call, visitor: Visitor, kind: str, config: Any, *, forced: bool) -> bool:
     """Do a product with Hopper's kernel, if that is possible and good.
 
     Args:
@@ -365,7 +376,7 @@ def _visitor(epilogue: Any, shape: tuple[int, ...]) -> tuple[Visitor | None, Any
     return visitor, None
 
 
-def _placed(epilogue: Visitor, call: _Call) -> Visitor:
+def _placed(epilogue: Visitor, call: Call) -> Visitor:
     """A visitor whose matrices are (batch, rows, columns) and transposed as the product is."""
     if epilogue.gated is not None and call.swapped:
         raise ArgumentError(
@@ -378,12 +389,12 @@ def _placed(epilogue: Visitor, call: _Call) -> Visitor:
         if operand.kind in ("row", "column", "load") and hasattr(value, "ctypes"):
             value = forwards(name, value)
         if operand.kind in ("load", "store"):
-            value = _batched(value, call.d.shape[0])
+            value = batched(value, call.d.shape[0])
             value = value.swapaxes(1, 2) if call.swapped else value
             if operand.kind == "store":
                 writable(name, value, operand.value)
-            elif _repeats(value) or not row_major(value):
-                value = _compact(value)
+            elif repeats(value) or not row_major(value):
+                value = compact(value)
         placed[name] = Operand(operand.kind, value)
     return epilogue.given(placed)
 
@@ -419,7 +430,7 @@ def writable(name: str, placed: Any, given: Any) -> None:
     Raises:
         ArgumentError: it cannot.
     """
-    if _repeats(placed) or _repeats(placed.swapaxes(0, 2)):
+    if repeats(placed) or repeats(placed.swapaxes(0, 2)):
         raise ArgumentError(
             f"elements of {name}, which is written, are at the same place", code="OC2540",
             expected="a matrix", found=strides(given),
@@ -434,233 +445,5 @@ def writable(name: str, placed: Any, given: Any) -> None:
 
 def problem_of(a: Any, b: Any, out: Any, *, tf32: bool = False) -> Problem:
     """What `gemm` is asked to do, as `heuristic` and `search_space` want it."""
-    _shape(a, b)
-    return _Call.of(a, b, None, None, out).problem(_kind(a, b, tf32))
-
-
-@dataclass
-class _Call:
-    """The arrays as the kernels take them: (batch, rows, columns), B and D transposed as needed.
-
-    A product whose result is column-major is the product of the transposed operands, in the other
-    order, whose result is row-major.
-    """
-
-    a: Any
-    b: Any
-    c: Any
-    residual: Any
-    d: Any
-    k_major: tuple[bool, bool]
-    swapped: bool
-
-    @classmethod
-    def of(cls, a: Any, b: Any, c: Any, residual: Any, out: Any) -> _Call:
-        """The arrays of a call."""
-        batch = out.shape[0] if len(out.shape) == 3 else 1
-        left, right = _batched(a, batch), _batched(b, batch).swapaxes(1, 2)
-        d = _batched(out, batch)
-        added = [None if t is None else _batched(t, batch) for t in (c, residual)]
-        swapped = not row_major(d)
-        if swapped:
-            left, right, d = right, left, d.swapaxes(1, 2)
-            added = [None if t is None else t.swapaxes(1, 2) for t in added]
-            if not row_major(d):
-                raise ArgumentError(
-                    "neither rows nor columns of out are contiguous", code="OC2513",
-                    expected="a stride of 1", found=strides(out),
-                )  # fmt: skip
-        left, right = _with_major(left), _with_major(right)
-        if _repeats(d):
-            raise ArgumentError(
-                "elements of out are at the same place", code="OC2513", expected="a matrix",
-                found=strides(out),
-            )  # fmt: skip
-        added = [
-            t if t is None or (row_major(t) and not _repeats(t)) else _compact(t) for t in added
-        ]
-        k_major = (row_major(left), row_major(right))
-        return cls(left, right, added[0], added[1], d, k_major, swapped)
-
-    def problem(self, kind: str) -> Problem:
-        """Extents and types."""
-        (batch, m, n), k = self.d.shape, self.a.shape[2]
-        bits = [v * item_bits(t) for v, t in zip(self.vectors(), self.matrices(), strict=True)]
-        narrow = 1 in self.vectors() or min(bits) < 32
-        if kind == "tf32" and (self.c is not None or self.residual is not None):
-            # Rounding, checks and an addend leave too few registers for the largest tiles.
-            narrow = narrow or bool(m % 256 or n % 256 or k % 32)
-        return Problem(
-            int(m), int(n), int(k), int(batch), kind, item_bits(self.d), narrow, min(128, *bits)
-        )  # fmt: skip
-
-    def tensors(self, bias: Any) -> tuple[Any, ...]:
-        """The arguments of the kernels of every processor, up to the result."""
-        a, b = (
-            _tensor(t, 2 if k_major else 1)
-            for t, k_major in zip((self.a, self.b), self.k_major, strict=True)
-        )
-        c, residual = (None if t is None else _tensor(t, 2) for t in (self.c, self.residual))
-        return a, b, c, bias, residual, _tensor(self.d, 2)
-
-    def matrices(self) -> list[Any]:
-        """What is read and written."""
-        return [t for t in (self.a, self.b, self.d, self.c, self.residual) if t is not None]
-
-    def vectors(self) -> list[int]:
-        """Elements of each of the matrices that can be moved at once."""
-        majors = (*self.k_major, True, True, True)
-        return [_vector(t, major) for t, major in zip(self.matrices(), majors, strict=False)]
-
-    def plan(
-        self, config: GemmConfig, kind: str, scaled: bool, activation: Any
-    ) -> SimtPlan | TensorCorePlan:
-        """The configuration applied to the arrays."""
-        problem = self.problem(kind)
-        extents = (problem.m, problem.n, problem.k)
-        even = not any(e % t for e, t in zip(extents, config.tile, strict=True))
-        vec, results = self.vectors()[:2], self.vectors()[2:]
-        # Tiles at the end are moved back rather than cut, if there is room.
-        overlap = (
-            not even
-            and kind != "f32"
-            and extents[2] % config.tile[2] == 0
-            and all(e >= t for e, t in zip(extents[:2], config.tile, strict=False))
-        )
-        even = even or overlap
-        common: dict[str, Any] = {
-            "tile": config.tile, "warps": config.warps, "stages": config.stages,
-            "group": config.group, "k_major": self.k_major, "even": even, "scaled": scaled,
-            "bias_axis": 0 if self.swapped else 1, "activation": activation,
-            "pieces": min(config.pieces, -(-problem.k // config.tile[2])),
-        }  # fmt: skip
-        if kind == "f32":
-            vec = [1 if major else v for v, major in zip(vec, self.k_major, strict=True)]
-            return SimtPlan(
-                vec=(vec[0], vec[1], min(results)),
-                interleaved=config.interleaved,
-                level=config.level,
-                **common,
-            )
-        return TensorCorePlan(
-            dtype=_CLASSES[kind], vec=(vec[0], vec[1], min(results)), rounded=config.rounded,
-            ahead=config.ahead, gap=config.gap, turning=config.turning, together=config.together,
-            level=config.level, overlap=overlap, **common,
-        )  # fmt: skip
-
-
-def _shape(a: Any, b: Any) -> tuple[int, ...]:
-    """The shape of a product."""
-    if not (2 <= len(a.shape) <= 3 and 2 <= len(b.shape) <= 3):
-        raise ArgumentError(
-            "operands are matrices or batches of matrices", code="OC2514",
-            found=(tuple(a.shape), tuple(b.shape)),
-        )  # fmt: skip
-    batches = {int(t.shape[0]) for t in (a, b) if len(t.shape) == 3}
-    if a.shape[-1] != b.shape[-2] or len(batches) > 1:
-        raise ArgumentError(
-            "the shapes of a and b do not fit", code="OC2515", expected="(L, M, K) and (L, K, N)",
-            found=(tuple(a.shape), tuple(b.shape)),
-        )  # fmt: skip
-    return (*batches, int(a.shape[-2]), int(b.shape[-1]))
-
-
-def _kind(a: Any, b: Any, tf32: bool) -> str:
-    names = [element_name(t) for t in (a, b)]
-    kinds = [_KINDS.get(name) for name in names]
-    if kinds[0] != kinds[1] or kinds[0] is None:
-        raise ArgumentError(
-            "no product of these types", code="OC2516", found=names,
-            expected="two of the same type of " + ", ".join(_KINDS),
-        )  # fmt: skip
-    kind = kinds[0]
-    return "tf32" if kind == "f32" and tf32 else kind
-
-
-def _check(
-    shape: tuple[int, ...], kind: str, out: Any, *, bias_shape: Any, bias: Any, **added: Any
-) -> None:
-    results = ("float32",) if kind == "f32" else (*_RESULTS, *_NARROW)
-    if element_name(out) not in results:
-        raise ArgumentError(
-            "no product has results of this type", code="OC2517", found=element_name(out),
-            expected=" or ".join(results),
-        )  # fmt: skip
-    for name, t in (("out", out), *added.items()):
-        if t is not None and (tuple(t.shape) != shape or t.dtype != out.dtype):
-            raise ArgumentError(
-                f"{name} does not fit the result", code="OC2518",
-                expected=f"{shape} of {element_name(out)}",
-                found=f"{tuple(t.shape)} of {element_name(t)}",
-                hint=_fit(name, shape, tuple(t.shape)),
-            )  # fmt: skip
-    if bias is not None and element_name(bias) not in _RESULTS:
-        raise ArgumentError(
-            "bias is of a type that is not added to products", code="OC2533",
-            expected=" or ".join(_RESULTS), found=element_name(bias),
-        )  # fmt: skip
-    if bias is not None and tuple(bias.shape) != bias_shape:
-        raise ArgumentError(
-            "bias does not fit the columns of the result", code="OC2519", expected=bias_shape,
-            found=tuple(bias.shape),
-        )  # fmt: skip
-
-
-def _fit(name: str, shape: tuple[int, ...], given: tuple[int, ...]) -> str:
-    """What to do about a matrix that does not fit a result."""
-    if given == shape:
-        return f"convert {name} to the type of the result, or pass out of the type of {name}"
-    if given[-1:] == shape[-1:] and len(given) == 1 and name != "out":
-        return "a vector (N,) that is added to each row is bias"
-    if given == (*shape[:-2], shape[-1], shape[-2]):
-        return f"{name} is transposed: swap its last two axes"
-    if name == "out":
-        return "leave out away for a new array, or allocate it as is expected"
-    return f"broadcast {name} to the shape of the result, and pass a copy"
-
-
-def _compact(array: Any) -> Any:
-    if hasattr(array, "contiguous"):
-        return array.contiguous()
-    import numpy as np
-
-    return np.ascontiguousarray(array)
-
-
-def _with_major(array: Any) -> Any:
-    """The array, or a copy of it if neither its rows nor its columns are contiguous.
-
-    No instruction transposes bytes on their way to tensor cores, so that Int8 is copied as well
-    unless it is contiguous along k.
-    """
-    columns = strides(array)[-2] == 1 and item_bits(array) > 8
-    return array if (row_major(array) or columns) and not _repeats(array) else _compact(array)
-
-
-def _repeats(array: Any) -> bool:
-    """Whether rows or columns of a matrix are the same elements again."""
-    pairs = zip(array.shape[-2:], strides(array)[-2:], strict=True)
-    return any(int(n) > 1 and s == 0 for n, s in pairs)
-
-
-def _batched(array: Any, batch: int) -> Any:
-    if len(array.shape) == 3:
-        return array
-    one = array[None]
-    if batch == 1:
-        return one
-    if hasattr(one, "expand"):
-        return one.expand(batch, *array.shape)
-    import numpy as np
-
-    return np.broadcast_to(one, (batch, *array.shape))
-
-
-def _vector(array: Any, along_rows: bool) -> int:
-    """Elements that can be moved at once along the contiguous axis."""
-    rows = array if along_rows else array.swapaxes(1, 2)
-    return vector_elements(int(rows.shape[-1]), item_bits(array), rows)
-
-
-def _tensor(array: Any, leading: int) -> Any:
-    return from_dlpack(array).mark_layout_dynamic(leading_dim=leading)
+    shape_of(a, b)
+    return Call.of(a, b, None, None, out).problem(kind_of(a, b, tf32))

@@ -28,8 +28,8 @@ from opencute.kernels.gemm.sm90_epilogue import (
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, HopperPlan
 
 __all__ = [
-    "CONSUMER_REGISTERS", "LOADER_REGISTERS", "group_of", "hopper_gemm", "hopper_gemm_kernel",
-    "multiply", "multiply_twice", "operand_parts", "prepared",
+    "CONSUMER_REGISTERS", "LOADER_REGISTERS", "first_step", "further_steps", "group_of",
+    "hopper_gemm", "hopper_gemm_kernel", "multiply", "multiply_twice", "operand_parts", "prepared",
 ]  # fmt: skip
 
 LOADER_REGISTERS, CONSUMER_REGISTERS = 40, 232
@@ -226,6 +226,15 @@ def multiply(
         meanwhile: what `start_tile` takes, or None; it is called while the first product runs.
     """
     before = state.clone()
+    first_step(loads, state, mma, acc, rA, rB)
+    if cutlass.const_expr(meanwhile is not None):
+        start_tile(*meanwhile)
+    further_steps(loads, state, before, steps, mma, acc, rA, rB, turns)
+
+
+@cute.jit
+def first_step(loads: Any, state: Any, mma: Any, acc: Any, rA: Any, rB: Any):
+    """Start the first product of a tile, which is under way when this returns."""
     loads.consumer_wait(state)
     mma.set(warpgroup.Field.ACCUMULATE, False)
     warpgroup.fence()
@@ -235,8 +244,18 @@ def multiply(
         mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.commit_group()
     state.advance()
-    if cutlass.const_expr(meanwhile is not None):
-        start_tile(*meanwhile)
+
+
+@cute.jit
+def further_steps(
+    loads: Any, state: Any, before: Any, steps: Any, mma: Any, acc: Any, rA: Any, rB: Any,
+    turns: Any,
+):  # fmt: skip
+    """The products of a tile after its first, and their end.
+
+    Args:
+        before: the state of the buffer that the first product reads.
+    """
     for _ in range(1, steps):
         loads.consumer_wait(state)
         warpgroup.fence()

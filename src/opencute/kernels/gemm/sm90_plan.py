@@ -205,6 +205,8 @@ class HopperPlan:
         # TMA moves 16 bytes at least.
         least = max(128 // min(widths), 8) * (2 if gated else 1) if self.row_major else 8
         wide = 8 * _LINE // max(max(widths), 8 if self.row_major else 16)
+        if gated and not self.aux:  # whose results are half as wide
+            wide *= 2
         sizes = [least << i for i in range(8)] if self.row_major else range(least, wide + 1, 8)
         good = [w for w in sizes if w <= wide and n % w == 0] or [n]
         split = self.config.split

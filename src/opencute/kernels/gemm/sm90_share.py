@@ -26,7 +26,6 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, pipeline
 from opencute.kernels.gemm.sm90_plan import CONSUMERS, ROWS
-from opencute.lib.hopper.exchange import store_async
 
 __all__ = ["ClusterSums", "MemorySums", "Work"]
 
@@ -319,7 +318,7 @@ def _push_near(sums: Any, own: list[Any], rank: int) -> None:
     for i in range(len(own) // _VEC):
         into = sums.slot.iterator + sums.slot.layout((0, sums.tid, i, index))
         values = tuple(own[i * _VEC : (i + 1) * _VEC])
-        store_async(into, values, sums.ready.get_barrier(sums.group), rank)
+        cute.arch.st_async(into, values, sums.ready.get_barrier(sums.group), rank)
 
 
 @cute.jit

@@ -174,7 +174,7 @@ class Visitor:
         **operands: Operand,
     ) -> None:  # fmt: skip
         for what, f in (("fn", fn), ("gated", gated)):
-            if isinstance(f, (_Usual, _Chain, _OfSums)) or (what == "gated" and f is None):
+            if isinstance(f, (_Usual, _Chain)) or (what == "gated" and f is None):
                 continue
             if not callable(f):
                 raise ArgumentTypeError(
@@ -187,18 +187,17 @@ class Visitor:
                     f"{name} is no operand of a visitor", code="OC2537", found=_short(operand),
                     expected="row(x), column(x), load(x), store(x), amax(x) or scalar(x)",
                 )  # fmt: skip
-        if not isinstance(fn, (_Usual, _Chain, _OfSums)) and takes(fn) == 1:
-            if operands:
-                raise ArgumentTypeError(
-                    "a visitor with operands reads them from the tile, and its function takes none",
-                    code="OC2537", found=f"operands {', '.join(operands)}, and a function of one "
-                    "argument", expected="def fn(x, tile): ... "
-                    + ", ".join(f"tile.{o.kind}({n!r})" for n, o in operands.items()),
-                    loc=place_of(fn),
-                )  # fmt: skip
-            fn = _OfSums(fn)
+        whole: Any = fn if isinstance(fn, (_Usual, _Chain)) or takes(fn) == 2 else _OfSums(fn)
+        if operands and isinstance(whole, _OfSums):
+            raise ArgumentTypeError(
+                "a visitor with operands reads them from the tile, and its function takes none",
+                code="OC2537", found=f"operands {', '.join(operands)}, and a function of one "
+                "argument", expected="def fn(x, tile): ... "
+                + ", ".join(f"tile.{o.kind}({n!r})" for n, o in operands.items()),
+                loc=place_of(fn),
+            )  # fmt: skip
         # Equal ones are one object, so that native code knows a visitor that is made at each call.
-        self.fn: Any = interned(fn)
+        self.fn: Any = interned(whole)
         self.gated = interned(gated)
         self.operands = {sys.intern(n): o for n, o in operands.items()}
 

@@ -31,13 +31,16 @@ class GroupedConfig:
     """Choices of grouped products.
 
     Args:
-        tile: rows and columns of a tile; two warpgroups have half of its rows each.
+        tile: rows and columns of a tile; two warpgroups have half of its rows each, or of its
+            columns.
         most: blocks that are launched, or 0 for as many as run at a time.
         depth: tiles of operands in shared memory, or 0 for as many as there is room for.
         twice: whether sums of 128 products are added up in f32 outside of the tensor cores, which
             keep fewer bits of sums of 8-bit floats.
         promote: bytes that L2 brings at once where a tile needs any of them: 64, 128 or 256.
         once: 1 or 2 where A, or B, is read once, which L2 is told, so that it keeps the other.
+        beside: whether each of the two warpgroups has half of a tile's columns rather than of its
+            rows, which may be 64 then.
     """
 
     tile: tuple[int, int] = (128, 256)
@@ -46,6 +49,7 @@ class GroupedConfig:
     twice: bool = False
     promote: int = 128
     once: int = 0
+    beside: bool = False
 
     def check(self) -> GroupedConfig:
         """The configuration itself, if it is possible.
@@ -67,7 +71,7 @@ class GroupedConfig:
         """The same for the pieces of a single product."""
         return HopperConfig(
             self.tile, twice=self.twice, most=self.most, depth=self.depth, promote=self.promote,
-            once=self.once,
+            once=self.once, beside=self.beside,
         )  # fmt: skip
 
 

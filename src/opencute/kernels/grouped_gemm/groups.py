@@ -37,6 +37,8 @@ class RowGroups:
     mapped = (False, False, False)
     hollow = False
     """Whether K may be 0."""
+    tails = False
+    """Whether steps are loaded with maps of whole matrices up to `tail`."""
 
     def __init__(self, ends: Any, matrices: tuple[Any, ...], plan: Any) -> None:
         self.ends, self.matrices, self.plan = ends, matrices, plan
@@ -54,8 +56,13 @@ class RowGroups:
         return rows_of(self.ends, group, self.matrices[0].shape[0])
 
     def start(self, which: int, group: Any) -> Any:
-        """The first row of A, or of B, in the matrix of which there is a map; None for 0."""
-        return self.reach(group)[0] if which == 0 else None
+        """Where a group's A, or B, begins in the matrix of which there is a map for all; None:
+        where that does."""
+        return (self.reach(group)[0], 0, 0) if which == 0 else None
+
+    def tail(self, found: Any) -> Any:
+        """The first step that needs the group's own maps, if there are some."""
+        return 0
 
     def batch(self, which: int, group: Any) -> Any:
         """Which matrix of a batch is A, B or D of a group."""
@@ -93,6 +100,7 @@ class SumGroups:
 
     mapped = (True, True, False)
     hollow = True
+    tails = True
 
     def __init__(self, ends: Any, matrices: tuple[Any, ...], plan: Any) -> None:
         self.ends, self.matrices, self.plan = ends, matrices, plan
@@ -117,7 +125,11 @@ class SumGroups:
 
     def start(self, which: int, group: Any) -> Any:
         """As of `RowGroups`."""
-        return None
+        return 0, rows_of(self.ends, group, self.matrices[0].shape[1])[0], 0
+
+    def tail(self, found: Any) -> Any:
+        """As of `RowGroups`: the last step, if it is not full, or all there is of no rows."""
+        return found.problem_shape_k // self.plan.tile[2]
 
     def batch(self, which: int, group: Any) -> Any:
         """As of `RowGroups`."""
@@ -170,6 +182,7 @@ class ListGroups:
 
     mapped = (True, True, True)
     hollow = True
+    tails = False
 
     def __init__(self, table: Any, vectors: tuple[Any, ...], plan: Any) -> None:
         self.table, self.vectors, self.plan = table, vectors, plan
@@ -197,6 +210,10 @@ class ListGroups:
     def start(self, which: int, group: Any) -> Any:
         """As of `RowGroups`."""
         return None
+
+    def tail(self, found: Any) -> Any:
+        """As of `RowGroups`."""
+        return 0
 
     def batch(self, which: int, group: Any) -> Any:
         """As of `RowGroups`: a map has but one."""

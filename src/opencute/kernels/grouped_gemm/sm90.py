@@ -28,9 +28,10 @@ from opencute.kernels.gemm.sm90 import (
     CONSUMER_REGISTERS,
     LOADER_REGISTERS,
     as_tma_matrix,
+    first_step,
+    further_steps,
     group_of,
     moved,
-    multiply,
     multiply_twice,
     operand_parts,
 )
@@ -87,21 +88,24 @@ class Maps:
         """A map in global memory."""
         return self.manager.get_tensormap_ptr(self.room[self.block, slot, None].iterator)
 
-    def change(self, which: int, matrix: Any, draft: Any, slot: Any, warp: Any) -> None:
-        """Make a map that of a matrix, by one warp, which may use it then.
+    def change(self, changes: list[tuple[int, Any, Any, Any]], warp: Any) -> None:
+        """Make maps those of matrices, by one warp, which may use them when it has `seen` them.
 
         Args:
-            which: 0 for A, 1 for B, 2 for D.
-            matrix: in global memory.
-            draft: where it is changed.
-            slot: where it is used.
+            changes: for each 0 for A, 1 for B, 2 for D; the matrix in global memory; where the map
+                is changed, and where it is used.
             warp: which warp.
         """
-        place = self.place(slot)
+        which, matrices, drafts, slots = zip(*changes, strict=True)
         self.manager.update_tensormap(
-            (matrix,), (self.atoms[which],), (place,), warp, (self.draft(draft),)
-        )
-        self.manager.fence_tensormap_update(place)
+            matrices, tuple(self.atoms[w] for w in which), tuple(self.place(s) for s in slots),
+            warp, tuple(self.draft(d) for d in drafts),
+        )  # fmt: skip
+
+    def seen(self, slots: list[Any]) -> None:
+        """Let copies of this warp's see maps as they were changed last."""
+        for slot in slots:
+            self.manager.fence_tensormap_update(self.place(slot))
 
 
 @cute.kernel
@@ -187,12 +191,15 @@ def steps_of(groups: Any, found: Any) -> tuple[Any, Any]:
     return cutlass.max(count, 1), cutlass.Int32(count == 0)
 
 
-def parts_of(operand: Any, which: int, groups: Any, group: Any, plan: HopperPlan) -> Any:
-    """What is needed to load tiles of A or B: as `operand_parts`, from where a group begins."""
+def parts_of(
+    operand: Any, which: int, groups: Any, group: Any, own: bool, plan: HopperPlan
+) -> Any:  # fmt: skip
+    """What is needed to load tiles of A or B: as `operand_parts`, from where a group begins, or
+    with the group's own map from its first row on."""
     atom, matrix, into = operand
-    start = groups.start(which, group)
+    start = None if own else groups.start(which, group)
     if start is not None:
-        matrix = cute.domain_offset((start, 0, 0), matrix)
+        matrix = cute.domain_offset(start, matrix)
     alone = cute.make_layout((1, 1, 1))
     return operand_parts(atom, matrix, into, alone, (0, 0, 0), which, plan)
 
@@ -209,37 +216,66 @@ def produce(
     while inside(work, plan):
         found = work.group_search_result
         group = found.group_idx
+        steps, first = steps_of(groups, found)
+        tail = groups.tail(found)
         if cutlass.const_expr(groups.mapped[0] or groups.mapped[1]):
             if group != last:
                 last = group
                 turn = turn + 1
                 if turn == ring(plan):
                     turn = cutlass.Int32(0)
-                for i in cutlass.range_constexpr(2):
-                    if cutlass.const_expr(groups.mapped[i]):
-                        matrix = groups.matrix(i, group)
-                        maps.change(i, matrix, i, i * ring(plan) + turn, 4 * CONSUMERS)
+                if tail < steps:
+                    change_maps(groups, maps, group, turn, plan)
         tile = (found.cta_tile_idx_m, found.cta_tile_idx_n)
-        parts = [parts_of(operands[i], i, groups, group, plan) for i in range(2)]
-        steps, first = steps_of(groups, found)
+        parts = [parts_of(operands[i], i, groups, group, False, plan) for i in range(2)]
+        owned = [parts_of(operands[i], i, groups, group, True, plan) for i in range(2)]
         for k in range(steps):
             loads.producer_acquire(state)
-            for i in cutlass.range_constexpr(2):
-                atom, coords, into, _ = parts[i]
-                own = groups.mapped[i]
-                cute.copy(
-                    atom,
-                    coords[None, tile[i], k + first, groups.batch(i, group)],
-                    into[None, state.index],
-                    tma_bar_ptr=loads.producer_get_barrier(state),
-                    tma_desc_ptr=maps.place(i * ring(plan) + turn) if own else None,
-                    cache_policy=plan.policy(i),
-                )
+            if cutlass.const_expr(not groups.tails):
+                load_step(loads, state, groups, maps, parts, (*tile, k + first), group, turn, plan)
+            elif k < tail:
+                load_step(loads, state, groups, None, parts, (*tile, k), group, turn, plan)
+            else:
+                maps.seen([i * ring(plan) + turn for i in range(2)])
+                load_step(loads, state, groups, maps, owned, (*tile, k + first), group, turn, plan)
             loads.producer_commit(state)
             state.advance()
         sched.advance_to_next_work()
         work = sched.get_current_work()
     loads.producer_tail(state)
+
+
+def change_maps(groups: Any, maps: Any, group: Any, turn: Any, plan: HopperPlan) -> None:
+    """Make those maps of A and B that groups have of their own a group's."""
+    of = [i for i in range(2) if groups.mapped[i]]
+    slots = [i * ring(plan) + turn for i in of]
+    changes = [(i, groups.matrix(i, group), i, s) for i, s in zip(of, slots, strict=True)]
+    maps.change(changes, 4 * CONSUMERS)
+    if not groups.tails:
+        maps.seen(slots)
+
+
+def load_step(
+    loads: Any, state: Any, groups: Any, maps: Any, parts: Any, at: Any, group: Any, turn: Any,
+    plan: HopperPlan,
+) -> None:  # fmt: skip
+    """Load a tile of A and one of B.
+
+    Args:
+        maps: of groups, or None for those of whole matrices.
+        at: row, column, and step along k.
+    """
+    for i in range(2):
+        atom, coords, into, _ = parts[i]
+        own = maps is not None and groups.mapped[i]
+        cute.copy(
+            atom,
+            coords[None, at[i], at[2], groups.batch(i, group)],
+            into[None, state.index],
+            tma_bar_ptr=loads.producer_get_barrier(state),
+            tma_desc_ptr=maps.place(i * ring(plan) + turn) if own else None,
+            cache_policy=plan.policy(i),
+        )
 
 
 @cute.jit
@@ -268,7 +304,8 @@ def consume(
         if cutlass.const_expr(groups.mapped[2]):
             if group != last:
                 last = group
-                maps.change(2, groups.matrix(2, group), 2 + who[0], slot, 4 * who[0])
+                maps.change([(2, groups.matrix(2, group), 2 + who[0], slot)], 4 * who[0])
+                maps.seen([slot])
         tile = (found.cta_tile_idx_m, found.cta_tile_idx_n, groups.batch(2, group))
         seen = seen_by(epilogue, groups, found, who[1])
         steps = steps_of(groups, found)[0]
@@ -276,13 +313,19 @@ def consume(
             start_tile(seen, tile, plan)
             sums = cute.make_rmem_tensor(acc.layout, cutlass.Float32)
             multiply_twice(loads, state, steps, mma, acc, sums, rA, rB, None)
+            sched.advance_to_next_work()
+            work = sched.get_current_work()
             finish_tile(sums, seen, tile, turn, plan)
         else:
-            multiply(loads, state, steps, mma, acc, rA, rB, None, (seen, tile, plan))
+            before = state.clone()
+            first_step(loads, state, mma, acc, rA, rB)
+            start_tile(seen, tile, plan)
+            # Which tile is next takes a while to find: the products go on meanwhile.
+            sched.advance_to_next_work()
+            work = sched.get_current_work()
+            further_steps(loads, state, before, steps, mma, acc, rA, rB, None)
             finish_tile(acc, seen, tile, turn, plan)
         turn = turn + 1
-        sched.advance_to_next_work()
-        work = sched.get_current_work()
     leave(epilogue)
 
 

@@ -22,7 +22,7 @@ import types
 from typing import Any
 
 from opencute.base.interned import unequal_parts
-from opencute.jit.entry.front import ALIGNED
+from opencute.jit.entry.front_words import ALIGNED
 from opencute.runtime import device
 from opencute.runtime.dlpack import forward_level
 

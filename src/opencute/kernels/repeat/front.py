@@ -28,8 +28,8 @@ from opencute.base.errors import OpenCuTeError
 from opencute.base.native_function import native_function
 from opencute.base.tracebacks import cut, hidden
 from opencute.jit.entry import code
-from opencute.jit.entry import front as words
-from opencute.jit.entry.front import Known
+from opencute.jit.entry import front_words as words
+from opencute.jit.entry.front_words import Known
 from opencute.jit.recording import WATCHED
 from opencute.kernels.repeat.tape import Tape
 
@@ -67,7 +67,7 @@ class Front:
         self._state = (ctypes.c_int64 * words.Front.size())()
         self._table: Any = None
         self._lock = threading.RLock()  # parts of arguments may call operators
-        self._key: Any = None
+        self._key: Callable[..., bytes | None] | None = None
 
     @property
     def hits(self) -> int:
@@ -91,12 +91,12 @@ class Front:
     def _learn(self, args: tuple[Any, ...], kwargs: dict[str, Any], tape: Tape) -> None:
         with self._lock:
             if self._key is None:
-                self._load()
+                self._key = self._load()
             parted: set[type] = set()
             objects = [*kwargs, *_objects((*args, *kwargs.values()), parted)]
             if not all(code.load().see_parts(cls) for cls in parted):
                 return
-            key: bytes | None = self._key(*args, **kwargs)
+            key = self._key(*args, **kwargs)
             if key is None or struct.unpack_from("qq", key)[1] != tape.given:
                 return
             # One that does not hold any more may lie before those that do.
@@ -113,7 +113,8 @@ class Front:
             self.entries = entries
             self._publish()
 
-    def _load(self) -> None:
+    def _load(self) -> Callable[..., bytes | None]:
+        """Have native code take the calls; the key of one is returned."""
         entry = code.load()
         entry.see_torch()
         for word, value in (
@@ -123,8 +124,9 @@ class Front:
         make = functools.partial(
             native_function, keywords=True, state=ctypes.addressof(self._state), keep=self
         )
-        self._key = make(entry.function("front_key"), "key")
+        key = make(entry.function("front_key"), "key")
         self.call = make(entry.function("front_call"), "call")
+        return key
 
     def _publish(self) -> None:
         """Have native code see the entries: all of a new table, then where it is.

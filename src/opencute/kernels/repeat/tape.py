@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from opencute.jit.entry import front as words
-from opencute.jit.entry.front import MADE, MOST_THINGS, Action
+from opencute.jit.entry import front_words as words
+from opencute.jit.entry.front_words import MADE, MOST_THINGS, Action
 from opencute.runtime import device
 
 __all__ = [
@@ -94,7 +94,7 @@ class Step:
     adds = True
 
     def native(self, keep: list[Any]) -> tuple[int, ...] | None:
-        """The step in words (`jit.entry.front.Step`), None if native code does not do it.
+        """The step in words (`jit.entry.front_words.Step`), None if native code does not do it.
 
         Args:
             keep: gets what the words point to.

@@ -26,7 +26,7 @@ from opencute.dialects.cute import PtrType
 from opencute.dialects.llvm import LLVMPointerType
 from opencute.ir.core import Value
 from opencute.ir.types import FloatType, IntegerType, Type
-from opencute.lang.external import ExternalPointer
+from opencute.lang.external_pointers import ExternalPointer
 from opencute.lang.numbers import NUMERIC_CLASSES, Int8
 from opencute.lang.pointers import AddressSpace, Pointer, pointer_type
 from opencute.numeric.dtypes import DTYPES

@@ -63,15 +63,33 @@ class SymInt:
 
 
 def sym_int(width: int = 32, *, divisibility: int = 1) -> SymInt:
-    """A symbolic integer; see `SymInt`."""
+    """A symbolic integer; see `SymInt`.
+
+    Args:
+        width: bits that compiled code passes it in, 32 or 64.
+        divisibility: what divides it in every call.
+
+    Example:
+        >>> from cutlass.cute.runtime import make_fake_compact_tensor
+        >>> make_fake_compact_tensor(cutlass.Float32, (cute.sym_int(), 4)).shape[1]
+        4
+    """
     return SymInt(width, divisibility=divisibility)
 
 
 def sym_int32(*, divisibility: int = 1) -> SymInt:
-    """A symbolic integer of 32 bits."""
+    """A symbolic integer of 32 bits.
+
+    Args:
+        divisibility: what divides it in every call.
+    """
     return SymInt(32, divisibility=divisibility)
 
 
 def sym_int64(*, divisibility: int = 1) -> SymInt:
-    """A symbolic integer of 64 bits."""
+    """A symbolic integer of 64 bits.
+
+    Args:
+        divisibility: what divides it in every call.
+    """
     return SymInt(64, divisibility=divisibility)

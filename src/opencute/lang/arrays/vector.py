@@ -44,6 +44,10 @@ class Vector(TensorSSA):
     ) -> Vector:
         """A vector of numbers, converted to one type: that of the first if none is named.
 
+        Args:
+            elements: the numbers.
+            dtype: numeric class of the elements.
+
         Raises:
             TypeMismatchError: there are none.
         """
@@ -86,6 +90,10 @@ class Vector(TensorSSA):
 
 def broadcast_to(source: Any, shape: Any, *, loc: Any = None, ip: Any = None) -> Vector:
     """A vector or number repeated: its dimensions are the last ones of `shape`, as in NumPy.
+
+    Args:
+        source: the vector or number.
+        shape: extents, a number or a tuple.
 
     Raises:
         LayoutError: a dimension is neither 1 nor that of the shape.

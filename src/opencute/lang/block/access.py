@@ -83,6 +83,8 @@ def load(
 
     Raises:
         ArgumentError: there is no such instruction.
+
+    Source: PTX ISA, "ld" and "ld.global.nc".
     """
     where = pointer_of(ptr, "load", None if dtype is None else class_of(dtype))
     cls: Any = where.dtype if dtype is None else class_of(dtype)
@@ -129,6 +131,8 @@ def store(
 
     Raises:
         ArgumentError: there is no such instruction.
+
+    Source: PTX ISA, "st".
     """
     where = pointer_of(ptr, "store", val)
     number: Any = val if isinstance(val, TensorSSA) else as_numeric(val, where.dtype)
@@ -161,6 +165,8 @@ def cp_async(
         cache: "ca", or "cg" (16 bytes) to pass by L1.
         src_bytes: how many are read; the rest becomes zeros.
         prefetch: bytes to fetch into L2: 64, 128, 256.
+
+    Source: PTX ISA, "cp.async".
     """
     from opencute.lang.block.words import word
 
@@ -179,8 +185,13 @@ def cp_async_commit_group(*, loc: Any = None, ip: Any = None) -> None:
 def cp_async_wait_group(n: Any, *, loc: Any = None, ip: Any = None) -> None:
     """Wait until at most the `n` newest groups of the thread are under way.
 
+    Args:
+        n: how many, a compile-time integer.
+
     Raises:
         TypeMismatchError: `n` is not known at compile time.
+
+    Source: PTX ISA, "cp.async.wait_group".
     """
     if not hasattr(n, "__index__") or getattr(n, "is_dynamic", False):
         try:

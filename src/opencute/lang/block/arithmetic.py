@@ -52,21 +52,45 @@ def add_packed_f32x2(
     src_a: Any, src_b: Any, *, rnd: Any = "rn", ftz: bool = False, loc: Any = None, ip: Any = None
 ) -> tuple[Any, Any]:
     """Sums of two pairs of Float32, rounded by "rn", "rz", "rm" or "rp"; one instruction on
-    sm_100 and its like. Never combined with other operations."""
+    sm_100 and its like. Never combined with other operations.
+
+    Args:
+        src_a: a pair of Float32, as a tuple or a vector.
+        src_b: another.
+        rnd: the rounding: "rn" to nearest even, "rz" towards zero, "rm" down, "rp" up.
+        ftz: take subnormal numbers as zero.
+
+    Raises:
+        ArgumentError: no such rounding.
+
+    Source: PTX ISA, "add" of .f32x2.
+    """
     return _packed("add", (src_a, src_b), rnd, ftz)
 
 
 def sub_packed_f32x2(
     src_a: Any, src_b: Any, *, rnd: Any = "rn", ftz: bool = False, loc: Any = None, ip: Any = None
 ) -> tuple[Any, Any]:
-    """Differences of two pairs of Float32; see `add_packed_f32x2`."""
+    """Differences of two pairs of Float32; see `add_packed_f32x2`.
+
+    Args:
+        src_a: a pair of Float32, as a tuple or a vector.
+        src_b: what is subtracted.
+        rnd, ftz: as for `add_packed_f32x2`.
+    """
     return _packed("sub", (src_a, src_b), rnd, ftz)
 
 
 def mul_packed_f32x2(
     src_a: Any, src_b: Any, *, rnd: Any = "rn", ftz: bool = False, loc: Any = None, ip: Any = None
 ) -> tuple[Any, Any]:
-    """Products of two pairs of Float32; see `add_packed_f32x2`."""
+    """Products of two pairs of Float32; see `add_packed_f32x2`.
+
+    Args:
+        src_a: a pair of Float32, as a tuple or a vector.
+        src_b: another.
+        rnd, ftz: as for `add_packed_f32x2`.
+    """
     return _packed("mul", (src_a, src_b), rnd, ftz)
 
 
@@ -74,7 +98,14 @@ def fma_packed_f32x2(
     src_a: Any, src_b: Any, src_c: Any, *, rnd: Any = "rn", ftz: bool = False,
     loc: Any = None, ip: Any = None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """``a * b + c`` of pairs of Float32 with one rounding each; see `add_packed_f32x2`."""
+    """``a * b + c`` of pairs of Float32 with one rounding each; see `add_packed_f32x2`.
+
+    Args:
+        src_a: a pair of Float32, as a tuple or a vector.
+        src_b: what it is multiplied by.
+        src_c: what is added.
+        rnd, ftz: as for `add_packed_f32x2`.
+    """
     return _packed("fma", (src_a, src_b, src_c), rnd, ftz)
 
 
@@ -87,20 +118,40 @@ def _extreme(name: str, a: Any, b: Any, c: Any, nan: bool) -> Any:
 def fmax(
     a: Any, b: Any, c: Any = None, *, nan: bool = False, loc: Any = None, ip: Any = None
 ) -> Any:
-    """The greatest of two or three Float32; a number wins over NaN unless `nan`."""
+    """The greatest of two or three Float32; a number wins over NaN unless `nan`.
+
+    Args:
+        a: a number, which becomes Float32.
+        b: another.
+        c: a third, if there is one.
+        nan: NaN wins over numbers.
+    """
     return _extreme("max", a, b, c, nan)
 
 
 def fmin(
     a: Any, b: Any, c: Any = None, *, nan: bool = False, loc: Any = None, ip: Any = None
 ) -> Any:
-    """The least of two or three Float32; a number wins over NaN unless `nan`."""
+    """The least of two or three Float32; a number wins over NaN unless `nan`.
+
+    Args:
+        a: a number, which becomes Float32.
+        b: another.
+        c: a third, if there is one.
+        nan: NaN wins over numbers.
+    """
     return _extreme("min", a, b, c, nan)
 
 
 def rcp_approx(a: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """About ``1 / a`` of a Float32, off by at most one unit in the last place; subnormal numbers
-    count as zero."""
+    count as zero.
+
+    Args:
+        a: a number, which becomes Float32.
+
+    Source: PTX ISA, "rcp.approx.ftz.f32".
+    """
     return Float32(ptx_math.rcp_approx(_f32(a)))
 
 
@@ -113,7 +164,14 @@ def _integer(x: Any, what: str) -> tuple[Value, int]:
 
 
 def popc(value: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """How many bits of an integer are set, as Int32."""
+    """How many bits of an integer are set, as Int32.
+
+    Args:
+        value: an integer of any width.
+
+    Raises:
+        TypeMismatchError: no integer.
+    """
     bits, width = _integer(value, "popc")
     if width < 32:
         bits = arith.cast("extui", bits, I32)
@@ -123,7 +181,14 @@ def popc(value: Any, *, loc: Any = None, ip: Any = None) -> Any:
 
 
 def clz(value: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """How many bits of an integer before its highest set one are 0, as Int32."""
+    """How many bits of an integer before its highest set one are 0, as Int32.
+
+    Args:
+        value: an integer of any width; of 0 all bits count.
+
+    Raises:
+        TypeMismatchError: no integer.
+    """
     bits, width = _integer(value, "clz")
     if width < 32:
         bits = arith.cast("extui", bits, I32)
@@ -148,6 +213,8 @@ def prmt(
         src: bytes 0 to 3.
         src_reg_shifted: bytes 4 to 7.
         prmt_indices: nibble i picks byte i of the result; its top bit spreads that byte's sign.
+
+    Source: PTX ISA, "prmt".
     """
     kind: Any = type(src) if isinstance(src, Int32 | Uint32) else Int32
     return kind(ptx_math.prmt(word(src), word(src_reg_shifted), word(prmt_indices)))

@@ -157,7 +157,28 @@ def _check(name: str, type: Type, dtype: NumericMeta) -> None:
         )  # fmt: skip
 
 
-def _atomic(name: str, what: str) -> Callable[..., Any]:
+_ARGS = """
+
+Args:
+    ptr: a pointer to global or shared memory, or a tensor, whose first element is meant.
+    val: {val}
+    sem: "relaxed" (if not given), "acquire", "release" or "acq_rel".
+    scope: among which threads: "cta", "cluster", "gpu" (if not given) or "sys".{more}
+
+Raises:
+    TypeMismatchError: not such memory, or elements that the hardware has no such operation for.
+    ArgumentError: there is no such order or scope.
+
+Source: PTX ISA, "{source}".
+"""
+
+
+def _documented(what: str, val: str, source: str = "atom", more: str = "") -> str:
+    """The docstring of an atomic operation."""
+    return what + _ARGS.format(val=val, source=source, more=more)
+
+
+def _atomic(name: str, what: str, val: str) -> Callable[..., Any]:
     def atomic(
         ptr: Any, val: Any, *, sem: Any = None, scope: Any = None, loc: Any = None, ip: Any = None
     ) -> Any:
@@ -170,25 +191,44 @@ def _atomic(name: str, what: str) -> Callable[..., Any]:
         )
 
     atomic.__name__ = atomic.__qualname__ = f"atomic_{name}"
-    atomic.__doc__ = f"{what} in memory in one step; returns what was there before."
+    atomic.__doc__ = _documented(
+        f"{what} in memory in one step; returns what was there before.", val
+    )
     return atomic
 
 
-atomic_add = _atomic("add", "Add a number, or a pair of halves,")
-atomic_and = _atomic("and", "Bitwise and of integers")
-atomic_or = _atomic("or", "Bitwise or of integers")
-atomic_xor = _atomic("xor", "Bitwise exclusive or of integers")
-atomic_min = _atomic("min", "The lesser of two integers")
-atomic_max = _atomic("max", "The greater of two integers")
-atomic_exch = _atomic("exch", "Another number")
-atomic_inc = _atomic("inc", "Count up, to 0 after `val` (32-bit integers),")
-atomic_dec = _atomic("dec", "Count down, to `val` after 0 (32-bit integers),")
+_NUMBER = "a number, which gets the type of the elements."
+_PAIR = "a number, which gets the type of the elements; or a vector of two halves."
+_LAST = "the greatest number that the counter has."
+
+atomic_add = _atomic("add", "Add a number, or a pair of halves,", _PAIR)
+atomic_and = _atomic("and", "Bitwise and of integers", _NUMBER)
+atomic_or = _atomic("or", "Bitwise or of integers", _NUMBER)
+atomic_xor = _atomic("xor", "Bitwise exclusive or of integers", _NUMBER)
+atomic_min = _atomic("min", "The lesser of two integers", _NUMBER)
+atomic_max = _atomic("max", "The greater of two integers", _NUMBER)
+atomic_exch = _atomic("exch", "Another number", _NUMBER)
+atomic_inc = _atomic("inc", "Count up, to 0 after `val` (32-bit integers),", _LAST)
+atomic_dec = _atomic("dec", "Count down, to `val` after 0 (32-bit integers),", _LAST)
 
 
 def red_add(
     ptr: Any, val: Any, *, sem: Any = None, scope: Any = None, loc: Any = None, ip: Any = None
 ) -> None:
-    """Add to memory in one step, without asking what was there."""
+    """Add to memory in one step, without asking what was there.
+
+    Args:
+        ptr: a pointer to global or shared memory, or a tensor, whose first element is meant.
+        val: a number, which gets the type of the elements; or a vector of two halves.
+        sem: "relaxed" (if not given) or "release".
+        scope: among which threads: "cta", "cluster", "gpu" (if not given) or "sys".
+
+    Raises:
+        TypeMismatchError: not such memory, or elements that the hardware has no such operation for.
+        ArgumentError: there is no such order or scope.
+
+    Source: PTX ISA, "red".
+    """
     where = pointer_of(ptr, "red_add", val)
     operand, _ = _value(where, val, "add")
     order, among = _order(sem, scope, ptx_memory.RED_SEMS)
@@ -211,8 +251,18 @@ def atomic_cas(
 ) -> Any:  # fmt: skip
     """Store `val` if the bits in memory are those of `cmp`; returns what was there before.
 
+    Args:
+        ptr: a pointer to global or shared memory, or a tensor, whose first element is meant.
+        cmp: what is compared with, a number, which gets the type of the elements.
+        val: what is stored, likewise.
+        sem: "relaxed" (if not given), "acquire", "release" or "acq_rel".
+        scope: among which threads: "cta", "cluster", "gpu" (if not given) or "sys".
+
     Raises:
         TypeMismatchError: not a type of 16, 32 or 64 bits.
+        ArgumentError: there is no such order or scope.
+
+    Source: PTX ISA, "atom".
     """
     where = pointer_of(ptr, "atomic_cas", val)
     dtype: Any = where.dtype
@@ -293,10 +343,11 @@ def _float_extreme(name: str) -> Callable[..., Any]:
         return dtype(_bitcast(out, number.type))
 
     extreme.__name__ = extreme.__qualname__ = f"atomic_{name}"
-    extreme.__doc__ = (
+    extreme.__doc__ = _documented(
         f"The {'greater' if greatest else 'lesser'} of two floats in memory in one step; returns "
-        "what was there before. NaN as `val` changes nothing; memory must not hold NaN.\n\n"
-        "Args:\n    sign_bit: False promises that neither number is negative, which is faster."
+        "what was there before. NaN as `val`\nchanges nothing; memory must not hold NaN.",
+        "a number, which gets the type of the elements, Float32 or Float64.",
+        more="\n    sign_bit: False promises that neither number is negative, which is faster.",
     )
     return extreme
 

@@ -97,6 +97,8 @@ def barrier(
 
     Raises:
         ArgumentError: there is no such barrier, or the number is not of whole warps.
+
+    Source: PTX ISA, "barrier.cta.sync".
     """
     ptx.bar_sync(*_operands(barrier_id, number_of_threads))
 
@@ -110,8 +112,14 @@ def barrier_arrive(
 ) -> None:
     """Arrive at a barrier where `number_of_threads` threads meet, without waiting.
 
+    Args:
+        barrier_id: which, 0 to 15; 0 if not given.
+        number_of_threads: how many threads meet there, those that wait included; a multiple of 32.
+
     Raises:
         ArgumentError: as for `barrier`, or no number is given.
+
+    Source: PTX ISA, "barrier.cta.arrive".
     """
     if number_of_threads is None:
         raise ArgumentError(
@@ -138,6 +146,11 @@ def barrier_red(
         op: "and" or "or" (a Boolean), "popc" (an Int32: how many threads it holds for).
         pred: the condition.
         barrier_id, number_of_threads: as for `barrier`.
+
+    Raises:
+        ArgumentError: as for `barrier`, or no such reduction.
+
+    Source: PTX ISA, "barrier.cta.red".
     """
     if op not in ptx.BAR_REDUCTIONS:
         raise ArgumentError(
@@ -149,12 +162,24 @@ def barrier_red(
 
 
 def sync_warp(mask: Any = _FULL, *, loc: Any = None, ip: Any = None) -> None:
-    """Wait for the lanes of the warp that `mask` names; orders their memory accesses."""
+    """Wait for the lanes of the warp that `mask` names; orders their memory accesses.
+
+    Args:
+        mask: the lanes, as bits; all of them if not given.
+
+    Source: PTX ISA, "bar.warp.sync".
+    """
     ptx.bar_warp_sync(mask_of(mask))
 
 
 def nanosleep(sleep_time: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """Rest for about some nanoseconds."""
+    """Rest for about some nanoseconds.
+
+    Args:
+        sleep_time: nanoseconds, at most a million.
+
+    Source: PTX ISA, "nanosleep": between none and twice as long.
+    """
     ptx.nanosleep(word(sleep_time))
 
 
@@ -180,7 +205,16 @@ def fence_acq_rel_sys(*, loc: Any = None, ip: Any = None) -> None:
 
 
 def fence_sc(scope: str = "gpu", *, loc: Any = None, ip: Any = None) -> None:
-    """A sequentially consistent fence for "cta", "cluster", "gpu" or "sys"."""
+    """A sequentially consistent fence for "cta", "cluster", "gpu" or "sys".
+
+    Args:
+        scope: among which threads: "cta", "cluster", "gpu" or "sys".
+
+    Raises:
+        ArgumentError: there is no such scope.
+
+    Source: PTX ISA, "fence.sc".
+    """
     if scope not in ptx.SCOPES:
         raise ArgumentError(
             "no such scope", code="OC2128", expected=", ".join(ptx.SCOPES), found=scope
@@ -206,9 +240,12 @@ def fence_proxy(
         kind: "async", "async.shared", "async.global", "alias", or a `ProxyKind`.
         space: for "async.shared": "cta" or "cluster".
         ptr: the tensor map, for the kinds that acquire one.
+        options: accepted for kernels that name more; without effect.
 
     Raises:
         ArgumentError: there is no such fence.
+
+    Source: PTX ISA, "fence.proxy".
     """
     name = _plain(kind).lower().replace("async_", "async.", 1)
     where = _plain(space).lower().removeprefix("shared_").removeprefix("shared::")

@@ -209,7 +209,7 @@ def widened(value: Value, size: int | None) -> Value:
         size: bytes of the tensor, None if they are not known.
     """
     op, plan, place, type = _origin(value), _STATE.plan, place_of(value), value.type
-    if plan is None or place is None or op is None or op.label is None:
+    if plan is None or place is None or op is None or "label" not in op.attributes:
         return value
     end = plan.end_of(place)
     room = op.offset.value + op.bytes.value - place
@@ -223,7 +223,7 @@ def widened(value: Value, size: int | None) -> Value:
 def is_member(value: Value) -> bool:
     """Whether a pointer is to a member of a struct in shared memory, as far as that is known."""
     op = _origin(value)
-    return op is not None and op.label is not None
+    return op is not None and "label" in op.attributes
 
 
 def _origin(value: Value) -> smem.SmemAllocOp | None:

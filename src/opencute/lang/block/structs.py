@@ -163,11 +163,19 @@ class struct:
         return self._align
 
     def offsetof(self, name: str) -> int:
-        """Where a member begins, in bytes."""
+        """Where a member begins, in bytes.
+
+        Args:
+            name: the member's.
+        """
         return self.fields[name][1]
 
     def __call__(self, ptr: Any) -> StructMember:
-        """The struct that lies at a pointer."""
+        """The struct that lies at a pointer.
+
+        Args:
+            ptr: the pointer.
+        """
         found = getattr(ptr, "ptr", ptr)
         if not isinstance(found, Pointer):
             raise TypeMismatchError(
@@ -181,7 +189,11 @@ class struct:
 
 
 class union(struct):
-    """As `struct`, but all members begin at the same place."""
+    """As `struct`, but all members begin at the same place.
+
+    Args:
+        cls: the class; its annotations are the members.
+    """
 
     _overlay = True
 

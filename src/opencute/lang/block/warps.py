@@ -15,7 +15,7 @@ from opencute.base.errors import ArgumentError, TypeMismatchError
 from opencute.dialects import arith, ptx_warp, scf
 from opencute.ir.builder import current_block, insert_at, new_block
 from opencute.ir.core import Block, Value
-from opencute.ir.types import I32, I64
+from opencute.ir.types import I32, I64, IntegerType
 from opencute.lang.block.words import by_words, flag, mask_of, word
 from opencute.lang.numbers import Boolean, Float32, Int32, Integer, Uint32, as_numeric
 
@@ -66,6 +66,8 @@ def shuffle_sync_op(
 
     Raises:
         ArgumentError: there is no such kind.
+
+    Source: PTX ISA, "shfl.sync".
     """
     mode = str(getattr(kind, "name", kind)).lower()
     if mode not in ptx_warp.SHFL_MODES:
@@ -74,6 +76,18 @@ def shuffle_sync_op(
         )
     lanes, src, clamp = mask_of(mask), word(offset), word(mask_and_clamp)
     return by_words(value, lambda w: ptx_warp.shfl_sync(mode, lanes, w, src, clamp)[0])
+
+
+_SHUFFLE_ARGS = """
+
+Args:
+    value: a number of any type, or a vector.
+    offset: says which lane.
+    mask: the lanes that take part, as bits.
+    mask_and_clamp: PTX's operand c: the segments' mask << 8 | the last lane to read from.
+
+Source: PTX ISA, "shfl.sync".
+"""
 
 
 def _shuffle(mode: str, clamp: int, what: str) -> Callable[..., Any]:
@@ -90,7 +104,7 @@ def _shuffle(mode: str, clamp: int, what: str) -> Callable[..., Any]:
 
     suffix = "" if mode == "idx" else f"_{mode}"
     shuffle.__name__ = shuffle.__qualname__ = f"shuffle_sync{suffix}"
-    shuffle.__doc__ = f"The value of {what}; see `shuffle_sync_op`."
+    shuffle.__doc__ = f"The value of {what}.{_SHUFFLE_ARGS}"
     return shuffle
 
 
@@ -102,7 +116,11 @@ shuffle_sync_bfly = _shuffle("bfly", 31, "the lane whose number is this one's xo
 
 def make_warp_uniform(value: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """A value that all lanes of the warp have, so that it may be kept once for all of them: that of
-    lane 0. Facts that are known of an integer stay known."""
+    lane 0. Facts that are known of an integer stay known.
+
+    Args:
+        value: a number of any type, or a vector.
+    """
     out = shuffle_sync(value, 0)
     if isinstance(value, Integer) and isinstance(out, Integer):
         out.div, out.nonneg, out.is_index = value.div, value.nonneg, value.is_index
@@ -111,22 +129,50 @@ def make_warp_uniform(value: Any, *, loc: Any = None, ip: Any = None) -> Any:
 
 # ---------------------------------------------------------------- votes
 def vote_all_sync(pred: Any, mask: Any = _FULL, *, loc: Any = None, ip: Any = None) -> Any:
-    """Whether a condition holds in all lanes, as Boolean."""
+    """Whether a condition holds in all lanes, as Boolean.
+
+    Args:
+        pred: the condition.
+        mask: the lanes that take part, as bits.
+
+    Source: PTX ISA, "vote.sync".
+    """
     return Boolean(ptx_warp.vote_sync("all", mask_of(mask), flag(pred)))
 
 
 def vote_any_sync(pred: Any, mask: Any = _FULL, *, loc: Any = None, ip: Any = None) -> Any:
-    """Whether a condition holds in any lane, as Boolean."""
+    """Whether a condition holds in any lane, as Boolean.
+
+    Args:
+        pred: the condition.
+        mask: the lanes that take part, as bits.
+
+    Source: PTX ISA, "vote.sync".
+    """
     return Boolean(ptx_warp.vote_sync("any", mask_of(mask), flag(pred)))
 
 
 def vote_uni_sync(pred: Any, mask: Any = _FULL, *, loc: Any = None, ip: Any = None) -> Any:
-    """Whether a condition is the same in all lanes, as Boolean."""
+    """Whether a condition is the same in all lanes, as Boolean.
+
+    Args:
+        pred: the condition.
+        mask: the lanes that take part, as bits.
+
+    Source: PTX ISA, "vote.sync".
+    """
     return Boolean(ptx_warp.vote_sync("uni", mask_of(mask), flag(pred)))
 
 
 def vote_ballot_sync(pred: Any, mask: Any = _FULL, *, loc: Any = None, ip: Any = None) -> Any:
-    """The lanes where a condition holds, as the bits of an Int32."""
+    """The lanes where a condition holds, as the bits of an Int32.
+
+    Args:
+        pred: the condition.
+        mask: the lanes that take part, as bits.
+
+    Source: PTX ISA, "vote.sync".
+    """
     return Int32(ptx_warp.vote_sync("ballot", mask_of(mask), flag(pred)))
 
 
@@ -139,21 +185,37 @@ def _key(value: Any) -> Value:
     number = as_numeric(value)
     raw = number.ir_value()
     if number.dtype.is_float:
-        raw = arith.cast("bitcast", raw, {32: I32, 64: I64}[number.dtype.width])
+        raw = arith.cast("bitcast", raw, IntegerType(number.dtype.width))
+        if number.dtype.width < 32:
+            return arith.cast("extui", raw, I32)
     if raw.type in (I32, I64):
         return raw
     return word(number)
 
 
 def match_any_sync(value: Any, mask: Any = _FULL, *, loc: Any = None, ip: Any = None) -> Any:
-    """The lanes whose 32 or 64 bits equal this lane's, as the bits of an Int32."""
+    """The lanes whose 32 or 64 bits equal this lane's, as the bits of an Int32.
+
+    Args:
+        value: a number of 32 or 64 bits; narrower ones are widened.
+        mask: the lanes that take part, as bits.
+
+    Source: PTX ISA, "match.sync".
+    """
     return Int32(ptx_warp.match_sync("any", mask_of(mask), _key(value))[0])
 
 
 def match_all_sync(
     value: Any, mask: Any = _FULL, *, loc: Any = None, ip: Any = None
 ) -> tuple[Any, Any]:
-    """`mask` if all lanes have equal 32 or 64 bits, else 0; and whether they have."""
+    """`mask` if all lanes have equal 32 or 64 bits, else 0; and whether they have.
+
+    Args:
+        value: a number of 32 or 64 bits; narrower ones are widened.
+        mask: the lanes that take part, as bits.
+
+    Source: PTX ISA, "match.sync".
+    """
     lanes, equal = ptx_warp.match_sync("all", mask_of(mask), _key(value))
     return Int32(lanes), Boolean(equal)
 
@@ -184,6 +246,8 @@ def warp_redux_sync(
     Raises:
         ArgumentError: there is no such reduction.
         TypeMismatchError: not for this type.
+
+    Source: PTX ISA, "redux.sync".
     """
     name = str(getattr(kind, "name", kind)).lower()
     number = as_numeric(value)
@@ -240,14 +304,30 @@ def warp_reduction(
 def warp_reduction_sum(
     val: Any, *, threads_in_group: int = 32, loc: Any = None, ip: Any = None
 ) -> Any:
-    """The sum of the values of a group of lanes."""
+    """The sum of the values of a group of lanes.
+
+    Args:
+        val: a number of any type, or a vector.
+        threads_in_group: neighbouring lanes that form a group, a power of two.
+
+    Raises:
+        ArgumentError: no such group.
+    """
     return warp_reduction(val, lambda a, b: a + b, threads_in_group=threads_in_group)
 
 
 def warp_reduction_max(
     val: Any, *, threads_in_group: int = 32, loc: Any = None, ip: Any = None
 ) -> Any:
-    """The greatest of the values of a group of lanes."""
+    """The greatest of the values of a group of lanes.
+
+    Args:
+        val: a number of any type, or a vector.
+        threads_in_group: neighbouring lanes that form a group, a power of two.
+
+    Raises:
+        ArgumentError: no such group.
+    """
     return warp_reduction(val, _greater, threads_in_group=threads_in_group)
 
 

@@ -144,14 +144,22 @@ class _Reduces(_BulkOp):
 
 
 class CopyReduceBulkS2GOp(_Reduces):
-    """Combine global memory with a run of elements of shared memory."""
+    """Combine global memory with a run of elements of shared memory.
+
+    Args:
+        reduction_kind: a `ReductionOp`: ADD, MIN, MAX, INC, DEC, AND, OR or XOR.
+    """
 
     name = "bulk_reduce_s2g"
     path = (_SMEM, AddressSpace.gmem)
 
 
 class CopyReduceBulkS2SOp(_Reduces):
-    """Combine the shared memory of another block of the cluster with a run of elements."""
+    """Combine the shared memory of another block of the cluster with a run of elements.
+
+    Args:
+        reduction_kind: a `ReductionOp`: ADD, MIN, MAX, INC, DEC, AND, OR or XOR.
+    """
 
     name = "bulk_reduce_s2s"
     path = (_SMEM, AddressSpace.dsmem)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Atoms that load columns of pixels, as convolutions read them: im2col, done by the copy unit.
+"""Atoms that move columns of pixels, as convolutions read and write them: im2col, by the copy unit.
 
 In: images (N, H, W, C), and the filter. Out: an atom, and a tensor of coordinates whose modes are
 those of the convolution, (N, P, Q, C, R, S); a tile is some pixels from one on, in the order Q, P,
@@ -10,6 +10,16 @@ N, and some of their channels, for one place of the filter::
                                         filter=(3, 3), padding=(1, 1))
     here = cute.domain_offset((n, p, q, c, r, s), coords)
     cute.copy(atom, here, smem, tma_bar_ptr=bar)
+
+Stores and reductions write the pixels that such a load reads. The instruction has no place of the
+filter: the map has it, so coordinates are (N, P, Q, C)::
+
+    atom, coords = make_im2col_tma_atom(CopyReduceBulkTensorIm2ColS2GOp(), dx, smem_layout,
+                                        (128, 64), filter=(3, 3), place=(r, s))
+    cute.copy(atom, smem, cute.domain_offset((n, p, q, c), coords))
+
+What is in the padding, or in no image, comes as zeros. Stores have no padding: all pixels have to
+be inside of the images; those of images that there are not are left out.
 """
 
 # Layouts hold nested tuples of any numbers.
@@ -18,14 +28,14 @@ N, and some of their channels, for one place of the filter::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from opencute import layout as la
-from opencute.arch.tma import MAX_BOX, TMA_SWIZZLES, Tile
+from opencute.arch.tma import MAX_BOX, TMA_SWIZZLES, Tile, stores_outside
 from opencute.base.errors import ArgumentError, LayoutError, TypeMismatchError
 from opencute.dialects.hopper import tensor_maps, tma
+from opencute.ir.core import Value
 from opencute.lang.hopper.byte_counts import note_bytes
 from opencute.lang.hopper.tma_atoms import TmaInfo, element_word, global_tensor, shared_layout
 from opencute.lang.hopper.tma_copy import (
@@ -35,51 +45,67 @@ from opencute.lang.hopper.tma_copy import (
     by_one_thread,
     cache_policy_of,
     map_of,
+    mask_of,
     narrow,
 )
 from opencute.lang.hopper.tma_ops import TmaOp
 from opencute.lang.hopper.tma_plan import TmaPlan
-from opencute.lang.numbers import Int64
+from opencute.lang.numbers import Int64, NumericMeta
 from opencute.lang.pointers import Pointer, element_bits
 from opencute.lang.tensors import TracedTensor
 from opencute.layout import Layout, ScaledBasis
 
-__all__ = ["CopyBulkTensorIm2ColG2SOp", "Im2colAtom", "make_im2col_tma_atom"]
+__all__ = ["Im2colAtom", "make_im2col_tma_atom"]
 
 _ALIGN = 16
-
-
-@dataclass(frozen=True)
-class CopyBulkTensorIm2ColG2SOp(TmaOp):
-    """A column of pixels from global to shared memory."""
-
-    name = "tma_load_im2col"
-    loads = True
-
-    def __str__(self) -> str:
-        return "cp.async.bulk.tensor.im2col, global to shared memory"
+_Move = Callable[[Value, list[Value], list[Value]], None]
 
 
 class Im2colAtom(TmaAtom):
-    """A load of columns of pixels; see `make_im2col_tma_atom`."""
+    """A copy of columns of pixels; see `make_im2col_tma_atom`.
+
+    Args:
+        op: the operation.
+        value_type: numeric class of the tensor's elements.
+        tile: the static part of the tensor map.
+        map: the tensor map, an SSA value.
+        gmem_shape: the tensor's shape; only its modes count.
+        blocks: instructions of a tile; each moves as many channels as the swizzle is wide.
+    """
+
+    def __init__(
+        self, op: TmaOp, value_type: NumericMeta, tile: Tile, map: Value, gmem_shape: Any,
+        blocks: int,
+    ) -> None:  # fmt: skip
+        plan = TmaPlan((tile.channels, tile.pixels), ((), ()))
+        super().__init__(op, value_type, plan, tile, map, 1, gmem_shape)
+        self.blocks = blocks
+
+    @property
+    def key(self) -> Any:
+        return (*super().key, self.blocks)
 
     def __new_from_mlir_values__(self, values: Any) -> Im2colAtom:
         first = values[0]
         if isinstance(first, Im2colAtom):
             return first
-        return Im2colAtom(self.op, self.value_type, self.plan, self.tile, first, 1, self.gmem_shape)
+        return Im2colAtom(self.op, self.value_type, self.tile, first, self.gmem_shape, self.blocks)
 
     def copy_tensors(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, src: Any, dst: Any, pred: Any = None, *, tma_bar_ptr: Any = None,
-        tma_desc_ptr: Any = None, cache_policy: Any = None, loc: Any = None, ip: Any = None,
+        mcast_mask: Any = None, tma_desc_ptr: Any = None, cache_policy: Any = None,
+        loc: Any = None, ip: Any = None,
     ) -> None:  # fmt: skip
         """What `cute.copy` does with this atom; all threads of a warp call it.
 
         Args:
-            src: the tensor of coordinates, moved to the tile's first pixel and channel.
-            dst: shared memory, (pixels, channels).
+            src: for loads the tensor of coordinates, moved to the tile's first pixel and channel;
+                for stores and reductions shared memory, (pixels, channels).
+            dst: the other of the two.
             pred: refused.
-            tma_bar_ptr: the mbarrier that counts the bytes.
+            tma_bar_ptr: for loads, the mbarrier that counts the bytes.
+            mcast_mask: for multicast loads, the blocks that get the tile: bit r is block r of the
+                cluster. Each has its barrier, and the tile, at the same place.
             tma_desc_ptr: another tensor map, in global memory.
             cache_policy: a cache policy.
 
@@ -92,53 +118,113 @@ class Im2colAtom(TmaAtom):
                 "copy: a copy of tiles takes no predicate", code="OC1227",
                 hint="extents are checked by the hardware; put the copy into an `if`",
             )  # fmt: skip
-        bar, cache = barrier_of(self, tma_bar_ptr), cache_policy_of(cache_policy)
-        at = self._coordinates(src)
-        smem, map_ = SmemSide(self, dst), map_of(self, tma_desc_ptr)
-        values = self.num_values
-        total = int(la.size(smem.layout))
-        _check_tile(smem.layout, self.tile.pixels, self.tile.channels)
-        note_bytes(tma_bar_ptr, total * element_bits(self.value_type) // 8)
-        rank = self.tile.rank
+        cache, map_, op = cache_policy_of(cache_policy), map_of(self, tma_desc_ptr), self.op
+        if not op.loads:
+            if tma_bar_ptr is not None or mcast_mask is not None:
+                raise TypeMismatchError(
+                    f"copy: {op} has neither barrier nor mask", code="OC1227",
+                    hint="wait with cute.arch.cp_async_bulk_commit_group() and "
+                    "cute.arch.cp_async_bulk_wait_group(0)",
+                )  # fmt: skip
+            tiles = self._tiles(dst, "dst", src)
+
+            def store(place: Value, coords: list[Value], _: list[Value]) -> None:
+                if op.reduction:
+                    tma.tma_reduce(op.reduction, map_, place, coords, cache=cache, mode="im2col")
+                else:
+                    tma.tma_store(map_, place, coords, cache=cache, mode="im2col")
+
+            by_one_thread(lambda: tiles(store))
+            return
+        bar, mask = barrier_of(self, tma_bar_ptr), mask_of(self, mcast_mask)
+        tiles = self._tiles(src, "src", dst)
+        note_bytes(tma_bar_ptr, la.size(dst.layout) * element_bits(self.value_type) // 8)
+
+        def load(place: Value, coords: list[Value], offsets: list[Value]) -> None:
+            tma.tma_load(
+                place, map_, bar, coords, offsets=offsets, mask=mask, cache=cache, mode="im2col"
+            )
+
+        by_one_thread(lambda: tiles(load))
+
+    def _tiles(self, coords: Any, what: str, smem: Any) -> Callable[[_Move], None]:
+        """What calls a function for each instruction of a copy, with its place in shared memory,
+        its coordinates and offsets; operands are checked now."""
+        at, side = self._coordinates(coords, what), SmemSide(self, smem)
+        _check_tile(side.layout, self.tile.pixels, self.tile.channels)
+        values, rank = self.num_values, self.tile.rank
+        count = int(la.size(side.layout)) // values
+
+        def run(move: _Move) -> None:
+            for i in range(count):
+                first = at[0] + i * self.tile.channels
+                place = [narrow(c, 32) for c in (first, *at[1:rank])]
+                move(side.at(i * values), place, [narrow(o, 16) for o in at[rank:]])
+
+        return run
+
+    def prefetch_tensors(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, src: Any, *, tma_desc_ptr: Any = None, cache_policy: Any = None, loc: Any = None,
+        ip: Any = None,
+    ) -> None:  # fmt: skip
+        """What `cute.prefetch` does with this atom: a tile goes into the L2 cache. All threads of a
+        warp call it.
+
+        Args:
+            src: the tensor of coordinates, moved to the tile's first pixel and channel.
+            tma_desc_ptr: another tensor map, in global memory.
+            cache_policy: a cache policy.
+
+        Raises:
+            TypeMismatchError: an atom that stores, or other coordinates.
+        """
+        if not self.op.loads:
+            raise TypeMismatchError(
+                f"prefetch: {self.op} reads no global memory", code="OC1227",
+                expected="an atom that loads",
+            )  # fmt: skip
+        at, rank = self._coordinates(src, "src"), self.tile.rank
+        map_, cache = map_of(self, tma_desc_ptr), cache_policy_of(cache_policy)
 
         def all_of_them() -> None:
-            for i in range(total // values):
+            for i in range(self.blocks):
                 first = at[0] + i * self.tile.channels
-                coords = [narrow(c, 32) for c in (first, *at[1:rank])]
-                offsets = [narrow(o, 16) for o in at[rank:]]
-                tma.tma_load(
-                    smem.at(i * values), map_, bar, coords, offsets=offsets, cache=cache,
-                    mode="im2col",
+                tma.tma_prefetch(
+                    map_, [narrow(c, 32) for c in (first, *at[1:rank])],
+                    offsets=[narrow(o, 16) for o in at[rank:]], cache=cache, mode="im2col",
                 )  # fmt: skip
 
         by_one_thread(all_of_them)
 
-    def _coordinates(self, src: Any) -> list[Any]:
-        """The first pixel and channel, innermost first, then the place of the filter."""
-        ok = isinstance(src, TracedTensor) and not isinstance(src.iterator, Pointer)
-        flat = la.flatten_to_tuple(src.iterator) if ok else ()
-        if len(flat) != 2 * self.tile.rank - 2:
+    def _coordinates(self, coords: Any, what: str) -> list[Any]:
+        """The first pixel and channel, innermost first; of loads then the place of the filter."""
+        rank = self.tile.rank
+        ok = isinstance(coords, TracedTensor) and not isinstance(coords.iterator, Pointer)
+        flat = la.flatten_to_tuple(coords.iterator) if ok else ()
+        if len(flat) != (2 * rank - 2 if self.op.loads else rank):
+            modes = "(n, p, q, c, r, s)" if self.op.loads else "(n, p, q, c)"
             raise TypeMismatchError(
-                "copy: src is no tensor of coordinates of this atom", code="OC1236",
-                found=str(src), expected="cute.domain_offset((n, p, q, c, r, s), coords)",
+                f"copy: {what} is no tensor of coordinates of this atom", code="OC1236",
+                found=str(coords), expected=f"cute.domain_offset({modes}, coords)",
             )  # fmt: skip
         return list(flat)
 
 
 def _check_tile(layout: Layout, pixels: int, channels: int) -> None:
-    """Check that shared memory holds columns of `channels` channels, one after the other."""
+    """Check that shared memory holds columns of `channels` channels, each at any place."""
     total = int(la.size(layout))
     blocks = total // (pixels * channels)
-    corners = {0: 0, total - 1: total - 1}
+    wrong = blocks * pixels * channels != total
     for block in range(blocks):
         start = block * pixels * channels
-        corners[start] = start
+        place = layout(start)
+        corners = {start: 0, start + pixels * channels - 1: pixels * channels - 1}
         if pixels > 1:
-            corners[start + 1] = start + channels
+            corners[start + 1] = channels
         if channels > 1:
-            corners[start + pixels] = start + 1
-    wrong = blocks * pixels * channels != total
-    if wrong or any(int(layout(i)) != place for i, place in corners.items()):
+            corners[start + pixels] = 1
+        wrong = wrong or any(int(layout(i) - place) != step for i, step in corners.items())
+    if wrong:
         raise LayoutError(
             "the tile in shared memory is no column of pixels", code="OC1391", found=layout,
             expected=f"{pixels} pixels of {channels} contiguous channels, block after block",
@@ -156,15 +242,38 @@ def _per_mode(name: str, value: Sequence[int] | None, default: int, n: int) -> t
     return given
 
 
+def _place(
+    op: TmaOp, place: Sequence[int] | None, taps: tuple[int, ...], wide: tuple[int, ...]
+) -> tuple[int, ...]:
+    """How far a map's box is moved: loads have a place of the filter in the instruction."""
+    if place is None:
+        return (0,) * len(taps)
+    given = tuple(int(x) for x in place)
+    bad = len(given) != len(taps) or any(not 0 <= r < t for r, t in zip(given, taps, strict=True))
+    if op.loads or bad:
+        raise ArgumentError(
+            "make_im2col_tma_atom: place is one of the filter, for stores and reductions",
+            code="OC2944", found=place, expected="coordinates have it"
+            if op.loads else f"numbers below {', '.join(map(str, taps))}",
+        )  # fmt: skip
+    return tuple(r * d for r, d in zip(given, wide, strict=True))
+
+
 def make_im2col_tma_atom(
     op: Any, gmem_tensor: Any, smem_layout: Any, cta_tiler: Any, filter: Sequence[int],
     padding: Sequence[int] | None = None, stride: Sequence[int] | None = None,
-    dilation: Sequence[int] | None = None, *, loc: Any = None, ip: Any = None,
+    dilation: Sequence[int] | None = None, *, place: Sequence[int] | None = None,
+    loc: Any = None, ip: Any = None,
 ) -> TmaInfo:  # fmt: skip
-    """An atom that loads columns of pixels, and the tensor of its coordinates.
+    """An atom that moves columns of pixels, and the tensor of its coordinates.
+
+    `cute.copy` and `cute.prefetch` with this atom elect a thread of the warp themselves: the whole
+    warp has to reach them. With the multicast operation each block of a cluster loads a part of the
+    pixels for all: the atom is made for the part, and shared memory divided accordingly.
 
     Args:
-        op: `CopyBulkTensorIm2ColG2SOp()`.
+        op: `CopyBulkTensorIm2ColG2SOp()`, `CopyBulkTensorIm2ColG2SMulticastOp()`,
+            `CopyBulkTensorIm2ColS2GOp()` or `CopyReduceBulkTensorIm2ColS2GOp(kind)`.
         gmem_tensor: images (N, W, C), (N, H, W, C) or (N, D, H, W, C), C contiguous.
         smem_layout: layout of one tile (pixels, channels) in shared memory, channels contiguous.
         cta_tiler: pixels and channels of a tile.
@@ -172,19 +281,23 @@ def make_im2col_tma_atom(
         padding: pixels added at both ends of these modes.
         stride: steps of the filter.
         dilation: steps within the filter.
+        place: for stores and reductions, the place of the filter whose pixels they write, the first
+            if not given: pixel (p, q) of the result goes to ``p * stride - padding + place *
+            dilation``, which has to be inside of the image for all of them.
 
     Returns:
-        The atom and coordinates (N, pixels of the result..., C, places of the filter...).
+        The atom and coordinates (N, pixels of the result..., C, places of the filter...); without
+        the places for stores and reductions.
 
     Raises:
-        ArgumentError: numbers are missing.
-        LayoutError: no tensor map describes such tiles.
+        ArgumentError: numbers are missing, or there is no such place.
+        LayoutError: no tensor map describes such tiles, or a store to pixels outside of the images.
         TypeMismatchError: not this operation, or no such elements.
     """
-    if not isinstance(op, CopyBulkTensorIm2ColG2SOp):
+    if not isinstance(op, TmaOp) or not op.im2col:
         raise TypeMismatchError(
             "not a copy of columns of pixels", code="OC1617", found=repr(op),
-            expected="cute.nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp()",
+            expected="an operation such as cute.nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp()",
         )  # fmt: skip
     tensor = global_tensor(gmem_tensor)
     shape, steps = (la.flatten_to_tuple(x) for x in (tensor.layout.shape, tensor.layout.stride))
@@ -198,17 +311,27 @@ def make_im2col_tma_atom(
     pad = _per_mode("padding", padding, 0, space)
     step = _per_mode("stride", stride, 1, space)
     wide = _per_mode("dilation", dilation, 1, space)
-    lower = tuple(-p for p in pad)
-    upper = tuple(p - d * (t - 1) for p, d, t in zip(pad, wide, taps, strict=True))
+    moved = _place(op, place, taps, wide)
+    lower = tuple(m - p for m, p in zip(moved, pad, strict=True))
+    upper = tuple(m + p - d * (t - 1) for m, p, d, t in zip(moved, pad, wide, taps, strict=True))
+    if not op.loads and stores_outside(lower, upper):
+        raise LayoutError(
+            "stores of columns of pixels have no padding: some pixels are outside of the images",
+            code="OC1393", expected="lower corners of at least 0, upper corners of at most 0",
+            found=f"{lower} and {upper}, of filter {taps}, padding {pad} and place {place}",
+            hint="allocate images with room for the padding, and store to them without; a result "
+            "(N, P, Q, K) is stored with a filter of ones",
+        )  # fmt: skip
     tile, smem = _tile(tensor, smem_layout, cta_tiler, lower, upper, step)
     _check_tile(smem, tile.pixels, tile.channels)
     map_ = tensor_maps.descriptor(
         tensor.iterator.value, [_wide(n) for n in shape[::-1]],
         [_bytes(d, tile, tensor) for d in steps[-2::-1]], tile,
     )  # fmt: skip
-    plan = TmaPlan((tile.channels, tile.pixels), ((), ()))
-    atom = Im2colAtom(op, tensor.element_type, plan, tile, map_, 1, (1,) * len(shape))
-    coords = _coords(shape, lower, upper, step, wide, taps)
+    blocks = int(la.size(smem)) // (tile.pixels * tile.channels)
+    atom = Im2colAtom(op, tensor.element_type, tile, map_, (1,) * len(shape), blocks)
+    places = (wide, taps) if op.loads else ((), ())
+    coords = _coords(shape, lower, upper, step, *places)
     return TmaInfo(atom, coords, smem_layout)
 
 
@@ -261,7 +384,7 @@ def _coords(
     wide: tuple[int, ...], taps: tuple[int, ...],
 ) -> TracedTensor:  # fmt: skip
     """Coordinates (N, pixels..., C, filter...): those of the map, then what is added to them."""
-    rank, space = len(shape), len(taps)
+    rank, space = len(shape), len(lower)
     extents = [
         (n + u - low - 1) // s + 1
         for n, low, u, s in zip(shape[1:-1], lower, upper, step, strict=True)
@@ -272,4 +395,4 @@ def _coords(
         (shape[0], *extents, shape[-1], *taps),
         (ScaledBasis(1, rank - 1), *pixels, ScaledBasis(1, 0), *places),
     )
-    return TracedTensor((0, *lower[::-1], 0, *(0,) * space), layout)
+    return TracedTensor((0, *lower[::-1], 0, *(0,) * len(taps)), layout)

@@ -210,6 +210,8 @@ class MmaTF32Op(WarpgroupOp):
     Args:
         instruction_shape: (64, N, 8), N a multiple of 8 up to 256.
         a_src: whether A is in shared memory or in registers.
+        a_major_mode: K; the only mode that A of this type can be contiguous in.
+        b_major_mode: K; likewise.
     """
 
     allowed = (TFloat32,)
@@ -225,12 +227,32 @@ class MmaTF32Op(WarpgroupOp):
 
 
 class MmaF8Op(WarpgroupOp):
-    """wgmma on Float8E4M3FN and Float8E5M2, with a Float32 or Float16 accumulator: (64, N, 32)."""
+    """wgmma on Float8E4M3FN and Float8E5M2, with a Float32 or Float16 accumulator: (64, N, 32).
+
+    Args:
+        a_dtype: type of A.
+        b_dtype: type of B.
+        acc_dtype: type of the accumulator.
+        instruction_shape: (64, N, 32), N a multiple of 8 up to 256.
+        a_src: whether A is in shared memory or in registers.
+        a_major_mode: K; the only mode that A of this type can be contiguous in.
+        b_major_mode: K; likewise.
+    """
 
     allowed = (Float8E4M3FN, Float8E5M2)
 
 
 class MmaI8Op(WarpgroupOp):
-    """wgmma on Int8 and Uint8 with an Int32 accumulator that wraps: (64, N, 32)."""
+    """wgmma on Int8 and Uint8 with an Int32 accumulator that wraps: (64, N, 32).
+
+    Args:
+        a_dtype: type of A.
+        b_dtype: type of B.
+        acc_dtype: Int32.
+        instruction_shape: (64, N, 32), N 8, 16, 24 or a multiple of 16 up to 256.
+        a_src: whether A is in shared memory or in registers.
+        a_major_mode: K; the only mode that A of this type can be contiguous in.
+        b_major_mode: K; likewise.
+    """
 
     allowed = (Int8, Uint8)

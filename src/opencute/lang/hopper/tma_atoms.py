@@ -187,7 +187,7 @@ def make_tma_info(
     internal_type: Any, l2_promotion: str = "128b",
 ) -> TmaInfo:  # fmt: skip
     """`make_tiled_tma_atom` for any map from the tile's elements to the tensor's modes."""
-    if not isinstance(op, TmaOp):
+    if not isinstance(op, TmaOp) or op.im2col:
         raise TypeMismatchError(
             "not a copy by tensor maps", code="OC1226", found=repr(op),
             expected="an operation such as cute.nvgpu.cpasync.CopyBulkTensorTileG2SOp()",
@@ -290,6 +290,9 @@ def _value(x: Integer) -> Value:
 
 def prefetch_descriptor(tma_atom: Any, *, loc: Any = None, ip: Any = None) -> None:
     """Fetch an atom's tensor map into the cache that copies read it from.
+
+    Args:
+        tma_atom: the atom.
 
     Raises:
         TypeMismatchError: not such an atom.

@@ -43,6 +43,7 @@ __all__ = [
     "cache_policy_of",
     "copy_tiles",
     "map_of",
+    "mask_of",
     "narrow",
     "plain_layout",
     "prefetch",
@@ -132,6 +133,10 @@ class TmaAtom(CopyAtom):
     def copy_tensors(self, src: Any, dst: Any, pred: Any = None, **options: Any) -> None:
         """What `cute.copy` does with this atom."""
         copy_tiles(self, src, dst, pred=pred, **options)
+
+    def prefetch_tensors(self, src: Any, **options: Any) -> None:
+        """What `cute.prefetch` does with this atom."""
+        prefetch(self, src, **options)
 
 
 def plain_layout(layout: Any) -> Layout:
@@ -352,7 +357,7 @@ def copy_tiles(
     cache = cache_policy_of(cache_policy)
     if atom.op.loads:
         bar = barrier_of(atom, tma_bar_ptr)
-        mask = _mask(atom, mcast_mask)
+        mask = mask_of(atom, mcast_mask)
         smem, coords = SmemSide(atom, dst), _coords_of(atom, src, "src")
 
         def load(index: int) -> None:
@@ -402,12 +407,17 @@ def barrier_of(atom: TmaAtom, pointer: Any) -> Value:
     return (pointer if pointer.alignment >= 8 else pointer.align(8)).value
 
 
-def _mask(atom: TmaAtom, mask: Any) -> Value | None:
+def mask_of(atom: TmaAtom, mask: Any) -> Value | None:
+    """The blocks that get what a load brings, an i16; None for loads of one block.
+
+    Raises:
+        TypeMismatchError: there is one and the load is for one block, or the other way round.
+    """
     if not atom.op.multicast:
         if mask is not None and not (isinstance(mask, int) and mask in (0, 1)):
             raise TypeMismatchError(
                 f"copy: {atom.op} is for one block", code="OC1227", found="mcast_mask",
-                expected="CopyBulkTensorTileG2SMulticastOp()",
+                expected="the operation that ends in MulticastOp()",
             )  # fmt: skip
         return None
     if mask is None:

@@ -91,7 +91,12 @@ def make_tiled_tma_atom_B(
     loc: Any = None,
     ip: Any = None,
 ) -> TmaInfo:
-    """As `make_tiled_tma_atom_A`, for B: tiles (N, K), which multicast loads share along M."""
+    """As `make_tiled_tma_atom_A`, for B: tiles (N, K), which multicast loads share along M.
+
+    Args:
+        op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma: as there, for (N, K).
+        cluster_shape_vmnk, internal_type: as there.
+    """
     return _operand(
         "B", op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk,
         internal_type,

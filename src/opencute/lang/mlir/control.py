@@ -45,12 +45,20 @@ def _boolean(value: Any) -> Any:
 
 
 def not_(lhs: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """Whether a condition does not hold."""
+    """Whether a condition does not hold.
+
+    Args:
+        lhs: the condition.
+    """
     return not lhs if isinstance(lhs, bool) else ~_boolean(lhs)
 
 
 def and_(*conditions: Any, loc: Any = None, ip: Any = None) -> Any:
-    """Whether all conditions hold."""
+    """Whether all conditions hold.
+
+    Args:
+        conditions: Booleans, or numbers, which hold unless they are zero.
+    """
     out = _boolean(conditions[0])
     for c in conditions[1:]:
         out = out & _boolean(c)
@@ -58,7 +66,11 @@ def and_(*conditions: Any, loc: Any = None, ip: Any = None) -> Any:
 
 
 def or_(*conditions: Any, loc: Any = None, ip: Any = None) -> Any:
-    """Whether any condition holds."""
+    """Whether any condition holds.
+
+    Args:
+        conditions: Booleans, or numbers, which hold unless they are zero.
+    """
     out = _boolean(conditions[0])
     for c in conditions[1:]:
         out = out | _boolean(c)
@@ -226,6 +238,9 @@ def while_generate(
 
 def yield_out(args: Sequence[Any] = (), *, loc: Any = None, ip: Any = None) -> None:
     """End the body of a `while_generate` block with the values of the next turn.
+
+    Args:
+        args: the values, as many as the loop carries.
 
     Raises:
         LanguageError: OC1196, outside of such a block.

@@ -22,12 +22,20 @@ class T:
 
     @staticmethod
     def i(width: int) -> types.Type:
-        """An integer of some bits."""
+        """An integer of some bits.
+
+        Args:
+            width: how many bits.
+        """
         return types.IntegerType(width)
 
     @staticmethod
     def vector(*args: Any) -> types.Type:
-        """A vector: length and element type."""
+        """A vector: length and element type.
+
+        Args:
+            args: the length, then the type of an element.
+        """
         length, element = args
         return types.VectorType(int(length), as_type(element))
 

@@ -46,7 +46,11 @@ class _Frozen:
         return hash(self.key)
 
     def set(self, field: Any, value: Any, *, loc: Any = None, ip: Any = None) -> None:
-        """Set a field that the instruction reads at run time; most instructions have none."""
+        """Set a field that the instruction reads at run time to `value`; most have none.
+
+        Raises:
+            TypeMismatchError: OC1273, the instruction has no such field.
+        """
         self._no_field(field)
 
     def get(self, field: Any, *, loc: Any = None, ip: Any = None) -> Any:
@@ -164,6 +168,11 @@ def make_copy_atom(
         ArgumentError: the instruction takes no such hint, or there is none.
         LayoutError: the bits are no multiple of the element's, or the instruction has no such
             width; elements that its matrices cannot be made of.
+
+    Example:
+        >>> op = cute.nvgpu.CopyUniversalOp()
+        >>> cute.make_copy_atom(op, cutlass.Float32, num_bits_per_copy=128).num_values
+        4
     """
     for name in options:
         if name not in HINTS:
@@ -301,7 +310,11 @@ class MmaAtom(_Frozen):
 
     # ---- fragments
     def make_fragment_E(self, e: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-        """A register tensor for a partition of the metadata of a sparse A."""
+        """A register tensor for a partition of the metadata of a sparse A.
+
+        Args:
+            e: the partition.
+        """
         assert self.tv_layout_E
         return _fragment(e, Uint16)
 
@@ -311,7 +324,11 @@ class MmaAtom(_Frozen):
         return self._fragment("A", a, self.op.a_dtype)
 
     def make_fragment_B(self, b: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-        """A register tensor for a partition of B, or descriptors of it."""
+        """A register tensor for a partition of B, or descriptors of it.
+
+        Args:
+            b: the partition.
+        """
         return self._fragment("B", b, self.op.b_dtype)
 
     def _fragment(self, which: str, source: Any, dtype: NumericMeta) -> TracedTensor:
@@ -320,7 +337,11 @@ class MmaAtom(_Frozen):
         return _fragment(source, dtype) if made is None else made
 
     def make_fragment_C(self, c: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-        """A register tensor for a partition of C: compact, the first mode fastest."""
+        """A register tensor for a partition of C: compact, the first mode fastest.
+
+        Args:
+            c: the partition, or its shape.
+        """
         shape = getattr(c, "shape", c)
         return make_rmem_tensor(make_layout(shape), self.op.acc_dtype)
 
@@ -349,6 +370,9 @@ def _fragment(source: Any, dtype: NumericMeta) -> TracedTensor:
 
 def make_mma_atom(op: Any, *, loc: Any = None, ip: Any = None) -> MmaAtom:
     """An MMA atom of an operation such as ``warp.MmaF16BF16Op(...)``.
+
+    Args:
+        op: the operation.
 
     Raises:
         TypeMismatchError: not an MMA operation.

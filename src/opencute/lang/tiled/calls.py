@@ -293,6 +293,7 @@ def copy_atom_call(
         src: tensor of shape (V) or (V, 1, ...).
         dst: tensor of shape (V) or (V, 1, ...).
         pred: a Boolean tensor of one entry.
+        options: as of `copy`.
     """
     copy(atom, src, dst, pred=pred, **options)
 
@@ -318,12 +319,23 @@ def autovec_copy(src: Any, dst: Any, *, loc: Any = None, ip: Any = None, **optio
 
 
 def basic_copy(src: Any, dst: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """Copy element by element; as fast accesses as alignment allows are still used."""
+    """Copy element by element; as fast accesses as alignment allows are still used.
+
+    Args:
+        src: tensor.
+        dst: tensor with as many elements.
+    """
     copy(_auto(src), src, dst)
 
 
 def basic_copy_if(pred: Any, src: Any, dst: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """Copy the elements whose predicate holds."""
+    """Copy the elements whose predicate holds.
+
+    Args:
+        pred: a Boolean tensor with one entry per element.
+        src: tensor.
+        dst: tensor with as many elements.
+    """
     copy(_auto(src), src, dst, pred=pred)
 
 
@@ -340,6 +352,7 @@ def gemm(
             ``[a, e]``: the kept elements and their metadata.
         b: as a, with N for M.
         c: as d; often the same tensor.
+        options: there are none; another keyword is refused.
 
     Raises:
         TypeMismatchError: element types or memory spaces that the atom does not take.
@@ -378,7 +391,16 @@ def gemm(
 def mma_atom_call(
     atom: Any, d: Any, a: Any, b: Any, c: Any, *, loc: Any = None, ip: Any = None, **options: Any
 ) -> None:
-    """One use of an MMA atom: fragments of the atom's values."""
+    """One use of an MMA atom: fragments of the atom's values.
+
+    Args:
+        atom: the MMA atom.
+        d: the fragment of the result.
+        a: that of A.
+        b: that of B.
+        c: that of what is added; often the same tensor as `d`.
+        options: there are none.
+    """
     gemm(atom, d, a, b, c, **options)
 
 

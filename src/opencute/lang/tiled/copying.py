@@ -95,6 +95,7 @@ class TiledCopy(CopyAtom):
 
     @property
     def atom(self) -> CopyAtom:
+        """The atom."""
         return self._atom
 
     @property
@@ -113,7 +114,11 @@ class TiledCopy(CopyAtom):
         return la.size(self.layout_tv_tiled, mode=[0])
 
     def get_slice(self, thr_idx: Any, *, loc: Any = None, ip: Any = None) -> ThrCopy:
-        """The part of one thread."""
+        """The part of one thread.
+
+        Args:
+            thr_idx: the thread's index, below `size`.
+        """
         return ThrCopy(self, thr_idx)
 
     @cached_property
@@ -169,7 +174,11 @@ class TiledCopy(CopyAtom):
         return self._tiled(self._dst_to_reference)
 
     def retile(self, src: Any, *, loc: Any = None, ip: Any = None) -> Any:
-        """A register tensor of another partition, viewed as this copy's (V, Rest, ...)."""
+        """A register tensor of another partition, viewed as this copy's (V, Rest, ...).
+
+        Args:
+            src: a register tensor (V, Rest...) of the same values per thread.
+        """
         layout = src.layout if isinstance(src, TracedTensor) else src
         if la.rank(layout) < la.rank(self.tiler_mn) + 1:
             raise LayoutError(
@@ -195,7 +204,12 @@ def _tiler_text(tiler: Any) -> str:
 
 
 class ThrCopy(TiledCopy):
-    """One thread's part of a tiled copy."""
+    """One thread's part of a tiled copy.
+
+    Args:
+        tiled_copy: the tiled copy.
+        thr_idx: the thread's index.
+    """
 
     def __init__(self, tiled_copy: TiledCopy, thr_idx: Any) -> None:
         self.__dict__.update(tiled_copy.__dict__)
@@ -207,11 +221,25 @@ class ThrCopy(TiledCopy):
         return (super().key, id(self.thr_idx))
 
     def partition_S(self, src: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-        """The thread's part of a source tensor."""
+        """The thread's part of a source tensor.
+
+        Args:
+            src: a tensor whose first modes the tile covers.
+
+        Returns:
+            A tensor (V, Rest...): the values of one use of the atom, then the uses.
+        """
         return thread_part(src, self.tiled_copy.view_src, self.thr_idx, "partition_S")
 
     def partition_D(self, dst: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-        """The thread's part of a destination tensor."""
+        """The thread's part of a destination tensor.
+
+        Args:
+            dst: a tensor whose first modes the tile covers.
+
+        Returns:
+            A tensor (V, Rest...): the values of one use of the atom, then the uses.
+        """
         return thread_part(dst, self.tiled_copy.view_dst, self.thr_idx, "partition_D")
 
 
@@ -220,6 +248,11 @@ def make_tiled_copy(
     atom: CopyAtom, layout_tv: Layout, tiler_mn: Any, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
     """A tiled copy from a thread-value layout and its tile (a shape, or a layout for each mode).
+
+    Args:
+        atom: the copy atom.
+        layout_tv: (thread, value) to position in the tile, counted colexicographically.
+        tiler_mn: extents of the tile, or a layout for each mode that picks it.
 
     Raises:
         LayoutError: the atom does not divide the layout, or the layout leaves the tile.
@@ -243,8 +276,19 @@ def make_tiled_copy_tv(
 ) -> TiledCopy:
     """A tiled copy from a layout of threads and a layout of values per thread.
 
+    Args:
+        atom: the copy atom.
+        thr_layout: (m, n) of a thread to its index; compact.
+        val_layout: (m, n) of a value in the block that a thread has, to its number; compact.
+
     Raises:
         LayoutError: the values of the atom do not divide the values per thread.
+
+    Example:
+        >>> atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.Float32)
+        >>> thr, val = cute.make_layout((4, 32), stride=(32, 1)), cute.make_layout((2, 4))
+        >>> cute.make_tiled_copy_tv(atom, thr, val).size
+        128
     """
     tiler, layout_tv = la.make_layout_tv(thr_layout, val_layout)
     return make_tiled_copy(atom, layout_tv, tiler)
@@ -253,7 +297,13 @@ def make_tiled_copy_tv(
 def make_cotiled_copy(
     atom: CopyAtom, atom_layout_tv: Layout, data_layout: Layout, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
-    """A tiled copy whose (thread, value) layout gives addresses in `data_layout`."""
+    """A tiled copy whose (thread, value) layout gives addresses in `data_layout`.
+
+    Args:
+        atom: the copy atom.
+        atom_layout_tv: (thread, value) to an address of `data_layout`.
+        data_layout: from coordinates to addresses.
+    """
     inverse = make_layout(la.left_inverse(data_layout), Layout(1, 0))
     places = la.composition(inverse, atom_layout_tv)
     layout_tv, tiler = tv.by_tiler(places, la.product_each(data_layout.shape))
@@ -263,28 +313,48 @@ def make_cotiled_copy(
 def make_tiled_copy_S(
     atom: CopyAtom, tiled_copy: TiledCopy, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
-    """A tiled copy by another atom whose threads own what they own of the source there."""
+    """A tiled copy by another atom whose threads own what they own of the source there.
+
+    Args:
+        atom: the copy atom.
+        tiled_copy: the other tiled copy.
+    """
     return make_tiled_copy(atom, tiled_copy.layout_src_tv_tiled, tiled_copy.tiler_mn)
 
 
 def make_tiled_copy_D(
     atom: CopyAtom, tiled_copy: TiledCopy, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
-    """A tiled copy by another atom whose threads own what they own of the destination there."""
+    """A tiled copy by another atom whose threads own what they own of the destination there.
+
+    Args:
+        atom: the copy atom.
+        tiled_copy: the other tiled copy.
+    """
     return make_tiled_copy(atom, tiled_copy.layout_dst_tv_tiled, tiled_copy.tiler_mn)
 
 
 def make_tiled_copy_A(
     atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
-    """A tiled copy whose threads own what they own of A in a tiled MMA."""
+    """A tiled copy whose threads own what they own of A in a tiled MMA.
+
+    Args:
+        atom: the copy atom.
+        tiled_mma: the tiled MMA.
+    """
     return make_tiled_copy(atom, tiled_mma.tv_layout_A_tiled, tiled_mma.tile_of("A"))
 
 
 def make_tiled_copy_B(
     atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
-    """A tiled copy whose threads own what they own of B in a tiled MMA."""
+    """A tiled copy whose threads own what they own of B in a tiled MMA.
+
+    Args:
+        atom: the copy atom.
+        tiled_mma: the tiled MMA.
+    """
     _, n, k = tiled_mma.tile_mnk
     return make_tiled_copy(atom, tiled_mma.tv_layout_B_tiled, (n, k))
 
@@ -292,7 +362,12 @@ def make_tiled_copy_B(
 def make_tiled_copy_C(
     atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
-    """A tiled copy whose threads own what they own of C in a tiled MMA."""
+    """A tiled copy whose threads own what they own of C in a tiled MMA.
+
+    Args:
+        atom: the copy atom.
+        tiled_mma: the tiled MMA.
+    """
     m, n, _ = tiled_mma.tile_mnk
     return make_tiled_copy(atom, tiled_mma.tv_layout_C_tiled, (m, n))
 
@@ -301,6 +376,10 @@ def make_tiled_copy_C_atom(
     atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
     """The smallest tiled copy by `atom` whose threads own values of C as in a tiled MMA.
+
+    Args:
+        atom: the copy atom.
+        tiled_mma: the tiled MMA.
 
     Raises:
         LayoutError: the atom moves more values than a thread has.

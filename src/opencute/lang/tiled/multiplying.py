@@ -47,6 +47,7 @@ class TiledMma(MmaAtom):
 
     @property
     def atom(self) -> MmaAtom:
+        """The atom."""
         return self._atom
 
     # ---- facts
@@ -75,7 +76,11 @@ class TiledMma(MmaAtom):
         return m, n, k
 
     def get_tile_size(self, mode_idx: int, *, loc: Any = None, ip: Any = None) -> int:
-        """Extent of the tile in mode 0 (M), 1 (N) or 2 (K)."""
+        """Extent of the tile in mode 0 (M), 1 (N) or 2 (K).
+
+        Args:
+            mode_idx: the mode.
+        """
         return self.tile_mnk[mode_idx]
 
     def tile_of(self, which: str) -> tuple[int, int]:
@@ -137,7 +142,11 @@ class TiledMma(MmaAtom):
 
     # ---- partitions
     def get_slice(self, thr_idx: Any, *, loc: Any = None, ip: Any = None) -> ThrMma:
-        """The part of one thread."""
+        """The part of one thread.
+
+        Args:
+            thr_idx: the thread's index, below `size`.
+        """
         return ThrMma(self, thr_idx)
 
     def _partition_shape(self, shape: Any, which: str) -> Any:
@@ -146,15 +155,36 @@ class TiledMma(MmaAtom):
         return self.view(make_layout(shape), which)[1].shape
 
     def partition_shape_A(self, shape_mk: Any, *, loc: Any = None, ip: Any = None) -> Any:
-        """Shape of what a thread owns of A of a shape."""
+        """Shape of what a thread owns of A of a shape.
+
+        Args:
+            shape_mk: extents (M, K, ...).
+
+        Returns:
+            (V, M, K, ...), as for `make_fragment_A`.
+        """
         return self._partition_shape(shape_mk, "A")
 
     def partition_shape_B(self, shape_nk: Any, *, loc: Any = None, ip: Any = None) -> Any:
-        """Shape of what a thread owns of B of a shape."""
+        """Shape of what a thread owns of B of a shape.
+
+        Args:
+            shape_nk: extents (N, K, ...).
+
+        Returns:
+            (V, N, K, ...).
+        """
         return self._partition_shape(shape_nk, "B")
 
     def partition_shape_C(self, shape_mn: Any, *, loc: Any = None, ip: Any = None) -> Any:
-        """Shape of what a thread owns of C of a shape."""
+        """Shape of what a thread owns of C of a shape.
+
+        Args:
+            shape_mn: extents (M, N, ...).
+
+        Returns:
+            (V, M, N, ...).
+        """
         return self._partition_shape(shape_mn, "C")
 
     def __str__(self) -> str:
@@ -172,7 +202,12 @@ class TiledMma(MmaAtom):
 
 
 class ThrMma(TiledMma):
-    """One thread's part of a tiled MMA."""
+    """One thread's part of a tiled MMA.
+
+    Args:
+        tiled_mma: the tiled MMA.
+        thr_idx: the thread's index.
+    """
 
     def __init__(self, tiled_mma: TiledMma, thr_idx: Any) -> None:
         self.__dict__.update(tiled_mma.__dict__)
@@ -199,19 +234,35 @@ class ThrMma(TiledMma):
         )
 
     def partition_A(self, input_mk: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-        """The thread's part of A: (V, M, K, ...)."""
+        """The thread's part of A: (V, M, K, ...).
+
+        Args:
+            input_mk: a tensor (M, K, ...).
+        """
         return self._partition(input_mk, "A")
 
     def partition_B(self, input_nk: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-        """The thread's part of B: (V, N, K, ...)."""
+        """The thread's part of B: (V, N, K, ...).
+
+        Args:
+            input_nk: a tensor (N, K, ...).
+        """
         return self._partition(input_nk, "B")
 
     def partition_E(self, input_mk: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-        """The thread's part of the metadata of a sparse A: (V, M, K, ...)."""
+        """The thread's part of the metadata of a sparse A: (V, M, K, ...).
+
+        Args:
+            input_mk: a tensor of the metadata.
+        """
         return self._partition(input_mk, "E")
 
     def partition_C(self, input_mn: Any, *, loc: Any = None, ip: Any = None) -> TracedTensor:
-        """The thread's part of C: (V, M, N, ...)."""
+        """The thread's part of C: (V, M, N, ...).
+
+        Args:
+            input_mn: a tensor (M, N, ...).
+        """
         return self._partition(input_mn, "C")
 
 
@@ -228,6 +279,12 @@ def make_tiled_mma(
 
     Raises:
         LayoutError: a permutation is no multiple of what the atoms cover.
+
+    Example:
+        >>> op = cute.nvgpu.warp.MmaF16BF16Op(cutlass.Float16, cutlass.Float32, (16, 8, 16))
+        >>> tiled_mma = cute.make_tiled_mma(op, (2, 2, 1))
+        >>> tiled_mma.size, tiled_mma.tile_mnk
+        (128, (32, 16, 16))
     """
     atom = make_mma_atom(op_or_atom).atom
     layout = atom_layout_mnk

@@ -284,7 +284,12 @@ class LdMatrix16x16x8bOp(_MatrixOp):
 
 @dataclass(frozen=True, repr=False)
 class StMatrix8x8x16bOp(_MatrixOp):
-    """stmatrix: matrices of 8 x 8 elements of 16 bits, from a warp's registers to shared memory."""
+    """stmatrix: matrices of 8 x 8 elements of 16 bits, from a warp's registers to shared memory.
+
+    Args:
+        transpose: registers have columns instead of rows.
+        num_matrices: 1, 2 or 4.
+    """
 
     transpose: bool = False
     num_matrices: int = 1
@@ -453,7 +458,13 @@ class MmaF16BF16Op(_PairOp):
 
 
 class MmaFP8Op(_PairOp):
-    """mma.sync on Float8E4M3FN or Float8E5M2, shape (16, 8, 16) or (16, 8, 32); sm_89 and later."""
+    """mma.sync on Float8E4M3FN or Float8E5M2, shape (16, 8, 16) or (16, 8, 32); sm_89 and later.
+
+    Args:
+        ab_dtype: type of A and B.
+        acc_dtype: type of the accumulator.
+        shape_mnk: one of these.
+    """
 
     allowed = (Float8E4M3FN, Float8E5M2)
     __str__ = _MmaOp.__str__
@@ -478,7 +489,12 @@ class _ShapeOp(_MmaOp):
 
 
 class MmaTF32Op(_ShapeOp):
-    """mma.sync on TFloat32 with a Float32 accumulator, shape (16, 8, 4) or (16, 8, 8)."""
+    """mma.sync on TFloat32 with a Float32 accumulator, shape (16, 8, 4) or (16, 8, 8).
+
+    Args:
+        shape_mnk: one of these.
+        own: accepted; without effect.
+    """
 
     a_dtype = b_dtype = TFloat32
     acc_dtype = Float32
@@ -486,7 +502,12 @@ class MmaTF32Op(_ShapeOp):
 
 
 class MmaF64Op(_ShapeOp):
-    """mma.sync on Float64: (8, 8, 4), and from sm_90 on (16, 8, 4), (16, 8, 8), (16, 8, 16)."""
+    """mma.sync on Float64: (8, 8, 4), and from sm_90 on (16, 8, 4), (16, 8, 8), (16, 8, 16).
+
+    Args:
+        shape_mnk: one of these.
+        own: accepted; without effect.
+    """
 
     a_dtype = b_dtype = acc_dtype = Float64
     __str__ = _MmaOp.__str__
@@ -523,7 +544,13 @@ class MmaI8Op(_IntegerOp):
 
 
 class MmaI4Op(_IntegerOp):
-    """mma.sync on Int4 and Uint4: (8, 8, 32), (16, 8, 32) or (16, 8, 64)."""
+    """mma.sync on Int4 and Uint4: (8, 8, 32), (16, 8, 32) or (16, 8, 64).
+
+    Args:
+        a_dtype: type of A.
+        b_dtype: type of B.
+        shape_mnk: one of these.
+    """
 
     allowed = (Int4, Uint4)
     __str__ = _MmaOp.__str__

@@ -50,9 +50,8 @@ def prefetch(
     """
     if hasattr(atom, "copy_tensors"):  # an atom that knows itself what it copies
         from opencute.lang.hopper.tma_atoms import tma_atom_of
-        from opencute.lang.hopper.tma_copy import prefetch as by_tma
 
-        by_tma(tma_atom_of(atom), src, **options)
+        tma_atom_of(atom).prefetch_tensors(src, **options)
         return
     if options:
         name = next(iter(options))

@@ -45,20 +45,34 @@ def abs(a: Any, *, loc: Any = None, ip: Any = None) -> Any:
 
 
 def relu(a: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """The value where it is positive, else 0; NaN stays NaN."""
+    """The value where it is positive, else 0; NaN stays NaN.
+
+    Args:
+        a: a number or vector.
+    """
     x = a if isinstance(a, TensorSSA) else as_numeric(a)
     return where(x < 0, 0, x)
 
 
 def sigmoid(a: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = None) -> Any:
-    """``1 / (1 + exp(-a))``"""
+    """``1 / (1 + exp(-a))``
+
+    Args:
+        a: a number or vector.
+        fastmath: take the hardware's approximations.
+    """
     return _in_f32(
         a, lambda x: mathfns.rcp(1.0 + mathfns.exp(-x, fastmath=fastmath), approx=fastmath)
     )
 
 
 def silu(a: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = None) -> Any:
-    """``a sigmoid(a)``, also called swish."""
+    """``a sigmoid(a)``, also called swish.
+
+    Args:
+        a: a number or vector.
+        fastmath: take the hardware's approximations.
+    """
 
     def apply(x: Any) -> Any:
         below = 1.0 + mathfns.exp(-x, fastmath=fastmath)
@@ -99,5 +113,10 @@ def gelu(
 
 
 def sincos(a: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = None) -> tuple[Any, Any]:
-    """Sine and cosine."""
+    """Sine and cosine.
+
+    Args:
+        a: a number or vector, in radians.
+        fastmath: take the hardware's approximations.
+    """
     return mathfns.sin(a, fastmath=fastmath), mathfns.cos(a, fastmath=fastmath)

@@ -37,6 +37,7 @@ class FastDivmodDivisor:
 
     Args:
         divisor: an int or a 32-bit integer; at least 1.
+        is_power_of_2: accepted; divisors that are known are looked at.
 
     Raises:
         ArgumentError: a known divisor that is not positive or does not fit in 32 bits.
@@ -97,7 +98,14 @@ class FastDivmodDivisor:
 
     # ---- division
     def divmod(self, dividend: Any) -> tuple[Any, Any]:
-        """Quotient and remainder of a 32-bit integer, floored as Python's."""
+        """Quotient and remainder of a 32-bit integer, floored as Python's.
+
+        Args:
+            dividend: the integer.
+
+        Raises:
+            TypeMismatchError: no integer of at most 32 bits.
+        """
         n = self._dividend(dividend)
         quotient = self._quotient(n)
         rest = n - quotient * self._parts[0].to(type(n))

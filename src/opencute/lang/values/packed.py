@@ -92,6 +92,9 @@ def _byte(pair: Any) -> Any:
 class Float6E3M2FNx4:
     """Four Float6E3M2FN in three bytes: elements of tensor maps, which no register holds.
 
+    Args:
+        args: none can be given.
+
     Raises:
         TypeMismatchError: one is made.
     """

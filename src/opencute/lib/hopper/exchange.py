@@ -23,28 +23,9 @@ from typing import Any
 
 import opencute as cutlass
 from opencute import cute
-from opencute.dialects import vector
-from opencute.dialects.hopper import cluster
-from opencute.lang.hopper.mbarriers import barrier_place
-from opencute.lang.pointers import Pointer
 from opencute.lib.smem_allocator import SmemAllocator
 
-__all__ = ["Exchange", "store_async"]
-
-
-def store_async(ptr: Pointer, values: tuple[Any, ...], mbar: Any, peer: Any) -> None:
-    """Write numbers to another block's shared memory, later (PTX ISA, "st.async").
-
-    Args:
-        ptr: where to, as a place in the block's own shared memory, aligned to all of the numbers.
-        values: one, two or four Float32.
-        mbar: the mbarrier that counts the bytes, likewise.
-        peer: which block of the cluster.
-    """
-    words = [cutlass.Float32(v).ir_value() for v in values]
-    value = words[0] if len(words) == 1 else vector.from_elements(words)
-    far = cute.arch.map_dsmem_ptr(ptr.align(4 * len(words)), peer)
-    cluster.st_async(far.value, value, barrier_place(mbar, "store_async", peer))
+__all__ = ["Exchange"]
 
 
 class Exchange:
@@ -110,7 +91,7 @@ def _tell(
                 place[i] = value
             cute.arch.mbarrier_arrive(bar)
         else:
-            store_async(place.iterator, values, bar, lane)
+            cute.arch.st_async(place.iterator, values, bar, lane)
 
 
 @cute.jit

@@ -148,7 +148,14 @@ def make_smem_layout_b(
     loc: Any = None,
     ip: Any = None,
 ) -> ComposedLayout:
-    """Shared memory for tiles of B: (N, K, stages); see `make_smem_layout_a`."""
+    """Shared memory for tiles of B: (N, K, stages); see `make_smem_layout_a`.
+
+    Args:
+        b_layout: how B is stored.
+        tile_shape_mnk: the block's tile.
+        b_dtype: of the elements.
+        num_stages: tiles that are there at a time.
+    """
     shape = (tile_shape_mnk[1], tile_shape_mnk[2])
     return _staged(b_layout, b_dtype, shape, (*shape, num_stages))
 

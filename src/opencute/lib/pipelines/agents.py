@@ -56,6 +56,7 @@ class CooperativeGroup:
         agent: what the group is made of.
         size: arrivals: threads for pipelines whose threads all arrive, warps for those where one
             thread of a warp arrives for it (times the blocks that it arrives at).
+        alignment: accepted; without effect.
 
     Raises:
         ArgumentTypeError: no agent, or a size that is no compile-time int.

@@ -93,7 +93,11 @@ class MbarrierArray:
             )  # fmt: skip
 
     def get_barrier(self, index: Any, *, loc: Any = None, ip: Any = None) -> Any:
-        """A pointer to a buffer's barrier."""
+        """A pointer to a buffer's barrier.
+
+        Args:
+            index: the buffer.
+        """
         return self.barrier_storage + index
 
     def _scoped(self) -> dict[str, str]:
@@ -126,15 +130,30 @@ class MbarrierArray:
     def arrive_and_expect_tx(
         self, index: Any, tx_count: Any, *, loc: Any = None, ip: Any = None
     ) -> None:
-        """Arrive once for the warp, and let the phase wait for bytes."""
+        """Arrive once for the warp, and let the phase wait for bytes.
+
+        Args:
+            index: the buffer.
+            tx_count: how many.
+        """
         _expect(self.get_barrier(index), tx_count)
 
     def wait(self, index: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> None:
-        """Wait until the phase of a buffer's barrier is complete."""
+        """Wait until the phase of a buffer's barrier is complete.
+
+        Args:
+            index: the buffer.
+            phase: the parity, 0 or 1.
+        """
         cute.arch.mbarrier_wait(self.get_barrier(index), phase, **self._scoped())
 
     def try_wait(self, index: Any, phase: Any, *, loc: Any = None, ip: Any = None) -> Any:
-        """Whether the phase is complete, as Boolean; may rest for a moment."""
+        """Whether the phase is complete, as Boolean; may rest for a moment.
+
+        Args:
+            index: the buffer.
+            phase: the parity, 0 or 1.
+        """
         return cute.arch.mbarrier_try_wait(self.get_barrier(index), phase, **self._scoped())
 
 
@@ -180,7 +199,11 @@ def pipeline_init_arrive(
 
 
 def pipeline_init_wait(cluster_shape_mn: Any = None, *, loc: Any = None, ip: Any = None) -> None:
-    """Wait until the barriers of the block, or of the cluster, are made."""
+    """Wait until the barriers of the block, or of the cluster, are made.
+
+    Args:
+        cluster_shape_mn: the cluster's shape or layout, as for `pipeline_init_arrive`.
+    """
     agent_sync(
         Agent.ThreadBlock if cluster_blocks(cluster_shape_mn) == 1 else Agent.ThreadBlockCluster,
         arrived=True,

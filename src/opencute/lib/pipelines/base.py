@@ -165,15 +165,27 @@ class PipelineAsync:
         _wait(self.sync_object_empty, state, try_acquire_token)
 
     def producer_try_acquire(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> Any:
-        """Whether the buffer is free, as Boolean."""
+        """Whether the buffer is free, as Boolean.
+
+        Args:
+            state: the producer's.
+        """
         return self.sync_object_empty.try_wait(state.index, state.phase)
 
     def producer_commit(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> None:
-        """Say that this thread has filled the buffer."""
+        """Say that this thread has filled the buffer.
+
+        Args:
+            state: the producer's.
+        """
         self.sync_object_full.arrive(state.index, self.producer_mask)
 
     def producer_get_barrier(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> Any:
-        """A pointer to the barrier where producers arrive, for copies that do that themselves."""
+        """A pointer to the barrier where producers arrive, for copies that do that themselves.
+
+        Args:
+            state: the producer's.
+        """
         return self.sync_object_full.get_barrier(state.index)
 
     def producer_tail(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> None:
@@ -198,15 +210,27 @@ class PipelineAsync:
         _wait(self.sync_object_full, state, try_wait_token)
 
     def consumer_try_wait(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> Any:
-        """Whether the buffer is full, as Boolean."""
+        """Whether the buffer is full, as Boolean.
+
+        Args:
+            state: the consumer's.
+        """
         return self.sync_object_full.try_wait(state.index, state.phase)
 
     def consumer_release(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> None:
-        """Say that this thread has read the buffer."""
+        """Say that this thread has read the buffer.
+
+        Args:
+            state: the consumer's.
+        """
         self.sync_object_empty.arrive(state.index, self.consumer_mask)
 
     def consumer_get_barrier(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> Any:
-        """A pointer to the barrier where consumers arrive."""
+        """A pointer to the barrier where consumers arrive.
+
+        Args:
+            state: the consumer's.
+        """
         return self.sync_object_empty.get_barrier(state.index)
 
     # ------------------------------------------------------------------ sides

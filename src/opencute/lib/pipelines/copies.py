@@ -39,7 +39,12 @@ _WARP = 32
 
 
 class PipelineCpAsync(PipelineAsync):
-    """Producer threads copy by `cp.async`; a buffer is full when their copies have come."""
+    """Producer threads copy by `cp.async`; a buffer is full when their copies have come.
+
+    Args:
+        sync_object_full, sync_object_empty, num_stages, producer_mask, consumer_mask: as for
+            `PipelineAsync`.
+    """
 
     @staticmethod
     def create(
@@ -54,8 +59,13 @@ class PipelineCpAsync(PipelineAsync):
         loc: Any = None,
         ip: Any = None,
     ) -> PipelineCpAsync:
-        """See `PipelineAsync.create`; all threads of `producer_group` commit, also those that
-        copied nothing."""
+        """A pipeline whose barriers are made; all threads of the block take part.
+
+        Args:
+            num_stages, consumer_group, barrier_storage, producer_mask, consumer_mask, defer_sync:
+                as for `PipelineAsync.create`.
+            producer_group: as many threads as commit each buffer, also those that copied nothing.
+        """
         check_groups(producer_group=producer_group, consumer_group=consumer_group)
         check_arrivals("producer_group", producer_group.size)
         if consumer_mask is None:
@@ -155,17 +165,30 @@ class PipelineTmaAsync(PipelineAsync):
         ip: Any = None,
     ) -> None:  # fmt: skip
         """Wait until the buffer is free in all blocks that copies go to, and let the phase wait
-        for the bytes. All threads of the warp take part."""
+        for the bytes. All threads of the warp take part.
+
+        Args:
+            state: the producer's.
+            try_acquire_token: what `producer_try_acquire` said: if the buffer is free, nothing is
+                waited for.
+        """
         super().producer_acquire(state, try_acquire_token)
         self.sync_object_full.arrive(state.index)
         self._bytes.begin(state.index)
 
     def producer_get_barrier(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> Any:
-        """A pointer to the barrier that copies into the buffer arrive at."""
+        """A pointer to the barrier that copies into the buffer arrive at.
+
+        Args:
+            state: the producer's.
+        """
         return self._bytes.barrier(state.index, super().producer_get_barrier(state))
 
     def producer_commit(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> None:
         """Nothing at run time: copies arrive themselves.
+
+        Args:
+            state: the producer's.
 
         Raises:
             ArgumentError: they bring other than the bytes that the pipeline waits for.
@@ -173,7 +196,11 @@ class PipelineTmaAsync(PipelineAsync):
         self._bytes.end(state.index)
 
     def consumer_release(self, state: PipelineState, *, loc: Any = None, ip: Any = None) -> None:
-        """Say that this warp has read the buffer. All threads of the warp take part."""
+        """Say that this warp has read the buffer. All threads of the warp take part.
+
+        Args:
+            state: the consumer's.
+        """
         if self.is_signalling_thread is None:
             # What other threads of the warp read comes before the one arrival for all of them.
             cute.arch.sync_warp()
@@ -187,7 +214,11 @@ class PipelineTmaAsync(PipelineAsync):
 
 class PipelineTmaMultiConsumersAsync(PipelineTmaAsync):
     """TMA copies for two kinds of consumers: threads, and matrix units that read shared memory
-    themselves; made by `create`."""
+    themselves; made by `create`.
+
+    Args:
+        sync_object_full, sync_object_empty, num_stages, signals, peer: as for `PipelineTmaAsync`.
+    """
 
     @staticmethod
     def create(  # pyright: ignore[reportIncompatibleMethodOverride] - two groups of consumers

@@ -96,7 +96,11 @@ class PipelineOrder:
     def get_barrier_for_current_stage_idx(
         self, group_id: Any, *, loc: Any = None, ip: Any = None
     ) -> Any:
-        """The index of a group's barrier of the present stage."""
+        """The index of a group's barrier of the present stage.
+
+        Args:
+            group_id: the group.
+        """
         if self.depth == 1:
             return group_id
         return self.state.index * self.length + group_id

@@ -125,7 +125,13 @@ class _Side:
 
 
 class PipelineProducer(_Side):
-    """The producers' side; made by a pipeline's `make_participants`."""
+    """The producers' side; made by a pipeline's `make_participants`.
+
+    Args:
+        pipeline: the pipeline.
+        state: where to begin.
+        cg: the group of the side.
+    """
 
     ImmutableResourceHandle = _ProducerHandle
 
@@ -148,7 +154,11 @@ class PipelineProducer(_Side):
     def acquire_and_advance(
         self, try_acquire_token: Any = None, *, loc: Any = None, ip: Any = None
     ) -> _ProducerHandle:
-        """Wait for the buffer that comes next, and go on to the one after it."""
+        """Wait for the buffer that comes next, and go on to the one after it.
+
+        Args:
+            try_acquire_token: what `try_acquire` said.
+        """
         handle = self.acquire(try_acquire_token)
         self.advance()
         self._went_on = True
@@ -173,7 +183,13 @@ class PipelineProducer(_Side):
 
 
 class PipelineConsumer(_Side):
-    """The consumers' side; made by a pipeline's `make_participants`."""
+    """The consumers' side; made by a pipeline's `make_participants`.
+
+    Args:
+        pipeline: the pipeline.
+        state: where to begin.
+        cg: the group of the side.
+    """
 
     ImmutableResourceHandle = _ConsumerHandle
 
@@ -196,7 +212,11 @@ class PipelineConsumer(_Side):
     def wait_and_advance(
         self, try_wait_token: Any = None, *, loc: Any = None, ip: Any = None
     ) -> _ConsumerHandle:
-        """Wait for the buffer that comes next, and go on to the one after it."""
+        """Wait for the buffer that comes next, and go on to the one after it.
+
+        Args:
+            try_wait_token: what `try_wait` said.
+        """
         handle = self.wait(try_wait_token)
         self.advance()
         self._went_on = True

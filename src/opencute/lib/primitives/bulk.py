@@ -46,14 +46,26 @@ def _run(ptr: Any, what: str) -> Value:
 
 
 def cp_async_bulk_prefetch(ptr: Any, size: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """Start fetching `size` bytes of global memory, a multiple of 16, into the L2 cache."""
+    """Start fetching `size` bytes of global memory, a multiple of 16, into the L2 cache.
+
+    Args:
+        ptr: where, a multiple of 16 bytes.
+        size: bytes.
+    """
     bulk.bulk_prefetch(_run(ptr, "cp_async_bulk_prefetch"), word(size))
 
 
 def cp_async_bulk_shared_cluster_global(
     dst: Any, src: Any, mbar: Any, size: Any, *, loc: Any = None, ip: Any = None
 ) -> None:
-    """Start copying `size` bytes from global to shared memory; an mbarrier counts them."""
+    """Start copying `size` bytes from global to shared memory; an mbarrier counts them.
+
+    Args:
+        dst: where to, a multiple of 16 bytes.
+        src: where from, likewise.
+        mbar: the barrier.
+        size: bytes, a multiple of 16.
+    """
     what = "cp_async_bulk_shared_cluster_global"
     bar = barrier_place(mbar, what)
     bulk.bulk_copy(_run(dst, what), _run(src, what), word(size), bar)
@@ -62,7 +74,13 @@ def cp_async_bulk_shared_cluster_global(
 def cp_async_bulk_global_shared_cta(
     dst: Any, src: Any, size: Any, *, loc: Any = None, ip: Any = None
 ) -> None:
-    """Start copying `size` bytes from shared to global memory, as part of a group."""
+    """Start copying `size` bytes from shared to global memory, as part of a group.
+
+    Args:
+        dst: where to, a multiple of 16 bytes.
+        src: where from, likewise.
+        size: bytes, a multiple of 16.
+    """
     what = "cp_async_bulk_global_shared_cta"
     bulk.bulk_copy(_run(dst, what), _run(src, what), word(size))
 
@@ -120,7 +138,14 @@ def stmatrix(
     ptr: Any, registers: Sequence[Any], layout: Any, *, shape: Any = None, loc: Any = None,
     ip: Any = None,
 ) -> None:  # fmt: skip
-    """Write the thread's registers of matrices to shared memory; as `ldmatrix`."""
+    """Write the thread's registers of matrices to shared memory; as `ldmatrix`.
+
+    Args:
+        ptr: the row that this lane points to.
+        registers: 32 bits each.
+        layout: a `MMALayout`; COL transposes.
+        shape: a `StoreShape`; 8x8 elements of 16 bits when omitted.
+    """
     words = [as_numeric(r).to(Int32).ir_value() for r in registers]
     ptx_matrix.stmatrix(
         _run(ptr, "stmatrix"), vector.from_elements(words), len(words),

@@ -26,7 +26,7 @@ from opencute.arch.tma import Tile
 from opencute.base.errors import ArgumentError, LayoutError, TypeMismatchError
 from opencute.dialects.hopper import tensor_maps
 from opencute.ir.core import Value
-from opencute.lang.external import make_ptr
+from opencute.lang.external_pointers import make_ptr
 from opencute.lang.hopper.tma_atoms import element_word, global_tensor
 from opencute.lang.numbers import Int64, NumericMeta, Uint8
 from opencute.lang.pointers import AddressSpace, Pointer, RawPointer, element_bits

@@ -121,8 +121,8 @@ def cp_async_bulk_tensor_shared_cluster_global(
 
 
 def cp_async_bulk_tensor_global_shared_cta(
-    tensor_map: Any, src: Any, coords: Sequence[Any], *, cache_policy: Any = None,
-    loc: Any = None, ip: Any = None,
+    tensor_map: Any, src: Any, coords: Sequence[Any], *, im2col: bool = False,
+    cache_policy: Any = None, loc: Any = None, ip: Any = None,
 ) -> None:  # fmt: skip
     """Start copying a tile from shared to global memory, as part of the thread's group.
 
@@ -130,18 +130,19 @@ def cp_async_bulk_tensor_global_shared_cta(
         tensor_map: pointer to the map.
         src: where from, a multiple of 128 bytes.
         coords: of the tile's first element, innermost first.
+        im2col: the map is of columns of pixels; there are no offsets (`.im2col_no_offs` in PTX).
         cache_policy: a cache policy.
     """
     tma.tma_store(
         map_place(tensor_map, AddressSpace.gmem, AddressSpace.generic),
         _place(src, "cp_async_bulk_tensor_global_shared_cta", SMEM_ALIGN), _coords(coords),
-        cache=cache_policy_of(cache_policy),
+        cache=cache_policy_of(cache_policy), mode="im2col" if im2col else "tile",
     )  # fmt: skip
 
 
 def cp_reduce_async_bulk_tensor_global_shared_cta(
-    tensor_map: Any, src: Any, coords: Sequence[Any], op: Any, *, cache_policy: Any = None,
-    loc: Any = None, ip: Any = None,
+    tensor_map: Any, src: Any, coords: Sequence[Any], op: Any, *, im2col: bool = False,
+    cache_policy: Any = None, loc: Any = None, ip: Any = None,
 ) -> None:  # fmt: skip
     """Start combining global memory with a tile, as part of the thread's group.
 
@@ -150,12 +151,13 @@ def cp_reduce_async_bulk_tensor_global_shared_cta(
         src: where from, a multiple of 128 bytes.
         coords: of the tile's first element, innermost first.
         op: a `ReductionOp`.
+        im2col: the map is of columns of pixels; there are no offsets (`.im2col_no_offs` in PTX).
         cache_policy: a cache policy.
     """
     tma.tma_reduce(
         _name(op), map_place(tensor_map, AddressSpace.gmem, AddressSpace.generic),
         _place(src, "cp_reduce_async_bulk_tensor_global_shared_cta", SMEM_ALIGN), _coords(coords),
-        cache=cache_policy_of(cache_policy),
+        cache=cache_policy_of(cache_policy), mode="im2col" if im2col else "tile",
     )  # fmt: skip
 
 
@@ -163,7 +165,14 @@ def cp_async_bulk_prefetch_tensor(
     tensor_map: Any, coords: Sequence[Any], im2col_offsets: Sequence[Any] = (), *,
     cache_policy: Any = None, loc: Any = None, ip: Any = None,
 ) -> None:  # fmt: skip
-    """Start fetching a tile into the L2 cache."""
+    """Start fetching a tile into the L2 cache.
+
+    Args:
+        tensor_map: pointer to the map.
+        coords: of the tile's first element, innermost first.
+        im2col_offsets: for maps of columns of pixels, what is added to the coordinates of pixels.
+        cache_policy: a cache policy.
+    """
     offsets = list(im2col_offsets or ())
     tma.tma_prefetch(
         map_place(tensor_map, AddressSpace.gmem, AddressSpace.generic), _coords(coords),
@@ -192,7 +201,11 @@ def cp_async_bulk_shared_cluster_shared_cta(
 
 # ---------------------------------------------------------------- tensor maps
 def prefetch_tensormap(tensor_map: Any, *, loc: Any = None, ip: Any = None) -> None:
-    """Fetch a tensor map into the cache that copies read it from."""
+    """Fetch a tensor map into the cache that copies read it from.
+
+    Args:
+        tensor_map: pointer to the map.
+    """
     tensor_maps.prefetch_tensormap(map_place(tensor_map, AddressSpace.gmem, AddressSpace.generic))
 
 

@@ -31,7 +31,14 @@ def _word(x: Any) -> str:
 def cp_async_shared_global(
     dst: Any, src: Any, size: int, modifier: Any = "ca", *, loc: Any = None, ip: Any = None
 ) -> None:
-    """Start copying 4, 8 or 16 bytes from global to shared memory."""
+    """Start copying 4, 8 or 16 bytes from global to shared memory.
+
+    Args:
+        dst: where to, in shared memory; a multiple of `size`.
+        src: where from, in global memory; likewise.
+        size: bytes.
+        modifier: "ca", or "cg" (16 bytes) to pass by L1.
+    """
     from opencute.dialects import cute
     from opencute.dialects.cute import PtrType
     from opencute.ir.types import I8
@@ -84,7 +91,15 @@ def redux_sync(
     value: Any, kind: Any, membermask: Any = _FULL, *, abs: bool = False, nan: bool = False,
     loc: Any = None, ip: Any = None,
 ) -> Any:  # fmt: skip
-    """The values of all lanes of a mask combined, as a `ReductionKind` says."""
+    """The values of all lanes of a mask combined, as a `ReductionKind` says.
+
+    Args:
+        value: an integer of 32 bits, or a Float32.
+        kind: the `ReductionKind`.
+        membermask: the lanes, as bits.
+        abs: take absolute values (floats).
+        nan: a NaN wins (floats); else it is ignored.
+    """
     number, name = as_numeric(value), _word(kind)
     unsigned = name in ("umin", "umax")
     out = ptx_warp.redux_sync(
@@ -99,7 +114,16 @@ def shfl_sync(
     membermask: Any, value: Any, offset: Any, mask_and_clamp: Any, kind: Any, *,
     return_value_and_is_valid: bool = False, loc: Any = None, ip: Any = None,
 ) -> Any:  # fmt: skip
-    """A value of another lane, and, if asked for, whether that lane is inside of the segment."""
+    """A value of another lane, and, if asked for, whether that lane is inside of the segment.
+
+    Args:
+        membermask: the lanes that take part, as bits.
+        value: a number of 32 bits.
+        offset: which lane, depending on `kind`.
+        mask_and_clamp: PTX's operand c: the segments' mask << 8 | the last lane to read from.
+        kind: a `Shfl`.
+        return_value_and_is_valid: return both.
+    """
     number = as_numeric(value)
     cls: Any = type(number)
     out, inside = ptx_warp.shfl_sync(
@@ -110,7 +134,13 @@ def shfl_sync(
 
 def vote_sync(membermask: Any, pred: Any, kind: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """A vote on a condition among the lanes of a mask: a Boolean, or the mask of those where it
-    holds (BALLOT)."""
+    holds (BALLOT).
+
+    Args:
+        membermask: the lanes that take part, as bits.
+        pred: the condition.
+        kind: a `VoteSync`.
+    """
     from opencute.lang.block.words import flag
 
     name = _word(kind)

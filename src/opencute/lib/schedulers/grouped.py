@@ -246,8 +246,19 @@ class StaticPersistentGroupTileScheduler:
         loc: Any = None,
         ip: Any = None,
     ) -> StaticPersistentGroupTileScheduler:
-        """The scheduler of a block, at its first tile; see `GroupedGemmTileSchedulerHelper` and
-        `StaticPersistentTileScheduler.create` for the arguments."""
+        """The scheduler of a block, at its first tile.
+
+        Args:
+            params: the tiles of all problems, as (cluster's M, cluster's N, clusters).
+            block_idx, grid_dim: of the block, as `cute.arch` gives them.
+            cluster_tile_shape_mnk: the tile of a whole cluster; K is that of one block.
+            initial_search_state: where the search for problems starts.
+            group_count: how many problems.
+            problem_shape_mnkl: a tensor (groups, 4) of the problems' sizes.
+
+        Raises:
+            ArgumentError: the number of problems is not positive, or the tile not static.
+        """
         return cls(
             StaticPersistentTileScheduler.create(params, block_idx, grid_dim),
             GroupedGemmTileSchedulerHelper(
@@ -264,7 +275,12 @@ class StaticPersistentGroupTileScheduler:
         loc: Any = None,
         ip: Any = None,
     ) -> tuple[Any, Any, Any]:
-        """As `StaticPersistentTileScheduler.get_grid_shape`."""
+        """As `StaticPersistentTileScheduler.get_grid_shape`.
+
+        Args:
+            params: the tiles.
+            max_active_clusters: how many clusters the device runs at a time.
+        """
         return StaticPersistentTileScheduler.get_grid_shape(params, max_active_clusters)
 
     def get_current_work(self, *, loc: Any = None, ip: Any = None) -> GroupWorkTileInfo:
@@ -280,7 +296,11 @@ class StaticPersistentGroupTileScheduler:
     def advance_to_next_work(
         self, *, advance_count: Any = 1, loc: Any = None, ip: Any = None
     ) -> None:
-        """Go on to the block's next tile."""
+        """Go on to the block's next tile.
+
+        Args:
+            advance_count: how many tiles further.
+        """
         self._tile_sched.advance_to_next_work(advance_count=advance_count)
 
     @property

@@ -60,6 +60,12 @@ class PersistentTileSchedulerParams:
 
     Raises:
         ArgumentError: a cluster or swizzle that there cannot be.
+
+    Example:
+        >>> from cutlass import utils
+        >>> params = utils.PersistentTileSchedulerParams((4, 4, 1), (1, 1, 1))
+        >>> utils.StaticPersistentTileScheduler.get_grid_shape(params, 8)
+        (1, 1, 8)
     """
 
     def __init__(

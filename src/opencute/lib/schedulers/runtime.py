@@ -24,7 +24,13 @@ __all__ = ["StaticPersistentRuntimeTileScheduler"]
 
 
 class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
-    """The clusters of tiles of one block; made by `create`."""
+    """The clusters of tiles of one block; made by `create`.
+
+    Args:
+        params, num_persistent_clusters, current_work_linear_idx, cta_id_in_cluster: as for
+            `StaticPersistentTileScheduler`.
+        num_tiles_executed: likewise.
+    """
 
     inner_mode: Any = 0
 

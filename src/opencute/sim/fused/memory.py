@@ -89,7 +89,11 @@ def gather(
 @lru_cache(maxsize=2 * len(WIDTHS))
 def _function(width: int, tiles: bool) -> Any:
     """The native function for a width; None without LLVM."""
-    text = (_TILES if tiles else _GATHER).format(width=width, type=f"i{8 * width}")
+    type = f"i{8 * width}"
+    item = _ITEM.format(type=type, before="acc2" if tiles else "acc1")
+    text = (_TILES if tiles else _GATHER).format(
+        width=width, type=type, row=_ROW, item=item, end=_END
+    )
     try:
         module = compile_host(text, passes="small", opt=2)
     except (MissingPieceError, ToolchainError):
@@ -107,7 +111,35 @@ def evenly(offsets: Array, step: int) -> bool:
     return bool((offsets[1:] - offsets[:-1] == step).all())
 
 
-# A bad offset reads at the start of the memory instead; offsets are compared unsigned.
+# What is the same for items and for tiles. A bad offset reads at the start of the memory instead;
+# offsets are compared unsigned.
+_ROW = """\
+  %sp = getelementptr inbounds i64, ptr %starts, i64 %p
+  %start = load i64, ptr %sp
+  %here = getelementptr inbounds i8, ptr %raw, i64 %start
+  %off0 = mul i64 %p, %step
+  %orow = getelementptr inbounds i64, ptr %o, i64 %off0
+"""
+_ITEM = """\
+  %beyond = icmp ugt i64 %off, %last
+  %address = add i64 %off, %base
+  %odd = and i64 %address, %low
+  %one = zext i1 %beyond to i64
+  %both = or i64 %odd, %one
+  %acc = or i64 %{before}, %both
+  %safe = select i1 %beyond, i64 0, i64 %off
+  %from = getelementptr inbounds i8, ptr %here, i64 %safe
+  %v = load {type}, ptr %from, align 1
+"""
+_END = """\
+end:
+  %p1 = add nuw nsw i64 %p, 1
+  %rows = icmp slt i64 %p1, %P
+  br i1 %rows, label %row, label %leave
+leave:
+  ret i64 %acc
+}
+"""
 _GATHER = """
 define i64 @gather{width}(i64 %P, i64 %Q, ptr %o, i64 %step, ptr %starts, ptr %raw,
                           ptr noalias %out, i64 %last, i64 %low, i64 %base) {{
@@ -116,12 +148,7 @@ entry:
 row:
   %p = phi i64 [ 0, %entry ], [ %p1, %end ]
   %acc0 = phi i64 [ 0, %entry ], [ %acc, %end ]
-  %sp = getelementptr inbounds i64, ptr %starts, i64 %p
-  %start = load i64, ptr %sp
-  %here = getelementptr inbounds i8, ptr %raw, i64 %start
-  %off0 = mul i64 %p, %step
-  %orow = getelementptr inbounds i64, ptr %o, i64 %off0
-  %done = mul i64 %p, %Q
+{row}  %done = mul i64 %p, %Q
   %drow = getelementptr inbounds {type}, ptr %out, i64 %done
   br label %lane
 lane:
@@ -129,28 +156,12 @@ lane:
   %acc1 = phi i64 [ %acc0, %row ], [ %acc, %lane ]
   %op = getelementptr inbounds i64, ptr %orow, i64 %q
   %off = load i64, ptr %op
-  %beyond = icmp ugt i64 %off, %last
-  %address = add i64 %off, %base
-  %odd = and i64 %address, %low
-  %one = zext i1 %beyond to i64
-  %both = or i64 %odd, %one
-  %acc = or i64 %acc1, %both
-  %safe = select i1 %beyond, i64 0, i64 %off
-  %from = getelementptr inbounds i8, ptr %here, i64 %safe
-  %v = load {type}, ptr %from, align 1
-  %to = getelementptr inbounds {type}, ptr %drow, i64 %q
+{item}  %to = getelementptr inbounds {type}, ptr %drow, i64 %q
   store {type} %v, ptr %to, align 1
   %q1 = add nuw nsw i64 %q, 1
   %more = icmp slt i64 %q1, %Q
   br i1 %more, label %lane, label %end
-end:
-  %p1 = add nuw nsw i64 %p, 1
-  %rows = icmp slt i64 %p1, %P
-  br i1 %rows, label %row, label %leave
-leave:
-  ret i64 %acc
-}}
-"""
+{end}"""
 _TILES = """
 define i64 @gather{width}(i64 %P, i64 %Q, ptr %o, i64 %step, ptr %starts, ptr %raw,
                           ptr noalias %out, i64 %last, i64 %low, i64 %base, i64 %R, ptr %runs) {{
@@ -160,12 +171,7 @@ entry:
 row:
   %p = phi i64 [ 0, %entry ], [ %p1, %end ]
   %acc0 = phi i64 [ 0, %entry ], [ %acc, %end ]
-  %sp = getelementptr inbounds i64, ptr %starts, i64 %p
-  %start = load i64, ptr %sp
-  %here = getelementptr inbounds i8, ptr %raw, i64 %start
-  %off0 = mul i64 %p, %step
-  %orow = getelementptr inbounds i64, ptr %o, i64 %off0
-  %done = mul i64 %p, %rowsize
+{row}  %done = mul i64 %p, %rowsize
   %drow = getelementptr inbounds {type}, ptr %out, i64 %done
   br label %lane
 lane:
@@ -182,16 +188,7 @@ run:
   %rp = getelementptr inbounds i64, ptr %runs, i64 %r
   %more = load i64, ptr %rp
   %off = add i64 %first, %more
-  %beyond = icmp ugt i64 %off, %last
-  %address = add i64 %off, %base
-  %odd = and i64 %address, %low
-  %one = zext i1 %beyond to i64
-  %both = or i64 %odd, %one
-  %acc = or i64 %acc2, %both
-  %safe = select i1 %beyond, i64 0, i64 %off
-  %from = getelementptr inbounds i8, ptr %here, i64 %safe
-  %v = load {type}, ptr %from, align 1
-  %to = getelementptr inbounds {type}, ptr %dlane, i64 %r
+{item}  %to = getelementptr inbounds {type}, ptr %dlane, i64 %r
   store {type} %v, ptr %to, align 1
   %r1 = add nuw nsw i64 %r, 1
   %again = icmp slt i64 %r1, %R
@@ -200,14 +197,7 @@ next:
   %q1 = add nuw nsw i64 %q, 1
   %lanesleft = icmp slt i64 %q1, %Q
   br i1 %lanesleft, label %lane, label %end
-end:
-  %p1 = add nuw nsw i64 %p, 1
-  %rows = icmp slt i64 %p1, %P
-  br i1 %rows, label %row, label %leave
-leave:
-  ret i64 %acc
-}}
-"""
+{end}"""
 _SPACED = """
 define i64 @spaced(i64 %n, i64 %step, ptr %o) {
 entry:

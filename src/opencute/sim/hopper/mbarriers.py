@@ -25,6 +25,7 @@ import numpy as np
 from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
 from opencute.sim.hopper.order import Birth, Knowledge
+from opencute.sim.hopper.phases import Phases
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.deadlock import collapsed, describe_slots
 from opencute.sim.sync.group import Group
@@ -56,12 +57,15 @@ class MBarrier:
         total: arrivals that this phase expects in all.
         tx: bytes that this phase still waits for; negative: that came before they were expected.
         phase: phases that are complete.
+        leaving: arrivals of this phase that the next ones do not expect.
+        dropped: arrivals of earlier phases that this one does not expect.
         arrived: who has arrived in this phase, as slots.
         before: who arrived in the phase before.
         last: what arrived or brought bytes last.
         known: what those who arrived knew (checking mode).
         awaited: how many phases somebody has seen to be complete (checking mode).
         birth: how it was initialised (checking mode).
+        phases: who knows which of its phases to be complete (checking mode).
     """
 
     place: int
@@ -71,12 +75,15 @@ class MBarrier:
     total: int
     tx: int = 0
     phase: int = 0
+    leaving: int = 0
+    dropped: int = 0
     arrived: list[Array] = field(default_factory=list)
     before: list[Array] = field(default_factory=list)
     last: Op | None = None
     known: Knowledge = field(default_factory=Knowledge)
     awaited: int = 0
     birth: Birth | None = None
+    phases: Phases | None = None
 
 
 class MBarriers:
@@ -121,7 +128,9 @@ class MBarriers:
                 self._again(op, known, slot)
             bar = self.bars[place] = MBarrier(place, op, n, n, n)
             if self.checker is not None:
-                bar.birth = self.checker.made(op, place, slot, self.name(place))
+                name, owner = self.name(place), self.checker.checker
+                birth = bar.birth = self.checker.made(op, place, slot, name)
+                bar.phases = Phases(owner, name, place, birth.time)
             self.live[place >> 3] = True
             self.phases[place >> 3] = 0
             self.arena.written[place : place + 8] = False
@@ -186,12 +195,15 @@ class MBarriers:
     ) -> int:
         if self.checker is not None:
             self.checker.gather(bar.known, slots, bar.place // self.arena.stride, order)
+        if bar.phases is not None:
+            bar.phases.arrived(slots)
         token = bar.phase << _TOKEN | bar.pending
         if count < 1 or count > bar.pending:
             self._overflow(op, bar, int(slots[0]), count)
         bar.pending -= count
         if drop:
             bar.expected -= count
+            bar.leaving += count
         bar.arrived.append(slots)
         bar.last = op
         self._settle(op, bar)
@@ -203,11 +215,13 @@ class MBarriers:
                 f"{count} arrivals at once, {self._who(slot)}", code="OC3030", loc=op.loc,
                 expected=f"1 to {MAX_COUNT}", found=count,
             )  # fmt: skip
-        total = bar.total
+        total, left = bar.total, bar.dropped
+        gone = f": {total + left} less {left} that have left (mbarrier.arrive_drop)" if left else ""
         raise SimulationError(
             f"more threads arrive at {self.name(bar.place)} than its phase {bar.phase} expects, "
             f"{self._who(slot)}",
-            code="OC3032", loc=op.loc, expected=f"{total} arrivals, as initialised at {bar.op.loc}",
+            code="OC3032", loc=op.loc,
+            expected=f"{total} arrivals, as initialised at {bar.op.loc}{gone}",
             found=f"{total - bar.pending + count}",
             hint=_of_overflow(bar, slot),
         )  # fmt: skip
@@ -241,6 +255,11 @@ class MBarriers:
                 code="OC3033", loc=op.loc, expected=f"0 to {MAX_COUNT}", found=bar.tx,
             )  # fmt: skip
 
+    def holds(self, op: Op, place: int, tx: int) -> bool:
+        """Whether so many bytes are of the phase that a barrier is in, if they come now."""
+        bar = self._find(op, place, None)
+        return bar.pending > 0 or tx <= bar.tx
+
     def complete_tx(self, place: int, tx: int, *, by: Op, known: Any = None) -> None:
         """Some bytes have come.
 
@@ -259,6 +278,8 @@ class MBarriers:
             self.checker.bytes_come(by, birth, self.name(place))
         bar.tx -= tx
         bar.last = by
+        if bar.phases is not None:
+            bar.phases.alone = False
         if bar.tx < -MAX_COUNT:
             self._too_many(by, bar)
         if known is not None:
@@ -309,10 +330,16 @@ class MBarriers:
         bar.phase += 1
         self.phases[bar.place >> 3] = bar.phase
         bar.pending = bar.total = bar.expected
+        bar.dropped, bar.leaving = bar.dropped + bar.leaving, 0
         bar.before, bar.arrived = bar.arrived, []
         if self.checker is not None:
             if bar.known.waiting:
                 bar.awaited = bar.phase
+            if bar.phases is not None:
+                bar.known.add(bar.phases.complete(op, bar.phase - 1))
+                for slots, acquired in bar.known.waiting:
+                    if acquired < 0:  # memory is not ordered, but the phase was seen
+                        bar.phases.seen(slots)
             self.checker.phase_done(bar.known)
         self.group.changed()
 
@@ -323,6 +350,9 @@ class MBarriers:
             SimulationError: bytes have come that nobody expected.
         """
         for bar in self.bars.values():
+            fault = None if bar.phases is None else bar.phases.fault()
+            if fault is not None:
+                raise fault
             if bar.tx < 0 and bar.last is not None:
                 raise SimulationError(
                     f"{-bar.tx} bytes have come to {self.name(bar.place)} in its phase "
@@ -380,6 +410,8 @@ class MBarriers:
         done = _complete(lanes, now, phase, parity)
         self.last_try[lanes.slot] = np.where(done, -1, places)
         if self.checker is not None and done.any():
+            if parity:
+                self._named(op, lanes, places, done, done)
             self._learn(places.ravel()[done.ravel()], lanes.slot.ravel()[done.ravel()], acquired)
         return done
 
@@ -392,6 +424,8 @@ class MBarriers:
         done = _complete(lanes, begun, phase, parity)
         slots = lanes.slot
         if self.checker is not None:
+            if parity:
+                self._named(op, lanes, places, done, np.ones_like(done))
             if done.any():
                 self._learn(places[done], slots[done], acquired)
             for place, who in _by_place(places[~done]):
@@ -420,10 +454,22 @@ class MBarriers:
                 self._use(op, place, lanes.slot.ravel()[who])
         return self.phases[index]
 
+    def _named(self, op: Op, lanes: Lanes, places: Array, done: Array, asked: Array) -> None:
+        """Lanes name phases by parity, and get them (`done`) or wait."""
+        for over in (True, False):
+            some = asked & (done == over)
+            for place, who in _by_place(places[some]):
+                bar = self.bars[place]
+                phase = bar.phase - over
+                if phase > 0 and bar.phases is not None:
+                    bar.phases.waits(op, lanes.run, lanes.slot[some][who], phase, phase & 1)
+
     def _learn(self, places: Array, slots: Array, acquired: int) -> None:
         for place, who in _by_place(places):
             bar = self.bars[place]
             bar.awaited = bar.phase
+            if bar.phases is not None and acquired < 0:
+                bar.phases.seen(slots[who])
             self.checker.learn(bar.known, slots[who], acquired)
 
     # ------------------------------------------------------------------ reports
@@ -489,7 +535,7 @@ class MBarriers:
         if bar.arrived:
             slots = np.unique(np.concatenate(bar.arrived))
             text += f"; arrived: {describe_slots(self.run, slots)}"
-        return text
+        return text if bar.phases is None else text + bar.phases.note()
 
     def _text(self, places: Array, ready: Any) -> str:
         waiting = places if ready is True else places[~np.broadcast_to(ready, places.shape)]

@@ -14,48 +14,39 @@ computes its own 16 rows: the warps of a warpgroup need not come together, but h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from opencute.arch.descriptors import FIELDS, SWIZZLES, decode, places, swizzled
 from opencute.arch.mma import ELEMENT_BITS
 from opencute.arch.sparse import metadata_layout, run_of
 from opencute.arch.wgmma import ROWS, wgmma_atom
 from opencute.base.errors import SimulationError
-from opencute.dialects.cute import LayoutAttr
 from opencute.dialects.hopper.wgmma import CuteWgmmaOp
 from opencute.dialects.tiled import extents
 from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.layout import Layout
 from opencute.sim.hopper.parties import parties_of
-from opencute.sim.hopper.product_reads import CORE, Reading, read_together, take_off
+from opencute.sim.hopper.product_operands import WARP_ROWS, Operand
+from opencute.sim.hopper.product_reads import Reading, read_together, take_off
 from opencute.sim.hopper.products import Operands, products_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import SimPointer
-from opencute.sim.numbers.words import WORDS, together
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.matrices import Warps
 from opencute.sim.semantics.sparse import check_metadata, codes_of, expanded
 from opencute.sim.semantics.tile_access import TileAccess
 from opencute.sim.semantics.tiled import matrix_of, numbers_of, registers_of
 from opencute.sim.sync.guards import fences_of
-from opencute.sim.sync.shared import SHARED_BASE
 from opencute.sim.taint import Origin, Taint
-from opencute.sim.tiles import Tile, int_attr
+from opencute.sim.tiles import int_attr
 from opencute.sim.values import Array
 
-__all__ = ["Operand"]
+__all__: list[str] = []
 
 _WARPS = 4
-_REMEMBERED = 64  # sets of descriptors that an operand keeps the places of
-_REMEMBERED_PARTS = 4096  # what single warps read of an operand
-_ROWS = ROWS // _WARPS
-_WRITTEN = np.ones(8, np.bool_).view(np.uint64)[0]  # eight bytes
-_WIDTHS = {mode: width for width, mode in SWIZZLES.items()}
+_REMEMBERED = 64  # readings of single sets of descriptors that are kept
 
 
 @semantics("ptx.wgmma_fence", lanes=True)
@@ -78,243 +69,6 @@ def wait(op: Op) -> Function:
     return lambda lanes: products_of(lanes.run.group).wait(op, lanes, count)
 
 
-# ---------------------------------------------------------------------- operands
-@lru_cache(maxsize=512)
-def _pattern(
-    extent: int, k: int, bits: int, mn_major: bool, leading: int, stride: int, swizzle: int
-) -> Array:
-    """Bytes from an operand's start to its elements, (extent, k)."""
-    found = places(extent, k, bits, mn_major, leading, stride, swizzle)
-    return np.array(found, np.int64).reshape(k, extent).T.copy()
-
-
-_DTYPES = {
-    "f16": "float16", "bf16": "bfloat16", "tf32": "float32", "e4m3": "float8_e4m3fn",
-    "e5m2": "float8_e5m2", "s8": "int8", "u8": "int8",
-}  # fmt: skip
-
-
-def _dtype(type: str) -> np.dtype[Any]:
-    import ml_dtypes
-
-    name = _DTYPES[type]
-    return np.dtype(getattr(ml_dtypes, name, None) or name)
-
-
-@dataclass(eq=False)
-class _Places:
-    """Where some warps find an operand, in the shared memory of their block.
-
-    Args:
-        places: of its elements, not to be written to.
-        first: the least of them.
-        last: the greatest.
-    """
-
-    places: Array
-    first: int
-    last: int
-    _words: _Words | None = None
-
-    def words(self, size: int) -> _Words:
-        """How to read elements of a size there."""
-        if self._words is None:
-            index = self.places // size
-            along, across = (together(x, 16 // size) for x in (index, index.swapaxes(1, 2)))
-            turned = across > along
-            index, grain = index.swapaxes(1, 2) if turned else index, max(along, across)
-            words = np.ascontiguousarray(index[..., ::grain] // grain)
-            self._words = _Words(words, grain * size, turned)
-        return self._words
-
-
-@dataclass(eq=False)
-class _Words:
-    """Places of elements as those of words, which lie together along one of the two axes.
-
-    Args:
-        index: of the words, for each warp.
-        size: bytes of each.
-        turned: whether they lie along the first axis.
-    """
-
-    index: Array
-    size: int
-    turned: bool
-
-    def take(self, memory: Any, dtype: np.dtype[Any], first: Array) -> Array:
-        """The elements, for blocks whose memory begins at `first`."""
-        index = self.index
-        if first.any():
-            index = index + (first // self.size)[:, None, None]
-        items = memory.items(dtype if self.size == dtype.itemsize else WORDS[self.size])
-        values = items.take(index).view(dtype)
-        return values.swapaxes(1, 2) if self.turned else values
-
-    def written(self, bytes_: Array, first: Array) -> bool:
-        """Whether all bytes are written, as far as can be told quickly."""
-        if self.size < 8 or bytes_.size % 8:
-            return False
-        each = self.size // 8
-        index = self.index * each + (first // 8)[:, None, None]
-        words = bytes_.view(np.uint64)
-        return all((words.take(index + i) == _WRITTEN).all() for i in range(each))
-
-
-class Operand:
-    """An operand in shared memory.
-
-    Args:
-        op: the product, for messages.
-        which: ``A`` or ``B``.
-        extent: M or N of the instruction.
-        k: K of the instruction.
-        type: its elements, as PTX names them.
-        layout: of the tiles, in units of 16 bytes.
-        high: the upper half of the descriptor.
-        mn_major: what the instruction is told.
-    """
-
-    def __init__(
-        self, op: Op, which: str, extent: int, k: int, type: str, layout: LayoutAttr, high: int,
-        mn_major: bool,
-    ) -> None:  # fmt: skip
-        self.op, self.which, self.type = op, which, type
-        self.extent, self.k, self.mn_major = extent, k, mn_major
-        self.high = np.uint32(high).view(np.int32).item() << 32  # as the signed number it is
-        self.bits = ELEMENT_BITS[type]
-        self.dtype = _dtype(type)
-        tile = Tile(op, layout)
-        assert tile.fixed is not None
-        _, self.uses, self.steps = extents(layout)
-        units = (tile.fixed[:, None] + np.arange(tile.run)).reshape(-1)
-        self.units = units.reshape(self.steps, self.uses).T  # (uses, steps)
-        self.known: dict[Any, _Places] = {}
-        self.parts: dict[Any, Array] = {}
-
-    def read(
-        self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None
-    ) -> tuple[Array, Array | None]:
-        """The matrices that some warps see, and which elements of them nothing wrote.
-
-        Args:
-            lanes: whose memory it is.
-            blocks: for each warp, its block among those that run together.
-            low: for each warp, the lower halves of the descriptors of some products.
-            rows: for each warp, the first of the 16 rows that it looks at; None: it sees all.
-        """
-        arena = lanes.run.group.arena
-        known = self._inside(lanes, low, rows)
-        first = blocks * arena.stride
-        values = known.words(self.bits // 8).take(arena.whole, self.dtype, first)
-        if arena.whole.clean(False):
-            return values, None
-        if known.words(self.bits // 8).written(arena.written, first):
-            arena.whole.clean(True)
-            return values, None
-        word = np.dtype(f"u{self.bits // 8}")
-        at = (known.places + first[:, None, None]) // (self.bits // 8)
-        full = np.ones(word.itemsize, np.bool_).view(word)[0]
-        written = arena.written.view(word).take(at) == full
-        if written.all():
-            arena.whole.clean(True)
-            return values, None
-        return values, ~written
-
-    def places(self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None) -> Array:
-        """Places of the elements in the arena; see `read`.
-
-        Raises:
-            SimulationError: they are not in shared memory.
-        """
-        known = self._inside(lanes, low, rows)
-        arena = lanes.run.group.arena
-        return (
-            known.places + (blocks * arena.stride)[:, None, None] if blocks.any() else known.places
-        )
-
-    def _inside(self, lanes: Lanes, low: Array, rows: Array | None) -> _Places:
-        """What is known of places, if they are in shared memory."""
-        known = self._known(low, rows)
-        arena = lanes.run.group.arena
-        if known.first < 0 or known.last + self.bits // 8 > arena.size:
-            byte = known.places
-            bad = (byte < 0) | (byte + self.bits // 8 > arena.size)
-            self._outside(lanes, low, byte + SHARED_BASE, bad)
-        return known
-
-    def cores(
-        self, lanes: Lanes, blocks: Array, low: Array, rows: Array | None
-    ) -> list[Array]:  # fmt: skip
-        """For each warp, the rows of core matrices that it reads: places in the arena, sorted; one
-        array for the same places.
-
-        Raises:
-            SimulationError: they are not in shared memory.
-        """
-        arena = lanes.run.group.arena
-        lows = low[:, 0].tolist()
-        firsts = [None] * len(lows) if rows is None else rows.tolist()
-        out: list[Array] = []
-        for w, name in enumerate(zip(lows, firsts, blocks.tolist(), strict=True)):
-            key = (*name, arena.size, arena.stride)
-            part = self.parts.get(key)
-            if part is None:
-                if len(self.parts) >= _REMEMBERED_PARTS:
-                    self.parts.clear()
-                mine = low[w : w + 1], None if rows is None else rows[w : w + 1]
-                places = self.places(lanes, blocks[w : w + 1], *mine)
-                part = self.parts[key] = np.unique(places // CORE) * CORE
-            out.append(part)
-        return out
-
-    def _known(self, low: Array, rows: Array | None) -> _Places:
-        """Places for these descriptors, which come again in each turn of a loop."""
-        key = (low.shape, low.tobytes(), None if rows is None else rows.tobytes())
-        known = self.known.get(key)
-        if known is None:
-            if len(self.known) >= _REMEMBERED:
-                self.known.clear()
-            byte = self._addresses(low, rows) - SHARED_BASE
-            known = self.known[key] = _Places(byte, int(byte.min()), int(byte.max()))
-        return known
-
-    def _addresses(self, low: Array, rows: Array | None) -> Array:
-        """Shared addresses, (warps, uses * extent, products * steps * k)."""
-        moved = low[:, None, :, None] + self.units[:, None]
-        bits = (moved.reshape(*moved.shape[:2], -1) & 0xFFFFFFFF) | self.high
-        start = FIELDS["start"].get(bits)[..., None, None]
-        extent = self.extent if rows is None else _ROWS
-        rest = bits >> FIELDS["leading"].low
-        out: Any = None
-        for value in np.unique(rest).tolist():
-            field = decode(value << FIELDS["leading"].low)
-            pattern = _pattern(
-                self.extent, self.k, self.bits, self.mn_major, field["leading"], field["stride"],
-                field["swizzle"],
-            )  # fmt: skip
-            if rows is not None:
-                pattern = pattern.reshape(-1, _ROWS, self.k)[rows][:, None, None]
-            address = swizzled(start + pattern, field["swizzle"], field["base_offset"])
-            mine = (rest == value)[..., None, None]
-            out = address if out is None else np.where(mine, address, out)
-        assert out is not None
-        return out.transpose(0, 1, 3, 2, 4).reshape(low.shape[0], self.uses * extent, -1)
-
-    def _outside(self, lanes: Lanes, low: Array, address: Array, bad: Array) -> None:
-        w, _, column = (int(i) for i in np.argwhere(bad)[0])
-        first = int(low[w, column // (self.steps * self.k)])
-        field = decode(first & 0xFFFFFFFF | self.high)
-        found = int(address[bad][0]) - SHARED_BASE
-        raise SimulationError(
-            f"operand {self.which} of a product leaves shared memory: its descriptor leads to "
-            f"byte {found}", code="OC3042", loc=self.op.loc,
-            expected=f"0 to {lanes.run.group.arena.size - 1}, for the launch",
-            found=", ".join(f"{name} {value}" for name, value in field.items()),
-            hint="the tensor that the descriptor was made from may be larger than its allocation",
-        )  # fmt: skip
-
-
 def _of_warps(warps: Warps, op: Op, value: Any, what: str) -> Array:
     """For each warp a value that its threads agree on."""
     if np.size(value) == 1:
@@ -329,14 +83,13 @@ def _of_warps(warps: Warps, op: Op, value: Any, what: str) -> Array:
     return rows[:, 0]
 
 
-# ---------------------------------------------------------------------- products
 def _of_one_warp(layout: Layout) -> Layout:
     """The layout of a fragment of 64 rows, on the 16 rows of one warp."""
     threads, values = layout
-    step = ROWS // _ROWS
+    step = ROWS // WARP_ROWS
 
     def narrowed(d: int) -> int:
-        return d if d < _ROWS else d // step
+        return d if d < WARP_ROWS else d // step
 
     return Layout(
         (threads.shape[:2], values.shape),
@@ -373,7 +126,7 @@ class _Product:
         self.uses = (um, un, extents(op.b_layout)[2])
         self.c_layout = _of_one_warp(atom.c)
         self.known: dict[Any, Reading] = {}
-        self.e_layout = metadata_layout(_ROWS, k, ELEMENT_BITS[atom.types[1]])
+        self.e_layout = metadata_layout(WARP_ROWS, k, ELEMENT_BITS[atom.types[1]])
 
     # ------------------------------------------------------------------ the threads' part
     def __call__(
@@ -461,7 +214,7 @@ class _Product:
 
     def _multiply(self, lanes: Lanes, products: Sequence[Operands]) -> None:
         op, (um, un, _) = self.op, self.uses
-        m, n, k = _ROWS, self.atom.mnk[1], self.atom.mnk[2]
+        m, n, k = WARP_ROWS, self.atom.mnk[1], self.atom.mnk[2]
         warps, d = Warps(op, lanes), products[0].d
         accumulate = products[0].accumulate
         adds = _of_warps(warps, op, accumulate, "whether to accumulate").astype(np.bool_)
@@ -521,7 +274,9 @@ class _Product:
         columns: list[Array] = []
         for one in products:
             words = [warps.rows(warps.lanes.full(np.asarray(w))[..., None]) for w in one.meta]
-            codes = [codes_of(w[..., 0], self.e_layout, threads, (_ROWS, k), width) for w in words]
+            codes = [
+                codes_of(w[..., 0], self.e_layout, threads, (WARP_ROWS, k), width) for w in words
+            ]
             columns += [np.concatenate(codes[um * s : um * (s + 1)], axis=1) for s in range(uk)]
         return np.concatenate(columns, axis=2)
 
@@ -551,8 +306,8 @@ class _Product:
             garbage = self.left.access.garbage(lanes, one.a, starts)
             mask = np.zeros((), np.bool_) if garbage is None else garbage.mask
             full = np.broadcast_to(mask, (lanes.P, lanes.Q, rows.shape[2]))
-            parts.append(matrix_of(rows, self.a_layout, (_ROWS, k), (um, uk)))
-            masks.append(matrix_of(warps.rows(full), self.a_layout, (_ROWS, k), (um, uk)))
+            parts.append(matrix_of(rows, self.a_layout, (WARP_ROWS, k), (um, uk)))
+            masks.append(matrix_of(warps.rows(full), self.a_layout, (WARP_ROWS, k), (um, uk)))
         bad = np.concatenate(masks, axis=2)
         return numbers_of(np.concatenate(parts, axis=2), type), bad if bad.any() else None
 
@@ -569,7 +324,9 @@ class _Product:
             full = np.broadcast_to(
                 lanes.full(garbage.mask), (lanes.P, lanes.Q, self.d.tile.length or 1)
             )
-            mask = matrix_of(warps.rows(full), self.c_layout, (_ROWS, self.atom.mnk[1]), (um, un))
+            mask = matrix_of(
+                warps.rows(full), self.c_layout, (WARP_ROWS, self.atom.mnk[1]), (um, un)
+            )
             out |= mask & adds[:, None, None]
         if bad_left is not None:
             out |= bad_left.any(axis=2)[:, :, None]

@@ -267,8 +267,12 @@ class Checker:
             barriers = self.group.rest.get("mbarriers")
             if barriers is not None:
                 barriers.touched(lanes, access, verb, buffer, offsets, mask)
-        elif self.earlier is not None:
-            self.earlier.check(self, lanes, access, verb, buffer, offsets, mask)
+        else:
+            if self.earlier is not None:
+                self.earlier.check(self, lanes, access, verb, buffer, offsets, mask)
+            maps = self.group.rest.get("map uses") if verb != "read" else None
+            if maps is not None:
+                maps.changed(access.op, lanes, access.width, buffer, offsets, mask)
         shadow = self.shadow(buffer)
         strength = 0
         if access.order is not None:

@@ -42,6 +42,7 @@ SAID: dict[str, str] = {
     "OC3005": "a promise such as cute.assume(x, divby=...) or an alignment is broken",
     "OC3012": "a cluster that this processor does not launch",
     "OC3022": "a cp.async reads more bytes than it writes",
+    "OC3029": "a wait for an mbarrier by parity may get another phase than it means",
     "OC3033": "an mbarrier is told to expect a number of bytes that it cannot count",
     "OC3061": "what a copy by tensor maps gets is no tensor map",
     "OC3066": "a bulk copy moves a number of bytes that is no multiple of 16",
@@ -55,6 +56,7 @@ SAID: dict[str, str] = {
     "OC3404": "an mbarrier is used by a thread that cannot know that it is initialised",
     "OC3406": "TMA or wgmma uses bytes that ordinary stores wrote, with no proxy fence between",
     "OC3409": "a tensor map is used after it was changed, without the fences for that",
+    "OC3412": "a tensor map is changed while a copy that was started with it may still read it",
 }
 """Meanings of codes whose messages say little without what is filled in."""
 
@@ -107,6 +109,7 @@ REMEDIES: dict[str, str] = {
     "OC1279": "pass what make_fragment_A/_B and make_fragment_C give",
     "OC1286": "read elements x[i], or the values of a tile of static shape, x.load(); store what "
     "is computed with y[i] = v, or y.store(v)",
+    "OC1289": "index a tensor, or make one: cute.make_tensor(pointer, layout)",
     "OC1290": "convert with x.to(cutlass.Int32)",
     "OC1295": "write a Python int, or a Constexpr",
     "OC1302": "give a divisor that is not 0",
@@ -172,6 +175,8 @@ REMEDIES: dict[str, str] = {
     "OC2561": "leave config out, or give tiles that divide a page",
     "OC2562": "one number for each sequence: x.to(torch.int32).contiguous()",
     "OC2590": "pass finite numbers, and a divisor that is not 0",
+    "OC2587": "repeat keys and values, so that fewer heads share each of them; their gradients are "
+    "sums over the copies",
     "OC2900": "docs/knobs.md lists the variables and their values",
     "OC2901": "docs/knobs.md lists the variables",
     "OC2910": "name an architecture such as sm_90a, sm_100f or sm_80",

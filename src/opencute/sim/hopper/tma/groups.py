@@ -21,6 +21,7 @@ import numpy as np
 
 from opencute.ir.core import Op
 from opencute.sim.hopper.agents import Agents, Work, agents_of
+from opencute.sim.hopper.tma.map_uses import map_uses_of
 from opencute.sim.hopper.tma.traffic import known_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.sync.group import Group
@@ -102,12 +103,14 @@ class BulkGroups:
 
     def wait(self, lanes: Lanes, groups: int, read: bool) -> None:
         """Lanes wait until at most `groups` of their groups are under way, or still read."""
-        if not self.flying:
+        checker = lanes.run.checker
+        if not self.flying and checker is None:
             return
         due = np.full(self.commits.size, -1, np.int64)
         slots = lanes.slot
         due[slots] = self.commits[slots] - groups
-        checker = lanes.run.checker
+        if checker is not None:
+            map_uses_of(lanes.run.group).waited(checker, slots, due)
         for copy in self.flying:
             over = copy.groups < due[copy.slots]
             if not over.any():

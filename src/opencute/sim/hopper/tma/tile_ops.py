@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from opencute.arch.tma import SMEM_ALIGN, TMA_SWIZZLES
+from opencute.arch.tma import SMEM_ALIGN, TMA_SWIZZLES, stores_outside
 from opencute.base.errors import MisalignedError, SimulationError
 from opencute.dialects.hopper.tma import TmaLoadOp, TmaPrefetchOp, TmaReduceOp, TmaStoreOp
 from opencute.ir.core import Op
@@ -27,9 +27,10 @@ from opencute.sim.access import Access
 from opencute.sim.hopper.agents import agents_of
 from opencute.sim.hopper.places import Places
 from opencute.sim.hopper.tma.boxes import Runs, runs_of
-from opencute.sim.hopper.tma.completion import segments, targets_of
+from opencute.sim.hopper.tma.completion import Target, segments, targets_of
 from opencute.sim.hopper.tma.groups import bulk_groups_of
 from opencute.sim.hopper.tma.map_fences import map_fences_of
+from opencute.sim.hopper.tma.map_uses import map_uses_of
 from opencute.sim.hopper.tma.reductions import Reduction, map_reduction
 from opencute.sim.hopper.tma.tensor_maps import MapReader, TensorMap
 from opencute.sim.hopper.tma.traffic import Traffic, by_unit, owned
@@ -119,6 +120,13 @@ class _Mover:
         map_fences_of(lanes.run.group).check(self.op, lanes, ptr)
         return self.maps.by_map(lanes, ptr)
 
+    def reads_map(self, lanes: Lanes, ptr: SimPointer, targets: Any = ()) -> None:
+        """The unit reads the maps from now on until the copies are over (checking mode)."""
+        if lanes.run.checker is not None:
+            group = lanes.run.group
+            bulk = bulk_groups_of(group).commits[lanes.slot.ravel()]
+            map_uses_of(group).used(self.op, lanes, ptr, bulk, targets)
+
     def tensor(self, lanes: Lanes, map_: TensorMap) -> SimPointer:
         """The tensor that a map describes."""
         return owned(lanes, self.op, SimPointer(RAW, map_.address))
@@ -134,15 +142,17 @@ class _Load(_Mover):
         (dst,), (map_ptr,), (bar,), coords, offsets, mask, _ = segments(self.op, values)
         self.check_place(lanes, dst)
         for map_, part, pick in self.by_map(lanes, map_ptr):
-            self._start(
+            targets = self._start(
                 part, map_, pick(dst), pick(bar), [pick(c) for c in coords],
                 [pick(o) for o in offsets], pick(mask[0]) if mask else None,
             )  # fmt: skip
+            self.reads_map(part, pick(map_ptr), targets)
 
     def _start(
         self, lanes: Lanes, map_: TensorMap, dst: SimPointer, bar: SimPointer, coords: Any,
         offsets: Any, mask: Any,
-    ) -> None:  # fmt: skip
+    ) -> list[Target]:  # fmt: skip
+        """Start; returns where it goes."""
         access, runs = self.shared(map_), self.runs(lanes, map_, coords, offsets)
         targets = targets_of(self.op, self.places, lanes, dst, bar, mask)
         traffic = Traffic(self.op, lanes, "a load of a tile")
@@ -159,6 +169,7 @@ class _Load(_Mover):
                 target.complete(map_.tile.bytes, sources)
 
         agents_of(lanes.run.group).post(self.op, lanes, perform, name="a load of a tile")
+        return targets
 
     def _sources(
         self, lanes: Lanes, map_: TensorMap, runs: Runs, traffic: Traffic, bars: Array
@@ -231,9 +242,18 @@ class _Store(_Mover):
         self.check_place(lanes, src)
         for map_, part, pick in self.by_map(lanes, map_ptr):
             self._start(part, map_, pick(src), [pick(c) for c in coords])
+            self.reads_map(part, pick(map_ptr))
 
     def _start(self, lanes: Lanes, map_: TensorMap, src: SimPointer, coords: Any) -> None:
         access, runs = self.shared(map_), self.runs(lanes, map_, coords)
+        if stores_outside(map_.tile.lower, map_.tile.upper):
+            raise SimulationError(
+                f"{self.op.name}: the tensor map does not fit the instruction, "
+                f"{lanes.name((0, 0))}",
+                code="OC3063", loc=self.op.loc,
+                expected="corners of a box of pixels inside of the tensor, which has no padding",
+                found=f"lower {map_.tile.lower}, upper {map_.tile.upper}",
+            )  # fmt: skip
         change = None
         if self.word:
             change = Reduction(self.op, *map_reduction(self.op, self.word, map_.tile.element))
