@@ -3,7 +3,8 @@
 """How products of warpgroups are printed: inline assembly whose accumulators are tied operands.
 
 Tied, because the instruction changes its registers in place, and while it runs no move of them is
-allowed; several products on one accumulator are one piece of assembly::
+allowed; several products on one accumulator are one piece of assembly. Accumulators in registers
+that PTX declares (`accumulators`) are no operands at all::
 
     call { float, ... } asm sideeffect "{ wgmma.mma_async... {$0,$1,...}, $8, $9, 1, 1, 1, 0, 0; }",
         "=f,...,0,1,...,l,l"(float %d0, ..., i64 %a, i64 %b) #1
