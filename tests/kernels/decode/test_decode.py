@@ -201,6 +201,7 @@ def active(blocks: int) -> int:
         (Work(4, 128, 8192, 16, None, 132, 8),
          DecodeConfig(1, 8, 32, 2, 4, "cluster", beyond=2, once=True)),
         (Work(4, 128, 8192, 8, None, 132, 8), DecodeConfig(1, 8, 32, 2, 8, "cluster", once=True)),
+        (Work(4, 128, 4096, 32, None, 132, 8), DecodeConfig(1, 8, 32, 3, 4, once=True)),
         (Work(4, 64, 32768, 8, None, 132, 8), DecodeConfig(1, 8, 64, 2, 16, once=True)),
     ],
 )  # fmt: skip

@@ -254,7 +254,8 @@ def cluster_size(work: Work, blocks: int, active: Callable[[int], int]) -> int:
 
     As many as there may be with all clusters at a time, but only if they have nearly all
     multiprocessors; or half of them, which can load what memory gives, where keys are 128 elements,
-    or 64 of 16 bits, and queries are few: there are half as many results then.
+    or 64 of 16 bits, and queries are few: there are half as many results then. Where
+    L2 holds keys of eight bits, that is known of clusters of 4 and 8 only.
 
     Args:
         blocks: clusters.
@@ -264,9 +265,10 @@ def cluster_size(work: Work, blocks: int, active: Callable[[int], int]) -> int:
     few = (depth == 128 and work.rows <= 2 * ROWS) or (
         depth == 64 and work.rows <= ROWS and work.bits == 16
     )
-    enough = HALF if few else MOST
+    far = work.bits > 8 or _bytes(work) > L2
     for size in CLUSTERS:
         if blocks <= active(size):
+            enough = HALF if few and (far or size > 2) else MOST
             return size if blocks * size >= enough * work.processors else 1
     return 1
 
