@@ -226,11 +226,12 @@ def consume(
                 mask(worker.rS, start + count - 1 - i, first, corner, places.keys, plan)
             if cutlass.const_expr(plan.narrow):  # the product is over soon, and weights need room
                 rows.compare(worker.rS)
+                following = values.wait_and_advance()
                 warpgroup.wait_group(0)
                 value.release()
+                value = following
                 rows.rescale(worker.rO)
                 worker.weigh_and_keep(rows)
-                value = values.wait_and_advance()
                 warpgroup.fence()
             else:
                 rows.weigh(worker.rS)
