@@ -191,3 +191,62 @@ def test_elements_of_vectors() -> None:
 )
 def test_did_you_mean(name: str, says: str) -> None:
     assert did_you_mean(name, ["grid", "block", "maxThreads", "_hidden"]) == says
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda t: cute.arch.thread_idx() - 1,
+        lambda t: 2 * t[0] < cute.arch.thread_idx(),
+        lambda t: -cute.arch.block_idx(),
+        lambda t: cute.arch.thread_idx() // 4,
+    ],
+)
+def test_a_tuple_is_no_number(use: Any) -> None:
+    with pytest.raises(TypeMismatchError, match=r"\[OC1288\] a tuple is no number") as e:
+        on_zeros(use)
+    assert "thread_idx()[0]" in str(e.value)
+
+
+def test_variables_that_are_tuples_are_shown() -> None:
+    def use(t: Any) -> None:
+        at = cute.arch.thread_idx()
+        t[at % 2] = 0.0
+
+    with pytest.raises(TypeMismatchError, match="OC1288") as e:
+        on_zeros(use)
+    assert e.value.found == "at = (Int32(?), Int32(?), Int32(?))"
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        (lambda t: None, "None has no elements"),
+        (lambda t: 3, "an int has no elements"),
+        (lambda t: t.iterator, "a Pointer has no elements"),
+        (lambda t: cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.Float32),
+         "a CopyAtom has no elements"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("write", [False, True])
+def test_what_has_no_elements_is_not_indexed(what: Any, says: str, write: bool) -> None:
+    def use(t: Any) -> None:
+        x = what(t)
+        if write:
+            x[0] = 1.0
+        else:
+            t[0] = x[0]
+
+    with pytest.raises(TypeMismatchError, match=r"\[OC1289\]") as e:
+        on_zeros(use)
+    assert says in str(e.value) and str(e.value.found).startswith("x = ")
+
+
+def test_what_python_says_of_the_users_own_objects_stays() -> None:
+    class Own:
+        pass
+
+    for use in (lambda t: Own()[0], lambda t: "a" - 1, lambda t: Own() < 1):
+        with pytest.raises(TypeError) as e:
+            on_zeros(use)
+        assert not isinstance(e.value, TypeMismatchError)

@@ -87,6 +87,10 @@ def attentions() -> None:
         out, lse = attention(q, k, v, causal=True, return_lse=True)
         attention_backward(random(1, 300, 4, head), q, k, v, out, lse, causal=True)
         attention(q, k, v, window=(50, 0))
+    q, k, v = (t.to(torch.float8_e4m3fn) for t in (q, k, v))
+    k, scales = k.to(torch.float8_e5m2), torch.rand(4, device="cuda") + 0.5
+    out, lse = attention(q, k, v, q_scale=scales, v_scale=2.0, return_lse=True)
+    attention_backward(out, q, k, v, out, lse, q_scale=scales, v_scale=2.0)
 
 
 def decoding() -> None:

@@ -284,7 +284,7 @@ def test_results_that_share_memory(fn: Any, kwargs: Any, numpy: bool) -> None:
                 same = given[name].copy() if numpy else given[name].clone()
                 fn(**{**given, "out": same, name: same})
         one = np.zeros((1,) * out.ndim, str(out.dtype).rpartition(".")[2])
-        wide = np.broadcast_to(one, tuple(out.shape))
+        wide = np.lib.stride_tricks.as_strided(one, tuple(out.shape), (0,) * out.ndim)
         wide = wide if numpy else torch.from_numpy(one).expand(out.shape)
         with pytest.raises(ArgumentError, match="share memory") as e:
             fn(**{**given, "out": wide})
@@ -362,3 +362,33 @@ def test_arrays_that_run_backwards(fn: Any, kwargs: Any) -> None:
             with pytest.raises(ArgumentError) as e:
                 fn(**given, **rest, out=np.flip(result, axis))
             assert e.value.code in ("OC2015", "OC2501", "OC2524", "OC2582"), e.value.code
+
+
+@pytest.mark.parametrize(("fn", "kwargs"), CALLS, ids=lambda c: getattr(c, "__name__", ""))
+def test_a_result_that_is_read_only(fn: Any, kwargs: Any) -> None:
+    """Of every operator that takes `out`; it is refused before anything is computed."""
+    if "out" not in kwargs or fn in (
+        attention.attention_backward, attention.attention_varlen_backward
+    ):  # fmt: skip
+        pytest.skip("no result, or one of another operator, which is read here")
+    given = {n: a.numpy() if hasattr(a, "numpy") else a for n, a in kwargs.items()}
+    given["out"] = given["out"].copy()
+    given["out"].flags.writeable = False
+    with KNOBS.override(target="sim"), pytest.raises(ArgumentError, match="OC2545") as e:
+        fn(**given)
+    assert f"{fn.__name__}: out is read-only" in str(e.value)
+
+
+def test_a_read_only_result_by_place_and_a_read_only_input() -> None:
+    x = np.ones((4, 64), np.float32)
+    x.flags.writeable = False
+    with KNOBS.override(target="sim"):
+        assert softmax.softmax(x).shape == (4, 64)
+
+        @checked(arrays="x", optional="out")
+        def twice(x: Any, out: Any) -> Any:
+            raise AssertionError
+
+        for out in (x, [np.ones(4), x]):
+            with pytest.raises(ArgumentError, match="twice: out is read-only"):
+                twice(x, out)

@@ -343,3 +343,57 @@ def test_a_kernel_that_does_not_end_leads_to_the_checks(kernel_file: MakeFile) -
     assert "opencute check" not in check(kernel_file(), seeds=1)["details"]
     missing = check(kernel_file(kernel=""), seeds=1)
     assert not missing["correct"] and "opencute check" not in missing["details"]
+
+
+GAP = """
+import cutlass
+import cutlass.cute as cute
+
+@cute.kernel
+def twice(x: cute.Tensor, o: cute.Tensor):
+    i = cute.arch.block_idx()[0] * 32 + cute.arch.thread_idx()[0]
+    o[i] = x[i] * 2.0
+
+@cute.jit
+def run(x: cute.Tensor, o: cute.Tensor):
+    twice(x, o).launch(grid=cute.size(x) // 32, block=32)
+"""
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+def test_elements_that_no_kernel_wrote_are_counted(kernel_file: MakeFile, zeros: bool) -> None:
+    """Also where the numbers happen to be right; and neither of an input nor of whole results."""
+    parts = {
+        "imports": "import numpy as np" + GAP,
+        "kernel": "def kernel_fn(x):\n    o = np.zeros_like(x)\n    run(x, o)\n    return o",
+        "reference": "def reference_fn(x): return x * 2",
+        "inputs": "def get_inputs():\n    x = np.ones(100, np.float32)\n"
+        f"    x[96:] = {0 if zeros else 1}\n    return [x]",
+    }
+    found = check(kernel_file(**parts), timeout=120.0)
+    assert found["correct"] == zeros
+    said = "4 of 100 elements of output were written by no kernel"
+    assert [n for n in found["notes"] if said in n] and "the first is [96]" in found["details"]
+    inplace = {**parts, "kernel": "def kernel_fn(x): run(x, x)"}
+    inplace["reference"] = "def reference_fn(x): x[:96] *= 2"
+    found = check(kernel_file(**inplace), timeout=120.0)
+    assert found["correct"] and "by no kernel" not in found["details"]
+    whole = {**parts, "inputs": "def get_inputs(): return [np.ones(96, np.float32)]"}
+    found = check(kernel_file(**whole), timeout=120.0)
+    assert found["correct"] and "by no kernel" not in found["details"]
+
+
+def test_memory_that_held_nothing_is_a_result_wherever_it_comes_from(kernel_file: MakeFile) -> None:
+    pytest.importorskip("torch")
+    found = check(
+        kernel_file(
+            imports="import torch" + GAP,
+            kernel="def kernel_fn(x, o): run(x, o)",
+            reference="def reference_fn(x, o): o.copy_(x * 2)",
+            inputs='def get_inputs(): return [torch.ones(100, device="cuda"), '
+            'torch.empty(100, device="cuda")]',
+        ),
+        timeout=120.0,
+    )
+    said = "4 of 100 elements of input[1] were written by no kernel, and hold nothing"
+    assert [n for n in found["notes"] if said in n]

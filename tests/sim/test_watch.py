@@ -49,6 +49,9 @@ def test_sectors_and_lines(stride: int, vector: int, sectors: int, lines: int) -
     assert sim.report.sectors["read", "gmem"] == sectors
     assert sim.report.lines["read", "gmem"] == lines
     assert sim.report.read_bytes["gmem"] == 64 * 4 * vector
+    (row,) = sim.report.by_line.values()
+    # A warp that reads one float needs a sector for it, as all its threads ask for the same.
+    assert row.needed == (2 if stride == 0 else 8 * vector) and row.waste == sectors / row.needed
 
 
 def test_uniform_loads_count_for_every_thread_and_once_for_a_warp() -> None:

@@ -67,6 +67,20 @@ _TENSORS = (
     (r"'(\w+)' object is not callable", "cannot be called",
      "elements are x[i, j]; layouts are called: x.layout((i, j)) is an offset"),
 )  # fmt: skip
+_OPERANDS = (
+    r"unsupported operand type\(s\) for (?P<op>\S+): '(\w+)' and '(\w+)'",
+    r"'(?P<op>\S+)' not supported between instances of '(\w+)' and '(\w+)'",
+    r"bad operand type for unary (?P<op>\S+): '(\w+)'",
+)
+_INDEXED = re.compile(r"'(\w+)' object (?:is not subscriptable|does not support item assignment)")
+# What people index in the place of a tensor, and what to do.
+_UNINDEXED = {
+    "NoneType": "an argument that may be None is asked first, while compiling: "
+    "if cutlass.const_expr(x is not None)",
+    "Pointer": "make a tensor of it, cute.make_tensor(pointer, layout), or move it: "
+    "(pointer + i).load()",
+    "TmaAtom": "make_tiled_tma_atom gives an atom and a tensor: index the tensor",
+}
 _UFUNC = re.compile(
     r"operand '(\w+)' does not support ufuncs|loop of ufunc .* of type (\w+) which has no callable"
 )
@@ -81,7 +95,13 @@ def explained(error: BaseException, frame: types.FrameType) -> OpenCuTeError | N
         return _attribute(error)
     if isinstance(error, TypeError) and error.args:
         said = str(error.args[0])
-        return _of_tensors(said) or _of_numpy(said) or _call(said, frame)
+        return (
+            _of_tensors(said)
+            or _of_tuples(said, frame)
+            or _of_indices(said, frame)
+            or _of_numpy(said)
+            or _call(said, frame)
+        )
     return None
 
 
@@ -97,6 +117,58 @@ def _of_tensors(said: str) -> TypeMismatchError | None:
                 f"a tensor is memory, not a value: it {what}", code="OC1286", hint=hint
             )
     return None
+
+
+def _of_tuples(said: str, frame: types.FrameType) -> TypeMismatchError | None:
+    """Where a tuple, as `thread_idx()` gives it, stands for a number."""
+    for pattern in _OPERANDS:
+        found = re.match(pattern, said)
+        if found is not None and "tuple" in found.groups():
+            return TypeMismatchError(
+                f"a tuple is no number: it has no operator {found['op']}", code="OC1288",
+                found=_named(frame, tuple) or said,
+                hint="take its entries: x, y, z = cute.arch.thread_idx(), or thread_idx()[0]",
+            )  # fmt: skip
+    return None
+
+
+def _of_indices(said: str, frame: types.FrameType) -> TypeMismatchError | None:
+    """Where something that has no elements is indexed as a tensor is."""
+    found = _INDEXED.fullmatch(said)
+    name = found[1] if found is not None else ""
+    if not name or not (name in ("NoneType", "int", "float", "bool") or _is_class_of_ours(name)):
+        return None
+    classes: dict[str, Any] = {"NoneType": type(None), "int": int, "float": float, "bool": bool}
+    known = {"NoneType": "None", "int": "an int", "float": "a float", "bool": "a bool"}
+    what = known.get(name) or _with_article(_SHOWN.get(name) or name)
+    return TypeMismatchError(
+        f"{what} has no elements", code="OC1289",
+        expected="a tensor, or a tuple", found=_named(frame, classes.get(name, name)) or None,
+        hint=_UNINDEXED.get(name),
+    )  # fmt: skip
+
+
+def _is_class_of_ours(name: str) -> bool:
+    return any(
+        isinstance(vars(module).get(name), type)
+        for key, module in list(sys.modules.items())
+        if key.partition(".")[0] == "opencute"
+    )
+
+
+def _with_article(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
+def _named(frame: types.FrameType, kind: Any) -> str:
+    """The variables of a frame that are of a class, or of one of this name, with their values."""
+    several = [
+        f"{name} = {value!r:.60}"
+        for name, value in frame.f_locals.items()
+        if name.isidentifier() and not name.startswith("__")
+        and (isinstance(value, kind) if isinstance(kind, type) else type(value).__name__ == kind)
+    ]  # fmt: skip
+    return ", ".join(several[:3])
 
 
 def _of_numpy(said: str) -> TypeMismatchError | None:
@@ -176,8 +248,8 @@ def _attribute(error: AttributeError) -> OpenCuTeError | None:
     own = str(error)
     if own and "has no attribute" not in own:  # the object itself says what it has
         return UnknownNameError(own, name, code="OC1143")
-    what = _SHOWN.get(cls.__name__, cls.__name__)
-    what = f"class {what}" if cls is obj else f"{'an' if what[0] in 'AEIOU' else 'a'} {what}"
+    known = str(_SHOWN.get(cls.__name__) or cls.__name__)
+    what = f"class {known}" if cls is obj else _with_article(known)
     hint = _ELSEWHERE.get(name) or did_you_mean(name, {*dir(obj), *dir(cls), *dir(type(cls))})
     return UnknownNameError(
         f"{what} has no attribute {name!r}", name, code="OC1143", hint=hint or None

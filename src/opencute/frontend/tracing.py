@@ -340,7 +340,7 @@ class KernelCall:
             # A number of another width is cut to 32 bits only once it is known to be small.
             wide = asked.to(Int64)
             return Int64(arith.binary("maxsi", wide.ir_value(), Int64(plan.used).ir_value()))
-        size = int(asked)
+        size = _bytes(asked)
         if not 0 <= size <= plan.limit:
             raise ArgumentError(
                 f"kernel {self.name!r} asks for more shared memory than a block may have on "
@@ -398,6 +398,16 @@ class KernelCall:
                 hint="a kernel writes its results to tensors",
             )  # fmt: skip
         return symbol, values
+
+
+def _bytes(asked: Any) -> int:
+    if isinstance(asked, float) or not (hasattr(asked, "__index__") or isinstance(asked, Numeric)):
+        raise TypeMismatchError(
+            "smem is a number of bytes, an integer", code="OC1254",
+            found=f"{asked!r:.60}",
+            hint="leave it out: a launch gets what the kernel's allocators use",
+        )  # fmt: skip
+    return int(asked)
 
 
 def _amount(smem: Any) -> Value | None:

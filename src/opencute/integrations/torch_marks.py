@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 __all__ = [
     "is_cuda", "is_pinned", "is_uninitialized", "mark_cuda", "mark_initialized", "mark_pinned",
-    "mark_uninitialized", "storage_of", "tensors_in",
+    "mark_uninitialized", "note_written", "storage_of", "tensors_in", "written_bytes",
 ]  # fmt: skip
 
 _CUDA = "_opencute_cuda"
@@ -48,7 +50,31 @@ def is_uninitialized(tensor: Any) -> bool:
 
 def mark_uninitialized(tensor: Any) -> None:
     """Note that the memory of `tensor` holds no values yet."""
-    setattr(storage_of(tensor), _EMPTY, True)
+    setattr(storage_of(tensor), _EMPTY, None)
+
+
+def written_bytes(tensor: Any) -> tuple[int, Any] | None:
+    """Which bytes of the memory of `tensor` kernels have written since it came from `torch.empty*`.
+
+    Returns:
+        The address of its storage, and an array of bool for its bytes, which whoever writes to
+        the memory goes on with; None if all of it counts as written.
+    """
+    storage = storage_of(tensor)
+    if _EMPTY not in vars(storage) or not hasattr(storage, "nbytes"):
+        return None
+    known = vars(storage)[_EMPTY]
+    if known is None or known.size != storage.nbytes():
+        known = np.zeros(storage.nbytes(), np.bool_)
+        setattr(storage, _EMPTY, known)
+    return storage.data_ptr(), known
+
+
+def note_written(tensor: Any) -> None:
+    """Note that kernels may have written to what `written_bytes` gave."""
+    known = vars(storage_of(tensor)).get(_EMPTY)
+    if known is not None and known.all():
+        mark_initialized(tensor)
 
 
 def mark_initialized(tensor: Any) -> None:

@@ -33,8 +33,8 @@ from opencute.integrations.torch_rng import CudaRandom, generator_class
 
 __all__ = [
     "capturing_graph", "install", "installed", "is_cuda", "is_uninitialized", "mark_initialized",
-    "mark_uninitialized", "memory",
-    "on_empty", "simulated_cuda", "uninstall",
+    "mark_uninitialized", "memory", "note_written", "on_empty", "simulated_cuda", "uninstall",
+    "written_bytes",
 ]  # fmt: skip
 
 on_empty: list[Callable[[Any], None]] = []
@@ -44,6 +44,8 @@ is_cuda = marks.is_cuda
 is_uninitialized = marks.is_uninitialized
 mark_initialized = marks.mark_initialized
 mark_uninitialized = marks.mark_uninitialized
+note_written = marks.note_written
+written_bytes = marks.written_bytes
 memory = torch_addresses.memory
 
 _MISSING = object()

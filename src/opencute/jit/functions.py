@@ -10,6 +10,7 @@ from typing import Any
 from opencute.base.errors import ArgumentTypeError, LanguageError
 from opencute.base.suggest import did_you_mean
 from opencute.base.tracebacks import hidden
+from opencute.frontend.arguments.passed import check_passed
 from opencute.frontend.locations import place_error
 from opencute.frontend.misuse import bound as bound_arguments
 from opencute.frontend.tracing import KernelCall, current_trace
@@ -64,6 +65,7 @@ class KernelFunction(Decorated):
     def _typed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
         """Arguments bound by name; Python numbers become what their annotation says."""
         bound = bound_arguments(self.fn.__name__, self.signature, args, kwargs)
+        check_passed(self.fn.__name__, self.argument_notes, bound.arguments)
         for name, value in bound.arguments.items():
             want = self.annotations.get(name)
             if (

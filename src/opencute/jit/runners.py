@@ -19,6 +19,7 @@ from opencute.lang.external_pointers import ExternalPointer
 from opencute.lang.pointers import element_bits
 from opencute.sim import Buffer, RunReport, Simulator
 from opencute.sim.memory import TensorModes
+from opencute.sim.report import watch_reach
 
 if TYPE_CHECKING:
     from opencute.jit.host_copies import HostCopies
@@ -100,9 +101,14 @@ class MemoryMarks(Protocol):
         """Whether a tensor is on the simulated device, whose memory is that of the process."""
         ...
 
-    def is_uninitialized(self, tensor: Any) -> bool: ...
+    def written_bytes(self, tensor: Any) -> tuple[int, Any] | None:
+        """The address of a tensor's storage, and which of its bytes were written since it came
+        from `torch.empty*`, an array of bool that kernels go on writing; None if all are."""
+        ...
 
-    def mark_initialized(self, tensor: Any) -> None: ...
+    def note_written(self, tensor: Any) -> None:
+        """A kernel may have written to the bytes."""
+        ...
 
     def memory(self) -> list[tuple[int, int]]:
         """Address and size of memory that kernels may reach by addresses they read."""
@@ -172,6 +178,7 @@ class SimRunner:
             self.simulator.count_transactions = KNOBS.sim_profile
             known = [Buffer.from_address(a, n, f"the memory at {a:#x}") for a, n in _asked_for()]
             for buffer in known:
+                watch_reach(buffer)
                 self.simulator.register(buffer)
             try:
                 results = self.simulator.run_host(self.module, self.artefacts.name, args)
@@ -181,10 +188,8 @@ class SimRunner:
             if copies is not None:
                 copies.copy_back()
             for value, arg in zip(values, args, strict=True):
-                if isinstance(value, ExternalTensor):
-                    written = arg.buffer.written
-                    if written is not None and _knows_marks(value) and written.all():
-                        _marks[0].mark_initialized(value.owner)
+                if isinstance(value, ExternalTensor) and arg.buffer.written is not None:
+                    _marks[0].note_written(value.owner)
             return results
 
         return run
@@ -216,14 +221,25 @@ def _buffer(t: ExternalTensor, address: int) -> Any:
     buffer = Buffer.from_address(
         address + start, size, f"{t.element_type}{list(t.shape)}", owner=t.array,
         read_only=t.array.read_only,
-        initialised=not (_knows_marks(t) and _marks[0].is_uninitialized(t.owner)),
     )  # fmt: skip
+    buffer.written = _written(t, address + start, size)
     # Allocators of GPUs begin at multiples of 256 bytes, which counts of sectors may take for 0.
     buffer.counted = t.data_ptr + start - t.array.allocation
     buffer.tensor = TensorModes(
         tuple(t.shape), tuple(t.stride), element_bits(t.element_type), -start
     )
+    watch_reach(buffer)
     return buffer.pointer(-start)
+
+
+def _written(t: ExternalTensor, address: int, size: int) -> Any:
+    """Which bytes of a tensor's memory were written; None if all of them are."""
+    known = _marks[0].written_bytes(t.owner) if _knows_marks(t) else None
+    if known is None:
+        return None
+    base, written = known
+    part = written[address - base : address - base + size]
+    return None if part.size < size or part.all() else part
 
 
 def _window(p: ExternalPointer) -> Any:
@@ -250,6 +266,7 @@ def _window(p: ExternalPointer) -> Any:
     name = f"the memory at {p.address:#x}"
     buffer = Buffer.from_address(p.address, end - p.address, name, owner=p, read_only=not writable)
     buffer.counted = p.address % _HOST_ALIGNMENT  # taken for the begin of an allocation
+    watch_reach(buffer)
     return buffer.pointer(0)
 
 

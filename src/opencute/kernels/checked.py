@@ -13,7 +13,8 @@ another kind, the error names that::
 Arguments are only looked at after a failure, so that calls which work pay nothing; but for
 `config`, which has a type that its annotation names (another might be taken for none at all), text
 where a number or a flag belongs (``float("1e-5")`` is a number, and any text is true), and NumPy's
-arrays: those that run backwards through memory are copied, as kernels cannot read them.
+arrays: those that run backwards through memory are copied, as kernels cannot read them, and a
+result that is read-only is refused.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ def checked(
         result = "out" in optional.split()
         inputs = [n for n in (*arrays.split(), *optional.split()) if not (result and n == "out")]
         read = [i for i, name in enumerate(names) if name in inputs]
+        at = names.index("out") if result else len(names)
 
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -77,6 +79,8 @@ def checked(
             for name, value in kwargs.items():
                 if isinstance(value, np.ndarray) and name in inputs:
                     kwargs[name] = forwards(name, value)
+            if result:
+                _writable(fn, args[at] if at < len(args) else kwargs.get("out"), np.ndarray)
             if (config := kwargs.get("config")) is not None:
                 _config(fn, config)
             _no_text(fn, names, args, kwargs, textless)
@@ -143,6 +147,19 @@ def _result(out: Any, inputs: dict[str, Any], same: list[str]) -> None:
                 f"out shares memory with {name}, which is read while out is written",
                 code="OC2542", expected=f"other memory, or all of {' or '.join(same)}" if same
                 else "other memory",
+            )  # fmt: skip
+
+
+def _writable(fn: Callable[..., Any], out: Any, kind: type) -> None:
+    """Refuse a result that NumPy says nobody may write to, before anything is computed."""
+    for array in out if isinstance(out, list | tuple) else (out,):  # pyright: ignore
+        if isinstance(array, kind) and not array.flags.writeable:  # pyright: ignore
+            __tracebackhide__ = hidden()
+            raise ArgumentError(
+                f"{fn.__name__}: out is read-only", code="OC2545",
+                expected="an array whose flags.writeable is True",
+                hint="pass out.copy(), or an array of your own: views of files, of bytes and of "
+                "broadcasts are read-only",
             )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""What elements of e4m3 are multiplied with: one rule for all operators that take scales.
+"""What elements of eight bits are multiplied with: one rule for all operators that take scales.
 
 A scale is a number, or an array of f32: positive and below 2**127. Numbers go into the factor of
 the scores or of the result; kernels read arrays. With the factor of the scores, those of queries
@@ -44,15 +44,20 @@ def check_scale(scale: float) -> None:
         )  # fmt: skip
 
 
-def no_scales(scales: tuple[Any, ...], dtype: Any) -> None:
-    """Refuse scales of elements that are not of e4m3.
+def no_scales(scales: tuple[Any, ...], dtype: Any, types: list[str]) -> None:
+    """Refuse scales of elements that have not eight bits.
+
+    Args:
+        dtype: of the elements.
+        types: that have scales.
 
     Raises:
         ArgumentError: there is one.
     """
     if any(x is not None for x in scales):
         raise ArgumentError(
-            "only e4m3 has scales", code="OC2525", expected="float8_e4m3fn", found=str(dtype),
+            "only types of eight bits have scales", code="OC2525", expected=" or ".join(types),
+            found=str(dtype),
             hint="omit q_scale, k_scale and v_scale; scale the queries, or the result",
         )  # fmt: skip
 

@@ -27,7 +27,9 @@ import numpy as np
 from opencute.integrations import torch_sim
 from opencute.integrations.import_hook import after_import
 
-__all__ = ["Frozen", "Opaque", "clone", "freeze", "leaves", "shares_memory", "watch_torch"]
+__all__ = [
+    "Frozen", "Opaque", "clone", "extent", "freeze", "leaves", "shares_memory", "watch_torch",
+]  # fmt: skip
 
 _ALIGN = 256
 _ML: Any = importlib.import_module("ml_dtypes")
@@ -84,7 +86,7 @@ class _Torch:
         self.names = ("detach", "cpu", "clone", "numpy", "view", "contiguous", "set_", "new_empty",
                       "to_dense", "is_conj", "is_neg", "resolve_conj", "resolve_neg",
                       "untyped_storage", "storage_offset", "size", "stride",
-                      "requires_grad_", "dequantize")  # fmt: skip
+                      "requires_grad_", "dequantize", "element_size")  # fmt: skip
         self.call: dict[str, Any] = {name: getattr(tensor, name) for name in self.names}
         self.uint8 = torch.uint8
         self.strided = torch.strided
@@ -276,6 +278,23 @@ def _spans(value: Any) -> Iterator[tuple[int, int]]:
             steps = [s * (n - 1) for n, s in zip(array.shape, array.strides, strict=True)]
             low = start + sum(s for s in steps if s < 0)
             yield low, start + sum(s for s in steps if s > 0) + array.itemsize
+
+
+def extent(value: Any) -> tuple[int, tuple[int, ...], tuple[int, ...], int] | None:
+    """Where the elements of an array lie: the address of the first, extents, strides in bytes and
+    bytes of each; None of what is no array with strides."""
+    if is_tensor(value):
+        torch = _torch[0]
+        if not torch.plain(value):
+            return None
+        width: int = torch.element_size(value)
+        address = torch.untyped_storage(value).data_ptr() + torch.storage_offset(value) * width
+        strides = tuple(d * width for d in torch.stride(value))
+        return address, tuple(torch.size(value)), strides, width
+    if _is_numpy(value) and not value.dtype.hasobject:
+        array: Array = value
+        return array.ctypes.data, array.shape, array.strides, array.itemsize
+    return None
 
 
 def shares_memory(value: Any, other: Any) -> bool:

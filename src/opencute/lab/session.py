@@ -28,6 +28,7 @@ from opencute.lab.channel import Sender
 from opencute.lab.guard import Guard
 from opencute.lab.kernel_file import KernelFile, UserError, guarded
 from opencute.lab.verdict import Call
+from opencute.sim.report import Reach, reaching
 
 __all__ = ["Session"]
 
@@ -102,12 +103,31 @@ class Session:
 
     def frozen_call(self, name: str, inputs: Inputs, seed: int) -> Call:
         """Like `call`, frozen at once: what runs later cannot change it."""
-        value, clone = self.call(name, inputs, seed)
+        with reaching() as reach:
+            value, clone = self.call(name, inputs, seed)
         if hasattr(value, "__next__"):
             raise UserError(f"{name} returned a generator; it must return its values")
         if name == "kernel_fn" and value is not None and arrays.shares_memory(value, clone):
             self.note("the kernel's return value shares memory with an input")
+        if name == "kernel_fn":
+            self._note_gaps(reach, value, clone)
         return Call(arrays.freeze(value), freeze_inputs(clone))
+
+    def _note_gaps(self, reach: Reach, value: Any, inputs: Inputs) -> None:
+        """Note which elements of a result no kernel wrote, where kernels wrote others."""
+        results = [
+            (path, leaf) for path, leaf in arrays.leaves(value, "output")
+            if not arrays.shares_memory(leaf, inputs)
+        ]  # fmt: skip
+        given = arrays.leaves(_tree(inputs), "input")
+        for path, leaf in (*results, *given):
+            place = arrays.extent(leaf)
+            gap = None if place is None else reach.gap(*place)
+            if gap is None:
+                continue
+            # What `torch.empty` made is no input, whoever made it.
+            if gap.fresh or ((path, leaf) in results and not gap.read):
+                self.note(gap.text(path))
 
     def reference(self, inputs: Inputs, seed: int) -> Call:
         """The reference's call, on the library functions as they were before the kernel ran."""
@@ -128,8 +148,9 @@ class Session:
 
 def freeze_inputs(inputs: Inputs) -> Any:
     """Inputs as one tree: a list of positional ones, then the keyword ones by name."""
+    return arrays.freeze(_tree(inputs))
+
+
+def _tree(inputs: Inputs) -> Any:
     args, kwargs = inputs
-    frozen = [arrays.freeze(a) for a in args]
-    if not kwargs:
-        return frozen
-    return {**dict(enumerate(frozen)), **{k: arrays.freeze(v) for k, v in kwargs.items()}}
+    return {**dict(enumerate(args)), **kwargs} if kwargs else list(args)

@@ -33,9 +33,9 @@ from opencute.lang.numbers import (
     number_in,
 )
 from opencute.lang.values import runs
+from opencute.lang.values.stored import check_stored
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import Swizzle, product, to_str
-from opencute.numeric.literals import check_fits
 
 __all__ = [
     "AddressSpace",
@@ -234,7 +234,7 @@ class Pointer:
         """
         numeric: Any = self._dtype
         if type(value) is not numeric:
-            check_fits(value, numeric.dtype)
+            check_stored(value, numeric)
             value = numeric(value)
         registers.store(value.ir_value(), self.value)
 
@@ -290,13 +290,15 @@ class RawPointer(Pointer):
         """Registers with what is written to so many neighbours."""
         held = runs.fragment(self.dtype, count)
         if not isinstance(value, TensorSSA):
-            check_fits(value, self.dtype.dtype)
+            check_stored(value, self.dtype)
             value = splat(value, count, self.dtype)
         elif product(value.shape) != count:
             raise LayoutError(
                 "a vector is stored to a tensor of another size", code="OC1356",
                 expected=count, found=to_str(value.shape),
             )  # fmt: skip
+        else:
+            check_stored(value, self.dtype)
         runs.write(held, value.to(self.dtype))
         return held
 
@@ -344,6 +346,7 @@ class RawPointer(Pointer):
         if not is_volatile and not isinstance(value, TensorSSA):
             where.store(value)
         elif not is_volatile:
+            check_stored(value, dtype)
             runs.write(where.value, value.to(dtype))
         else:
             held = self._held(value, count)

@@ -40,6 +40,7 @@ from opencute.lang.numbers import (
 from opencute.lang.pointers import AddressSpace, Pointer, element_bits
 from opencute.lang.values.packed_access import is_packed, load_element, store_element
 from opencute.lang.values.runs import fragment
+from opencute.lang.values.stored import check_stored
 from opencute.lang.values.text import print_rows
 from opencute.lang.vectors import TensorSSA, splat
 from opencute.layout import (
@@ -58,7 +59,7 @@ from opencute.layout import (
     to_str,
 )
 from opencute.layout.ints import is_sequence, is_tuple
-from opencute.numeric.literals import check_fits, plain_kind
+from opencute.numeric.literals import plain_kind
 
 __all__ = [
     "Tensor",
@@ -389,7 +390,7 @@ class TracedTensor(Tensor):
             self._at(crd).store(value)
         elif is_packed(self.iterator):
             number = _scalar(value, self)
-            check_fits(number, self.element_type.dtype)
+            check_stored(number, self.element_type)
             store_element(self.iterator, self._offset(crd), number)
         else:
             self._element(crd).store(_scalar(value, self))
@@ -425,6 +426,7 @@ class TracedTensor(Tensor):
 
         Raises:
             LayoutError: the sizes differ, or the shape is not static.
+            TypeMismatchError: the elements do not hold every value of the type that is written.
         """
         self._static_shape("store")
         pointer, layout = addressed(self, "store")
@@ -432,6 +434,7 @@ class TracedTensor(Tensor):
             data = data.load()
         if not isinstance(data, TensorSSA):
             data = _filled(data, self)
+        check_stored(data, pointer.dtype)
         if product(data.shape) != product(self.shape):
             raise LayoutError(
                 "a vector is stored to a tensor of another size", code="OC1356",
@@ -473,7 +476,7 @@ def _static_places(tensor: TracedTensor) -> list[int]:
 
 
 def _filled(value: Any, target: TracedTensor) -> TensorSSA:
-    check_fits(value, target.element_type.dtype)
+    check_stored(value, target.element_type)
     number = value if plain_kind(value) in (int, float, bool) else as_numeric(value)
     return splat(number, target.shape, target.element_type)
 

@@ -45,12 +45,23 @@ __all__ = [
 ]
 
 
+_MOST_SHOWN = 40  # letters of a coordinate, which a product of a tuple and a number makes long
+
+
 def _bad_coord(crd: Any, shape: Any) -> NoReturn:
+    hint = None
+    if is_tuple(crd) and len(crd) > 2 and len(crd) % 3 == 0 and all(map(is_dynamic_int, crd)):
+        hint = "thread_idx() and block_idx() give tuples: write x, y, z = cute.arch.thread_idx()"
+    found = shown = to_str(crd)
+    if len(found) > _MOST_SHOWN and is_tuple(crd):
+        shown = f"{found[:_MOST_SHOWN].rstrip(',')},...)"
+        found = f"{shown}, {len(crd)} entries"
     fail(
         "OC1308",
-        f"the coordinate {to_str(crd)} does not fit the shape {to_str(shape)}",
+        f"the coordinate {shown} does not fit the shape {to_str(shape)}",
         expected=f"an integer, or a tuple that {to_str(shape)} refines",
-        found=to_str(crd),
+        found=found,
+        hint=hint,
     )
 
 

@@ -405,6 +405,8 @@ class Access:
             items[index + j if j else index] = pieces[..., j]
 
     def _mark(self, buffer: Any, offsets: Array, clean: Any = True) -> None:
+        if buffer.reached is not None:
+            mark(buffer.reached.written, offsets, self.width, True)
         written = buffer.written
         if written is None:
             return
@@ -494,6 +496,8 @@ class Access:
             if bad is not None:
                 some: Array = np.asarray(bad.any(axis=-1))
                 report(lanes, Taint(some, None), self.op, "an atomic operation")
+        if buffer.reached is not None:
+            mark(buffer.reached.written, offsets, self.width, True)
         old = do(buffer.items(self.dtype), offsets >> self.shift, values, lanes, buffer)
         return old if self.decode is None or old is None else self.decode(old)
 
@@ -520,6 +524,8 @@ class Access:
         run = lanes.run
         accesses = lanes.n * runs if mask is None else int(np.count_nonzero(mask))
         run.count(verb, self.counted or buffer.space, accesses, self.width, self.need)
+        if verb == "read" and buffer.reached is not None:
+            buffer.reached.read = True
         for watcher in run.watchers:
             watcher(lanes, self, verb, buffer, np.atleast_2d(offsets), mask)
 

@@ -115,11 +115,12 @@ class Buffer:
         counted: its address as far as sectors are counted: that in memory which a GPU's allocator
             gave, so that counts do not depend on where the host's put the array.
         tensor: how a tensor lies in it, for messages.
+        reached: where what kernels do with it is noted, if somebody asks for that.
     """
 
     __slots__ = (
-        "_views", "base", "counted", "name", "owner", "raw", "read_only", "size", "tensor",
-        "written",
+        "_views", "base", "counted", "name", "owner", "raw", "reached", "read_only", "size",
+        "tensor", "written",
     )  # fmt: skip
     space = "gmem"
 
@@ -137,6 +138,7 @@ class Buffer:
         self.base = base
         self.counted = base
         self.tensor: TensorModes | None = None
+        self.reached: Any = None
         self.size = raw.size
         self.name = name
         self.read_only = read_only

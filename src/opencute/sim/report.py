@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run did, in numbers; and the errors that ended kernels."""
+"""What a run did, in numbers; the errors that ended kernels; what of arrays kernels wrote."""
+
+# NumPy's stubs leave much of what arrays of unknown types do unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -9,14 +13,23 @@ from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from opencute.base.errors import SimulationError
 from opencute.base.knobs import KNOBS
 from opencute.base.location import Location
 from opencute.base.log import warn
+from opencute.base.words import singular
 from opencute.ir.core import Op
+from opencute.sim.memory import Buffer
+from opencute.sim.values import Array
 
-__all__ = ["LineReport", "RunReport", "collecting", "doubt", "doubts", "note"]
+__all__ = [
+    "Gap", "LineReport", "Reach", "Reached", "RunReport", "collecting", "doubt", "doubts", "note",
+    "reaching", "watch_reach",
+]  # fmt: skip
 
+_reaches: list[Reach] = []
 _found: list[list[SimulationError]] = []
 _doubts: list[str] = []
 
@@ -53,6 +66,139 @@ def doubts() -> list[str]:
     return _doubts[:]
 
 
+@dataclass(eq=False)
+class Reached:
+    """What kernels did with one array.
+
+    Args:
+        buffer: the array, as it first came.
+        fresh: whether nothing had been written to it by then, as to `torch.empty`'s tensors.
+        written: the bytes that kernels wrote.
+        read: whether a kernel read any.
+    """
+
+    buffer: Buffer
+    fresh: bool
+    written: Array
+    read: bool = False
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Elements that no kernel wrote, of an array of which kernels wrote others.
+
+    Args:
+        count: how many.
+        total: of so many.
+        first: the coordinate of the first.
+        fresh: whether they hold nothing at all.
+        read: whether a kernel read the array.
+    """
+
+    count: int
+    total: int
+    first: tuple[int, ...]
+    fresh: bool
+    read: bool
+
+    def text(self, name: str) -> str:
+        """A sentence about the array of this name."""
+        what = "hold nothing" if self.fresh else "hold what the array held before"
+        return singular(
+            f"{self.count} of {self.total} elements of {name} were written by no kernel, and "
+            f"{what}; the first is {list(self.first)}"
+        )
+
+
+class Reach:
+    """What kernels do with the arrays that they get, over several launches.
+
+    Example:
+        >>> with reaching() as reach:
+        ...     run()
+        ... reach.gap(x.ctypes.data, x.shape, x.strides, x.itemsize)
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[int, int], Reached] = {}
+
+    def watch(self, buffer: Buffer) -> None:
+        """Note what is done with an array from here on."""
+        key = buffer.base, buffer.size
+        if key not in self.known:
+            fresh = buffer.written is not None and not buffer.written.any()
+            self.known[key] = Reached(buffer, fresh, np.zeros(buffer.size, np.bool_))
+        buffer.reached = self.known[key]
+
+    def gap(
+        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], width: int
+    ) -> Gap | None:
+        """What no kernel wrote of an array; None if they wrote nothing of it, or all.
+
+        Args:
+            address: of its first element.
+            shape: its extents.
+            strides: in bytes.
+            width: of an element, in bytes.
+        """
+        if 0 in shape:
+            return None
+        reach = [d * (n - 1) for n, d in zip(shape, strides, strict=True)]
+        low = address + sum(min(r, 0) for r in reach)
+        high = address + sum(max(r, 0) for r in reach) + width
+        written = np.zeros(high - low, np.bool_)
+        read, fresh = False, True
+        for (base, size), each in self.known.items():
+            begin, end = max(base, low), min(base + size, high)
+            if begin < end:
+                written[begin - low : end - low] |= each.written[begin - base : end - base]
+                read, fresh = read or each.read, fresh and each.fresh
+        if not written.any():
+            return None
+        bytes_ = np.lib.stride_tricks.as_strided(
+            written[address - low :], (*shape, width), (*strides, 1), writeable=False
+        )
+        missing = ~bytes_.all(axis=-1)
+        count = int(missing.sum())
+        if count in (0, missing.size):
+            return None
+        first = np.unravel_index(int(missing.reshape(-1).argmax()), shape)
+        return Gap(count, missing.size, tuple(int(i) for i in first), fresh, read)
+
+    def gaps(self) -> list[str]:
+        """Sentences about the arrays that look like results with a part forgotten: no kernel read
+        them, and kernels wrote a part, of arrays that held something before the larger one."""
+        out: list[str] = []
+        for each in self.known.values():
+            modes, buffer = each.buffer.tensor, each.buffer
+            if modes is None or modes.bits % 8:
+                continue
+            width = modes.bits // 8
+            strides = tuple(width * d for d in modes.strides)
+            gap = self.gap(buffer.base + modes.begin, modes.shape, strides, width)
+            if gap is None or gap.read or not (gap.fresh or 2 * gap.count <= gap.total):
+                continue
+            out.append(gap.text(buffer.name))
+        return list(dict.fromkeys(out))
+
+
+@contextlib.contextmanager
+def reaching() -> Generator[Reach]:
+    """Note what simulated kernels do with arrays, from here on."""
+    mine = Reach()
+    _reaches.append(mine)
+    try:
+        yield mine
+    finally:
+        _reaches.remove(mine)
+
+
+def watch_reach(buffer: Buffer) -> None:
+    """A kernel gets this array: it is watched if somebody asked for that, the last who did."""
+    if _reaches:
+        _reaches[-1].watch(buffer)
+
+
 @dataclass
 class LineReport:
     """What one kind of access of one source line asked of memory.
@@ -65,6 +211,7 @@ class LineReport:
         instructions: instructions of warps, or copies of units.
         bytes: bytes moved.
         sectors: 32-byte sectors of global memory.
+        needed: how few would hold the bytes, each counted once, that an instruction asks for.
         passes: passes over the banks of shared memory.
         conflicts: those of them that conflicts of banks cost.
     """
@@ -76,15 +223,16 @@ class LineReport:
     instructions: int = 0
     bytes: int = 0
     sectors: int = 0
+    needed: int = 0
     passes: int = 0
     conflicts: int = 0
 
     @property
     def waste(self) -> float:
-        """How many times more sectors or passes than needed."""
+        """How many times more sectors or passes than needed; at least 1."""
         if self.passes:
             return self.passes / max(self.passes - self.conflicts, 1)
-        return self.sectors * 32 / max(self.bytes, 1)
+        return self.sectors / max(self.needed, 1)
 
 
 @dataclass
@@ -151,5 +299,5 @@ class RunReport:
             mine = self.by_line.setdefault(
                 key, LineReport(theirs.loc, theirs.verb, theirs.space, theirs.width)
             )
-            for name in ("instructions", "bytes", "sectors", "passes", "conflicts"):
+            for name in ("instructions", "bytes", "sectors", "needed", "passes", "conflicts"):
                 setattr(mine, name, getattr(mine, name) + getattr(theirs, name))

@@ -21,6 +21,7 @@ from opencute.sim.values import Array
 
 __all__ = ["Transactions", "Watcher"]
 
+_SECTOR = 32  # bytes of global memory that are moved together
 _BANKS = 128  # bytes that the banks of shared memory give at once
 
 
@@ -126,7 +127,8 @@ class Transactions:
             if buffer.space == "smem":
                 self._banks(line, verb, instruction, lane, place % buffer.arena.stride, wide)
             else:
-                self._sectors(line, verb, buffer.space, instruction, buffer.counted + place)
+                address = buffer.counted + place
+                self._sectors(line, verb, buffer.space, instruction, address, wide)
 
     def _copy(
         self, lanes: Lanes, access: Any, verb: str, buffer: Any, offsets: Array, mask: Any
@@ -147,7 +149,7 @@ class Transactions:
             return
         found: list[int] = []
         first = buffer.counted + where
-        for size, counter in ((32, self.report.sectors), (128, self.report.lines)):
+        for size, counter in ((_SECTOR, self.report.sectors), (128, self.report.lines)):
             begin, end = first // size, (first + width - 1) // size
             steps = np.arange(int((end - begin).max()) + 1)
             there = begin[:, None] + steps
@@ -155,16 +157,21 @@ class Transactions:
             found.append(np.unique(keys[:, there <= end[:, None]], axis=1).shape[1])
             counter[verb, space] += found[-1]
         line.sectors += found[0]
+        line.needed += int((-(-counts * width // _SECTOR)).sum())
 
     def _sectors(
-        self, line: Any, verb: str, space: str, instruction: Array, address: Array
+        self, line: Any, verb: str, space: str, instruction: Array, address: Array, wide: int
     ) -> None:
+        # What several threads of a warp ask for is moved once.
+        instruction, address = np.unique(np.stack([instruction, address]), axis=1)
         found: list[int] = []
-        for size, counter in ((32, self.report.sectors), (128, self.report.lines)):
+        for size, counter in ((_SECTOR, self.report.sectors), (128, self.report.lines)):
             keys = np.stack([instruction, address // size])
             found.append(np.unique(keys, axis=1).shape[1])
             counter[verb, space] += found[-1]
         line.sectors += found[0]
+        _, distinct = np.unique(instruction, return_counts=True)
+        line.needed += int((-(-distinct * wide // _SECTOR)).sum())
 
     def _banks(
         self, line: Any, verb: str, instruction: Array, lane: Array, place: Array, wide: int

@@ -18,7 +18,7 @@ from opencute.base.errors import SimulationError
 from opencute.base.knobs import KNOBS
 from opencute.base.words import singular
 from opencute.compiler.targets import asked_target
-from opencute.sim.report import LineReport, RunReport, collecting, doubts
+from opencute.sim.report import LineReport, RunReport, collecting, doubts, reaching
 from opencute.tools.run import run_file
 
 __all__ = ["check", "profile", "table"]
@@ -55,8 +55,10 @@ def check(path: Path, arguments: list[str], *, seeds: int, show: bool, strict: b
         knobs = {"target": _target(), "sim_check": True, "sim_profile": show and seed == 0}
         if strict:
             knobs["sim_strict"] = True
-        with KNOBS.override(**knobs, sim_seed=seed), collecting() as found:
+        with KNOBS.override(**knobs, sim_seed=seed), collecting() as found, reaching() as reach:
             status = run_file(path, arguments, call_kernel_fn=True)
+        for gap in reach.gaps() if seed == 0 else ():
+            print(f"opencute: {gap}", file=sys.stderr)
         if found and (not status or len(found) > 1):
             _show_caught(found)
         if status or found:
@@ -113,6 +115,13 @@ def table(report: RunReport) -> str:
     rows += [_row(line) for line in lines[:_ROWS]]
     if len(lines) > _ROWS:
         rows.append(f"... and {len(lines) - _ROWS} more")
+    if lines:
+        rows += [
+            "x ideal: sectors (gmem) or passes (smem) over the fewest that would do: for the bytes "
+            "that an",
+            "instruction asks for, however many of its threads ask for them, and without conflicts "
+            "of banks",
+        ]
     waits = report.waits_by_line.most_common(_ROWS)
     if waits:
         rows += ["", "waits:", *(f"  {where}: {count}" for where, count in waits)]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of e4m3 with warpgroups: results, what is planted where values are turned, code."""
+"""Attention of e4m3 and e5m2 with warpgroups: results, faults where values are turned, code."""
 
 from __future__ import annotations
 
@@ -53,9 +53,17 @@ FAULTS = [
 ]  # fmt: skip
 
 
-def operands(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
+KINDS = {"4": ml_dtypes.float8_e4m3fn, "5": ml_dtypes.float8_e5m2}
+CLASSES = {"4": cutlass.Float8E4M3FN, "5": cutlass.Float8E5M2}
+
+
+def operands(*shapes: tuple[int, ...], kinds: str = "444") -> tuple[Any, ...]:
+    """Arrays of e4m3 ("4") and e5m2 ("5")."""
     rng = np.random.default_rng(0)
-    return tuple(rng.standard_normal(s, np.float32).astype(ml_dtypes.float8_e4m3fn) for s in shapes)
+    return tuple(
+        rng.standard_normal(s, np.float32).astype(KINDS[c])
+        for s, c in zip(shapes, kinds, strict=True)
+    )
 
 
 def wide(*arrays: Any) -> tuple[Any, ...]:
@@ -73,6 +81,40 @@ def test_simulated(checked: None) -> None:
     assert out.dtype == ml_dtypes.bfloat16
     np.testing.assert_allclose(out.astype(np.float64), want / 2, rtol=5e-2, atol=2e-2)
     np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.t0
+@pytest.mark.parametrize("kinds", ["555", "455", "545", "554"])
+def test_types_may_differ(checked: None, kinds: str) -> None:
+    """Logarithms are as near as e4m3's: products are exact. Weights are rounded to e4m3, by 2**-4
+    of each at most, whatever values are."""
+    q, k, v = operands((1, 40, 2, 64), (1, 50, 1, 64), (1, 50, 1, 64), kinds=kinds)
+    out, logs = attention(
+        q, k, v, q_scale=0.5, k_scale=np.full(1, 2, np.float32), v_scale=0.5, return_lse=True,
+        config=CONFIG,
+    )  # fmt: skip
+    want, want_logs = reference(*wide(q, k, v), scale=0.125)
+    np.testing.assert_allclose(logs, want_logs, rtol=1e-5, atol=1e-5)
+    most, _ = reference(*wide(q, k, abs(v)), scale=0.125)  # were all signs of values alike
+    assert out.dtype == ml_dtypes.bfloat16
+    assert (
+        abs(out.astype(np.float64) - want / 2) <= 2**-4 * most / 2 + 2**-8 * abs(want) / 2
+    ).all()
+
+
+@pytest.mark.t0
+def test_tensors_of_torch(checked: None) -> None:
+    torch = pytest.importorskip("torch")
+    arrays = operands((1, 20, 1, 64), (1, 40, 1, 64), (1, 40, 1, 64), kinds="545")
+    want = attention(*arrays, config=CONFIG)
+    kinds = {"4": torch.float8_e4m3fn, "5": torch.float8_e5m2}
+    tensors = [
+        torch.from_numpy(x.view(np.uint8)).view(kinds[c])
+        for x, c in zip(arrays, "545", strict=True)
+    ]
+    found = attention(*tensors, config=CONFIG)
+    assert found.dtype == torch.bfloat16
+    assert np.array_equal(found.float().numpy(), want.astype(np.float32))
 
 
 @pytest.mark.t0
@@ -196,10 +238,12 @@ def test_wrong_arguments() -> None:
         (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, False)), "OC2548"),
         (lambda: attention(q, k, v, config=AttentionConfig(32, 32, 2)), "OC2548"),
         (lambda: attention(q, k, half), "OC2525"),
+        (lambda: attention(half, half, half.astype(ml_dtypes.bfloat16)), "OC2525"),
         (lambda: attention(half, half, half, v_scale=2.0), "OC2525"),
         (lambda: attention(q, k, v, v_scale=0.0), "OC2522"),
         (lambda: attention(q, k, v, out=np.zeros_like(q)), "OC2523"),
         (lambda: attention_backward(q, q, k, v, q, logs), "OC2525"),
+        (lambda: attention_backward(half, q, k, v, q, logs), "OC2523"),
     ):
         with KNOBS.override(target="sim:sm_90a"), pytest.raises(ArgumentError) as e:
             bad()
@@ -213,14 +257,17 @@ def test_wrong_arguments() -> None:
         assert 4 <= len(list(warpgroup_search_space(head_dim, 227 * 1024, 8))) <= 12
 
 
-def compiled(d: int, after: int | None, of_heads: bool, ragged: bool) -> tuple[Any, WarpgroupPlan]:
+def compiled(
+    d: int, after: int | None, of_heads: bool, ragged: bool, kinds: str = "444"
+) -> tuple[Any, WarpgroupPlan]:
     factors = [np.ones((1,) * n, np.float32) if of_heads else None for n in (3, 2, 2)]
     config = warpgroup_heuristic(d, after is not None, True)
     plan = WarpgroupPlan(
-        cutlass.Float8E4M3FN, d, config.groups, config.n, config.stages, None, after, 1,
+        CLASSES[kinds[0]], d, config.groups, config.n, config.stages, None, after, 1,
         config.queries, 132, config.slack, cutlass.BFloat16, config.turned,
+        *(CLASSES[c] for c in kinds[1:]),
     )  # fmt: skip
-    types = (*[ml_dtypes.float8_e4m3fn] * 3, ml_dtypes.bfloat16)
+    types = (*(KINDS[c] for c in kinds), ml_dtypes.bfloat16)
     heads = (
         from_dlpack(np.zeros((1, 8, 1, d), t)).mark_layout_dynamic(leading_dim=3) for t in types
     )
@@ -249,6 +296,18 @@ def test_nothing_is_spilled(d: int, after: int | None, of_heads: bool, ragged: b
 
 
 @pytest.mark.t1
+@pytest.mark.parametrize("kinds", ["555", "454"])
+def test_products_of_types_that_differ(kinds: str) -> None:
+    made, plan = compiled(128, None, True, False, kinds)
+    assert made.device.report.diagnostics == ()
+    (report,) = made.device.report.functions
+    assert report.spill_loads == report.spill_stores == report.stack == 0
+    names = {"4": "e4m3", "5": "e5m2"}
+    for n, (a, b) in ((plan.n, kinds[:2]), (128, "4" + kinds[2])):
+        assert f".m64n{n}k32.f32.{names[a]}.{names[b]}" in made.ptx
+
+
+@pytest.mark.t1
 def test_machine_code() -> None:
     """Weights become words with one instruction for two of them; turning is four words at a
     time."""
@@ -270,14 +329,15 @@ def test_machine_code() -> None:
 
 @pytest.mark.t2
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("d", [64, 128, 256])
-def test_on_a_gpu(d: int, causal: bool) -> None:
+@pytest.mark.parametrize(("d", "kinds"), [(64, "444"), (128, "444"), (256, "444"), (128, "545")])
+def test_on_a_gpu(d: int, kinds: str, causal: bool) -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.get_device_capability() != (9, 0):
         pytest.skip("no warpgroups")
+    of = {"4": torch.float8_e4m3fn, "5": torch.float8_e5m2}
     q, k, v = (
-        torch.randn(2, s, h, d, device="cuda").to(torch.float8_e4m3fn)
-        for s, h in ((1000, 8), (1100, 2), (1100, 2))
+        torch.randn(2, s, h, d, device="cuda").to(of[c])
+        for s, h, c in zip((1000, 1100, 1100), (8, 2, 2), kinds, strict=True)
     )
     factors = [torch.rand(2, h, device="cuda") + 0.5 for h in (8, 2)]
     out, lse = attention(

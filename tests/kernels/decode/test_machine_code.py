@@ -23,26 +23,31 @@ from opencute.kernels.decode.config import Work, heuristic
 from opencute.kernels.decode.parts import DecodePlan
 
 pytestmark = pytest.mark.t1
+E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 
 
 @cache
 def compiled(
     arch: str, rows: int, queries: int, page: int | None, bulk: bool, size: int,
-    narrow: bool = False, pairs: int = 32,
+    stored: Any = None, pairs: int = 32,
 ) -> Artefacts:  # fmt: skip
-    """The kernels for `rows` rows of `size` elements, with splits."""
-    work = Work(rows, size, 4096, pairs, page, 132, 8 if narrow else 16)
+    """The kernels for `rows` rows of `size` elements, with splits.
+
+    Args:
+        stored: NumPy's type of keys and values, of eight bits; None: that of queries.
+    """
+    work = Work(rows, size, 4096, pairs, page, 132, 16 if stored is None else 8)
     config = heuristic(work, target(arch).max_smem)
     config = replace(config, splits=max(config.splits, 2))
-    stored = cutlass.Float8E4M3FN if narrow else None
+    cache = {None: None, E4M3: cutlass.Float8E4M3FN, E5M2: cutlass.Float8E5M2}[stored]
     plan = DecodePlan(
-        cutlass.BFloat16, size, config, queries, rows // queries, True, page, stored
+        cutlass.BFloat16, size, config, queries, rows // queries, True, page, cache
     )  # fmt: skip
     heads = rows // queries
     own, cached = (1, queries, heads, size), (1, 64, 1, size)
     shapes = (own, cached, cached, own)
     own_type = ml_dtypes.bfloat16
-    cached_type = ml_dtypes.float8_e4m3fn if narrow else own_type
+    cached_type = own_type if stored is None else stored
     arrays = [
         from_dlpack(np.zeros(s, t)).mark_layout_dynamic(leading_dim=3)
         for s, t in zip(shapes, (own_type, cached_type, cached_type, own_type), strict=True)
@@ -83,17 +88,18 @@ def test_bulk_loads_have_no_spills(
     no_spills(compiled(arch, rows, queries, page, True, size))
 
 
+@pytest.mark.parametrize("stored", [E4M3, E5M2])
 @pytest.mark.parametrize(
     ("rows", "size", "pairs"), [(4, 128, 512), (4, 256, 4), (4, 256, 512), (64, 128, 32)]
 )
-def test_narrow_keys_have_no_spills(rows: int, size: int, pairs: int) -> None:
+def test_narrow_keys_have_no_spills(rows: int, size: int, pairs: int, stored: Any) -> None:
     """At the choices for few and for many sequences."""
-    no_spills(compiled("sm_90a", rows, 1, None, True, size, True, pairs))
+    no_spills(compiled("sm_90a", rows, 1, None, True, size, stored, pairs))
 
 
 @pytest.mark.parametrize(("arch", "bulk"), [("sm_100a", True), ("sm_120a", False)])
 def test_narrow_keys_on_later_processors_have_no_spills(arch: str, bulk: bool) -> None:
-    no_spills(compiled(arch, 4, 1, None, bulk, 128, True))
+    no_spills(compiled(arch, 4, 1, None, bulk, 128, E4M3))
 
 
 def no_spills(made: Artefacts) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention for decoding with keys and values of e4m3, and with wide heads; on a GPU too."""
+"""Attention for decoding with keys of e4m3 and e5m2, and with wide heads; on a GPU too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opencute.kernels.decode import DecodeConfig, decode_attention, interface
 from opencute.kernels.decode.reference import decode_attention as reference
 
 t0, t1, t2 = pytest.mark.t0, pytest.mark.t1, pytest.mark.t2
-F8 = ml_dtypes.float8_e4m3fn
+F8, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 BF16 = ml_dtypes.bfloat16
 AMPERE, HOPPER = "sim:sm_80", "sim:sm_90a"
 SCALES = np.array([0.5, 2.0], np.float32)
@@ -35,20 +35,24 @@ def check(got: Any, want: Any, dtype: Any) -> None:
 
 @t0
 @pytest.mark.parametrize(
-    ("target", "size", "dtype", "config"),
+    ("target", "size", "dtype", "stored", "config"),
     [
-        (HOPPER, 128, BF16, DecodeConfig(1, 1, 16, 3, 2)),
-        (HOPPER, 208, BF16, DecodeConfig(1, 2, 16, 3, 1)),
-        (AMPERE, 80, np.float16, DecodeConfig(1, 1, 16, 3, 1)),
-        (AMPERE, 160, np.float16, DecodeConfig(1, 1, 16, 3, 1)),  # twelve vectors of a row
-        (AMPERE, 192, np.float16, DecodeConfig(4, 1, 16, 9, 1)),  # more threads than copies
+        (HOPPER, 128, BF16, F8, DecodeConfig(1, 1, 16, 3, 2)),
+        (HOPPER, 128, BF16, E5M2, DecodeConfig(1, 1, 16, 3, 2)),
+        (HOPPER, 208, BF16, F8, DecodeConfig(1, 2, 16, 3, 1)),
+        (AMPERE, 80, np.float16, F8, DecodeConfig(1, 1, 16, 3, 1)),
+        (AMPERE, 80, np.float16, E5M2, DecodeConfig(1, 1, 16, 3, 1)),
+        (AMPERE, 160, np.float16, F8, DecodeConfig(1, 1, 16, 3, 1)),  # twelve vectors of a row
+        (AMPERE, 192, np.float16, F8, DecodeConfig(4, 1, 16, 9, 1)),  # more threads than copies
     ],
 )
-def test_narrow_keys(target: str, size: int, dtype: Any, config: DecodeConfig | None) -> None:
+def test_narrow_keys(
+    target: str, size: int, dtype: Any, stored: Any, config: DecodeConfig | None
+) -> None:
     """Queries of bf16 that f16 does not have."""
     by = 1e6 if dtype is BF16 else 1.0
     q, scale = random((2, 1, 4, size), dtype, by), size**-0.5 / by
-    k, v = (random((2, n, 2, size), F8) for n in (40, 40))
+    k, v = (random((2, n, 2, size), stored) for n in (40, 40))
     lengths = np.array([37, 13], np.int32)
     k[:, 37:] = v[:, 37:] = np.nan  # what lies behind the keys is not used
     with KNOBS.override(target=target, sim_check=True):
@@ -101,6 +105,7 @@ def test_wrong_types_and_scales() -> None:
     wide = k.astype(np.float16)
     wrong: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
         ((q, k, wide), {}, "OC2525"),
+        ((q, k, k.astype(E5M2)), {}, "OC2525"),
         ((q.astype(np.float32), k, k), {}, "OC2525"),
         ((q[..., :40], k[..., :40], k[..., :40]), {}, "OC2565"),
         ((q, wide, wide), {"k_scale": 1.0}, "OC2525"),
@@ -146,19 +151,23 @@ def test_what_is_out_of_order_gives_other_numbers(
     for name in ("store_rows", "walk_over"):
         monkeypatch.setattr(sm90, name, getattr(module, name))
     with pytest.raises(AssertionError):
-        test_narrow_keys(HOPPER, 64, BF16, DecodeConfig(1, 1, 32, 3, 1))
+        test_narrow_keys(HOPPER, 64, BF16, F8, DecodeConfig(1, 1, 32, 3, 1))
 
 
 @t2
+@pytest.mark.parametrize("stored", ["float8_e4m3fn", "float8_e5m2"])
 @pytest.mark.parametrize("bulk", [True, False])
 @pytest.mark.parametrize("size", [64, 128, 256])
-def test_narrow_keys_on_a_gpu(monkeypatch: pytest.MonkeyPatch, size: int, bulk: bool) -> None:
+def test_narrow_keys_on_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, size: int, bulk: bool, stored: str
+) -> None:
     torch = pytest.importorskip("torch")
     if not bulk:
         monkeypatch.setattr(interface, "_has_tensor_maps", lambda call: False)
     torch.manual_seed(0)
     q = torch.randn(2, 1, 8, size, device="cuda").to(torch.bfloat16)
-    k, v = (torch.randn(2, 1100, 2, size, device="cuda").to(torch.float8_e4m3fn) for _ in range(2))
+    of = getattr(torch, stored)
+    k, v = (torch.randn(2, 1100, 2, size, device="cuda").to(of) for _ in range(2))
     lengths = torch.tensor([1100, 517], dtype=torch.int32, device="cuda")
     scales = torch.tensor([0.5, 2.0], device="cuda")
     got = decode_attention(q, k, v, lengths, k_scale=scales, v_scale=0.5)

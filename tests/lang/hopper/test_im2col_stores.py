@@ -26,6 +26,7 @@ from opencute import cute
 from opencute.base.errors import (
     ArgumentError,
     DeadlockError,
+    LayoutError,
     OpenCuTeError,
     RaceError,
     SimulationError,
@@ -65,10 +66,15 @@ def columns(pixels: int, dtype: Any) -> Any:
 
 CONVOLUTIONS = [
     {"filter": (1, 1)},
-    {"filter": (3, 3), "padding": (1, 1)},
-    {"filter": (3, 3), "padding": (1, 1), "place": (2, 0)},
-    {"filter": (3, 2), "padding": (2, 0), "stride": (2, 1), "place": (1, 1)},
+    {"filter": (3, 3), "padding": (1, 1), "place": (1, 1)},
+    {"filter": (2, 2), "place": (0, 1)},
+    {"filter": (3, 2), "padding": (1, 0), "stride": (2, 1), "place": (1, 1)},
     {"filter": (2, 3), "stride": (1, 2), "dilation": (2, 1), "place": (1, 2)},
+]
+OUTSIDE = [
+    {"filter": (3, 3), "padding": (1, 1)},
+    {"filter": (3, 3), "padding": (1, 1), "place": (2, 1)},
+    {"filter": (1, 1), "padding": (0, 1)},
 ]
 
 
@@ -88,9 +94,9 @@ def test_stores_write_the_pixels_of_a_convolution(bits: int, conv: Any) -> None:
 @pytest.mark.parametrize(
     ("shape", "conv"),
     [
-        ((3, 11), {"filter": (3,), "padding": (2,), "stride": (2,), "place": (1,)}),
-        ((2, 3, 4, 5), {"filter": (2, 3, 2), "padding": (1, 1, 0), "stride": (1, 2, 1),
-                        "dilation": (1, 1, 2), "place": (1, 0, 1)}),
+        ((3, 11), {"filter": (3,), "padding": (1,), "stride": (2,), "place": (1,)}),
+        ((2, 3, 4, 5), {"filter": (2, 3, 2), "padding": (0, 1, 0), "stride": (1, 2, 1),
+                        "dilation": (1, 1, 2), "place": (1, 1, 1)}),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("op", [STORE(), REDUCE()])
@@ -124,8 +130,8 @@ def test_reductions_combine_them(kind: Any, dtype: Any, change: Any) -> None:
 
 def test_all_places_together_undo_im2col() -> None:
     """The gradient of a convolution's input: each pixel gets what was made of it."""
-    conv = {"filter": (3, 3), "padding": (1, 1), "stride": (2, 1)}
-    x, _ = images(np.float32)
+    conv = {"filter": (3, 3), "stride": (2, 1)}
+    x, _ = images(np.float32, h=7, w=8)  # with room for the padding
     x[:] = 0
     p, q = extents(x.shape, **conv)
     want = x.copy()
@@ -159,6 +165,46 @@ def test_reductions_that_there_are_not() -> None:
         scatter(wrapped(x), wrapped(columns(60, np.float16)), column_layout(2), REDUCE(R.XOR),
                 tuple(CONVOLUTIONS[0].items()))  # fmt: skip
     assert s.value.code == "OC3065"
+
+
+@pytest.mark.parametrize("op", [STORE(), REDUCE()])
+@pytest.mark.parametrize("conv", OUTSIDE)
+def test_stores_have_no_padding(conv: Any, op: Any) -> None:
+    x, _ = images(np.float16)
+    cols = columns(2 * int(np.prod(extents(x.shape, **conv))), np.float16)
+    with pytest.raises(LayoutError, match="have no padding") as e:
+        scatter(wrapped(x), wrapped(cols), column_layout(2), op, tuple(conv.items()))
+    assert e.value.code == "OC1393"
+
+
+def test_a_store_through_the_map_of_a_load() -> None:
+    @cute.kernel
+    def kernel(load: cute.CopyAtom, atom: cute.CopyAtom, coords: cute.Tensor, maps: cute.Tensor):
+        place = maps.iterator.align(128)
+        layout = column_layout(2)
+        memory = cutlass.utils.SmemAllocator()
+        smem = memory.allocate_tensor(cutlass.Float16, layout.outer, 1024, layout.inner)
+        smem.fill(0.0)
+        with cute.arch.elect_one():
+            cpasync.copy_tensormap(load, place)
+        cute.copy(atom, smem, coords, tma_desc_ptr=place)
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0)
+
+    @cute.jit
+    def host(x: cute.Tensor, maps: cute.Tensor) -> None:
+        tile, layout = (PIXELS, CHANNELS), column_layout(2)
+        load, _ = cpasync.make_im2col_tma_atom(
+            cpasync.CopyBulkTensorIm2ColG2SOp(), x, layout, tile, filter=(3, 3), padding=(1, 1)
+        )
+        store, coords = cpasync.make_im2col_tma_atom(STORE(), x, layout, tile, filter=(1, 1))
+        kernel(load, store, coords, maps).launch(grid=1, block=32)
+
+    raw = np.zeros(32, np.int64)
+    maps = raw[-raw.ctypes.data % 128 // 8 :][:16]
+    with KNOBS.override(sim_check=False), pytest.raises(SimulationError) as e:
+        host(wrapped(images(np.float16)[0]), from_dlpack(maps, assumed_align=8))
+    assert e.value.code == "OC3063" and "lower (-1, -1)" in str(e.value)
 
 
 @pytest.mark.parametrize(

@@ -125,8 +125,10 @@ def test_branches_with_different_barriers() -> None:
     with pytest.raises(DeadlockError) as e:
         run([], body(False), [])
     text = str(e.value)
-    assert "ptx.bar_sync at kernel.py:10: block (0, 0, 0), thread (0, 0, 0) to" in text
+    assert "ptx.bar_sync at kernel.py:10:\n      block (0, 0, 0), thread (0, 0, 0) to" in text
     assert "barrier 1: 32 of 64 threads arrived" in text
+    waiters = text.partition("\n  hint")[0].splitlines()
+    assert max(map(len, waiters)) <= 110
     assert "which are at ptx.bar_sync at kernel.py:20" in text
 
 

@@ -83,8 +83,7 @@ def _with_gradients(
     forward: Callable[..., Any], backward: Callable[..., Any], args: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:  # fmt: skip
-    if args[0].dtype.itemsize == 1:
-        refuse_narrow(args[0])
+    refuse_narrow(backward.__name__, *args[:3])
     if options.pop("out", None) is not None:
         raise ArgumentError(
             "there are no gradients of what is written to out", code="OC2527",

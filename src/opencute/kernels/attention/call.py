@@ -18,18 +18,18 @@ from typing import Any
 
 import opencute as cutlass
 from opencute.base.errors import ArgumentError
-from opencute.kernels.arrays import element_name, host_values
+from opencute.kernels.arrays import MOST_BLOCKS, element_name, host_values, portions
 from opencute.kernels.attention.scales import factors_of
 from opencute.kernels.scales import check_products, no_scales
+from opencute.kernels.widen import widened
 
 __all__ = [
-    "Call", "Lengths", "attends", "class_of", "fits", "refuse_narrow", "shapes_hint", "window_of",
+    "Call", "Lengths", "attends", "check_grad", "class_of", "fits", "refuse_narrow", "shapes_hint",
+    "window_of",
 ]  # fmt: skip
 
-_CLASSES = {
-    "float16": cutlass.Float16, "bfloat16": cutlass.BFloat16,
-    "float8_e4m3fn": cutlass.Float8E4M3FN,
-}  # fmt: skip
+_NARROW = {"float8_e4m3fn": cutlass.Float8E4M3FN, "float8_e5m2": cutlass.Float8E5M2}
+_CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16, **_NARROW}
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,40 @@ class Lengths:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Some of the batches, or sequences, and of the heads of a call.
+
+    Args:
+        batches: which, or which sequences.
+        heads: of keys.
+        group: heads of queries to one of keys.
+        apart: whether each batch has its own part of arrays.
+    """
+
+    batches: slice
+    heads: slice
+    group: int
+    apart: bool
+
+    def of_keys(self, array: Any) -> Any:
+        """What an array of keys, (..., Hk, D), has of them."""
+        return (array[self.batches] if self.apart else array)[..., self.heads, :]
+
+    def of_queries(self, array: Any) -> Any:
+        """What an array of queries, (..., H, D), or of their logarithms, (..., H, S), has."""
+        own = slice(self.heads.start * self.group, self.heads.stop * self.group)
+        return (array[self.batches] if self.apart else array)[..., own, :]
+
+
+@dataclass(frozen=True)
 class Call:
-    """What is asked for: arrays (B, S, H, D), with `lengths` those of B = 1."""
+    """What is asked for: arrays (B, S, H, D), with `lengths` those of B = 1.
+
+    Args:
+        dtype: of queries, or of all three.
+        scale: of the scores, with the numbers that queries and keys are multiplied with.
+        numbers, of_heads: what queries, keys and values are multiplied with, as of `factors_of`.
+    """
 
     q: Any
     k: Any
@@ -63,7 +95,7 @@ class Call:
     causal: bool
     scale: float
     window: tuple[int | None, int | None] | None = None
-    gain: float = 1.0
+    numbers: tuple[float, float, float] = (1.0, 1.0, 1.0)
     of_heads: tuple[Any, Any, Any] = (None, None, None)
 
     @classmethod
@@ -77,26 +109,72 @@ class Call:
         dtype = _check(rank, q, k, v)
         scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
         if dtype.width != 8:
-            no_scales(scales, q.dtype)
+            no_scales(scales, q.dtype, [*_NARROW])
         if lengths is not None:
             _check_lengths(lengths, int(q.shape[0]), int(k.shape[0]))
             for side, t, longest in (("q", q, lengths.longest_q), ("k", k, lengths.longest_k)):
                 starts = lengths.starts_q if side == "q" else lengths.starts_k
                 _check_starts(side, starts, int(t.shape[0]), longest)
         batches = int(q.shape[0]) if lengths is None else int(lengths.starts_q.shape[0]) - 1
-        (of_q, of_k, gain), arrays = factors_of(scales, q, batches, int(k.shape[-2]))
-        scale *= of_q * of_k
+        numbers, arrays = factors_of(scales, q, batches, int(k.shape[-2]))
+        scale *= numbers[0] * numbers[1]
         check_products(scale, *arrays[:2])
         window = window_of(window, int(q.shape[-3]), int(k.shape[-3]))
-        return cls(q, k, v, lengths, dtype, causal, scale, window, gain, arrays)
+        return cls(q, k, v, lengths, dtype, causal, scale, window, numbers, arrays)
 
     def whole(self, array: Any) -> Any:
         """An array as (B, S, H, D)."""
         return array if self.lengths is None else array[None]
 
-    def part(self, batches: slice) -> Call:
-        """The call for some batches."""
-        return replace(self, q=self.q[batches], k=self.k[batches], v=self.v[batches])
+    def parts(self) -> list[Part]:
+        """Parts for which a grid has room; none where it has for all.
+
+        Raises:
+            ArgumentError: there is no room for those heads that share keys.
+        """
+        heads, batches = int(self.q.shape[-2]), int(self.whole(self.q).shape[0])
+        if self.lengths is not None:
+            batches = int(self.lengths.starts_q.shape[0]) - 1
+        if max(heads, batches) <= MOST_BLOCKS:
+            return []
+        group = self.group
+        if group > MOST_BLOCKS:
+            raise ArgumentError(
+                "too many heads share keys", code="OC2587", expected=f"at most {MOST_BLOCKS}",
+                found=group,
+            )  # fmt: skip
+        every = slice(None)
+        some = portions(batches) if batches > MOST_BLOCKS else [every]
+        each = max(MOST_BLOCKS // group, 1)
+        served = [slice(i, i + each) for i in range(0, heads // group, each)]
+        return [Part(b, h, group, self.lengths is None) for b in some for h in served]
+
+    def part(self, part: Part) -> Call:
+        """The call for some batches, or sequences, and heads."""
+        lengths, at = self.lengths, part.batches
+        if lengths is not None and at.stop is not None:
+            ends = slice(at.start, at.stop + 1)
+            starts = lengths.starts_q[ends], lengths.starts_k[ends]
+            lengths = replace(lengths, starts_q=starts[0], starts_k=starts[1])
+        some = tuple(None if t is None else t[at, part.heads] for t in self.of_heads)
+        q, k, v = part.of_queries(self.q), part.of_keys(self.k), part.of_keys(self.v)
+        return replace(self, q=q, k=k, v=v, of_heads=some, lengths=lengths)
+
+    def widened(self, like: Any) -> Call:
+        """The call with queries, keys and values in the type of `like`, one of 16 bits."""
+        arrays = widened(like.dtype, *(self.whole(t) for t in (self.q, self.k, self.v)))
+        q, k, v = arrays if self.lengths is None else (t[0] for t in arrays)
+        return replace(self, q=q, k=k, v=v, dtype=class_of(like))
+
+    @property
+    def types(self) -> tuple[Any, Any, Any]:
+        """Of queries, keys and values."""
+        return class_of(self.q), class_of(self.k), class_of(self.v)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether they have eight bits."""
+        return bool(self.dtype.width == 8)
 
     @property
     def group(self) -> int:
@@ -132,19 +210,50 @@ def class_of(array: Any) -> Any:
     return _CLASSES[element_name(array)]
 
 
-def refuse_narrow(q: Any) -> None:
-    """Refuse gradients of e4m3."""
-    if element_name(q) == "float8_e4m3fn":
+def refuse_narrow(backward: str, *arrays: Any) -> None:
+    """Refuse types of eight bits where torch wants gradients: it would round those to them.
+
+    Args:
+        backward: the name of what gives gradients.
+    """
+    if any(element_name(t) in _NARROW for t in arrays):
         raise ArgumentError(
-            "there are no gradients of attention in e4m3", code="OC2525",
-            expected="three of f16, or of bf16", found=str(q.dtype),
+            "torch has gradients in the type of their tensors, and eight bits are too few",
+            code="OC2525", expected="tensors of f16 or bf16 that want gradients",
+            found=[str(t.dtype) for t in arrays],
+            hint=f"call under torch.no_grad(), or in a torch.autograd.Function of yours that "
+            f"takes tensors of 16 bits; {backward} gives gradients in the type of grad",
         )  # fmt: skip
 
 
-def fits(name: str, array: Any, q: Any) -> None:
+def check_grad(call: Call, grad: Any, out: Any) -> None:
+    """Check the gradient of a result, and the result.
+
+    Raises:
+        ArgumentError: they do not fit the queries, or each other.
+    """
+    if not call.narrow:
+        fits("grad", grad, call.q)
+        fits("out", out, call.q)
+        return
+    if element_name(grad) not in ("float16", "bfloat16"):
+        raise ArgumentError(
+            "no gradients of attention of this type", code="OC2525", expected="grad of f16 or bf16",
+            found=str(grad.dtype),
+        )  # fmt: skip
+    if tuple(grad.shape) != tuple(call.q.shape):
+        raise ArgumentError(
+            "grad does not fit q", code="OC2523", expected=tuple(call.q.shape),
+            found=tuple(grad.shape),
+        )  # fmt: skip
+    fits("out", out, grad, "grad")
+
+
+def fits(name: str, array: Any, q: Any, other: str = "q") -> None:
+    """Check that an array has the shape and type of `q`, or of another one of a name."""
     if tuple(array.shape) != tuple(q.shape) or array.dtype != q.dtype:
         raise ArgumentError(
-            f"{name} does not fit q", code="OC2523", expected=(tuple(q.shape), str(q.dtype)),
+            f"{name} does not fit {other}", code="OC2523", expected=(tuple(q.shape), str(q.dtype)),
             found=(tuple(array.shape), str(array.dtype)),
         )  # fmt: skip
 
@@ -190,10 +299,12 @@ def _check(rank: int, q: Any, k: Any, v: Any) -> Any:
         ArgumentError: these arrays are no attention.
     """
     names = [element_name(t) for t in (q, k, v)]
-    if len(set(names)) > 1 or names[0] not in _CLASSES:
+    same = len(set(names)) == 1 and names[0] in _CLASSES
+    if not same and not all(name in _NARROW for name in names):
         raise ArgumentError(
             "no attention of these types", code="OC2525", found=names,
-            expected="three of f16, or of bf16; on sm_90a also of float8_e4m3fn",
+            expected="three of f16, or of bf16; on sm_90a also each of float8_e4m3fn or "
+            "float8_e5m2",
         )  # fmt: skip
     shapes = [tuple(int(x) for x in t.shape) for t in (q, k, v)]
     if not attends(rank, *shapes):

@@ -161,7 +161,8 @@ class BackwardConfig:
         line = padded(head_dim) + 8
         operands = line * (2 * self.n + (1 + self.stages) * self.m)
         scores = sharing(padded(head_dim)) * self.n * (self.m + 8)
-        return 2 * (operands + scores) + 8 * self.m * self.stages
+        known = self.m + 2  # of a row of what queries have, with a factor
+        return 2 * (operands + scores) + 8 * known * self.stages
 
     def check(self, head_dim: int, smem: int) -> BackwardConfig:
         """The configuration itself, if it is possible.
@@ -228,9 +229,9 @@ class WarpgroupBackwardConfig:
         """Shared memory of a block."""
         m, n = self.queries(head_dim), 128
         tiles = 2 * head_dim * (2 * n + (self.stages + self.grads) * m)
-        # Twice the slopes, a tile of the gradient of queries in f32, what each query has.
+        # Twice the slopes, a tile of the gradient of queries in f32, what each query has, factors.
         sums = 0 if self.atomics or head_dim > 128 else 4 * m * head_dim
-        return tiles + 4 * n * m + sums + 8 * m * self.stages + 256
+        return tiles + 4 * n * m + sums + 8 * (m + 2) * self.stages + 256
 
     def check(self, head_dim: int, smem: int) -> WarpgroupBackwardConfig:
         """The configuration itself, if it is possible.

@@ -47,6 +47,7 @@ from opencute.kernels.attention.parts import (
     tile_from,
     write,
 )
+from opencute.kernels.attention.scales import Factors
 
 __all__ = [
     "BackwardPlan", "attention_backward", "backward_kernel", "finish_kernel", "prepare_kernel",
@@ -71,6 +72,8 @@ class BackwardPlan(HeadTiles):
             sees; None: all.
         group: heads of queries to one head of keys.
         ordered: whether dQ is summed in an order that is always the same.
+        scaled: whether operands were of eight bits, and have factors, see `Factors`. Those of a
+            tile of queries are behind its levels and deltas.
     """
 
     dtype: Any
@@ -83,11 +86,22 @@ class BackwardPlan(HeadTiles):
     after: int | None
     group: int
     ordered: bool = False
+    scaled: bool = False
 
     @property
     def threads(self) -> int:
         """Threads of a block."""
         return 32 * self.warps
+
+    @property
+    def starts_with_deltas(self) -> bool:
+        """Whether sums of dO V^T start at -delta, before they are multiplied."""
+        return True
+
+    @property
+    def known(self) -> int:
+        """Numbers of a row of what is known of a tile of queries."""
+        return self.m + (2 if self.scaled else 0)
 
     @property
     def turns(self) -> int:
@@ -145,6 +159,7 @@ def prepare_kernel(
     mSums: cute.Tensor,
     mTurns: Any,
     starts_q: Any,
+    factors: Any,
     plan: cutlass.Constexpr[BackwardPlan],
 ):
     """Logarithms and -delta of a tile of queries, as the main kernel wants them; dQ = 0."""
@@ -167,6 +182,16 @@ def prepare_kernel(
         held.fill(0.0)
         copies.move(part, held, block * plan.m)
         read.append(held)
+    of_delta: Any = None
+    if cutlass.const_expr(plan.scaled):
+        known = Factors(*factors, plan.group)  # pyright: ignore[reportCallIssue]
+        of_delta = known.of_deltas(head, batch)
+        slopes = known.of_slopes(head, batch)
+        if cutlass.const_expr(plan.starts_with_deltas):
+            of_delta = (1.0 if of_delta is None else of_delta) / slopes
+        if tid == 0:
+            mStats[at, head, 0, plan.m] = known.of_scores(head, batch)
+            mStats[at, head, 1, plan.m] = slopes
     for i in cutlass.range_constexpr(cute.size(copies.coords, mode=[1])):
         outs, grads = (x[None, i, None].load().to(cutlass.Float32) for x in read)
         delta = (outs * grads).reduce(cute.ReductionOp.ADD, cutlass.Float32(0.0), 0)
@@ -181,7 +206,7 @@ def prepare_kernel(
                 if logs > -cutlass.Float32.inf:
                     level = logs * LOG2_E
             mStats[at, head, 0, row] = level
-            mStats[at, head, 1, row] = -delta
+            mStats[at, head, 1, row] = -delta if of_delta is None else -delta * of_delta
 
     zeros = cute.make_rmem_tensor(4, cutlass.Float32)
     zeros.fill(0.0)
@@ -226,7 +251,7 @@ class Walk:
         thr = mma.get_slice(tid)
         self.sS = thr.partition_C(sS)
         columns = cute.make_layout((plan.n, plan.m, 2, plan.stages),
-                                   stride=(0, 1, plan.m, 2 * plan.m))  # fmt: skip
+                                   stride=(0, 1, plan.known, 2 * plan.known))  # fmt: skip
         spread = cute.make_tensor(sStats.iterator, columns)
         self.of_queries = thr.partition_C(spread)  # (values, M, N, level or -delta, stage)
         self.coords = by_rows(thr.partition_C(cute.make_identity_tensor((plan.n, plan.m))))
@@ -270,6 +295,10 @@ class Walk:
     def of_columns(self, which: int, stage: Any) -> Any:
         """Shared memory with the level (0) or -delta (1) of each of a thread's scores."""
         return self.of_queries[None, None, None, which, stage]
+
+    def factor(self, which: int, stage: Any) -> Any:
+        """What all scores (0) or slopes (1) of a tile are multiplied with."""
+        return self.sStats[self.plan.m, which, stage]
 
     def levels(self, stage: Any) -> Any:
         """The level of each of a thread's columns of scores."""
@@ -378,13 +407,14 @@ def copy_stats(walk: cutlass.Constexpr, head: Any, tile: Any, stage: Any):
         cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL), cutlass.Float32,
         num_bits_per_copy=128,
     )  # fmt: skip
-    units = cute.make_layout((4, walk.plan.m // 2), stride=(1, 4))
+    units = cute.make_layout((4, walk.plan.known // 2), stride=(1, 4))
     g = cute.make_tensor(
         walk.mStats[walk.workspace(tile), head, None, None].iterator.align(16), units
     )
-    s = cute.make_tensor(walk.sStats.iterator + stage * (2 * walk.plan.m), units)
-    if walk.tid < walk.plan.m // 2:
-        cute.copy(atom, g[None, walk.tid], s[None, walk.tid])
+    s = cute.make_tensor(walk.sStats.iterator + stage * (2 * walk.plan.known), units)
+    for first in cutlass.range_constexpr(0, walk.plan.known // 2, walk.plan.threads):
+        if first + walk.tid < walk.plan.known // 2:
+            cute.copy(atom, g[None, first + walk.tid], s[None, first + walk.tid])
 
 
 @cute.jit
@@ -441,6 +471,9 @@ def visit(
     slopes = walk.scores(walk.V, walk.G, 0, walk.of_columns(1, stage))
 
     # P = 2 ** (scores - level), dS = P * slopes, which goes to shared memory as well.
+    if cutlass.const_expr(plan.scaled):
+        scale_log2 = walk.factor(0, stage)
+        slopes.store(slopes.load() * walk.factor(1, stage))
     for r in cutlass.range_constexpr(cute.size(rows, mode=[0])):
         rows[r, None] = cute.math.exp2(rows[r, None].load() * scale_log2 - level, fastmath=True)
     narrow_slopes = cute.make_fragment_like(slopes, plan.dtype)
@@ -552,6 +585,7 @@ def backward_kernel(
     mDv: cute.Tensor,
     starts_q: Any,
     starts_k: Any,
+    factors: Any,
     scale: cutlass.Float32,
     scale_log2: cutlass.Float32,
     mma: cute.TiledMma,
@@ -579,7 +613,7 @@ def backward_kernel(
     if cutlass.const_expr(plan.split > 1):
         sP = memory.allocate_tensor(plan.dtype, plan.scores_smem(), 128)
     sStats = memory.allocate_tensor(
-        cutlass.Float32, cute.make_layout((plan.m, 2, plan.stages)), 128
+        cutlass.Float32, cute.make_layout((plan.known, 2, plan.stages)), 128
     )
     walk = Walk(
         (mQ, mG, mStats, mSums, mTurns, starts_q), (sK, sV, sQ, sG, sS, sP, sStats),
@@ -612,6 +646,8 @@ def backward_kernel(
             visit(walk, rK, rV, i, steps, first_key, keys, scale_log2, True)
     cute.arch.cp_async_wait_group(0)
 
+    if cutlass.const_expr(plan.scaled):
+        scale = Factors(*factors, plan.group).of_dk(head, batch)  # pyright: ignore[reportCallIssue]
     rK.store(rK.load() * scale)
     for r, s, m in ((rK, sK, mDk), (rV, sV, mDv)):
         done = cute.make_fragment_like(r, plan.dtype)
@@ -624,6 +660,7 @@ def finish_kernel(
     mSums: cute.Tensor,
     mDq: cute.Tensor,
     starts_q: Any,
+    factors: Any,
     scale: cutlass.Float32,
     mma_dq: cute.TiledMma,
     plan: cutlass.Constexpr[BackwardPlan],
@@ -640,6 +677,8 @@ def finish_kernel(
     acc = mma_dq.make_fragment_C(mma_dq.partition_shape_C((plan.m, plan.depth)))
     sums = plan.sums_of(mSums[at, head, None], tid)
     cute.autovec_copy(sums, cute.make_tensor(acc.iterator, cute.make_layout(sums.shape)))
+    if cutlass.const_expr(plan.scaled):
+        scale = Factors(*factors, plan.group).of_dq(head, batch)  # pyright: ignore[reportCallIssue]
     done = cute.make_fragment_like(acc, plan.dtype)
     done.store((acc.load() * scale).to(plan.dtype))
     write(done, s, sequence(mDq, starts_q, head, batch), block, plan.m, mma_dq, tid, plan)
@@ -665,6 +704,12 @@ def attention_backward(
     longest_k: cutlass.Int32,
     scale: cutlass.Float32,
     plan: cutlass.Constexpr[BackwardPlan],
+    of_dq: cutlass.Float32 = 1.0,  # pyright: ignore[reportArgumentType]
+    of_dk: cutlass.Float32 = 1.0,  # pyright: ignore[reportArgumentType]
+    of_slopes: cutlass.Float32 = 1.0,  # pyright: ignore[reportArgumentType]
+    q_scales: Any = None,
+    k_scales: Any = None,
+    v_scales: Any = None,
 ):
     """Launch the kernels.
 
@@ -672,26 +717,33 @@ def attention_backward(
         q, out, grad, dq: (B, Sq, H, D); k, v, dk, dv: (B, Sk, Hk, D). Rows start at multiples of
             16 bytes.
         logs: (B, H, Sq) in f32, from the forward pass.
-        stats, sums: (T, H, 2, m) and (T, H, m * depth) in f32: room for T tiles of queries.
+        stats, sums: (T, H, 2, known) and (T, H, m * depth) in f32: room for T tiles of queries.
         turns: (T, H, 1) in i32 where `plan.ordered`, else None.
         starts_q, starts_k, longest_q, longest_k: as for `attention_forward`.
         scale: of scores.
+        of_dq, of_dk, of_slopes, q_scales, k_scales, v_scales: as for `Factors`, where
+            `plan.scaled`.
     """
     mQ, mK, mV, mO, mG, mDq, mDk, mDv = (
         as_heads(t, plan.head_dim) for t in (q, k, v, out, grad, dq, dk, dv)
     )
     mma, mma_dq = plan.tiled_mma(), plan.mma_dq()
+    factors = None
+    if cutlass.const_expr(plan.scaled):
+        factors = (scale * LOG2_E, of_dq, of_dk, of_slopes, q_scales, k_scales, v_scales)
     over_q = [cute.ceil_div(mQ.shape[0], plan.m), mQ.shape[2], mQ.shape[3]]
     over_k = [cute.ceil_div(mK.shape[0], plan.n), mK.shape[2], mK.shape[3]]
     if cutlass.const_expr(starts_q is not None):
         over_q = [cute.ceil_div(longest_q, plan.m), mQ.shape[2], starts_q.shape[0] - 1]
         over_k = [cute.ceil_div(longest_k, plan.n), mK.shape[2], starts_q.shape[0] - 1]
     threads = [plan.threads, 1, 1]
-    prepare_kernel(mO, mG, logs, stats, sums, turns, starts_q, plan).launch(
+    prepare_kernel(mO, mG, logs, stats, sums, turns, starts_q, factors, plan).launch(
         grid=over_q, block=threads
     )
     backward_kernel(
-        mQ, mK, mV, mG, stats, sums, turns, mDk, mDv, starts_q, starts_k, scale, scale * LOG2_E,
-        mma, mma_dq, plan,
+        mQ, mK, mV, mG, stats, sums, turns, mDk, mDv, starts_q, starts_k, factors, scale,
+        scale * LOG2_E, mma, mma_dq, plan,
     ).launch(grid=over_k, block=threads)  # fmt: skip
-    finish_kernel(sums, mDq, starts_q, scale, mma_dq, plan).launch(grid=over_q, block=threads)
+    finish_kernel(sums, mDq, starts_q, factors, scale, mma_dq, plan).launch(
+        grid=over_q, block=threads
+    )

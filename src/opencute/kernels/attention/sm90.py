@@ -39,7 +39,7 @@ class WarpgroupPlan:
     """What is fixed when attention is compiled.
 
     Args:
-        dtype: Float16, BFloat16, or Float8E4M3FN where blocks stay.
+        dtype: of queries: Float16, BFloat16, or Float8E4M3FN or Float8E5M2 where blocks stay.
         head_dim: elements of a head.
         groups: warpgroups that compute, 2 or 3.
         n: keys of a tile.
@@ -53,6 +53,7 @@ class WarpgroupPlan:
             that follows and what was summed is scaled.
         out: the type of the result; None: that of the operands.
         turned: tiles of values of eight bits as products take them; 0: as many as `stages`.
+        of_k, of_v: types of keys and values, of eight bits as queries; None: that of queries.
     """
 
     dtype: Any
@@ -68,6 +69,19 @@ class WarpgroupPlan:
     slack: float = 0.0
     out: Any = None
     turned: int = 0
+    of_k: Any = None
+    of_v: Any = None
+
+    @property
+    def types(self) -> tuple[Any, Any, Any]:
+        """Of queries, keys and values."""
+        return self.dtype, self.of_k or self.dtype, self.of_v or self.dtype
+
+    @property
+    def of_weights(self) -> Any:
+        """The type of weights: of two of eight bits, that with more of them for a number's
+        digits."""
+        return cutlass.Float8E4M3FN if self.narrow else self.dtype
 
     @property
     def narrow(self) -> bool:
@@ -81,7 +95,7 @@ class WarpgroupPlan:
 
     @property
     def lift(self) -> float:
-        """Weights are so many powers of two larger, so that small ones have bits in e4m3.
+        """Weights, of e4m3, are so many powers of two larger, so that small ones have bits.
 
         The largest weight is then 2**8.75, below the 448 that e4m3 has.
         """
@@ -99,19 +113,21 @@ class WarpgroupPlan:
             return (40, 232) if self.groups == 2 else (32, 160)
         return (24, 240) if self.groups == 2 else (32, 160)
 
-    def product(self, n: int, b_major: Any, source: Any) -> Any:
-        """A tiled MMA of 64 rows and n columns, for one warpgroup."""
+    def product(self, of: tuple[Any, Any], n: int, b_major: Any, source: Any) -> Any:
+        """A tiled MMA of 64 rows and n columns, for one warpgroup, of operands of two types."""
         return hopper_helpers.make_trivial_tiled_mma(
-            self.dtype, self.dtype, warpgroup.OperandMajorMode.K, b_major, cutlass.Float32,
-            (1, 1, 1), (ROWS, n), source,
+            *of, warpgroup.OperandMajorMode.K, b_major, cutlass.Float32, (1, 1, 1), (ROWS, n),
+            source,
         )  # fmt: skip
 
     def products(self) -> tuple[Any, Any]:
         """Those of Q K^T, and of P V with P in registers."""
         major, source = warpgroup.OperandMajorMode, warpgroup.OperandSource
+        of_q, of_k, of_v = self.types
+        values = major.K if self.narrow else major.MN
         return (
-            self.product(self.n, major.K, source.SMEM),
-            self.product(self.head_dim, major.K if self.narrow else major.MN, source.RMEM),
+            self.product((of_q, of_k), self.n, major.K, source.SMEM),
+            self.product((self.of_weights, of_v), self.head_dim, values, source.RMEM),
         )
 
     def layouts(self) -> tuple[Any, Any, Any]:
@@ -120,12 +136,11 @@ class WarpgroupPlan:
         values = by_rows if self.narrow else utils.LayoutEnum.COL_MAJOR
         first, second = (ROWS, self.n, self.head_dim), (ROWS, self.head_dim, self.n)
         places = self.groups * self.queries
+        of_q, of_k, of_v = self.types
         return (
-            hopper_helpers.make_smem_layout_a(by_rows, first, self.dtype, places),
-            hopper_helpers.make_smem_layout_b(by_rows, first, self.dtype, self.stages),
-            hopper_helpers.make_smem_layout_b(
-                values, second, self.dtype, self.turned or self.stages
-            ),
+            hopper_helpers.make_smem_layout_a(by_rows, first, of_q, places),
+            hopper_helpers.make_smem_layout_b(by_rows, first, of_k, self.stages),
+            hopper_helpers.make_smem_layout_b(values, second, of_v, self.turned or self.stages),
         )
 
 
@@ -344,7 +359,7 @@ class Worker:
         self.rS = cute.make_rmem_tensor(
             self.first.partition_shape_C((ROWS, plan.n)), cutlass.Float32
         )
-        self.p = cute.make_rmem_tensor(ROWS * plan.n // GROUP, plan.dtype)
+        self.p = cute.make_rmem_tensor(ROWS * plan.n // GROUP, plan.of_weights)
         if plan.narrow:  # two neighbours of one eight columns, then those of the next eight
             self.weights = cute.make_layout((2, 2, 2, 2, plan.n // 32), stride=(1, 4, 2, 8, 16))
             taken = cute.make_layout(((4, 2, 2), 1, plan.n // 32), stride=((1, 4, 8), 0, 16))
@@ -370,7 +385,7 @@ class Worker:
         """Take weights as an operand; no product may read those before them any more."""
         weights = cute.make_tensor(self.rS.iterator, self.weights)
         kept = cute.make_tensor(self.p.iterator, cute.make_layout(weights.shape))
-        kept.store(weights.load().to(self.plan.dtype))
+        kept.store(weights.load().to(self.plan.of_weights))
 
     def weigh_and_keep(self, rows: Any) -> None:
         """Scores of `rows` become weights of eight bits, 32 keys at a time.
@@ -384,7 +399,7 @@ class Worker:
             )
             weights = cute.make_tensor(start, cute.make_layout((2, 2, 2, 2), stride=(1, 4, 2, 8)))
             kept = cute.make_tensor(self.p.iterator + 16 * i, cute.make_layout((2, 2, 2, 2)))
-            kept.store(weights.load().to(self.plan.dtype))
+            kept.store(weights.load().to(self.plan.of_weights))
 
     def turn(self) -> None:
         """Wait until this warpgroup may start products."""

@@ -37,6 +37,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute, pipeline, utils
 from opencute.kernels.attention.parts import as_heads, sequence, span
+from opencute.kernels.attention.scales import Factors
 from opencute.kernels.attention.sm80_backward import (
     LOG2_E,
     finish_kernel,
@@ -77,7 +78,7 @@ def produce(
     Args:
         loads: pipelines of K, V, Q and dO; that of V and its parts are None for a kernel without.
         parts: of each an atom, coordinates and shared memory.
-        stats: levels and -delta of queries in memory, and where both go to, (2 m, stages).
+        stats: levels and -delta of queries in memory, and where both go to, (2 known, stages).
         head: of keys.
     """
     first, count = reach.tiles()
@@ -327,6 +328,7 @@ def backward_kernel(
     mTurns: Any,
     results: Any,
     starts: Any,
+    factors: Any,
     scale: cutlass.Float32,
     scale_log2: cutlass.Float32,
     mmas: Any,
@@ -355,7 +357,7 @@ def backward_kernel(
         sums_layout = cute.append(plan.sums_layout(), cute.make_layout(GROUPS, stride=plan.piece))
         sSums = memory.allocate_tensor(cutlass.Float32, sums_layout, 128)
     stats = memory.allocate_tensor(
-        cutlass.Float32, cute.make_layout((2 * plan.m, plan.stages)), 128
+        cutlass.Float32, cute.make_layout((2 * plan.known, plan.stages)), 128
     )
     threads = pipeline.Agent.Thread
     loads = tuple(
@@ -408,6 +410,9 @@ def backward_kernel(
         into = None
         if cutlass.const_expr(plan.ragged):
             into = tuple(sequence(m, starts[1], head, batch) for m in results if m is not None)
+        if cutlass.const_expr(plan.scaled):
+            known = Factors(*factors, plan.group)  # pyright: ignore[reportCallIssue]
+            scale = known.of_dk(head, batch)
         finish(worker, stores, into, scale)
 
 
@@ -431,6 +436,12 @@ def attention_backward(
     longest_k: cutlass.Int32,
     scale: cutlass.Float32,
     plan: cutlass.Constexpr[WarpgroupBackwardPlan],
+    of_dq: cutlass.Float32 = 1.0,  # pyright: ignore[reportArgumentType]
+    of_dk: cutlass.Float32 = 1.0,  # pyright: ignore[reportArgumentType]
+    of_slopes: cutlass.Float32 = 1.0,  # pyright: ignore[reportArgumentType]
+    q_scales: Any = None,
+    k_scales: Any = None,
+    v_scales: Any = None,
 ):
     """Launch the kernels.
 
@@ -438,12 +449,14 @@ def attention_backward(
         q, out, grad, dq: (B, Sq, H, D); k, v, dk, dv: (B, Sk, Hk, D). Rows start at multiples of
             16 bytes.
         logs: (B, H, Sq) in f32, from the forward pass.
-        stats, sums: (T, H, 2, m) and (T, H, m * D) in f32: room for T tiles of queries.
+        stats, sums: (T, H, 2, known) and (T, H, m * D) in f32: room for T tiles of queries.
         turns: (T, H, 2) in i32 where `plan.ordered`, else None.
         starts_q, starts_k: where sequences start along Sq and Sk, and where the last one ends, of
             i32, where `plan.ragged`; else None. With them B is 1.
         longest_q, longest_k: lengths of the longest sequences; not used without `starts_q`.
         scale: of scores.
+        of_dq, of_dk, of_slopes, q_scales, k_scales, v_scales: as for `Factors`, where
+            `plan.scaled`.
     """
     mQ, mK, mV, mO, mG, mDq, mDk, mDv = (
         as_heads(t, plan.head_dim) for t in (q, k, v, out, grad, dq, dk, dv)
@@ -451,35 +464,42 @@ def attention_backward(
     if cutlass.const_expr(plan.wide):
         plan = plan.of("keys")
     mmas = plan.products()
+    factors = None
+    if cutlass.const_expr(plan.scaled):
+        factors = (scale * LOG2_E, of_dq, of_dk, of_slopes, q_scales, k_scales, v_scales)
     over_q = [cute.ceil_div(mQ.shape[0], plan.m), mQ.shape[2], mQ.shape[3]]
     over_k = [cute.ceil_div(mK.shape[0], plan.n), mK.shape[2], mK.shape[3]]
     if cutlass.const_expr(plan.ragged):
         over_q = [cute.ceil_div(longest_q, plan.m), mQ.shape[2], starts_q.shape[0] - 1]
         over_k = [cute.ceil_div(longest_k, plan.n), mK.shape[2], starts_k.shape[0] - 1]
     threads = [plan.threads, 1, 1]
-    prepare_kernel(mO, mG, logs, stats, sums, turns, starts_q, plan).launch(
+    prepare_kernel(mO, mG, logs, stats, sums, turns, starts_q, factors, plan).launch(
         grid=over_q, block=threads
     )
     arrays = (mK, mV, mQ, mG, mDk, mDv)
     starts = (starts_q, starts_k)
     if cutlass.const_expr(plan.wide):
-        launch(arrays, stats, sums, turns, starts, scale, over_k, plan.of("values"))
-    launch(arrays, stats, sums, turns, starts, scale, over_k, plan)
-    finish_kernel(sums, mDq, starts_q, scale, mmas[2], plan).launch(grid=over_q, block=threads)
+        launch(arrays, stats, sums, turns, starts, (factors, scale), over_k, plan.of("values"))
+    launch(arrays, stats, sums, turns, starts, (factors, scale), over_k, plan)
+    finish_kernel(sums, mDq, starts_q, factors, scale, mmas[2], plan).launch(
+        grid=over_q, block=threads
+    )
 
 
 def launch(
-    arrays: tuple[Any, ...], stats: Any, sums: Any, turns: Any, starts: Any, scale: Any, grid: Any,
+    arrays: tuple[Any, ...], stats: Any, sums: Any, turns: Any, starts: Any, scales: Any, grid: Any,
     plan: WarpgroupBackwardPlan,
 ) -> None:  # fmt: skip
     """Launch the kernel of a plan.
 
     Args:
         arrays: K, V, Q, dO, dK and dV, as of `as_heads`.
-        stats, sums, turns, scale: as for `attention_backward`.
+        stats, sums, turns: as for `attention_backward`.
         starts: of queries and of keys.
+        scales: what `Factors` is made of, or None, and the scale of scores.
         grid: blocks.
     """
+    factors, scale = scales
     load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
     sK, sV, sQ, sG, _ = (
         None if s is None else cute.slice_(s, (None, None, 0)) for s in plan.layouts()
@@ -513,7 +533,7 @@ def launch(
     backward_kernel(
         tuple(a for a, _ in made), tuple(t for _, t in made), stats,
         sums if keys and plan.atomics else None, turns, results,
-        starts, scale, scale * LOG2_E, plan.products(), plan,
+        starts, factors, scale, scale * LOG2_E, plan.products(), plan,
     ).launch(
         grid=grid, block=[plan.threads + GROUP, 1, 1], min_blocks_per_mp=1
     )  # fmt: skip

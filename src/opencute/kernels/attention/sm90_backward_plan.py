@@ -47,6 +47,8 @@ class WarpgroupBackwardPlan(HeadTiles):
             makes all.
         ragged: whether sequences lie end to end.
         only: "" where one kernel makes all; "keys": dK and dQ; "values": dV.
+        scaled: whether operands were of eight bits, and have factors, see `Factors`. Those of a
+            tile of queries are behind its levels and deltas.
         warps: warps that compute, and those of the kernels before and after.
     """
 
@@ -63,6 +65,7 @@ class WarpgroupBackwardPlan(HeadTiles):
     atomics: bool = False
     ragged: bool = False
     only: str = ""
+    scaled: bool = False
     warps: int = 4 * GROUPS
 
     @property
@@ -74,6 +77,16 @@ class WarpgroupBackwardPlan(HeadTiles):
     def threads(self) -> int:
         """Threads that compute."""
         return 32 * self.warps
+
+    @property
+    def known(self) -> int:
+        """Numbers of a row of what is known of a tile of queries."""
+        return self.m + (2 if self.scaled else 0)
+
+    @property
+    def starts_with_deltas(self) -> bool:
+        """Whether sums of dO V^T start at -delta, before they are multiplied."""
+        return False
 
     @property
     def turns(self) -> int:
@@ -143,7 +156,7 @@ class WarpgroupBackwardPlan(HeadTiles):
     def bytes_of_tiles(self) -> tuple[int | None, ...]:
         """What arrives at a time of K, V, Q with what each query has, and dO; None: nothing."""
         keys, tile = 2 * self.head_dim * self.n, 2 * self.m * self.head_dim
-        return keys, None if self.only == "values" else keys, tile + 8 * self.m, tile
+        return keys, None if self.only == "values" else keys, tile + 8 * self.known, tile
 
     def sums_layout(self) -> Any:
         """A warpgroup's part of dQ, as TMA sees it."""

@@ -33,17 +33,17 @@ class Worker:
 
     Args:
         mmas: of the plan.
-        shared: K, V, Q, dO, dS, and of queries levels and -delta, (2 m, stages), in shared memory;
-            None for what there is not.
+        shared: K, V, Q, dO, dS, and of queries levels and -delta, each with a factor behind them
+            where `plan.scaled`, (2 known, stages), in shared memory; None for what there is not.
         tid: index among all threads that compute.
     """
 
     def __init__(
         self, mmas: Any, shared: Any, tid: Any, reach: Reach, plan: WarpgroupBackwardPlan
     ) -> None:
-        of_stats = cute.make_layout((plan.m, plan.stages), stride=(1, 2 * plan.m))
+        of_stats = cute.make_layout((plan.known, plan.stages), stride=(1, 2 * plan.known))
         self.levels, self.deltas = (
-            cute.make_tensor(shared[5].iterator + i * plan.m, of_stats) for i in range(2)
+            cute.make_tensor(shared[5].iterator + i * plan.known, of_stats) for i in range(2)
         )
         self.reach, self.plan, self.tid = reach, plan, tid
         self.which = cute.arch.make_warp_uniform(tid // GROUP)
@@ -164,6 +164,8 @@ class Worker:
     def weigh(self, stage: Any, scale_log2: Any) -> None:
         """Weights of scores. They get registers of their own: those of products may not be written
         while some product is under way, or ptxas lets one wait for the other."""
+        if self.plan.scaled:
+            scale_log2 = self.levels[self.plan.m, stage]
         for part in range(self.plan.m // PART):
             levels = self.of_queries(self.levels, stage, part)
             scores, weights = self.columns(self.rS, part), self.columns(self.rP, part)
@@ -173,11 +175,14 @@ class Worker:
 
     def slope(self, stage: Any) -> None:
         """P * (slopes - delta), where slopes were."""
+        factor = self.deltas[self.plan.m, stage] if self.plan.scaled else None
         for part in range(self.plan.m // PART):
             minus = self.of_queries(self.deltas, stage, part)
             slopes, weights = self.columns(self.rG, part), self.columns(self.rP, part)
             for r in range(2):
-                slopes[r, None] = (slopes[r, None].load() + minus) * weights[r, None].load()
+                found = slopes[r, None].load()
+                found = found if factor is None else found * factor
+                slopes[r, None] = (found + minus) * weights[r, None].load()
         self.has_read(stage)
 
     def has_read(self, stage: Any) -> None:

@@ -356,7 +356,7 @@ def raw_values(plan: WarpgroupPlan) -> Any:
     """Layout of values of eight bits as TMA brings them."""
     shape = (ROWS, plan.head_dim, plan.n)
     by_elements = utils.LayoutEnum.COL_MAJOR
-    return hopper_helpers.make_smem_layout_b(by_elements, shape, plan.dtype, plan.stages)
+    return hopper_helpers.make_smem_layout_b(by_elements, shape, plan.types[2], plan.stages)
 
 
 @cute.kernel
@@ -378,7 +378,8 @@ def attention_kernel(
     group = cute.arch.make_warp_uniform(tid // GROUP)
     memory = utils.SmemAllocator()
     sQ, sK, sV = (
-        memory.allocate_tensor(plan.dtype, s.outer, 1024, swizzle=s.inner) for s in plan.layouts()
+        memory.allocate_tensor(of, s.outer, 1024, swizzle=s.inner)
+        for of, s in zip(plan.types, plan.layouts(), strict=True)
     )
     threads = pipeline.Agent.Thread
     takers = 3 if plan.narrow else 4 * plan.groups
@@ -399,7 +400,7 @@ def attention_kernel(
         turned = turned_pipeline(plan)
         ready = (*loads[:2], turned)
         values = raw_values(plan)
-        raw = memory.allocate_tensor(plan.dtype, values.outer, 1024, swizzle=values.inner)
+        raw = memory.allocate_tensor(plan.types[2], values.outer, 1024, swizzle=values.inner)
     if warp == 0:
         for atom in atoms:
             cpasync.prefetch_descriptor(atom)

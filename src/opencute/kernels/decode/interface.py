@@ -20,6 +20,7 @@ from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import (
+    MOST_BLOCKS,
     apart,
     check_rows,
     element_name,
@@ -30,6 +31,7 @@ from opencute.kernels.arrays import (
     item_bits,
     multiprocessors,
     near,
+    portions,
     strides,
 )
 from opencute.kernels.checked import checked, separate
@@ -63,7 +65,7 @@ __all__ = [
 ]
 
 CLASSES = {"float16": cutlass.Float16, "bfloat16": cutlass.BFloat16}
-NARROW = {"float8_e4m3fn": cutlass.Float8E4M3FN}
+NARROW = {"float8_e4m3fn": cutlass.Float8E4M3FN, "float8_e5m2": cutlass.Float8E5M2}
 MOST_QUERIES = 16
 
 
@@ -92,9 +94,9 @@ def decode_attention(
 
     Args:
         q: array (B, Sq, H, D) of f16 or bf16; Sq is at most 16, D a multiple of 8 up to 256.
-        k_cache, v_cache: arrays (B, S, Hk, D) of the same type, or of e4m3 (D is a multiple of 16
-            then); each head of them serves H / Hk heads of `q`. With `block_table` (pages, page,
-            Hk, D), where a page has a multiple of 16 keys.
+        k_cache, v_cache: arrays (B, S, Hk, D) of the same type, or both of e4m3 or e5m2 (D is a
+            multiple of 16 then); each head of them serves H / Hk heads of `q`. With `block_table`
+            (pages, page, Hk, D), where a page has a multiple of 16 keys.
         seqlens_k: array (B,) of i32: how many keys of each sequence there are, those of the
             queries included; S when omitted. What lies behind them is not used.
         block_table: array (B, P) of i32: the pages of each sequence, in order. Of those that it
@@ -103,9 +105,10 @@ def decode_attention(
         scale: of the scores, from 2**-126 to 2**20; 1 / sqrt(D) when omitted. Scaled scores are
             f32: where they reach 2**n, weights are right to a factor of 1 + 2**(n - 24), and those
             of 2**24 and more are best avoided.
-        k_scale, v_scale: what keys and values of e4m3 are multiplied with: a positive number, or an
-            array of f32 with one for each head of them, or one for all; 1 when omitted. The bounds
-            of `scale` hold for its product with `k_scale`; elements on a GPU are not looked at.
+        k_scale, v_scale: what keys and values of eight bits are multiplied with: a positive number,
+            or an array of f32 with one for each head of them, or one for all; 1 when omitted. The
+            bounds of `scale` hold for its product with `k_scale`; elements on a GPU are not looked
+            at.
         return_lse: whether the logarithms of the sums are wanted too.
         out: where the result goes; a new array when omitted.
         config: how the work is shared; a good choice when omitted.
@@ -114,8 +117,8 @@ def decode_attention(
     not: a length counts as the nearest that there is room for, and a page that the cache does not
     have reads as zeros where TMA loads it, as other memory elsewhere.
 
-    Keys and values of e4m3 are exact in f16, in which they are multiplied; `q` is rounded to it
-    relative to the largest of a row where it is bf16, and weights to f16.
+    Keys and values of eight bits are exact in f16, in which they are multiplied; `q` is rounded to
+    it relative to the largest of a row where it is bf16, and weights to f16.
 
     Strides are free, as long as rows start at multiples of 16 bytes. A query that sees no key, or
     of which all scores are -inf, has the result 0 and the logarithm -inf.
@@ -178,6 +181,12 @@ class _Call:
                     multiprocessors(q), item_bits(k))  # fmt: skip
         return cls(q, k, v, lengths, table, dtype, causal, scale, work, cache)
 
+    def part(self, batches: slice) -> _Call:
+        """The call for some sequences; what `work` says is of all of them."""
+        lengths, table = (None if t is None else t[batches] for t in (self.lengths, self.table))
+        k, v = (t if self.table is not None else t[batches] for t in (self.k, self.v))
+        return replace(self, q=self.q[batches], k=k, v=v, lengths=lengths, table=table)
+
 
 def _scales(call: _Call, k_scale: Any, v_scale: Any) -> dict[str, Any]:
     """What scales change of a call.
@@ -186,7 +195,7 @@ def _scales(call: _Call, k_scale: Any, v_scale: Any) -> dict[str, Any]:
         ArgumentError: keys and values have none, or these are no scales.
     """
     if call.cache is None:
-        no_scales((k_scale, v_scale), call.k.dtype)
+        no_scales((k_scale, v_scale), call.k.dtype, [*NARROW])
         return {}
     heads = int(call.k.shape[2])
     (of_k, k_scales), (of_v, v_scales) = (
@@ -219,6 +228,10 @@ def _launch(call: _Call, out: Any, logs: Any, config: DecodeConfig | None) -> No
         )  # fmt: skip
     q, heads = call.q, int(call.k.shape[2])
     batch, queries, all_heads, head_dim = (int(x) for x in q.shape)
+    if batch > MOST_BLOCKS:
+        for part in portions(batch):
+            _launch(call.part(part), out[part], None if logs is None else logs[part], config)
+        return
     flagged, clustered = config.merge == "flags", config.merge == "cluster"
     slots = splits_ahead(config.splits) if flagged else slots_for(config.splits, head_dim)
     plan = interned(DecodePlan(
@@ -398,7 +411,7 @@ def _check(q: Any, k: Any, v: Any, paged: bool) -> tuple[Any, Any]:
     if names[0] not in CLASSES or names[1] != names[2] or not (narrow or names[0] == names[1]):
         raise ArgumentError(
             "no attention of these types", code="OC2525", found=names,
-            expected="three of f16, or of bf16; or keys and values of e4m3",
+            expected="three of f16, or of bf16; or keys and values both of e4m3 or both of e5m2",
         )  # fmt: skip
     shapes = [tuple(int(x) for x in t.shape) for t in (q, k, v)]
     good = all(len(s) == 4 for s in shapes) and shapes[1] == shapes[2]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The OpenCuTe authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention for decoding with keys and values of e4m3, which are multiplied as numbers of f16.
+"""Attention for decoding with keys and values of e4m3 or e5m2, which are multiplied as f16.
 
 A warp reads two neighbouring elements as one of 16 bits. Of a matrix of 8 keys and 16 elements
 lane 4 u + t gets four elements of key u, from 4 t on: of an instruction for 16 elements those are
@@ -77,7 +77,7 @@ class NarrowWalk(Walk):
         for i, k in enumerate(at):
             if tight:
                 cute.copy(self.read_K, self.from_K[(*k, place)], self.into_K[k])
-            wide = _keys(self.rK[k])
+            wide = _keys(self.rK[k], self.plan.stored)
             for j in (0, 1):
                 q = (None, None, 2 * i + j)
                 if deep:
@@ -96,25 +96,25 @@ class NarrowWalk(Walk):
             if self.plan.tight:
                 cute.copy(self.read_V, self.from_V[None, j, k, place], self.into_V[None, j, k])
             for block in range(j * each, (j + 1) * each):
-                wide = _values(self.rV[None, block, k])
+                wide = _values(self.rV[None, block, k], self.plan.stored)
                 for n in (0, 1):
                     into = rO[None, 0, 2 * block + n]
                     cute.gemm(self.mma, into, rP[None, 0], wide[None, n], into)
 
 
-def _keys(raw: Any) -> Any:
+def _keys(raw: Any, stored: Any) -> Any:
     """Pairs of keys' elements ((2, 2), keys / 8) as f16, ((2, 2), keys / 8, 2)."""
     n = cute.size(raw, mode=[1])
     wide = cute.make_rmem_tensor(8 * n, cutlass.Float16)
     flat = cute.make_rmem_tensor(4 * n, cutlass.Float16)
     cute.autovec_copy(raw, cute.make_tensor(flat.iterator, cute.make_layout(
         ((2, 2), n), stride=((1, 2), 4))))  # fmt: skip
-    wide.store(cute.recast_tensor(flat, cutlass.Float8E4M3FN).load().to(cutlass.Float16))
+    wide.store(cute.recast_tensor(flat, stored).load().to(cutlass.Float16))
     layout = cute.make_layout(((2, 2), n, 2), stride=((1, 2), 8, 4))
     return cute.make_tensor(wide.iterator, layout)
 
 
-def _values(raw: Any) -> Any:
+def _values(raw: Any, stored: Any) -> Any:
     """Pairs of values' elements ((2, 2),) as f16, ((2, 2), 2): even columns, and odd ones."""
     flat = cute.make_rmem_tensor(4, cutlass.Float16)
     cute.autovec_copy(raw, cute.make_tensor(flat.iterator, cute.make_layout((2, 2))))
@@ -122,7 +122,7 @@ def _values(raw: Any) -> Any:
     for i in range(2):
         words[i] = cute.arch.prmt(words[i], 0, _PAIRS)
     wide = cute.make_rmem_tensor(8, cutlass.Float16)
-    wide.store(cute.recast_tensor(flat, cutlass.Float8E4M3FN).load().to(cutlass.Float16))
+    wide.store(cute.recast_tensor(flat, stored).load().to(cutlass.Float16))
     return cute.make_tensor(wide.iterator, cute.make_layout(((2, 2), 2), stride=((1, 4), 2)))
 
 

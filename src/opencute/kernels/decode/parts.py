@@ -48,7 +48,7 @@ class DecodePlan:
         group: heads of queries to one head of keys.
         causal: whether each query but the last one sees one key less than the next.
         page: keys of a page, or None.
-        cache: type of keys and values: Float8E4M3FN, or None: that of queries.
+        cache: type of keys and values: Float8E4M3FN or Float8E5M2, or None: that of queries.
         slots: threads along splits that put them together, of `combine.slots_for`; where a block
             of the same kernel does so, splits that a thread reads at a time.
         beyond: heads of keys, and sequences, that a cluster has.

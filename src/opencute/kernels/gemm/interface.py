@@ -102,8 +102,9 @@ def gemm(
         a: array (M, K) or (L, M, K) of f32, f16, bf16, int8; on Hopper also of uint8, e4m3, e5m2.
         b: array (K, N) or (L, K, N) of the same type, or of the other of uint8 and int8, or of
             e4m3 and e5m2. One matrix serves a whole batch of the other.
-        c, residual: arrays of the result's shape and type, or None. Where `beta` is 0, `c` is not
-            read, as in BLAS.
+        c, residual: arrays of the result's shape and type, or None.
+        alpha, beta: where `alpha` is 0, neither `a` nor `b` is read, where `beta` is 0, `c` is
+            not, as in BLAS: they may be full of NaN.
         bias: array (N,), or None.
         activation: "relu", "gelu", "silu", or a function on vectors of Float32.
         out: where the result goes; a new array when omitted, of the type of `a`, of int32, or of
@@ -130,6 +131,7 @@ def gemm(
     """
     shape = shape_of(a, b)
     kind = kind_of(a, b, tf32)
+    alpha, beta = float(alpha), float(beta)  # NumPy's numbers compare to answers of their own
     result = shape
     if epilogue is not None:
         given = {"alpha": None if alpha == 1.0 else alpha, "c": c, "bias": bias}
@@ -144,11 +146,10 @@ def gemm(
     activation = activation_of(activation)
     if 0 in shape:
         return out
-    if c is not None and float(beta) == 0.0:
+    if c is not None and beta == 0.0:
         c = None  # which is not read, as in BLAS: it may be full of NaN
-    if a.shape[-1] == 0:
-        a = zeros(a, (*a.shape[:-1], 1), a.dtype)
-        b = zeros(b, (*b.shape[:-2], 1, b.shape[-1]), b.dtype)
+    if a.shape[-1] == 0 or (epilogue is None and alpha == 0.0):  # nor are a and b, then
+        a, b = _nothing(a, b, 1 if config is None else max(int(a.shape[-1]), 1))
     call = Call.of(a, b, c, residual, out)
     if epilogue is None and len(result) == 3 and int(result[0]) > MOST_BLOCKS:
         _in_portions(
@@ -179,7 +180,7 @@ def gemm(
     config = heuristic(problem, smem) if config is None else config
     config.check(problem.kind, problem.out_bits, smem)
     plan = interned(call.plan(config, kind, alpha != 1.0, activation))
-    args = (*call.tensors(bias), float(alpha), float(beta))
+    args = (*call.tensors(bias), alpha, beta)
     blocks = config.blocks(problem)
     if blocks == 0:
         (sgemm if kind == "f32" else tensor_core_gemm)(*args, plan)
@@ -189,6 +190,18 @@ def gemm(
     flags = zeros(a, (blocks,), "int32")
     (shared_sgemm if kind == "f32" else shared_tensor_core_gemm)(*args, sums, flags, plan)
     return out
+
+
+def _nothing(a: Any, b: Any, depth: int) -> tuple[Any, Any]:
+    """Factors of a product that is 0, with majors as those have, which a configuration may need."""
+    found: list[Any] = []
+    for t, shape in ((a, (*a.shape[:-1], depth)), (b, (*b.shape[:-2], depth, b.shape[-1]))):
+        if row_major(t):
+            found.append(zeros(t, shape, t.dtype))
+        else:
+            turned = (*shape[:-2], shape[-1], shape[-2])
+            found.append(zeros(t, turned, t.dtype).swapaxes(-1, -2))
+    return found[0], found[1]
 
 
 def _in_portions(matrices: tuple[Any, ...], out: Any, **rest: Any) -> None:

@@ -25,7 +25,7 @@ def gemm(
 ) -> Any:
     """As `opencute.kernels.gemm.gemm`, in f64; `activation` is a function on arrays."""
     wide = lambda x: x.astype(np.float64)  # noqa: E731
-    out = alpha * np.matmul(wide(a), wide(b))
+    out = alpha * np.matmul(*(wide(x) if alpha else np.zeros(x.shape) for x in (a, b)))
     out = out if c is None or beta == 0 else out + beta * wide(c)
     out = out if bias is None else out + wide(bias)
     out = out if activation is None else activation(out)

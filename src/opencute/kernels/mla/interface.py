@@ -16,10 +16,12 @@ from opencute.base.errors import ArgumentError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.kernels.arrays import (
+    MOST_BLOCKS,
     element_name,
     empty,
     fill,
     multiprocessors,
+    portions,
     stepping,
     strides,
 )
@@ -130,6 +132,14 @@ def _launch(
     scale: float,
 ) -> None:  # fmt: skip
     """Run the kernel."""
+    batch, queries, heads, _ = (int(x) for x in arrays["q_nope"].shape)
+    if batch > MOST_BLOCKS:
+        for part in portions(batch):
+            some = {n: t if n == "cache" and table is not None else t[part] for n, t in
+                    arrays.items()}  # fmt: skip
+            few = [None if t is None else t[part] for t in (logs, lengths, table)]
+            _launch(plan, splits, some, few[0], few[1], few[2], scale)
+        return
     arch = run_target().arch
     if arch != "sm_90a":
         raise ArgumentError(
@@ -145,7 +155,6 @@ def _launch(
         )  # fmt: skip
     arrays["cache"] = stepping(cache)
     parts = part_logs = None
-    batch, queries, heads, _ = (int(x) for x in arrays["q_nope"].shape)
     if splits > 1:
         like = arrays["q_nope"]
         parts = empty(like, (splits, batch, queries, heads, LATENT), "float32")

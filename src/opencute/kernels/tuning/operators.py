@@ -24,7 +24,7 @@ __all__ = ["DTYPES", "Case", "Operator", "operator", "operators"]
 
 DTYPES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "tf32": "float32", "i8": "int8",
-    "e4m3": "float8_e4m3fn",
+    "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2",
 }  # fmt: skip
 """Types as options name them, and as torch and NumPy do."""
 _FOLDERS = (

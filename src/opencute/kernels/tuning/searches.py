@@ -34,7 +34,7 @@ __all__ = ["Tuned", "tune"]
 # do as many more or fewer as they have bits.
 _RATES = {80: 2048, 86: 1024, 87: 2048, 89: 1024, 90: 4096, 100: 8192, 103: 8192, 120: 1024}
 _MARGIN = 0.01  # what another choice must gain to be kept: measurements differ by as much
-_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "i8": 8, "e4m3": 8}
+_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "i8": 8, "e4m3": 8, "e5m2": 8}
 
 
 @dataclass(frozen=True)

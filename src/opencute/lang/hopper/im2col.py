@@ -15,10 +15,11 @@ Stores and reductions write the pixels that such a load reads. The instruction h
 filter: the map has it, so coordinates are (N, P, Q, C)::
 
     atom, coords = make_im2col_tma_atom(CopyReduceBulkTensorIm2ColS2GOp(), dx, smem_layout,
-                                        (128, 64), filter=(3, 3), padding=(1, 1), place=(r, s))
+                                        (128, 64), filter=(3, 3), place=(r, s))
     cute.copy(atom, smem, cute.domain_offset((n, p, q, c), coords))
 
-What lies in the padding, or in no image, comes as zeros and is not written.
+What is in the padding, or in no image, comes as zeros. Stores have no padding: all pixels have to
+be inside of the images; those of images that there are not are left out.
 """
 
 # Layouts hold nested tuples of any numbers.
@@ -31,7 +32,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from opencute import layout as la
-from opencute.arch.tma import MAX_BOX, TMA_SWIZZLES, Tile
+from opencute.arch.tma import MAX_BOX, TMA_SWIZZLES, Tile, stores_outside
 from opencute.base.errors import ArgumentError, LayoutError, TypeMismatchError
 from opencute.dialects.hopper import tensor_maps, tma
 from opencute.ir.core import Value
@@ -282,7 +283,7 @@ def make_im2col_tma_atom(
         dilation: steps within the filter.
         place: for stores and reductions, the place of the filter whose pixels they write, the first
             if not given: pixel (p, q) of the result goes to ``p * stride - padding + place *
-            dilation``, and nowhere if that is in the padding.
+            dilation``, which has to be inside of the image for all of them.
 
     Returns:
         The atom and coordinates (N, pixels of the result..., C, places of the filter...); without
@@ -290,7 +291,7 @@ def make_im2col_tma_atom(
 
     Raises:
         ArgumentError: numbers are missing, or there is no such place.
-        LayoutError: no tensor map describes such tiles.
+        LayoutError: no tensor map describes such tiles, or a store to pixels outside of the images.
         TypeMismatchError: not this operation, or no such elements.
     """
     if not isinstance(op, TmaOp) or not op.im2col:
@@ -313,6 +314,14 @@ def make_im2col_tma_atom(
     moved = _place(op, place, taps, wide)
     lower = tuple(m - p for m, p in zip(moved, pad, strict=True))
     upper = tuple(m + p - d * (t - 1) for m, p, d, t in zip(moved, pad, wide, taps, strict=True))
+    if not op.loads and stores_outside(lower, upper):
+        raise LayoutError(
+            "stores of columns of pixels have no padding: some pixels are outside of the images",
+            code="OC1393", expected="lower corners of at least 0, upper corners of at most 0",
+            found=f"{lower} and {upper}, of filter {taps}, padding {pad} and place {place}",
+            hint="allocate images with room for the padding, and store to them without; a result "
+            "(N, P, Q, K) is stored with a filter of ones",
+        )  # fmt: skip
     tile, smem = _tile(tensor, smem_layout, cta_tiler, lower, upper, step)
     _check_tile(smem, tile.pixels, tile.channels)
     map_ = tensor_maps.descriptor(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opencute.base.errors import SimulationError
+from opencute.base.errors import RaceError, SimulationError
 from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op
 from opencute.ir.types import Type, VectorType, element_type
@@ -24,7 +24,7 @@ from opencute.sim.hopper.dsmem import block_of_rank, cluster_buffer
 from opencute.sim.hopper.mbarriers import mbarriers_of
 from opencute.sim.hopper.order import gathered
 from opencute.sim.hopper.places import Places
-from opencute.sim.hopper.tma.traffic import Traffic, by_unit, known_of
+from opencute.sim.hopper.tma.traffic import by_unit, known_of
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
 from opencute.sim.registry import Function, semantics
@@ -137,6 +137,37 @@ def _bytes(type: Type) -> int:
     return width // 8 * (type.length if isinstance(type, VectorType) else 1)
 
 
+def _flights(op: Op, lanes: Lanes, arena: Any, into: Any, size: int, where: Any) -> list[Any]:
+    """For each lane the flight of what it sends; lanes of a warp that know the same and send to one
+    barrier share one."""
+    checker = lanes.run.checker
+    if checker is None:
+        return []
+    clocks, slots = checker.clocks, lanes.slot.ravel()
+    rows = lanes.full(into).reshape(lanes.n, -1)
+    warps = lanes.run.group.warp_of(lanes)
+    same = (warps, where, clocks.row[slots], clocks.floor[slots], clocks.near[slots])
+    which = np.unique(np.stack(same), axis=1, return_inverse=True)[1].reshape(-1)
+    out: list[Any] = [None] * lanes.n
+    for i in range(int(which.max()) + 1):
+        mine = (which == i).nonzero()[0]
+        agent = checker.agent(("st.async", int(where[mine[0]])), "st.async")
+
+        def start(part: Any, agent: int = agent) -> None:
+            flight = checker.async_write(
+                op, lanes.run, slots[part[:1]], arena, rows[part].ravel(), size, agent
+            )
+            for lane in part.tolist():
+                out[lane] = flight
+
+        try:
+            start(mine)
+        except RaceError:  # what only one of them knows is looked at one by one
+            for lane in mine:
+                start(np.array([lane]))
+    return out
+
+
 @semantics(
     "ptx.st_async", lanes=True, taint="memory", sinks=((0, "an address"), (2, "an mbarrier"))
 )
@@ -156,9 +187,7 @@ def st_async(op: Op) -> Function:
         bars, where = mbarriers_of(group), lanes.full(places(lanes, mbar)).ravel()
         bars.named(op, lanes, where)
         into, slots = access.places(lanes, ptr), lanes.slot.ravel()
-        flights = Traffic(op, lanes, "st.async").start(
-            "write", lanes, group.arena.whole, into, size, where.tolist()
-        )
+        flights = _flights(op, lanes, group.arena.whole, into, size, where)
         clocks = None if lanes.run.checker is None else lanes.run.checker.clocks
         sent = {
             int(bar): None if clocks is None else gathered(clocks, slots[where == bar])
@@ -169,11 +198,16 @@ def st_async(op: Op) -> Function:
             with by_unit(lanes.run):
                 access.write(lanes, value, ptr)
                 access.leave(lanes, ptr, taints[1])
-            for i, bar in enumerate(where.tolist()):
-                known = sent[bar]
-                if known is not None:
-                    known = known | (known_of(flights[i : i + 1]) or {})
-                bars.complete_tx(bar, size, by=op, known=known)
+            for bar in sent:
+                mine = (where == bar).nonzero()[0]
+                # All at once, unless a phase is over in between.
+                parts = [mine] if bars.holds(op, bar, size * mine.size) else mine[:, None]
+                for part in parts:
+                    known = sent[bar]
+                    if known is not None:
+                        landed = dict.fromkeys(flights[i] for i in part.tolist())
+                        known = known | (known_of(list(landed)) or {})
+                    bars.complete_tx(bar, size * part.size, by=op, known=known)
 
         agents_of(group).post(op, lanes, perform, name=op.name)
 

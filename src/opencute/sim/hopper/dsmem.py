@@ -46,6 +46,7 @@ class ClusterBuffer:
     __slots__ = ("arena", "base", "name", "size", "written")
     space = "smem"
     read_only = False
+    reached = None
 
     def __init__(self, arena: Arena) -> None:
         self.arena = arena

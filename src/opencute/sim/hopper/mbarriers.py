@@ -255,6 +255,11 @@ class MBarriers:
                 code="OC3033", loc=op.loc, expected=f"0 to {MAX_COUNT}", found=bar.tx,
             )  # fmt: skip
 
+    def holds(self, op: Op, place: int, tx: int) -> bool:
+        """Whether so many bytes are of the phase that a barrier is in, if they come now."""
+        bar = self._find(op, place, None)
+        return bar.pending > 0 or tx <= bar.tx
+
     def complete_tx(self, place: int, tx: int, *, by: Op, known: Any = None) -> None:
         """Some bytes have come.
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ from opencute.sim.values import Array
 __all__ = ["absent", "collapsed", "deadlock", "describe_slots"]
 
 _SHOWN = 8
+_WIDE = 108  # letters of a line
 
 
 def describe_slots(run: Any, slots: Array) -> str:
@@ -88,6 +90,21 @@ def collapsed(entries: Iterable[str], mark: str = " ") -> list[str]:
     return [f"{text}{mark}{_more(n)}" if n else text for text, n in kept.values()]
 
 
+_WHOLE = re.compile(r"(?:block|thread) \(\d+, \d+, \d+\)|and \d+ more blocks? alike")
+_PARTS = re.compile(r"(?<=;) |(?<=:) (?=phase \d)")
+_JOINT = "\0"
+
+
+def _wrapped(text: str, margin: str) -> list[str]:
+    """A text as lines of a width; names of blocks and threads stay whole."""
+    joint = _WHOLE.sub(lambda m: m[0].replace(" ", _JOINT), text)
+    lines = textwrap.wrap(
+        joint, _WIDE, initial_indent=margin, subsequent_indent=margin + "  ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return [line.replace(_JOINT, " ") for line in lines]
+
+
 def absent(run: Any, here: Array, missing: Array) -> tuple[str, str | None]:
     """Where threads are that should be here, and where some of them wait for those who are.
 
@@ -153,7 +170,10 @@ def _entry(run: Any, cohort: Any, at: dict[str, list[Array]]) -> str:
     """Who waits where for what, and where those are who have not come."""
     wait = cohort.wait
     who = describe_slots(run, np.sort(cohort.lanes.slot.ravel()))
-    lines = [f"{wait.op.name} at {wait.op.loc}: {who}: {wait.text()}"]
+    # Lines end where the names of files do, so that the others do not depend on these.
+    lines = [f"{wait.op.name} at {wait.op.loc}:", *_wrapped(f"{who}:", "  ")]
+    for part in _PARTS.split(wait.text()):
+        lines += [f"  {part}"] if "'" in part else _wrapped(part, "  ")
     if wait.missing is not None:
         missing = wait.missing()
         for where, groups in at.items():
@@ -161,5 +181,6 @@ def _entry(run: Any, cohort: Any, at: dict[str, list[Array]]) -> str:
             slots = slots[missing[slots]]
             if slots.size:
                 verb = "" if where == "have ended" else "are at "
-                lines.append(f"    not there: {describe_slots(run, slots)}, which {verb}{where}")
+                lines += _wrapped(f"not there: {describe_slots(run, slots)},", "    ")
+                lines.append(f"      which {verb}{where}")
     return "\n    ".join(lines)

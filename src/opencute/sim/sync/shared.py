@@ -80,6 +80,7 @@ class SharedBuffer:
     __slots__ = ("_clean", "_reads", "arena", "base", "grain", "name", "size", "start", "written")
     space = "smem"
     read_only = False
+    reached = None
 
     def __init__(self, arena: Arena, start: int, size: int, name: str) -> None:
         self.arena = arena

@@ -109,6 +109,7 @@ REMEDIES: dict[str, str] = {
     "OC1279": "pass what make_fragment_A/_B and make_fragment_C give",
     "OC1286": "read elements x[i], or the values of a tile of static shape, x.load(); store what "
     "is computed with y[i] = v, or y.store(v)",
+    "OC1289": "index a tensor, or make one: cute.make_tensor(pointer, layout)",
     "OC1290": "convert with x.to(cutlass.Int32)",
     "OC1295": "write a Python int, or a Constexpr",
     "OC1302": "give a divisor that is not 0",
@@ -174,6 +175,8 @@ REMEDIES: dict[str, str] = {
     "OC2561": "leave config out, or give tiles that divide a page",
     "OC2562": "one number for each sequence: x.to(torch.int32).contiguous()",
     "OC2590": "pass finite numbers, and a divisor that is not 0",
+    "OC2587": "repeat keys and values, so that fewer heads share each of them; their gradients are "
+    "sums over the copies",
     "OC2900": "docs/knobs.md lists the variables and their values",
     "OC2901": "docs/knobs.md lists the variables",
     "OC2910": "name an architecture such as sm_90a, sm_100f or sm_80",

@@ -42,6 +42,7 @@ MEANINGS: dict[str, str] = {
     "OC1238": "what is written is of another type than where it goes",
     "OC1244": "integers have no power whose exponent is an integer of run time",
     "OC1250": "objects of several paths do not become one",
+    "OC1256": "an argument is of another kind than its parameter's annotation",
     "OC1267": "there is no such keyword argument",
     "OC1268": "a function is called with too few or too many arguments",
     "OC1272": "there is no such instruction of matrix products",

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from opencute.arch.tma import SMEM_ALIGN, TMA_SWIZZLES
+from opencute.arch.tma import SMEM_ALIGN, TMA_SWIZZLES, stores_outside
 from opencute.base.errors import MisalignedError, SimulationError
 from opencute.dialects.hopper.tma import TmaLoadOp, TmaPrefetchOp, TmaReduceOp, TmaStoreOp
 from opencute.ir.core import Op
@@ -246,6 +246,14 @@ class _Store(_Mover):
 
     def _start(self, lanes: Lanes, map_: TensorMap, src: SimPointer, coords: Any) -> None:
         access, runs = self.shared(map_), self.runs(lanes, map_, coords)
+        if stores_outside(map_.tile.lower, map_.tile.upper):
+            raise SimulationError(
+                f"{self.op.name}: the tensor map does not fit the instruction, "
+                f"{lanes.name((0, 0))}",
+                code="OC3063", loc=self.op.loc,
+                expected="corners of a box of pixels inside of the tensor, which has no padding",
+                found=f"lower {map_.tile.lower}, upper {map_.tile.upper}",
+            )  # fmt: skip
         change = None
         if self.word:
             change = Reduction(self.op, *map_reduction(self.op, self.word, map_.tile.element))
