@@ -231,11 +231,47 @@ def test_text_is_no_number(fn: Any, kwargs: Any, name: str) -> None:
     assert f"{fn.__name__}: {name} is no" in str(e.value)
 
 
-@pytest.mark.parametrize("fn", [softmax.softmax, norm.layer_norm, norm.rms_norm])
+@pytest.mark.parametrize("fn", [reduce.sum, scan.cumsum, transpose.transpose])
 def test_tensors_that_torch_maps_over(fn: Any) -> None:
     with pytest.raises(ArgumentTypeError, match="OC2532") as e:
         torch.vmap(fn)(f32(2, 4, 64))
     assert "x has no memory of its own" in str(e.value) and "torch.vmap" in str(e.value.hint)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # torch's own
+@pytest.mark.parametrize("fn", [softmax.softmax, norm.rms_norm, reduce.sum])
+def test_tensors_that_torch_takes_derivatives_of(fn: Any) -> None:
+    for taken in (
+        lambda: torch.func.grad(lambda x: fn(x).sum())(X),
+        lambda: torch.func.vjp(fn, X),
+        lambda: torch.func.jvp(fn, (X,), (X,)),
+    ):
+        with pytest.raises(ArgumentTypeError, match="OC2532") as e:
+            taken()
+        assert "inside of torch.func.grad, vjp or jvp" in str(e.value.found)
+        assert "vmap" not in str(e.value)
+
+
+def test_tensors_that_torch_traces_with() -> None:
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    with KNOBS.override(target="sim"):
+        for _ in range(3):  # what native code knows is asked too
+            softmax.softmax(X)
+        with pytest.raises(ArgumentError, match="OC2017"):
+            make_fx(lambda x: softmax.softmax(x) * 2)(X)
+        with pytest.raises(ArgumentTypeError, match="OC2532") as e:
+            make_fx(lambda x: softmax.softmax(x), tracing_mode="fake")(X)
+        assert "FakeTensor" in str(e.value.found) and "vmap" not in str(e.value)
+
+        @torch.library.custom_op("opencute_tests::softmax", mutates_args=())
+        def node(x: torch.Tensor) -> torch.Tensor:
+            return softmax.softmax(x)
+
+        graph = make_fx(lambda x: node(x) * 2)(X)  # as the hint says
+        assert "opencute_tests.softmax" in graph.code
+        x = torch.randn(4, 64)
+        torch.testing.assert_close(graph(x), torch.softmax(x, -1) * 2)
 
 
 def test_attention_that_torch_maps_over() -> None:

@@ -30,6 +30,7 @@ from typing import Any, NoReturn, TypeVar
 from opencute.base.errors import ArgumentError, ArgumentTypeError, OpenCuTeError
 from opencute.base.tracebacks import cut, hidden
 from opencute.kernels.arrays import apart, forwards, share_memory
+from opencute.kernels.mapped import inside_of, over_batches
 from opencute.kernels.repeat.front import fronted, plain
 
 __all__ = ["checked", "separate", "typed_fields"]
@@ -45,7 +46,7 @@ def checked(
     optional: str = "",
     integers: str = "",
     numbers: str = "",
-    inplace: str = "",
+    rows: str = "",
 ) -> Callable[[F], F]:
     """Decorate an operator.
 
@@ -54,7 +55,10 @@ def checked(
         optional: names of those that are arrays or None.
         integers: of those that are whole numbers, or None where that is the default.
         numbers: of those that are real numbers, or None where that is the default.
+        rows: of the arrays whose axes but the last are rows, as those of the results: inside of
+            `torch.vmap` the others serve all rows.
     """
+    whole = " ".join(n for n in f"{arrays} {optional}".split() if n not in rows.split())
 
     def decorate(operator: F) -> F:
         import numpy as np
@@ -88,9 +92,14 @@ def checked(
                 return fn(*args, **kwargs)
             except OpenCuTeError as e:
                 __tracebackhide__ = hidden()
+                if rows and (mapped := over_batches(fn, args, kwargs, rows, whole)) is not None:
+                    return mapped
                 _dense(fn, {**dict(zip(names, args, strict=False)), **kwargs})
                 raise cut(e)  # noqa: B904 - the same error
             except _FAILURES as e:
+                __tracebackhide__ = hidden()
+                if rows and (mapped := over_batches(fn, args, kwargs, rows, whole)) is not None:
+                    return mapped
                 _explain(fn, args, kwargs, kinds, e)
 
         return call if front is None else fronted(call, front)  # pyright: ignore[reportReturnType]
@@ -313,12 +322,10 @@ def _array(fn: str, name: str, value: Any) -> None:
     try:
         _ = value.data_ptr() if hasattr(value, "data_ptr") else None
     except RuntimeError:
+        found, hint = inside_of(value)
         raise ArgumentTypeError(
-            f"{fn}: {name} has no memory of its own", code="OC2532",
-            found=f"{type(value).__name__} inside of torch.vmap or torch.func",
-            expected="a tensor with memory",
-            hint="kernels cannot see into such tensors: call the operator on the whole array, "
-            "outside of torch.vmap, with its own axes for batches",
+            f"{fn}: {name} has no memory of its own", code="OC2532", found=found,
+            expected="a tensor with memory", hint=hint,
         ) from None  # fmt: skip
 
 

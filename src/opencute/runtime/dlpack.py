@@ -108,6 +108,8 @@ def _from_torch(tensor: Any) -> ExternalArray:
         )
     if forward_level():
         _refuse_tangent(tensor)
+    if sys.modules["torch"]._C._len_torch_dispatch_stack():
+        _refuse_graph()
     dtype = _torch_types.get(tensor.dtype)
     device = _torch_devices.get(tensor.get_device())
     if dtype is None or device is None:
@@ -141,6 +143,19 @@ def _refuse_tangent(tensor: Any) -> None:
             code="OC2013",
             hint="pass torch.autograd.forward_ad.unpack_dual(tensor).primal, or call it in the "
             "forward of a torch.autograd.Function that has a jvp",
+        )
+
+
+def _refuse_graph() -> None:
+    """Refuse to work where torch writes down what is done with tensors, and would not see it."""
+    torch: Any = sys.modules["torch"]
+    modes = torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+    if any(type(m).__name__ == "ProxyTorchDispatchMode" for m in modes):
+        raise ArgumentError(
+            "torch records a graph, as in make_fx, in which a kernel's work would be missing",
+            code="OC2017",
+            hint="wrap the operator by torch.library.custom_op, which graphs show as one node, or "
+            "call it outside of what is recorded",
         )
 
 

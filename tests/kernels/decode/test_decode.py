@@ -179,10 +179,12 @@ def active(blocks: int) -> int:
     [
         # rows, head_dim, keys, pairs, page, processors, bits; what was fastest on an H200.
         (Work(4, 128, 8192, 8, None, 132), DecodeConfig(1, 8, 16, 2, 8, "cluster", once=True)),
-        (Work(4, 128, 131072, 8, None, 132), DecodeConfig(1, 8, 16, 2, 8, "cluster", once=True)),
-        (Work(4, 128, 32768, 8, None, 132, 8), DecodeConfig(1, 8, 32, 2, 8, "cluster", once=True)),
-        (Work(8, 128, 8192, 64, None, 132, 8), DecodeConfig(1, 8, 32, 2, 2, "cluster", once=True)),
-        (Work(4, 128, 8192, 512, None, 132), DecodeConfig(1, 4, 16, 3, 1, once=True)),
+        (Work(4, 128, 32768, 8, None, 132), DecodeConfig(1, 8, 16, 2, 8, "cluster", once=True)),
+        (Work(4, 128, 32768, 8, None, 132, 8), DecodeConfig(1, 8, 32, 3, 8, "cluster", once=True)),
+        (Work(8, 128, 8192, 64, None, 132, 8), DecodeConfig(1, 8, 32, 3, 2, "cluster", once=True)),
+        # So much that L2 is not told that it is read once.
+        (Work(4, 128, 8192, 512, None, 132), DecodeConfig(1, 4, 16, 3, 1)),
+        (Work(4, 128, 8192, 128, None, 132), DecodeConfig(1, 4, 16, 6, 1)),
         # Four sequences or heads of a cluster.
         (Work(4, 128, 1000, 32, None, 132),
          DecodeConfig(1, 4, 32, 2, 2, "cluster", beyond=4, once=True)),
@@ -195,8 +197,11 @@ def active(blocks: int) -> int:
         (Work(4, 64, 8192, 8, None, 132), DecodeConfig(1, 8, 32, 2, 8, "cluster", once=True)),
         (Work(4, 64, 4096, 32, None, 132),
          DecodeConfig(1, 8, 32, 2, 2, "cluster", beyond=4, once=True)),
-        # Eight bits that L2 holds: all multiprocessors.
-        (Work(4, 128, 8192, 16, None, 132, 8), DecodeConfig(1, 8, 32, 3, 8, once=True)),
+        # Eight bits that L2 holds.
+        (Work(4, 128, 8192, 16, None, 132, 8),
+         DecodeConfig(1, 8, 32, 2, 4, "cluster", beyond=2, once=True)),
+        (Work(4, 128, 8192, 8, None, 132, 8), DecodeConfig(1, 8, 32, 2, 8, "cluster", once=True)),
+        (Work(4, 64, 32768, 8, None, 132, 8), DecodeConfig(1, 8, 64, 2, 16, once=True)),
     ],
 )  # fmt: skip
 def test_choices(work: Work, want: DecodeConfig) -> None:

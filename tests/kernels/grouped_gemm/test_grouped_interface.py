@@ -222,6 +222,9 @@ def test_what_is_refused() -> None:
 def test_choices() -> None:
     assert heuristic(65536, 8, 4096).tile in ((128, 256), (256, 128))
     assert heuristic(64, 8, 64).tile[1] <= 128
+    few, many = heuristic(8192, 64, 2048), heuristic(16384, 16, 4096)
+    assert (few.tile, few.beside) == ((64, 256), True) and not many.beside
+    assert heuristic(8192, 64, 2048, twice=True).tile[0] >= 128  # not measured
     assert all(c.check() is c for c in search_space())
 
 

@@ -15,7 +15,13 @@ import pytest
 from opencute.base.knobs import KNOBS
 from opencute.kernels.gemm.activations import silu
 from opencute.kernels.gemm.visitors import chain, scale_rows
-from opencute.kernels.grouped_gemm import GroupedConfig, moe_gemm, moe_gemm_weights, reference
+from opencute.kernels.grouped_gemm import (
+    GroupedConfig,
+    grouped_gemm,
+    moe_gemm,
+    moe_gemm_weights,
+    reference,
+)
 
 pytestmark = pytest.mark.t1
 
@@ -66,3 +72,10 @@ def test_warpgroups_side_by_side(gated: Any) -> None:
         x = x[:, ::2] / (1 + np.exp(-x[:, ::2])) * x[:, 1::2]
     d = moe_gemm(a, b, ends, epilogue=chain(scale_rows(weights), gated=gated), config=BESIDE)
     np.testing.assert_allclose(d.astype(np.float32), x, rtol=2e-3, atol=2e-3)
+
+
+def test_lists_with_warpgroups_side_by_side() -> None:
+    left = [whole(m, 72, seed=m) for m in (5, 64, 130)]
+    right = [whole(72, 96, seed=i) for i in range(3)]
+    for d, a, b in zip(grouped_gemm(left, right, config=BESIDE), left, right, strict=True):
+        np.testing.assert_array_equal(d, a @ b)

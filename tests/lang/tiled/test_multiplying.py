@@ -114,6 +114,41 @@ def test_printed_as_the_field_knows_it() -> None:
 
 
 # ---------------------------------------------------------------- wrong use
+@pytest.mark.parametrize("store", [False, True])
+@pytest.mark.parametrize("trans", [False, True])
+@pytest.mark.parametrize("major", [(1, 16), (16, 1)])
+def test_matrices_with_rows_or_columns_side_by_side(
+    major: tuple[int, int], trans: bool, store: bool
+) -> None:
+    """Where an operand is major in the other mode, the message says what to do, and that works."""
+
+    def body() -> None:
+        mma = cute.make_tiled_mma(OPS[0])
+        op = warp.StMatrix8x8x16bOp if store else warp.LdMatrix8x8x16bOp
+        atom = cute.make_copy_atom(op(trans, 4), mma.op.a_dtype)
+        tiled = cute.make_tiled_copy_A(atom, mma)
+        s = cute.make_tensor(
+            cutlass.utils.SmemAllocator().allocate_array(mma.op.a_dtype, 256, byte_alignment=16),
+            cute.make_layout((16, 16), stride=major),
+        )
+        lane = tiled.get_slice(cute.arch.thread_idx()[0])
+        r = cute.make_rmem_tensor(8, mma.op.a_dtype)
+        r.fill(0)
+        if store:
+            cute.copy(tiled, cute.make_tensor(r.iterator, lane.partition_S(s).shape),
+                      lane.partition_D(s))  # fmt: skip
+        else:
+            own = lane.partition_S(s)
+            cute.copy(tiled, own, cute.make_tensor(r.iterator, own.shape))
+
+    if trans == (major == (1, 16)):
+        on_device(body, block=32)
+        return
+    text = refused(body, "OC1377")
+    name = "StMatrix" if store else "LdMatrix"
+    assert f"take {name}8x8x16bOp(transpose={not trans}, ...)" in text
+
+
 F16, F32 = cutlass.Float16, cutlass.Float32
 
 

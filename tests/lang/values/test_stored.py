@@ -81,6 +81,20 @@ def test_a_store_that_keeps_all_values_is_done(store: Any, src: Any, dst: Any) -
     assert (y == whole).all() or y[0] == whole[0]
 
 
+def test_an_offset_may_be_stored_to_32_bits() -> None:
+    """Where a layout's strides have 64 bits, so have offsets; a vector of Int64 is somebody's."""
+
+    def body(x: Any, y: Any) -> None:
+        y[0] = x[3]
+        (y.iterator + 1).store(x[2])
+        with pytest.raises(TypeMismatchError, match="OC1238"):
+            y.store(x.load())
+
+    x, y = np.arange(8), zeros(I32)
+    on_device(body, x, y)
+    assert y.tolist() == [3, 2, 0, 0, 0, 0, 0, 0]
+
+
 def test_constants_are_stored_where_they_fit() -> None:
     def body(h: Any, b: Any) -> None:
         h[0], h[1], h[2] = 1, 0.1, F32(0.25)  # floats are rounded, as everywhere

@@ -43,7 +43,7 @@ class Order:
         parts: how many sections there are, of sequences end to end in one.
         lengths: queries, and keys, of all sequences.
         starts: where sequences' queries and keys start, or None twice: each batch has its own.
-        total: tiles of all sequences, which is asked for where those lie end to end.
+        total: tiles of all sequences, where those lie end to end and tiles differ.
     """
 
     blocks: Any
@@ -88,7 +88,8 @@ class Order:
         block, wide = cute.arch.block_idx()[0], self.plan.blocks
         if self.even:
             if self.ragged:
-                return cute.ceil_div(cutlass.max(self.total - block, 0), wide)
+                total = locate(0, self.starts[0], self.heads, self.plan.m)[2]
+                return cute.ceil_div(cutlass.max(total - block, 0), wide)
             return cute.ceil_div(self.blocks * self.pairs - block, wide)
         rounds = self.rounds()
         alone: Any = 1

@@ -409,7 +409,7 @@ def attention_kernel(
 
     extents = (mQ.shape[0], mK.shape[0])
     total = None
-    if cutlass.const_expr(starts[0] is not None):
+    if cutlass.const_expr(starts[0] is not None and (plan.before, plan.after) != (None, None)):
         total = locate(0, starts[0], mQ.shape[2], plan.m)[2]
     order = Order(*numbers, extents, starts, plan, total)  # pyright: ignore[reportCallIssue]
     if group == 0:

@@ -33,6 +33,7 @@ HALF, MOST = 0.45, 0.85  # of all multiprocessors: enough for the bandwidth, and
 RING = 128 << 10  # bytes that a cluster's block has on their way: more are in the way of others
 SHORT = 512  # keys of a cluster's block that are few
 L2 = 36e6  # bytes of keys and values that are there from the last time
+MUCH = 4 * L2  # of which L2 is not told that they are read once
 
 
 @dataclass(frozen=True)
@@ -211,9 +212,10 @@ def heuristic(
     run at a time.
     """
     config = _shared(work, smem, active)
-    # Pages may be those of several sequences.
+    # Pages may be those of several sequences. Where there is much to read, what somebody has
+    # written before has to leave L2 first, which it does not while keys come and go.
     alone = active is not None and work.page is None and work.rows <= config.rows
-    return replace(config, once=alone)
+    return replace(config, once=alone and _bytes(work) <= MUCH)
 
 
 def _shared(work: Work, smem: int, active: Callable[[int], int] | None) -> DecodeConfig:
@@ -242,24 +244,27 @@ def _shared(work: Work, smem: int, active: Callable[[int], int] | None) -> Decod
     return replace(config, splits=splits)
 
 
+def _bytes(work: Work) -> int:
+    """Bytes of all keys and values."""
+    return work.pairs * work.keys * depth_of(work.head_dim) * work.bits // 4
+
+
 def cluster_size(work: Work, blocks: int, active: Callable[[int], int]) -> int:
     """How many blocks of a cluster best share the keys of a sequence; 1: none.
 
     As many as there may be with all clusters at a time, but only if they have nearly all
     multiprocessors; or half of them, which can load what memory gives, where keys are 128 elements,
-    or 64 of 16 bits, and queries are few: there are half as many results then. Keys of eight bits
-    that L2 holds come faster than half of all multiprocessors take them.
+    or 64 of 16 bits, and queries are few: there are half as many results then.
 
     Args:
         blocks: clusters.
         active: as for `heuristic`.
     """
     depth = depth_of(work.head_dim)
-    far = work.bits > 8 or work.pairs * work.keys * depth * work.bits // 4 > L2
     few = (depth == 128 and work.rows <= 2 * ROWS) or (
         depth == 64 and work.rows <= ROWS and work.bits == 16
     )
-    enough = HALF if few and far else MOST
+    enough = HALF if few else MOST
     for size in CLUSTERS:
         if blocks <= active(size):
             return size if blocks * size >= enough * work.processors else 1
@@ -284,7 +289,9 @@ def _clustered(
         short = depth == 128 and work.keys <= SHORT * size
         n = 32 if (depth == 64 or short) and (work.page or 32) % 32 == 0 else 16
         config = replace(config, groups=4 if short else 8, n=n)
-    while config.stages > 2 and config.stages * config.groups * config.n * wide > RING:
+    # Keys of eight bits are on their way longer, unless they are in L2.
+    ring = RING * 3 // 2 if work.bits == 8 and _bytes(work) > L2 else RING
+    while config.stages > 2 and config.stages * config.groups * config.n * wide > ring:
         config = replace(config, stages=config.stages - 1)
     beyond = 8 // size
     if 2 * blocks * size > work.processors or blocks % beyond or blocks // beyond > largest:

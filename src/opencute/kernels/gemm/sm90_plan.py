@@ -205,8 +205,6 @@ class HopperPlan:
         # TMA moves 16 bytes at least.
         least = max(128 // min(widths), 8) * (2 if gated else 1) if self.row_major else 8
         wide = 8 * _LINE // max(max(widths), 8 if self.row_major else 16)
-        if gated and not self.aux:  # whose results are half as wide
-            wide *= 2
         sizes = [least << i for i in range(8)] if self.row_major else range(least, wide + 1, 8)
         good = [w for w in sizes if w <= wide and n % w == 0] or [n]
         split = self.config.split
@@ -237,6 +235,8 @@ class HopperPlan:
         """Buffers that each warpgroup has for each matrix of its epilogue."""
         if self.inplace or self.whole:
             return self.shares
+        if self.visitor.gated is not None and not self.wide and self.shares % 4 == 0:
+            return 4  # whose results are half as wide
         return 1 if self.wide else 2 if self.shares % 2 == 0 else 3
 
     @property

@@ -19,11 +19,13 @@ from opencute.kernels.gemm.sm90_plan import HopperConfig
 __all__ = ["GroupedConfig", "heuristic", "heuristic_of_sums", "search_space"]
 
 _PROCESSORS = 132
-# Tiles, and how fast they are when there is enough to do: as single products are.
+# Tiles, and how fast they are when there is enough to do: as single products are. Those of 64 rows
+# waste less of groups of few.
 _SPEEDS = (
     ((128, 256), 0.97), ((256, 128), 0.97), ((128, 192), 0.95), ((128, 128), 0.88),
     ((128, 64), 0.7),
 )  # fmt: skip
+_LOW = ((64, 256), 0.83)
 
 
 @dataclass(frozen=True)
@@ -85,19 +87,20 @@ def heuristic(rows: int, groups: int, n: int, *, twice: bool = False) -> Grouped
         twice: see `GroupedConfig`.
     """
     # Of the last tile of a group, half is used on the average.
-    return _best(lambda down: rows / down + min(groups, rows) / 2, n, twice)
+    return _best(lambda down: rows / down + min(groups, rows) / 2, n, twice, not twice)
 
 
 def heuristic_of_sums(groups: int, m: int, n: int) -> GroupedConfig:
     """A good choice where groups are sums, each of which gives a matrix (m, n)."""
-    return _best(lambda down: groups * -(-m // down), n, False)
+    return _best(lambda down: groups * -(-m // down), n, False, False)
 
 
-def _best(tiles_down: Callable[[int], float], n: int, twice: bool) -> GroupedConfig:
+def _best(tiles_down: Callable[[int], float], n: int, twice: bool, low: bool) -> GroupedConfig:
     """The tile that takes the least time.
 
     Args:
         tiles_down: rows of a tile to how many there are along rows, of all groups.
+        low: whether it may be one of 64 rows.
     """
 
     def cost(choice: tuple[tuple[int, int], float]) -> float:
@@ -105,7 +108,8 @@ def _best(tiles_down: Callable[[int], float], n: int, twice: bool) -> GroupedCon
         tiles = tiles_down(down) * -(-n // across)
         return max(tiles / _PROCESSORS, 1.0) * down * across / speed
 
-    return GroupedConfig(min(_speeds(twice), key=cost)[0], twice=twice)
+    tile, _ = min([*_speeds(twice), *([_LOW] if low else [])], key=cost)
+    return GroupedConfig(tile, twice=twice, beside=tile == _LOW[0])
 
 
 def _speeds(twice: bool) -> list[tuple[tuple[int, int], float]]:
@@ -120,3 +124,5 @@ def search_space(*, twice: bool = False) -> Iterator[GroupedConfig]:
     for tile in ((128, 192), (128, 128)) if twice else ((128, 256), (128, 128)):
         yield GroupedConfig(tile, twice=twice, promote=256)
         yield GroupedConfig(tile, twice=twice, once=2)
+    for tile in () if twice else ((64, 256), (64, 192)):
+        yield GroupedConfig(tile, beside=True)

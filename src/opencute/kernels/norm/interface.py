@@ -46,7 +46,7 @@ __all__ = ["layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward"]
 
 
 @tuned("layer_norm", "x residual")
-@checked(arrays="x", optional="weight bias residual out", numbers="eps")
+@checked(arrays="x", optional="weight bias residual out", numbers="eps", rows="x residual")
 @repeated
 @separate(inplace="x residual")
 def layer_norm(
@@ -78,7 +78,7 @@ def layer_norm(
 
 
 @tuned("rms_norm", "x residual")
-@checked(arrays="x", optional="weight residual out", numbers="eps")
+@checked(arrays="x", optional="weight residual out", numbers="eps", rows="x residual")
 @repeated
 @separate(inplace="x residual")
 def rms_norm(

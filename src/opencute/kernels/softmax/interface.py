@@ -17,7 +17,7 @@ __all__ = ["softmax", "softmax_backward"]
 
 
 @tuned("softmax", "x")
-@checked(arrays="x", optional="out")
+@checked(arrays="x", optional="out", rows="x")
 @repeated
 @separate(inplace="x")
 def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
@@ -48,7 +48,7 @@ def softmax(x: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:
 
 
 @tuned("softmax_backward", "grad")
-@checked(arrays="grad y", optional="out")
+@checked(arrays="grad y", optional="out", rows="grad y")
 @repeated
 @separate(inplace="grad y")
 def softmax_backward(grad: Any, y: Any, *, out: Any = None, config: RowConfig | None = None) -> Any:

@@ -230,8 +230,7 @@ def _runs(atom: CopyAtom, t: TracedTensor, bits: int, what: str) -> None:
     if n > 1 and (la.rank(run) != 1 or run.stride != 1):
         raise LayoutError(
             f"copy: {atom.op}: the elements of {what} are no neighbours", code="OC1377",
-            expected=f"{n}:1", found=values,
-            hint="choose a thread-value layout along the mode of stride 1",
+            expected=f"{n}:1", found=values, hint=_other_majors(atom),
         )  # fmt: skip
     steps = [t.iterator.alignment]
     width = element_bits(t.element_type)
@@ -246,6 +245,23 @@ def _runs(atom: CopyAtom, t: TracedTensor, bits: int, what: str) -> None:
             found=f"{t.iterator} with {t.layout}: {align} bytes",
             hint="align the tensor (assumed_align, byte_alignment, .align()) or copy fewer bits",
         )  # fmt: skip
+
+
+def _other_majors(atom: CopyAtom) -> str:
+    """What to do where the elements that an instruction takes together are no neighbours."""
+    record = atom.record
+    if record.grain != 16:
+        return "choose a thread-value layout along the mode of stride 1"
+    op = "LdMatrix" if record.loads else "StMatrix"
+    if record.trans:
+        return (
+            "transpose=True is for matrices whose columns are contiguous in shared memory; where "
+            f"rows are, as here, take {op}8x8x16bOp(transpose=False, ...)"
+        )
+    return (
+        "without transpose the rows of matrices are contiguous in shared memory; where columns "
+        f"are, as of an operand that is major in M or N, take {op}8x8x16bOp(transpose=True, ...)"
+    )
 
 
 def _check_predicate(pred: Any) -> TracedTensor:

@@ -11,7 +11,8 @@ the user's line, or an error::
 
 Silent are conversions that keep every value: to a wider type, of an integer to one of its own width
 (the bits stay), of an integer to Float32 or Float64 as arithmetic does it, of anything to Boolean,
-and of constants that the type holds.
+and of constants that the type holds. Besides, of a number of 64 bits to an integer of 32: offsets
+become Int64 by themselves where layouts ask for that, and nobody wrote a wider type.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def check_stored(value: Any, target: NumericMeta) -> None:
         return
     value = number_in(value)
     if isinstance(value, Numeric):
-        if not keeps(value.dtype, dst) and not _held(_constant(value), dst):
+        if keeps(value.dtype, dst) or _is_offset(value.dtype, dst):
+            return
+        if not _held(_constant(value), dst):
             raise _lossy(type(value), target)
         return
     check_fits(value, dst)
@@ -76,6 +79,11 @@ def check_stored(value: Any, target: NumericMeta) -> None:
             expected=f"an integer from {dst.min} to {dst.max}", found=repr(value),
             hint=f"write {target.__name__}({value!r}), which drops the fraction",
         )  # fmt: skip
+
+
+def _is_offset(src: DType, dst: DType) -> bool:
+    """Whether an integer of 64 bits goes to one of 32."""
+    return src.is_integer and dst.is_integer and src.width == 64 and dst.width == 32
 
 
 def _lossy(src: Any, target: NumericMeta) -> TypeMismatchError:
