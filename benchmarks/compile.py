@@ -48,6 +48,7 @@ from opencute.codegen.device import assemble, llvm_to_ptx
 from opencute.codegen.llvm_text import device_module_text
 from opencute.compiler.artefacts import Artefacts
 from opencute.integrations import environment
+from opencute.ir.builder import paused_gc
 from opencute.ir.printer import outline
 from opencute.jit.request import Request
 from opencute.passes.pipelines import device_pipeline
@@ -273,6 +274,7 @@ def compile_once(request: Request, arch: str, until: str = "ptxas") -> Times:
     return times
 
 
+@paused_gc()
 def whole(request: Request, arch: str) -> float:
     """Milliseconds of wall time that all of it takes, as it is done outside of this file."""
     start = time.perf_counter()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from opencute.base.errors import CompileError, VerificationError
 from opencute.base.knobs import KNOBS
 from opencute.codegen import device
 from opencute.codegen.libdevice import libdevice_text
+from opencute.codegen.ptxas import Assembler
 from opencute.compiler.artefacts import Artefacts
 from opencute.compiler.options import Options
 from opencute.cute.runtime import from_dlpack
@@ -273,3 +275,36 @@ def test_the_level_that_launches_ask_for(
         x = from_dlpack(np.zeros(4, np.int32))
         assert cute.compile(add_at_levels, x, *levels, options=option).artefacts.device.cubin
     assert asked == [wanted]
+
+
+def test_the_collector_runs_while_ptxas_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it looks at all that was made before ptxas gets the text."""
+    events: list[str] = []
+    feed, finish = Assembler.feed, Assembler.finish
+
+    def fed(self: Assembler, ptx: str) -> None:
+        feed(self, ptx)
+        events.append("fed")
+
+    def finished(self: Assembler) -> Any:
+        events.append("finished")
+        return finish(self)
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            events.append("collected")
+
+    artefacts = made()
+    monkeypatch.setattr(Assembler, "feed", fed)
+    monkeypatch.setattr(Assembler, "finish", finished)
+    threshold = gc.get_threshold()
+    gc.set_threshold(1000)
+    gc.collect()
+    gc.callbacks.append(collected)
+    try:
+        with KNOBS.override(cache_enabled=False):
+            assert artefacts.cubin
+    finally:
+        gc.callbacks.remove(collected)
+        gc.set_threshold(*threshold)
+    assert events[:3] == ["fed", "collected", "finished"]

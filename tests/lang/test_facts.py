@@ -84,7 +84,7 @@ def test_facts_hold_and_values_agree_with_concrete_numbers(
 ) -> None:
     loads = np.array([loaded], np.int32)
     sized = np.zeros(extent * 4, np.int32)
-    claims: list[tuple[int, bool]] = []
+    claims: list[tuple[int, bool, tuple[int, int]]] = []
 
     def body(out: Any, load: Any, sized: Any) -> None:
         i, _, _ = cute.arch.thread_idx()
@@ -93,19 +93,20 @@ def test_facts_hold_and_values_agree_with_concrete_numbers(
                "byte": load[0].to(cutlass.Uint8)}  # fmt: skip
         x = evaluate(tree, env)
         x = x if isinstance(x, cutlass.Numeric) else cutlass.Int64(x)
-        claims.append((x.div, x.nonneg))
+        claims.append((x.div, x.nonneg, x.rest or (1, 0)))
         out[i] = x
 
     first = evaluate(tree, _env(0, loaded, extent))
     cls = type(first) if isinstance(first, cutlass.Numeric) else cutlass.Int64
     out = np.zeros(THREADS, NUMPY[cls])
     on_device(body, out, loads, sized, block=THREADS, dynamic=True)
-    div, nonneg = claims[-1]
+    div, nonneg, (step, rest) = claims[-1]
     for i, got in enumerate(out.tolist()):
         want = evaluate(tree, _env(i, loaded, extent))
         want = want if isinstance(want, cutlass.Numeric) else cutlass.Int64(want)
         assert got == want.value and type(want) is cls
         assert got % div == 0, (got, div)
+        assert got % step == rest, (got, step, rest)
         assert not nonneg or 0 <= got < 1 << (cls.width - 1), got
 
 
@@ -132,6 +133,26 @@ def test_index_arithmetic_keeps_facts() -> None:
     on_device(body, np.zeros(1, np.int32))
     assert seen == {"idx": (4, True), "quotient": (2, True, True), "hash": False,
                     "wide": (4096, True), "sub": False}  # fmt: skip
+
+
+def test_what_division_leaves_is_known_of_a_sum_with_a_constant() -> None:
+    """As of the buffer that one of eight tiles goes to, which four buffers take in turn."""
+    seen: dict[str, Any] = {}
+
+    def body(out: Any, m: Any) -> None:
+        tiles = cute.arch.thread_idx()[0] * 8
+        seen["turns"] = [(tiles + turn) % 4 for turn in range(6)]
+        seen["down"], seen["further"] = (tiles - 3) % 8, (5 - (tiles + 1) + tiles * 3) % 4
+        seen["unknown"] = [(tiles + 1) % 3, (tiles + 1) % 16, (tiles + m[0]) % 4]
+        # The multiple may wrap, and then only powers of two still divide it.
+        seen["wraps"] = [(m[0] * 6 + 1) % 6, (m[0] * 6 + 1) % 2]
+        out[0] = seen["unknown"][0]
+
+    on_device(body, np.zeros(1, np.int32), np.array([1 << 30], np.int32))
+    assert [x.value for x in seen["turns"]] == [0, 1, 2, 3, 0, 1]
+    assert (seen["down"].value, seen["further"].value) == (5, 0)
+    assert all(x.is_dynamic for x in seen["unknown"])
+    assert [x.is_dynamic for x in seen["wraps"]] == [True, False] and seen["wraps"][1].value == 1
 
 
 def test_user_values_wrap_and_divide_as_signed_numbers() -> None:

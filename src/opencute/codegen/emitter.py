@@ -19,6 +19,7 @@ from opencute.base.errors import ToolchainError
 from opencute.base.location import Location
 from opencute.codegen.debug.inlined import within
 from opencute.codegen.debug_info import DebugInfo
+from opencute.codegen.hopper.accumulators import Bank
 from opencute.codegen.llvm_types import constant_text, llvm_type
 from opencute.ir.attributes import DenseAttr
 from opencute.ir.cleanup import constant_of
@@ -101,6 +102,8 @@ class Emitter:
         self.names: dict[Value, str] = {}
         # Vectors as the names of their elements, for those that nobody may need as a whole.
         self.parts: dict[Value, list[str]] = {}
+        # Vectors in registers that PTX declares: LLVM does not see them.
+        self.banks: Mapping[Value, Bank] = {}
         self._whole: dict[tuple[Value, str], str] = {}
         self._loaded: dict[Value, Location] = {}
         self.block_name = "entry"
@@ -157,6 +160,35 @@ class Emitter:
             typed = self.typed(value)
             parts = [self.moved(value, f"extractelement {typed}, i32 {i}") for i in range(count)]
         return parts
+
+    def use_banks(self, banks: Mapping[Value, Bank]) -> None:
+        """Have values stand in registers that PTX declares, and declare them."""
+        self.banks = banks
+        for bank in dict.fromkeys(banks.values()):
+            text = f".reg .{bank.kind} {bank.name}<{bank.count}>;"
+            self.allocas.append(f'  call void asm sideeffect "{text}", ""()')
+
+    def from_bank(self, value: Value, at: int) -> str:
+        """An element of a vector that stands in registers which PTX declares, as it is now."""
+        bank = self.banks[value]
+        type, letter = ("float", "f") if bank.kind == "f32" else ("i32", "r")
+        text = f"mov.b32 $0, {bank.name}{at};"
+        return self.assign(f'call {type} asm sideeffect "{text}", "={letter}"()')
+
+    def _clear(self, value: Value) -> None:
+        """Zero in the registers that a vector stands in."""
+        text = "\\0A".join([f"mov.b32 {r}, 0;" for r in self.banks[value].registers()])
+        self.void(f'call void asm sideeffect "{text}", ""()')
+
+    def seen(self, values: Sequence[Value], targets: Sequence[Value]) -> list[Value]:
+        """Of the values that `targets` get on an edge, those that phis give them; what stands in
+        registers that PTX declares is there already, or put there now."""
+        if not self.banks:
+            return [*values]
+        for value, target in zip(values, targets, strict=True):
+            if target in self.banks and value not in self.banks:
+                self._clear(target)
+        return [v for v, t in zip(values, targets, strict=True) if t not in self.banks]
 
     def typed(self, value: Value) -> str:
         """How `value` is written as an operand, with its type."""
@@ -318,14 +350,15 @@ def _phis(e: Emitter, targets: Sequence[Value], edges: Sequence[tuple[_Carried, 
 
 def _if(e: Emitter, op: Op) -> None:
     then, orelse = op.regions[0].block, op.regions[1].block
+    targets = e.seen(op.results, op.results)
     yes, no, end = e.label("then"), e.label("else"), e.label("end")
     skip = _empty(orelse)
-    others = orelse.ops[-1].operands
+    others = e.seen(orelse.ops[-1].operands, op.results)
     # Apart where that needs no instruction on the other path, which may have no block of its own.
     apart = [v in e.parts for v in others]
     before = e.branch(e.ref(op.operands[0]), yes, end if skip else no)
     e.start(yes)
-    last = e.ops(then).operands
+    last = e.seen(e.ops(then).operands, op.results)
     if not skip:
         apart = [v in e.parts for v in last]
     first = _Carried(e, last, apart)
@@ -334,11 +367,12 @@ def _if(e: Emitter, op: Op) -> None:
         edges.append((_Carried(e, others, apart), before))
     else:
         e.start(no)
-        values = _Carried(e, e.ops(orelse).operands, apart)
+        e.ops(orelse)
+        values = _Carried(e, others, apart)
         edges.append((values, e.jump(end)))
     e.start(end)
-    first.name(e, op.results)
-    e.lines += _phis(e, op.results, edges)
+    first.name(e, targets)
+    e.lines += _phis(e, targets, edges)
 
 
 def _for(e: Emitter, op: Op) -> None:
@@ -348,15 +382,17 @@ def _for(e: Emitter, op: Op) -> None:
     head, end = e.label("loop"), e.label("end")
     type = llvm_type(lower.type)
     guard = e.assign(f"icmp slt {type} {e.ref(lower)}, {e.ref(upper)}")
-    start, first = e.ref(lower), _Carried(e, inits)
+    start, first = e.ref(lower), _Carried(e, e.seen(inits, op.results))
+    results = e.seen(op.results, op.results)
     before = e.branch(guard, head, end)
     e.start(head)
     slot = len(e.lines)
     counter, *args = body.args
+    args = e.seen(args, args)
     e.names[counter] = e.fresh()
     first.name(e, args)
     last = e.ops(body)
-    carried = _Carried(e, last.operands, first.split)
+    carried = _Carried(e, e.seen(last.operands, op.results), first.split)
     e.locate(op.loc)
     following = e.assign(f"add {type} {e.names[counter]}, {e.ref(step)}")
     again = e.assign(f"icmp slt {type} {following}, {e.ref(upper)}")
@@ -367,8 +403,8 @@ def _for(e: Emitter, op: Op) -> None:
         *_phis(e, args, edges),
     ]
     e.start(end)
-    first.name(e, op.results)
-    e.lines += _phis(e, op.results, edges)
+    first.name(e, results)
+    e.lines += _phis(e, results, edges)
 
 
 def _while(e: Emitter, op: Op) -> None:

@@ -21,6 +21,7 @@ from opencute.codegen.asm.ops import ASM
 from opencute.codegen.debug.inlined import within
 from opencute.codegen.debug_info import DebugInfo
 from opencute.codegen.emitter import Emitter, ModuleText, OpPrinter
+from opencute.codegen.hopper.accumulators import banks_of
 from opencute.codegen.hopper.tensor_maps import DESCRIPTOR_PARAMETER, MAPS
 from opencute.codegen.hopper.wgmma import WGMMA
 from opencute.codegen.libdevice import libdevice_text
@@ -153,6 +154,7 @@ def _kernel(kernel: Op, text: ModuleText) -> str:
         scope = text.debug.subprogram(name, own.file, own.line, name)
     e = Emitter(text, TABLE, scope, kernel.loc)
     e.predicate = print_predicated
+    e.use_banks(banks_of(kernel))
     block = kernel.regions[0].block
     align = kernel.attributes.get("cute.arg_align")
     params: list[str] = []

@@ -37,6 +37,8 @@ def _extract(e: Emitter, op: Op) -> None:
     source, at = op.operands[0], _position(op)
     if source in e.parts:
         e.names[op.results[0]] = e.parts[source][at]
+    elif source in e.banks:
+        e.names[op.results[0]] = e.from_bank(source, at)
     else:
         e.emit(op.results[0], f"extractelement {e.typed(source)}, i32 {at}")
 

@@ -45,7 +45,7 @@ from opencute.compiler.options import Options
 from opencute.dialects import builtin
 from opencute.dialects.gpu import LaunchFuncOp
 from opencute.ir.attributes import IntAttr
-from opencute.ir.builder import paused_gc
+from opencute.ir.builder import collect_young, paused_gc
 from opencute.ir.core import Op
 from opencute.ir.parser import parse
 from opencute.ir.passes import PassRecord
@@ -314,6 +314,7 @@ class Artefacts:
         self._advise(code)
         return code
 
+    @paused_gc()
     def _compile(self, meanwhile: Callable[[], None]) -> DeviceCode:
         """Compile the kernels; what the assembler's work hides is checked and printed then."""
         made: list[str] = []
@@ -327,6 +328,7 @@ class Artefacts:
             self._verify()
             meanwhile()
             self.text()
+            collect_young()
 
         try:
             return assemble(

@@ -317,7 +317,7 @@ def _is_dynamic(x: Any) -> bool:
 def _zero(cls: Any) -> Any:
     """A number of a class that builds no operation."""
     out = cls.__new__(cls)
-    out.value, out.div, out.nonneg, out.is_index = 0, 1, False, False
+    out.value, out.div, out.nonneg, out.is_index, out.rest = 0, 1, False, False, None
     return out
 
 

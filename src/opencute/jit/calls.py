@@ -18,6 +18,7 @@ from opencute.compiler.cached import pack, unpack
 from opencute.compiler.options import Options, default_options, parse_options
 from opencute.compiler.targets import RunTarget
 from opencute.frontend.locations import place_error
+from opencute.ir.builder import paused_gc
 from opencute.ir.printer import outline, print_op
 from opencute.jit.decorated import Bound, Decorated, HostFunction
 from opencute.jit.executor import Executor, fast_executor
@@ -40,6 +41,7 @@ _making: dict[Any, threading.Lock] = {}
 _making_lock = threading.Lock()
 
 
+@paused_gc()
 def runner_for(request: Request) -> Runner:
     """Compiled code for a request; equal modules share it, also those of several threads."""
     module = request.trace()

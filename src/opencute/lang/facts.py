@@ -6,12 +6,15 @@ In: the operands of an operator. Out: the facts of its result::
 
     i.div, i.nonneg = 8, True
     (i * 4 + 16).div          # 16
+    (i * 4 + 5).rest          # (32, 5)
 
-`div` divides the value. `nonneg` says that the value's top bit is clear, so that an unsigned number
-with it is the same number when it is taken as signed. `is_index` says that the value is made of
-hardware indices, extents and strides, loop counters and small constants only: sums, differences and
-products of such values, signed and at least 32 bits wide, are taken not to overflow, as in CUDA
-C++. All other values wrap, and what is known of them survives wrapping.
+`div` divides the value. `rest`, of a sum with a constant, is another number and what division by
+it leaves: so the buffer that a written out turn of a loop takes is known, ``(tiles * 8 + 3) % 4``.
+`nonneg` says that the value's top bit is clear, so that an unsigned number with it is the same
+number when it is taken as signed. `is_index` says that the value is made of hardware indices,
+extents and strides, loop counters and small constants only: sums, differences and products of such
+values, signed and at least 32 bits wide, are taken not to overflow, as in CUDA C++. All other
+values wrap, and what is known of them survives wrapping.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import math
 from opencute.lang.values.number import Number
 from opencute.numeric.dtypes import DType
 
-__all__ = ["bound_div", "is_index", "nonneg", "of_binary", "pow2"]
+__all__ = ["bound_div", "is_index", "nonneg", "of_binary", "pow2", "remainder"]
 
 # A constant beyond these counts as one of a hash or random number generator, not as an index.
 _INDEX_LIMIT = {32: 1 << 20, 64: 1 << 40}
@@ -87,7 +90,32 @@ def of_binary(name: str, a: Number, b: Number, out: Number) -> None:
         out.is_index = _no_overflow(name, a, b)
         if not out.is_index:
             out.div, out.nonneg = pow2(out.div), False
+        if name in ("add", "sub"):
+            _set_rest(name, a, b, out)
     bound_div(out)
+
+
+def _set_rest(name: str, a: Number, b: Number, out: Number) -> None:
+    """What division leaves of a sum or difference."""
+    (m, r), (n, s) = _rest(a), _rest(b)
+    step = math.gcd(m, n)
+    if not out.is_index:
+        step = pow2(step)
+    if 1 < step < 1 << 31 and step != out.div:
+        out.rest = (step, (r + s if name == "add" else r - s) % step)
+
+
+def _rest(x: Number) -> tuple[int, int]:
+    """A number, and what division of `x` by it leaves; 0 and the value itself if that is known."""
+    return (x.rest or (x.div, 0)) if x.is_dynamic else (0, int(x.value))
+
+
+def remainder(a: Number, b: Number) -> int | None:
+    """``a % b`` if that is known of a run-time number and a constant, else None."""
+    if b.is_dynamic or b.value <= 0 or not a.is_dynamic:
+        return None
+    step, rest = _rest(a)
+    return rest % int(b.value) if step % int(b.value) == 0 else None
 
 
 def bound_div(x: Number) -> None:

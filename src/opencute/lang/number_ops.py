@@ -188,6 +188,9 @@ def binary(name: str, a: Any, b: Any) -> Any:
         simple = _identity(name, x, y)
         if simple is not None:
             return simple
+        rest = facts.remainder(x, y) if name == "mod" else None
+        if rest is not None:
+            return _make(cls, rest)
     nonneg = not dtype.is_float and facts.nonneg(x) and facts.nonneg(y)
     out = _new(cls, emit_binary(name, x.ir_value(), y.ir_value(), dtype, nonneg=nonneg))
     if not dtype.is_float and not dtype.is_bool:
@@ -214,6 +217,7 @@ def _make(cls: Any, value: Any) -> Any:
     out = cls.__new__(cls)
     out.value, out.div = coerce(value, cls.dtype), 1
     out.nonneg = out.is_index = False
+    out.rest = None
     return out
 
 

@@ -97,6 +97,7 @@ class Numeric(Number):
         self.div = 1
         self.nonneg = False
         self.is_index = False
+        self.rest = None
         if not isinstance(value, Value):
             value = getattr(value, "__opencute_value__", value)
         if isinstance(value, Value):
@@ -110,7 +111,7 @@ class Numeric(Number):
         elif isinstance(value, Numeric):
             other = value.to(type(self))
             self.value, self.div = other.value, other.div
-            self.nonneg, self.is_index = other.nonneg, other.is_index
+            self.nonneg, self.is_index, self.rest = other.nonneg, other.is_index, other.rest
         else:
             constant = ops.coerce(value, self.dtype)
             self.value = constant

@@ -48,6 +48,11 @@ def test_what_costs_nothing() -> None:
     assert live(f"\tmov.u32 \t%r1, %tid.x;\n{offsets}{uses}".replace("add", "xor")) == 8
 
 
+def test_declared_accumulators_count() -> None:
+    loads = "".join(f"\tld.shared.b32 \t%acca{i}, [0];\n" for i in range(3))
+    assert live(f"{loads}\twgmma.mma_async {{%acca0,%acca1,%acca2}}, %rd1, %rd2;\n") == 7
+
+
 def test_operands_over_several_lines() -> None:
     mma = (
         "\tmma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32\n\t\t{%r1, %r2, %r3, %r4},\n"

@@ -3,7 +3,8 @@
 """How products of warpgroups are printed: inline assembly whose accumulators are tied operands.
 
 Tied, because the instruction changes its registers in place, and while it runs no move of them is
-allowed; several products on one accumulator are one piece of assembly::
+allowed; several products on one accumulator are one piece of assembly. Accumulators in registers
+that PTX declares (`accumulators`) are no operands at all::
 
     call { float, ... } asm sideeffect "{ wgmma.mma_async... {$0,$1,...}, $8, $9, 1, 1, 1, 0, 0; }",
         "=f,...,0,1,...,l,l"(float %d0, ..., i64 %a, i64 %b) #1
@@ -36,6 +37,8 @@ class _Assembly:
         self.tied = tied
         self.registers: list[tuple[str, str]] = []
         for value in tied:
+            if value in e.banks:
+                continue
             assert isinstance(value.type, VectorType)
             type = llvm_type(value.type.element)
             self.registers += [(type, part) for part in e.elements(value)]
@@ -67,6 +70,8 @@ class _Assembly:
             e.assign(f"extractvalue {struct} {whole}, {i}") for i in range(n)
         ]  # fmt: skip
         for value in results:
+            if value in e.banks:
+                continue
             assert isinstance(value.type, VectorType)
             e.parts[value], parts = parts[: value.type.length], parts[value.type.length :]
 
@@ -74,8 +79,10 @@ class _Assembly:
 def _wgmma(e: Emitter, op: Op) -> None:
     assert isinstance(op, WgmmaOp)
     atom = wgmma_atom(op.atom.value)
-    asm = _Assembly(e, [op.accumulator])
-    tile = "{" + ",".join(f"${i}" for i in range(len(asm.registers))) + "}"
+    bank = e.banks.get(op.results[0])
+    asm = _Assembly(e, [op.accumulator] if bank is None else [])
+    names = [f"${i}" for i in range(len(asm.registers))] if bank is None else bank.registers()
+    tile = "{" + ",".join(names) + "}"
     tail = "".join(f", {m}" for m in _modifiers(op, atom))
     lines: list[str] = []
     each = 3 + atom.sparse

@@ -23,7 +23,7 @@ __all__ = ["most_live"]
 
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\(")
 _LABEL = re.compile(r"^(\$L\w+):", re.M)
-_REGISTER = re.compile(r"%(?:r|rd|rs|rq|f|fd)\d+")
+_REGISTER = re.compile(r"%(?:r|rd|rs|rq|f|fd|acc[a-z])\d+")
 _COMMENT = re.compile(r"//[^\n]*")
 _SUM = re.compile(r"add\.s(?:32|64)\s+(%r\d+|%rd\d+), (%r\d+|%rd\d+), -?\d+$")
 _TARGET = re.compile(r"\$L\w+")

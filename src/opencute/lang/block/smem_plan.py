@@ -61,6 +61,8 @@ class SmemPlan:
     used: int = 0
     pieces: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """What was given away: beginning and end."""
+    runs: dict[int, int] = field(default_factory=dict[int, int])
+    """Where members begin, and where the last of those ends that follow and hold the same type."""
 
     def take(self, size: int, align: int) -> int:
         """Give away `size` bytes; returns where they begin.
@@ -195,25 +197,32 @@ def place_of(value: Value) -> int | None:
     return op.offset.value + steps if isinstance(op, smem.SmemAllocOp) else None
 
 
-def part(place: int, size: int, align: int, label: str) -> Value:
+def part(place: int, size: int, align: int, label: str, run: int = 0) -> Value:
     """A pointer to some bytes of an allocation, a member of a struct, which are an array of their
-    own: an access outside of them is found, also where it stays in the allocation."""
+    own: an access outside of them is found, also where it stays in the allocation.
+
+    Args:
+        run: bytes up to the end of the members that follow without a gap and hold the same type.
+    """
+    if _STATE.plan is not None:
+        _STATE.plan.runs[place] = place + max(run, size)
     return smem.smem_alloc(place, size, align, label)
 
 
-def widened(value: Value, size: int | None) -> Value:
+def widened(value: Value, size: int | None, *, alike: bool = False) -> Value:
     """A pointer by which more bytes can be accessed than its member has, if its allocation has
     them: who lays a larger tensor over a member means what follows it, too.
 
     Args:
         size: bytes of the tensor, None if they are not known.
+        alike: only what follows in members of the same type is meant.
     """
     op, plan, place, type = _origin(value), _STATE.plan, place_of(value), value.type
     if plan is None or place is None or op is None or "label" not in op.attributes:
         return value
-    end = plan.end_of(place)
+    end = plan.runs.get(op.offset.value) if alike else plan.end_of(place)
     room = op.offset.value + op.bytes.value - place
-    if end is None or (size is not None and size <= room):
+    if end is None or end - place <= room or (size is not None and size <= room):
         return value
     assert isinstance(type, cute.PtrType)
     whole = smem.smem_alloc(place, end - place, type.align)

@@ -218,12 +218,15 @@ def _annotations(cls: type) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- members in memory
-def _moved(base: Pointer, offset: int, dtype: NumericMeta, size: int, label: str) -> Pointer:
+def _moved(
+    base: Pointer, offset: int, dtype: NumericMeta, size: int, label: str, run: int
+) -> Pointer:
     """A pointer to elements of a type, some bytes after `base`.
 
     Args:
         size: bytes that there are.
         label: what messages call them.
+        run: bytes with those of the members that follow and hold the same type.
     """
     from opencute.dialects import arith
 
@@ -234,7 +237,7 @@ def _moved(base: Pointer, offset: int, dtype: NumericMeta, size: int, label: str
     element = PtrType(dtype.mlir_type, type.space, max(align, 1), type.swizzle)
     place = place_of(value) if type.space == "smem" and not type.swizzle else None
     if place is not None:
-        value = part(place + offset, size, max(align, 1), label)
+        value = part(place + offset, size, max(align, 1), label, run)
         return Pointer(value if value.type == element else cute.recast(value, element), dtype)
     if type.element != I8:
         value = cute.recast(value, PtrType(I8, type.space, type.align, type.swizzle))
@@ -243,14 +246,28 @@ def _moved(base: Pointer, offset: int, dtype: NumericMeta, size: int, label: str
     return Pointer(value if value.type == element else cute.recast(value, element), dtype)
 
 
-def _member(of: struct, name: str, base: Pointer) -> Any:
-    t, offset = of.fields[name]
+def _held(t: Any) -> tuple[Any, Any]:
+    """A member without its alignment, and the type of what it holds."""
     while isinstance(t, Align):
         t = t.inner
-    dtype: Any = t
-    if isinstance(t, struct | MemRange):
-        dtype = Int8 if isinstance(t, struct) or isinstance(t.dtype, struct) else t.dtype
-    ptr = _moved(base, offset, dtype, _size_align(t)[0], f"{of.__name__}.{name}")
+    return t, t.dtype if isinstance(t, MemRange) else t
+
+
+def _run(of: struct, name: str) -> int:
+    """Bytes of a member and of those that follow it without a gap and hold the same type."""
+    t, start = of.fields[name]
+    held, end = _held(t)[1], start
+    for other, offset in sorted(of.fields.values(), key=lambda field: field[1]):
+        if offset == end and _held(other)[1] is held:
+            end += _size_align(_held(other)[0])[0]
+    return end - start
+
+
+def _member(of: struct, name: str, base: Pointer) -> Any:
+    t, held = _held(of.fields[name][0])
+    offset, dtype = of.fields[name][1], Int8 if isinstance(held, struct) else held
+    size, label = _size_align(t)[0], f"{of.__name__}.{name}"
+    ptr = _moved(base, offset, dtype, size, label, _run(of, name))
     if isinstance(t, struct):
         return StructMember(t, ptr)
     return MemRangeMember(t, ptr) if isinstance(t, MemRange) else ScalarMember(ptr)

@@ -30,13 +30,14 @@ __all__ = ["NUMERIC_CLASSES", "Number", "class_of", "number_in", "numeric_class"
 class Number(metaclass=NumericMeta):
     """What a number holds, without a way to make one: `numbers.Numeric` has arithmetic."""
 
-    __slots__ = ("div", "is_index", "nonneg", "value")
+    __slots__ = ("div", "is_index", "nonneg", "rest", "value")
     __hash__ = object.__hash__
     dtype: ClassVar[DType]
     value: Any
     div: int
     nonneg: bool
     is_index: bool
+    rest: tuple[int, int] | None
 
     # ---- facts
     @property

@@ -17,6 +17,7 @@ from typing import Any
 import opencute as cutlass
 from opencute import cute
 from opencute.base.errors import ArgumentError, ArgumentTypeError
+from opencute.lang.block.smem_plan import widened
 from opencute.lang.numbers import Int64
 from opencute.lang.pointers import AddressSpace, Pointer
 from opencute.lib.pipelines.agents import MAX_ARRIVALS, Agent, CooperativeGroup, PipelineOp
@@ -53,6 +54,10 @@ def barrier_row(storage: Any, barriers: int) -> Any:
             "barriers are stored in shared memory", code="OC2188", found=str(storage),
             expected="a pointer to shared memory, such as storage.barriers.data_ptr()",
         )  # fmt: skip
+    # A published example hands the first of two members over, of which the second follows.
+    value = widened(storage.value, barriers * _BYTES, alike=True)
+    if value is not storage.value:
+        storage = Pointer(value, storage.dtype)
     if storage.dtype.width == 8 * _BYTES:
         return storage
     return cute.recast_ptr(storage, dtype=Int64)

@@ -13,7 +13,8 @@ After::
 Why: ptxas takes longer for a product of warpgroups than for a hundred other instructions, and the
 first and last products of a pipeline stand beside its loop as often as in it. Where they are run
 once for many turns of that loop, a loop of their own costs nothing that can be measured. Products
-in the innermost loop with products stay side by side, and so do all where there is no such loop.
+in the innermost loop with products stay side by side (rolled, those of a GEMM take 1.02 to 1.06
+times as long, even of 256 columns), and so do all where there is no such loop.
 So do those that read with a descriptor of one in that loop, such as the queries of attention: side
 by side, they leave it in the uniform registers where the loop's products want it, and ptxas moves
 it there before each product otherwise (9 % of a whole kernel's time).
