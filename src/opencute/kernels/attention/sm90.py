@@ -390,7 +390,7 @@ class Worker:
     def weigh_and_keep(self, rows: Any) -> None:
         """Scores of `rows` become weights of eight bits, 32 keys at a time.
 
-        Conversions then run beside exponentials, which take four times as long.
+        Conversions then run beside exponentials.
         """
         for i in range(self.plan.n // 32):
             start = self.rS.iterator + 16 * i
