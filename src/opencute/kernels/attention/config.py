@@ -351,11 +351,15 @@ def _narrow_heuristic(head_dim: int, masked: bool) -> WarpgroupConfig:
     """The same for elements of eight bits."""
     if head_dim == 64:
         if masked:
-            return WarpgroupConfig(3, 128, 2)
+            return WarpgroupConfig(3, 128, 2, slack=2.0)
         return WarpgroupConfig(3, 128, 3, queries=2, slack=2.0, turned=3)
+    if head_dim == 96:
+        return WarpgroupConfig(3, 128, 2, slack=2.0, turned=3)
     if head_dim == 128:
-        return WarpgroupConfig(2, 224, 2, slack=2.0, turned=3 if masked else 2)
-    return WarpgroupConfig(2, {96: 128 if masked else 160, 192: 128, 256: 64}[head_dim], 2)
+        return WarpgroupConfig(2, 224, 2, slack=2.0, turned=3)
+    if head_dim == 192:
+        return WarpgroupConfig(2, 128, 2)
+    return WarpgroupConfig(2, 96, 2, slack=2.0, turned=3)
 
 
 _WARPGROUP_CHOICES: dict[int, tuple[tuple[Any, ...], ...]] = {
@@ -389,15 +393,15 @@ _WARPGROUP_CHOICES: dict[int, tuple[tuple[Any, ...], ...]] = {
 # The same of eight bits.
 _NARROW_CHOICES: dict[int, tuple[tuple[Any, ...], ...]] = {
     64: (
-        (3, 128, 3, True, 2, 2.0, 3), (3, 128, 2), (2, 256, 3, True, 2, 2.0, 3),
+        (3, 128, 3, True, 2, 2.0, 3), (3, 128, 2, True, 1, 2.0), (2, 256, 3, True, 2, 2.0, 3),
         (3, 96, 3, True, 2, 2.0, 3), (3, 160, 2, True, 2, 2.0, 3), (2, 128, 3, True, 2, 2.0, 3),
     ),
     96: (
-        (2, 160, 2), (2, 160, 2, True, 2, 2.0, 3), (2, 128, 3, True, 2, 2.0, 3),
-        (2, 224, 2, True, 1, 2.0, 3), (2, 192, 2, True, 1, 2.0, 3), (3, 96, 3, True, 1, 2.0, 3),
+        (3, 128, 2, True, 1, 2.0, 3), (3, 96, 3, True, 1, 2.0, 3), (2, 128, 3, True, 2, 2.0, 3),
+        (2, 160, 2), (2, 224, 2, True, 1, 2.0, 3), (2, 192, 2, True, 1, 2.0, 3),
     ),
     128: (
-        (2, 224, 2, True, 1, 2.0, 2), (2, 224, 2, True, 1, 2.0, 3), (3, 96, 3, True, 1, 2.0, 3),
+        (2, 224, 2, True, 1, 2.0, 3), (3, 96, 3, True, 1, 2.0, 3), (2, 224, 2, True, 1, 2.0, 2),
         (2, 160, 2, True, 1, 2.0, 3), (2, 128, 3, True, 2, 2.0, 3), (2, 192, 2, True, 1, 2.0, 3),
     ),
     192: (
@@ -405,7 +409,7 @@ _NARROW_CHOICES: dict[int, tuple[tuple[Any, ...], ...]] = {
         (2, 96, 2, True, 2, 2.0, 3),
     ),
     256: (
-        (2, 64, 2), (2, 96, 2, True, 1, 2.0, 3), (2, 96, 2, True, 1, 2.0, 2),
+        (2, 96, 2, True, 1, 2.0, 3), (2, 96, 2, True, 1, 2.0, 2), (2, 64, 2),
         (2, 64, 2, True, 2, 2.0, 3),
     ),
 }  # fmt: skip

@@ -390,7 +390,7 @@ class Worker:
     def weigh_and_keep(self, rows: Any) -> None:
         """Scores of `rows` become weights of eight bits, 32 keys at a time.
 
-        A conversion takes so long that it has to run beside exponentials.
+        Conversions then run beside exponentials.
         """
         for i in range(self.plan.n // 32):
             start = self.rS.iterator + 16 * i

@@ -217,7 +217,8 @@ def consume(
             warpgroup.fence()
             worker.scores(key.index, queries.state.index)
             worker.add_values(value.index)
-            worker.next_turn()
+            if cutlass.const_expr(not plan.narrow):
+                worker.next_turn()
             warpgroup.wait_group(1)
             key.release()
             if i == count - 1:
@@ -226,11 +227,16 @@ def consume(
                 mask(worker.rS, start + count - 1 - i, first, corner, places.keys, plan)
             if cutlass.const_expr(plan.narrow):  # the product is over soon, and weights need room
                 rows.compare(worker.rS)
+                if cutlass.const_expr(plan.groups == 3):
+                    worker.next_turn()
+                following = values.wait_and_advance()
                 warpgroup.wait_group(0)
                 value.release()
+                value = following
                 rows.rescale(worker.rO)
+                if cutlass.const_expr(plan.groups == 2):  # its products, beside these exponentials
+                    worker.next_turn()
                 worker.weigh_and_keep(rows)
-                value = values.wait_and_advance()
                 warpgroup.fence()
             else:
                 rows.weigh(worker.rS)
