@@ -450,6 +450,15 @@ class Access:
         self._check(lanes, buffer, offsets, None, "update")
         return lanes.full(buffer.places(lanes, offsets))
 
+    def within(self, lanes: Lanes, ptr: SimPointer, verb: str) -> None:
+        """Check what will be accessed later at a pointer into memory of a known array.
+
+        Raises:
+            OutOfBoundsError: it leaves the array.
+            MisalignedError: an address is not as aligned as it has to be.
+        """
+        self._check(lanes, ptr.buffer, self._offsets(ptr.buffer, ptr.offset, None), None, verb)
+
     # ------------------------------------------------------------------ copies in flight
     def begin(self, lanes: Lanes, ptr: SimPointer, starts: Any = None, mask: Any = None) -> None:
         """An asynchronous write to shared memory has been started: until then, no one knows."""

@@ -16,6 +16,7 @@ from opencute.base.errors import (
     ArgumentError,
     LayoutError,
     OpenCuTeError,
+    OutOfBoundsError,
     RaceError,
     SimulationError,
     TypeMismatchError,
@@ -97,6 +98,54 @@ def test_faults() -> None:
         through(x, y, layout, "no commit")
     through(x, y, layout)
     np.testing.assert_array_equal(a, b)
+
+
+@cute.kernel
+def edge_kernel(src: cute.Tensor, dst: cute.Tensor, first: cutlass.Int32, load: cutlass.Constexpr):
+    """Copy 256 numbers that begin at some place of global memory, or end up there."""
+    tid, _, _ = cute.arch.thread_idx()
+    memory = utils.SmemAllocator()
+    bar = memory.allocate_array(cutlass.Int64, 1)
+    smem = memory.allocate_tensor(cutlass.Float32, cute.make_layout(256), 128)
+    for i in range(tid, 256, 32):
+        smem[i] = 1.0
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_threads()
+    if tid == 0:
+        cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_init_fence()
+        if cutlass.const_expr(load):
+            cute.arch.mbarrier_arrive_and_expect_tx(bar, 1024)
+            part = cute.make_tensor(src.iterator + first, cute.make_layout(256))
+            cute.copy(
+                cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float32), part, smem,
+                mbar_ptr=bar,
+            )  # fmt: skip
+            cute.arch.mbarrier_wait(bar, 0)
+        else:
+            part = cute.make_tensor(dst.iterator + first, cute.make_layout(256))
+            cute.copy(cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cutlass.Float32), smem, part)
+            cute.arch.cp_async_bulk_commit_group()
+            cute.arch.cp_async_bulk_wait_group(0)
+
+
+@cute.jit
+def edge(src: cute.Tensor, dst: cute.Tensor, first: cutlass.Int32, load: cutlass.Constexpr):
+    edge_kernel(src, dst, first, load).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("load", [False, True])
+def test_global_memory_has_an_end(load: bool, check: bool) -> None:
+    with KNOBS.override(sim_check=check):
+        for first in (768, -128, -8192, 1 << 20):
+            _, _, x, y = tensors(512)
+            with pytest.raises(OutOfBoundsError, match="read" if load else "write") as e:
+                edge(x, y, first, load)
+            assert e.value.code == "OC3101" and "'Float32[512]'" in str(e.value)
+        _, b, x, y = tensors(512)
+        edge(x, y, 256, load)
+        assert b[256:].tolist() == [0.0 if load else 1.0] * 256
 
 
 def test_refusals() -> None:

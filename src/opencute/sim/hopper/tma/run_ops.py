@@ -147,6 +147,7 @@ def _flights(
         arena = lanes.run.group.arena.whole
         places = access.places(lanes, ptr)
         return traffic.start(verb, lanes, arena, places, access.width, keys)
+    access.within(lanes, ptr, verb)  # what is wrong with the address is wrong now
     places = np.atleast_2d(np.asarray(ptr.offset))
     return traffic.start(verb, lanes, ptr.buffer, places, access.width, keys)
 
