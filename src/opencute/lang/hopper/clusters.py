@@ -183,13 +183,14 @@ def st_async(
         parts = [value[i] for i in range(la.size(value.shape))]
     elif isinstance(value, (tuple, list)):
         parts = list(value)
-    place, bar, dtype = _target("st_async", ptr, mbar_ptr, peer_cta_rank_in_cluster, len(parts))
+    dtype = pointer_of(ptr, "st_async").dtype
     most = 128 // element_bits(dtype)
     if dtype.dtype.name not in _STORED or len(parts) not in (1, 2, 4) or len(parts) > most:
         raise TypeMismatchError(
             "st_async: there is no instruction for these numbers", code="OC1631",
             found=f"{len(parts)} of {dtype}", expected="1, 2 or 4 of 32 bits, 1 or 2 of 64",
         )  # fmt: skip
+    place, bar, dtype = _target("st_async", ptr, mbar_ptr, peer_cta_rank_in_cluster, len(parts))
     numbers = [as_numeric(x).to(dtype).ir_value() for x in parts]
     stored = numbers[0] if len(numbers) == 1 else vector.from_elements(numbers)
     ops.st_async(place, stored, bar)

@@ -48,6 +48,7 @@ __all__ = [
     "mbarrier_try_wait",
     "mbarrier_wait",
     "mbarrier_wait_token",
+    "parity_word",
 ]
 
 _MAX = (1 << 20) - 1
@@ -80,6 +81,21 @@ def _number(what: str, n: Any, least: int = 1) -> Value:
             f"{what}: no such number", code="OC2222", expected=f"{least} to {_MAX}", found=n
         )
     return word(n)
+
+
+def parity_word(what: str, phase: Any) -> Value:
+    """The parity of a phase as an operand.
+
+    Raises:
+        ArgumentError: a constant that is neither 0 nor 1.
+
+    Source: PTX ISA, "mbarrier.test_wait, mbarrier.try_wait": the operand phaseParity.
+    """
+    if isinstance(phase, int) and phase not in (0, 1):
+        raise ArgumentError(
+            f"{what}: no such parity of a phase", code="OC2222", expected="0 or 1", found=phase,
+        )  # fmt: skip
+    return word(phase)
 
 
 def mbarrier_init(mbar_ptr: Any, cnt: Any, *, loc: Any = None, ip: Any = None) -> None:
@@ -289,10 +305,13 @@ def mbarrier_wait(
         scope: "cluster": what threads of other blocks did, and released for the cluster, may be
             read then; else what those of the own block did.
 
+    Raises:
+        ArgumentError: not shared memory, or a constant parity that is neither 0 nor 1.
+
     Source: PTX ISA, "mbarrier.try_wait" in a loop.
     """
     place = barrier_place(mbar_ptr, "mbarrier_wait")
-    ops.mbarrier_wait(place, word(phase), **_words("acquire", scope))
+    ops.mbarrier_wait(place, parity_word("mbarrier_wait", phase), **_words("acquire", scope))
 
 
 def mbarrier_try_wait(
@@ -309,7 +328,8 @@ def mbarrier_try_wait(
     Source: PTX ISA, "mbarrier.try_wait".
     """
     place = barrier_place(mbar_ptr, "mbarrier_try_wait")
-    return Boolean(ops.mbarrier_try_wait(place, word(phase), **_words("acquire", scope)))
+    phase = parity_word("mbarrier_try_wait", phase)
+    return Boolean(ops.mbarrier_try_wait(place, phase, **_words("acquire", scope)))
 
 
 def mbarrier_test_wait(
@@ -325,7 +345,8 @@ def mbarrier_test_wait(
     Source: PTX ISA, "mbarrier.test_wait".
     """
     place = barrier_place(mbar_ptr, "mbarrier_test_wait")
-    return Boolean(ops.mbarrier_test_wait(place, word(phase), **_words("acquire", scope)))
+    phase = parity_word("mbarrier_test_wait", phase)
+    return Boolean(ops.mbarrier_test_wait(place, phase, **_words("acquire", scope)))
 
 
 def mbarrier_wait_token(

@@ -9,7 +9,7 @@ from typing import Any
 from opencute.cute import arch
 from opencute.dialects.hopper import mbarrier as ops
 from opencute.lang.block.words import word
-from opencute.lang.hopper.mbarriers import barrier_place
+from opencute.lang.hopper.mbarriers import barrier_place, parity_word
 from opencute.lang.numbers import Boolean, Int64
 from opencute.lang.pointers import RawPointer
 
@@ -240,7 +240,8 @@ def mbarrier_try_wait_parity(
     """
     place = barrier_place(addr, "mbarrier_try_wait_parity")
     limit = None if time_limit is None else word(time_limit)
-    return Boolean(ops.mbarrier_try_wait(place, word(parity), limit))
+    phase = parity_word("mbarrier_try_wait_parity", parity)
+    return Boolean(ops.mbarrier_try_wait(place, phase, limit))
 
 
 def mbarrier_test_wait_parity(addr: Any, parity: Any, *, loc: Any = None, ip: Any = None) -> Any:
