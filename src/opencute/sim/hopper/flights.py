@@ -246,6 +246,8 @@ class _AgentCheck(AccessCheck):
         if self.agent in self.checker.sources and self._same_again(before):
             return
         super()._against_writers()
+        if self.agent in self.checker.ordinary:
+            return
         who = before & WHO
         ordinary = np.flatnonzero((before != 0) & (who < AGENTS))
         if ordinary.size == 0:

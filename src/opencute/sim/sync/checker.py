@@ -62,6 +62,8 @@ class Checker:
         self.sources: dict[int, Any] = {}
         """Where what units write last comes from, by their numbers: published kernels let each warp
         store one tile."""
+        self.ordinary: set[int] = set()
+        """Units that use memory as threads do, through the generic proxy."""
         self.proxies = Proxies(self.clocks)
         self.generations = Generations(self.clocks)
         self.trailing = Trailing(self)
