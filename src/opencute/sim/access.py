@@ -200,7 +200,8 @@ class Access:
         return (type(buffer) is not SharedBuffer or buffer.arena.blocks == 1) and not self.swizzle
 
     def _read_one(self, lanes: Lanes, buffer: Any, offset: int) -> Any:
-        if not 0 <= offset <= buffer.size - self.size or (buffer.base + offset) % self.need:
+        wrong = not 0 <= offset <= buffer.size - self.size or (buffer.base + offset) % self.need
+        if wrong or buffer.part is not None:
             self._check(lanes, buffer, np.array([[offset]]), None, "read")
         if type(buffer) is SharedBuffer:
             offset += buffer.start
@@ -249,6 +250,8 @@ class Access:
 
     def _gather_at_once(self, lanes: Lanes, buffer: Any, offsets: Array) -> Array | None:
         """The runs, in one native pass; None if something is wrong or that is not worth it."""
+        if buffer.part is not None and buffer.beyond(offsets, self.width).any():
+            return None
         origin = buffer.origin(lanes) if type(buffer) is SharedBuffer else 0
         shape = offsets.shape
         if type(origin) is np.ndarray and origin.shape[1] > 1:  # lanes of several blocks in a row
@@ -269,6 +272,8 @@ class Access:
     def _tiles_at_once(self, lanes: Lanes, buffer: Any, offset: Any, starts: Array) -> Array | None:
         """The runs of tiles, as `_gather_at_once` of their offsets, which need not be made."""
         if type(offset) is not np.ndarray or offset.size * starts.size < _MANY or self.swizzle:
+            return None
+        if buffer.part is not None:
             return None
         n = offset.size * starts.size
         reach = int(offset.flat[-1] - offset.flat[0]) + int(starts[-1] - starts[0])
@@ -439,15 +444,15 @@ class Access:
             self._check(lanes, buffer, offsets, None, "prefetch")
 
     # ------------------------------------------------------------------ places
-    def places(self, lanes: Lanes, ptr: SimPointer) -> Array:
+    def places(self, lanes: Lanes, ptr: SimPointer, verb: str = "update") -> Array:
         """Where each lane's pointer is to in the arena of shared memory, (P, Q); checked."""
         buffer = ptr.buffer
         if buffer is RAW:
-            return lanes.full(self._by_buffer(lanes, ptr, self.places))
+            return lanes.full(self._by_buffer(lanes, ptr, lambda l, p: self.places(l, p, verb)))
         if buffer.space != "smem":
             faults.not_shared(lanes, self.op)
         offsets = self._offsets(buffer, ptr.offset, None)
-        self._check(lanes, buffer, offsets, None, "update")
+        self._check(lanes, buffer, offsets, None, verb)
         return lanes.full(buffer.places(lanes, offsets))
 
     def within(self, lanes: Lanes, ptr: SimPointer, verb: str) -> None:
@@ -517,6 +522,8 @@ class Access:
             return 0
         high = int(np.maximum.reduce(offsets.view(np.uint64), axis=None))
         if high + self.width > buffer.size:
+            faults.out_of_bounds(lanes, self, buffer, offsets, where, verb)
+        if buffer.part is not None and buffer.beyond(offsets, self.width).any():
             faults.out_of_bounds(lanes, self, buffer, offsets, where, verb)
         low = int(np.bitwise_or.reduce(offsets, axis=None)) & 0xFFFF
         need = self.need

@@ -47,6 +47,8 @@ def out_of_bounds(
     lanes: Lanes, access: Any, buffer: Any, offsets: Array, where: Any, verb: str
 ) -> NoReturn:
     """An access that leaves its buffer."""
+    if buffer.every is not None:
+        _outside_of_peers(lanes, access, buffer, offsets, where, verb)
     limit = buffer.size - access.width
     name, offset, count = _first(lanes, offsets, where, lambda o: (o < 0) | (o > limit))
     size = access.size
@@ -66,6 +68,31 @@ def out_of_bounds(
         loc=access.op.loc,
         expected=f"0 <= element < {items}" if at is None else buffer.tensor.bounds(),
         found=index if at is None else buffer.tensor.past(at),
+    )
+
+
+def _outside_of_peers(
+    lanes: Lanes, access: Any, buffer: Any, places: Array, where: Any, verb: str
+) -> NoReturn:
+    """An access that leaves its array in another block of the cluster."""
+    arena, limit = buffer.arena, buffer.size - access.width
+    name, place, count = _first(
+        lanes, places, where, lambda o: (o < 0) | (o > limit) | buffer.beyond(o, access.width)
+    )
+    found = "in no block's shared memory"
+    if 0 <= place <= limit:
+        other, byte = arena.name_of(place)
+        found = f"byte {byte} of {other!r} in block {lanes.run.first_block + place // arena.stride}"
+    part = buffer.part
+    raise OutOfBoundsError(
+        f"{verb} outside of {buffer.name!r} of a block of the cluster: the address is {found}, "
+        f"{name}{_others(count)}",
+        code="OC3101",
+        loc=access.op.loc,
+        expected="a place in the blocks' shared memory"
+        if part is None
+        else f"byte 0 to {part.size - access.width} of it",
+        found=found,
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from opencute.sim.memory import RAW, SimPointer
+from opencute.sim.memory import RAW, SimPointer, common_buffer
 from opencute.sim.taint import Taint
 from opencute.sim.values import Array
 
@@ -177,8 +177,8 @@ def merge_value(lanes: Lanes, parts: Sequence[Part], kind: Kind) -> Any:
     if all(_same(v, first) for _, v in parts):
         return first
     if kind == "ptr":
-        buffer = first.buffer
-        if all(v.buffer is buffer for _, v in parts):
+        buffer = common_buffer([v for _, v in parts])
+        if buffer is not None:
             return SimPointer(
                 buffer, _merge_arrays(lanes, [(p, v.offset) for p, v in parts], np.int64)
             )

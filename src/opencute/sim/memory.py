@@ -19,6 +19,7 @@ point into it and find their buffer at each access.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,9 @@ import numpy as np
 from opencute.base.errors import ArgumentError
 from opencute.sim.values import Array
 
-__all__ = ["RAW", "AddressTable", "Buffer", "RowBuffer", "SimPointer", "TensorModes"]
+__all__ = [
+    "RAW", "AddressTable", "Buffer", "RowBuffer", "SimPointer", "TensorModes", "common_buffer",
+]  # fmt: skip
 
 
 class _Bytes:
@@ -123,6 +126,8 @@ class Buffer:
         "tensor", "written",
     )  # fmt: skip
     space = "gmem"
+    part = every = None
+    """Of the memory of a cluster: see `ClusterBuffer`."""
 
     def __init__(
         self,
@@ -249,6 +254,7 @@ class RowBuffer:
     )  # fmt: skip
     space = "rmem"
     read_only = False
+    every = None
 
     def __init__(self, lanes: tuple[int, int], size: int, name: str, base: int) -> None:
         self.lanes = lanes
@@ -316,6 +322,18 @@ class SimPointer:
         """The address, an int or an array of int64."""
         base = self.buffer.base
         return self.offset + base if base else self.offset
+
+
+def common_buffer(pointers: Sequence[SimPointer]) -> Any:
+    """The buffer in which the offsets of all these pointers mean what they do; None: there is no
+    such one. Pointers to several arrays of a cluster's blocks lose the bounds of each."""
+    buffer = pointers[0].buffer
+    if all(p.buffer is buffer for p in pointers):
+        return buffer
+    every = buffer.every
+    if every is not None and all(p.buffer.every is every for p in pointers):
+        return every
+    return None
 
 
 class AddressTable:

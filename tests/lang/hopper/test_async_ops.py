@@ -15,10 +15,12 @@ from opencute.base.errors import (
     ArgumentError,
     DeadlockError,
     OpenCuTeError,
+    OutOfBoundsError,
     RaceError,
     SimulationError,
     TypeMismatchError,
 )
+from opencute.base.knobs import KNOBS
 from opencute.cute.runtime import from_dlpack
 
 pytestmark = pytest.mark.t0
@@ -269,6 +271,101 @@ def test_blocks_that_send_with_a_fault(fault: str, error: Any, codes: Any) -> No
     assert e.value.code in codes
 
 
+# ---------------------------------------------------------------------- where writes may go
+@cute.kernel
+def reaching_kernel(dst: cute.Tensor, how: cutlass.Constexpr, first: cutlass.Int32):
+    """Each block changes a part of the other one's `mine`, or what lies there."""
+    tidx, _, _ = cute.arch.thread_idx()
+    peer = 1 - cute.arch.block_idx_in_cluster()
+    memory = cutlass.utils.SmemAllocator()
+    bar = memory.allocate_array(cutlass.Int64, 1)
+    before = memory.allocate_tensor(cutlass.Int32, cute.make_layout(64), 16)
+    mine = memory.allocate_tensor(cutlass.Int32, cute.make_layout(64), 16)
+    after = memory.allocate_tensor(cutlass.Int32, cute.make_layout(64), 16)
+    for i in cutlass.range_constexpr(2):
+        before[tidx + 32 * i] = 0
+        mine[tidx + 32 * i] = 7
+        after[tidx + 32 * i] = 0
+    if tidx == 0:
+        cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.mbarrier_arrive_and_expect_tx(bar, 128)
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    place = mine.iterator + first + tidx
+    far = cute.arch.map_dsmem_ptr(place, peer)
+    if cutlass.const_expr(how == "st_async"):
+        cute.arch.st_async(place, tidx, bar, peer)
+    elif cutlass.const_expr(how == "red_async"):
+        cute.arch.red_async(place, tidx, bar, peer)
+    elif cutlass.const_expr(how == "store"):
+        cute.arch.store(far, tidx)
+    elif cutlass.const_expr(how == "load"):
+        dst[1 - peer, tidx] = cute.arch.load(far, cutlass.Int32)
+    else:
+        cute.arch.atomic_add(far, tidx)
+    if cutlass.const_expr(how in ("st_async", "red_async")):
+        cute.arch.mbarrier_wait(bar, 0)
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    if cutlass.const_expr(how != "load"):
+        dst[1 - peer, tidx] = mine[32 + tidx]
+
+
+@cute.jit
+def reaching(dst: cute.Tensor, how: cutlass.Constexpr, first: cutlass.Int32):
+    reaching_kernel(dst, how, first).launch(grid=2, block=32, cluster=(2, 1, 1))
+
+
+WAYS = {"st_async": 0, "store": 0, "red_async": 7, "atomic": 7, "load": None}
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("check", [False, True])
+def test_what_lies_beyond_a_neighbours_array(how: str, check: bool) -> None:
+    with KNOBS.override(sim_check=check):
+        dst = zeros(64).reshape(2, 32)
+        reaching(from_dlpack(dst), how, 32)
+        more = WAYS[how]
+        assert dst.tolist() == [[7 if more is None else t + more for t in range(32)]] * 2
+        where = {33: "byte 0 of", -1: "byte 252 of", 1 << 20: "no block", -(1 << 20): "no block"}
+        for first, found in where.items():
+            with pytest.raises(OutOfBoundsError, match="of a block of the cluster") as e:
+                reaching(from_dlpack(dst), how, first)
+            assert e.value.code == "OC3101" and found in str(e.value.found)
+
+
+@cute.kernel
+def either_kernel(dst: cute.Tensor):
+    """Which of two arrays of the other block is read depends on the thread."""
+    tidx, _, _ = cute.arch.thread_idx()
+    peer = 1 - cute.arch.block_idx_in_cluster()
+    memory = cutlass.utils.SmemAllocator()
+    one = memory.allocate_tensor(cutlass.Int32, cute.make_layout(32), 16)
+    two = memory.allocate_tensor(cutlass.Int32, cute.make_layout(32), 16)
+    one[tidx] = tidx
+    two[tidx] = 100 + tidx
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    far = cute.arch.map_dsmem_ptr(one.iterator, peer)
+    if tidx % 2 == 1:
+        far = cute.arch.map_dsmem_ptr(two.iterator, peer)
+    dst[1 - peer, tidx] = cute.arch.load(far + tidx, cutlass.Int32)
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+
+
+@cute.jit
+def either(dst: cute.Tensor):
+    either_kernel(dst).launch(grid=2, block=32, cluster=(2, 1, 1))
+
+
+def test_pointers_to_several_arrays_of_a_neighbour() -> None:
+    dst = zeros(64).reshape(2, 32)
+    either(from_dlpack(dst))
+    assert dst.tolist() == [[t + 100 * (t % 2) for t in range(32)]] * 2
+
+
 # ---------------------------------------------------------------------- wrong operands
 def _near(p: Any) -> Any:
     return cute.make_ptr(cutlass.Int32, p.toint(), cute.AddressSpace.smem, assumed_align=16)
@@ -285,7 +382,12 @@ def _near(p: Any) -> Any:
         (lambda p: cute.arch.st_async(cute.arch.map_dsmem_ptr(_near(p), 0), 1, p),
          ArgumentError, "OC2220"),
         (lambda p: cute.arch.st_async(_near(p), (1, 2, 3), p, 0), TypeMismatchError, "OC1631"),
+        (lambda p: cute.arch.st_async(_near(p) + 1, (1, 2, 3), p, 0), TypeMismatchError, "OC1631"),
         (lambda p: cute.arch.st_async(p, (1, 2, 3, 4), p, 0), TypeMismatchError, "OC1631"),
+        (lambda p: cute.arch.mbarrier_wait(p, 2), ArgumentError, "OC2222"),
+        (lambda p: cute.arch.mbarrier_wait(p, -1), ArgumentError, "OC2222"),
+        (lambda p: cute.arch.mbarrier_try_wait(p, 3), ArgumentError, "OC2222"),
+        (lambda p: cute.arch.mbarrier_test_wait(p, 2), ArgumentError, "OC2222"),
         (lambda p: cute.arch.red_async(_near(p), 1, p, 0, op="inc"), TypeMismatchError, "OC1631"),
         (lambda p: cute.arch.red_async(p, 1, p, 0, op="min"), TypeMismatchError, "OC1631"),
         (lambda p: cute.arch.red_async(_near(p), 1, p, 0, op="mul"), TypeMismatchError, "OC1631"),

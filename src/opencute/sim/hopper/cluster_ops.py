@@ -16,21 +16,19 @@ from opencute.base.errors import RaceError, SimulationError
 from opencute.ir.attributes import StringAttr
 from opencute.ir.core import Op
 from opencute.ir.types import Type, VectorType, element_type
-from opencute.sim import faults
 from opencute.sim.access import Access
 from opencute.sim.hopper.agents import agents_of
 from opencute.sim.hopper.clusters import cluster_barriers_of
-from opencute.sim.hopper.dsmem import block_of_rank, cluster_buffer
+from opencute.sim.hopper.dsmem import block_of_rank, peer_pointer
 from opencute.sim.hopper.mbarriers import mbarriers_of
 from opencute.sim.hopper.order import gathered
 from opencute.sim.hopper.places import Places
 from opencute.sim.hopper.tma.traffic import by_unit, known_of
 from opencute.sim.lanes import Lanes
-from opencute.sim.memory import RAW, SimPointer
+from opencute.sim.memory import SimPointer
 from opencute.sim.registry import Function, semantics
 from opencute.sim.semantics.ptx_memory import Atomic
 from opencute.sim.sync.async_copies import copies_of
-from opencute.sim.sync.shared import SharedBuffer
 
 __all__: list[str] = []
 
@@ -40,16 +38,8 @@ def mapa(op: Op) -> Function:
     """The same place in another block's shared memory."""
 
     def run(lanes: Lanes, ptr: SimPointer, rank: Any) -> SimPointer:
-        buffer, offset = ptr.buffer, ptr.offset
-        if buffer is RAW:
-            whole = lanes.run.group.arena.whole
-            buffer, offset = whole, ptr.offset - whole.base
-        if type(buffer) is not SharedBuffer:
-            faults.not_shared(lanes, op)
         block = block_of_rank(op, lanes, rank) - lanes.run.first_block
-        place = np.asarray(block * buffer.arena.stride + buffer.start + offset, np.int64)
-        where: Any = int(place) if place.ndim == 0 else place
-        return SimPointer(cluster_buffer(lanes.run.group), where)
+        return peer_pointer(op, lanes, ptr, block)
 
     return run
 
@@ -139,7 +129,11 @@ def _bytes(type: Type) -> int:
 
 def _flights(op: Op, lanes: Lanes, arena: Any, into: Any, size: int, where: Any) -> list[Any]:
     """For each lane the flight of what it sends; lanes of a warp that know the same and send to one
-    barrier share one."""
+    barrier share one.
+
+    It needs no proxy fence: the PTX ISA says of "st.async" and "red.async" that both are performed
+    in the generic proxy.
+    """
     checker = lanes.run.checker
     if checker is None:
         return []
@@ -152,6 +146,7 @@ def _flights(op: Op, lanes: Lanes, arena: Any, into: Any, size: int, where: Any)
     for i in range(int(which.max()) + 1):
         mine = (which == i).nonzero()[0]
         agent = checker.agent(("st.async", int(where[mine[0]])), "st.async")
+        checker.ordinary.add(agent)
 
         def start(part: Any, agent: int = agent) -> None:
             flight = checker.async_write(
@@ -186,7 +181,7 @@ def st_async(op: Op) -> Function:
         group = lanes.run.group
         bars, where = mbarriers_of(group), lanes.full(places(lanes, mbar)).ravel()
         bars.named(op, lanes, where)
-        into, slots = access.places(lanes, ptr), lanes.slot.ravel()
+        into, slots = access.places(lanes, ptr, "write"), lanes.slot.ravel()
         flights = _flights(op, lanes, group.arena.whole, into, size, where)
         clocks = None if lanes.run.checker is None else lanes.run.checker.clocks
         sent = {

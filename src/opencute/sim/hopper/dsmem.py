@@ -3,7 +3,8 @@
 """Shared memory of other blocks of a cluster.
 
 A pointer into it holds a place of the arena of all blocks that run together, so that it means the
-same for whoever has it.
+same for whoever has it. It keeps the array that it was made of, so that an access beyond that is
+found as it is at home.
 """
 
 # NumPy's stubs leave much of what arrays of unknown types do unknown.
@@ -17,10 +18,11 @@ import numpy as np
 
 from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
+from opencute.sim import faults
 from opencute.sim.lanes import Lanes
 from opencute.sim.memory import RAW, SimPointer
 from opencute.sim.sync.group import Group
-from opencute.sim.sync.shared import SHARED_BASE, Arena
+from opencute.sim.sync.shared import SHARED_BASE, Arena, SharedBuffer
 from opencute.sim.values import Array
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "block_of_rank",
     "cluster_buffer",
     "far_address",
+    "peer_pointer",
     "to_far_pointer",
 ]
 
@@ -41,18 +44,23 @@ class ClusterBuffer:
 
     Args:
         arena: where it lies.
+        part: the allocation that pointers are into, of whichever block; None: any place.
+        every: the same memory without such a bound.
     """
 
-    __slots__ = ("arena", "base", "name", "size", "written")
+    __slots__ = ("arena", "base", "every", "name", "part", "size", "written")
     space = "smem"
     read_only = False
     reached = None
 
-    def __init__(self, arena: Arena) -> None:
-        self.arena = arena
+    def __init__(
+        self, arena: Arena, part: SharedBuffer | None = None, every: ClusterBuffer | None = None
+    ) -> None:
+        self.arena, self.part = arena, part
+        self.every = self if every is None else every
         self.base = CLUSTER_WINDOW
         self.size = arena.raw.size
-        self.name = "shared memory of the cluster"
+        self.name = "shared memory of the cluster" if part is None else part.name
         self.written = arena.written
 
     @property
@@ -72,6 +80,14 @@ class ClusterBuffer:
         """Offsets are places already."""
         return offsets
 
+    def beyond(self, places: Array, width: int) -> Array:
+        """Which runs of bytes leave the allocation, of those that are in the arena."""
+        part = self.part
+        if part is None or not self.arena.stride:
+            return np.zeros(np.shape(places), np.bool_)
+        inside = places % self.arena.stride - part.start
+        return (inside < 0) | (inside > part.size - width)
+
     def __repr__(self) -> str:
         return f"<{self.name}: {self.size} bytes>"
 
@@ -79,6 +95,41 @@ class ClusterBuffer:
 def cluster_buffer(group: Group) -> ClusterBuffer:
     """The buffer that pointers to the memory of other blocks are into."""
     return group.state("cluster memory", lambda g: ClusterBuffer(g.arena))
+
+
+def peer_pointer(op: Op, lanes: Lanes, ptr: SimPointer, block: Any) -> SimPointer:
+    """The same place as a pointer into the own shared memory, in another block.
+
+    Args:
+        op: the operation, for messages.
+        lanes: who has the pointer.
+        ptr: the pointer.
+        block: the block, of those that run together.
+
+    Raises:
+        OutOfBoundsError: not a pointer to shared memory.
+    """
+    buffer, offset = ptr.buffer, ptr.offset
+    if buffer is RAW:
+        whole = lanes.run.group.arena.whole
+        buffer, offset = whole, ptr.offset - whole.base
+    if type(buffer) is not SharedBuffer:
+        faults.not_shared(lanes, op)
+    place = np.asarray(block * buffer.arena.stride + buffer.start + offset, np.int64)
+    where: Any = int(place) if place.ndim == 0 else place
+    return SimPointer(_bounded(lanes.run.group, buffer), where)
+
+
+def _bounded(group: Group, part: SharedBuffer) -> ClusterBuffer:
+    """The buffer of pointers to an allocation of other blocks."""
+    every = cluster_buffer(group)
+    if part is every.arena.whole:
+        return every
+    known: dict[int, ClusterBuffer] = group.state("cluster allocations", lambda _: {})
+    found = known.get(id(part))
+    if found is None:
+        found = known[id(part)] = ClusterBuffer(every.arena, part, every)
+    return found
 
 
 def block_of_rank(op: Op, lanes: Lanes, rank: Any) -> Any:

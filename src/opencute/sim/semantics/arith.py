@@ -26,7 +26,7 @@ from opencute.ir.attributes import IntAttr
 from opencute.ir.core import Op
 from opencute.ir.types import IntegerType, Type, VectorType, element_type
 from opencute.sim.lanes import Lanes
-from opencute.sim.memory import RAW, SimPointer
+from opencute.sim.memory import RAW, SimPointer, common_buffer
 from opencute.sim.numbers.bulk import blend, compared, through_f32
 from opencute.sim.numbers.wide import is_wide, wide_binary
 from opencute.sim.numbers.wide import unsigned as wide_unsigned
@@ -504,8 +504,9 @@ def _typed(x: Any, dtype: np.dtype[Any]) -> Array:
 def _select_pointer(c: Any, a: SimPointer, b: SimPointer) -> SimPointer:
     if type(c) is not nd:
         return a if c else b
-    if a.buffer is b.buffer:
-        return SimPointer(a.buffer, np.where(c, a.offset, b.offset))
+    buffer = common_buffer((a, b))
+    if buffer is not None:
+        return SimPointer(buffer, np.where(c, a.offset, b.offset))
     return SimPointer(RAW, np.where(c, a.address(), b.address()))
 
 

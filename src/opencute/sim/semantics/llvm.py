@@ -58,7 +58,7 @@ def address_of(lanes: Lanes, ptr: Any) -> Any:
     if not isinstance(ptr, SimPointer):
         return int(ptr or 0)
     if ptr.buffer is not RAW and type(ptr.buffer) is not SharedBuffer:
-        lanes.run.table.add(ptr.buffer)
+        lanes.run.table.add(ptr.buffer.every or ptr.buffer)
     return ptr.address()
 
 

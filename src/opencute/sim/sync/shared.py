@@ -79,6 +79,7 @@ class SharedBuffer:
 
     __slots__ = ("_clean", "_reads", "arena", "base", "grain", "name", "size", "start", "written")
     space = "smem"
+    part = every = None
     read_only = False
     reached = None
 

@@ -17,15 +17,13 @@ import numpy as np
 from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
 from opencute.ir.declare import declaration_of
-from opencute.sim import faults
 from opencute.sim.access import Access, mark
-from opencute.sim.hopper.dsmem import block_of_rank, cluster_buffer
+from opencute.sim.hopper.dsmem import block_of_rank, peer_pointer
 from opencute.sim.hopper.mbarriers import mbarriers_of
 from opencute.sim.hopper.places import Places
 from opencute.sim.hopper.tma.traffic import Traffic, known_of
 from opencute.sim.lanes import Lanes
-from opencute.sim.memory import RAW, SimPointer
-from opencute.sim.sync.shared import SharedBuffer
+from opencute.sim.memory import SimPointer
 from opencute.sim.taint import Taint
 from opencute.sim.values import Array
 
@@ -110,24 +108,11 @@ def targets_of(
         if not chosen.all():
             part, pick, _ = lanes.sub(chosen)
         block = block_of_rank(op, part, rank) - part.run.first_block
-        there = _there(op, part, pick(dst), block)
-        bars = places(part, _there(op, part, pick(bar), block))
+        there = peer_pointer(op, part, pick(dst), block)
+        bars = places(part, peer_pointer(op, part, pick(bar), block))
         targets.append(Target(op, part, pick, there, bars))
     return targets
 
 
 def _same(value: Any) -> Any:
     return value
-
-
-def _there(op: Op, lanes: Lanes, ptr: SimPointer, block: Any) -> SimPointer:
-    """The same place in the shared memory of another block."""
-    buffer, offset = ptr.buffer, ptr.offset
-    if buffer is RAW:
-        buffer = lanes.run.group.arena.whole
-        offset = offset - buffer.base
-    if type(buffer) is not SharedBuffer:
-        faults.not_shared(lanes, op)
-    place = np.asarray(block * buffer.arena.stride + buffer.start + np.asarray(offset))
-    where: Any = int(place) if place.ndim == 0 else place
-    return SimPointer(cluster_buffer(lanes.run.group), where)
