@@ -14,6 +14,7 @@ import pytest
 from opencute.base.bounded import Recent
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.knobs import KNOBS
+from opencute.kernels.gemm.visitors import add, chain
 from opencute.kernels.grouped_gemm import (
     GroupedConfig,
     grouped_gemm,
@@ -177,6 +178,23 @@ def test_lists_elsewhere_and_empty_ones() -> None:
     for d, want in zip(out, reference.grouped_gemm(a, b), strict=True):
         np.testing.assert_array_equal(d, want)
     assert grouped_gemm([], []) == []
+
+
+def test_arrays_whose_rows_are_one_in_memory_are_copied() -> None:
+    of, dense = ends(5, 20), np.ascontiguousarray
+    a, b, g = whole(20, 64), whole(2, 64, 32, seed=1), whole(20, 32, seed=2)
+    one = np.broadcast_to(a[:1], (20, 64))
+    np.testing.assert_array_equal(moe_gemm(one, b, of), moe_gemm(dense(one), b, of))
+    np.testing.assert_array_equal(moe_gemm_weights(one, g, of), moe_gemm_weights(dense(one), g, of))
+    for same in (
+        np.broadcast_to(b[:, :1], b.shape),
+        np.broadcast_to(dense(b.swapaxes(1, 2))[:, :1], (2, 32, 64)).swapaxes(1, 2),
+    ):
+        np.testing.assert_array_equal(moe_gemm(a, same, of), moe_gemm(a, dense(same), of))
+    row = np.broadcast_to(g[:1], g.shape)
+    np.testing.assert_array_equal(moe_gemm_weights(a, row, of), moe_gemm_weights(a, dense(row), of))
+    found = moe_gemm(a, b, of, epilogue=chain(add(row)))
+    np.testing.assert_array_equal(found, moe_gemm(a, b, of, epilogue=chain(add(dense(row)))))
 
 
 def test_counts_in_place_of_ends_are_refused() -> None:

@@ -21,7 +21,7 @@ from opencute.kernels.arrays import (
 )
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.gemm.interface import gemm, separate_epilogue
-from opencute.kernels.gemm.sm90_interface import for_tma, have_hopper, padded, type_of
+from opencute.kernels.gemm.sm90_interface import have_hopper, type_of
 from opencute.kernels.gemm.visitors import Operand, Visitor, add, chain, scale
 from opencute.kernels.grouped_gemm.arguments import (
     check_out,
@@ -30,6 +30,7 @@ from opencute.kernels.grouped_gemm.arguments import (
     need_hopper,
     new_result,
     plan_of,
+    readable,
     refuse_lists,
     room_for,
     tensor_of,
@@ -126,7 +127,7 @@ def moe_gemm(
         )  # fmt: skip
     if not row_major(right) and strides(right)[1] != 1:
         right = contiguous(right)
-    left, right = (t if for_tma(t) else padded(t) for t in (left, right))
+    left, right = (readable(t) for t in (left, right))
     types = type_of(left), type_of(right), type_of(out)
     majors = row_major(left), row_major(right)
     plan = plan_of(config, types, majors, visitor.plan(), given.aux)
@@ -186,10 +187,7 @@ def moe_gemm_weights(
         a, b = zeros(a, (1, shape[1]), a.dtype), zeros(b, (1, shape[2]), b.dtype)
     given = operands(visitor, shapes_of_sums(*shape))
     config = (config or heuristic_of_sums(*shape)).check()
-    left, right = (
-        t if for_tma(t, 2) else padded(t)
-        for t in ((x if row_major(x) else contiguous(x))[None] for x in (a, b))
-    )
+    left, right = (readable((x if row_major(x) else contiguous(x))[None], 2) for x in (a, b))
     types = type_of(left), type_of(right), type_of(out)
     plan = plan_of(config, types, (False, False), visitor.plan(), given.aux)
     sum_gemm(
