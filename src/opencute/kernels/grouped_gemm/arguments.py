@@ -167,8 +167,16 @@ def refuse_lists(a: Any, b: Any, out: Any, *, gated: bool = False) -> list[tuple
         ArgumentError: these lists are no products; it says why.
     """
     for name, arrays in (("a", a), ("b", b), ("out", out)):
-        several = isinstance(arrays, (list, tuple)) and all(hasattr(t, "dtype") for t in arrays)
-        if not several and not (name == "out" and arrays is None):
+        if name == "out" and arrays is None:
+            continue
+        several = isinstance(arrays, (list, tuple))
+        for i, t in enumerate(arrays if several else ()):
+            if not (hasattr(t, "dtype") and hasattr(t, "shape")):
+                raise ArgumentTypeError(
+                    f"grouped_gemm: {name}[{i}] is no array", code="OC2583",
+                    found=type(t).__name__, expected="a list of arrays",
+                )  # fmt: skip
+        if not several:
             raise ArgumentTypeError(
                 f"grouped_gemm: {name} is no list of arrays", code="OC2583",
                 found=type(arrays).__name__, expected="a list of arrays",

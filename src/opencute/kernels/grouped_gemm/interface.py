@@ -77,8 +77,10 @@ def moe_gemm(
         b: array (G, K, N) of the same type, contiguous along N or along K; along K where elements
             have 8 bits.
         offsets: array (G,) of int32: the row of `a` behind the last one of each group, so that
-            group `g` is ``a[offsets[g - 1] : offsets[g]]``. The host does not read those of a GPU.
-            Groups may be empty; ends outside of `a` are taken to be its first or last row.
+            group `g` is ``a[offsets[g - 1] : offsets[g]]``. Groups may be empty. The host does not
+            read those of a GPU: there, an end below 0 counts as 0, and one past the rows as S; one
+            below the end before it leaves its group empty, but the next group begins at it, and
+            of a row that two groups have the result is that of either.
         bias: array (G, N), or (N,) for all groups, or None.
         activation: "relu", "gelu", "silu", or a function on vectors of Float32.
         epilogue: what becomes of the sums, instead of `alpha`, `bias` and `activation`: a function
@@ -97,8 +99,8 @@ def moe_gemm(
         The result (S, N). Sums are taken in f32. Rows behind the last group's are not written.
 
     Raises:
-        ArgumentError: shapes or types do not fit, offsets in the host's memory descend, or the
-            processor is none of Hopper's.
+        ArgumentError: shapes or types do not fit, offsets in the host's memory descend or lie
+            outside of 0 to S, or the processor is none of Hopper's.
     """
     shape = _row_shape(a, b, offsets)
     need_hopper()
@@ -167,7 +169,8 @@ def moe_gemm_weights(
         The result. Sums are taken in f32.
 
     Raises:
-        ArgumentError: shapes or types do not fit, or the processor is none of Hopper's.
+        ArgumentError: shapes or types do not fit, offsets in the host's memory descend or lie
+            outside of 0 to S, or the processor is none of Hopper's.
     """
     shape = _sum_shape(a, b, offsets)
     need_hopper()
@@ -210,11 +213,16 @@ def _sum_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int, int]:
             expected="a of (S, K), b of (S, N), offsets of (G,)",
         )  # fmt: skip
     check_types([a, b])
-    _check_ends(offsets)
+    _check_ends(offsets, shapes[0][0])
     return shapes[2][0], shapes[0][1], shapes[1][1]
 
 
-def _check_ends(offsets: Any) -> None:
+def _check_ends(offsets: Any, rows: int) -> None:
+    """Check the ends of groups, as far as the host may read them.
+
+    Raises:
+        ArgumentError: they are of another type, descend, or lie outside of the rows.
+    """
     if element_name(offsets) != "int32":
         raise ArgumentError(
             "offsets are of int32", code="OC2581", found=element_name(offsets),
@@ -232,6 +240,12 @@ def _check_ends(offsets: Any) -> None:
                 hint="are these counts of rows? Their ends are their sums so far: "
                 "counts.cumsum(0), as int32",
             )  # fmt: skip
+    for g, end in enumerate(values):
+        if not 0 <= end <= rows:
+            raise ArgumentError(
+                f"group {g} ends outside of a", code="OC2584", found=end,
+                expected=f"0 to {rows}, the rows of a",
+            )  # fmt: skip
 
 
 def _row_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int]:
@@ -248,7 +262,7 @@ def _row_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int]:
             expected="a of (S, K), b of (G, K, N), offsets of (G,)",
         )  # fmt: skip
     check_types([a, b], narrow=True)
-    _check_ends(offsets)
+    _check_ends(offsets, shapes[0][0])
     return shapes[0][0], shapes[1][2]
 
 
