@@ -14,9 +14,11 @@ import pytest
 from opencute.base.bounded import Recent
 from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.knobs import KNOBS
+from opencute.kernels.gemm.visitors import add, chain
 from opencute.kernels.grouped_gemm import (
     GroupedConfig,
     grouped_gemm,
+    interface,
     moe_gemm,
     moe_gemm_weights,
     reference,
@@ -76,10 +78,26 @@ def test_ends_that_change_between_calls() -> None:
         np.testing.assert_array_equal(d[: new[-1]], reference.moe_gemm(a, b, of)[: new[-1]])
 
 
-def test_ends_outside_of_the_matrix_reach_nothing_else() -> None:
+def test_ends_outside_of_the_matrix_reach_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interface, "host_values", lambda _: None)  # as of those on a device
     a, b = whole(40, 64), whole(3, 64, 32, seed=1)
     d = moe_gemm(a, b, ends(-5, 20, 99), config=SMALL)
     np.testing.assert_array_equal(d, reference.moe_gemm(a, b, ends(0, 20, 40)))
+    d = moe_gemm(a, b, ends(60, 60, 60), config=SMALL)
+    np.testing.assert_array_equal(d, reference.moe_gemm(a, b, ends(40, 40, 40)))
+
+
+@pytest.mark.parametrize(
+    ("of", "group", "found"), [((20, 20, 41), 2, 41), ((-4, 20, 40), 0, -4), ((60, 60, 60), 0, 60)]
+)
+def test_ends_in_host_memory_outside_of_the_rows_are_refused(
+    of: tuple[int, ...], group: int, found: int
+) -> None:
+    a, b = whole(40, 64), whole(3, 64, 32, seed=1)
+    for call in (lambda: moe_gemm(a, b, ends(*of)), lambda: moe_gemm_weights(a, a, ends(*of))):
+        with pytest.raises(ArgumentError, match=rf"OC2584.*group {group} ends outside of a") as e:
+            call()
+        assert f"found:    {found}" in str(e.value) and "0 to 40" in str(e.value)
 
 
 def test_other_majors_types_and_a_factor() -> None:
@@ -179,6 +197,23 @@ def test_lists_elsewhere_and_empty_ones() -> None:
     assert grouped_gemm([], []) == []
 
 
+def test_arrays_whose_rows_are_one_in_memory_are_copied() -> None:
+    of, dense = ends(5, 20), np.ascontiguousarray
+    a, b, g = whole(20, 64), whole(2, 64, 32, seed=1), whole(20, 32, seed=2)
+    one = np.broadcast_to(a[:1], (20, 64))
+    np.testing.assert_array_equal(moe_gemm(one, b, of), moe_gemm(dense(one), b, of))
+    np.testing.assert_array_equal(moe_gemm_weights(one, g, of), moe_gemm_weights(dense(one), g, of))
+    for same in (
+        np.broadcast_to(b[:, :1], b.shape),
+        np.broadcast_to(dense(b.swapaxes(1, 2))[:, :1], (2, 32, 64)).swapaxes(1, 2),
+    ):
+        np.testing.assert_array_equal(moe_gemm(a, same, of), moe_gemm(a, dense(same), of))
+    row = np.broadcast_to(g[:1], g.shape)
+    np.testing.assert_array_equal(moe_gemm_weights(a, row, of), moe_gemm_weights(a, dense(row), of))
+    found = moe_gemm(a, b, of, epilogue=chain(add(row)))
+    np.testing.assert_array_equal(found, moe_gemm(a, b, of, epilogue=chain(add(dense(row)))))
+
+
 def test_counts_in_place_of_ends_are_refused() -> None:
     a, b = whole(48, 64), whole(3, 64, 32)
     with pytest.raises(ArgumentError, match=r"OC2584.*descend at group 1") as e:
@@ -202,8 +237,15 @@ def test_what_is_refused() -> None:
         moe_gemm(a, whole(2, 64, 64), of, out=a)
     with pytest.raises(ArgumentError, match="OC2538"):
         moe_gemm(a, b, of, config=GroupedConfig((96, 64)))
-    with pytest.raises(ArgumentTypeError, match="OC2583"):
+    with pytest.raises(ArgumentTypeError, match=r"OC2583.*a is no list"):
         grouped_gemm(a, b)
+    with pytest.raises(ArgumentTypeError, match=r"OC2583.*a\[0\] is no array") as e:
+        grouped_gemm([None], [b[0]])
+    assert "found:    NoneType" in str(e.value)
+    with pytest.raises(ArgumentTypeError, match=r"OC2583.*b\[1\] is no array"):
+        grouped_gemm([a, a], [b[0], 1.0])
+    with pytest.raises(ArgumentTypeError, match=r"OC2583.*out\[0\] is no array"):
+        grouped_gemm([a], [b[0]], out=[None])
     with pytest.raises(ArgumentError, match="OC2580"):
         grouped_gemm([a], [])
     with pytest.raises(ArgumentError, match="OC2542"):

@@ -50,6 +50,16 @@ def test_sums_of_whole_steps_and_of_parts(of: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(moe_gemm_weights(a, b, ends, config=SMALL), want)
 
 
+@pytest.mark.parametrize(
+    "of", [(5, 20, 20, 20), (0, 0, 5, 20), (5, 5, 20), (0, 0), (20, 20), (64, 64)], ids=str
+)
+def test_sums_of_no_rows_where_the_array_ends(of: tuple[int, ...]) -> None:
+    ends = np.array(of, np.int32)
+    a, b = whole(max(of[-1], 1), 72), whole(max(of[-1], 1), 40, seed=1)
+    want = reference.moe_gemm_weights(a, b, ends)
+    np.testing.assert_array_equal(moe_gemm_weights(a, b, ends, config=SMALL), want)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_what_is_no_number_stays_in_its_group(bad: float) -> None:
     ends = np.array([60, 130, 194], np.int32)
@@ -79,3 +89,16 @@ def test_lists_with_warpgroups_side_by_side() -> None:
     right = [whole(72, 96, seed=i) for i in range(3)]
     for d, a, b in zip(grouped_gemm(left, right, config=BESIDE), left, right, strict=True):
         np.testing.assert_array_equal(d, a @ b)
+
+
+@pytest.mark.parametrize("tile", [(64, 96), (64, 160), (192, 192)], ids=str)
+def test_halves_of_rows_of_b_that_no_widest_swizzle_divides(tile: tuple[int, int]) -> None:
+    config = GroupedConfig(tile, most=2, depth=2, beside=True)
+    ends = np.array([5, 70, 130], np.int32)
+    a, b = whole(130, 136), whole(3, 136, 200, seed=1)  # contiguous along N
+    np.testing.assert_array_equal(
+        moe_gemm(a, b, ends, config=config), reference.moe_gemm(a, b, ends)
+    )
+    grad = whole(130, 96, seed=2)
+    d = moe_gemm_weights(a, grad, ends, config=config)
+    np.testing.assert_array_equal(d, reference.moe_gemm_weights(a, grad, ends))

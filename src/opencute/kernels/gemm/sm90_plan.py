@@ -339,8 +339,15 @@ class HopperPlan:
 
     def operand_smem(self, which: int) -> Any:
         """Shared memory of A or B: (rows, k, stages)."""
+        rows, k = self.tile[which], self.tile[2]
+        if which == 1 and self.config.beside and not self.k_major[1]:
+            # Each warpgroup's columns are whole rows of the swizzle, which may be narrower then.
+            part, kind = (self.pieces[1], k), utils.LayoutEnum.COL_MAJOR
+            return smem_layouts.make_smem_layout_epi(
+                self.types[1], kind, part, self.stages, (rows, k, self.stages)
+            )
         return smem_layouts.make_smem_layout(
-            self.major(which), (self.tile[which], self.tile[2]), self.types[which], self.stages
+            self.major(which), (rows, k), self.types[which], self.stages
         )
 
     def part_smem(self, dtype: Any, columns: int) -> Any:

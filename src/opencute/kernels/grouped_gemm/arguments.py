@@ -18,15 +18,15 @@ from opencute.base.errors import ArgumentError, ArgumentTypeError
 from opencute.base.interned import interned
 from opencute.compiler.targets import run_target
 from opencute.cute.runtime import from_dlpack
-from opencute.kernels.arrays import apart, element_name, empty, row_major, strides
-from opencute.kernels.gemm.sm90_interface import address, for_tma, have_hopper
+from opencute.kernels.arrays import apart, contiguous, element_name, empty, row_major, strides
+from opencute.kernels.gemm.sm90_interface import address, for_tma, have_hopper, padded
 from opencute.kernels.gemm.sm90_plan import HopperPlan
 from opencute.kernels.gemm.visitors import VisitorPlan, check_pairs
 from opencute.kernels.grouped_gemm.config import GroupedConfig
 from opencute.kernels.grouped_gemm.sm90 import DRAFTS, map_slots
 
 __all__ = [
-    "check_out", "check_types", "maps_in", "need_hopper", "new_result", "plan_of",
+    "check_out", "check_types", "maps_in", "need_hopper", "new_result", "plan_of", "readable",
     "refuse_devices", "refuse_lists", "room_for", "tensor_of",
 ]  # fmt: skip
 
@@ -138,6 +138,20 @@ def maps_in(room: Any) -> Any:
     return from_dlpack(room, assumed_align=128)
 
 
+def readable(t: Any, lead: int | None = None) -> Any:
+    """A matrix of each group, (groups, rows, columns), as TMA reads it: itself, or a copy in the
+    same major. Rows that are one in memory, as those of expanded arrays, are copied.
+
+    Args:
+        lead: as of `for_tma`.
+    """
+    steps = zip(t.shape[1:], strides(t)[1:], strict=True)
+    if any(int(n) > 1 and s == 0 for n, s in steps):
+        rows = t if row_major(t) else t.swapaxes(1, 2)
+        t = contiguous(rows) if rows is t else contiguous(rows).swapaxes(1, 2)
+    return t if for_tma(t, lead) else padded(t)
+
+
 def tensor_of(array: Any, leading: int) -> Any:
     return from_dlpack(array).mark_layout_dynamic(leading_dim=leading)
 
@@ -153,8 +167,16 @@ def refuse_lists(a: Any, b: Any, out: Any, *, gated: bool = False) -> list[tuple
         ArgumentError: these lists are no products; it says why.
     """
     for name, arrays in (("a", a), ("b", b), ("out", out)):
-        several = isinstance(arrays, (list, tuple)) and all(hasattr(t, "dtype") for t in arrays)
-        if not several and not (name == "out" and arrays is None):
+        if name == "out" and arrays is None:
+            continue
+        several = isinstance(arrays, (list, tuple))
+        for i, t in enumerate(arrays if several else ()):
+            if not (hasattr(t, "dtype") and hasattr(t, "shape")):
+                raise ArgumentTypeError(
+                    f"grouped_gemm: {name}[{i}] is no array", code="OC2583",
+                    found=type(t).__name__, expected="a list of arrays",
+                )  # fmt: skip
+        if not several:
             raise ArgumentTypeError(
                 f"grouped_gemm: {name} is no list of arrays", code="OC2583",
                 found=type(arrays).__name__, expected="a list of arrays",

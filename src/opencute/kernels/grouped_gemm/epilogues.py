@@ -23,7 +23,7 @@ from opencute.cute.runtime import from_dlpack
 from opencute.kernels.arrays import contiguous, element_name, row_major, share_memory
 from opencute.kernels.gemm.activations import activation_of
 from opencute.kernels.gemm.interface import alone, writable
-from opencute.kernels.gemm.sm90_interface import for_tma, padded, type_of
+from opencute.kernels.gemm.sm90_interface import for_tma, type_of
 from opencute.kernels.gemm.visitors import (
     Operand,
     Visitor,
@@ -34,7 +34,7 @@ from opencute.kernels.gemm.visitors import (
     check_pairs,
     usual,
 )
-from opencute.kernels.grouped_gemm.arguments import tensor_of
+from opencute.kernels.grouped_gemm.arguments import readable, tensor_of
 
 __all__ = [
     "Given", "columns_of", "operands", "refuse_in_place", "shapes_of_rows", "shapes_of_sums",
@@ -140,8 +140,7 @@ def operands(visitor: Visitor, shapes: Shapes) -> Given:
                     expected="an aligned address and stride", found=tuple(value.shape),
                 )  # fmt: skip
         else:
-            matrix = matrix if row_major(matrix) else contiguous(matrix)
-            matrix = matrix if for_tma(matrix, 2) else padded(matrix)
+            matrix = readable(matrix if row_major(matrix) else contiguous(matrix), 2)
         aux.append(type_of(matrix))
         extra.append(tensor_of(matrix, 2))
     return Given(tuple(extra) or None, tuple(aux))

@@ -114,10 +114,11 @@ class SumGroups:
         return self.matrices[which].shape[0]
 
     def matrix(self, which: int, group: Any) -> Any:
-        """A, or B, of a group. One without rows has one, which nobody may read."""
+        """A, or B, of a group. One without rows has one, which nobody may read, and which is the
+        last one of all where the group begins behind it: maps begin inside of arrays."""
         whole = self.matrices[which]
         start, end = rows_of(self.ends, group, whole.shape[1])
-        here = cute.domain_offset((0, start, 0), whole)
+        here = cute.domain_offset((0, cutlass.min(start, whole.shape[1] - 1), 0), whole)
         shape = (whole.shape[0], cutlass.max(end - start, 1), 1)
         return cute.make_tensor(
             here.iterator.align(16), cute.make_layout(shape, stride=whole.stride)

@@ -21,7 +21,7 @@ from opencute.kernels.arrays import (
 )
 from opencute.kernels.checked import checked, separate
 from opencute.kernels.gemm.interface import gemm, separate_epilogue
-from opencute.kernels.gemm.sm90_interface import for_tma, have_hopper, padded, type_of
+from opencute.kernels.gemm.sm90_interface import have_hopper, type_of
 from opencute.kernels.gemm.visitors import Operand, Visitor, add, chain, scale
 from opencute.kernels.grouped_gemm.arguments import (
     check_out,
@@ -30,6 +30,7 @@ from opencute.kernels.grouped_gemm.arguments import (
     need_hopper,
     new_result,
     plan_of,
+    readable,
     refuse_lists,
     room_for,
     tensor_of,
@@ -76,8 +77,10 @@ def moe_gemm(
         b: array (G, K, N) of the same type, contiguous along N or along K; along K where elements
             have 8 bits.
         offsets: array (G,) of int32: the row of `a` behind the last one of each group, so that
-            group `g` is ``a[offsets[g - 1] : offsets[g]]``. The host does not read those of a GPU.
-            Groups may be empty; ends outside of `a` are taken to be its first or last row.
+            group `g` is ``a[offsets[g - 1] : offsets[g]]``. Groups may be empty. The host does not
+            read those of a GPU: there, an end below 0 counts as 0, and one past the rows as S; one
+            below the end before it leaves its group empty, but the next group begins at it, and
+            of a row that two groups have the result is that of either.
         bias: array (G, N), or (N,) for all groups, or None.
         activation: "relu", "gelu", "silu", or a function on vectors of Float32.
         epilogue: what becomes of the sums, instead of `alpha`, `bias` and `activation`: a function
@@ -96,8 +99,8 @@ def moe_gemm(
         The result (S, N). Sums are taken in f32. Rows behind the last group's are not written.
 
     Raises:
-        ArgumentError: shapes or types do not fit, offsets in the host's memory descend, or the
-            processor is none of Hopper's.
+        ArgumentError: shapes or types do not fit, offsets in the host's memory descend or lie
+            outside of 0 to S, or the processor is none of Hopper's.
     """
     shape = _row_shape(a, b, offsets)
     need_hopper()
@@ -126,7 +129,7 @@ def moe_gemm(
         )  # fmt: skip
     if not row_major(right) and strides(right)[1] != 1:
         right = contiguous(right)
-    left, right = (t if for_tma(t) else padded(t) for t in (left, right))
+    left, right = (readable(t) for t in (left, right))
     types = type_of(left), type_of(right), type_of(out)
     majors = row_major(left), row_major(right)
     plan = plan_of(config, types, majors, visitor.plan(), given.aux)
@@ -166,7 +169,8 @@ def moe_gemm_weights(
         The result. Sums are taken in f32.
 
     Raises:
-        ArgumentError: shapes or types do not fit, or the processor is none of Hopper's.
+        ArgumentError: shapes or types do not fit, offsets in the host's memory descend or lie
+            outside of 0 to S, or the processor is none of Hopper's.
     """
     shape = _sum_shape(a, b, offsets)
     need_hopper()
@@ -186,10 +190,7 @@ def moe_gemm_weights(
         a, b = zeros(a, (1, shape[1]), a.dtype), zeros(b, (1, shape[2]), b.dtype)
     given = operands(visitor, shapes_of_sums(*shape))
     config = (config or heuristic_of_sums(*shape)).check()
-    left, right = (
-        t if for_tma(t, 2) else padded(t)
-        for t in ((x if row_major(x) else contiguous(x))[None] for x in (a, b))
-    )
+    left, right = (readable((x if row_major(x) else contiguous(x))[None], 2) for x in (a, b))
     types = type_of(left), type_of(right), type_of(out)
     plan = plan_of(config, types, (False, False), visitor.plan(), given.aux)
     sum_gemm(
@@ -212,11 +213,16 @@ def _sum_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int, int]:
             expected="a of (S, K), b of (S, N), offsets of (G,)",
         )  # fmt: skip
     check_types([a, b])
-    _check_ends(offsets)
+    _check_ends(offsets, shapes[0][0])
     return shapes[2][0], shapes[0][1], shapes[1][1]
 
 
-def _check_ends(offsets: Any) -> None:
+def _check_ends(offsets: Any, rows: int) -> None:
+    """Check the ends of groups, as far as the host may read them.
+
+    Raises:
+        ArgumentError: they are of another type, descend, or lie outside of the rows.
+    """
     if element_name(offsets) != "int32":
         raise ArgumentError(
             "offsets are of int32", code="OC2581", found=element_name(offsets),
@@ -234,6 +240,12 @@ def _check_ends(offsets: Any) -> None:
                 hint="are these counts of rows? Their ends are their sums so far: "
                 "counts.cumsum(0), as int32",
             )  # fmt: skip
+    for g, end in enumerate(values):
+        if not 0 <= end <= rows:
+            raise ArgumentError(
+                f"group {g} ends outside of a", code="OC2584", found=end,
+                expected=f"0 to {rows}, the rows of a",
+            )  # fmt: skip
 
 
 def _row_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int]:
@@ -250,7 +262,7 @@ def _row_shape(a: Any, b: Any, offsets: Any) -> tuple[int, int]:
             expected="a of (S, K), b of (G, K, N), offsets of (G,)",
         )  # fmt: skip
     check_types([a, b], narrow=True)
-    _check_ends(offsets)
+    _check_ends(offsets, shapes[0][0])
     return shapes[0][0], shapes[1][2]
 
 

@@ -119,6 +119,8 @@ MEANINGS: dict[str, str] = {
     "OC2580": "these matrices or shapes are no grouped product",
     "OC2581": "a grouped product takes no elements of this type",
     "OC2582": "an operand or result of a grouped product does not fit, or cannot be read by TMA",
+    "OC2583": "what grouped_gemm multiplies are lists of arrays",
+    "OC2584": "offsets are no ends of groups of rows",
     "OC2586": "matrices of grouped products are not where the product is computed",
     "OC2915": "the record of an atom contradicts itself",
     "OC2916": "there is no record of such an atom",
