@@ -71,11 +71,12 @@ class _BulkOp:
 
 
 class CopyBulkG2SOp(_BulkOp):
-    """A run of bytes from global to shared memory: a multiple of 16, contiguous on both sides, at
-    addresses that are multiples of 16 (PTX ISA, "cp.async.bulk").
+    """A run of bytes from global to shared memory.
 
-    `cute.copy` with its atom takes ``mbar_ptr=``, the mbarrier that counts the bytes, and
-    ``cache_policy=``. Each thread that calls it starts the copy, so one thread does::
+    Runs are contiguous on both sides, of a multiple of 16 bytes, at addresses that are multiples of
+    16 (PTX ISA, "cp.async.bulk"). `cute.copy` with its atom takes ``mbar_ptr=``, the mbarrier that
+    counts the bytes, and ``cache_policy=``. Each thread that calls it starts the copy, so one
+    thread does::
 
         atom = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float32)
         with cute.arch.elect_one():
