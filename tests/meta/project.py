@@ -37,6 +37,7 @@ RANK: dict[str, int] = {
     "cutlass": 10,  # src/cutlass: the other spelling of the public tree
     "kernels": 11, "lab": 11,
     "tools": 12,
+    "__main__": 13,  # src/opencute/__main__.py: the command, as a module
 }  # fmt: skip
 
 # The public language is one thing in two places, so these may import each other.

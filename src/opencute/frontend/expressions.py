@@ -206,7 +206,7 @@ def _in_range(item: Any, items: LoopRange | range) -> Any:
     start, step, stop = items.start, items.step, items.stop
     if _dynamic(step):
         raise LanguageError(
-            "'in' of a range needs a step known at compile time", code="OC1113", found=str(step),
+            "'in' of a range needs a step known at compile time", code="OC1113", found=repr(step),
             hint="compare with the bounds",
         )  # fmt: skip
     if int(step) < 0:

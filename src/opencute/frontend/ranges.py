@@ -386,7 +386,7 @@ def range_constexpr(*args: Any) -> Any:
             raise TypeMismatchError("a range is made of integers", code="OC1253", found=repr(x))
         if isinstance(x, Numeric) and x.is_dynamic:
             raise LanguageError(
-                "range_constexpr needs bounds known at compile time", code="OC1113", found=str(x),
+                "range_constexpr needs bounds known at compile time", code="OC1113", found=repr(x),
                 hint="use range(...) or cutlass.range(...) for a run-time loop",
             )  # fmt: skip
     return _ConstexprRange(builtins.range(*(int(x) for x in args)))

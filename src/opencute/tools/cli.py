@@ -356,10 +356,13 @@ def error(code: str) -> None:
 def help_(name: str | None) -> None:
     """Show the entry of a public NAME: its call, arguments, errors and methods.
 
-    NAME is such as cute.make_layout, make_layout, Tensor.load or cute.arch; of a command of
-    opencute its options are shown. Without NAME, the namespaces are listed.
+    NAME is such as cute.make_layout, make_layout, Tensor.load, cute.arch or an operator, such as
+    attention; a method alone, get_slice, lists its classes, a word, such as tma, the names with it.
+    Of a command of opencute its options are shown, of an error's code what it means. Without NAME,
+    the namespaces are listed.
     """
     from opencute.base.errors import ArgumentError
+    from opencute.tools import error_command
     from opencute.tools.reference import lookup
 
     context = click.get_current_context()
@@ -372,7 +375,10 @@ def help_(name: str | None) -> None:
             click.echo(f"\n{other.full} is another thing: opencute help {other.full}")
         return
     try:
-        text = lookup.described(name) if name else lookup.overview()
+        if name and error_command.is_code(name):
+            text = error_command.explained(name)
+        else:
+            text = lookup.described(name) if name else lookup.overview()
     except ArgumentError as e:
         raise click.UsageError(". ".join(filter(None, (e.message, e.hint)))) from None
     click.echo(text, nl=False)

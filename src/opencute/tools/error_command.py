@@ -24,7 +24,7 @@ from opencute.base.errors import ArgumentError
 from opencute.tools.codes.catalogue import Entry, Example, catalogue, entry_of, examples
 from opencute.tools.codes.help import meaning_of, remedy_of
 
-__all__ = ["EXAMPLES", "explained", "normal", "write_examples"]
+__all__ = ["EXAMPLES", "explained", "is_code", "normal", "write_examples"]
 
 EXAMPLES = Path(__file__).with_name("error_examples.json")
 _WIDTH = 96
@@ -47,6 +47,11 @@ def _kept() -> dict[str, list[Example]]:
         return {}
     kept = json.loads(EXAMPLES.read_text(encoding="utf-8"))
     return {code: [Example(*e) for e in several] for code, several in kept.items()}
+
+
+def is_code(text: str) -> bool:
+    """Whether something is meant to be a code: `OC` and digits."""
+    return bool(_TYPED.fullmatch(text)) and "OC" in text.upper()
 
 
 def normal(code: str) -> str:

@@ -70,7 +70,9 @@ def test_several_names_end_so() -> None:
         ("cute.syncthreads", "it is cute.arch.sync_threads"),
         ("threadIdx", "it is cute.arch.thread_idx"),
         ("pipeline.PipelineTmaUmma", "is not in OpenCuTe yet"),
-        ("Layout.sise", "no public name"),
+        ("Layout.sise", "cutlass.cute.Layout has no method or property 'sise'. did you mean size"),
+        ("Layout.zzzz", "opencute help cutlass.cute.Layout lists them"),
+        ("decode_atention", "did you mean decode_attention"),
         ("zzzzzz", "opencute help lists the namespaces"),
     ],
 )
@@ -78,6 +80,80 @@ def test_no_such_name(typed: str, said: str) -> None:
     with pytest.raises(ArgumentError) as e:
         described(typed)
     assert e.value.code == "OC2921" and said in f"{e.value.message}. {e.value.hint}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("attention", "opencute.kernels.attention.attention("),
+        ("moe_gemm", "opencute.kernels.grouped_gemm.moe_gemm("),
+        ("kernels.decode.decode_attention", "opencute.kernels.decode.decode_attention("),
+        ("visitors.chain", "opencute.kernels.gemm.visitors.chain(*pieces: Piece, gated: "),
+        ("opencute.kernels.gemm", "Matrix products: plain fma for f32, "),
+        ("opencute.kernels", "operators, each in a folder of its own."),
+        ("Visitor", "opencute.kernels.gemm.Visitor("),
+    ],
+)
+def test_operators(typed: str, first: str) -> None:
+    assert described(typed).startswith(first)
+
+
+def test_what_is_in_a_namespace_of_operators() -> None:
+    assert "\n  opencute.kernels.attention " in described("opencute.kernels")
+    assert "\n  gemm          ``activation(alpha * a @ b" in described("opencute.kernels.gemm")
+    assert "opencute.kernels " in CliRunner().invoke(main, ["help"]).output
+
+
+def test_an_operator_beside_a_name_of_the_language() -> None:
+    text = described("gemm")
+    assert text.startswith("cutlass.cute.gemm(")
+    assert "\nopencute.kernels.gemm.gemm is another thing: opencute help opencute.k" in text
+
+
+@pytest.mark.parametrize(
+    ("method", "owner"),
+    [
+        ("partition_C", "cutlass.cute.ThrMma.partition_C("),
+        ("get_slice", "\n  cutlass.cute.TiledMma.get_slice "),
+        ("producer_acquire", "\n  cutlass.pipeline.PipelineTmaAsync.producer_acquire\n"),
+        ("make_fragment_A", "cutlass.cute.MmaAtom.make_fragment_A("),
+        ("allocate_tensor", "cutlass.utils.SmemAllocator.allocate_tensor("),
+        ("mark_layout_dynamic", "cutlass.cute.Tensor.mark_layout_dynamic("),
+    ],
+)
+def test_a_method_alone(method: str, owner: str) -> None:
+    assert owner in described(method)
+
+
+@pytest.mark.parametrize(
+    ("word", "part"),
+    [
+        ("tma", "\n  cutlass.pipeline.PipelineTmaAsync"),
+        ("im2col", "\n  cutlass.cute.nvgpu.cpasync.CopyBulkTensorIm2ColG2SOp"),
+        ("wgmma", "\nEntries that speak of it:\n  cutlass.cute.nvgpu.warpgroup.MmaF16BF16Op"),
+        ("smem", "\n  cutlass.utils.SmemAllocator"),
+        ("swiglu", "Entries that speak of it:\n  opencute.kernels.grouped_gemm.moe_gemm\n"),
+    ],
+)
+def test_a_word_of_names(word: str, part: str) -> None:
+    assert part in described(word)
+
+
+def test_codes_of_errors() -> None:
+    run = CliRunner().invoke
+    assert run(main, ["help", "OC2541"]).output == run(main, ["error", "2541"]).output
+    wrong = run(main, ["help", "OC0000"])
+    assert wrong.exit_code == 2 and "no error has the code 'OC0000'" in wrong.output
+
+
+def test_python_m_opencute() -> None:
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-m", "opencute", "--help"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and done.stdout.startswith("Usage: opencute [OPTIONS] COMMAND")
 
 
 def test_the_command() -> None:

@@ -8,12 +8,15 @@ or a namespace. Out: text::
     described("make_tiled_copy_tv")     # cutlass.cute.make_tiled_copy_tv(atom: CopyAtom, ...
     described("Layout.size")            # a method
     described("cute.arch")              # a line for each name in it
+    described("get_slice")              # the classes that have this method
+    described("im2col")                 # names and entries with this word
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import textwrap
 from collections.abc import Iterator
 
@@ -21,18 +24,25 @@ from opencute.base.errors import ArgumentError
 from opencute.base.suggest import did_you_mean
 from opencute.tools.reference.entries import Member, entry, extra_members, summary
 from opencute.tools.reference.names import ORDER, Name, all_names, names, namespaces
+from opencute.tools.reference.operators import SPACE, folders, found_operators, operators
 from opencute.tools.reference.where import where_of
+from opencute.tools.reference.words import Rows, owners, with_word
 from opencute.tools.stubs import ALIAS, ROOT
 
 __all__ = ["described", "found", "overview"]
 
 _WIDTH = 96
+_MOST = 40  # rows of a list that a word finds
 
 
 def _typed(text: str) -> str:
     """A name without what people put around it."""
     text = text.strip().strip("`").removesuffix("()").removesuffix(".").removeprefix(".")
     head, dot, rest = text.partition(".")
+    if rest.split(".")[0] == "kernels" and head in (ROOT, ALIAS):
+        return f"{ROOT}.{rest}"
+    if head == "kernels":
+        return f"{ROOT}.{text}"
     return ALIAS + dot + rest if head == ROOT else text
 
 
@@ -104,10 +114,15 @@ def _whole(name: Name) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _classes(head: str) -> list[Name]:
+    """What may stand before the dot of a method."""
+    return (found(head) or found_operators(head)) if head else []
+
+
 def _member(text: str) -> str | None:
     """A method or property, written as `Class.method`."""
     head, _, last = _typed(text).rpartition(".")
-    for name in found(head) if head else ():
+    for name in _classes(head):
         classes = [name]
         for each in classes:
             e = entry(each)
@@ -139,9 +154,51 @@ def _namespace(text: str) -> str | None:
     return "\n".join(lines) + "\n"
 
 
+def _folder(text: str) -> str | None:
+    """A line for each operator of a package of them, and for each package of `opencute.kernels`."""
+    name = _typed(text)
+    spaces = [s for s in folders() if s == name or s.endswith("." + name)]
+    if not spaces:
+        return None
+    space = min(spaces, key=len)
+    if space == SPACE:
+        rows = [(s, said) for s, said in folders().items() if s != SPACE]
+    else:
+        rows = [(n.last, summary(entry(n))) for n in operators().values() if n.namespace == space]
+    head = folders()[space].removeprefix("Rank 11: ") or space
+    return "\n".join([head, "", *_table(rows)]) + "\n"
+
+
+def _listed(title: str, rows: Rows) -> list[str]:
+    if not rows:
+        return []
+    more = [f"  and {len(rows) - _MOST} more"] if len(rows) > _MOST else []
+    return ["", title, *_table(rows[:_MOST]), *more]
+
+
+def _part(text: str) -> str | None:
+    """What a method's name alone, or a word, is part of."""
+    name = _typed(text)
+    if not name.isidentifier() or len(name) < 2:
+        return None
+    methods = owners(name)
+    lines: list[str] = []
+    if len(methods) == 1:
+        lines += [(_member(methods[0][0]) or "").rstrip("\n")]
+    elif methods:
+        lines += [f"{len(methods)} classes have it:", "", *_table(methods)]
+    named, said = (
+        [(full, first) for full, first in rows if (full, first) not in methods]
+        for rows in with_word(name)
+    )
+    lines += _listed(f"Names with {name!r}:", named) + _listed("Entries that speak of it:", said)
+    return "\n".join(lines).lstrip("\n") + "\n" if lines else None
+
+
 def overview() -> str:
     """What there is to ask for."""
     rows = [(s, said.partition(": ")[2]) for s, said in namespaces().items() if said]
+    rows.append((SPACE, "operators: attention, gemm, softmax and others."))
     return "\n".join(["Public namespaces; `opencute help cute.copy` shows a name.", "",
                       *_table(rows)]) + "\n"  # fmt: skip
 
@@ -156,12 +213,20 @@ def described(text: str) -> str:
         ArgumentError: OC2921, there is no such name; those near it are named.
     """
     several = found(text)
+    others = found_operators(_typed(text))
+    if not several and (space := _namespace(text)) is not None:
+        return space
+    if not several:
+        several, others = others, []
     if len(several) == 1:
-        return _whole(several[0])
+        more = [f"{n.full} is another thing: opencute help {n.full}" for n in others]
+        return _whole(several[0]) + ("\n" + "\n".join(more) + "\n" if more else "")
     if several:
-        rows = [(n.full, summary(entry(n))) for n in several]
-        return "\n".join([f"{len(several)} names end so:", "", *_table(rows)]) + "\n"
-    said = _namespace(text) or _member(text)
+        rows = [(n.full, summary(entry(n))) for n in (*several, *others)]
+        return "\n".join([f"{len(rows)} names end so:", "", *_table(rows)]) + "\n"
+    said = _folder(text) or _member(text)
+    if said is None and not _said_elsewhere(text):
+        said = _part(text)
     if said is not None:
         return said
     raise _unknown(text)
@@ -170,7 +235,8 @@ def described(text: str) -> str:
 @functools.lru_cache(maxsize=1)
 def _short() -> list[str]:
     """Every name without `cutlass.`, which is how people write most of them."""
-    return [spelt.removeprefix(ALIAS + ".") for spelt in all_names()]
+    spelt = [*all_names(), *operators()]
+    return [s.removeprefix(ALIAS + ".").removeprefix(SPACE + ".") for s in spelt]
 
 
 def _elsewhere(space: str, last: str) -> str:
@@ -187,13 +253,39 @@ def _elsewhere(space: str, last: str) -> str:
     return ""
 
 
+def _said_elsewhere(text: str) -> str:
+    space, _, last = _typed(text).rpartition(".")
+    return _elsewhere(space, last)
+
+
+def _no_member(text: str) -> ArgumentError | None:
+    """A class that is there, and a method that it has not."""
+    head, _, last = _typed(text).rpartition(".")
+    for name in _classes(head):
+        if not inspect.isclass(name.thing):
+            continue
+        has: list[str] = []
+        classes = [name]
+        for each in classes:
+            e = entry(each)
+            has += [m.name for _, several in extra_members(each) for m in several]
+            has += [m.name for m in e.members]
+            classes += [names()[c] for c in e.also if c in names() and names()[c] not in classes]
+        return ArgumentError(
+            f"{name.full} has no method or property {last!r}", code="OC2921",
+            hint=did_you_mean(last, sorted({*has}), 5) or f"opencute help {name.full} lists them",
+        )  # fmt: skip
+    return None
+
+
 def _unknown(text: str) -> ArgumentError:
-    name = _typed(text)
-    space, _, last = name.rpartition(".")
-    said = _elsewhere(space, last)
+    said = _said_elsewhere(text)
     if said:
         return ArgumentError(said, code="OC2921")
-    short = name.removeprefix(ALIAS + ".")
+    wrong = _no_member(text)
+    if wrong is not None:
+        return wrong
+    short = _typed(text).removeprefix(ALIAS + ".").removeprefix(SPACE + ".")
     known = _short() if "." in short else {s.rpartition(".")[2] for s in _short()}
     return ArgumentError(
         f"there is no public name {text!r}", code="OC2921",
