@@ -93,3 +93,27 @@ def test_a_word_of_no_reduction() -> None:
     with pytest.raises(TypeMismatchError) as e:
         simulated(reduce_host, np.zeros(4, np.int32), np.zeros(2, np.int32), "sum")
     assert e.value.code == "OC1223"
+
+
+@cute.kernel
+def fine_swizzle_kernel(dst: cute.Tensor, base: cutlass.Constexpr[int]):
+    smem = cutlass.Array(cutlass.Int8, 256, space=SMEM, alignment=1024)
+    at = smem.data_ptr(0).swizzled(cute.make_swizzle(1, base, 3))
+    words = cute.recast_ptr(at, dtype=cutlass.Int32)
+    words.raw_ptr().store(cutlass.Int32(7))
+    dst[0] = words.raw_ptr().load()
+
+
+@cute.jit
+def fine_swizzle(dst: cute.Tensor, base: cutlass.Constexpr[int]):
+    fine_swizzle_kernel(dst, base).launch(grid=1, block=1)
+
+
+def test_swizzles_keep_elements_whole() -> None:
+    dst = np.zeros(1, np.int32)
+    simulated(fine_swizzle, dst, 2)
+    assert dst[0] == 7
+    for base in (0, 1):
+        with pytest.raises(LayoutError, match="OC1394") as e:
+            simulated(fine_swizzle, dst, base)
+        assert f"make_swizzle(b, {base + 2}, s)" in str(e.value)

@@ -36,6 +36,7 @@ __all__ = [
     "TmaType",
     "map_faults",
     "map_hint",
+    "reductions_of",
     "stores_outside",
     "swizzle_word",
 ]
@@ -243,6 +244,31 @@ class Tile:
         span = TMA_SWIZZLES[self.swizzle].span
         if self.interleave == "none" and size > span:
             yield f"an inner dimension of {size} bytes, more than the {span} of {self.swizzle}"
+
+
+_BITWISE = ("and", "or", "xor")
+_REDUCTIONS = {
+    **dict.fromkeys(("u32", "b32"), ("add", "min", "max", "inc", "dec", *_BITWISE)),
+    **dict.fromkeys(("u64", "b64"), ("add", "min", "max", *_BITWISE)),
+    "s32": ("add", "min", "max", *_BITWISE), "s64": ("min", "max", *_BITWISE),
+    **dict.fromkeys(("f16", "bf16"), ("add", "min", "max")),
+    **dict.fromkeys(("f32", "f64", "f32_ftz", "tf32", "tf32_ftz"), ("add",)),
+}  # fmt: skip
+
+
+def reductions_of(element: str) -> tuple[str, ...]:
+    """How copies combine elements in memory, by the word of their type.
+
+    Args:
+        element: a word of TMA_TYPES, or one of PTX's such as "b32".
+
+    Source: PTX ISA, "cp.reduce.async.bulk" (its table of types).
+
+    Example:
+        >>> reductions_of("f16"), reductions_of("u8")
+        (('add', 'min', 'max'), ())
+    """
+    return _REDUCTIONS.get(element, ())
 
 
 def stores_outside(lower: Sequence[int], upper: Sequence[int]) -> bool:

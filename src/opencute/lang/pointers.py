@@ -66,7 +66,21 @@ def element_bits(dtype: NumericMeta) -> int:
 def pointer_type(
     dtype: NumericMeta, space: AddressSpace, align: int, swizzle: tuple[int, ...] = ()
 ) -> PtrType:
-    """The IR type of a pointer."""
+    """The IR type of a pointer.
+
+    Raises:
+        LayoutError: a swizzle of byte addresses that would take elements apart.
+    """
+    size = element_bits(dtype) // 8
+    if swizzle and size > 1 << swizzle[1]:
+        raise LayoutError(
+            "a swizzle of byte addresses has to keep elements whole", code="OC1394",
+            expected=f"a base of at least {(size - 1).bit_length()} for the {size} bytes of a "
+            f"{dtype.__name__}", found=Swizzle(swizzle[0], swizzle[1], swizzle[2]),
+            hint="the base counts low bits of the byte address that stay; where it was meant to "
+            "count elements, add the bits of an element's bytes: make_swizzle(b, "
+            f"{swizzle[1] + (size - 1).bit_length()}, s)",
+        )  # fmt: skip
     return PtrType(ir_type(dtype.dtype), space.name, align, swizzle)
 
 
@@ -162,6 +176,9 @@ class Pointer:
 
         Args:
             dtype: numeric class of the elements.
+
+        Raises:
+            LayoutError: elements that the pointer's swizzle takes apart.
         """
         type = pointer_type(dtype, self.memspace, self.alignment, self._ptr.swizzle)
         return Pointer(cute.recast(self.value, type), dtype)
@@ -175,7 +192,8 @@ class Pointer:
         """The same address, with a swizzle (of byte addresses) put on every access.
 
         Raises:
-            LayoutError: not shared memory, or a swizzle that reads bits below those it changes.
+            LayoutError: not shared memory, a swizzle that reads bits below those it changes, or one
+                that takes elements apart.
         """
         if swizzle.bits == 0:
             return self
@@ -425,7 +443,8 @@ class RawPointer(Pointer):
             swizzle: a `Swizzle`, such as ``Swizzle.from_name("s128b")``.
 
         Raises:
-            LayoutError: not shared memory, or a swizzle that reads bits below those it changes.
+            LayoutError: not shared memory, a swizzle that reads bits below those it changes, or one
+                that takes elements apart.
         """
         if swizzle.bits == 0:
             return self

@@ -166,8 +166,16 @@ def bad_kernel(a: cute.Tensor, what: cutlass.Constexpr):
     smem = memory.allocate_tensor(cutlass.Float32, cute.make_layout(256), 128)
     op = cpasync.CopyBulkS2GOp() if what == "store" else cpasync.CopyBulkG2SOp()
     atom = cute.make_copy_atom(op, cutlass.Float32)
+    bar = memory.allocate_array(cutlass.Int64, 1)
     if cutlass.const_expr(what in ("no barrier", "store")):
         cute.copy(atom, a, smem)
+    elif cutlass.const_expr(what == "mask"):
+        cute.copy(atom, a, smem, mbar_ptr=bar, mcast_mask=3)
+    elif cutlass.const_expr(what == "policy"):
+        send = cute.make_copy_atom(cpasync.CopyBulkS2SOp(), cutlass.Float32)
+        there = cute.make_tensor(cute.arch.mapa(smem.iterator, 0), smem.layout)
+        far = cute.arch.mapa(bar, 0)
+        cute.copy(send, smem, there, mbar_ptr=far, cache_policy="evict_first")
     else:
         cute.arch.cp_async_bulk_wait_group(-1)
 
@@ -182,6 +190,8 @@ def bad(a: cute.Tensor, what: cutlass.Constexpr):
     [
         ("no barrier", TypeMismatchError, "OC1227"),
         ("store", TypeMismatchError, "OC1277"),
+        ("mask", TypeMismatchError, "OC1227"),
+        ("policy", TypeMismatchError, "OC1227"),
         ("groups", ArgumentError, "OC2932"),
     ],
 )

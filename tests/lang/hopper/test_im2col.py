@@ -118,6 +118,88 @@ def test_maps_that_do_not_exist(error: Any, code: str, change: Any, shape: Any) 
     assert e.value.code == code
 
 
+def make_atom(tile: Any = (PIXELS, CHANNELS), **conv: Any) -> Any:
+    shapes: list[Any] = []
+
+    @cute.jit
+    def make(x: cute.Tensor) -> None:
+        op = cpasync.CopyBulkTensorIm2ColG2SOp()
+        shapes.append(cpasync.make_im2col_tma_atom(op, x, layout(2), tile, **conv)[1].shape)
+
+    make(from_dlpack(images(1, 7, 6), assumed_align=16))
+    return shapes[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"filter": 3}, {"filter": "33"}, {"filter": {2: 1, 3: 1}}, {"filter": None},
+        {"filter": (2, None)}, {"filter": (2.0, 2)}, {"filter": (True, 2)}, {"filter": ((2, 2), 2)},
+        {"padding": 1}, {"padding": (0.5, 0)}, {"stride": 2}, {"stride": (1.5, 1)},
+        {"dilation": (1, "1")}, {"tile": PIXELS}, {"tile": (PIXELS,)}, {"tile": None},
+        {"tile": (PIXELS, CHANNELS, 1)}, {"tile": (float(PIXELS), CHANNELS)},
+    ],
+)  # fmt: skip
+def test_arguments_that_are_no_integers(change: Any) -> None:
+    with pytest.raises(ArgumentError, match="OC2944") as e:
+        make_atom(**{"filter": (2, 2), **change})
+    name = next(iter(change)).replace("tile", "cta_tiler")
+    assert isinstance(e.value, TypeError) and f"{name} needs an integer for" in str(e.value)
+    assert "a tuple of 2 integers, such as (1, 1)" in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"filter": (0, 3)}, "expected: at least 1"),
+        ({"padding": (0, -1)}, "expected: at least 0"),
+        ({"stride": (9, 1)}, "expected: 1 to 8"),
+        ({"dilation": (1, 0)}, "expected: at least 1"),
+        ({"tile": (-16, 32)}, "expected: at least 1"),
+        ({"place": (0, 0)}, "place is for stores"),
+        ({"filter": (9, 2)}, "the filter is larger than the images"),
+        ({"filter": (8, 2)}, "the filter is larger than the images"),
+        ({"dilation": (1, 6)}, "the filter is larger than the images"),
+    ],
+)
+def test_numbers_out_of_range(change: Any, said: str) -> None:
+    with pytest.raises(ArgumentError, match="OC2944") as e:
+        make_atom(**{"filter": (2, 2), **change})
+    assert said in str(e.value)
+
+
+def test_integers_of_any_kind() -> None:
+    assert make_atom(filter=[np.int64(7), cutlass.Int32(2)]) == (1, 1, 5, CHANNELS, 7, 2)
+    assert make_atom(filter=(9, 3), padding=(1, 0), stride=(8, 1))[:3] == (1, 1, 4)
+
+
+@cute.kernel
+def partitioned_kernel(atom: cute.CopyAtom, coords: cute.Tensor, smem_layout: cutlass.Constexpr):
+    smem = utils.SmemAllocator().allocate_tensor(
+        cutlass.Float16, smem_layout.outer, 1024, swizzle=smem_layout.inner
+    )
+    cpasync.tma_partition(
+        atom, 0, cute.make_layout(1), cute.group_modes(smem, 0, 2), cute.group_modes(coords, 0, 4)
+    )
+
+
+def test_columns_are_not_partitioned() -> None:
+    @cute.jit
+    def host(x: cute.Tensor, op: cutlass.Constexpr) -> None:
+        atom, coords = cpasync.make_im2col_tma_atom(
+            op, x, layout(2), (PIXELS, CHANNELS), filter=(1, 1)
+        )
+        partitioned_kernel(atom, coords, layout(2)).launch(grid=1, block=32)
+
+    for op, said in (
+        (cpasync.CopyBulkTensorIm2ColG2SOp(), "cute.copy(atom, cute.domain_offset((n, p, q, c, r"),
+        (cpasync.CopyBulkTensorIm2ColS2GOp(), "cute.copy(atom, smem, cute.domain_offset((n, p, q,"),
+    ):
+        with pytest.raises(TypeMismatchError, match="OC1620") as e:
+            host(from_dlpack(images(1, 4, 4), assumed_align=16), op)
+        assert said in str(e.value)
+
+
 def test_tiles_that_are_no_columns() -> None:
     x, dst = images(1, 4, 4), np.zeros((16, 1, 32), np.float16)
     x_, dst_ = (from_dlpack(a, assumed_align=16) for a in (x, dst))

@@ -35,6 +35,7 @@ from opencute.base.errors import (
 from opencute.base.knobs import KNOBS
 from opencute.cute.nvgpu import cpasync
 from opencute.cute.runtime import from_dlpack
+from opencute.sim.hopper.tma.reductions import map_reduction
 
 pytestmark = pytest.mark.t1
 STORE = cpasync.CopyBulkTensorIm2ColS2GOp
@@ -161,10 +162,35 @@ def test_reductions_that_there_are_not() -> None:
         REDUCE("mul")
     assert e.value.code == "OC1601"
     x, _ = images(np.float16)
-    with pytest.raises(SimulationError) as s:
+    with pytest.raises(TypeMismatchError) as e:
         scatter(wrapped(x), wrapped(columns(60, np.float16)), column_layout(2), REDUCE(R.XOR),
                 tuple(CONVOLUTIONS[0].items()))  # fmt: skip
+    assert e.value.code == "OC1601" and e.value.expected == "add, min, max"
+    with pytest.raises(SimulationError) as s:
+        map_reduction(None, "xor", "f16")
     assert s.value.code == "OC3065"
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [(R.ADD, np.int8), (R.MIN, np.float32), (R.INC, np.int32), (R.ADD, np.int64), (R.OR, np.int16)],
+)
+@pytest.mark.parametrize("tiles", [False, True])
+def test_atoms_refuse_reductions(kind: Any, dtype: Any, tiles: bool) -> None:
+    """Where they are made, not when a copy runs; also those that move tiles."""
+
+    @cute.jit
+    def make(x: cute.Tensor) -> None:
+        flat = cute.make_layout((PIXELS, CHANNELS), stride=(CHANNELS, 1))
+        if cutlass.const_expr(tiles):
+            op = cpasync.CopyReduceBulkTensorTileS2GOp(kind)
+            cpasync.make_tiled_tma_atom(op, x[0, 0, None, None], flat, (PIXELS, CHANNELS))
+        else:
+            cpasync.make_im2col_tma_atom(REDUCE(kind), x, flat, (PIXELS, CHANNELS), (1, 1))
+
+    with pytest.raises(TypeMismatchError, match="no copy combines elements of") as e:
+        make(wrapped(np.zeros((1, 4, 16, CHANNELS), dtype)))
+    assert e.value.code == "OC1601"
 
 
 @pytest.mark.parametrize("op", [STORE(), REDUCE()])

@@ -14,6 +14,9 @@ from opencute.base.knobs import KNOBS
 from opencute.cute.nvgpu import CacheEvictionPriority, L2PrefetchSize, common
 from opencute.dialects.ptx_memory import LOAD_CACHES, STORE_CACHES
 from opencute.lang.block import access
+from opencute.lang.hopper.bulk import BulkAtom
+from opencute.lang.hopper.im2col import Im2colAtom
+from opencute.lang.hopper.tma_copy import copy_tiles
 from opencute.lang.tiled.hints import HINTS
 
 pytestmark = pytest.mark.t1
@@ -44,3 +47,26 @@ def test_keywords_of_single_accesses() -> None:
     assert all(f"`{word}`" in PAGE for word in words - {"num_elements"})
     for operator in {*LOAD_CACHES, *STORE_CACHES} - {""}:
         assert f'"{operator}"' in PAGE
+
+
+def test_keywords_of_the_copy_unit() -> None:
+    """The table has a column for each keyword of its atoms, and no place where one has none."""
+    header, _, *rows = re.findall(
+        r"^\|.*", PAGE[PAGE.index("| atom | `tma_bar_ptr`") :], re.MULTILINE
+    )
+    columns = re.findall(r"`(\w+)`", header)
+    rows = [[c.strip() for c in row.strip("|").split(" | ")] for row in rows[:7]]
+
+    def keywords(function: object) -> set[str]:
+        signature = inspect.signature(function)  # type: ignore[arg-type]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        names = {n for n, p in signature.parameters.items() if p.kind is keyword}
+        return names - {"loc", "ip", "pred"}
+
+    tiles, bulk = keywords(copy_tiles), keywords(BulkAtom.copy_tensors)
+    assert tiles == keywords(Im2colAtom.copy_tensors) and tiles | bulk == set(columns)
+    for row in rows:
+        assert row[-1] in ("a whole warp", "one thread")
+        own = tiles if row[-1] == "a whole warp" else bulk
+        given = {name for name, cell in zip(columns, row[1:], strict=False) if cell != "–"}
+        assert given <= own, row

@@ -8,12 +8,13 @@ from typing import Any
 
 from opencute.arch.hints import prefetch_bytes
 from opencute.base.errors import ArgumentError, TypeMismatchError
-from opencute.dialects import cute, ptx, ptx_memory
-from opencute.dialects.cute import PtrType
+from opencute.dialects import ptx, ptx_memory
 from opencute.ir.core import Value
 from opencute.ir.types import Type, VectorType
 from opencute.lang.block.atomics import pointer_of
 from opencute.lang.numbers import NumericMeta, as_numeric, class_of, ir_type
+from opencute.lang.pointers import Pointer
+from opencute.lang.values.stored import check_stored
 from opencute.lang.vectors import TensorSSA
 
 __all__ = [
@@ -45,14 +46,10 @@ def _order(sem: Any, scope: Any, sems: tuple[str, ...]) -> tuple[str, str]:
     return order, _one_of("scope", _word(scope) or "gpu", ptx.SCOPES)
 
 
-def _typed(ptr: Any, element: Type, what: str) -> Value:
-    """The pointer, as one to `element`."""
-    where = pointer_of(ptr, what)
-    type = where.value.type
-    assert isinstance(type, PtrType)
-    if type.element == element:
-        return where.value
-    return cute.recast(where.value, PtrType(element, type.space, type.align, type.swizzle))
+def _typed(where: Pointer, cls: NumericMeta) -> Value:
+    """The pointer, as one to numbers of a class."""
+    _memory_type(cls)
+    return where.value if where.dtype is cls else where.recast(cls).value
 
 
 def load(
@@ -92,7 +89,7 @@ def load(
     element = _memory_type(cls)
     type = element if num_elements == 1 else VectorType(num_elements, element)
     value = ptx_memory.load(
-        _typed(where, element, "load"), type, sem=order, scope=among,
+        _typed(where, cls), type, sem=order, scope=among,
         cache=_one_of("cache operator", _word(cop), ptx_memory.LOAD_CACHES),
         evict=_one_of("eviction priority", _word(level1_eviction_priority), ptx_memory.EVICTIONS),
         prefetch=prefetch_bytes(level_prefetch_size),
@@ -124,22 +121,30 @@ def store(
 
     Args:
         ptr: a pointer to global or shared memory.
-        val: a number, or a vector of at most 32 bytes. A Python number gets the pointer's type.
+        val: a number, or a vector of at most 32 bytes. It gets the pointer's type, as in
+            ``x[i] = val``; to write the bits of another, recast the pointer: ``cute.recast_ptr(ptr,
+            dtype=T)``. A bare address (``p.llvm_ptr``) has no type: what is written is the value's.
         sem: "weak" (if not given), "relaxed", "release" or "volatile".
         scope, level1_eviction_priority: as for `load`.
         cop: cache operator "wb", "cg", "cs" or "wt".
 
     Raises:
         ArgumentError: there is no such instruction.
+        TypeMismatchError: the pointer's type does not hold all values of this one.
 
     Source: PTX ISA, "st".
     """
     where = pointer_of(ptr, "store", val)
+    typed = not isinstance(getattr(ptr, "__opencute_value__", ptr), Value)
+    if typed:
+        check_stored(val, where.dtype)
     number: Any = val if isinstance(val, TensorSSA) else as_numeric(val, where.dtype)
+    if typed:
+        number = number.to(where.dtype)
     cls: Any = number.dtype if isinstance(number, TensorSSA) else type(number)
     order, among = _order(sem, scope, ptx_memory.STORE_SEMS)
     ptx_memory.store(
-        _typed(where, _memory_type(cls), "store"), number.ir_value(), sem=order, scope=among,
+        _typed(where, cls), number.ir_value(), sem=order, scope=among,
         cache=_one_of("cache operator", _word(cop), ptx_memory.STORE_CACHES),
         evict=_one_of("eviction priority", _word(level1_eviction_priority), ptx_memory.EVICTIONS),
     )  # fmt: skip

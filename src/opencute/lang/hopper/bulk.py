@@ -71,7 +71,18 @@ class _BulkOp:
 
 
 class CopyBulkG2SOp(_BulkOp):
-    """A run of bytes from global to shared memory."""
+    """A run of bytes from global to shared memory.
+
+    Runs are contiguous on both sides, of a multiple of 16 bytes, at addresses that are multiples of
+    16 (PTX ISA, "cp.async.bulk"). `cute.copy` with its atom takes ``mbar_ptr=``, the mbarrier that
+    counts the bytes, and ``cache_policy=``. Each thread that calls it starts the copy, so one
+    thread does::
+
+        atom = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float32)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive_and_expect_tx(bar, 4 * cute.size(s))
+            cute.copy(atom, g, s, mbar_ptr=bar)
+    """
 
     name = "bulk_g2s"
 
@@ -208,7 +219,7 @@ class BulkAtom(CopyAtom):
             mbar_ptr: for copies to shared memory, the mbarrier that counts their bytes.
             tma_bar_ptr: the same.
             mcast_mask: for multicast copies, the blocks that get the data.
-            cache_policy: a cache policy.
+            cache_policy: a cache policy, where global memory takes part.
 
         Raises:
             LayoutError: sizes differ, or runs are no multiples of 16 bytes.
@@ -223,15 +234,29 @@ class BulkAtom(CopyAtom):
                 found=d.element_type,
             )  # fmt: skip
         bar = self._bar(mbar_ptr if mbar_ptr is not None else tma_bar_ptr)
-        mask = None
-        if self.op.multicast:
-            if mcast_mask is None:
+        cache = cache_policy_of(cache_policy)
+        if cache is not None and AddressSpace.gmem not in self.op.path:
+            raise TypeMismatchError(
+                f"copy: {self.op} has no cache policy", code="OC1227", found="cache_policy",
+                expected="none: no global memory takes part",
+            )  # fmt: skip
+        self._runs(s, d, bar, self._mask(mcast_mask), cache)
+
+    def _mask(self, mask: Any) -> Value | None:
+        """The blocks that get the data, an i16; None for copies to one block."""
+        if not self.op.multicast:
+            if mask is not None and not (isinstance(mask, int) and mask in (0, 1)):
                 raise TypeMismatchError(
-                    f"copy: {self.op} needs the blocks that get the data", code="OC1227",
-                    expected="mcast_mask=",
+                    f"copy: {self.op} is for one block", code="OC1227", found="mcast_mask",
+                    expected="CopyBulkG2SMulticastOp()",
                 )  # fmt: skip
-            mask = narrow(mcast_mask, 16)
-        self._runs(s, d, bar, mask, cache_policy_of(cache_policy))
+            return None
+        if mask is None:
+            raise TypeMismatchError(
+                f"copy: {self.op} needs the blocks that get the data", code="OC1227",
+                expected="mcast_mask=",
+            )  # fmt: skip
+        return narrow(mask, 16)
 
     def _memory(self, name: str, t: Any, space: AddressSpace) -> TracedTensor:
         ok = isinstance(t, TracedTensor) and isinstance(t.iterator, Pointer)

@@ -33,11 +33,23 @@ from typing import Any
 
 from opencute import layout as la
 from opencute.arch.tma import MAX_BOX, TMA_SWIZZLES, Tile, stores_outside
-from opencute.base.errors import ArgumentError, LayoutError, TypeMismatchError
+from opencute.base.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    LayoutError,
+    OpenCuTeError,
+    TypeMismatchError,
+)
 from opencute.dialects.hopper import tensor_maps, tma
 from opencute.ir.core import Value
 from opencute.lang.hopper.byte_counts import note_bytes
-from opencute.lang.hopper.tma_atoms import TmaInfo, element_word, global_tensor, shared_layout
+from opencute.lang.hopper.tma_atoms import (
+    TmaInfo,
+    check_reduction,
+    element_word,
+    global_tensor,
+    shared_layout,
+)
 from opencute.lang.hopper.tma_copy import (
     SmemSide,
     TmaAtom,
@@ -232,14 +244,50 @@ def _check_tile(layout: Layout, pixels: int, channels: int) -> None:
         )  # fmt: skip
 
 
-def _per_mode(name: str, value: Sequence[int] | None, default: int, n: int) -> tuple[int, ...]:
-    given = (default,) * n if value is None else tuple(int(x) for x in value)
-    if len(given) != n or any(x < (0 if name == "padding" else 1) for x in given):
-        raise ArgumentError(
-            f"make_im2col_tma_atom: {name} has a number for each mode of space", code="OC2944",
-            expected=f"{n} numbers", found=value,
+_RANGES = {
+    "filter": (1, None), "padding": (0, None), "stride": (1, 8), "dilation": (1, None),
+    "place": (0, None), "cta_tiler": (1, None),
+}  # fmt: skip
+
+
+def _integers(name: str, value: Any, n: int, of: str = "for each mode of space") -> tuple[int, ...]:
+    """An argument that is some integers, each in its range.
+
+    Args:
+        name: the argument.
+        value: what was given.
+        n: how many integers.
+        of: what they are of, for messages.
+
+    Raises:
+        ArgumentTypeError: not a tuple or list of so many integers.
+        ArgumentError: integers that no tensor map has.
+    """
+    given = [_integer(x) for x in value] if isinstance(value, tuple | list) else []
+    numbers = tuple(x for x in given if x is not None)
+    least, most = _RANGES[name]
+    if len(numbers) != n or len(given) != n:
+        raise ArgumentTypeError(
+            f"make_im2col_tma_atom: {name} needs an integer {of}", code="OC2944",
+            expected=f"a tuple of {n} integer{'s' * (n > 1)}, such as ({', '.join(['1'] * n)}"
+            f"{',' * (n == 1)})", found=repr(value),
         )  # fmt: skip
-    return given
+    if any(x < least or (most is not None and x > most) for x in numbers):
+        raise ArgumentError(
+            f"make_im2col_tma_atom: {name} has numbers out of their range", code="OC2944",
+            expected=f"at least {least}" if most is None else f"{least} to {most}", found=numbers,
+        )  # fmt: skip
+    return numbers
+
+
+def _integer(x: Any) -> int | None:
+    """An integer that is known now, or None."""
+    if isinstance(x, bool) or not (la.is_static_int(x) or hasattr(x, "__index__")):
+        return None
+    try:
+        return int(x)
+    except (TypeError, ValueError, OpenCuTeError):
+        return None
 
 
 def _place(
@@ -248,15 +296,36 @@ def _place(
     """How far a map's box is moved: loads have a place of the filter in the instruction."""
     if place is None:
         return (0,) * len(taps)
-    given = tuple(int(x) for x in place)
-    bad = len(given) != len(taps) or any(not 0 <= r < t for r, t in zip(given, taps, strict=True))
-    if op.loads or bad:
+    if op.loads:
         raise ArgumentError(
-            "make_im2col_tma_atom: place is one of the filter, for stores and reductions",
-            code="OC2944", found=place, expected="coordinates have it"
-            if op.loads else f"numbers below {', '.join(map(str, taps))}",
+            "make_im2col_tma_atom: place is for stores and reductions", code="OC2944", found=place,
+            expected="none: the coordinates of loads have it, (n, p, q, c, r, s)",
+        )  # fmt: skip
+    given = _integers("place", place, len(taps))
+    if any(r >= t for r, t in zip(given, taps, strict=True)):
+        raise ArgumentError(
+            "make_im2col_tma_atom: place is none of the filter", code="OC2944", found=given,
+            expected=f"numbers below {', '.join(map(str, taps))}",
         )  # fmt: skip
     return tuple(r * d for r, d in zip(given, wide, strict=True))
+
+
+def _check_room(
+    extents: Sequence[Any], lower: tuple[int, ...], upper: tuple[int, ...], what: str
+) -> None:
+    """Check that the filter fits into images of extents that are known.
+
+    Raises:
+        ArgumentError: no pixel of a result.
+    """
+    for n, low, high in zip(extents, lower, upper, strict=True):
+        if la.is_static_int(n) and int(n) + high - low < min(int(n), 1):
+            raise ArgumentError(
+                "make_im2col_tma_atom: the filter is larger than the images with their padding",
+                code="OC2944", expected="(filter - 1) * dilation + 1 of at most the extent plus "
+                "twice the padding, in each mode of space",
+                found=f"{what}, images of {' x '.join(map(str, extents))}",
+            )  # fmt: skip
 
 
 def make_im2col_tma_atom(
@@ -276,11 +345,12 @@ def make_im2col_tma_atom(
             `CopyBulkTensorIm2ColS2GOp()` or `CopyReduceBulkTensorIm2ColS2GOp(kind)`.
         gmem_tensor: images (N, W, C), (N, H, W, C) or (N, D, H, W, C), C contiguous.
         smem_layout: layout of one tile (pixels, channels) in shared memory, channels contiguous.
-        cta_tiler: pixels and channels of a tile.
-        filter: extents of the filter, in the order of the tensor's modes of space.
-        padding: pixels added at both ends of these modes.
-        stride: steps of the filter.
-        dilation: steps within the filter.
+        cta_tiler: pixels and channels of a tile, two integers.
+        filter: extents of the filter, a tuple of integers in the order of the tensor's modes of
+            space.
+        padding: pixels added at both ends of these modes, so many integers too; none if not given.
+        stride: steps of the filter, 1 to 8; 1 if not given.
+        dilation: steps within the filter; 1 if not given.
         place: for stores and reductions, the place of the filter whose pixels they write, the first
             if not given: pixel (p, q) of the result goes to ``p * stride - padding + place *
             dilation``, which has to be inside of the image for all of them.
@@ -290,9 +360,11 @@ def make_im2col_tma_atom(
         the places for stores and reductions.
 
     Raises:
-        ArgumentError: numbers are missing, or there is no such place.
+        ArgumentError: an argument is no tuple of so many integers (then a TypeError too), numbers
+            are out of range, the filter is larger than the images, or there is no such place.
         LayoutError: no tensor map describes such tiles, or a store to pixels outside of the images.
-        TypeMismatchError: not this operation, or no such elements.
+        TypeMismatchError: not this operation, no such elements, or a reduction that the hardware
+            does not have for them.
     """
     if not isinstance(op, TmaOp) or not op.im2col:
         raise TypeMismatchError(
@@ -307,13 +379,16 @@ def make_im2col_tma_atom(
             "images are (N, [D,] [H,] W, C), with C contiguous", code="OC1392",
             found=tensor.layout,
         )  # fmt: skip
-    taps = _per_mode("filter", filter, 1, space)
-    pad = _per_mode("padding", padding, 0, space)
-    step = _per_mode("stride", stride, 1, space)
-    wide = _per_mode("dilation", dilation, 1, space)
+    tiler = _integers("cta_tiler", cta_tiler, 2, "for pixels and one for channels")
+    taps = _integers("filter", filter, space)
+    pad = (0,) * space if padding is None else _integers("padding", padding, space)
+    step = (1,) * space if stride is None else _integers("stride", stride, space)
+    wide = (1,) * space if dilation is None else _integers("dilation", dilation, space)
     moved = _place(op, place, taps, wide)
     lower = tuple(m - p for m, p in zip(moved, pad, strict=True))
     upper = tuple(m + p - d * (t - 1) for m, p, d, t in zip(moved, pad, wide, taps, strict=True))
+    what = f"filter {taps}, padding {pad}, dilation {wide}"
+    _check_room(shape[1:-1], lower, upper, what)
     if not op.loads and stores_outside(lower, upper):
         raise LayoutError(
             "stores of columns of pixels have no padding: some pixels are outside of the images",
@@ -322,7 +397,7 @@ def make_im2col_tma_atom(
             hint="allocate images with room for the padding, and store to them without; a result "
             "(N, P, Q, K) is stored with a filter of ones",
         )  # fmt: skip
-    tile, smem = _tile(tensor, smem_layout, cta_tiler, lower, upper, step)
+    tile, smem = _tile(op, tensor, smem_layout, tiler, lower, upper, step)
     _check_tile(smem, tile.pixels, tile.channels)
     map_ = tensor_maps.descriptor(
         tensor.iterator.value, [_wide(n) for n in shape[::-1]],
@@ -353,16 +428,17 @@ def _bytes(stride: Any, tile: Tile, tensor: TracedTensor) -> Any:
 
 
 def _tile(
-    tensor: TracedTensor, smem_layout: Any, cta_tiler: Any, lower: tuple[int, ...],
-    upper: tuple[int, ...], step: tuple[int, ...],
+    op: TmaOp, tensor: TracedTensor, smem_layout: Any, cta_tiler: tuple[int, ...],
+    lower: tuple[int, ...], upper: tuple[int, ...], step: tuple[int, ...],
 ) -> tuple[Tile, Layout]:  # fmt: skip
     """The static part of the map, and the plain layout of a tile in shared memory."""
-    pixels, channels = (int(n) for n in cta_tiler)
+    pixels, channels = cta_tiler
     word = element_word(tensor.element_type)
     if not word:
         raise TypeMismatchError(
             "a tensor map has no such elements", code="OC1228", found=tensor.element_type
         )
+    check_reduction(op, word, tensor.element_type)
     smem, swizzle = shared_layout(smem_layout, pixels * channels)
     size = element_bits(tensor.element_type) // 8
     most = MAX_BOX if swizzle == "none" else TMA_SWIZZLES[swizzle].span // size
@@ -372,9 +448,15 @@ def _tile(
             upper=upper[::-1], channels=min(channels, most), pixels=pixels,
         )  # fmt: skip
     except ArgumentError as e:
+        found = f"tensor {tensor.layout}, shared memory {smem_layout}"
+        if "corners" in e.message:
+            found = (
+                f"{lower} (place * dilation - padding) and {upper} (place * dilation + padding - "
+                "dilation * (filter - 1))"
+            )
         raise LayoutError(
             f"no tensor map has such tiles: {e.message.partition(': ')[2]}", code="OC1329",
-            found=f"tensor {tensor.layout}, shared memory {smem_layout}",
+            found=found,
         ) from None  # fmt: skip
     return tile, smem
 

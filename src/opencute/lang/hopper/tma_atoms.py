@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from opencute import layout as la
-from opencute.arch.tma import TMA_SWIZZLES, Tile, swizzle_word
+from opencute.arch.tma import TMA_SWIZZLES, Tile, reductions_of, swizzle_word
 from opencute.base.errors import ArgumentError, LayoutError, TypeMismatchError
 from opencute.dialects import cute
 from opencute.dialects.hopper import tensor_maps
@@ -44,6 +44,7 @@ from opencute.layout.ints import is_tuple
 
 __all__ = [
     "TmaInfo",
+    "check_reduction",
     "create_tma_multicast_mask",
     "element_word",
     "global_tensor",
@@ -143,6 +144,25 @@ def element_word(dtype: NumericMeta) -> str:
     return _WORDS.get(name, "u8" if element_bits(dtype) == 8 else "")
 
 
+def check_reduction(op: TmaOp, word: str, dtype: NumericMeta) -> None:
+    """Refuse a reduction that the hardware does not have for elements of this type.
+
+    Args:
+        op: the operation; one without a reduction passes.
+        word: the tensor map's word of the elements.
+        dtype: numeric class of the elements.
+
+    Raises:
+        TypeMismatchError: there is no such reduction.
+    """
+    if op.reduction and op.reduction not in (known := reductions_of(word)):
+        raise TypeMismatchError(
+            f"no copy combines elements of {dtype.__name__} in memory by {op.reduction!r}",
+            code="OC1601", found=op.reduction, expected=", ".join(known) or
+            "elements of another type: of 8 and of 16 bits only Float16 and BFloat16 are combined",
+        )  # fmt: skip
+
+
 def make_tiled_tma_atom(
     op: Any,
     gmem_tensor: Any,
@@ -206,6 +226,7 @@ def make_tma_info(
             "a tensor map has no such elements", code="OC1228", found=inner,
             expected=f"elements of 8 bits, or {', '.join(_WORDS)}",
         )  # fmt: skip
+    check_reduction(op, word, inner)
     smem, swizzle = shared_layout(smem_layout, la.size(to_modes))
     plan = make_plan(tensor.layout, smem, to_modes, element_bits(element), element_bits(inner))
     try:
@@ -336,8 +357,20 @@ def tma_partition(
 
     Raises:
         LayoutError: the tiles differ in size.
+        TypeMismatchError: not such an atom, not tensors, or an atom of columns of pixels (of
+            `make_im2col_tma_atom`), whose copies take the tile as it is.
     """
     tma_atom = tma_atom_of(atom)
+    if tma_atom.tile.im2col:
+        modes = "(n, p, q, c, r, s)" if tma_atom.op.loads else "(n, p, q, c)"
+        here = f"cute.domain_offset({modes}, coords)"
+        copy = f"{here}, smem, tma_bar_ptr=bar" if tma_atom.op.loads else f"smem, {here}"
+        raise TypeMismatchError(
+            "tma_partition: copies of columns of pixels are not partitioned", code="OC1620",
+            expected="an atom of make_tiled_tma_atom", found=str(tma_atom.op),
+            hint=f"write cute.copy(atom, {copy}), by a whole warp, where smem is the tile "
+            "(pixels, channels)",
+        )  # fmt: skip
     for name, t in (("smem_tensor", smem_tensor), ("gmem_tensor", gmem_tensor)):
         if not isinstance(t, TracedTensor):
             raise TypeMismatchError(

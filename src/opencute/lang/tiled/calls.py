@@ -84,8 +84,13 @@ def copy(
             or one per element; what its entry forbids is neither read nor written.
         unroll_factor: how many uses of the atom stand in the body of a loop over all of them; none
             is left out when omitted, or where registers take part, which have no addresses.
-        options: what atoms of TMA take; of them, loads, stores and cp.async take ``cache_policy=``,
-            known at compile time: its bits, or "evict_first", "evict_last", "evict_normal".
+        options: what atoms of the copy unit take. Of tensor maps: ``tma_bar_ptr=`` (loads: the
+            mbarrier that counts the bytes), ``mcast_mask=`` (multicast loads: the blocks that get
+            the tile), ``tma_desc_ptr=`` (another tensor map); a whole warp calls these, and the
+            copy elects a thread. Of bulk copies: ``mbar_ptr=`` and ``mcast_mask=``; each thread
+            that calls these starts a copy, so one calls, such as within ``elect_one()``. All of
+            them, loads, stores and cp.async take ``cache_policy=``; for the last three it is known
+            at compile time: its bits, or "evict_first", "evict_last", "evict_normal".
 
     Raises:
         LayoutError: sizes differ, a shape is not static, or alignment and layout do not suit the

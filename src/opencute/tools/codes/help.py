@@ -120,6 +120,8 @@ REMEDIES: dict[str, str] = {
     "OC1353": "extents have to be equal, or 1 where they are repeated",
     "OC1370": "num_bits_per_copy is 8, 16, 32, 64 or 128, and a multiple of the element's bits",
     "OC1374": "pass a tile with its modes: cute.local_tile(...) before partition_A/_B/_C",
+    "OC1394": "give the swizzle for byte addresses: a base of at least 1 for elements of 2 bytes, "
+    "2 for 4, 3 for 8; TMA and matrix instructions have make_swizzle(1 to 3, 4, 3)",
     "OC1606": "use a numeric class of cutlass",
     "OC1615": "write a positive Python int",
     "OC2020": "name one of rne, rna, rtz, rd, ru",
@@ -183,6 +185,8 @@ REMEDIES: dict[str, str] = {
     "OC2911": "name an architecture such as sm_90a; opencute doctor lists them",
     "OC2931": "TMA reads tensors whose rows begin at multiples of 16 bytes: pass a contiguous copy "
     "of a view, and make rows of an odd length wider, as in buffer[:, :n]; empty ones have no map",
+    "OC2944": "give filter, padding, stride and dilation an integer for each mode of space, such "
+    "as (3, 3) for images (N, H, W, C), and cta_tiler (pixels, channels)",
     "OC3001": "run this kernel on a GPU, or avoid the operation; if the documentation says that "
     "the simulator runs it, report it",
     "OC3003": "guard the division with a condition, or divide by something that is never 0",

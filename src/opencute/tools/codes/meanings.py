@@ -126,6 +126,7 @@ MEANINGS: dict[str, str] = {
     "OC2916": "there is no record of such an atom",
     "OC2918": "an access has no such hint",
     "OC2931": "no tensor map can be made of these facts",
+    "OC2944": "an argument of make_im2col_tma_atom describes no convolution",
     "OC3001": "the simulator cannot run an operation",
     "OC3017": "a part of a warp does what a whole warp does",
     "OC3090": "the simulator cannot run this assembly",

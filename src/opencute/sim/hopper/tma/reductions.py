@@ -19,6 +19,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from opencute.arch.tma import reductions_of
 from opencute.base.errors import SimulationError
 from opencute.ir.core import Op
 from opencute.ir.types import I8
@@ -40,14 +41,6 @@ _CHANGES: dict[str, Callable[..., Any]] = {
     "inc": lambda old, top: np.where(old >= top, old.dtype.type(0), old + old.dtype.type(1)),
     "dec": lambda old, top: np.where((old == 0) | (old > top), top, old - old.dtype.type(1)),
 }  # fmt: skip
-# What the hardware combines, by the type of the elements.
-_ALLOWED = {
-    **dict.fromkeys(("u32", "b32"), ("add", "min", "max", "inc", "dec", "and", "or", "xor")),
-    **dict.fromkeys(("u64", "b64"), ("add", "min", "max", "and", "or", "xor")),
-    "s32": ("add", "min", "max", "and", "or", "xor"), "s64": ("min", "max", "and", "or", "xor"),
-    **dict.fromkeys(("f16", "bf16"), ("add", "min", "max")),
-    **dict.fromkeys(("f32", "f64"), ("add",)),
-}  # fmt: skip
 
 
 def map_reduction(op: Op | None, word: str, element: str) -> tuple[Any, Callable[..., Any]]:
@@ -57,7 +50,7 @@ def map_reduction(op: Op | None, word: str, element: str) -> tuple[Any, Callable
         SimulationError: the hardware does not combine such elements so.
     """
     element = {"f32_ftz": "f32", "tf32": "f32", "tf32_ftz": "f32"}.get(element, element)
-    allowed = _ALLOWED.get(element, ())
+    allowed = reductions_of(element)
     if word not in allowed:
         raise SimulationError(
             f"there is no reduction {word!r} of {element} in memory", code="OC3065",
