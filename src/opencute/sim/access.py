@@ -428,15 +428,27 @@ class Access:
             got = written[places[..., None] + np.arange(self.width)]
         return None if got.all() else np.invert(got)
 
-    # ------------------------------------------------------------------ hints
-    def touch(self, lanes: Lanes, ptr: SimPointer) -> None:
-        """Check the bounds of an access that reads nothing, a prefetch."""
+    # ------------------------------------------------------------------ reading nothing
+    def touch(
+        self, lanes: Lanes, ptr: SimPointer, starts: Any = None, mask: Any = None,
+        verb: str = "prefetch",
+    ) -> None:  # fmt: skip
+        """Check bounds and alignment of an access that reads nothing: a prefetch, or what a copy
+        would read; of the runs where `mask` holds, if there is one."""
         buffer = ptr.buffer
         if buffer is RAW:
-            self._by_buffer(lanes, ptr, lambda l, p: self.touch(l, p))
+            self._by_buffer(
+                lanes, ptr, lambda l, p, s, m: self.touch(l, p, s, m, verb), starts, mask
+            )
         elif type(buffer) is not RowBuffer:
-            offsets = self._offsets(buffer, ptr.offset, None)
-            self._check(lanes, buffer, offsets, None, "prefetch")
+            offsets = self._offsets(buffer, ptr.offset, starts)
+            if mask is None:
+                self._check(lanes, buffer, offsets, None, verb)
+                return
+            mask = self._by_piece(mask)
+            mask = np.broadcast_to(mask, (lanes.P, lanes.Q, mask.shape[2]))
+            offsets = np.broadcast_to(offsets, mask.shape)
+            self._check(lanes, buffer, offsets[mask], (offsets, mask), verb)
 
     # ------------------------------------------------------------------ places
     def places(self, lanes: Lanes, ptr: SimPointer) -> Array:

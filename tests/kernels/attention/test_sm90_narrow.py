@@ -71,6 +71,19 @@ def wide(*arrays: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.t0
+@pytest.mark.parametrize("slack", [0.0, 1.0, 2.0, 4.0])
+def test_the_largest_weight_is_exact(slack: float) -> None:
+    """Where one key counts, its value is the result: rounding of weights has no direction."""
+    q, k, v = operands((1, 40, 1, 64), (1, 40, 1, 64), (1, 40, 1, 64))
+    config = WarpgroupConfig(2, 32, 2, slack=slack)
+    with KNOBS.override(target="sim:sm_90a"):
+        got = attention(q, k, v, causal=True, config=config)
+        alone = attention(q[:, :1], k[:, :1], v[:, :1], config=config)
+    np.testing.assert_array_equal(*wide(alone[0, 0], v[0, 0]))
+    np.testing.assert_array_equal(*wide(got[0, 0], v[0, 0]))
+
+
+@pytest.mark.t0
 def test_simulated(checked: None) -> None:
     d = 96
     q, k, v = operands((1, 70, 2, d), (1, 90, 1, d), (1, 90, 1, d))

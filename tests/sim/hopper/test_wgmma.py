@@ -5,6 +5,7 @@ beside the kernel that is right."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -137,12 +138,15 @@ def faulty(
         tCrB = cute.make_tensor(tCrB.iterator + tidx % 2, tCrB.layout)
     elif cutlass.const_expr(fault == "warps disagree"):
         tCrB = cute.make_tensor(tCrB.iterator + tidx // 64, tCrB.layout)
-    acc.fill(0.0)
+    if cutlass.const_expr(fault == "filled in part"):
+        acc[0] = F32(0.0)
+    else:
+        acc.fill(0.0)
     if cutlass.const_expr("no fence" not in fault):
         warpgroup.fence()
     if cutlass.const_expr("made anew" in fault):
         acc = cute.make_rmem_tensor_like(acc)
-        tiled.set(warpgroup.Field.ACCUMULATE, False)
+        tiled.set(warpgroup.Field.ACCUMULATE, "added to" in fault)
     if cutlass.const_expr(fault == "written after the fence"):
         acc[3] = F32(0.0)
     if cutlass.const_expr("a warp is missing" in fault):
@@ -232,6 +236,17 @@ def test_faults_are_reported(fault: str, code: str, words: str):
 def test_garbage_goes_through_a_product():
     with pytest.raises(UninitializedError, match="a store to memory"):
         product("nobody wrote B")
+
+
+@pytest.mark.parametrize(
+    ("fault", "element"), [("made anew, and added to", 0), ("filled in part", 1)]
+)
+def test_a_product_adds_to_an_accumulator_that_nothing_filled(fault: str, element: int):
+    """What a product of `made anew` overwrites is no garbage; what it adds to is."""
+    with pytest.raises(UninitializedError, match=rf"a store to memory.*element {element}\b") as e:
+        product(fault)
+    assert e.value.code == "OC3301"
+    assert re.search(r"read by cute\.wgmma at .*, from bytes of registers", e.value.hint or "")
 
 
 # ---------------------------------------------------------------- what the checking mode finds

@@ -376,6 +376,41 @@ def test_copies_in_branches_and_by_some() -> None:
     np.testing.assert_array_equal(out[:20], x[:80:4])
 
 
+@pytest.mark.parametrize(
+    ("index", "count", "bad"),
+    [
+        (0, None, False), (4, None, True), (-4, None, True), (4, 0, False), (4, 4, False),
+        (4, 8, True), (8, 4, True), (8, 0, False),
+    ],
+)  # fmt: skip
+def test_what_nobody_waits_for_has_to_be_there(index: int, count: int | None, bad: bool) -> None:
+    """A source of five elements, of which a copy of 16 bytes reads no more than it is told."""
+
+    def body(x: Any) -> None:
+        s = shared(4)
+        source = cute.ptr_add(x, const(index), 16)
+        left = None if count is None else const(count)
+        with line(12):
+            ptx_memory.cp_async(s, source, 16, cache="cg", src_bytes=left)
+        ptx_memory.cp_async_commit()
+
+    x = np.zeros(5, np.float32)
+    if not bad:
+        run([ptr(F32)], body, [x], block=1, smem_bytes=16)
+        return
+    with pytest.raises(OutOfBoundsError, match=r"OC3101.*read outside of") as e:
+        run([ptr(F32)], body, [x], block=1, smem_bytes=16)
+    assert e.value.loc is not None and "kernel.py:12" in str(e.value.loc)
+
+
+def test_what_nobody_waits_for_has_to_be_aligned() -> None:
+    def body(x: Any) -> None:
+        ptx_memory.cp_async(shared(4), cute.ptr_add(x, const(1), 16), 16, cache="cg")
+
+    with pytest.raises(MisalignedError):
+        run([ptr(F32)], body, [np.zeros(8, np.float32)], block=1, smem_bytes=32)
+
+
 def test_faults_of_copies() -> None:
     def body(s_at: int, count: int = 16) -> Any:
         def build(x: Any) -> None:

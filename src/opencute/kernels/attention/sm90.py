@@ -97,9 +97,11 @@ class WarpgroupPlan:
     def lift(self) -> float:
         """Weights, of e4m3, are so many powers of two larger, so that small ones have bits.
 
-        The largest weight is then 2**8.75, below the 448 that e4m3 has.
+        The largest weight is then 448, the largest number of e4m3; with whole numbers of `slack` a
+        maximum that is one from the start weighs exactly 7 * 2**n, too. Weights that count for
+        most would else be rounded the same way in all rows.
         """
-        return 8.75 - self.slack if self.narrow else 0.0
+        return math.log2(448) - self.slack if self.narrow else 0.0
 
     @property
     def m(self) -> int:

@@ -221,6 +221,7 @@ class _Product:
         blocks = _of_warps(warps, op, lanes.bid, "their block") - lanes.run.first_block
         starts = self.d.starts(())
         kept = self._kept(lanes, warps, d, adds)
+        unset = self.d.access.garbage(lanes, d, starts) if adds.any() else None
         left, bad_left = self._left(lanes, warps, blocks, products)
         if self.atom.sparse:
             left = expanded(op, left, self._codes(warps, products), self.atom.types[1])
@@ -249,10 +250,11 @@ class _Product:
             rows = _sum(rows, np.zeros((), self.d.access.dtype) if kept is None else kept)
         value = warps.back(rows)
         self.d.access.write(lanes, value, d, starts)
-        bad = self._garbage(lanes, d, adds, warps, (bad_left, bad_right, inverse), whole)
+        bad = self._garbage(lanes, unset, adds, warps, (bad_left, bad_right, inverse), whole)
         if bad is not None:
             mask = warps.back(registers_of(bad, self.c_layout, (m, n), (um, un)))
-            self.d.access.leave(lanes, d, Taint(mask, Origin(op)), starts)
+            origin = None if unset is None else unset.origin
+            self.d.access.leave(lanes, d, Taint(mask, origin or Origin(op)), starts)
 
     def _kept(self, lanes: Lanes, warps: Warps, d: SimPointer, adds: Array) -> Array | None:
         """What products are added to, (warps, 32, elements); None: nothing."""
@@ -312,17 +314,19 @@ class _Product:
         return numbers_of(np.concatenate(parts, axis=2), type), bad if bad.any() else None
 
     def _garbage(
-        self, lanes: Lanes, d: SimPointer, adds: Array, warps: Warps, sides: Any,
+        self, lanes: Lanes, unset: Taint | None, adds: Array, warps: Warps, sides: Any,
         shape: tuple[int, ...],
     ) -> Array | None:  # fmt: skip
-        """Which elements of the result depend on garbage."""
+        """Which elements of the result depend on garbage: on what of the accumulator was `unset`
+        before the product, where it `adds` to it, and on that of the two sides."""
         bad_left, bad_right, inverse = sides
+        if unset is None and bad_left is None and bad_right is None:
+            return None
         out = np.zeros(shape, np.bool_)
-        garbage = self.d.access.garbage(lanes, d, self.d.starts(())) if adds.any() else None
-        if garbage is not None:
+        if unset is not None:
             um, un, _ = self.uses
             full = np.broadcast_to(
-                lanes.full(garbage.mask), (lanes.P, lanes.Q, self.d.tile.length or 1)
+                lanes.full(unset.mask), (lanes.P, lanes.Q, self.d.tile.length or 1)
             )
             mask = matrix_of(
                 warps.rows(full), self.c_layout, (WARP_ROWS, self.atom.mnk[1]), (um, un)

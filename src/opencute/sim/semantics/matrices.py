@@ -12,6 +12,7 @@ Registers of 32 threads become a matrix, and back, by the thread-value layouts o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -298,18 +299,28 @@ class AsyncTile:
         fixed = [x if x is None or x.ndim < 3 else None for x in (from_, to)]
         own = tuple(x for x in (from_, to) if x is not None and x.ndim == 3)
 
-        def perform(lanes: Lanes, src: SimPointer, dst: SimPointer, mask: Any, *own: Any) -> None:
+        def starts(own: Sequence[Any]) -> tuple[Any, Any]:
             rest = iter(own)
             a = next(rest) if from_ is not None and from_.ndim == 3 else fixed[0]
             b = next(rest) if to is not None and to.ndim == 3 else fixed[1]
+            return a, b
+
+        def perform(lanes: Lanes, src: SimPointer, dst: SimPointer, mask: Any, *own: Any) -> None:
+            a, b = starts(own)
             if mask is None:
                 copy.plain(lanes, src, a, dst, b)
                 return
             copy.masked(lanes, src, a, dst, b, mask)
             self._zeros(lanes, dst, b, ~mask)
 
+        def check(lanes: Lanes, src: SimPointer, dst: SimPointer, mask: Any, *own: Any) -> None:
+            at = starts(own)[0]
+            if mask is not None and at is None:
+                at = np.zeros(mask.shape[2], np.int64)
+            copy.src.access.touch(lanes, src, at, mask, "read")
+
         copies = copies_of(lanes.run.group)
-        copies.start(self.op, lanes, perform, (src, dst, mask, *own))
+        copies.start(self.op, lanes, perform, check, (src, dst, mask, *own))
 
     def _zeros(self, lanes: Lanes, dst: SimPointer, to: Any, mask: Array) -> None:
         """What a predicate forbids becomes zero."""

@@ -236,7 +236,8 @@ class _AsyncCopy:
         if count is not None:
             self._check_count(lanes, count)
         self.target.begin(lanes, dst)
-        copies_of(lanes.run.group).start(self.op, lanes, self.perform, (dst, src, count))
+        values = (dst, src, count)
+        copies_of(lanes.run.group).start(self.op, lanes, self.perform, self.check, values)
 
     def _check_count(self, lanes: Lanes, count: Any) -> None:
         bad = np.asarray((count < 0) | (count > self.size))
@@ -259,8 +260,21 @@ class _AsyncCopy:
         self.target.write(lanes, value, dst)
         self.target.leave(lanes, dst, taint)
 
+    def check(self, lanes: Lanes, dst: SimPointer, src: SimPointer, count: Any) -> None:
+        """Whether the source can be read."""
+        if count is None or np.all(np.equal(count, self.size)):
+            self.access.touch(lanes, src, verb="read")
+            return
+        starts = np.arange(self.size)
+        self.bytewise.touch(lanes, src, starts, starts < self._counts(lanes, count), "read")
+
+    @staticmethod
+    def _counts(lanes: Lanes, count: Any) -> Array:
+        """How many bytes each lane reads, (P, Q, 1)."""
+        return lanes.full(np.atleast_2d(np.asarray(count)))[..., None]
+
     def _filled(self, lanes: Lanes, src: SimPointer, count: Any) -> Array:
-        count = lanes.full(np.atleast_2d(np.asarray(count)))[..., None]
+        count = self._counts(lanes, count)
         if ((count == 0) | (count == self.size)).all():
             return self.access.read_where(lanes, src, np.zeros(1, np.int64), count > 0)
         starts = np.arange(self.size)

@@ -4,7 +4,8 @@
 
 A copy that is started reads nothing and writes nothing until its thread waits for its group; until
 then its destination counts as not written, so that reading it too early is found by what it
-decides, and at once in the checking mode.
+decides, and at once in the checking mode. What no thread has waited for when all have ended changes
+nothing that anyone sees, but a GPU carries it out: what it reads has to be there.
 
 In: `start`, `commit` and `wait` by lanes. Out: the copies' effects on memory, when they are due.
 """
@@ -16,7 +17,7 @@ In: `start`, `commit` and `wait` by lanes. Out: the copies' effects on memory, w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,8 @@ class _Copy:
         groups: for each lane (P, Q), the number of the group that the copy belongs to.
         number: how many copies were started before it.
         perform: does it: ``perform(lanes, *values)``.
-        values: what `perform` needs, for these lanes.
+        check: raises if it cannot read its source: ``check(lanes, *values)``.
+        values: what both need, for these lanes.
     """
 
     op: Op
@@ -54,6 +56,7 @@ class _Copy:
     groups: Array
     number: int
     perform: Callable[..., None]
+    check: Callable[..., None]
     values: tuple[Any, ...]
 
 
@@ -65,16 +68,20 @@ class Copies:
     """
 
     def __init__(self, group: Group) -> None:
+        self.group = group
         self.commits = np.zeros(group.blocks * group.threads, np.int64)
         self.flying: list[_Copy] = []
         self.started = 0
+        group.on_end.append(self._ended)
 
     def start(
-        self, op: Op, lanes: Lanes, perform: Callable[..., None], values: Sequence[Any]
-    ) -> None:
-        """Lanes start a copy, which ``perform(lanes, *values)`` will carry out."""
+        self, op: Op, lanes: Lanes, perform: Callable[..., None], check: Callable[..., None],
+        values: Sequence[Any],
+    ) -> None:  # fmt: skip
+        """Lanes start a copy, which ``perform(lanes, *values)`` will carry out; if nobody waits
+        for it, ``check(lanes, *values)`` looks whether its source can be read."""
         groups = self.commits[lanes.slot]
-        self.flying.append(_Copy(op, lanes, groups, self.started, perform, tuple(values)))
+        self.flying.append(_Copy(op, lanes, groups, self.started, perform, check, tuple(values)))
         self.started += 1
 
     def commit(self, lanes: Lanes) -> None:
@@ -96,6 +103,17 @@ class Copies:
         due[lanes.slot] = True
         self._perform(lambda copy: due[copy.lanes.slot] & (copy.number < before))
 
+    def _ended(self) -> None:
+        """Threads have ended: once all have, what is still under way is looked at.
+
+        Raises:
+            OutOfBoundsError: a copy that nobody waited for reads outside of its tensor.
+            MisalignedError: it reads at an address that its size does not divide.
+        """
+        if self.flying and self.group.ended.all():
+            for copy in self.flying:
+                copy.check(copy.lanes, *copy.values)
+
     def _perform(self, due: Callable[[_Copy], Array]) -> None:
         flying, self.flying = self.flying, []
         for copy in flying:
@@ -107,7 +125,7 @@ class Copies:
                 lanes_left, *values = self._part(copy, ~done)
                 left = copy.groups[~done].reshape(lanes_left.P, lanes_left.Q)
                 self.flying.append(
-                    _Copy(copy.op, lanes_left, left, copy.number, copy.perform, tuple(values))
+                    replace(copy, lanes=lanes_left, groups=left, values=tuple(values))
                 )
             else:
                 self.flying.append(copy)
