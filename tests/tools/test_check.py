@@ -203,3 +203,15 @@ def test_check_counts_what_no_kernel_wrote(tmp_path: Path) -> None:
     assert "the first is [1024]" in done.stderr
     done = opencute(tmp_path, "check", "--seeds", "1", "FILE")
     assert "by no kernel" not in done.stderr
+
+
+def test_options_after_the_file_are_its_own(tmp_path: Path) -> None:
+    note = (
+        "opencute: --seeds stands after the file and is its own; before the file, it is an option"
+    )
+    done = opencute(tmp_path, "check", "FILE", "pad", "--seeds", "1")
+    assert note in done.stderr and "nothing found in 3 orders" in done.stderr
+    done = opencute(tmp_path, "check", "--seeds", "1", "FILE", "pad", "--seed=1")
+    assert note not in done.stderr and "nothing found in 1 order " in done.stderr
+    done = opencute(tmp_path, "check", "--seeds", "1", "FILE", "--", "pad", "--seeds=1")
+    assert note not in done.stderr

@@ -147,8 +147,21 @@ def benchmark(
 
 
 def _its_own(args: tuple[str, ...]) -> list[str]:
-    """The arguments of a script; a `--` between its name and them is not one of them."""
-    return list(args[1:] if args[:1] == ("--",) else args)
+    """The arguments of a script; a `--` between its name and them is not one of them.
+
+    Where there is none, options that the command has too may be meant for it: say whose they are.
+    """
+    if args[:1] == ("--",):
+        return list(args[1:])
+    command = click.get_current_context().command
+    own = {o for p in command.params for o in p.opts if o.startswith("--")}
+    for word in dict.fromkeys(a.partition("=")[0] for a in args):
+        if word in own:
+            click.echo(
+                f"opencute: {word} stands after the file and is its own; before the file, it is "
+                f"an option of {command.name}", err=True,
+            )  # fmt: skip
+    return list(args)
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

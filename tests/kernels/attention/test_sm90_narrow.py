@@ -241,6 +241,7 @@ def test_what_is_left_out_is_reported(
 def test_wrong_arguments() -> None:
     q, k, v = operands(*[(1, 16, 1, 64)] * 3)
     half = q.astype(np.float16)
+    odd = np.ascontiguousarray(q[..., :40])
     logs = np.zeros((1, 1, 16), np.float32)
     for bad, code in (
         (lambda: attention(q, k, v, config=WarpgroupConfig(2, 48, 2)), "OC2546"),
@@ -250,6 +251,7 @@ def test_wrong_arguments() -> None:
         (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, turned=999)), "OC2521"),
         (lambda: attention(q, k, v, config=WarpgroupConfig(2, 32, 2, False)), "OC2548"),
         (lambda: attention(q, k, v, config=AttentionConfig(32, 32, 2)), "OC2548"),
+        (lambda: attention(*[odd] * 3), "OC2548"),  # not that its rows are none of 16 bytes
         (lambda: attention(q, k, half), "OC2525"),
         (lambda: attention(half, half, half.astype(ml_dtypes.bfloat16)), "OC2525"),
         (lambda: attention(half, half, half, v_scale=2.0), "OC2525"),

@@ -315,3 +315,47 @@ def test_combinations_that_do_not_exist() -> None:
     assert e.value.code == "OC1601"
     with pytest.raises(OpenCuTeError, match="fence"):
         reduce(x, y, cute.ReductionOp.ADD, "no fence")
+
+
+# ---------------------------------------------------------------- who starts a copy
+@cute.kernel
+def started_kernel(src: cute.Tensor, dst: cute.Tensor, fault: cutlass.Constexpr):
+    """One copy that counts its bytes, twice in the same place, of one line."""
+    tid, _, _ = cute.arch.thread_idx()
+    memory = utils.SmemAllocator()
+    bar = memory.allocate_array(cutlass.Int64, 1)
+    smem = memory.allocate_tensor(src.element_type, src.layout, 128)
+    load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), src.element_type)
+    if tid == 0:
+        cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.mbarrier_arrive_and_expect_tx(bar, 256 if fault else 128)
+    cute.arch.sync_threads()
+    starts = 2 if fault == "a loop" else 1
+    who = tid % 32 == 0 if fault == "every warp" else tid == 0
+    if who:
+        for _ in range(starts):
+            cute.copy(load, src, smem, mbar_ptr=bar)
+    cute.arch.mbarrier_wait(bar, 0)
+    if tid < 32:
+        dst[tid] = smem[tid]
+
+
+@cute.jit
+def started(src: cute.Tensor, dst: cute.Tensor, fault: cutlass.Constexpr):
+    started_kernel(src, dst, fault).launch(grid=1, block=64)
+
+
+@pytest.mark.parametrize("fault", ["", "every warp", "a loop"])
+def test_a_copy_that_several_threads_start(fault: str) -> None:
+    src, dst = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    if not fault:
+        started(from_dlpack(src, assumed_align=16), from_dlpack(dst), fault)
+        assert dst.tolist() == src.tolist()
+        return
+    with pytest.raises(RaceError) as e:
+        started(from_dlpack(src, assumed_align=16), from_dlpack(dst), fault)
+    assert e.value.code == "OC3402" and e.value.hint is not None
+    several = fault == "every warp"  # a loop of one thread has not waited for its own copy
+    assert e.value.hint.startswith("several threads start" if several else "wait for the mbarrier")
+    assert (e.value.message or "").endswith("thread (0, 0, 0)") == several

@@ -302,9 +302,11 @@ def _forward(call: Call, lse: bool, out: Any = None, config: Any = None) -> tupl
 
 def _launch(call: Call, out: Any, logs: Any, config: Any) -> None:
     """Run the kernel that a configuration is for, or the best one that takes these arrays."""
+    head_dim, arch = int(call.q.shape[-1]), run_target().arch
+    if call.narrow and (why := _no_warpgroups(arch, call)):  # whatever the strides are
+        _check_warpgroups(call, False, why, config)
     arrays = {n: call.whole(t) for n, t in zip("qkv", (call.q, call.k, call.v), strict=True)}
     tensors = [_tensor(name, t) for name, t in {**arrays, "out": out}.items()]
-    head_dim, arch = int(call.q.shape[-1]), run_target().arch
     why, narrow = _no_warpgroups(arch, call, *arrays.values(), out), call.narrow
     if config is None and not why:
         masked = call.causal or call.window is not None

@@ -243,8 +243,21 @@ class MmaAtom(_Frozen):
         return out
 
     def set(self, field: Any, value: Any, *, loc: Any = None, ip: Any = None) -> None:
-        """Set a field that the instruction reads at run time, such as
-        ``warpgroup.Field.ACCUMULATE``; also to a value that is known at run time only."""
+        """Set a field that the instruction reads at run time.
+
+        Products of warpgroups, dense and sparse, have one, ``warpgroup.Field.ACCUMULATE``:
+        with False a `gemm` overwrites the accumulator by the product over all of its K, with True,
+        as it is at first, it adds to it (PTX ISA, "wgmma.mma_async", ``scale-d``). Products of
+        warps (``warp.Mma...Op``) and `MmaUniversalOp` have none. The field stays until it is set
+        again; an atom and what is made of it, a tiled MMA and its slices, share it.
+
+        Args:
+            field: which.
+            value: a bool, or a Boolean that is known at run time only.
+
+        Raises:
+            TypeMismatchError: OC1273, the instruction has no such field.
+        """
         if self.settings is None:
             self._no_field(field)
         setattr(self.settings, self.op.field(field), value)

@@ -14,6 +14,7 @@ from typing import Any
 
 from opencute import layout as la
 from opencute.base.errors import LayoutError, TypeMismatchError
+from opencute.lang.numbers import Numeric
 from opencute.lang.pointers import Pointer
 from opencute.lang.tensors import TracedTensor, offset_coord
 from opencute.lang.tiled import tv
@@ -23,6 +24,7 @@ from opencute.layout import ComposedLayout, Layout, coord_add, make_layout
 __all__ = [
     "ThrCopy",
     "TiledCopy",
+    "check_thread",
     "make_cotiled_copy",
     "make_tiled_copy",
     "make_tiled_copy_A",
@@ -60,6 +62,26 @@ def thread_part(tensor: Any, view: Any, coord: Any, what: str) -> TracedTensor:
     if in_memory:
         return TracedTensor(tensor.iterator + offset, part)
     return TracedTensor(coord_add(tensor.iterator, offset), part)
+
+
+def check_thread(what: str, thr_idx: Any, size: Any) -> None:
+    """Refuse the index of a thread that there is not, where it is known while tracing.
+
+    Args:
+        what: a tiled copy or MMA, for the message.
+        thr_idx: the index.
+        size: how many threads there are.
+
+    Raises:
+        LayoutError: OC1394, it is negative or not below `size`.
+    """
+    index = thr_idx.value if isinstance(thr_idx, Numeric) and not thr_idx.is_dynamic else thr_idx
+    if type(index) is int and type(size) is int and not 0 <= index < size:
+        raise LayoutError(
+            f"the {what} has no such thread", code="OC1394", expected=f"0 to {size - 1}",
+            found=index, hint="its size is the number of threads, which is that of the block in "
+            "most kernels; a warpgroup's index counts from its own first thread",
+        )  # fmt: skip
 
 
 class TiledCopy(CopyAtom):
@@ -118,7 +140,11 @@ class TiledCopy(CopyAtom):
 
         Args:
             thr_idx: the thread's index, below `size`.
+
+        Raises:
+            LayoutError: OC1394, the index is known while tracing, and negative or not below `size`.
         """
+        check_thread("tiled copy", thr_idx, self.size)
         return ThrCopy(self, thr_idx)
 
     @cached_property

@@ -17,7 +17,7 @@ from opencute.lang.numbers import Numeric
 from opencute.lang.tensors import TracedTensor
 from opencute.lang.tiled import tv
 from opencute.lang.tiled.atoms import MmaAtom, make_mma_atom
-from opencute.lang.tiled.copying import thread_part
+from opencute.lang.tiled.copying import check_thread, thread_part
 from opencute.layout import Layout, make_layout
 
 __all__ = ["ThrMma", "TiledMma", "make_tiled_mma"]
@@ -146,7 +146,11 @@ class TiledMma(MmaAtom):
 
         Args:
             thr_idx: the thread's index, below `size`.
+
+        Raises:
+            LayoutError: OC1394, the index is known while tracing, and negative or not below `size`.
         """
+        check_thread("tiled MMA", thr_idx, self.size)
         return ThrMma(self, thr_idx)
 
     def _partition_shape(self, shape: Any, which: str) -> Any:

@@ -93,11 +93,14 @@ def start(
 ) -> Flight:  # fmt: skip
     """A unit starts to read or write; see `Checker.async_read`."""
     check: _AgentCheck | None = None
+    slot = -1
     for slot in np.asarray(slots).ravel().tolist():
         check = _AgentCheck(checker, verb, op, run, slot, buffer, places, width, agent)
         check.check()
     assert check is not None
     check.remember()
+    if verb == "write":
+        checker.starters[agent, id(op)] = slot
     homes = check.homes if check.shadow.columns and check.pieces.size else []
     return Flight(checker, agent, verb, check.shadow, check.pieces, op, run, homes)
 

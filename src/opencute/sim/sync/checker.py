@@ -60,6 +60,7 @@ class Checker:
         self.parties: dict[int, int] = {}
         """For a warp's part of a product, the number of the whole one."""
         self.sources: dict[int, Any] = {}
+        self.starters: dict[tuple[int, int], int] = {}  # unit, what started it: the thread
         """Where what units write last comes from, by their numbers: published kernels let each warp
         store one tile."""
         self.ordinary: set[int] = set()

@@ -103,11 +103,29 @@ class Reports(AccessState):
             "the threads are in one block: a barrier, such as sync_threads(), between the accesses"
         )
 
+    def _other_starter(self, op: Op, who: int, slot: int) -> str:
+        """The thread of the same block that has started the same copy of a unit, if another one."""
+        other = self.checker.starters.get((who, id(op)))
+        threads = self.clocks.threads
+        if op is not self.access.op or other is None or other == slot:
+            return ""
+        return self._name(other + self.first) if other // threads == slot // threads else ""
+
     def _not_waited(self, i: int, who: int) -> None:
         me, place, name = self._where(i)
         op = self.checker.ops[self.shadow.write_op[self.pieces[i]]]
         verb = {"read": "reads", "update": "updates"}.get(self.verb, "writes")
         mine = int(self.slots[i]) + self.first
+        other = self._other_starter(op, who, int(self.slots[i])) if who >= AGENTS else ""
+        if other:
+            raise RaceError(
+                f"{me} {verb} byte {place} of {name!r}, which {self._name(who)} writes, started at "
+                f"{op.loc} by {other}",
+                code="OC3402", loc=self.access.op.loc,
+                hint="several threads start this copy, and one is meant: let one warp do it, if "
+                "warp_idx() == 0, for a TMA copy by cute.copy, which elects a thread of each warp; "
+                "or one thread, if thread_idx()[0] == 0, for a bulk copy",
+            )  # fmt: skip
         if who >= AGENTS:
             raise RaceError(
                 f"{me} {verb} byte {place} of {name!r}, which {self._name(who)} writes, started at "
