@@ -228,7 +228,9 @@ class Pointer:
         if not isinstance(offset, Numeric) and hasattr(offset, "__index__"):
             steps = _constant(operator.index(offset))
         if not isinstance(steps, Integer):
-            raise TypeMismatchError("a pointer moves by integers", code="OC1211", found=repr(offset))
+            raise TypeMismatchError(
+                "a pointer moves by integers", code="OC1211", found=repr(offset)
+            )
         align = offset_alignment(self.alignment, offset, element_bits(self._dtype))
         if steps.dtype.width < 32 or not steps.dtype.signed:
             steps = steps.to(Int64 if steps.dtype.width >= 32 else Int32)

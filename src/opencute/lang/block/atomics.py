@@ -62,7 +62,8 @@ def pointer_of(ptr: Any, what: str, like: Any = None) -> Pointer:
     found = getattr(ptr, "ptr", ptr)
     if not isinstance(found, Pointer) or found.memspace in (AddressSpace.rmem, AddressSpace.tmem):
         raise TypeMismatchError(
-            f"{what} needs a pointer to global or shared memory", code="OC1292",
+            f"{what} needs a pointer to global or shared memory",
+            code="OC1292",
             found=repr(ptr) if isinstance(ptr, Numeric) else str(ptr),
             hint="an element's address is t.iterator + i" if isinstance(ptr, Numeric) else None,
         )

@@ -98,7 +98,9 @@ class Descriptor(Pointer):
         if isinstance(offset, Integer):
             return self._moved(self.low + offset.to(Int32))
         if isinstance(offset, Numeric) or not hasattr(offset, "__index__"):
-            raise TypeMismatchError("a descriptor moves by integers", code="OC1211", found=repr(offset))
+            raise TypeMismatchError(
+                "a descriptor moves by integers", code="OC1211", found=repr(offset)
+            )
         return self._moved(self.low + int(offset))
 
     __radd__ = __add__

@@ -73,12 +73,12 @@ def check_thread(what: str, thr_idx: Any, size: Any) -> None:
         size: how many threads there are.
 
     Raises:
-        LayoutError: OC1394, it is negative or not below `size`.
+        LayoutError: OC1395, it is negative or not below `size`.
     """
     index = thr_idx.value if isinstance(thr_idx, Numeric) and not thr_idx.is_dynamic else thr_idx
     if type(index) is int and type(size) is int and not 0 <= index < size:
         raise LayoutError(
-            f"the {what} has no such thread", code="OC1394", expected=f"0 to {size - 1}",
+            f"the {what} has no such thread", code="OC1395", expected=f"0 to {size - 1}",
             found=index, hint="its size is the number of threads, which is that of the block in "
             "most kernels; a warpgroup's index counts from its own first thread",
         )  # fmt: skip
@@ -142,7 +142,7 @@ class TiledCopy(CopyAtom):
             thr_idx: the thread's index, below `size`.
 
         Raises:
-            LayoutError: OC1394, the index is known while tracing, and negative or not below `size`.
+            LayoutError: OC1395, the index is known while tracing, and negative or not below `size`.
         """
         check_thread("tiled copy", thr_idx, self.size)
         return ThrCopy(self, thr_idx)

@@ -148,7 +148,7 @@ class TiledMma(MmaAtom):
             thr_idx: the thread's index, below `size`.
 
         Raises:
-            LayoutError: OC1394, the index is known while tracing, and negative or not below `size`.
+            LayoutError: OC1395, the index is known while tracing, and negative or not below `size`.
         """
         check_thread("tiled MMA", thr_idx, self.size)
         return ThrMma(self, thr_idx)
