@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from opencute.base.errors import ArgumentError
+from opencute.lang.external import ExternalTensor
 from opencute.tools.cli import main
 from opencute.tools.reference.lookup import described
 
@@ -123,6 +124,14 @@ def test_an_operator_beside_a_name_of_the_language() -> None:
 )
 def test_a_method_alone(method: str, owner: str) -> None:
     assert owner in described(method)
+
+
+def test_a_method_that_native_code_took_the_place_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a call of a function with tensors, in the same process."""
+    want = described("Tensor.mark_layout_dynamic")
+    monkeypatch.setattr(ExternalTensor, "mark_layout_dynamic", str.upper)
+    assert described("Tensor.mark_layout_dynamic") == want
+    assert want.startswith("cutlass.cute.Tensor.mark_layout_dynamic(leading_dim")
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,9 @@ _MADE = {
     ),
 }
 
+# Methods that native code takes the place of after a first call, and those in Python.
+_NATIVE = {"mark_layout_dynamic": "opencute.lang.external:slow_mark"}
+
 _ANNOTATIONS = (
     (re.compile(r"\bNumericMeta\b"), "type[Numeric]"),
     (re.compile(r"\bTracedTensor\b"), "Tensor"),
@@ -205,6 +208,9 @@ def _own_classes(cls: type) -> Iterator[type]:
 
 def _member(name: str, raw: Any) -> Member | None:
     function: Any = raw.__func__ if isinstance(raw, classmethod | staticmethod) else raw
+    if inspect.ismethoddescriptor(function) and name in _NATIVE:
+        module, _, attribute = _NATIVE[name].partition(":")
+        function = raw = getattr(importlib.import_module(module), attribute)
     if isinstance(raw, property) or type(raw).__name__ == "cached_property":
         return Member(name, "property", name, text_of(raw))
     if not inspect.isfunction(function):
