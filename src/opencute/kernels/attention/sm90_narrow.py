@@ -63,21 +63,6 @@ def turned_pipeline(plan: WarpgroupPlan) -> Turned:
     return Turned(made.sync_object_full, made.sync_object_empty, made.num_stages)
 
 
-def down(tensor: Any, part: Any, key: Any, place: Any) -> Any:
-    """16 elements of a key, as 8 pairs."""
-    return _pairs(cute.local_tile(tensor, (16, 1, 1), (part, key, place)))
-
-
-def across(tensor: Any, element: Any, chunk: Any, place: Any) -> Any:
-    """16 keys of an element, as 8 pairs."""
-    return _pairs(cute.local_tile(tensor, (1, 16, 1), (element, chunk, place)))
-
-
-def _pairs(piece: Any) -> Any:
-    line = cute.make_tensor(piece.iterator, cute.make_layout(16))
-    return cute.recast_tensor(line, cutlass.Int16)
-
-
 class Turner:
     """A thread that turns values.
 

@@ -251,7 +251,7 @@ def _few(
     bias = None if bias is None else from_dlpack(bias).mark_layout_dynamic()
     few_product(
         tensor_of(few, 2), tensor_of(wide, 2), others[0], bias, *others[1:],
-        *map(float, numbers), plan,
+        *numbers, plan,
     )  # fmt: skip
     return True
 
@@ -297,7 +297,7 @@ def _gemv(
     plan = interned(GemvPlan(config.check(), vec, numbers[0] != 1.0, one, activation))
     gemv(
         tensor_of(matrix, 2), tensor_of(vector, 1), c, bias, residual, out,
-        *map(float, numbers), plan,
+        *numbers, plan,
     )  # fmt: skip
     return True
 
